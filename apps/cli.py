@@ -190,7 +190,7 @@ def _run(words: list[str]) -> int:
         raise ParameterError(
             f"{words[0]!r} needs another word: {', '.join(subcommands)}", hint=hint
         )
-    raise ParameterError(f"no command {words[0]!r}", hint=hint)
+    raise ParameterError(f"there is no command {words[0]!r}", hint=hint)
 
 
 def _run_command(name: str, words: list[str]) -> int:

@@ -83,7 +83,7 @@ def check_output(clip: Path | None, output: Path, player: Path | None) -> None:
 
     if clip is not None and output.resolve() == clip.resolve():
         raise ParameterError(
-            "the clip would overwrite its own file", hint="choose another -o", path=output
+            "the clip would be written over its own file", hint="choose another -o", path=output
         )
     if output.suffix.lower() not in MOTION_FORMATS:
         raise FormatError(

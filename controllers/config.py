@@ -196,7 +196,8 @@ class ControllerTraining:
         ):
             if getattr(self, name) not in get_args(kind):
                 raise ParameterError(
-                    f"{name} {getattr(self, name)!r}", hint=f"one of {', '.join(get_args(kind))}"
+                    f"{name} cannot be {getattr(self, name)!r}",
+                    hint=f"one of {', '.join(get_args(kind))}",
                 )
         for name in ("seed", "split_seed"):
             if not 0 <= getattr(self, name) < 2**31:

@@ -38,7 +38,7 @@ def config_path(kind: str, name: str | Path) -> Path:
     if shipped.is_file():
         return shipped
     raise ParameterError(
-        f"no config {str(name)!r}: neither a file nor a shipped config",
+        f"there is no config {str(name)!r}: neither a file nor a shipped config",
         hint=f"shipped {kind} configs: {', '.join(config_names(kind)) or 'none'}",
     )
 
@@ -71,7 +71,9 @@ def load_config(
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
-        raise ParameterError(f"not valid YAML: {' '.join(str(error).split())}", path=path) from None
+        raise ParameterError(
+            f"this is not valid YAML: {' '.join(str(error).split())}", path=path
+        ) from None
     try:
         content = as_mapping({} if content is None else content, "the config")
         for key, value in changes.items():
@@ -165,7 +167,7 @@ def check_known(values: Iterable[str], known: Iterable[str], where: str) -> None
     for name in values:
         if name not in known:
             raise ParameterError(
-                f"unknown key {name!r} in {where}", hint=f"known: {', '.join(known)}"
+                f"there is no key {name!r} in {where}", hint=f"known: {', '.join(known)}"
             )
 
 

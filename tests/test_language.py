@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.error_sentences import refusals
+
 _ROOT = Path(__file__).parent.parent
 _PACKAGES = ("deepphase", "matching", "controllers", "apps")
 # Words that no text and no identifier of the packages uses, and what is written for them.
@@ -52,6 +54,48 @@ BANNED_PHRASES = {
 ALLOWED: set[tuple[str, str]] = set()
 # Public names that several modules may have: every command and every page is called alike.
 SHARED_NAMES = {"command", "page", "main"}
+# Errors without a verb, which put a place before the text of another error, and errors without a
+# way out, by package. These numbers may only fall.
+NO_VERB = {
+    "apps/commands": 1,
+    "controllers/runtime": 1,
+    "deepphase/corpus": 1,
+    "deepphase/features": 2,
+    "deepphase/formats": 4,
+    "deepphase/synthetic": 1,
+}
+NO_WAY_OUT = {
+    "apps/commands": 7,
+    "apps/dashboard": 2,
+    "apps/live": 4,
+    "apps/reports": 2,
+    "apps/runs": 1,
+    "controllers/ball": 4,
+    "controllers/data": 2,
+    "controllers/evaluation": 1,
+    "controllers/networks": 5,
+    "controllers/runtime": 11,
+    "controllers/schema": 1,
+    "deepphase": 1,
+    "deepphase/corpus": 12,
+    "deepphase/editing": 8,
+    "deepphase/evaluation": 24,
+    "deepphase/export": 2,
+    "deepphase/features": 3,
+    "deepphase/figures": 9,
+    "deepphase/formats": 49,
+    "deepphase/motion": 17,
+    "deepphase/music": 5,
+    "deepphase/phase": 27,
+    "deepphase/rigs": 13,
+    "deepphase/solving": 2,
+    "deepphase/steering": 2,
+    "deepphase/synthetic": 10,
+    "deepphase/terrain": 9,
+    "deepphase/viewer": 7,
+    "matching/database": 8,
+    "matching/search": 12,
+}
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
@@ -164,6 +208,22 @@ def _relative(path: Path) -> str:
 def test_names_and_texts_keep_to_one_language():
     found = offences()
     assert not found, "\n".join(map(str, found))
+
+
+def test_errors_have_a_verb_and_a_way_out():
+    found = refusals(_ROOT, _PACKAGES)
+    for ceilings, lacks in (
+        (NO_VERB, [each for each in found if not each.has_verb]),
+        (NO_WAY_OUT, [each for each in found if not each.has_way_out]),
+    ):
+        counts = Counter(_package(each.file) for each in lacks)
+        worse = {name for name, count in counts.items() if count > ceilings.get(name, 0)}
+        assert not worse, "\n".join(str(each) for each in lacks if _package(each.file) in worse)
+
+
+def _package(file: str) -> str:
+    folders = Path(file).parent.parts
+    return "/".join(folders[:2])
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def command(
     balls = ball_settings(opened, ball, ball_radius, ball_rolling, ball_slope)
     if balls is not None and request.ground is not None:
         raise ParameterError(
-            "a ball rolls on flat ground or on a slope",
+            "a ball is only possible on flat ground or on a slope",
             hint="leave out --terrain, or give --ball-slope",
         )
     starts = None

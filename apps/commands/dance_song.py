@@ -88,7 +88,9 @@ def command(
     from matching.database.database import MotionDatabase
 
     if dancer is not None and database is not None:
-        raise ParameterError("--dancer and --database exclude each other", hint="give one of them")
+        raise ParameterError(
+            "--dancer and --database cannot be used together", hint="give one of them"
+        )
     if dancer is None and database is None:
         dancer, database = dance_source(Path())
         note(f"danced by {dancer or database}")

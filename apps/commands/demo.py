@@ -205,7 +205,7 @@ def _train(store: ClipStore, config: PhaseConfig, output: Path, *, pictures: boo
         finally:
             discard(work)
     if model is None:
-        raise ParameterError("the demo trains in one process", hint="start it without torchrun")
+        raise ParameterError("the demo must train in one process", hint="start it without torchrun")
     for line in model.health.words() if model.health else ():
         note(line)
     model.save(output / MODEL)

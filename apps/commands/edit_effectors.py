@@ -62,7 +62,7 @@ def command(
     is_table = paths.suffix.lower() == ".csv"
     if is_table and joints is not None:
         raise ParameterError(
-            "--joints chooses from a motion file", hint="leave rows out of the CSV file instead"
+            "--joints needs a motion file", hint="leave rows out of the CSV file instead"
         )
     if not is_table and path is not None:
         raise ParameterError(

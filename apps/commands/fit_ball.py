@@ -97,7 +97,7 @@ def command(
     list_left_out("left out", refused)
     if not rows:
         raise FormatError(
-            f"no ball for any of {len(refused)} clips", hint="the reasons are listed above"
+            f"there is no ball for any of {len(refused)} clips", hint="the reasons are listed above"
         )
     page = save_player(output / "player.html", takes, title="Fitted balls")
     columns = ("clip", "touches a second", "m/s", "plausible", "implausible frames")

@@ -84,13 +84,13 @@ def command(
         if value < least:
             raise ParameterError(f"--{name} must be at least {least}, not {value}")
     if not fits + laid:
-        raise ParameterError("no ground", hint="give --fits or --laid a number above 0")
+        raise ParameterError("there is no ground", hint="give --fits or --laid a number above 0")
     if fits > 1 and not patches:
         raise ParameterError("footsteps alone give one ground", hint="give --fits 1")
     for name in chosen:
         if name not in MADE_GROUNDS:
             raise ParameterError(
-                f"no kind of ground {name!r}", hint=f"kinds: {', '.join(MADE_GROUNDS)}"
+                f"there is no kind of ground {name!r}", hint=f"kinds: {', '.join(MADE_GROUNDS)}"
             )
     entries = clips_in(
         clips, skeleton=reading.skeleton, description=reading.description, **reading.reader
@@ -119,7 +119,8 @@ def command(
     list_left_out("left out", refused)
     if not maker.rows:
         raise FormatError(
-            f"no ground for any of {len(refused)} clips", hint="the reasons are listed above"
+            f"there is no ground for any of {len(refused)} clips",
+            hint="the reasons are listed above",
         )
     page = save_player(output / "player.html", takes, title="Fitted ground")
     table(("ground", "cycles", "distance at contacts (mm)", "rise of contacts (m)"), maker.rows)

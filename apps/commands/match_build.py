@@ -88,7 +88,9 @@ def command(
 
     chosen = None if shard is None else Shard.parse(shard)
     if chosen is not None and extend is not None:
-        raise ParameterError("--shard and --extend exclude each other", hint="merge shards first")
+        raise ParameterError(
+            "--shard and --extend cannot be used together", hint="merge shards first"
+        )
     if terrain is not None and config == _DEFAULT:
         config = _ON_GROUND
     check_writable(output, example="motion.database")

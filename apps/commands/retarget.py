@@ -50,10 +50,10 @@ def command(
     from deepphase.motion.retargeting.retarget import retarget
 
     if to is None:
-        raise ParameterError("no target skeleton", hint="name a motion file: --to FILE")
+        raise ParameterError("there is no target skeleton", hint="name a motion file: --to FILE")
     targets = clips_in([to])
     if not targets:
-        raise FormatError("no clip in the store", path=to)
+        raise FormatError("there is no clip in the store", path=to)
     sample = targets[0].load()
     rows: list[tuple[str, ...]] = []
     unmatched: dict[str, None] = {}

@@ -90,7 +90,7 @@ def command(
         )
     if output.resolve() == clip.resolve():
         raise ParameterError(
-            "the clip would overwrite its own file", hint="choose another -o", path=output
+            "the clip would be written over its own file", hint="choose another -o", path=output
         )
     if not 0 <= smoothing <= 5:
         raise ParameterError(f"--smoothing must lie in 0 to 5 s, not {smoothing}")

@@ -61,7 +61,7 @@ def command(
 
     if own_lengths and skeleton_of is not None:
         raise ParameterError(
-            "--own-lengths and --skeleton-of exclude each other", hint="give one of them"
+            "--own-lengths and --skeleton-of cannot be used together", hint="give one of them"
         )
     settings = SolveSettings(smoothing_hz)
     check_file_options(reading.unit, reading.up, reading.file_fps)
@@ -127,7 +127,7 @@ def _targets(files: list[MotionFile], points: list[Path], output: Path, format: 
     for target, each in zip(targets, files, strict=True):
         if target.resolve() == each.path.resolve():
             raise ParameterError(
-                "the clip would overwrite its point track",
+                "the clip would be written over its point track",
                 hint="choose another folder",
                 path=target,
             )

@@ -120,7 +120,7 @@ def _read_glb(path: Path) -> bytes:
     try:
         content = path.read_bytes() if path.stat().st_size <= _MAX_BODY_BYTES else None
     except OSError as error:
-        raise FormatError(f"not readable: {error.strerror}", path=path) from error
+        raise FormatError(f"this is not readable: {error.strerror}", path=path) from error
     if content is None:
         raise FormatError(
             f"a body has at most {_MAX_BODY_BYTES / 1e6:.0f} MB",
@@ -128,7 +128,7 @@ def _read_glb(path: Path) -> bytes:
             path=path,
         )
     if content[:8] != _GLB:
-        raise FormatError("not a glb file", hint="export a binary glTF 2.0 file", path=path)
+        raise FormatError("this is not a glb file", hint="export a binary glTF 2.0 file", path=path)
     return content
 
 

@@ -86,7 +86,7 @@ class PhaseStream:
         if isinstance(content, dict):
             names = content.get("joints")
             if not (isinstance(names, list) and all(isinstance(each, str) for each in names)):
-                raise ParameterError("a message without a list of joints", hint=_FORM)
+                raise ParameterError("this is a message without a list of joints", hint=_FORM)
             self.begin(names)
             return None
         try:

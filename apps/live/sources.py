@@ -51,7 +51,7 @@ def live_sources(path: Path) -> list[Path]:
         If there is none.
     """
     if not path.exists():
-        raise FormatError("no such file or folder", hint=_HINT, path=path)
+        raise FormatError("there is no such file or folder", hint=_HINT, path=path)
     if path.is_file():
         if not is_live_source(path):
             raise FormatError("not a file that can be steered", hint=_HINT, path=path)
@@ -72,7 +72,9 @@ def check_walks_on_ground(path: Path) -> None:
     """
     header = read_header(path)
     if header.get("config", {}).get("schema", {}).get("ball"):
-        raise ParameterError("a ball rolls on flat ground", hint="leave out --terrain", path=path)
+        raise ParameterError(
+            "a ball is only possible on flat ground", hint="leave out --terrain", path=path
+        )
 
 
 def asset_of(path: Path, weights: Weights = "float16") -> bytes:
@@ -89,6 +91,6 @@ def asset_of(path: Path, weights: Weights = "float16") -> bytes:
         If the file cannot be steered.
     """
     if path.is_dir():
-        raise FormatError("a folder, not a file", hint="give one of its files", path=path)
+        raise FormatError("this is a folder, not a file", hint="give one of its files", path=path)
     (source,) = live_sources(path)
     return _LOADERS[read_header(source)["format"]](source, weights)

@@ -34,7 +34,7 @@ def completion_script(shell: str, commands: Mapping[str, tuple[str, str]]) -> st
     """
     if shell not in SHELLS:
         raise ParameterError(
-            f"no completion for the shell {shell!r}", hint=f"shells: {', '.join(SHELLS)}"
+            f"there is no completion for the shell {shell!r}", hint=f"shells: {', '.join(SHELLS)}"
         )
     root = argparse.ArgumentParser(prog="deepphase")
     root.add_argument("--version", "-V", action="version", help="Print the version.", version="")

@@ -37,7 +37,7 @@ def example_window(
         If the clip has no such frame.
     """
     if not 0 <= frame < len(signals):
-        raise ParameterError(f"frame {frame} of a clip of {len(signals)} frames")
+        raise ParameterError(f"the clip has {len(signals)} frames and no frame {frame}")
     network = model.network
     values = torch.as_tensor(
         padded(signals, model.window, model.signals.PADDING),

@@ -145,7 +145,9 @@ class FigureData:
         known |= measured
         for name in names or ():
             if name not in known:
-                raise ParameterError(f"no colour {name!r}", hint=f"one of {', '.join(known)}")
+                raise ParameterError(
+                    f"there is no colour {name!r}", hint=f"one of {', '.join(known)}"
+                )
         return {name: known[name] for name in names or (*usual, *measured)}
 
     def _speeds(self) -> list[Array] | None:
@@ -177,7 +179,9 @@ def _named(store: ClipStore, clips: str) -> list[int]:
         matching = [i for i, name in enumerate(store.names) if fnmatchcase(name, pattern)]
         if not matching:
             some = ", ".join(store.names[:5])
-            raise ParameterError(f"no clip {pattern!r} in this store", hint=f"it has {some}, ...")
+            raise ParameterError(
+                f"there is no clip {pattern!r} in this store", hint=f"it has {some}, ..."
+            )
         indices |= dict.fromkeys(matching)
     if not indices:
         raise ParameterError("no clip is named", hint=f"name one, as in {store.names[0]}")

@@ -77,7 +77,8 @@ def parse_blend(text: str) -> tuple[float, float]:
         position, direction = (float(part) for part in text.split(","))
     except ValueError:
         raise ParameterError(
-            f"no blend {text!r}", hint=f"give {', '.join(BLENDS)}, or two numbers as in 0.5,2"
+            f"there is no blend {text!r}",
+            hint=f"give {', '.join(BLENDS)}, or two numbers as in 0.5,2",
         ) from None
     return position, direction
 
@@ -94,7 +95,7 @@ def parse_label(text: str | None, controller: Controller) -> dict[str, str]:
         )
     if name != own:
         raise ParameterError(
-            f"no label {name!r}",
+            f"there is no label {name!r}",
             hint=f"the controller is steered by {own!r}" if own else "the controller has no label",
         )
     if value not in known:
@@ -123,7 +124,8 @@ def ball_settings(
             x, z = (float(part) for part in slope.split(":"))
         except ValueError:
             raise ParameterError(
-                f"a slope {slope!r}", hint="give the rise along x and z, as in 0:0.05"
+                f"a slope {slope!r} is not possible",
+                hint="give the rise along x and z, as in 0:0.05",
             ) from None
         changes["slope"] = (x, z)
     if not controller.schema.config.ball:

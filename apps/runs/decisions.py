@@ -115,7 +115,7 @@ def read_decision(path: Path, time_s: float) -> DecisionTable:
         names = tuple(reader.fieldnames or ())
         features = tuple(name for name in names if name.startswith(SQUARED))
         if not {*_COLUMNS, "reason"} <= set(names) or not features:
-            raise FormatError("no table of decisions", hint="run again", path=path)
+            raise FormatError("there is no table of decisions", hint="run again", path=path)
         rows = list(reader)
     try:
         times = np.array([float(row["t"]) for row in rows])
@@ -125,7 +125,7 @@ def read_decision(path: Path, time_s: float) -> DecisionTable:
     before = times[times <= time_s + 1e-3]
     if not before.size:
         first = f"the first one is at {times[0]:.2f} s" if times.size else "the table is empty"
-        raise ParameterError(f"no decision until {time_s:g} s", hint=first, path=path)
+        raise ParameterError(f"there is no decision until {time_s:g} s", hint=first, path=path)
     chosen = [row for row, time in zip(rows, times, strict=True) if time == before[-1]]
     return DecisionTable(
         float(before[-1]),

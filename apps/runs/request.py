@@ -212,7 +212,9 @@ def goal_names(path: str | None, gamepad: Path | None) -> tuple[str, ...]:
     Raises ParameterError if both are given.
     """
     if path is not None and gamepad is not None:
-        raise ParameterError("--path and --gamepad exclude each other", hint="give one of them")
+        raise ParameterError(
+            "--path and --gamepad cannot be used together", hint="give one of them"
+        )
     return () if gamepad is not None else tuple((path or "wave").split(","))
 
 
@@ -232,12 +234,15 @@ def read_goals(paths: Sequence[str], gamepad: Path | None) -> dict[str, Goal]:
         if name not in MADE_PATHS:
             if not (Path(name).suffix or Path(name).exists()):
                 raise ParameterError(
-                    f"no path {name!r}", hint=f"give a CSV file, or {', '.join(MADE_PATHS)}"
+                    f"there is no path {name!r}",
+                    hint=f"give a CSV file, or {', '.join(MADE_PATHS)}",
                 )
             found[name] = read_path(name)
         titles.append(found[name].name if name in found else name)
         if titles.count(titles[-1]) > 1:
-            raise ParameterError(f"two paths called {titles[-1]!r}", hint="rename one of the files")
+            raise ParameterError(
+                f"there are two paths called {titles[-1]!r}", hint="rename one of the files"
+            )
     return found
 
 

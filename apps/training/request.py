@@ -61,7 +61,8 @@ class TrainingRequest:
     def __post_init__(self) -> None:
         if self.config_name not in OFFERED_CONFIGS:
             raise ParameterError(
-                f"no config {self.config_name!r}", hint=f"one of {', '.join(OFFERED_CONFIGS)}"
+                f"there is no config {self.config_name!r}",
+                hint=f"one of {', '.join(OFFERED_CONFIGS)}",
             )
         for name, value, (low, high) in (
             ("channels", self.channels, CHANNELS),
@@ -100,5 +101,5 @@ class TrainingRequest:
             return cls(**{**given, "clips": tuple(given["clips"])})
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise CheckpointError(
-                f"no readable request of a training: {error}", path=folder
+                f"there is no readable request of a training: {error}", path=folder
             ) from None

@@ -33,7 +33,7 @@ def work_folder(output: Path, *, resume: bool, restart: bool) -> Path:
 
     if resume and restart:
         raise ParameterError(
-            "--resume and --restart contradict each other", hint="give one of them, or neither"
+            "--resume and --restart cannot be used together", hint="give one of them, or neither"
         )
     work = output.with_name(f"{output.name}.unfinished")
     check_writable(output, example="model")

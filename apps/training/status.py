@@ -100,7 +100,7 @@ class TrainingStatus:
         except FileNotFoundError:
             return cls()
         except (OSError, ValueError, TypeError, KeyError) as error:
-            raise CheckpointError(f"unreadable: {error}", path=folder / _FILE) from None
+            raise CheckpointError(f"the file is unreadable: {error}", path=folder / _FILE) from None
 
 
 def save_view(folder: Path, index: int, points: Array) -> None:
@@ -134,7 +134,7 @@ def load_curve_points(folder: Path) -> tuple[Array, Array]:
         with np.load(folder / "points.npz", allow_pickle=False) as file:
             return file["clips"], file["time"]
     except (OSError, ValueError, KeyError) as error:
-        raise CheckpointError(f"unreadable: {error}", path=folder) from None
+        raise CheckpointError(f"the file is unreadable: {error}", path=folder) from None
 
 
 def _view_file(folder: Path, index: int) -> Path:

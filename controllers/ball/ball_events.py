@@ -76,10 +76,10 @@ def _parsed(text: str) -> BallEvent:
     try:
         time, *values = (float(each) for each in rest.split(":"))
     except ValueError:
-        raise ParameterError(f"an event {text!r} of the ball", hint=_HINT) from None
+        raise ParameterError(f"an event {text!r} of the ball is not possible", hint=_HINT) from None
     finite = np.isfinite([time, *values]).all()
     if kind not in _VALUES or len(values) != _VALUES[kind] or not finite or time < 0:
-        raise ParameterError(f"an event {text!r} of the ball", hint=_HINT)
+        raise ParameterError(f"an event {text!r} of the ball is not possible", hint=_HINT)
     return BallEvent(time, kind, tuple(values))
 
 

@@ -81,7 +81,7 @@ def load_ball(path: str | Path) -> BallTrack:
     except (KeyError, TypeError, ValueError, AttributeError, ParameterError) as error:
         fact = error.fact if isinstance(error, ParameterError) else str(error)
         raise FormatError(
-            f"not the ball of a clip: {' '.join(fact.split())[:200]}",
+            f"this is not the ball of a clip: {' '.join(fact.split())[:200]}",
             hint="make it with `deepphase fit ball`",
             path=path,
         ) from None
@@ -106,7 +106,8 @@ class ClipBalls:
         for each in tracks:
             if each.clip in self._of_clip:
                 raise ParameterError(
-                    f"two balls of the clip {each.clip!r}", hint="leave out one of their files"
+                    f"there are two balls of the clip {each.clip!r}",
+                    hint="leave out one of their files",
                 )
             self._of_clip[each.clip] = each
         first = next(iter(self._of_clip.values()), None)
@@ -146,7 +147,8 @@ class ClipBalls:
             files += sorted(path.glob(f"*{SUFFIX}")) if path.is_dir() else [path]
         if not files:
             raise ParameterError(
-                f"no ball ({SUFFIX})", hint="make it with `deepphase fit ball STORE -o FOLDER`"
+                f"there is no ball ({SUFFIX})",
+                hint="make it with `deepphase fit ball STORE -o FOLDER`",
             )
         return cls(map(load_ball, files))
 

@@ -40,7 +40,7 @@ class BallTouches:
         shapes = (self.frames.shape, self.impulses.shape, self.restitutions.shape)
         count = len(self.feet)
         if shapes != ((count,), (count, 3), (count,)):
-            raise ParameterError(f"touches of {count} feet with arrays {shapes}")
+            raise ParameterError(f"touches of {count} feet have arrays of shapes {shapes}")
 
     def __len__(self) -> int:
         return len(self.feet)
@@ -87,7 +87,7 @@ class BallTrack:
         frames = len(self.positions)
         shapes = (self.positions.shape, self.velocities.shape, self.plausible.shape)
         if frames == 0 or shapes != ((frames, 3), (frames, 3), (frames,)):
-            raise ParameterError(f"{self.clip}: a ball with arrays {shapes}")
+            raise ParameterError(f"{self.clip}: a ball with arrays {shapes} is not possible")
         if not all(
             np.isfinite(each).all() for each in (self.positions, self.velocities, self.plausible)
         ):
@@ -95,7 +95,9 @@ class BallTrack:
         if len(self.touches) and not (
             self.touches.frames.min() >= 0 and self.touches.frames.max() < frames
         ):
-            raise ParameterError(f"{self.clip}: a touch of the ball outside of its {frames} frames")
+            raise ParameterError(
+                f"{self.clip}: a touch of the ball is outside of its {frames} frames"
+            )
         check_over_floor(self.positions[:, 1], self.ball, self.clip)
 
     def __len__(self) -> int:

@@ -65,7 +65,7 @@ def captured_ball(track: PointTrack, clip: Clip, ball: Ball, roles: Roles) -> Ba
     fastest = float(np.sqrt(np.square(moved).sum(axis=1)).max())
     if fastest > _FASTEST:
         raise FormatError(
-            f"{track.name}: a ball of {fastest:.0f} m/s",
+            f"{track.name}: a ball of {fastest:.0f} m/s is not possible",
             hint="check the unit, and for markers that were swapped",
             path=path,
         )

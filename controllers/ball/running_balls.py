@@ -178,11 +178,12 @@ class RunningBalls:
         """
         velocity = np.asarray(velocity, np.float64)
         if not 0 <= character < len(self._kicks):
-            raise ParameterError(f"no character {character}")
+            raise ParameterError(f"there is no character {character}")
         speed = float(np.linalg.norm(velocity)) if velocity.shape == (3,) else np.inf
         if not speed <= _HARDEST:
             raise ParameterError(
-                f"a kick of {speed:g} m/s", hint=f"give at most {_HARDEST:g} m/s, (x, y, z)"
+                f"a kick of {speed:g} m/s is not possible",
+                hint=f"give at most {_HARDEST:g} m/s, (x, y, z)",
             )
         self._kicks[character] = velocity
 
@@ -197,7 +198,7 @@ class RunningBalls:
             If there is no such character, or the place is not finite.
         """
         if not 0 <= character < len(self._kicks):
-            raise ParameterError(f"no character {character}")
+            raise ParameterError(f"there is no character {character}")
         self._kicks[character] = _checked_place(place)
 
     def place(self, character: int, position: Array) -> None:
@@ -370,7 +371,9 @@ class RunningBalls:
 def _checked_place(place: Array) -> Array:
     place = np.asarray(place, np.float64)
     if place.shape != (2,) or not np.isfinite(place).all():
-        raise ParameterError(f"a place {place} of a ball", hint="give x and z in metres")
+        raise ParameterError(
+            f"a place {place} of a ball is not possible", hint="give x and z in metres"
+        )
     return place
 
 

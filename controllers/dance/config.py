@@ -78,7 +78,8 @@ class DanceTraining:
     def __post_init__(self) -> None:
         if self.timing not in get_args(DanceTiming):
             raise ParameterError(
-                f"timing {self.timing!r}", hint=f"one of {', '.join(get_args(DanceTiming))}"
+                f"timing {self.timing!r} is not possible",
+                hint=f"one of {', '.join(get_args(DanceTiming))}",
             )
         for name in ("tempo_copies", "measured_seeds"):
             if not 0 <= getattr(self, name) <= 64:
@@ -89,7 +90,8 @@ class DanceTraining:
             )
         if self.held_out_by not in get_args(HeldOutBy):
             raise ParameterError(
-                f"held_out_by {self.held_out_by!r}", hint=f"one of {', '.join(get_args(HeldOutBy))}"
+                f"held_out_by {self.held_out_by!r} is not possible",
+                hint=f"one of {', '.join(get_args(HeldOutBy))}",
             )
 
 

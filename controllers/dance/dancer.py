@@ -78,7 +78,7 @@ class Dancer:
         header = controller.data.get(_HEADER)
         if MUSIC not in controller.schema.inputs or not isinstance(header, Mapping):
             raise CheckpointError(
-                f"a controller ({controller.name}) without music input, not a dancer",
+                f"this is a controller ({controller.name}) without music input, not a dancer",
                 hint="give a file that `deepphase train dance` wrote",
                 path=path,
             )
@@ -93,7 +93,9 @@ def _of_header(
 ) -> tuple[MusicInput, DanceReference, SongStyles | None, dict[str, float]]:
     missing = [name for name in ("music", "reference") if name not in header]
     if missing:
-        raise CheckpointError(f"a dancer without {missing[0]} data", hint="train the dancer again")
+        raise CheckpointError(
+            f"this is a dancer without {missing[0]} data", hint="train the dancer again"
+        )
     music = MusicInput.from_mapping(header["music"])
     width = controller.schema.inputs[MUSIC].channels
     if music.dims != width:

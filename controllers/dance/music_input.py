@@ -166,7 +166,7 @@ class MusicInput:
                 raise ValueError("other names of values")
         except (KeyError, TypeError, ValueError, ParameterError) as error:
             raise CheckpointError(
-                f"invalid music input: {' '.join(str(error).split())[:200]}",
+                f"these are invalid music input: {' '.join(str(error).split())[:200]}",
                 hint="train the dancer again",
             ) from None
         return made

@@ -76,7 +76,7 @@ class ControllerBatches(ResumableData, pl.LightningDataModule):
             starts = split.train[following >= frames]
             if not len(starts):
                 raise ParameterError(
-                    f"no {frames} consecutive training frames",
+                    f"there are no {frames} consecutive training frames",
                     hint=f"lower training.{'sequence' if recurrent else 'unroll'}_frames, or add "
                     "clips",
                 )

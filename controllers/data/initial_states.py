@@ -74,7 +74,7 @@ class InitialStates:
         frames = np.atleast_1d(np.asarray(frames, np.int64))
         if frames.size == 0 or frames.min() < 0 or frames.max() >= len(clip):
             raise ParameterError(
-                f"{clip.name}: no frame {frames.tolist()}",
+                f"{clip.name}: there is no frame {frames.tolist()}",
                 hint=f"it has frames 0 to {len(clip) - 1}",
             )
         blocks = FrameBlocks.of_clip(clip, schema, phases, tracks)
@@ -104,5 +104,5 @@ class InitialStates:
         values = block.reshape(len(self), -1, len(schema.label_values))[:, now]
         rows = np.flatnonzero(values.argmax(1) == schema.label_values.index(value))
         if not len(rows):
-            raise ParameterError(f"no initial state with {name} {value!r}")
+            raise ParameterError(f"there is no initial state with {name} {value!r}")
         return self.select(rows)

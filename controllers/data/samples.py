@@ -271,7 +271,7 @@ def schema_of_store(
         if "" in column:
             clip = store.names[int(np.flatnonzero(column == "")[0])]
             raise ParameterError(
-                f"{clip}: no label {config.label!r}", hint="select the clips that have it"
+                f"{clip}: there is no label {config.label!r}", hint="select the clips that have it"
             )
         values = sorted(set(column.tolist()))
     longest = store.clip(int(np.argmax(store.lengths)))

@@ -116,7 +116,7 @@ class GaussianProcess(ControllerNetwork):
                 candidates = np.flatnonzero(nearest_two(gate, phases)[:, index].numpy() > 0.0)
             if len(candidates) < wanted:
                 raise ParameterError(
-                    f"{len(candidates)} samples for a process of {wanted}",
+                    f"there are {len(candidates)} samples for a process of {wanted}",
                     hint="lower network.samples, or add clips",
                 )
             rows = torch.from_numpy(np.sort(rng.choice(candidates, wanted, replace=False)))

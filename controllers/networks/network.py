@@ -33,7 +33,7 @@ class NetworkDims:
         if self.inputs < 1 or self.gate < 0 or self.outputs < 1:
             raise ParameterError(
                 f"a network with {self.inputs} inputs, {self.gate} gate values and "
-                f"{self.outputs} outputs",
+                f"{self.outputs} outputs is not possible",
                 hint="inputs and outputs must be at least 1",
             )
 

@@ -128,11 +128,15 @@ class PrecomputedPfnn(ControllerNetwork):
     def __init__(self, network: Pfnn, form: str, count: int | None = None) -> None:
         super().__init__(network.dims)
         if form not in TABLE_SIZES:
-            raise ParameterError(f"no form {form!r}", hint=f"forms: {', '.join(TABLE_SIZES)}")
+            raise ParameterError(
+                f"there is no form {form!r}", hint=f"forms: {', '.join(TABLE_SIZES)}"
+            )
         self.form, self.count = form, TABLE_SIZES[form] if count is None else count
         self.cyclic = network.config.cyclic
         if self.count < 2:
-            raise ParameterError(f"a table of {self.count} phases", hint="give at least 2")
+            raise ParameterError(
+                f"a table of {self.count} phases is not possible", hint="give at least 2"
+            )
         last = self.count if self.cyclic else self.count - 1
         with torch.no_grad():
             # The table of a cycle has one more entry: phase 1 equals phase 0.

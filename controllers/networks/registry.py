@@ -136,7 +136,9 @@ def register_network(
             hint="declare it as @dataclass(frozen=True) class Config(ControllerNetworkConfig)",
         )
     if gate not in get_args(Gate):
-        raise ParameterError(f"no gate {gate!r}", hint=f"gates: {', '.join(get_args(Gate))}")
+        raise ParameterError(
+            f"there is no gate {gate!r}", hint=f"gates: {', '.join(get_args(Gate))}"
+        )
     kind = NetworkKind(network, config, gate, defaults)
     try:
         kind.make_config()

@@ -70,7 +70,9 @@ def open_phase(phase: Tensor) -> Tensor:
 def check_spline(kind: str) -> None:
     """Raise ParameterError unless there is a spline of that kind."""
     if kind not in get_args(SplineKind):
-        raise ParameterError(f"spline {kind!r}", hint=f"one of {', '.join(get_args(SplineKind))}")
+        raise ParameterError(
+            f"spline {kind!r} is not possible", hint=f"one of {', '.join(get_args(SplineKind))}"
+        )
 
 
 def _indices(phase: Tensor, points: int) -> Tensor:

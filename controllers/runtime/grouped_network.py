@@ -94,7 +94,9 @@ def grouped_network(
     if controller.schema.config.tracks:
         raise ParameterError("controllers that read tracks, such as music, run in no groups")
     if not 1 <= groups <= _MOST_GROUPS:
-        raise ParameterError(f"{groups} groups of gates", hint=f"give 1 to {_MOST_GROUPS}")
+        raise ParameterError(
+            f"there are {groups} groups of gates", hint=f"give 1 to {_MOST_GROUPS}"
+        )
     if not 0.0 <= fade_s <= _LONGEST_FADE_S:
         raise ParameterError(f"fade_s must lie in 0 to {_LONGEST_FADE_S}, not {fade_s}")
     keep = math.exp(-1.0 / (controller.fps * fade_s)) if fade_s else 0.0

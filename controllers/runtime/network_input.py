@@ -211,7 +211,7 @@ def labels_of_each(labels: Mapping[str, str | Sequence[str]], count: int) -> lis
     """
     for name, value in labels.items():
         if not isinstance(value, str) and len(value) != count:
-            raise ParameterError(f"{len(value)} values of {name} for {count} characters")
+            raise ParameterError(f"there are {len(value)} values of {name} for {count} characters")
     return [
         {name: value if isinstance(value, str) else value[i] for name, value in labels.items()}
         for i in range(count)

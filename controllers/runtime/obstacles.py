@@ -48,21 +48,23 @@ def _from_json(text: str, path: Path) -> Obstacles:
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise FormatError(f"not valid JSON: {error}", hint=_SHAPES_HINT, path=path) from None
+        raise FormatError(
+            f"this is not valid JSON: {error}", hint=_SHAPES_HINT, path=path
+        ) from None
     known = {"walls", "pits", "clearance"}
     if not isinstance(content, dict) or set(content) - known:
         raise FormatError(
-            "not a mapping of walls, pits and clearance", hint=_SHAPES_HINT, path=path
+            "this is not a mapping of walls, pits and clearance", hint=_SHAPES_HINT, path=path
         )
     shapes: dict[str, list[Obstacle]] = {"walls": [], "pits": []}
     for kind, found in shapes.items():
         entries = content.get(kind, [])
         if not isinstance(entries, list):
-            raise FormatError(f"{kind}: not a list", hint=_SHAPES_HINT, path=path)
+            raise FormatError(f"{kind}: this is not a list", hint=_SHAPES_HINT, path=path)
         for place, entry in enumerate(entries, start=1):
             if not isinstance(entry, dict) or len(entry) != 1:
                 raise FormatError(
-                    f"{kind}, entry {place}: not a mapping of one shape to its numbers",
+                    f"{kind}, entry {place}: this is not a mapping of one shape to its numbers",
                     hint=_SHAPES_HINT,
                     path=path,
                 )
@@ -98,7 +100,7 @@ def _from_csv(text: str, path: Path) -> Obstacles:
                 )
     except csv.Error as error:
         raise FormatError(
-            f"not a CSV row: {error}", hint=_SHAPES_HINT, path=path, line=reader.line_num
+            f"this is not a CSV row: {error}", hint=_SHAPES_HINT, path=path, line=reader.line_num
         ) from None
     return _obstacles(shapes["wall"], shapes["pit"], options, path)
 
@@ -107,7 +109,7 @@ def _obstacles(
     walls: list[Obstacle], pits: list[Obstacle], options: dict[str, Any], path: Path
 ) -> Obstacles:
     if not walls and not pits:
-        raise FormatError("neither a wall nor a pit", hint=_SHAPES_HINT, path=path)
+        raise FormatError("this is neither a wall nor a pit", hint=_SHAPES_HINT, path=path)
     try:
         numbers = {name: _number(value) for name, value in options.items()}
         return Obstacles(walls, pits, **numbers)
@@ -124,14 +126,14 @@ def _shape(name: str, values: Any, path: Path, where: str, line: int | None = No
     }
     try:
         if name not in makers:
-            raise ParameterError(f"no shape {name!r}")
+            raise ParameterError(f"there is no shape {name!r}")
         if not isinstance(values, list):
-            raise ParameterError(f"{name}: not a list of numbers")
+            raise ParameterError(f"{name}: this is not a list of numbers")
         numbers = [_number(value) for value in values]
         try:
             return makers[name](*numbers)
         except (TypeError, ValueError):
-            raise ParameterError(f"a {name} with {len(numbers)} numbers") from None
+            raise ParameterError(f"a {name} with {len(numbers)} numbers is not possible") from None
     except ParameterError as error:
         raise FormatError(
             f"{where}{error.fact}", hint=error.hint or _SHAPES_HINT, path=path, line=line
@@ -166,7 +168,7 @@ class Wall:
     def __post_init__(self) -> None:
         _check_numbers("a segment", *self.start, *self.end)
         if self.start == self.end:
-            raise ParameterError("a segment without length")
+            raise ParameterError("this is a segment without length")
 
 
 @dataclass(frozen=True)
@@ -195,7 +197,7 @@ class Polygon:
         if any(
             a == b for a, b in zip(self.points, (*self.points[1:], self.points[0]), strict=True)
         ):
-            raise ParameterError("a polygon with two equal corners")
+            raise ParameterError("this is a polygon with two equal corners")
 
     @classmethod
     def box(
@@ -362,5 +364,6 @@ def _check_numbers(what: str, *values: float) -> None:
     for value in values:
         if not (math.isfinite(value) and abs(value) <= _MAX_COORDINATE_M):
             raise ParameterError(
-                f"{what} with the number {value}", hint=f"metres, {_MAX_COORDINATE_M:g} at most"
+                f"{what} is at fault with the number {value}",
+                hint=f"metres, {_MAX_COORDINATE_M:g} at most",
             )

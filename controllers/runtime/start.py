@@ -97,7 +97,9 @@ class CharacterSource:
         count, starts, controller = len(root_states.angles), self.starts, self.controller
         if starts is not None:
             if len(starts) not in (1, count):
-                raise ParameterError(f"{len(starts)} initial states for {count} characters")
+                raise ParameterError(
+                    f"there are {len(starts)} initial states for {count} characters"
+                )
             return starts if len(starts) == count else starts.select(np.zeros(count, np.int64))
         candidates = controller.starts
         wanted = self.labels.get(controller.schema.config.label)

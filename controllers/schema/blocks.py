@@ -57,7 +57,8 @@ class SchemaBlocks:
         for name in config.tracks:
             if name not in self.track_widths:
                 raise ParameterError(
-                    f"no track {name!r}", hint=f"tracks: {', '.join(self.track_widths) or 'none'}"
+                    f"there is no track {name!r}",
+                    hint=f"tracks: {', '.join(self.track_widths) or 'none'}",
                 )
             width = self.track_widths[name]
             blocks.append(_track(name, width, "1", offsets_s=config.offsets_s))

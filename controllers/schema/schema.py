@@ -133,7 +133,9 @@ class ControllerSchema:
         """
         config = config or SchemaConfig()
         if gate not in get_args(Gate):
-            raise ParameterError(f"no gate {gate!r}", hint=f"gates: {', '.join(get_args(Gate))}")
+            raise ParameterError(
+                f"there is no gate {gate!r}", hint=f"gates: {', '.join(get_args(Gate))}"
+            )
         roles = find_roles(clip.skeleton, description=description, clip=clip)
         signals = JointVelocities.of_clip(clip, roles)
         feet = tuple(clip.skeleton.names[joint] for joint in foot_contacts(clip, roles).joints)
@@ -215,7 +217,8 @@ class ControllerSchema:
         missing = [name for name in self.joints if name not in clip.skeleton.names]
         if missing:
             raise SkeletonError(
-                f"{clip.name}: another skeleton than the controller's: no joint {missing[0]!r}",
+                f"{clip.name}: this is another skeleton than the controller's: "
+                f"it has no joint {missing[0]!r}",
                 hint=f"the controller moves {', '.join(self.joints)}; "
                 f"the clip has {', '.join(clip.skeleton.names)}",
                 path=clip.source.path or None,

@@ -51,7 +51,7 @@ class RecordedGoals:
     ) -> None:
         if angles.shape != positions.shape[:2] or angles.shape[1] < 2:
             raise ParameterError(
-                f"trajectories of positions {positions.shape} and angles {angles.shape}",
+                f"trajectories have positions {positions.shape} and angles {angles.shape}",
                 hint="give (characters, frames, 2) and (characters, frames), 2 frames or more",
             )
         self._positions = np.asarray(positions, np.float64)

@@ -89,15 +89,17 @@ class ClipStore:
         set_field(self, "labels", tuple(MappingProxyType(dict(each)) for each in self.labels))
         clips = len(self.names)
         if clips == 0:
-            raise ParameterError("a store without clips")
+            raise ParameterError("this is a store without clips")
         for name in ("skeletons", "labels", "sources", "provenance", "range_starts", "range_stops"):
             if len(getattr(self, name)) != clips:
-                raise ParameterError(f"{clips} clips, but {len(getattr(self, name))} {name}")
+                raise ParameterError(
+                    f"there are {clips} clips, but {len(getattr(self, name))} {name}"
+                )
         if len(set(self.names)) != clips:
             raise ParameterError("two clips of the same name in one store")
         frames, joints, moving = len(self.rotations), len(self.skeleton), self.translated_joints
         if self.rotations.shape != (frames, joints, 4):
-            raise ParameterError(f"rotations {self.rotations.shape} for {joints} joints")
+            raise ParameterError(f"rotations have shape {self.rotations.shape} for {joints} joints")
         if not (len(moving) and moving[0] == 0 and (np.diff(moving) > 0).all()):
             raise ParameterError("translated joints must rise from the root, 0")
         if moving[-1] >= joints:
@@ -133,7 +135,7 @@ class ClipStore:
         """
         given = list(clips)
         if not given:
-            raise ParameterError("a store without clips")
+            raise ParameterError("this is a store without clips")
         check_rates(given)
         first = given[0].skeleton
         for clip in given:
@@ -251,7 +253,7 @@ class ClipStore:
         """
         if name not in self.label_names:
             raise ParameterError(
-                f"no label {name!r} in this store",
+                f"there is no label {name!r} in this store",
                 hint=f"it has {', '.join(self.label_names) or 'none'}",
             )
         return np.array([labels.get(name, "") for labels in self.labels])
@@ -313,5 +315,5 @@ class ClipStore:
         except ValueError:
             near = difflib.get_close_matches(name, self.names, n=3, cutoff=0.0)
             raise ParameterError(
-                f"no clip {name!r} in this store", hint=f"similar names: {', '.join(near)}"
+                f"there is no clip {name!r} in this store", hint=f"similar names: {', '.join(near)}"
             ) from None

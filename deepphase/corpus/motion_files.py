@@ -73,7 +73,7 @@ def find_motion_files(inputs: str | Path | Sequence[str | Path]) -> list[MotionF
     if not found:
         others = ", ".join(f"{count} {suffix}" for suffix, count in suffixes.most_common(5))
         raise FormatError(
-            "no motion files",
+            "there are no motion files",
             hint=f"found {others or 'nothing'}; known: {', '.join(MOTION_FORMATS)}",
             path=given[0] if given else None,
         )
@@ -93,7 +93,7 @@ def existing(inputs: str | Path | Sequence[str | Path]) -> list[Path]:
     for path in paths:
         # Unlike Path.exists, no error for a name that is too long.
         if not os.path.exists(path):
-            raise FormatError("no such file or folder", hint="check the path", path=path)
+            raise FormatError("there is no such file or folder", hint="check the path", path=path)
     return paths
 
 

@@ -226,7 +226,7 @@ def _check_length(clip: Clip, min_seconds: float) -> None:
     if len(clip) < 2:
         raise FormatError("a single frame is a pose, not a motion")
     if clip.duration < min_seconds:
-        raise FormatError(f"{clip.duration:.2f} s, shorter than {min_seconds:g} s")
+        raise FormatError(f"the clip has {clip.duration:.2f} s, shorter than {min_seconds:g} s")
 
 
 def _piece(

@@ -42,7 +42,7 @@ def ray_address(cluster: str) -> str | None:
     kind, colon, address = cluster.partition(":")
     if kind != "ray" or (colon and not address):
         raise ParameterError(
-            f"no cluster {cluster!r}",
+            f"there is no cluster {cluster!r}",
             hint="ray schedules on this machine, ray:HOST:PORT on a running Ray cluster",
         )
     return address or None
@@ -158,7 +158,7 @@ def _run(function: Callable[[Any], Any], task: Any) -> Any:
 def _no_cluster(address: str, error: Exception) -> ParameterError:
     reason = " ".join(str(error).split())[:200]
     return ParameterError(
-        f"no Ray cluster at {address}: {reason}",
+        f"there is no Ray cluster at {address}: {reason}",
         hint=f"start one with `{_START}`, on this machine or one that it can reach",
     )
 

@@ -36,7 +36,8 @@ class Shard:
     def __post_init__(self) -> None:
         if not 1 <= self.number <= self.count:
             raise ParameterError(
-                f"no shard {self}", hint=f"shards of {self.count} are 1/{self.count} and so on"
+                f"there is no shard {self}",
+                hint=f"shards of {self.count} are 1/{self.count} and so on",
             )
 
     def __str__(self) -> str:

@@ -38,7 +38,9 @@ def find_songs(inputs: str | Path | Sequence[str | Path]) -> list[Path]:
         found |= dict.fromkeys(path for path in files_under(root) if _is_song(path))
     if not found:
         raise FormatError(
-            "no songs", hint=f"known: {', '.join(SONG_SUFFIXES)}", path=given[0] if given else None
+            "there are no songs",
+            hint=f"known: {', '.join(SONG_SUFFIXES)}",
+            path=given[0] if given else None,
         )
     return sorted(found)
 

@@ -129,7 +129,7 @@ def store_of_group(
         clips = description["clips"]
         if description["frames"] != len(arrays["rotations"]):
             raise ParameterError(
-                f"{description['frames']} frames, but {len(arrays['rotations'])} rotations"
+                f"{description['frames']} frames have {len(arrays['rotations'])} rotations"
             )
         return ClipStore(
             group=name,
@@ -202,7 +202,7 @@ def _skeletons(description: Mapping[str, Any], arrays: Mapping[str, Array]) -> t
 def _inconsistent(path: str | Path, error: object) -> CheckpointError:
     reason = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
     return CheckpointError(
-        f"not a store of this version of deepphase ({reason})",
+        f"this is not a store of this version of deepphase ({reason})",
         hint="prepare the store again",
         path=path,
     )

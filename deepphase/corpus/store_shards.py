@@ -205,7 +205,7 @@ def _check_shares(
 
 def _inconsistent(path: str | Path, error: Exception) -> CheckpointError:
     return CheckpointError(
-        f"not a shard of this version of deepphase ({type(error).__name__}: {error})",
+        f"this is not a shard of this version of deepphase ({type(error).__name__}: {error})",
         hint="prepare the shard again",
         path=path,
     )

@@ -96,7 +96,7 @@ class StoreWriter:
         """
         if self._fps is not None and float(clip.fps) != self._fps:
             raise ParameterError(
-                f"{clip.name}: {clip.fps:g} frames a second in a store of {self._fps:g}",
+                f"{clip.name}: it has {clip.fps:g} frames a second in a store of {self._fps:g}",
                 hint="resample them to one rate",
             )
         self._fps = checked_rate(float(clip.fps))
@@ -167,7 +167,7 @@ class StoreWriter:
             Where the file cannot be written.
         """
         if self._fps is None and shard is None:
-            raise ParameterError("a store without clips")
+            raise ParameterError("this is a store without clips")
         arrays: dict[str, Array] = {}
         described = []
         for name, group in zip(self._group_names(), self._groups.values(), strict=True):

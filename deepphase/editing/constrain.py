@@ -110,7 +110,9 @@ def constrained(
     """
     clip = editor.space.on_hips(clip)
     if len(clip) < 2:
-        raise ParameterError(f"{clip.name}: a single frame", hint="constraints are of motion")
+        raise ParameterError(
+            f"{clip.name}: there is only a single frame", hint="constraints are of motion"
+        )
     roles = find_roles(clip.skeleton, editor.space.description, clip=clip)
     feet = feet or path is not None
     limbs = _limbs(clip, roles, targets)
@@ -158,7 +160,7 @@ def _limbs(clip: Clip, roles: Roles, targets: Sequence[JointTarget]) -> LegChain
     for number, target in enumerate(targets):
         if target.joint not in skeleton.names:
             raise ParameterError(
-                f"no joint {target.joint!r}", hint=f"joints: {', '.join(skeleton.names)}"
+                f"there is no joint {target.joint!r}", hint=f"joints: {', '.join(skeleton.names)}"
             )
         if target.last >= len(clip):
             raise ParameterError(
@@ -180,7 +182,7 @@ def _limbs(clip: Clip, roles: Roles, targets: Sequence[JointTarget]) -> LegChain
         limb = found[0]
         if taken.setdefault(limb, joint) != joint:
             raise ParameterError(
-                f"targets of {skeleton.names[taken[limb]]} and {target.joint}, on one limb",
+                f"targets of {skeleton.names[taken[limb]]} and {target.joint} are on one limb",
                 hint="give targets of one joint on each limb",
             )
         if any(
@@ -189,7 +191,7 @@ def _limbs(clip: Clip, roles: Roles, targets: Sequence[JointTarget]) -> LegChain
             and other.first <= target.last
             for other in targets[:number]
         ):
-            raise ParameterError(f"two targets of {target.joint} at frame {target.first}")
+            raise ParameterError(f"there are two targets of {target.joint} at frame {target.first}")
         tips[limb] = joint
     chosen = sorted(tips)
     table = np.array([[*rows[limb], tips[limb]] for limb in chosen], np.int64)

@@ -176,7 +176,7 @@ class PathData(ResumableData, pl.LightningDataModule):
         train, validation = (np.concatenate([*centres[side], []]) for side in (False, True))
         if not len(train):
             raise ParameterError(
-                f"no clip {'is' if effectors else 'travels for'} as long as a window",
+                f"there is no clip {'is' if effectors else 'travels for'} as long as a window",
                 hint=f"path networks need clips of {_WINDOW_S:g} s and more"
                 + ("" if effectors else " that walk or run"),
             )

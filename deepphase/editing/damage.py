@@ -106,7 +106,8 @@ class Damage:
         unknown = [name for name in joints if name not in body]
         if unknown:
             raise SkeletonError(
-                f"no joint {unknown[0]!r} in the editor's body", hint=f"it has {', '.join(body)}"
+                f"there is no joint {unknown[0]!r} in the editor's body",
+                hint=f"it has {', '.join(body)}",
             )
         stretches = list(stretches)
         which = np.zeros(frames, bool)

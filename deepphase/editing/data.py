@@ -101,7 +101,7 @@ class EditorData(ResumableData, pl.LightningDataModule):
         )
         if len(self.split.train) < options.batch_size:
             raise ParameterError(
-                f"{len(self.split.train)} training windows, fewer than one batch of "
+                f"there are {len(self.split.train)} training windows, fewer than one batch of "
                 f"{options.batch_size}",
                 hint="choose a smaller training.batch_size or add clips",
             )

@@ -167,7 +167,7 @@ def motion_of_effectors(
     names = networks.limits.joints
     chosen = [names.index(name) for name in _checked(paths.joints, names)]
     if paths.fps != editor.fps:
-        raise ParameterError(f"paths at {paths.fps:g} frames a second, not {editor.fps:g}")
+        raise ParameterError(f"the paths have {paths.fps:g} frames a second, not {editor.fps:g}")
     if not paths.known.any():
         raise ParameterError("no place of a hand or a foot is known")
     frames, fps = len(paths.places), editor.fps
@@ -242,7 +242,7 @@ def read_effector_paths(
             )
         keys.append((time, x, y, z))
     if not read:
-        raise FormatError("no place", hint=hint, path=path)
+        raise FormatError("there is no place", hint=hint, path=path)
     joints = _checked(tuple(read), tuple(effector_joints(editor.space)))
     stop = max(keys[-1][0] for keys in read.values())
     frames = max(round(stop * editor.fps), 1) + 1

@@ -148,13 +148,13 @@ def between_keys(
         )
     seconds = frames / clip.fps if times is None else np.asarray(times, np.float64)
     if seconds.shape != frames.shape or not np.isfinite(seconds).all():
-        raise ParameterError(f"{len(frames)} keys with {len(seconds)} times")
+        raise ParameterError(f"there are {len(frames)} keys with {len(seconds)} times")
     at = np.round((seconds - seconds[0]) * clip.fps).astype(np.int64)
     if (np.diff(at) < 1).any():
         raise ParameterError("the times of the keys do not rise by a frame each")
     if np.diff(at).max() > LONGEST_S * clip.fps:
         raise ParameterError(
-            f"{np.diff(at).max() / clip.fps:.1f} s between two keys: at most {LONGEST_S:g} s"
+            f"two keys are {np.diff(at).max() / clip.fps:.1f} s apart: at most {LONGEST_S:g} s"
         )
     clip = editor.space.on_hips(clip)
     nearest = np.searchsorted(at, np.arange(at[-1] + 1), side="right") - 1

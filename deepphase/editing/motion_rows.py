@@ -168,7 +168,9 @@ class MotionSpace:
             If no pair of feet was found.
         """
         if clip.fps != self.fps:
-            raise ParameterError(f"{clip.name}: {clip.fps:g} frames a second, not {self.fps:g}")
+            raise ParameterError(
+                f"{clip.name}: the clip has {clip.fps:g} frames a second, not {self.fps:g}"
+            )
         roles = find_roles(clip.skeleton, self.description, clip=clip)
         transforms = global_transforms(clip)
         root = root_trajectory(clip, roles, positions=transforms[1])

@@ -79,7 +79,7 @@ def repaired(
     """
     clip = editor.space.on_hips(clip)
     if len(damage.known) != len(clip):
-        raise ParameterError(f"damage of {len(damage.known)} frames for {len(clip)} frames")
+        raise ParameterError(f"the damage has {len(damage.known)} frames and the clip {len(clip)}")
     if not damage.any and not whole:
         return clip
     if not (damage.known[:, 0] > 0).any():

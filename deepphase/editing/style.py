@@ -107,12 +107,12 @@ def styled(
     """
     check_amount(amount)
     if not styles:
-        raise ParameterError("no clip of a style", hint="give one clip or several")
+        raise ParameterError("there is no clip of a style", hint="give one clip or several")
     content = editor.space.on_hips(content)
     for each in (content, *styles):
         if each.duration < _SHORTEST_S:
             raise ParameterError(
-                f"{each.name}: {each.duration:.2f} s long",
+                f"{each.name}: the clip is {each.duration:.2f} s long",
                 hint=f"styles are read from {_SHORTEST_S:g} s and more",
             )
     sampled = resample(content, editor.fps)
@@ -143,7 +143,9 @@ def styled(
 def check_amount(amount: float) -> None:
     """Raise ParameterError where an amount of style is outside of 0 to 1.5."""
     if not 0.0 <= amount <= MAX_AMOUNT:
-        raise ParameterError(f"an amount of {amount:g}", hint=f"give 0 to {MAX_AMOUNT:g}")
+        raise ParameterError(
+            f"an amount of {amount:g} is not possible", hint=f"give 0 to {MAX_AMOUNT:g}"
+        )
 
 
 def _encoded(clip: Clip, editor: MotionEditor) -> Tensor:

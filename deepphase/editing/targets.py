@@ -39,7 +39,9 @@ class JointTarget:
 
     def __post_init__(self) -> None:
         if not 0 <= self.first <= self.last:
-            raise ParameterError(f"{self.joint}: frames {self.first} to {self.last}")
+            raise ParameterError(
+                f"{self.joint}: frames {self.first} to {self.last} are not a range"
+            )
         if len(self.place) != 3 or not all(math.isfinite(value) for value in self.place):
             raise ParameterError(f"{self.joint}: {self.place} is no place")
 
@@ -72,7 +74,7 @@ def read_targets(path: str | Path) -> list[JointTarget]:
                 line=line,
             ) from None
     if not targets:
-        raise FormatError("no target", hint=hint, path=path)
+        raise FormatError("there is no target", hint=hint, path=path)
     return targets
 
 
@@ -132,6 +134,9 @@ def _table(path: Path, required: Sequence[str], optional: Sequence[str], hint: s
     table = read_csv_table(path, required, hint)
     if set(table.columns) - {*required, *optional}:
         raise FormatError(
-            f"columns {', '.join(table.columns)}", hint=hint, path=path, line=table.line
+            f"the table has columns {', '.join(table.columns)}",
+            hint=hint,
+            path=path,
+            line=table.line,
         )
     return table

@@ -44,7 +44,7 @@ def joints_followed(parameters: PhaseParameters, signals: Array) -> Array:
     """
     frames, channels = parameters.phase.shape
     if signals.ndim != 2 or len(signals) != frames or signals.shape[1] % 3:
-        raise ParameterError(f"signals {signals.shape} for {frames} frames of phases")
+        raise ParameterError(f"signals have shape {signals.shape} and phases {frames} frames")
     if frames < 4:
         raise ParameterError(
             f"{frames} frames are too few for a regression on a channel",
@@ -90,7 +90,7 @@ def joints_lost(model: PhaseModel, signals: Array, frames: Array) -> Array:
     """
     frames = np.asarray(frames, np.int64)
     if not frames.size or frames.min() < 0 or frames.max() >= len(signals):
-        raise ParameterError(f"{frames.size} windows in {len(signals)} frames")
+        raise ParameterError(f"there are {frames.size} windows in {len(signals)} frames")
     network, half = model.network, model.window // 2
     values = torch.as_tensor(padded(signals, model.window), device=network.times.device)
     centres = torch.as_tensor(frames, device=values.device) + half

@@ -116,7 +116,7 @@ def bar_phases(
     bars.
     """
     if len(speed) != len(height):
-        raise ParameterError(f"{len(speed)} frames of speed and {len(height)} of height")
+        raise ParameterError(f"there are {len(speed)} frames of speed and {len(height)} of height")
     bars = factor * beat_count(downbeats, np.arange(len(speed)) / fps)
     windows = cycle_windows(bars, fps, window_s)
     return BarPhases(

@@ -95,7 +95,7 @@ def beat_scores(beats: Array, others: Array, *, sigma_s: float = SIGMA_S) -> Arr
         Seconds: at that distance a beat still counts 0.61.
     """
     if not sigma_s > 0:
-        raise ParameterError(f"a sigma of {sigma_s} s")
+        raise ParameterError(f"a sigma of {sigma_s} s is not possible")
     if not len(others):
         return np.zeros(len(beats))
     distance = np.abs(np.asarray(beats)[:, None] - np.asarray(others)).min(axis=1)
@@ -142,7 +142,7 @@ def beat_alignment_by_chance(
     keeps how many beats there are and how evenly they lie, all that raises a score by itself.
     """
     if not seconds > 0 or draws < 1:
-        raise ParameterError(f"chance of {seconds} s and {draws} draws")
+        raise ParameterError(f"a chance of {seconds} s and {draws} draws is not possible")
     inside = _inside(music, seconds)
     shifts = np.random.default_rng(seed).uniform(0.0, seconds, draws)
     scores = [

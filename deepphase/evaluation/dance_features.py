@@ -172,7 +172,7 @@ def feature_windows(frames: int, fps: float, window_s: float = FEATURE_WINDOW_S)
         Where there are fewer than three frames.
     """
     if frames < 3:
-        raise ParameterError(f"features of {frames} frames")
+        raise ParameterError(f"features of {frames} frames are too short")
     length = max(round(window_s * fps), 3)
     count = max(frames // length, 1)
     starts = (frames - count * length) // 2 + np.arange(count) * length

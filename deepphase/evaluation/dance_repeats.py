@@ -93,7 +93,7 @@ def clip_segments(clips: Iterable[Clip]) -> list[Array]:
         bodies.append(np.stack([points[key] for key in sorted(points) if "_" in key], axis=1))
         fps = clip.fps
     if not bodies:
-        raise ParameterError("no clip, no segments")
+        raise ParameterError("there are no clips and no segments")
     return segment_groups(bodies, fps)
 
 

@@ -168,7 +168,7 @@ def rhythm(
     As many windows as fit; none where the song has too few beats.
     """
     if len(speed) != len(height):
-        raise ParameterError(f"{len(speed)} frames of speed and {len(height)} of height")
+        raise ParameterError(f"there are {len(speed)} frames of speed and {len(height)} of height")
     if not (beats_per_cycle > 0 and window_s > 0 and len(factors)):
         raise ParameterError("a rhythm needs beats in a cycle, a window and control tempi")
     cycles = beat_count(beats, np.arange(len(speed)) / fps) / beats_per_cycle

@@ -160,14 +160,16 @@ def choose_key(
         If the shapes do not fit, there are no frames, or a value is not finite.
     """
     if len(phases) != len(truths) or not len(phases):
-        raise ParameterError(f"phases of {len(phases)} clips, true phases of {len(truths)}")
+        raise ParameterError(
+            f"there are phases of {len(phases)} clips, but true phases of {len(truths)}"
+        )
     for phase, truth in zip(phases, truths, strict=True):
         _check(phase, truth)
         if phase.shape[1] != phases[0].shape[1]:
-            raise ParameterError("clips with different numbers of phase channels")
+            raise ParameterError("the clips have different numbers of phase channels")
     learnt, true = np.concatenate(phases), np.concatenate(truths)
     if not learnt.size:
-        raise ParameterError("no frames to compare phases on")
+        raise ParameterError("there are no frames to compare phases on")
     best, smallest = None, np.inf
     for channel in range(learnt.shape[1]):
         for multiple in multiples:

@@ -130,7 +130,8 @@ def nearest_frames(
             nearest[part] = np.take_along_axis(together, order, 1)
     if not np.isfinite(best).all():
         raise ParameterError(
-            f"fewer than {matches} frames outside the excluded range of a query", hint="add clips"
+            f"there are fewer than {matches} frames outside the excluded range of a query",
+            hint="add clips",
         )
     return nearest
 

@@ -129,7 +129,7 @@ class MeasuredMotion:
         missing = [name for name in (*body.joints, *body.feet) if name not in names]
         if missing:
             raise SkeletonError(
-                f"{clip.name}: another skeleton: no joint {missing[0]!r}",
+                f"{clip.name}: this is another skeleton: it has no joint {missing[0]!r}",
                 hint=f"measured joints: {', '.join(body.joints)}; the clip has {', '.join(names)}",
                 path=clip.source.path or None,
             )

@@ -52,7 +52,8 @@ class FilmSize:
     def __post_init__(self) -> None:
         if not all(16 <= each <= 4096 and each % 2 == 0 for each in (self.width, self.height)):
             raise ParameterError(
-                f"a film of {self.width} x {self.height}", hint="both are even, 16 to 4096"
+                f"a film of {self.width} x {self.height} is not possible",
+                hint="both are even, 16 to 4096",
             )
 
 
@@ -106,7 +107,7 @@ def write_film(
     if not np.isfinite(positions).all():
         raise ParameterError("positions that are not finite")
     if not (np.isfinite(fps) and fps > 0):
-        raise ParameterError(f"{fps} frames a second")
+        raise ParameterError(f"a rate of {fps} frames a second is not possible")
     seconds = len(positions) / fps
     pictures = max(round(seconds * FILM_FPS), 1)
     camera = _Camera(positions, fps, size or FilmSize())

@@ -176,7 +176,7 @@ class Feature:
         unknown = [key for key in entry if key not in known]
         if unknown:
             raise ParameterError(
-                f"feature {entry['name']!r}: unknown key {unknown[0]!r}",
+                f"feature {entry['name']!r}: there is no key {unknown[0]!r}",
                 hint=f"known: {', '.join(known)}",
             )
         try:

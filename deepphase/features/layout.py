@@ -44,7 +44,7 @@ def named_joints(names: Sequence[str], skeleton: Skeleton, roles: Roles) -> tupl
         joints = _of_role(name, skeleton, roles)
         if not joints:
             raise ParameterError(
-                f"no joint or role {name!r} on this skeleton",
+                f"there is no joint or role {name!r} on this skeleton",
                 hint=f"roles: {', '.join((ALL, *_SINGLE, *_PAIRS, *_SIDED))}; joints: "
                 f"{', '.join(skeleton.names)}",
             )
@@ -109,7 +109,7 @@ class FeatureLayout:
             if feature.name == name:
                 return feature
         raise ParameterError(
-            f"no feature {name!r} in the layout", hint=f"it has {', '.join(self.names)}"
+            f"there is no feature {name!r} in the layout", hint=f"it has {', '.join(self.names)}"
         )
 
     def __contains__(self, name: object) -> bool:
@@ -234,7 +234,7 @@ class FeatureLayout:
         parts = []
         for feature in self.features:
             if feature.name not in blocks:
-                raise ParameterError(f"no values for the feature {feature.name!r}")
+                raise ParameterError(f"there are no values for the feature {feature.name!r}")
             parts.append(checked_block(feature, blocks[feature.name]))
         return np.concatenate(parts, axis=-1, dtype=np.float32)
 
@@ -265,7 +265,7 @@ class FeatureLayout:
             raise ParameterError(error.fact, hint=error.hint, path=path) from None
         except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
             raise ParameterError(
-                f"not a YAML file: {' '.join(str(error).split())}", path=path
+                f"this is not a YAML file: {' '.join(str(error).split())}", path=path
             ) from None
 
     @classmethod

@@ -123,7 +123,9 @@ def kind_numbers(names: Iterable[str]) -> list[int]:
     numbers = []
     for name in names:
         if name not in KINDS:
-            raise ParameterError(f"no kind {name!r} of moments", hint=f"kinds: {', '.join(KINDS)}")
+            raise ParameterError(
+                f"there is no kind {name!r} of moments", hint=f"kinds: {', '.join(KINDS)}"
+            )
         numbers.append(KINDS.index(name))
     return numbers
 

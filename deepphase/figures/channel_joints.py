@@ -102,7 +102,7 @@ def followed_body(
     """
     shares = _checked(shares, joints)
     if positions.shape != (len(joints), 3):
-        raise ParameterError(f"positions {positions.shape} of {len(joints)} joints")
+        raise ParameterError(f"positions have shape {positions.shape} for {len(joints)} joints")
     chart = figure(title, height=560)
     if not shares.size:
         return add_message(chart, "no joint was measured")

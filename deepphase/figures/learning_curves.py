@@ -72,7 +72,7 @@ def learning_curves(
     for run in runs:
         sizes = {np.shape(getattr(run, name)) for _, name, _ in _PANELS} | {np.shape(run.epoch)}
         if len(sizes) != 1:
-            raise ParameterError(f"{run.name}: curves of different lengths: {sorted(sizes)}")
+            raise ParameterError(f"{run.name}: the curves have different lengths: {sorted(sizes)}")
     chart = make_subplots(
         rows=2,
         cols=2,

@@ -35,7 +35,7 @@ def aligned_views(views: Sequence[Array]) -> list[Array]:
     """
     views = [np.asarray(view, np.float64) for view in views]
     if any(view.ndim != 2 or view.shape != views[0].shape for view in views):
-        raise ParameterError(f"views of different shapes: {[view.shape for view in views]}")
+        raise ParameterError(f"the views have different shapes: {[view.shape for view in views]}")
     if not all(np.isfinite(view).all() for view in views):
         raise ParameterError("a view has values that are not finite")
     aligned: list[Array] = []
@@ -76,7 +76,7 @@ def manifold_change(
         If the lengths differ.
     """
     if len(views) != len(epochs):
-        raise ParameterError(f"{len(views)} views of {len(epochs)} epochs")
+        raise ParameterError(f"there are {len(views)} views of {len(epochs)} epochs")
     chart = figure(title, height=620)
     if not views or not len(views[-1]):
         return add_message(chart, "no epoch has ended yet")

@@ -111,10 +111,12 @@ def similarity_map(
     Starke et al. 2022, fig. 18.
     """
     if kind not in _TITLES:
-        raise ParameterError(f"unknown kind of similarity: {kind!r}", hint="distance or cosine")
+        raise ParameterError(
+            f"there is no such kind of similarity: {kind!r}", hint="distance or cosine"
+        )
     lengths = {(len(one), len(other)) for one, other in pairs.values()}
     if len(lengths) > 1:
-        raise ParameterError(f"features of different lengths: {sorted(lengths)}")
+        raise ParameterError(f"the features have different lengths: {sorted(lengths)}")
     chart = make_subplots(
         rows=1,
         cols=max(len(pairs), 1),

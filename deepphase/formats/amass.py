@@ -253,13 +253,14 @@ def _translations(archive: NpzArchive, frames: int) -> Array:
     translations = archive.array(key, (None, 3))
     if len(translations) != frames:
         raise FormatError(
-            f"{frames} frames of poses, but {len(translations)} of {key!r}", path=archive.path
+            f"there are {frames} frames of poses, but {len(translations)} of {key!r}",
+            path=archive.path,
         )
     far = np.abs(translations).max(axis=1) > _LARGEST_TRANSLATION_M
     if far.any():
         frame = int(np.argmax(far))
         raise FormatError(
-            f"frame {frame}: a translation of {np.abs(translations[frame]).max():.3g} m",
+            f"frame {frame}: a translation of {np.abs(translations[frame]).max():.3g} m is too far",
             hint="the file is damaged, or not in metres",
             path=archive.path,
         )
@@ -276,7 +277,7 @@ def _rotations(pose: Pose, path: Path) -> Array:
         frame, joint = np.argwhere(angles > _LARGEST_ANGLE)[0]
         raise FormatError(
             f"frame {frame}, joint {pose.names[joint]!r}: a rotation of {angles[frame, joint]:.3g} "
-            "radians",
+            "radians is not possible",
             hint="the file is damaged, or its poses are not axis-angle",
             path=path,
         )

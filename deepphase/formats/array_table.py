@@ -179,12 +179,12 @@ def _entries(path: Path, rows: Mapping[str, Any], start: int, size: int) -> dict
 
 
 def damaged(path: Path, fact: str) -> CheckpointError:
-    return CheckpointError(f"damaged: {fact}", hint=_MAKE_AGAIN, path=path)
+    return CheckpointError(f"the file is damaged: {fact}", hint=_MAKE_AGAIN, path=path)
 
 
 def _foreign(path: Path) -> CheckpointError:
     return CheckpointError(
-        "not a deepphase file, or damaged at its front",
+        "this is not a deepphase file, or damaged at its front",
         hint=f"give a file that deepphase wrote, or {_MAKE_AGAIN}",
         path=path,
     )

@@ -44,7 +44,7 @@ def check_writable_body(clip: Clip, path: str | Path) -> None:
     checked_body(clip, path)
     if not is_plausible_rate(clip.fps):
         raise FormatError(
-            f"a clip at {clip.fps:.6g} frames a second, a rate that readers refuse",
+            f"readers refuse a clip at {clip.fps:.6g} frames a second",
             hint="resample it, or correct its rate",
             path=path,
         )

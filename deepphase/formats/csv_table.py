@@ -57,14 +57,16 @@ def read_csv_table(path: str | Path, required: Sequence[str], hint: str) -> CsvT
         ]
     except csv.Error as error:
         raise FormatError(
-            f"not a CSV row: {error}", hint=hint, path=path, line=reader.line_num
+            f"this is not a CSV row: {error}", hint=hint, path=path, line=reader.line_num
         ) from None
     if not rows:
-        raise FormatError("an empty table", hint=hint, path=path)
+        raise FormatError("this is an empty table", hint=hint, path=path)
     first_line, columns = rows.pop(0)
     for column in required:
         if column not in columns:
-            raise FormatError(f"no column {column!r}", hint=hint, path=path, line=first_line)
+            raise FormatError(
+                f"there is no column {column!r}", hint=hint, path=path, line=first_line
+            )
     for column in columns:
         if not column or columns.count(column) > 1:
             raise FormatError(
@@ -76,6 +78,9 @@ def read_csv_table(path: str | Path, required: Sequence[str], hint: str) -> CsvT
     for line, cells in rows:
         if len(cells) != len(columns):
             raise FormatError(
-                f"{len(cells)} cells under {len(columns)} columns", hint=hint, path=path, line=line
+                f"there are {len(cells)} cells under {len(columns)} columns",
+                hint=hint,
+                path=path,
+                line=line,
             )
     return CsvTable(columns, first_line, tuple(rows))

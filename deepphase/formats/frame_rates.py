@@ -47,7 +47,7 @@ def check_rate_option(fps: float | None) -> None:
     """Raise ParameterError if a rate is given at which no body is captured."""
     if fps is not None and not is_plausible_rate(fps):
         raise ParameterError(
-            f"a rate of {fps} frames a second",
+            f"a rate of {fps} frames a second is not possible",
             hint=f"give a rate of {SLOWEST_FPS:g} to {FASTEST_FPS:,.0f}",
         )
 
@@ -158,7 +158,7 @@ def resolve_rate(
         return float(given), (f"{given:g} frames a second as given{instead}",)
     if not stated:
         raise FormatError(
-            "no frame rate in the file",
+            "there is no frame rate in the file",
             hint="give it: fps=, or --file-fps on the command line",
             path=path,
         )
@@ -168,7 +168,7 @@ def resolve_rate(
         raise FormatError(f"frame rates that differ: {said}", hint=_GIVE_RATE, path=path)
     if not is_plausible_rate(rate):
         raise FormatError(
-            f"{name} {rate:.6g}: an impossible number of frames a second",
+            f"{name} {rate:.6g} is an impossible number of frames a second",
             hint=_GIVE_RATE,
             path=path,
         )

@@ -151,7 +151,7 @@ def _format_of(path: str | Path) -> MotionFormat:
     if known is None:
         formats = ", ".join(f"{suffix} ({kind.name})" for suffix, kind in MOTION_FORMATS.items())
         raise FormatError(
-            f"an unknown kind of motion file, {suffix or 'without a suffix'}",
+            f"there is no such kind of motion file, {suffix or 'without a suffix'}",
             hint=f"known: {formats}",
             path=path,
         )

@@ -119,7 +119,7 @@ def load_points(
     positions = positions * positions.dtype.type(unit_m)
     if np.abs(positions).max() > LARGEST_LENGTH_M:
         raise FormatError(
-            f"a point {np.abs(positions).max():.3g} m from the origin",
+            f"a point {np.abs(positions).max():.3g} m from the origin is too far",
             hint="the unit may be wrong: give it with --unit",
             path=path,
         )
@@ -192,20 +192,23 @@ def _positions(archive: NpzArchive) -> Array:
     if key not in archive:
         held = ", ".join(archive.keys[:20]) or "nothing"
         raise FormatError(
-            "not a point track: no array 'positions', nor 'joints_rel' and 'center'",
+            "this is not a point track: no array 'positions', nor 'joints_rel' and 'center'",
             hint=f"the file holds {held}",
             path=archive.path,
         )
     frames, points, *_ = (*archive.shape(key), 0, 0)
     if points > MAX_POINTS:
         raise FormatError(
-            f"{points:,} points of one body",
+            f"one body has {points:,} points",
             hint=f"the limit is {MAX_POINTS:,}",
             path=archive.path,
         )
     positions = archive.array(key, (None, None, 3))
     if 0 in positions.shape:
-        raise FormatError(f"{frames} frames of {points} points", path=archive.path)
+        raise FormatError(
+            f"positions have {frames} frames of {points} points: both must be at least 1",
+            path=archive.path,
+        )
     if key == "joints_rel":
         positions = positions + archive.array("center", (len(positions), 3))[:, None]
     return positions
@@ -232,7 +235,7 @@ def _edges(archive: NpzArchive, points: int) -> Array:
     if wrong.any():
         first, second = edges[wrong][0]
         raise FormatError(
-            f"an edge from point {first} to point {second}, of {points} points",
+            f"an edge is from point {first} to point {second}, of {points} points",
             hint="edges hold indices of two different points, from 0",
             path=archive.path,
         )
@@ -245,7 +248,7 @@ def _file_unit(archive: NpzArchive) -> float | None:
     word = archive.text("units")
     if word.strip().lower() not in METRES_PER_UNIT:
         raise FormatError(
-            f"units of {word[:40]!r}",
+            f"units of {word[:40]!r} are not known",
             hint=f"{', '.join(METRES_PER_UNIT)} are known; give another with --unit",
             path=archive.path,
         )

@@ -35,7 +35,7 @@ def metres_per_unit(unit: str | float) -> float:
         metres = math.nan
     if not (math.isfinite(metres) and metres > 0):
         raise ParameterError(
-            f"a unit of {unit!r}",
+            f"a unit of {unit!r} is not possible",
             hint=f"choose {', '.join(METRES_PER_UNIT)}, or a number of metres",
         )
     return metres
@@ -52,4 +52,6 @@ def unit_in_words(metres: float) -> str:
 def check_up_option(up: str | None) -> None:
     """Raise ParameterError if an up axis is given that is not one of `AXES`."""
     if up is not None and up not in AXES:
-        raise ParameterError(f"an up axis of {up!r}", hint=f"choose one of {', '.join(AXES)}")
+        raise ParameterError(
+            f"an up axis of {up!r} is not possible", hint=f"choose one of {', '.join(AXES)}"
+        )

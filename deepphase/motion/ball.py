@@ -60,7 +60,9 @@ class Ball:
         if len(self.slope) != 2 or not np.isfinite([*values, *self.slope]).all():
             raise ParameterError(f"{self}: values that are not finite")
         if not (self.radius_m > 0 and self.mass_kg > 0):
-            raise ParameterError(f"a ball of {self.radius_m:g} m and {self.mass_kg:g} kg")
+            raise ParameterError(
+                f"a ball of {self.radius_m:g} m and {self.mass_kg:g} kg is not possible"
+            )
         if not 0 <= self.restitution <= 1:
             raise ParameterError(f"restitution must lie in 0 to 1, not {self.restitution:g}")
         if self.rolling < 0:
@@ -160,7 +162,7 @@ def advanced(state: BallState, ball: Ball, seconds: float) -> BallState:
         If the seconds are negative or not finite.
     """
     if not (np.isfinite(seconds) and seconds >= 0):
-        raise ParameterError(f"a ball after {seconds} s", hint="give 0 or more")
+        raise ParameterError(f"a ball after {seconds} s is not possible", hint="give 0 or more")
     shape, normal = state.position.shape, ball.normal
     position, velocity = state.position.reshape(-1, 3), state.velocity.reshape(-1, 3)
     height = np.maximum(ball.height(position), 0.0)
@@ -282,11 +284,13 @@ def touched(
         points.shape[:-2] + points.shape[-1:] != state.position.shape
     ):
         raise ParameterError(
-            f"points {points.shape} and velocities {np.shape(point_velocities)} of feet for balls "
-            f"{state.position.shape}"
+            f"feet have points {points.shape} and velocities {np.shape(point_velocities)} for "
+            f"balls {state.position.shape}"
         )
     if radius_m < 0 or not 0 <= restitution <= 1:
-        raise ParameterError(f"feet of {radius_m:g} m with restitution {restitution:g}")
+        raise ParameterError(
+            f"feet of {radius_m:g} m with restitution {restitution:g} are not possible"
+        )
     position, velocity = state.position.copy(), state.velocity.copy()
     impulses = np.zeros(points.shape[:-1])
     for index in range(points.shape[-2]):

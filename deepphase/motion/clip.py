@@ -110,7 +110,7 @@ class Clip:
             )
         frames = len(self.rotations)
         if frames == 0:
-            raise ParameterError(f"{self.name}: a clip without frames")
+            raise ParameterError(f"{self.name}: this is a clip without frames")
         if self.translations.shape != (frames, len(moving), 3):
             raise ParameterError(
                 f"{self.name}: translations {self.translations.shape}, expected "
@@ -121,7 +121,9 @@ class Clip:
         if moving[-1] >= joints:
             raise ParameterError(f"{self.name}: translated joint {moving[-1]} does not exist")
         if not (np.isfinite(self.fps) and self.fps > 0):
-            raise ParameterError(f"{self.name}: a rate of {self.fps} frames a second")
+            raise ParameterError(
+                f"{self.name}: a rate of {self.fps} frames a second is not possible"
+            )
         if not (np.isfinite(self.rotations).all() and np.isfinite(self.translations).all()):
             raise ParameterError(f"{self.name}: a rotation or translation is not finite")
         lengths = np.einsum("...c,...c->...", self.rotations, self.rotations)
@@ -129,7 +131,7 @@ class Clip:
             frame, joint = np.argwhere(np.abs(lengths - 1.0) > 1e-3)[0]
             raise ParameterError(
                 f"{self.name}: frame {frame}, joint {self.skeleton.names[joint]!r}: "
-                f"a quaternion of length {np.sqrt(lengths[frame, joint]):.3g}",
+                f"a quaternion of length {np.sqrt(lengths[frame, joint]):.3g} is not a rotation",
                 hint="normalise rotations before making a clip of them",
             )
 

@@ -183,7 +183,9 @@ def rotate_from_y_up(clip: Clip, up: str) -> Clip:
 def turn_to_y(up: str) -> Array:
     """(4,) quaternion of the rotation by `rotate_up`; raises the same ParameterError."""
     if up not in AXES:
-        raise ParameterError(f"an up axis {up!r}", hint=f"choose one of {', '.join(AXES)}")
+        raise ParameterError(
+            f"an up axis {up!r} is not possible", hint=f"choose one of {', '.join(AXES)}"
+        )
     axis, angle = _TURN[up]
     return quaternions.about_axis(np.array(axis), np.array(angle))
 
@@ -210,7 +212,9 @@ def _turned(clip: Clip, turn: Array) -> Clip:
 def scaled(clip: Clip, factor: float) -> Clip:
     """The clip with all lengths times `factor`: offsets, end sites and translations."""
     if not (np.isfinite(factor) and factor > 0):
-        raise ParameterError(f"a scale of {factor}", hint="a scale is a positive number")
+        raise ParameterError(
+            f"a scale of {factor} is not possible", hint="a scale is a positive number"
+        )
     skeleton = clip.skeleton
     return replace(
         clip,

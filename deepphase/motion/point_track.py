@@ -62,7 +62,7 @@ class PointTrack:
         set_field(self, "labels", MappingProxyType(dict(self.labels)))
         points = len(self.names)
         if points == 0:
-            raise ParameterError(f"{self.name}: a track without points")
+            raise ParameterError(f"{self.name}: the track has no points")
         if len(set(self.names)) != points:
             twice = sorted({name for name in self.names if self.names.count(name) > 1})
             raise ParameterError(f"{self.name}: point names that occur twice: {', '.join(twice)}")
@@ -71,18 +71,20 @@ class PointTrack:
                 f"{self.name}: positions {self.positions.shape}, expected (frames, {points}, 3)"
             )
         if len(self.positions) == 0:
-            raise ParameterError(f"{self.name}: a track without frames")
+            raise ParameterError(f"{self.name}: this is a track without frames")
         if not np.isfinite(self.positions).all():
             frame, point = np.argwhere(~np.isfinite(self.positions))[0][:2]
             raise ParameterError(
-                f"{self.name}: frame {frame}, point {self.names[point]!r}: not finite"
+                f"{self.name}: frame {frame}, point {self.names[point]!r}: it is not finite"
             )
         if self.present is not None and self.present.shape != self.positions.shape[:2]:
             raise ParameterError(
                 f"{self.name}: present {self.present.shape}, expected {self.positions.shape[:2]}"
             )
         if not (np.isfinite(self.fps) and self.fps > 0):
-            raise ParameterError(f"{self.name}: a rate of {self.fps} frames a second")
+            raise ParameterError(
+                f"{self.name}: a rate of {self.fps} frames a second is not possible"
+            )
         edges = self.edges
         if ((edges < 0) | (edges >= points)).any() or (edges[:, 0] == edges[:, 1]).any():
             raise ParameterError(f"{self.name}: an edge does not join two of the {points} points")

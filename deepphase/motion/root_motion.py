@@ -53,12 +53,13 @@ def with_root_motion(clip: Clip, hips: int, root: RootTrajectory, root_motion: R
     """
     if root_motion not in get_args(RootMotion):
         raise ParameterError(
-            f"root motion {root_motion!r}", hint=f"choose one of {', '.join(get_args(RootMotion))}"
+            f"root motion {root_motion!r} is not possible",
+            hint=f"choose one of {', '.join(get_args(RootMotion))}",
         )
     if root_motion == "auto":
         return clip
     if len(root) != len(clip):
-        raise ParameterError(f"a root trajectory of {len(root)} frames for {len(clip)} frames")
+        raise ParameterError(f"the root trajectory has {len(root)} frames and the clip {len(clip)}")
     clip = replace(
         clip,
         rotations=clip.rotations.astype(np.float64),

@@ -49,7 +49,7 @@ class Skeleton:
         set_field(self, "end_offsets", np.asarray(self.end_offsets, np.float64).reshape(-1, 3))
         count = len(self.names)
         if count == 0:
-            raise SkeletonError("a skeleton without joints")
+            raise SkeletonError("this is a skeleton without joints")
         if self.parents.shape != (count,) or self.offsets.shape != (count, 3):
             raise SkeletonError(
                 f"{count} joint names, but parents {self.parents.shape} and offsets "
@@ -87,7 +87,7 @@ class Skeleton:
             return self.names.index(name)
         except ValueError:
             raise SkeletonError(
-                f"no joint {name!r}", hint=f"this skeleton has {', '.join(self.names)}"
+                f"there is no joint {name!r}", hint=f"this skeleton has {', '.join(self.names)}"
             ) from None
 
     def children(self, joint: int) -> list[int]:
@@ -114,7 +114,7 @@ class Skeleton:
         """
         if not self.same_hierarchy(other):
             raise SkeletonError(
-                "another skeleton",
+                "this is another skeleton",
                 hint=f"expected {', '.join(self.names)}; found {', '.join(other.names)}",
             )
         return np.array([other.names.index(name) for name in self.names])

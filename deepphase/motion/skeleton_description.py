@@ -46,15 +46,15 @@ def load_description(path: str | Path) -> dict[str, Any]:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = None if mark is None else mark.line + 1
-        raise ParameterError("not valid YAML", path=path, line=line) from None
+        raise ParameterError("this is not valid YAML", path=path, line=line) from None
     if content is None:
         return {}
     if not isinstance(content, dict):
-        raise ParameterError("not a mapping of roles to joints", path=path)
+        raise ParameterError("this is not a mapping of roles to joints", path=path)
     for key, value in content.items():
         if key not in _KEYS:
             roles = ", ".join(_KEYS)
-            raise ParameterError(f"no role {key!r}", hint=f"roles are {roles}", path=path)
+            raise ParameterError(f"there is no role {key!r}", hint=f"roles are {roles}", path=path)
         if not _fits(key, value):
             raise ParameterError(f"{key} cannot be {value!r}", path=path)
     return content

@@ -71,7 +71,8 @@ def on_stage(
     """
     if not (np.isfinite([width, depth]).all() and min(width, depth) >= 0.5):
         raise ParameterError(
-            f"a stage of {width:g} by {depth:g} m", hint="give at least 0.5 m in both directions"
+            f"a stage of {width:g} by {depth:g} m is not possible",
+            hint="give at least 0.5 m in both directions",
         )
     transforms = global_transforms(clip)
     feet = roles.both("toe") or roles.both("foot")

@@ -83,7 +83,7 @@ def sound_bytes(path: str | Path) -> bytes:
         size = os.path.getsize(path)
         if size > _LARGEST_BYTES:
             raise FormatError(
-                f"{size / 1e9:.1f} GB, more than a song of {LONGEST_S / 60:g} minutes",
+                f"the file has {size / 1e9:.1f} GB, more than a song of {LONGEST_S / 60:g} minutes",
                 hint="cut it into parts",
                 path=path,
             )
@@ -93,7 +93,7 @@ def sound_bytes(path: str | Path) -> bytes:
         raise FormatError(f"cannot be read: {reason}", path=path) from None
     if not content:
         raise FormatError(
-            "an empty file, no sound", hint="copy or download the song again", path=path
+            "this is an empty file, no sound", hint="copy or download the song again", path=path
         )
     return content
 
@@ -163,8 +163,8 @@ def decoded(content: bytes, path: str | Path) -> Sound:
         )
     if len(samples) < HOP:
         raise FormatError(
-            f"{len(samples) / SAMPLE_RATE * 1000:.0f} ms of sound, less than one frame of a "
-            "60th second",
+            f"there are {len(samples) / SAMPLE_RATE * 1000:.0f} ms of sound, less than one frame "
+            "of a 60th second",
             hint="a song takes a few seconds",
             path=path,
         )
@@ -207,7 +207,7 @@ def _is_container(content: bytes) -> bool:
 def _check_front(rate: int, channels: int, path: Path) -> None:
     if not _RATES[0] <= rate <= _RATES[1] or not 1 <= channels <= _MOST_CHANNELS:
         raise FormatError(
-            f"{channels} channels of {rate} samples a second",
+            f"there are {channels} channels of {rate} samples a second",
             hint=f"songs have up to {_MOST_CHANNELS} channels and from {_RATES[0]} to "
             f"{_RATES[1]} samples a second",
             path=path,
@@ -252,7 +252,7 @@ def _check_length(frames: int, rate: int, path: Path) -> None:
     # Formats without a length say that they are as long as can be.
     if LONGEST_S * rate < frames < (1 << 62):
         raise FormatError(
-            f"{frames / rate / 60:.0f} minutes of sound, more than {LONGEST_S / 60:g}",
+            f"there are {frames / rate / 60:.0f} minutes of sound, more than {LONGEST_S / 60:g}",
             hint="cut it into parts",
             path=path,
         )

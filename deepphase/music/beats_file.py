@@ -107,7 +107,7 @@ def read_beats(path: str | Path) -> GivenBeats:
         if times and not second - times[-1] >= _SHORTEST_S:
             raise FormatError(
                 f"a beat at {second:g} s, less than {_SHORTEST_S:g} s after the one at "
-                f"{times[-1]:g} s",
+                f"{times[-1]:g} s is not possible",
                 hint="times are seconds that rise from line to line",
                 path=path,
                 line=line,
@@ -145,7 +145,9 @@ def _parsed(row: str, path: Path, line: int) -> tuple[float, int | None]:
         return _second(second, path, line), int(label) if label.isdecimal() else None
     cells = row.replace(",", " ").split()
     if len(cells) > 2:
-        raise FormatError(f"{len(cells)} values in a line", hint=_HINT, path=path, line=line)
+        raise FormatError(
+            f"there are {len(cells)} values in a line", hint=_HINT, path=path, line=line
+        )
     # An editor that removes spaces at the ends of lines leaves this of a label without text.
     unnamed = len(cells) == 2 and cells[0] == cells[1] and "." in cells[0]
     if len(cells) == 1 or unnamed:
@@ -201,7 +203,7 @@ def _checked_numbers(numbers: list[int | None], lines: list[int], path: Path) ->
             )
         if before is not None and number not in (1, before + 1):
             raise FormatError(
-                f"beat number {number} after {before}",
+                f"beat number {number} after {before} is not possible",
                 hint=f"the next beat is number {before + 1}, or 1 where a bar begins",
                 path=path,
                 line=line,

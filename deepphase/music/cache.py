@@ -114,14 +114,14 @@ def _read(path: Path, sha256: str, song: Path) -> SongFeatures:
     arrays, header = read_arrays(path, format=FORMAT, version=VERSION, types=_TYPES)
     values = {name: list(kind.values) for name, kind in SONG_FEATURE_KINDS.items()}
     if header["version"] != VERSION or header["song_sha256"] != sha256:
-        raise CheckpointError("features of another version or song", path=path)
+        raise CheckpointError("the file holds features of another version or song", path=path)
     if header["values"] != values or header["fps"] != FPS:
-        raise CheckpointError("other features", path=path)
+        raise CheckpointError("the file holds other features", path=path)
     frames = len(arrays["blocks.mel"])
     blocks = {name: arrays[f"blocks.{name}"] for name in SONG_FEATURE_KINDS}
     for name, block in blocks.items():
         if block.shape != (frames, len(SONG_FEATURE_KINDS[name].values)):
-            raise CheckpointError(f"{name} of another shape", path=path)
+            raise CheckpointError(f"{name} has another shape", path=path)
     metre = header["beats_per_bar"]
     return SongFeatures(
         blocks,

@@ -64,7 +64,9 @@ class ContainerSound:
         streams = self._file.streams.audio
         if not streams:
             self.close()
-            raise FormatError("a video without sound", hint="give the song as a file", path=path)
+            raise FormatError(
+                "this is a video without sound", hint="give the song as a file", path=path
+            )
         self._stream = streams[0]
         self.rate, self.channels = int(self._stream.rate or 0), int(self._stream.channels or 0)
         stated = self._stream.duration

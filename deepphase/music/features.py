@@ -231,7 +231,7 @@ def features_of(
     samples = np.ascontiguousarray(samples, np.float32)
     if samples.ndim != 1 or len(samples) < HOP or not np.isfinite(samples).all():
         raise ParameterError(
-            f"{name}: samples of shape {samples.shape}",
+            f"{name}: the samples have shape {samples.shape}",
             hint=f"features are of finite mono samples, {HOP} or more",
         )
     spectra = short_time_spectra(samples)

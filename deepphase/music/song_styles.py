@@ -205,7 +205,7 @@ class SongStyles:
         """
         if style is not None and style not in self.styles:
             raise ParameterError(
-                f"no style {style!r}", hint=f"known styles: {', '.join(self.names)}"
+                f"there is no style {style!r}", hint=f"known styles: {', '.join(self.names)}"
             )
         distances = np.linalg.norm(self.vectors - song_summary(song).vector(), axis=1)
         nearest = int(distances.argmin())
@@ -251,7 +251,7 @@ class SongStyles:
                 raise ValueError("vectors that are not finite")
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise CheckpointError(
-                f"invalid styles of songs: {' '.join(str(error).split())[:200]}",
+                f"these are invalid styles of songs: {' '.join(str(error).split())[:200]}",
                 hint="make the file again",
             ) from None
         return cls(songs, styles, vectors, clips)

@@ -134,7 +134,9 @@ def for_clips(
 def baseline_named(method: str) -> type[ContactPhase | PcaPhase | PfnnPhase]:
     """The baseline of a method's name; ParameterError lists the names where there is none."""
     if method not in BASELINES:
-        raise ParameterError(f"no method {method!r}", hint=f"methods: {', '.join(BASELINES)}")
+        raise ParameterError(
+            f"there is no method {method!r}", hint=f"methods: {', '.join(BASELINES)}"
+        )
     return BASELINES[method]
 
 

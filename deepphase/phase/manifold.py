@@ -84,7 +84,7 @@ class ManifoldProjection:
         try:
             return cls.from_arrays(arrays)
         except KeyError as error:
-            raise CheckpointError(f"no {error} in this projection", path=path) from None
+            raise CheckpointError(f"there is no {error} in this projection", path=path) from None
         except ParameterError as error:
             raise CheckpointError(error.fact, path=path) from None
 
@@ -102,7 +102,9 @@ class ManifoldProjection:
         made = cls(*(np.array(arrays[prefix + item.name]) for item in fields(cls)))
         shapes = (made.mean.shape[:1], (_VIEW_AXES, *made.mean.shape), (_VIEW_AXES,))
         if (made.mean.shape, made.axes.shape, made.explained.shape) != shapes:
-            raise ParameterError(f"a projection of shapes {made.mean.shape} and {made.axes.shape}")
+            raise ParameterError(
+                f"a projection of shapes {made.mean.shape} and {made.axes.shape} is not possible"
+            )
         return made
 
     def as_arrays(self, prefix: str = "") -> dict[str, Array]:

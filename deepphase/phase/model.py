@@ -244,7 +244,9 @@ class PhaseModel(Generic[Signals]):
             if "projection.mean" in arrays:
                 projection = ManifoldProjection.from_arrays(arrays, "projection.")
                 if len(projection.mean) != 2 * config.network.channels:
-                    raise ParameterError(f"a projection of {len(projection.mean)} values")
+                    raise ParameterError(
+                        f"a projection of {len(projection.mean)} values is not possible"
+                    )
             health = header["health"]
             return cls(
                 network,
@@ -285,7 +287,7 @@ def _causal_encoder(
     if "causal" not in header:
         return None
     if not isinstance(signals, JointVelocities):
-        raise ParameterError("a causal encoder of a model of songs")
+        raise ParameterError("a causal encoder of a model of songs is not possible")
     encoder = CausalEncoder.from_mapping(
         header["causal"], len(signals.joints), config.network.channels, signals.fps
     )
@@ -318,7 +320,7 @@ def load_weights(network: nn.Module, arrays: Mapping[str, Array], prefix: str = 
     }
     for name, own in network.state_dict().items():
         if name in state and state[name].dtype != own.dtype:
-            raise ParameterError(f"weights {name!r} of type {state[name].dtype}, not {own.dtype}")
+            raise ParameterError(f"weights {name!r} have type {state[name].dtype}, not {own.dtype}")
     network.load_state_dict(state)
 
 

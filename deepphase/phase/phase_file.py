@@ -88,13 +88,13 @@ def load_phases(path: str | Path) -> tuple[ClipPhases, dict[str, Any]]:
         interior = archive.array("interior", (frames,), "bool")
         confidence = archive.array("confidence", (frames,))
         if not ((confidence >= 0) & (confidence <= 1)).all():
-            raise ParameterError("confidence outside [0, 1]")
+            raise ParameterError("confidence is outside [0, 1]")
         _check_agreement(parameters, manifold, time, fps)
         return ClipPhases(parameters, interior, fps, clip, source, confidence), meta
     except (KeyError, ParameterError) as error:
         fact = error.fact if isinstance(error, ParameterError) else f"no {error} in its 'meta'"
         raise FormatError(
-            f"not a phases file: {fact}",
+            f"this is not a phases file: {fact}",
             hint="phases files are what `deepphase encode` writes",
             path=path,
         ) from None
@@ -103,7 +103,7 @@ def load_phases(path: str | Path) -> tuple[ClipPhases, dict[str, Any]]:
 def _check_agreement(parameters: PhaseParameters, manifold: Array, time: Array, fps: float) -> None:
     """Raise ParameterError unless the arrays of a file describe the same phases."""
     if not (np.abs(parameters.phase) <= _MAX_PHASE).all():
-        raise ParameterError("phases outside [-0.5, 0.5]")
+        raise ParameterError("phases are outside [-0.5, 0.5]")
     tolerance = _TOLERANCE * max(1.0, float(np.abs(parameters.amplitude).max(initial=0.0)))
     if np.abs(parameters.manifold() - manifold).max(initial=0.0) > tolerance:
         raise ParameterError("its manifold is not that of its phases")

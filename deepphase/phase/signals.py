@@ -98,7 +98,9 @@ class JointVelocities:
             checked_count(each, "partner", 0, len(joints) - 1) for each in content["partners"]
         ]
         if len(partners) not in (0, len(joints)):
-            raise ParameterError(f"{len(partners)} mirror partners of {len(joints)} joints")
+            raise ParameterError(
+                f"there are {len(partners)} mirror partners of {len(joints)} joints"
+            )
         if any(partners[partner] != joint for joint, partner in enumerate(partners)):
             raise ParameterError("mirror partners that are not each other's")
         body = checked_labels(content["body"], "body")

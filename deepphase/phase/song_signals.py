@@ -49,7 +49,9 @@ class SongSignals:
     def __post_init__(self) -> None:
         wanted, scale = len(value_names(self.features)), np.array(self.scale)
         if scale.shape != (wanted,) or not (np.isfinite(scale) & (scale > 0)).all():
-            raise ParameterError(f"a scale of {scale.shape} for {wanted} values of songs")
+            raise ParameterError(
+                f"a scale of {scale.shape} for {wanted} values of songs is not possible"
+            )
 
     @classmethod
     def of_values(
@@ -94,7 +96,9 @@ class SongSignals:
             raise ParameterError("features of songs that this version does not make")
         features, scale = checked_texts(content["features"], "features"), content["scale"]
         if len(scale) != len(value_names(features)):
-            raise ParameterError(f"{len(scale)} scales of {len(value_names(features))} values")
+            raise ParameterError(
+                f"there are {len(scale)} scales of {len(value_names(features))} values"
+            )
         return cls(features, tuple(checked_number(each, "scale", 0.0) for each in scale))
 
     def as_mapping(self) -> dict[str, Any]:

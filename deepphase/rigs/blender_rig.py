@@ -386,7 +386,9 @@ class BlenderRig(CharacterRig):
             )
         if path.resolve() == self.path.resolve():
             raise ParameterError(
-                "the curves would overwrite the rig itself", hint="choose another file", path=path
+                "the curves would be written over the rig itself",
+                hint="choose another file",
+                path=path,
             )
         check_writable(path)
 

@@ -237,7 +237,8 @@ class RigInverse:
         method = self.best if method is None else method
         if method not in self.methods:
             raise ParameterError(
-                f"no method {method!r} in this rig", hint=f"it has {', '.join(self.methods)}"
+                f"there is no method {method!r} in this rig",
+                hint=f"it has {', '.join(self.methods)}",
             )
         positions = np.asarray(positions, np.float64)
         if positions.shape[1:] != (len(self.rig.joints), 3) or not np.isfinite(positions).all():

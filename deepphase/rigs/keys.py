@@ -196,7 +196,7 @@ class RigKeys:
             )
         except (OSError, KeyError, TypeError, ValueError, AttributeError, DeepPhaseError) as error:
             raise FormatError(
-                f"not a file of keys: {' '.join(str(error).split())[:200]}",
+                f"this is not a file of keys: {' '.join(str(error).split())[:200]}",
                 hint="`deepphase rig-controls` writes such files",
                 path=path,
             ) from None
@@ -225,14 +225,18 @@ def _keyed_curve(curve: Mapping[str, Any], frames: int, name: str) -> Array:
     slopes = np.asarray(slopes, np.float64)
     for each in (values, slopes):
         if each.shape != rows.shape or not np.isfinite(each).all():
-            raise ParameterError(f"{name}: {each.size} values or slopes for {len(rows)} keys")
+            raise ParameterError(
+                f"{name}: there are {each.size} values or slopes for {len(rows)} keys"
+            )
     return np.asarray(hermite(rows, values[:, None], slopes[:, None], frames)[:, 0])
 
 
 def _curve(values: Any, frames: int, name: str) -> Array:
     curve = np.asarray(values, np.float64)
     if curve.ndim != 1 or len(curve) not in (1, frames) or not np.isfinite(curve).all():
-        raise ParameterError(f"{name}: {curve.size} values for {frames} frames, or not finite")
+        raise ParameterError(
+            f"{name}: there are {curve.size} values for {frames} frames, or not finite"
+        )
     return np.broadcast_to(curve, frames)
 
 

@@ -107,7 +107,7 @@ class RigFunction(ABC):
         try:
             return self.names.index(name)
         except ValueError:
-            raise ParameterError(f"no control {name!r} in this rig") from None
+            raise ParameterError(f"there is no control {name!r} in this rig") from None
 
     def evaluate(self, values: Array) -> Array:
         """Positions of the joints.

@@ -199,7 +199,7 @@ def _described(track: PointTrack, description: Mapping[str, Any]) -> PointTrack:
 def _index(track: PointTrack, name: str) -> int:
     if name not in track.names:
         raise SkeletonError(
-            f"no point {name!r}",
+            f"there is no point {name!r}",
             hint=f"the points are {', '.join(track.names)}",
             path=track.source.path or None,
         )

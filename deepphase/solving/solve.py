@@ -59,7 +59,8 @@ class SolveSettings:
     def __post_init__(self) -> None:
         if not (np.isfinite(self.smoothing_hz) and self.smoothing_hz >= 0):
             raise ParameterError(
-                f"smoothing_hz {self.smoothing_hz}", hint="a number of hertz, 0 for no smoothing"
+                f"smoothing_hz {self.smoothing_hz} is not possible",
+                hint="a number of hertz, 0 for no smoothing",
             )
 
 

@@ -58,7 +58,7 @@ class Gamepad:
             raise ParameterError(f"{self.name}: times that do not rise")
         for values in (self.move, self.look):
             if not (np.abs(values) <= 1.0 + _ROUNDING).all():
-                raise ParameterError(f"{self.name}: a stick value outside [-1, 1]")
+                raise ParameterError(f"{self.name}: a stick value is outside [-1, 1]")
 
     @property
     def duration(self) -> float:

@@ -77,7 +77,7 @@ def made_path(name: str, speed: float, seconds: float, size: float | None = None
     """
     if name not in MADE_PATHS:
         raise ParameterError(
-            f"no path {name!r}", hint=f"give a CSV file, or {', '.join(MADE_PATHS)}"
+            f"there is no path {name!r}", hint=f"give a CSV file, or {', '.join(MADE_PATHS)}"
         )
     return MADE_PATHS[name](speed, size or usual_size(name, speed), seconds)
 
@@ -85,4 +85,6 @@ def made_path(name: str, speed: float, seconds: float, size: float | None = None
 def _check(speed: float, size: float, seconds: float) -> None:
     for name, value in (("speed", speed), ("size", size), ("duration", seconds)):
         if not (np.isfinite(value) and value > 0):
-            raise ParameterError(f"a path with a {name} of {value}", hint="give more than 0")
+            raise ParameterError(
+                f"a path with a {name} of {value} is not possible", hint="give more than 0"
+            )

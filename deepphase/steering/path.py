@@ -85,12 +85,13 @@ class GroundPath:
             raise ParameterError(f"{self.name}: times that do not rise")
         if self.duration > _MAX_DURATION_S:
             raise ParameterError(
-                f"{self.name}: {self.duration:g} s long", hint="times are seconds, a day at most"
+                f"{self.name}: the path is {self.duration:g} s long",
+                hint="times are seconds, a day at most",
             )
         farthest = np.abs(positions).max()
         if farthest > _MAX_COORDINATE_M:
             raise ParameterError(
-                f"{self.name}: a place {farthest:g} m from the origin",
+                f"{self.name}: a place {farthest:g} m from the origin is too far",
                 hint=f"places are metres, {_MAX_COORDINATE_M:g} at most: motion is float32",
             )
 
@@ -143,7 +144,9 @@ class GroundPath:
         Raises ParameterError where the speed is not above 0 or the path has no length.
         """
         if not (np.isfinite(speed) and speed > 0):
-            raise ParameterError(f"a speed of {speed} m/s along a path", hint="give more than 0")
+            raise ParameterError(
+                f"a speed of {speed} m/s along a path is not possible", hint="give more than 0"
+            )
         arc = self._arc_lengths
         moved = np.concatenate([[True], np.diff(arc) > 1e-9])
         if moved.sum() < 2:

@@ -27,7 +27,9 @@ def spring_rate(halflife_s: float) -> float:
         If the half-life is not above 0.
     """
     if not (np.isfinite(halflife_s) and halflife_s > 0):
-        raise ParameterError(f"a halflife of {halflife_s} s", hint="give seconds above 0")
+        raise ParameterError(
+            f"a halflife of {halflife_s} s is not possible", hint="give seconds above 0"
+        )
     return _HALVING / halflife_s
 
 
@@ -172,7 +174,9 @@ def _sprung_place(
 def damping_share(halflife_s: float, seconds: float) -> float:
     """Share of a distance that an exponential approach of that halflife covers in some seconds."""
     if not (np.isfinite(halflife_s) and halflife_s > 0):
-        raise ParameterError(f"a halflife of {halflife_s} s", hint="give seconds above 0")
+        raise ParameterError(
+            f"a halflife of {halflife_s} s is not possible", hint="give seconds above 0"
+        )
     return 1.0 - 0.5 ** (seconds / halflife_s)
 
 

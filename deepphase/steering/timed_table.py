@@ -67,7 +67,7 @@ def read_timed_table(
     if still.size:
         row = int(still[0]) + 1
         raise FormatError(
-            f"t {times[row]:g} s, not after the {times[row - 1]:g} s of the row before",
+            f"t {times[row]:g} s is not after the {times[row - 1]:g} s of the row before",
             hint="t must rise from row to row",
             path=path,
             line=rows[row][0],

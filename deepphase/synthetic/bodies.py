@@ -170,7 +170,7 @@ def body_named(body: str | Body) -> Body:
     if isinstance(body, Body):
         return body
     if body not in BODY_KINDS:
-        raise ParameterError(f"no body {body!r}", hint=f"bodies: {', '.join(BODY_KINDS)}")
+        raise ParameterError(f"there is no body {body!r}", hint=f"bodies: {', '.join(BODY_KINDS)}")
     return biped() if body == "biped" else quadruped()
 
 

@@ -66,11 +66,14 @@ def dance(
     if body.kind != "biped":
         raise ParameterError(f"a {body.kind} does not dance")
     if not (np.isfinite(fps) and fps >= 10):
-        raise ParameterError(f"{fps} frames a second", hint="made motion needs at least 10")
+        raise ParameterError(
+            f"a rate of {fps} frames a second is not possible",
+            hint="synthetic motion needs at least 10",
+        )
     seconds = song.duration if seconds is None else seconds
     figures = [figure for figure in FIGURES if figure.beats_per_bar == song.tempo.beats_per_bar]
     if not figures:
-        raise ParameterError(f"no figure in bars of {song.tempo.beats_per_bar} beats")
+        raise ParameterError(f"there is no figure in bars of {song.tempo.beats_per_bar} beats")
     generator = np.random.default_rng([seed, 0xDA])
     style = Style.random(generator) if style is None else style
     times = np.arange(max(round(seconds * fps), 1)) / fps

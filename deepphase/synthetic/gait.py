@@ -204,10 +204,10 @@ class Gait:
             if isinstance(value, int | float) and not np.isfinite(value):
                 raise ParameterError(f"gait {self.name!r}: {entry.name} is {value}")
         if self.frequency < 0:
-            raise ParameterError(f"gait {self.name!r}: a stride frequency below 0")
+            raise ParameterError(f"gait {self.name!r}: the stride frequency is below 0")
         duty = np.asarray(self.duty)
         if (duty <= 0).any() or (duty > 1).any():
-            raise ParameterError(f"gait {self.name!r}: a duty factor outside of (0, 1]")
+            raise ParameterError(f"gait {self.name!r}: the duty factor is outside of (0, 1]")
         if not 0 < self.hop[0] <= self.hop[1] < duty.min():
             raise ParameterError(f"gait {self.name!r}: a hop must lie within the stance")
 
@@ -228,7 +228,9 @@ def gaits_of(kind: str) -> Mapping[str, Gait]:
         of another type.
     """
     if kind not in FREEDOMS:
-        raise ParameterError(f"no body of kind {kind!r}", hint=f"kinds: {', '.join(FREEDOMS)}")
+        raise ParameterError(
+            f"there is no body of kind {kind!r}", hint=f"kinds: {', '.join(FREEDOMS)}"
+        )
     path = Path(__file__).parent / "gaits" / f"{kind}.yaml"
     content = yaml.safe_load(path.read_text(encoding="utf-8"))
     try:

@@ -21,7 +21,9 @@ def gait_named(name: str | Gait, kind: str) -> Gait:
         return name
     gaits = gaits_of(kind)
     if name not in gaits:
-        raise ParameterError(f"no gait {name!r} of a {kind}", hint=f"gaits: {', '.join(gaits)}")
+        raise ParameterError(
+            f"there is no gait {name!r} of a {kind}", hint=f"gaits: {', '.join(gaits)}"
+        )
     return gaits[name]
 
 
@@ -49,7 +51,8 @@ class Tempo:
     def __post_init__(self) -> None:
         if self.profile not in PROFILES:
             raise ParameterError(
-                f"no frequency profile {self.profile!r}", hint=f"profiles: {', '.join(PROFILES)}"
+                f"there is no frequency profile {self.profile!r}",
+                hint=f"profiles: {', '.join(PROFILES)}",
             )
         if not (0 < self.extent < 0.8 and self.seconds > 0 and self.rate > 0):
             raise ParameterError("a frequency profile needs an extent below 0.8, and rates above 0")
@@ -102,13 +105,13 @@ class Segment:
             raise ParameterError("a segment with a number that is not finite")
         if self.seconds < _SHORTEST_SEGMENT:
             raise ParameterError(
-                f"a segment of {self.seconds:g} s",
+                f"a segment of {self.seconds:g} s is not possible",
                 hint=f"a segment takes at least {_SHORTEST_SEGMENT} s",
             )
         if self.frequency is not None and self.frequency < 0:
-            raise ParameterError("a stride frequency below 0")
+            raise ParameterError("a stride frequency is below 0")
         if any(frequency < 0 for frequency in self.oscillators.values()):
-            raise ParameterError("an oscillator's frequency below 0")
+            raise ParameterError("an oscillator's frequency is below 0")
 
 
 Program = Sequence[Segment]

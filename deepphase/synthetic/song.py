@@ -83,9 +83,9 @@ class TempoMap:
         if not (np.isfinite(self.seconds).all() and (np.diff(self.seconds) > 0).all()):
             raise ParameterError("the moments of a tempo map must rise")
         if not ((self.bpm >= 20) & (self.bpm <= 400)).all():
-            raise ParameterError("a tempo outside of 20 to 400 beats a minute")
+            raise ParameterError("a tempo is outside of 20 to 400 beats a minute")
         if self.beats_per_bar < 1:
-            raise ParameterError("a bar without beats")
+            raise ParameterError("this is a bar without beats")
 
     def tempo_bpm(self, seconds: Array) -> Array:
         """Beats a minute at times in seconds, any shape."""
@@ -220,11 +220,15 @@ def make_song(
         For a number out of range.
     """
     if not (np.isfinite(seconds) and seconds >= 1):
-        raise ParameterError(f"a song of {seconds} s", hint="songs take at least 1 s")
+        raise ParameterError(
+            f"a song of {seconds} s is not possible", hint="songs take at least 1 s"
+        )
     if beats_per_bar not in (3, 4):
         raise ParameterError(f"{beats_per_bar} beats in a bar: songs are made in 3 or 4")
     if not 0.4 <= swing <= 0.8 or not (np.isfinite(noise) and noise >= 0) or sample_rate < 8000:
-        raise ParameterError("a swing from 0.4 to 0.8, noise from 0 up, 8000 samples a second")
+        raise ParameterError(
+            "swing must be from 0.4 to 0.8, noise at least 0, and sample_rate at least 8000"
+        )
     pairs = [(0.0, tempo_bpm)] if isinstance(tempo_bpm, int | float) else list(tempo_bpm)
     moments, bpm = np.array(pairs, np.float64).T
     tempo = TempoMap(moments, bpm, _LEAD_IN_S, beats_per_bar)

@@ -203,9 +203,12 @@ def timeline(
         it, or a rate below 10 frames a second.
     """
     if not program:
-        raise ParameterError("a program without segments")
+        raise ParameterError("this is a program without segments")
     if not (np.isfinite(fps) and fps >= 10):
-        raise ParameterError(f"{fps} frames a second", hint="made motion needs at least 10")
+        raise ParameterError(
+            f"a rate of {fps} frames a second is not possible",
+            hint="synthetic motion needs at least 10",
+        )
     gaits = [gait_named(segment.gait, body.kind) for segment in program]
     speeds = [_speed(segment, gait) for segment, gait in zip(program, gaits, strict=True)]
     base = np.array(
@@ -295,7 +298,7 @@ def _speed(segment: Segment, gait: Gait) -> float:
     speed = gait.speed if segment.speed is None else segment.speed
     if abs(speed) > _FASTEST * abs(gait.speed):
         raise ParameterError(
-            f"a {gait.name} at {speed:g} m/s",
+            f"a {gait.name} at {speed:g} m/s is not possible",
             hint=f"its legs reach {_FASTEST * gait.speed:.1f} m/s at most",
         )
     return speed

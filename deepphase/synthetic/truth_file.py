@@ -86,7 +86,7 @@ class Truth:
         except (KeyError, ParameterError) as error:
             fact = error.fact if isinstance(error, ParameterError) else f"no {error} in its 'meta'"
             raise FormatError(
-                f"not a truth file: {fact}",
+                f"this is not a truth file: {fact}",
                 hint="truth files are what `deepphase demo` writes",
                 path=path,
             ) from None

@@ -73,7 +73,7 @@ class PatchLibrary:
             If there is no heightmap or no patch.
         """
         if not grounds or count < 1:
-            raise ParameterError(f"{count} patches of {len(grounds)} heightmaps")
+            raise ParameterError(f"there are {count} patches of {len(grounds)} heightmaps")
         generator = np.random.default_rng(seed)
         ground_of = np.sort(np.arange(count) % len(grounds))
         angles = generator.uniform(-np.pi, np.pi, count)
@@ -174,7 +174,7 @@ def fit_cycle(
         If there are no such frames.
     """
     if not 0 <= begin < end <= len(track):
-        raise ParameterError(f"frames {begin} to {end} of {len(track)}")
+        raise ParameterError(f"frames {begin} to {end} are not within the track's {len(track)}")
     places, heights, standing, centre, level = _stance(track, begin, end)
     near = np.ascontiguousarray(places - centre)
     out = np.empty((len(library), 4))
@@ -276,15 +276,17 @@ def grounds_of_clip(
         be too large.
     """
     if not (spacing_m > 0 and margin_m > 0):
-        raise ParameterError(f"a spacing of {spacing_m} m and a margin of {margin_m} m")
+        raise ParameterError(
+            f"a spacing of {spacing_m} m and a margin of {margin_m} m is not possible"
+        )
     if not 1 <= count <= len(library):
-        raise ParameterError(f"{count} grounds of {len(library)} patches")
+        raise ParameterError(f"there are {count} grounds of {len(library)} patches")
     every = track.places.reshape(-1, 2)
     low = every.min(axis=0) - margin_m
     counts = np.ceil((every.max(axis=0) + margin_m - low) / spacing_m).astype(int) + 1
     if counts.prod() > _MAX_POINTS:
         raise ParameterError(
-            f"ground of {counts[0]:,} x {counts[1]:,} points", hint="give a larger spacing"
+            f"the ground has {counts[0]:,} x {counts[1]:,} points", hint="give a larger spacing"
         )
     x, z = (low[axis] + spacing_m * np.arange(counts[axis]) for axis in (0, 1))
     grid = np.stack(np.meshgrid(x, z), axis=-1)

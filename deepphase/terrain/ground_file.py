@@ -50,7 +50,7 @@ def read_ground(
     path = Path(path)
     for name, value in (("spacing", spacing_m), ("scale of heights", height_scale)):
         if value is not None and not (np.isfinite(value) and value > 0):
-            raise ParameterError(f"a {name} of {value}", hint="give more than 0")
+            raise ParameterError(f"a {name} of {value} is not possible", hint="give more than 0")
     suffix = path.suffix.lower()
     origin = None
     notes = []
@@ -65,7 +65,7 @@ def read_ground(
         notes.append(f"white is {height_scale:g} m above black")
     else:
         raise FormatError(
-            f"no ground: {suffix or 'a name without a suffix'}",
+            f"there is no ground: {suffix or 'a name without a suffix'}",
             hint=f"give .npz, .npy or an image ({', '.join(IMAGE_SUFFIXES)})",
             path=path,
         )
@@ -125,7 +125,7 @@ def read_texts(path: str | Path) -> dict[str, str]:
     except FormatError:
         raise
     except Exception as error:  # zipfile and zlib have errors of their own
-        raise FormatError(f"not ground: {error}", path=path) from None
+        raise FormatError(f"this is not ground: {error}", path=path) from None
 
 
 def _read_npz(path: Path) -> tuple[Array, float, tuple[float, float]]:
@@ -136,12 +136,12 @@ def _read_npz(path: Path) -> tuple[Array, float, tuple[float, float]]:
             x, z = (float(value) for value in file["origin"])
     except (KeyError, ValueError, OSError, EOFError, TypeError, NotImplementedError) as error:
         raise FormatError(
-            f"not ground: {error}",
+            f"this is not ground: {error}",
             hint="a .npz of ground has heights (rows, columns), spacing_m and origin (x, z)",
             path=path,
         ) from None
     except Exception as error:  # zipfile and zlib have errors of their own
-        raise FormatError(f"a damaged file: {error}", path=path) from None
+        raise FormatError(f"this is a damaged file: {error}", path=path) from None
     return heights, spacing, (x, z)
 
 
@@ -149,7 +149,7 @@ def _read_npy(path: Path) -> Array:
     try:
         return _numbers(np.load(io.BytesIO(read_content(path)), allow_pickle=False), path)
     except (ValueError, OSError, EOFError) as error:
-        raise FormatError(f"not a .npy of numbers: {error}", path=path) from None
+        raise FormatError(f"this is not a .npy of numbers: {error}", path=path) from None
 
 
 def _read_image(path: Path) -> Array:
@@ -172,11 +172,11 @@ def _read_image(path: Path) -> Array:
                     heights[opaque == 0] = np.nan
                 return heights
     except UnidentifiedImageError:
-        raise FormatError("not an image", path=path) from None
+        raise FormatError("this is not an image", path=path) from None
     except (OSError, ValueError, SyntaxError) as error:
-        raise FormatError(f"not an image: {error}", path=path) from None
+        raise FormatError(f"this is not an image: {error}", path=path) from None
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise FormatError(f"too large: {error}", path=path) from None
+        raise FormatError(f"the file is too large: {error}", path=path) from None
 
 
 def _numbers(values: Array, path: Path) -> Array:
@@ -186,7 +186,9 @@ def _numbers(values: Array, path: Path) -> Array:
             path=path,
         )
     if values.size > _MAX_POINTS:
-        raise FormatError(f"{values.size:,} points: at most {_MAX_POINTS:,}", path=path)
+        raise FormatError(
+            f"the ground has {values.size:,} points: at most {_MAX_POINTS:,}", path=path
+        )
     return values.astype(np.float64)
 
 

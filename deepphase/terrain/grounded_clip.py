@@ -104,7 +104,8 @@ class ClipGrounds:
             files += sorted(path.glob("*.npz")) if path.is_dir() else [path]
         if not files:
             raise ParameterError(
-                "no ground (.npz)", hint="make it with `deepphase fit ground STORE -o FOLDER`"
+                "there is no ground (.npz)",
+                hint="make it with `deepphase fit ground STORE -o FOLDER`",
             )
         return cls(map(ClipGround.load, files))
 

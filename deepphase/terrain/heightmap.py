@@ -60,18 +60,18 @@ class Heightmap:
             )
         if np.abs(heights).max() > _MAX_HEIGHT_M:
             raise ParameterError(
-                f"{self.name}: a height of {np.abs(heights).max():.6g} m",
+                f"{self.name}: a height of {np.abs(heights).max():.6g} m is not possible",
                 hint=f"at most {_MAX_HEIGHT_M:g} m; give another scale of the heights",
             )
         if not (isfinite(self.spacing_m) and self.spacing_m > 0):
-            raise ParameterError(f"{self.name}: a spacing of {self.spacing_m} m")
+            raise ParameterError(f"{self.name}: a spacing of {self.spacing_m} m is not possible")
         if max(heights.shape) * self.spacing_m > _MAX_SIZE_M:
             raise ParameterError(
-                f"{self.name}: {max(heights.shape)} points at {self.spacing_m:g} m",
+                f"{self.name}: there are {max(heights.shape)} points at {self.spacing_m:g} m",
                 hint=f"at most {_MAX_SIZE_M:g} m; give another spacing",
             )
         if not all(isfinite(value) and abs(value) <= _MAX_SIZE_M for value in self.origin):
-            raise ParameterError(f"{self.name}: an origin at {self.origin}")
+            raise ParameterError(f"{self.name}: an origin at {self.origin} is not possible")
 
     def __repr__(self) -> str:
         width, depth = self.size

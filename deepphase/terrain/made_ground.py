@@ -135,11 +135,11 @@ def made_ground(
     """
     if name not in MADE_GROUNDS:
         raise ParameterError(
-            f"no ground {name!r}", hint=f"give a file, or {', '.join(MADE_GROUNDS)}"
+            f"there is no ground {name!r}", hint=f"give a file, or {', '.join(MADE_GROUNDS)}"
         )
     if not (np.isfinite([size_m, spacing_m]).all() and 0 < spacing_m <= size_m <= 500.0):
         raise ParameterError(
-            f"ground of {size_m:g} m with a spacing of {spacing_m:g} m",
+            f"ground of {size_m:g} m with a spacing of {spacing_m:g} m is not possible",
             hint="give a spacing above 0 and at most 500 m of size",
         )
     points = round(size_m / spacing_m) + 1

@@ -64,14 +64,15 @@ def best_place(
     """
     if not (spacing_m > 0 and margin_m > 0 and candidates > 0):
         raise ParameterError(
-            f"{candidates} places, a spacing of {spacing_m} m and a margin of {margin_m} m"
+            f"{candidates} places with a spacing of {spacing_m} m and {margin_m} m of margin "
+            "are not possible"
         )
     every = track.places.reshape(-1, 2)
     low, high = every.min(axis=0) - margin_m, every.max(axis=0) + margin_m
     counts = np.ceil((high - low) / spacing_m).astype(int) + 1
     if counts.prod() > _MAX_POINTS:
         raise ParameterError(
-            f"ground of {counts[0]:,} x {counts[1]:,} points", hint="give a larger spacing"
+            f"the ground has {counts[0]:,} x {counts[1]:,} points", hint="give a larger spacing"
         )
     generator = np.random.default_rng(seed)
     middle, size = 0.5 * (low + high), np.array(ground.size)

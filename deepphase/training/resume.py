@@ -48,16 +48,18 @@ def resume_point(folder: Path, fingerprint: dict[str, Any], *, resume: bool) -> 
     if resume:
         if not point.is_file():
             raise CheckpointError(
-                "no resume point", hint="leave out --resume to start a training", path=folder
+                "there is no resume point",
+                hint="leave out --resume to start a training",
+                path=folder,
             )
         try:
             before = json.loads(given.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise CheckpointError(f"unreadable: {error}", path=given) from None
+            raise CheckpointError(f"the file is unreadable: {error}", path=given) from None
         now = json.loads(json.dumps(fingerprint))
         if before != now:
             raise CheckpointError(
-                f"an unfinished training with other options: {_difference(before, now)}",
+                f"there is an unfinished training with other options: {_difference(before, now)}",
                 hint="give the options that it was started with, or --restart to discard it",
                 path=folder,
             )
@@ -65,7 +67,7 @@ def resume_point(folder: Path, fingerprint: dict[str, Any], *, resume: bool) -> 
             torch.load(point, map_location="cpu", weights_only=True)
         except Exception as error:
             raise CheckpointError(
-                f"a damaged resume point: {str(error).splitlines()[0]}",
+                f"this is a damaged resume point: {str(error).splitlines()[0]}",
                 hint="start again with --restart",
                 path=point,
             ) from None

@@ -93,7 +93,7 @@ def check_trainer(options: Mapping[str, Any]) -> None:
         named = " ".join(f"--{name} {value}" for name, value in options.items())
         hardware = any(name in options for name in HARDWARE)
         raise ParameterError(
-            f"Lightning refuses {named}: {' '.join(str(error).split())[:200]}",
+            f"Lightning does not accept {named}: {' '.join(str(error).split())[:200]}",
             hint="`deepphase doctor` lists the devices" if hardware else "",
         ) from None
 
@@ -182,8 +182,8 @@ def _launched_hardware(options: Mapping[str, Any]) -> dict[str, Any]:
     devices = given["devices"]
     if isinstance(devices, int) and devices * given["num_nodes"] != processes:
         raise ParameterError(
-            f"{launcher} started {processes} processes on {nodes} nodes, not {devices} on each of "
-            f"{given['num_nodes']}",
+            f"{launcher} has started {processes} processes on {nodes} nodes, not {devices} on each "
+            f"of {given['num_nodes']}",
             hint="leave out --devices and --num-nodes, or start as many processes",
         )
     return given

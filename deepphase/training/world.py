@@ -173,7 +173,7 @@ def joined(options: Mapping[str, Any]) -> Iterator[World]:
     strategy: Any = probe.strategy
     if getattr(strategy, "_start_method", "popen") != "popen":
         raise ParameterError(
-            f"--strategy {options.get('strategy')} copies the running process",
+            f"--strategy {options.get('strategy')} cannot be used: it copies the running process",
             hint="choose ddp or another strategy that starts processes",
         )
     if not strategy.cluster_environment.creates_processes_externally:

@@ -143,16 +143,19 @@ class Actor:
         if ((links < 0) | (links >= joints)).any():
             raise ParameterError(f"{self.name}: a link to a joint that is not one of {joints}")
         if not (np.isfinite(self.fps) and self.fps > 0 and np.isfinite(self.start_s)):
-            raise ParameterError(f"{self.name}: {self.fps} frames a second from {self.start_s} s")
+            raise ParameterError(
+                f"{self.name}: {self.fps} frames a second from {self.start_s} s are not possible"
+            )
         if self.colour and not re.fullmatch(r"#[0-9a-fA-F]{6}", self.colour):
             raise ParameterError(
-                f"{self.name}: a colour {self.colour!r}", hint="write it as in #0072B2"
+                f"{self.name}: a colour {self.colour!r} is not possible",
+                hint="write it as in #0072B2",
             )
         if self.joint_names and len(self.joint_names) != joints:
             raise ParameterError(f"{self.name}: {len(self.joint_names)} names of {joints} joints")
         if self.feet_labels and len(self.feet_labels) != len(self.feet):
             raise ParameterError(
-                f"{self.name}: {len(self.feet_labels)} labels of {len(self.feet)} feet"
+                f"{self.name}: there are {len(self.feet_labels)} labels of {len(self.feet)} feet"
             )
         expected = {
             "contacts": (frames, len(self.feet)),
@@ -168,7 +171,7 @@ class Actor:
             len(self.skin.rotations) != frames or len(self.skin.parents) > joints
         ):
             raise ParameterError(
-                f"{self.name}: rotations {self.skin.rotations.shape} for positions "
+                f"{self.name}: rotations have shape {self.skin.rotations.shape} for positions "
                 f"{self.positions.shape}",
                 hint="give a skin of the same frames, whose joints come first",
             )
@@ -176,7 +179,9 @@ class Actor:
             value = getattr(self, what)
             fits = value is None or (value.ndim == axes and value.shape[-1] == 2 and value.size)
             if not fits or (axes == 3 and value is not None and len(value) != frames):
-                raise ParameterError(f"{self.name}: {what} {value.shape} of {frames} frames")
+                raise ParameterError(
+                    f"{self.name}: there are {what} {value.shape} of {frames} frames"
+                )
         if any(not 0 <= foot < joints for foot in self.feet):
             raise ParameterError(f"{self.name}: a foot that is not one of {joints} joints")
         numbers = (

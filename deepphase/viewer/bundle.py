@@ -48,7 +48,9 @@ def bundled_script(folder: Path, entry: str) -> str:
 
 def _bundle(folder: Path, name: str, scripts: dict[str, str], importers: tuple[str, ...]) -> None:
     if name in importers:
-        raise ParameterError(f"modules import one another: {' -> '.join((*importers, name))}")
+        raise ParameterError(
+            f"modules must not import one another: {' -> '.join((*importers, name))}"
+        )
     if name in scripts:
         return
     code = (folder / name).read_text(encoding="utf-8")

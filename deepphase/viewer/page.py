@@ -251,7 +251,7 @@ def player_html(
         If the page would be larger, or the look is unknown.
     """
     if look not in LOOKS:
-        raise ParameterError(f"unknown look {look!r}", hint=f"choose one of {', '.join(LOOKS)}")
+        raise ParameterError(f"there is no look {look!r}", hint=f"choose one of {', '.join(LOOKS)}")
     packed = PackedArrays()
     content = {
         "title": title,

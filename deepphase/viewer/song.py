@@ -71,7 +71,9 @@ class PlayerSong:
         if not (
             np.isfinite(self.duration_s) and self.duration_s >= 0 and np.isfinite(self.start_s)
         ):
-            raise ParameterError(f"{self.name}: {self.duration_s} s from {self.start_s} s")
+            raise ParameterError(
+                f"{self.name}: {self.duration_s} s from {self.start_s} s is not possible"
+            )
         for what in ("beats", "downbeats", "spectrogram"):
             value = getattr(self, what)
             if value is not None and not np.isfinite(value).all():
@@ -110,5 +112,5 @@ class PlayerSong:
         except OSError as error:
             raise FormatError(f"cannot be read: {error.strerror or error}", path=path) from None
         if not data:
-            raise FormatError("an empty file", path=path)
+            raise FormatError("this is an empty file", path=path)
         return cls(data, mime, **({"name": path.stem} | given))

@@ -166,7 +166,9 @@ class Marker:
 
     def __post_init__(self) -> None:
         if not (np.isfinite([self.start_s, self.stop_s]).all() and self.stop_s >= self.start_s):
-            raise ParameterError(f"marker {self.label!r} from {self.start_s} to {self.stop_s} s")
+            raise ParameterError(
+                f"marker {self.label!r} from {self.start_s} to {self.stop_s} s is not possible"
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,4 +256,4 @@ def _rgb(colour: str) -> tuple[float, ...]:
 
 def _check_rate(what: str, fps: float, start_s: float) -> None:
     if not (np.isfinite(fps) and fps > 0 and np.isfinite(start_s)):
-        raise ParameterError(f"{what}: {fps} frames a second from {start_s} s")
+        raise ParameterError(f"{what}: {fps} frames a second from {start_s} s are not possible")

@@ -37,7 +37,7 @@ def clips_with(
         if all(value is None for value in column):
             known = dict.fromkeys(key for each in labels for key in each)
             raise ParameterError(
-                f"no label {name!r} in this database",
+                f"there is no label {name!r} in this database",
                 hint=f"it has {', '.join(known) or 'none'}",
             )
         clips &= np.array([value in allowed for value in column])

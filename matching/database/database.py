@@ -147,11 +147,11 @@ class MotionDatabase:
         if self.phases is not None:
             of_phases = {getattr(self.phases, name).shape for name in PHASE_COLUMNS}
             if of_phases != {(rows, self.phases.channels)}:
-                raise ParameterError(f"phases of shapes {sorted(of_phases)} for {rows} rows")
+                raise ParameterError(f"phases have shapes {sorted(of_phases)} for {rows} rows")
         if len(self.normalisation.mean) != self.layout.dims:
             raise ParameterError("the normalisation is of another layout")
         if self.kinds is not None and len(self.kinds) and np.max(self.kinds) >= len(KINDS):
-            raise ParameterError(f"kinds of moments up to {np.max(self.kinds)}")
+            raise ParameterError(f"{np.max(self.kinds)} is not a kind of moments")
 
     def __repr__(self) -> str:
         return short_repr(
@@ -228,7 +228,7 @@ class MotionDatabase:
         """Row of a frame of a named clip; ParameterError where there is none."""
         if clip not in self.clip_names:
             raise ParameterError(
-                f"no clip {clip!r} in this database",
+                f"there is no clip {clip!r} in this database",
                 hint=f"clips: {', '.join(self.clip_names[:8])}"
                 + (" ..." if len(self.clip_names) > 8 else ""),
             )

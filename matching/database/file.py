@@ -141,7 +141,7 @@ def database_fields(path: str | Path, *, store: ClipStore | None, verify: bool) 
 def not_a_database(error: Exception, path: str | Path) -> CheckpointError:
     """The error for a file with inconsistent content."""
     return CheckpointError(
-        f"not a motion database of this version of deepphase "
+        f"this is not a motion database of this version of deepphase "
         f"({type(error).__name__}: {' '.join(str(error).split())[:300]})",
         hint="build it again",
         path=path,

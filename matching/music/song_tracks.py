@@ -131,7 +131,7 @@ def _parsed(name: str) -> tuple[str, float]:
         length = -1.0
     if feature not in SONG_FEATURE_KINDS or not 0 <= length <= 60 or (_MEAN in name and not length):
         raise ParameterError(
-            f"unknown song track {name!r}",
+            f"there is no song track {name!r}",
             hint=f"give a song feature ({', '.join(SONG_FEATURE_KINDS)}) "
             "or its mean over some seconds, as in mel_mean_2",
         )

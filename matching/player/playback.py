@@ -383,6 +383,6 @@ def check_same_rows(database: MotionDatabase, playback: Playback) -> None:
     """Raise ParameterError unless the playback has the database's rows at its rate."""
     if len(database) != len(playback) or database.fps != playback.fps:
         raise ParameterError(
-            f"a database of {len(database)} rows and the motion of {len(playback)}",
+            f"a database of {len(database)} rows and the motion of {len(playback)} do not match",
             hint="Playback.of_database reads the motion of a database",
         )

@@ -272,7 +272,7 @@ def trained(database: MotionDatabase, name: str, rows: Array | None = None) -> A
     offered = database.offered_rows if rows is None else rows
     count, dims = len(offered), database.dims
     if not count:
-        raise ParameterError("no rows to search in")
+        raise ParameterError("there are no rows to search in")
     index: Any
     if name == "flat":
         return faiss.IndexFlatL2(dims)

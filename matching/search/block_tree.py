@@ -125,7 +125,7 @@ class BlockTree:
             Where no row is offered.
         """
         if not len(offered):
-            raise ParameterError("no rows to search in")
+            raise ParameterError("there are no rows to search in")
         mean, axes = _principal_axes(features, offered)
         count = len(offered)
         projected = np.empty((count, axes.shape[1]), np.float32)

@@ -88,7 +88,9 @@ class SearchRequest:
         else:
             excluded = _writable(excluded, np.int64).reshape(-1, 2)
             if len(excluded) != len(queries):
-                raise ParameterError(f"{len(excluded)} excluded ranges for {len(queries)} queries")
+                raise ParameterError(
+                    f"there are {len(excluded)} excluded ranges for {len(queries)} queries"
+                )
         bounds = np.full(len(queries), cost_bound, np.float64)
         # The negation also refuses NaN.
         if not (bounds >= 0).all():

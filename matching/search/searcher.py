@@ -195,7 +195,9 @@ def open_searcher(
 def index_name(database: MotionDatabase, index: str = "auto") -> str:
     """The kind of index that `open_searcher` uses; ParameterError where it is unknown."""
     if index not in INDEX_NAMES:
-        raise ParameterError(f"no index {index!r}", hint=f"indices: {', '.join(INDEX_NAMES)}")
+        raise ParameterError(
+            f"there is no index {index!r}", hint=f"indices: {', '.join(INDEX_NAMES)}"
+        )
     if index == "auto" and database.index in INDEX_NAMES:
         index = database.index
     if index == "auto":

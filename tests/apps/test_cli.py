@@ -371,7 +371,7 @@ def test_inspect_of_what_is_no_motion(swings, tmp_path):
     run("inspect", tmp_path / ("n" * 300)).refused("no such file or folder")
     run("inspect", tmp_path).refused("no motion files", ".bvh")
     (tmp_path / "notes.txt").write_text("hello")
-    run("inspect", tmp_path / "notes.txt").refused("notes.txt: an unknown kind", ".bvh")
+    run("inspect", tmp_path / "notes.txt").refused("notes.txt: there is no such kind", ".bvh")
     (tmp_path / "zero.bvh").write_text("")
     ran = run("inspect", tmp_path / "zero.bvh")
     assert ran.status == 2

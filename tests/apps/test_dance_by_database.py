@@ -157,7 +157,7 @@ def test_a_database_without_music_features_says_so(folder, deaf, tmp_path, capsy
         ("danced/dance_0.ogg", ["--lock", 2], "lock must lie in 0 to 1, not 2"),
         ("danced/dance_0.ogg", ["--seconds", 0], "seconds must be positive, not 0"),
         ("danced/dance_0.ogg", ["--seed", -1], "seed must be at least 0, not -1"),
-        ("danced/dance_0.ogg", ["--dancer", "x"], "exclude each other"),
+        ("danced/dance_0.ogg", ["--dancer", "x"], "cannot be used together"),
     ],
 )
 def test_what_cannot_be_danced_says_why(folder, database, tmp_path, capsys, song, more, says):

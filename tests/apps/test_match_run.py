@@ -109,7 +109,7 @@ def test_options_of_players_have_the_defaults_of_their_settings():
     [
         (["--path", "spiral"], "no path 'spiral'"),
         (["--path", "none.csv"], "none.csv"),
-        (["--path", "wave", "--gamepad", "s.csv"], "exclude each other"),
+        (["--path", "wave", "--gamepad", "s.csv"], "cannot be used together"),
         (["--characters", "0"], "characters must be at least 1, not 0"),
         (["--labels", "walk"], "'walk' is not of the form label=value"),
         (["--labels", "mood=calm"], "no label 'mood'"),

@@ -175,5 +175,5 @@ def test_stated_damage_is_checked():
 
 
 def test_damage_of_another_clip_is_refused(editor):
-    with pytest.raises(ParameterError, match="damage of 10 frames for 240 frames"):
+    with pytest.raises(ParameterError, match="damage has 10 frames and the clip 240"):
         repaired(walk(), editor, Damage.none(10, NAMES))

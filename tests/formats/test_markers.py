@@ -193,7 +193,7 @@ MVNX = mvnx_text(WALK.sliced(0, 5))
 @pytest.mark.parametrize(
     ("suffix", "content", "fact", "line"),
     [
-        (".trc", TRC.replace("NumMarkers", "Markers"), "no DataRate and NumMarkers", 3),
+        (".trc", TRC.replace("NumMarkers", "Markers"), "has no DataRate and NumMarkers", 3),
         (".trc", TRC.replace("\t25\tmm", "\t26\tmm"), "25 labels, but NumMarkers is 26", 4),
         (".trc", TRC.replace("\t25\tmm", "\t999999\tmm"), "999,999 markers", 3),
         (".trc", TRC.replace("3\t0.02000\t", "3\t0.02000\tinf"), "not a finite number", 9),

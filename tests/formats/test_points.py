@@ -80,7 +80,7 @@ def test_bad_files_get_one_clear_error(tmp_path):
     bad[3, 1, 2] = np.nan
     assert "[3, 1, 2]" in refused(tmp_path, positions=bad)
     assert "0 frames" in refused(tmp_path, positions=np.zeros((0, 4, 3)))
-    assert "5 frames of 0 points" in refused(tmp_path, positions=np.zeros((5, 0, 3)))
+    assert "positions have 5 frames of 0 points" in refused(tmp_path, positions=np.zeros((5, 0, 3)))
     assert "expected (any, any, 3)" in refused(tmp_path, positions=np.zeros((5, 12)))
     assert "fps" in refused(tmp_path, fps=None)
     assert "3 names for 4 points" in refused(tmp_path, names=np.array(["a", "b", "c"]))

@@ -121,7 +121,7 @@ def test_it_ends_cleanly(number):
         (["live", str(CONTROLLER), "--terrain", "lava"], "no ground 'lava'"),
         (["live", str(CONTROLLER), "--terrain-scale", "2"], "apply to files"),
         (["export", str(CONTROLLER), "-o", "x.onnx", "--terrain", "rocks"], "belongs to a page"),
-        (["live", "ball.controller", "--terrain", "rocks"], "a ball rolls on flat ground"),
+        (["live", "ball.controller", "--terrain", "rocks"], "a ball is only possible on flat"),
     ],
 )
 def test_ground_that_a_page_cannot_have_is_refused(words, fact, tmp_path, monkeypatch, capsys):

@@ -171,5 +171,5 @@ def test_a_name_that_is_taken_and_impossible_choices():
     assert made.source.rotation_orders == ("", *part.source.rotation_orders)
     with pytest.raises(ParameterError, match="root motion 'feet'"):
         with_root_motion(part, 0, root, "feet")
-    with pytest.raises(ParameterError, match="frames for"):
+    with pytest.raises(ParameterError, match="frames and the clip"):
         with_root_motion(clip, 0, root, "hips")

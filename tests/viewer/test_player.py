@@ -313,7 +313,7 @@ def test_costs_come_back_search_by_search():
         ([], [1.0], "at least one"),
         ([1.0, 0.5], [1.0], "rising order"),
         ([np.nan], [1.0], "finite"),
-        ([0.0], None, "compares no moments"),
+        ([0.0], None, "no moments to compare"),
         ([0.0], [1.0, 2.0], "(2,) terms of 1 features"),
         ([0.0], [-1.0], "0 or more"),
         ([0.0], [np.inf], "finite"),

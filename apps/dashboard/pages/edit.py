@@ -260,7 +260,7 @@ def _in_between(sheet: Sheet) -> Edit | None:
     with sheet.timeline:
         key_timeline(clip, keys, f"pad {key}", lambda given: _draw(key, given))
     if len(keys) < 2:
-        raise ParameterError("one key", hint="choose fewer frames between keys")
+        raise ParameterError("there is only one key", hint="choose fewer frames between keys")
     frames = [frame for frame, _ in keys]
     times = np.array([at for _, at in keys]) / clip.fps
     if by_phases:

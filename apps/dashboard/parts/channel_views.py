@@ -137,7 +137,7 @@ def clip_window(clips: OpenClips, model: OpenModel, index: int, at_s: float) -> 
     extractor = model.extractor
     if not isinstance(extractor, PhaseModel):
         raise ParameterError(
-            "a baseline reconstructs no window", hint="choose a trained phase model on the left"
+            "a baseline cannot reconstruct windows", hint="choose a trained phase model on the left"
         )
     read = signals(clips.key, model.key, index, clips, model)
     frame = min(max(round(at_s * extractor.fps), 0), len(read) - 1)

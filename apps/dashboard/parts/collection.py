@@ -193,7 +193,7 @@ def open_clips() -> OpenClips:
     if not sources:
         found = open_folder()
         raise ParameterError(
-            "no clips here yet",
+            "there are no clips here yet",
             hint="upload motion files on page Data, or start `deepphase app` on a folder with "
             "stores or motion files",
             path=None if found is None else found.path,

@@ -117,7 +117,7 @@ def keep_driven(motion: Any, opened: OpenController) -> KeptRun | DeepPhaseError
         # It is measured at the rate of the controller, which its goals have.
         prepared = prepared_upload(own, file, content, fps=opened.controller.fps)
         if len(prepared.clips) != 1:
-            raise FormatError("not one motion")
+            raise FormatError("this is not one motion")
         ((clip, about),) = prepared.clips
         run = driven_run(clip, arrays, opened.controller)
         measures = measure_rows(run_measures(run, data), data)

@@ -70,7 +70,7 @@ class Session:
         frames = len(clip) + sum(len(each) for each, _ in self.clips)
         if len(self.clips) >= MAX_CLIPS or frames > MAX_FRAMES:
             raise ParameterError(
-                f"more than {MAX_CLIPS} clips or {MAX_FRAMES:,} frames in one session",
+                f"there are more than {MAX_CLIPS} clips or {MAX_FRAMES:,} frames in one session",
                 hint="remove some, or give the program a folder: deepphase app FOLDER",
             )
         clip = _renamed(clip, {each.name for each, _ in self.clips})

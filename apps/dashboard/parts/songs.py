@@ -271,12 +271,14 @@ def uploaded_song(file: str, content: bytes, beats: GivenBeats | None = None) ->
     name = safe_name(file)
     if len(content) > MAX_SONG_MB * 1_000_000:
         raise FormatError(
-            f"{len(content) / 1e6:,.0f} MB, more than {MAX_SONG_MB}",
+            f"the file has {len(content) / 1e6:,.0f} MB, more than {MAX_SONG_MB}",
             hint="cut it, or send it as .ogg or .mp3",
             path=Path(name),
         )
     if not content:
-        raise FormatError("an empty file, no sound", hint="upload it again", path=Path(name))
+        raise FormatError(
+            "this is an empty file, no sound", hint="upload it again", path=Path(name)
+        )
     key = (content_key(content), None if beats is None else beats.sha256)
     try:
         _check_length(content, name)
@@ -302,7 +304,7 @@ def _check_length(content: bytes, name: str) -> None:
     seconds = stated_duration_s(content, name)
     if seconds > _MAX_UPLOAD_S:
         raise FormatError(
-            f"{seconds / 60:.0f} minutes of sound, more than {_MAX_UPLOAD_S / 60:g}",
+            f"there are {seconds / 60:.0f} minutes of sound, more than {_MAX_UPLOAD_S / 60:g}",
             hint="cut it: a dance on this page takes up to two minutes",
             path=Path(name),
         )

@@ -238,7 +238,7 @@ def checked_points(given: Any) -> Array:
         raise ParameterError("the drawing is no list of points", hint="draw it again") from None
     if len(points) > _MAX_DRAWN_POINTS or not (np.abs(points) <= _MAX_DISTANCE_M).all():
         raise ParameterError(
-            f"a drawing of {len(points)} points, with {_MAX_DRAWN_POINTS:,} points and "
+            f"the drawing has {len(points)} points, with {_MAX_DRAWN_POINTS:,} points and "
             f"{_MAX_DISTANCE_M:,.0f} m as limits",
             hint="clear the map and draw a shorter path",
         )
@@ -266,7 +266,9 @@ def read_path_upload(name: str, content: bytes) -> GroundPath:
     """
     shown = safe_name(name)
     if len(content) > _MAX_FILE_MB * 1_000_000:
-        raise FormatError(f"{shown}: more than {_MAX_FILE_MB} MB", hint="upload fewer points")
+        raise FormatError(
+            f"{shown}: the file has more than {_MAX_FILE_MB} MB", hint="upload fewer points"
+        )
     # The name of the upload is only displayed; the file on disk gets a random one.
     place = session().folder / f"path-{secrets.token_hex(8)}.csv"
     place.write_bytes(content)
@@ -279,7 +281,7 @@ def read_path_upload(name: str, content: bytes) -> GroundPath:
         place.unlink(missing_ok=True)
     if len(path.times) > _MAX_FILE_POINTS:
         raise ParameterError(
-            f"{shown}: {len(path.times):,} points, more than {_MAX_FILE_POINTS:,}",
+            f"{shown}: the path has {len(path.times):,} points, more than {_MAX_FILE_POINTS:,}",
             hint="upload fewer points; positions between them are interpolated",
         )
     return GroundPath(path.times, path.positions, path.facings, path.labels, "path")

@@ -213,10 +213,10 @@ def suffix_of(content: bytes) -> str:
         If it is no motion file that can be uploaded.
     """
     if not content:
-        raise FormatError("an empty file", hint="upload it again")
+        raise FormatError("this is an empty file", hint="upload it again")
     if len(content) > MAX_MOTION_MB * 1_000_000:
         raise FormatError(
-            f"{len(content) / 1e6:,.0f} MB, more than {MAX_MOTION_MB}",
+            f"the file has {len(content) / 1e6:,.0f} MB, more than {MAX_MOTION_MB}",
             hint="split it, or open it from a folder: deepphase app FOLDER",
         )
     front = content[:FRONT_BYTES].removeprefix(_BYTE_ORDER_MARK).lstrip()

@@ -84,7 +84,7 @@ def load_blender(
     if not content.startswith((_SIGNATURES[suffix], *(_COMPRESSED if suffix == ".blend" else ()))):
         found = foreign_content(content)
         raise FormatError(
-            f"not a binary {suffix} file{': ' if found else ''}{found}",
+            f"this is not a binary {suffix} file{': ' if found else ''}{found}",
             hint="text FBX is not read: export it as binary" if suffix == ".fbx" else "",
             path=path,
         )

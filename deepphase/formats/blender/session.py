@@ -112,7 +112,7 @@ class BlenderSession:
                     path=self.path,
                 ) from None
             raise FormatError(
-                f"Blender ended while it worked on the rig (exit status {process.returncode})",
+                f"Blender has ended while it worked on the rig (exit status {process.returncode})",
                 hint="the file may be damaged, or the memory too small; "
                 f"does {self._program} have bpy? {INSTALL}",
                 path=self.path,

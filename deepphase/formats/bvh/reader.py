@@ -109,10 +109,10 @@ def read_bvh(
     check_rate_option(fps)
     content = _normalized(read_content(path))
     if not content or content.isspace():
-        raise FormatError("an empty file", path=path)
+        raise FormatError("this is an empty file", path=path)
     if not _HIERARCHY.match(content):
         found = foreign_content(content) or "it does not begin with HIERARCHY"
-        raise FormatError(f"not a BVH file: {found}", path=path, line=1)
+        raise FormatError(f"this is not a BVH file: {found}", path=path, line=1)
     motion = _MOTION.search(content)
     text, notes = _decoded(content[: motion.start(1)] if motion else content)
     hierarchy = parse_hierarchy(text, path)

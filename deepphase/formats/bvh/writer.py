@@ -64,7 +64,9 @@ def save_bvh(
     unit_m = metres_per_unit(clip.source.unit_m if unit is None else unit)
     orders = _orders(clip, rotation_order)
     if not 0 <= decimals <= _MAX_DECIMALS:
-        raise ParameterError(f"{decimals} decimals", hint=f"choose 0 to {_MAX_DECIMALS}")
+        raise ParameterError(
+            f"{decimals} decimals cannot be written", hint=f"choose 0 to {_MAX_DECIMALS}"
+        )
     for name in clip.skeleton.names:
         _check_name(name, path)
     written = rotate_from_y_up(clip, clip.source.up if up is None else up)
@@ -97,12 +99,13 @@ def _orders(clip: Clip, given: str | Sequence[str] | None) -> list[str]:
         return [completed_order(order) for order in source]
     orders = [given] * joints if isinstance(given, str) else list(given)
     if len(orders) != joints:
-        raise ParameterError(f"{len(orders)} rotation orders for {joints} joints")
+        raise ParameterError(f"there are {len(orders)} rotation orders for {joints} joints")
     orders = [str(order).upper() for order in orders]
     wrong = next((order for order in orders if order not in EULER_ORDERS), None)
     if wrong is not None:
         raise ParameterError(
-            f"a rotation order {wrong!r}", hint=f"choose one of {', '.join(EULER_ORDERS)}"
+            f"a rotation order {wrong!r} is not possible",
+            hint=f"choose one of {', '.join(EULER_ORDERS)}",
         )
     return orders
 

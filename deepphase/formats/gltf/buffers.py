@@ -203,7 +203,7 @@ class BinaryWriter:
                 array = array.astype(np.float32)
         array = np.ascontiguousarray(array).reshape(-1, COMPONENTS[kind])
         if not np.isfinite(array).all():
-            raise ParameterError("a length too large for float32", hint="are these metres?")
+            raise ParameterError("a length is too large for float32", hint="are these metres?")
         view = self.views[-1]
         accessor: dict[str, Any] = {
             "bufferView": len(self.views) - 1,

@@ -146,9 +146,11 @@ def parse_document(text: bytes | memoryview, path: Path) -> Item:
     except UnicodeDecodeError:
         raise FormatError("the JSON is not UTF-8", path=path) from None
     except json.JSONDecodeError as error:
-        raise FormatError(f"broken JSON: {error.msg}", path=path, line=error.lineno) from None
+        raise FormatError(
+            f"the file has broken JSON: {error.msg}", path=path, line=error.lineno
+        ) from None
     except ValueError as error:
-        raise FormatError(f"broken JSON: {str(error)[:80]}", path=path) from None
+        raise FormatError(f"the file has broken JSON: {str(error)[:80]}", path=path) from None
     if not isinstance(value, dict):
         raise FormatError("the JSON is no glTF document", path=path)
     return Item(value, "", path)
@@ -283,7 +285,7 @@ def open_gltf(path: str | Path) -> GltfFile:
         text, binary = memoryview(content), None
     else:
         found = foreign_content(content) or "it begins with neither 'glTF' nor '{'"
-        raise FormatError(f"not a glTF file: {found}", path=path)
+        raise FormatError(f"this is not a glTF file: {found}", path=path)
     file = GltfFile(path, parse_document(text, path), binary, len(content))
     _check_version(file.document)
     return file
@@ -294,7 +296,9 @@ def _chunks(content: memoryview, path: Path) -> tuple[memoryview, memoryview | N
         raise FormatError(f"cut short: {len(content)} bytes", hint=_MAKE_AGAIN, path=path)
     version = int.from_bytes(content[4:8], "little")
     if version != GLB_VERSION:
-        raise FormatError(f"a .glb of version {version}", hint="export it as glTF 2.0", path=path)
+        raise FormatError(
+            f"this is a .glb of version {version}", hint="export it as glTF 2.0", path=path
+        )
     length = int.from_bytes(content[8:12], "little")
     if length != len(content):
         what = "cut short" if length > len(content) else "longer than it says"

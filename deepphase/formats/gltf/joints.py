@@ -89,7 +89,7 @@ def named_number(items: list[Item], given: str | int, what: str) -> int:
             given = int(given)
     if isinstance(given, str) or not 0 <= given < len(items):
         shown = ", ".join(f"{i} {name!r}" for i, name in enumerate(names[:12])) or "none"
-        raise ParameterError(f"no {what} {given!r}", hint=f"there are: {shown}")
+        raise ParameterError(f"there is no {what} {given!r}", hint=f"there are: {shown}")
     return given
 
 

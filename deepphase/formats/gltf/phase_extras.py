@@ -51,7 +51,7 @@ class PhaseTrack:
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.fps) and self.fps > 0):
-            raise ParameterError(f"phases at {self.fps} frames a second")
+            raise ParameterError(f"the phases have {self.fps} frames a second")
         for name in _ARRAYS:
             value = np.asarray(getattr(self, name))
             object.__setattr__(self, name, value)
@@ -91,7 +91,7 @@ def parse_phases(extra: Any, place: str, path: Path) -> PhaseTrack:
     """
     try:
         if extra["format"] != FORMAT:
-            raise FormatError(f"{place}: phases of an unknown format", path=path)
+            raise FormatError(f"{place}: the phases have an unknown format", path=path)
         if type(extra["version"]) is not int or extra["version"] > VERSION:
             raise FormatError(
                 f"{place}: phases of a newer version than this deepphase reads",
@@ -101,12 +101,14 @@ def parse_phases(extra: Any, place: str, path: Path) -> PhaseTrack:
         arrays = [np.array(extra[name], np.float64).T for name in _ARRAYS]
         track = PhaseTrack(float(extra["fps"]), *arrays)
         if track.phase.shape != (extra["frames"], extra["channels"]):
-            raise ParameterError(f"arrays {track.phase.shape}, another size than declared")
+            raise ParameterError(
+                f"the arrays have shape {track.phase.shape}, another than declared"
+            )
         if np.abs(track.phase).max() > 0.5:
-            raise ParameterError("a phase outside [-0.5, 0.5)")
+            raise ParameterError("a phase is outside [-0.5, 0.5)")
         return track
     except FormatError:
         raise
     except (KeyError, TypeError, ValueError, OverflowError, ParameterError) as error:
         reason = getattr(error, "fact", None) or " ".join(str(error).split())[:120]
-        raise FormatError(f"{place}: damaged phases: {reason}", path=path) from None
+        raise FormatError(f"{place}: the phases are damaged: {reason}", path=path) from None

@@ -49,7 +49,9 @@ class SceneObject:
         vertices = (len(self.positions), 3)
         shapes = {each.shape for each in (self.positions, self.normals, self.colours)}
         if shapes != {vertices} or self.triangles.shape[1:] != (3,):
-            raise ParameterError(f"an object {self.name!r} with arrays {sorted(shapes)}")
+            raise ParameterError(
+                f"an object {self.name!r} with arrays {sorted(shapes)} is not possible"
+            )
 
     def check_frames(self, frames: int) -> None:
         """Raise ParameterError if it moves for another number of frames."""

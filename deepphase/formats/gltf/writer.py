@@ -76,16 +76,18 @@ def save_gltf(
     path = Path(path)
     if path.suffix.lower() not in _SUFFIXES:
         raise FormatError(
-            f"a suffix {path.suffix!r} for glTF", hint="name it .glb or .gltf", path=path
+            f"a suffix {path.suffix!r} for glTF is not possible",
+            hint="name it .glb or .gltf",
+            path=path,
         )
     clips = [clips] if isinstance(clips, Clip) else list(clips)
     if not clips:
-        raise ParameterError("no clips to write")
+        raise ParameterError("there are no clips to write")
     for clip in clips:
         check_writable_body(clip, path)
     tracks = [phases] if phases is None or isinstance(phases, PhaseTrack) else list(phases)
     if phases is not None and len(tracks) != len(clips):
-        raise ParameterError(f"{len(tracks)} phases for {len(clips)} clips")
+        raise ParameterError(f"there are {len(tracks)} phases for {len(clips)} clips")
     tracks += [None] * (len(clips) - len(tracks))
     for each in objects:
         each.check_frames(len(clips[0]))
@@ -107,7 +109,7 @@ def _document(
 ) -> tuple[dict[str, Any], list[bytes]]:
     skeleton = clips[0].skeleton
     if len(skeleton) > _MAX_JOINTS:
-        raise ParameterError(f"{len(skeleton):,} joints; glTF numbers {_MAX_JOINTS:,}")
+        raise ParameterError(f"there are {len(skeleton):,} joints; glTF numbers {_MAX_JOINTS:,}")
     clips = [clip.in_order_of(skeleton) for clip in clips]
     rest = _rest_positions(skeleton)
     binary = BinaryWriter()

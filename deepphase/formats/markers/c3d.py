@@ -67,17 +67,19 @@ def read_c3d(path: Path) -> MarkerData:
     content = read_content(path)
     if not _has_header(content):
         found = foreign_content(content) or "its first bytes are others"
-        raise FormatError(f"not a C3D file: {found}", path=path)
+        raise FormatError(f"this is not a C3D file: {found}", path=path)
     parameters = read_parameters(content, (content[0] - 1) * _BLOCK, path)
     header = _header(content, parameters.processor)
     points = header.points
     if not 0 < points <= MAX_POINTS:
-        raise FormatError(f"{points:,} markers", hint=f"1 to {MAX_POINTS:,} are read", path=path)
+        raise FormatError(
+            f"there are {points:,} markers", hint=f"1 to {MAX_POINTS:,} are read", path=path
+        )
     frames = _frame_count(header, parameters)
     stored = _stored(content, header, frames, parameters.processor, path)
     scale = 1.0 if header.scale < 0 else header.scale
     if not (math.isfinite(scale) and scale > 0):
-        raise FormatError(f"a scale of {header.scale} for whole numbers", path=path)
+        raise FormatError(f"a scale of {header.scale} for whole numbers is not possible", path=path)
     with np.errstate(invalid="ignore", over="ignore"):
         positions = stored[..., :3].astype(np.float64) * scale
     # The fourth value is negative where a marker was not seen.

@@ -99,7 +99,7 @@ def read_parameters(content: bytes, begin: int, path: Path) -> C3dParameters:
     processor = PROCESSORS.get(content[begin + 3])
     if processor is None:
         raise FormatError(
-            f"a processor of type {content[begin + 3]}, none of 84, 85 and 86",
+            f"a processor of type {content[begin + 3]}, which is none of 84, 85 and 86",
             hint="the file is damaged",
             path=path,
         )

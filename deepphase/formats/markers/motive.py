@@ -47,7 +47,7 @@ def read_motive(path: Path) -> MarkerData:
             if any(cell.strip() for cell in cells)
         ]
     except csv.Error as error:
-        raise FormatError(f"damaged CSV: {str(error)[:60]}", path=path) from None
+        raise FormatError(f"the file has damaged CSV: {str(error)[:60]}", path=path) from None
     first = [cell.strip() for cell in rows[0][1]]
     stated = {
         key.lower(): value for key, value in zip(first[::2], first[1::2], strict=False) if key
@@ -93,7 +93,7 @@ def read_motive(path: Path) -> MarkerData:
     chosen = next((kind for kind in _TYPES if columns.get(kind)), None)
     if chosen is None:
         raise FormatError(
-            "no positions of markers or bones",
+            "there are no positions of markers or bones",
             hint="export markers",
             path=path,
             line=rows[place][0],

@@ -74,7 +74,9 @@ def load_mvnx(
     try:
         stated = {"frameRate": float(content.rate)} if content.rate else {}
     except ValueError:
-        raise FormatError(f"a frameRate of {content.rate[:20]!r}", path=path) from None
+        raise FormatError(
+            f"a frameRate of {content.rate[:20]!r} is not possible", path=path
+        ) from None
     rate, notes = resolve_rate(stated, fps, path)
     names, parents, order = _tree(content, path)
     rotations, positions = (
@@ -91,7 +93,7 @@ def load_mvnx(
         local_positions=False,
     )
     if clip is None:
-        raise FormatError("orientations that contradict the positions of the segments", path=path)
+        raise FormatError("orientations contradict the positions of the segments", path=path)
     clip = checked_body(scaled(clip, unit_m), path)
     notes = (*notes, *fit_notes, f"a unit of {unit_m:g} m")
     if up is None:
@@ -189,12 +191,14 @@ def _parsed(path: Path) -> _Content:
     data = read_content(path)
     foreign = foreign_content(data)
     if foreign and not data.lstrip().startswith(b"<"):
-        raise FormatError(f"not an MVNX file: {foreign}", path=path)
+        raise FormatError(f"this is not an MVNX file: {foreign}", path=path)
     try:
         parser.Parse(data, True)
     except expat.ExpatError as error:
         raise FormatError(
-            f"damaged markup: {expat.ErrorString(error.code)}", path=path, line=error.lineno
+            f"the file has damaged markup: {expat.ErrorString(error.code)}",
+            path=path,
+            line=error.lineno,
         ) from None
     except (LookupError, ValueError) as error:
         raise FormatError(f"text that cannot be decoded: {str(error)[:60]}", path=path) from None
@@ -206,7 +210,8 @@ def _tree(content: _Content, path: Path) -> tuple[tuple[str, ...], Array, list[i
     names, _ = unique_names(content.segments)
     if not names or not content.frames["position"]:
         raise FormatError(
-            f"{len(names)} segments and {len(content.frames['position'])} frames", path=path
+            f"there are {len(names)} segments and {len(content.frames['position'])} frames",
+            path=path,
         )
     index = {name: joint for joint, name in enumerate(names)}
     above: dict[int, int] = {}
@@ -228,7 +233,7 @@ def _tree(content: _Content, path: Path) -> tuple[tuple[str, ...], Array, list[i
         waiting.extend(reversed(children.get(joint, [])))
     if len(order) != len(names):
         raise FormatError(
-            "segments that no joint connects to the first",
+            "no joint connects some segments to the first",
             hint="export the joints of the body",
             path=path,
         )

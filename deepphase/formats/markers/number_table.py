@@ -29,7 +29,7 @@ def text_lines(path: Path, what: str, begin: str) -> list[str]:
     front = content[:FRONT_BYTES].removeprefix(b"\xef\xbb\xbf").lstrip(b' \t\r\n"').lower()
     if b"\0" in content or not front.startswith(begin.lower().encode()):
         found = foreign_content(content) or f"it does not begin with {begin}"
-        raise FormatError(f"not {what}: {found}", path=path, line=1)
+        raise FormatError(f"this is not {what}: {found}", path=path, line=1)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -54,7 +54,9 @@ def number_rows(rows: Sequence[tuple[int, Sequence[str]]], width: int, path: Pat
     if len(rows) * width > _MOST_MISSING * cells_in_file + _FEW_CELLS:
         line = min(rows, key=lambda row: len(row[1]))[0]
         raise FormatError(
-            f"rows with far fewer cells than the {width:,} of the header", path=path, line=line
+            f"there are rows with far fewer cells than the {width:,} of the header",
+            path=path,
+            line=line,
         )
     values = np.full((len(rows), width), np.nan)
     for row, (line, cells) in enumerate(rows):

@@ -29,14 +29,14 @@ def read_trc(path: Path) -> MarkerData:
         rate, count = float(lower["datarate"]), int(float(lower["nummarkers"]))
     except (KeyError, ValueError, OverflowError):
         raise FormatError(
-            "no DataRate and NumMarkers in the header",
+            "the header has no DataRate and NumMarkers",
             hint="line 2 names the values of line 3",
             path=path,
             line=3,
         ) from None
     if not 0 < count <= MAX_POINTS:
         raise FormatError(
-            f"{count:,} markers", hint=f"1 to {MAX_POINTS:,} are read", path=path, line=3
+            f"there are {count:,} markers", hint=f"1 to {MAX_POINTS:,} are read", path=path, line=3
         )
     word = lower.get("units", "").lower()
     unit_m = METRES_PER_UNIT.get(_UNITS.get(word, word))

@@ -168,7 +168,7 @@ class NpzArchive:
             raise FormatError("array 'meta' is not a JSON object", path=self.path)
         found, of_version = meta.get("format", format), meta.get("version", version)
         if found != format:
-            raise FormatError(f"a {str(found)[:60]} file, not {format}", path=self.path)
+            raise FormatError(f"this is a {str(found)[:60]} file, not {format}", path=self.path)
         if type(of_version) is not int or of_version > version:
             raise FormatError(
                 f"version {str(of_version)[:20]} of {format}; this deepphase reads up to {version}",
@@ -197,7 +197,7 @@ class NpzArchive:
     def _member(self, key: str) -> Iterator[tuple[IO[bytes], NpyHeader]]:
         """An array's file, at its data, and its header, checked against the member's size."""
         if key not in self:
-            raise FormatError(f"no array {key!r}", hint=self.contents, path=self.path)
+            raise FormatError(f"there is no array {key!r}", hint=self.contents, path=self.path)
         with as_format_error(self.path, key), zipfile.ZipFile(self.path) as archive:
             info = archive.getinfo(key + ARRAY_SUFFIX)
             with archive.open(info) as file:

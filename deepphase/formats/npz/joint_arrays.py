@@ -126,7 +126,8 @@ def load_joint_arrays(
         positions = positions[:, order]
     if rotations is not None and len(rotations) != len(positions):
         raise FormatError(
-            f"{len(rotations)} frames of rotations, but {len(positions)} of positions", path=path
+            f"there are {len(rotations)} frames of rotations, but {len(positions)} of positions",
+            path=path,
         )
     rotated = None
     if rotations is not None:
@@ -192,7 +193,8 @@ def _positions(archive: NpzArchive, frames: int | None) -> tuple[Array, str]:
     # Prevents overflow in squares.
     if np.abs(positions).max() > LARGEST_LENGTH_M / METRES_PER_UNIT["mm"]:
         raise FormatError(
-            f"a joint {np.abs(positions).max():.3g} units from the origin", path=archive.path
+            f"a joint {np.abs(positions).max():.3g} units from the origin is too far",
+            path=archive.path,
         )
     return positions, key
 
@@ -207,7 +209,7 @@ def _root_path(archive: NpzArchive, frames: int) -> Array:
     key = _key_of(archive, _ROOT_KEYS)
     if not key:
         raise FormatError(
-            "no positions of joints, and no path of the root",
+            "there are no positions of joints, and no path of the root",
             hint=f"the file needs one of {', '.join((*_POSITION_KEYS, *_ROOT_KEYS))}",
             path=archive.path,
         )
@@ -240,7 +242,7 @@ def _parents(archive: NpzArchive, names: tuple[str, ...]) -> tuple[Array, list[i
         above = archive.array(key, (joints,), "integer").tolist()
     else:
         if len(words) != joints:
-            raise FormatError(f"{len(words)} parents for {joints} joints", path=path)
+            raise FormatError(f"there are {len(words)} parents for {joints} joints", path=path)
         index = {name: joint for joint, name in enumerate(names)}
         above = []
         for name, word in zip(names, words, strict=True):
@@ -265,7 +267,7 @@ def _parents(archive: NpzArchive, names: tuple[str, ...]) -> tuple[Array, list[i
         notes.append(f"joints without a parent were attached to {names[roots[0]]!r}: {others}")
     order = _below(roots[0], children)
     if len(order) != joints:
-        raise FormatError(f"array {key!r}: parents in a circle", path=path)
+        raise FormatError(f"array {key!r}: parents are in a circle", path=path)
     if all(parent < joint for joint, parent in enumerate(above)) and roots == [0]:
         order = list(range(joints))
     place = {joint: row for row, joint in enumerate(order)}

@@ -193,13 +193,15 @@ def array_members(path: Path) -> tuple[str, ...]:
     arrays = [info for info in members if info.filename.endswith(ARRAY_SUFFIX)]
     if not arrays:
         raise FormatError(
-            "a zip archive without NumPy arrays, not an .npz file",
+            "this is a zip archive without NumPy arrays, not an .npz file",
             hint="unpack it, if motion files are in it",
             path=path,
         )
     for info in arrays:
         if info.flag_bits & _ENCRYPTED:
-            raise FormatError("an encrypted archive", hint="unpack and save it again", path=path)
+            raise FormatError(
+                "this is an encrypted archive", hint="unpack and save it again", path=path
+            )
         if info.compress_type not in _COMPRESSIONS:
             raise FormatError(
                 f"a compression that NumPy does not write, in {info.filename!r}",
@@ -217,7 +219,7 @@ def as_format_error(path: Path, key: str = "") -> Iterator[None]:
     except OSError as error:
         if error.errno == errno.EINVAL:
             # A seek to before the beginning, where an archive's numbers send zipfile.
-            raise FormatError("a damaged archive", hint=MAKE_AGAIN, path=path) from None
+            raise FormatError("this is a damaged archive", hint=MAKE_AGAIN, path=path) from None
         raise FormatError(f"cannot be read: {error.strerror or error}", path=path) from None
     except _ZIP_ERRORS as error:
         fact = f"a damaged archive: {' '.join(str(error).split())[:120]}"

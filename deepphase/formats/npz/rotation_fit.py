@@ -36,7 +36,7 @@ def unit_quaternions(stored: Array, what: str, path: Path) -> Array:
         frame, joint = np.argwhere(wrong)[0]
         raise FormatError(
             f"frame {frame}, joint {joint}: a quaternion of length {lengths[frame, joint]:.3g} in "
-            f"{what}",
+            f"{what} is not possible",
             hint="quaternions have length 1",
             path=path,
         )

@@ -157,7 +157,7 @@ class AnySkeletonData(ResumableData, pl.LightningDataModule):
         counts = np.array([len(body.split.train) for body in self.bodies])
         if not counts.all():
             raise ParameterError(
-                f"no training windows in {stores[int(counts.argmin())].group}",
+                f"there are no training windows in {stores[int(counts.argmin())].group}",
                 hint="add clips of at least one window, or leave the store out",
             )
         self._share = np.sqrt(counts) / np.sqrt(counts).sum()

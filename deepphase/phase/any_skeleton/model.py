@@ -256,7 +256,9 @@ class AnySkeletonModel:
             if "projection.mean" in arrays:
                 projection = ManifoldProjection.from_arrays(arrays, "projection.")
                 if len(projection.mean) != 2 * config.network.channels:
-                    raise ParameterError(f"a projection of {len(projection.mean)} values")
+                    raise ParameterError(
+                        f"a projection of {len(projection.mean)} values is not possible"
+                    )
             return cls(
                 network,
                 config,

@@ -193,7 +193,7 @@ class Baseline:
 
     def __post_init__(self) -> None:
         if not self.limbs:
-            raise ParameterError("phases of no limb")
+            raise ParameterError("phases of limbs need at least one limb")
         # Refuses a window that is too short or too long.
         NetworkConfig(window_s=self.window_s)
 

@@ -128,7 +128,8 @@ class PfnnPhase(FootPhase):
         for name, kind in (("interpolation", StrikeInterpolation), ("standing", StandingPace)):
             if getattr(self, name) not in get_args(kind):
                 raise ParameterError(
-                    f"{name} {getattr(self, name)!r}", hint=f"one of {', '.join(get_args(kind))}"
+                    f"{name} cannot be {getattr(self, name)!r}",
+                    hint=f"one of {', '.join(get_args(kind))}",
                 )
 
     @property

@@ -62,7 +62,7 @@ class PcaPhase(Baseline):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.axes.shape != (len(self.limbs), 3) or not np.isfinite(self.axes).all():
-            raise ParameterError(f"axes {self.axes.shape} of {len(self.limbs)} limbs")
+            raise ParameterError(f"axes have shape {self.axes.shape} for {len(self.limbs)} limbs")
 
     @classmethod
     def fit(

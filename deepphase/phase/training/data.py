@@ -96,7 +96,7 @@ class PhaseData(ResumableData, pl.LightningDataModule):
         )
         if len(split.train) < options.batch_size:
             raise ParameterError(
-                f"{len(split.train)} training windows, fewer than one batch of "
+                f"there are {len(split.train)} training windows, fewer than one batch of "
                 f"{options.batch_size}",
                 hint="choose a smaller training.batch_size or add clips",
             )

@@ -38,8 +38,7 @@ except ImportError:
 ABANDONED_AFTER_S = 86_400.0
 """Seconds without a change after which a file of an unknown owner is removed."""
 
-# Earlier versions wrote neither the machine nor a lock.
-_NAME = re.compile(r"\.deepphase-(?:([0-9a-f]{8})-)?[0-9a-z_]{8,16}\.(?:tmp|spool)")
+_NAME = re.compile(r"\.deepphase-([0-9a-f]{8})-[0-9a-f]{8,16}\.tmp")
 _LOCK = "lock"
 _LOCKED_ELSEWHERE = (errno.EAGAIN, errno.EACCES)
 
@@ -120,11 +119,46 @@ def mapped_array(
                 os.posix_fallocate(file.fileno(), 0, max(size, 1))
             return np.memmap(file, dtype, "w+", shape=shape)
     except OSError as error:
-        raise CheckpointError(
-            f"{size / 1e6:,.1f} MB of temporary data cannot be written: {error.strerror or error}",
-            hint="make room there, or choose another place",
-            path=folder or tempfile.gettempdir(),
-        ) from None
+        raise _no_room(f"{size / 1e6:,.1f} MB of temporary data", error, folder) from None
+
+
+class ScratchRows:
+    """Rows of float32 values, appended to an unnamed file in the system's temporary folder.
+
+    The file is removed with its last map, however the program ends.
+
+    Parameters
+    ----------
+    width
+        Number of values in a row.
+    """
+
+    def __init__(self, width: int) -> None:
+        self._width, self._rows = width, 0
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `mapped`)
+
+    def append(self, rows: np.ndarray) -> None:
+        """Append (rows, width) values. Raises CheckpointError where the disk is full."""
+        try:
+            self._file.write(np.ascontiguousarray(rows, np.float32).data)
+        except OSError as error:
+            raise _no_room("temporary data", error) from None
+        self._rows += len(rows)
+
+    def mapped(self) -> np.ndarray:
+        """(rows, width) float32, mapped; nothing can be appended afterwards."""
+        shape = (self._rows, self._width)
+        try:
+            with self._file as file:
+                file.flush()
+                # No empty file can be mapped.
+                return (
+                    np.memmap(file, np.float32, "r+", shape=shape)
+                    if all(shape)
+                    else np.empty(shape, np.float32)
+                )
+        except OSError as error:
+            raise _no_room("temporary data", error) from None
 
 
 def remove_abandoned(folder: Path) -> None:
@@ -136,6 +170,16 @@ def remove_abandoned(folder: Path) -> None:
                 # Another run may remove it at the same time.
                 with suppress(OSError):
                     _remove_if_abandoned(Path(entry.path), match[1] == _machine())
+
+
+def _no_room(what: str, error: OSError, folder: Path | None = None) -> CheckpointError:
+    return CheckpointError(
+        f"{what} cannot be written: {error.strerror or error}",
+        hint="make room there, or choose another place"
+        if folder
+        else "make room there, or set TMPDIR to a folder on a disk with enough room",
+        path=folder or tempfile.gettempdir(),
+    )
 
 
 def _new_name(token_bytes: int = 8) -> str:
@@ -178,14 +222,12 @@ def _remove_if_abandoned(path: Path, of_this_machine: bool) -> None:
         return
     if hasattr(os, "geteuid") and state.st_uid != os.geteuid():
         return
-    lock = None
-    try:
-        # For writing: network file systems give no other exclusive lock.
-        flags = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-        if fcntl is not None:
-            with suppress(FileNotFoundError):
-                lock = os.open(path / _LOCK if is_folder else path, flags)
-        locked = None if lock is None else _lock(lock)
+    with ExitStack() as stack:
+        locked = None
+        with suppress(FileNotFoundError):
+            # For writing: network file systems give no other exclusive lock.
+            lock = stack.enter_context((path / _LOCK if is_folder else path).open("rb+"))
+            locked = _lock(lock.fileno())
         if locked is False:
             return
         if not (locked and of_this_machine) and time.time() - _changed(path) < ABANDONED_AFTER_S:
@@ -194,9 +236,6 @@ def _remove_if_abandoned(path: Path, of_this_machine: bool) -> None:
             shutil.rmtree(path, ignore_errors=True)
         else:
             path.unlink()
-    finally:
-        if lock is not None:
-            os.close(lock)
 
 
 def _changed(path: Path) -> float:

@@ -27,7 +27,6 @@ LAYERS = [
         "deepphase.extras",
         "deepphase.memory",
         "deepphase.compiled",
-        "deepphase.scratch",
     },
     {"deepphase.motion"},
     {"deepphase.solving"},

@@ -86,22 +86,17 @@ def test_the_first_file_that_a_program_writes_in_a_folder_removes_what_was_left(
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-@pytest.fixture(params=["another machine", "no locks", "earlier version"])
+@pytest.fixture(params=["another machine", "no locks"])
 def of_unknown_owner(request, tmp_path, monkeypatch):
     """A file and a folder of which no lock says whether they have an owner."""
-    if request.param == "earlier version":
-        (tmp_path / ".deepphase-0123456789abcdef.tmp").write_bytes(b"x")
-        (tmp_path / ".deepphase-ab_c3xyz.spool").mkdir()
-        (tmp_path / ".deepphase-ab_c3xyz.spool" / "0.rotations").write_bytes(b"x")
+    for name in (temporary_files._new_name(), temporary_files._new_name()):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "lock").touch()
+    (tmp_path / temporary_files._new_name()).write_bytes(b"x")
+    if request.param == "no locks":
+        monkeypatch.setattr(temporary_files, "fcntl", None)
     else:
-        for name in (temporary_files._new_name(), temporary_files._new_name()):
-            (tmp_path / name).mkdir()
-            (tmp_path / name / "lock").touch()
-        (tmp_path / temporary_files._new_name()).write_bytes(b"x")
-        if request.param == "no locks":
-            monkeypatch.setattr(temporary_files, "fcntl", None)
-        else:
-            monkeypatch.setattr(temporary_files, "_machine", lambda: "another1")
+        monkeypatch.setattr(temporary_files, "_machine", lambda: "another1")
     return tmp_path
 
 

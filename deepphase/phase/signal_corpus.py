@@ -20,7 +20,7 @@ from deepphase.phase.model import Signals
 from deepphase.phase.signals import JointVelocities, check_speed
 from deepphase.phase.song_signals import SONG_FEATURES, SongSignals
 from deepphase.progress import Progress
-from deepphase.scratch import ScratchRows
+from deepphase.temporary_files import ScratchRows
 
 # A joint that moves less than this share of the liveliest one is left out of the signals.
 _STILL = 1e-4

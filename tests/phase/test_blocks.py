@@ -14,7 +14,7 @@ from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.phase.training.data import PhaseData
 from deepphase.phase.training.train import train_phase
 from deepphase.phase.windows import BlockOrder, gather
-from deepphase.scratch import ScratchRows
+from deepphase.temporary_files import ScratchRows
 from tests.formula_motion import swinging
 
 _MEMORY = 800_000

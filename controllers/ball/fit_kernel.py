@@ -16,7 +16,7 @@ _LOWEST_E, _USUAL_E, _HIGHEST_E, _E_TOLERANCE = -0.5, 0.0, 0.6, 0.15
 _LEAST_APPROACH, _APPROACH_TOLERANCE = 0.1, 0.2
 # Impulse along the foot's surface as a share of that across it, and its tolerance in m/s.
 _FRICTION, _FRICTION_TOLERANCE = 0.6, 0.3
-# Change of velocity that nobody gives in dribbling, m/s.
+# Larger changes of velocity do not occur in dribbling, m/s.
 _HARDEST, _HARD_TOLERANCE = 6.0, 1.0
 # A ball is dented, and a foot gives way, by this: metres.
 _DENT_M, _DENT_TOLERANCE_M = 0.02, 0.02

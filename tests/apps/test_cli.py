@@ -354,7 +354,7 @@ def test_inspect_lists_bad_files_and_goes_on(swings, broken):
     assert "Hips-13" in ran.out
     assert "broken.bvh:" in ran.err
     assert "42 channels" in ran.err
-    assert "no.bvh:1: not a BVH file" in ran.err
+    assert "no.bvh:1: this is not a BVH file" in ran.err
     assert "deepphase: error" not in ran.err
 
 
@@ -367,7 +367,7 @@ def test_inspect_of_one_bad_file_is_one_error(broken):
 
 
 def test_inspect_of_what_is_no_motion(swings, tmp_path):
-    run("inspect", tmp_path / "nowhere").refused("nowhere: no such file or folder")
+    run("inspect", tmp_path / "nowhere").refused("nowhere: there is no such file or folder")
     run("inspect", tmp_path / ("n" * 300)).refused("no such file or folder")
     run("inspect", tmp_path).refused("no motion files", ".bvh")
     (tmp_path / "notes.txt").write_text("hello")
@@ -375,7 +375,7 @@ def test_inspect_of_what_is_no_motion(swings, tmp_path):
     (tmp_path / "zero.bvh").write_text("")
     ran = run("inspect", tmp_path / "zero.bvh")
     assert ran.status == 2
-    assert "zero.bvh: an empty file" in ran.err
+    assert "zero.bvh: this is an empty file" in ran.err
     run("inspect", swings, "--unit", "furlong").refused("'furlong'", "inch")
     run("inspect", swings, "--up", "w").refused("'w'", "-z")
 

@@ -158,7 +158,10 @@ BAD = {
     "list.json": ("[]", "not a mapping"),
     "key.json": ('{"wals": []}', "not a mapping of walls"),
     "none.json": ("{}", "neither a wall nor a pit"),
-    "kind.json": ('{"walls": [{"sphere": [1, 2, 3]}]}', "walls, entry 1: no shape 'sphere'"),
+    "kind.json": (
+        '{"walls": [{"sphere": [1, 2, 3]}]}',
+        "walls, entry 1: there is no shape 'sphere'",
+    ),
     "few.json": ('{"walls": [{"segment": [1, 2, 3]}]}', "a segment with 3 numbers"),
     "odd.json": ('{"pits": [{"polygon": [1, 2, 3, 4, 5, 6, 7]}]}', "a polygon with 7 numbers"),
     "nan.json": ('{"walls": [{"circle": [1, 2, NaN]}]}', "with the number nan"),

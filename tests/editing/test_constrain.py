@@ -136,9 +136,9 @@ def test_targets_are_read(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("joint,frame,x,y\n", "targets.csv:1: no column 'z'"),
-        ("joint,frame,x,y,z\n", "targets.csv: no target"),
-        ("", "targets.csv: an empty table"),
+        ("joint,frame,x,y\n", "targets.csv:1: there is no column 'z'"),
+        ("joint,frame,x,y,z\n", "targets.csv: there is no target"),
+        ("", "targets.csv: this is an empty table"),
         ("joint,frame,x,y,z\nHand,1,0,0,0\nHand,x,0,0,0\n", "targets.csv:3: 'Hand,x,0,0,0' is no"),
         ("joint,frame,x,y,z\nHand,1,0,nan,0\n", "targets.csv:2: "),
         ("joint,frame,x,y,z\nHand,-1,0,0,0\n", "targets.csv:2: "),

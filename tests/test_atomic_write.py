@@ -27,7 +27,7 @@ from deepphase.phase.extractor import load_extractor
 from deepphase.phase.phase_file import load_phases, save_csv, save_phases
 from deepphase.synthetic.truth_file import Truth
 from matching.database.database import MotionDatabase
-from tests.compatibility.test_old_files import _FILES as FILES
+from tests.compatibility.test_formats import _FILES as FILES
 
 
 def _store():
@@ -56,7 +56,7 @@ WRITERS: dict[str, Callable[[Path], object]] = {
     "phase model": lambda path: load_extractor(FILES / "default.model").save(path),
     "baseline": lambda path: load_extractor(FILES / "contact.phases").save(path),
     "database": lambda path: MotionDatabase.load(FILES / "motion.db").save(path),
-    "controller": lambda path: Controller.load(FILES / "erd.controller").save(path),
+    "controller": lambda path: Controller.load(FILES / "experts.controller").save(path),
     "phases": lambda path: _phases(save_phases, path, window_s=1.0, model_sha256=""),
     "table of phases": lambda path: _phases(save_csv, path),
     "truth": lambda path: Truth.load(FILES / "walk_1.truth.npz").save(path),

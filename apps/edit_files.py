@@ -164,10 +164,8 @@ def save_page(
     ghost
         Draw the first clip faint.
     """
-    from deepphase.viewer.actor import Actor
     from deepphase.viewer.page import save_player
     from deepphase.viewer.take import Take
 
-    actors = [Actor.of_clip(clip, ghost=ghost and number == 0) for number, clip in enumerate(clips)]
-    take = Take(name or clips[0].name, actors)
+    take = Take.of(clips, name, ghost=ghost)
     note(f"open {save_player(path, [take], title=title)}")

@@ -164,7 +164,7 @@ class _GroundMaker:
         from deepphase.viewer.take import Take
 
         track = FootTrack.of_clip(clip)
-        roles, actor = find_roles(clip.skeleton, clip=clip), Actor.of_clip(clip)
+        roles, actor = find_roles(clip.skeleton, clip=clip), Actor.of(clip)
         takes = []
         for name, each in self._fitted(clip, stem, track, actor.floor):
             self._row(name, each.ground.shifted(-actor.floor), track)
@@ -173,7 +173,7 @@ class _GroundMaker:
             laid = GroundedClip.of_clip(clip, each.ground, roles, laid=True)
             track = FootTrack.of_clip(laid.clip, contacts=laid.contacts)
             self._row(name, each.ground.shifted(-actor.floor), track)
-            takes.append(Take(name, [Actor.of_clip(laid.clip)], terrain=each.ground))
+            takes.append(Take.of(laid.clip, name, terrain=each.ground))
         return takes
 
     def _fitted(

@@ -46,7 +46,6 @@ def command(
     from deepphase.corpus.clips import clips_in
     from deepphase.corpus.motion_files import song_beside
     from deepphase.motion.clip import Clip
-    from deepphase.viewer.actor import Actor
     from deepphase.viewer.page import save_player
     from deepphase.viewer.take import Take
 
@@ -95,8 +94,7 @@ def command(
         audio = song_for_player(source.with_name(beside)) if beside else None
     title = read[0].name if len(read) == 1 else f"{len(read)} clips"
     if together:
-        actors = [Actor.of_clip(clip) for clip in read]
-        takes = [Take(title, actors, song=audio)]
+        takes = [Take.of(read, title, song=audio)]
     else:
         takes = takes_of_clips(read, phases, trained, audio)
     page = save_player(output, takes, title=title)

@@ -216,14 +216,11 @@ def _write_player(given: Clip | None, made: Clip, path: Path, ground: Heightmap 
     from dataclasses import replace
 
     from apps.runs.ground_patch import ground_patch
-    from deepphase.viewer.actor import Actor
     from deepphase.viewer.page import save_player
     from deepphase.viewer.take import Take
 
-    clips = [(made, "rig")] if given is None else [(given, "clip"), (made, "rig")]
-    actors = [Actor.of_clip(replace(clip, name=name)) for clip, name in clips]
-    patch = None
+    take = Take.of(({} if given is None else {"clip": given}) | {"rig": made}, "controls")
     if ground is not None:
-        patch = ground_patch(ground, actors[0].positions.reshape(-1, 3)[:, [0, 2]])
-    take = Take("controls", actors, terrain=patch)
+        places = take.actors[0].positions[..., [0, 2]]
+        take = replace(take, terrain=ground_patch(ground, places))
     note(f"open {save_player(path, [take], title='Controls of a rig')}")

@@ -27,7 +27,6 @@ from deepphase.music.audio import SAMPLE_RATE, read_sound
 from deepphase.music.features import SongFeatures
 from deepphase.music.spectra import MEL_RANGE_HZ
 from deepphase.progress import Progress
-from deepphase.viewer.actor import Actor
 from deepphase.viewer.page import save_player
 from deepphase.viewer.song import PlayerSong
 from deepphase.viewer.take import Channels, Take
@@ -318,9 +317,9 @@ def dance_film(
 def dance_take(dance: DanceResult, song: Path) -> Take:
     """Take of the player for a dance, with its sound."""
     clip = dance.clip
-    return Take(
-        name=dance.song.name,
-        actors=[Actor.of_clip(clip, name="dancer")],
+    return Take.of(
+        {"dancer": clip},
+        dance.song.name,
         channels=None if dance.phases is None else Channels(dance.phases, clip.fps),
         gating=dance.gating,
         curves=dance.curves,

@@ -229,16 +229,8 @@ def frames_and_poses(
 
 def gathered_parameters(phases: Sequence[ClipPhases], inside: Sequence[Array]) -> PhaseParameters:
     """Phase parameters (frames, channels) of the frames `inside` of each clip, clip by clip."""
-    return PhaseParameters(
-        *(
-            np.concatenate(
-                [
-                    getattr(each.parameters, name)[kept]
-                    for each, kept in zip(phases, inside, strict=True)
-                ]
-            )
-            for name in ("phase", "frequency", "amplitude", "offset")
-        )
+    return PhaseParameters.joined(
+        [each.parameters[kept] for each, kept in zip(phases, inside, strict=True)]
     )
 
 

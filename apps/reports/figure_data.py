@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from apps.reports.manifold_cloud import PhaseCloud
+from apps.reports.manifold_cloud import PhaseCloud, ground_speed
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
@@ -138,9 +138,10 @@ class FigureData:
             known.setdefault(name, cloud.by_label(name, values))
             usual += [name] if 2 <= len(set(values)) <= _MAX_VALUES and name not in usual else []
         measured = {"frequency": cloud.by_frequency(), "amplitude": cloud.by_amplitude()}
-        speeds = self._speeds()
-        if speeds is not None:
-            measured["speed"] = cloud.by_speed(speeds)
+        speeds = [ground_speed(self.model, values) for values in self.signals]
+        read = [each for each in speeds if each is not None]
+        if len(read) == len(speeds):
+            measured["speed"] = cloud.by_speed(read)
         measured |= {"time": cloud.by_time(), "phase": cloud.by_phase()}
         known |= measured
         for name in names or ():
@@ -149,14 +150,6 @@ class FigureData:
                     f"there is no colour {name!r}", hint=f"one of {', '.join(known)}"
                 )
         return {name: known[name] for name in names or (*usual, *measured)}
-
-    def _speeds(self) -> list[Array] | None:
-        """(frames,) m/s of the hips over the ground, of each clip; None where they are not read."""
-        hips, names = self.model.signals.body.get("hips"), self.model.signals.names
-        if f"{hips}.x" not in names:
-            return None
-        sideways, forward = names.index(f"{hips}.x"), names.index(f"{hips}.z")
-        return [np.hypot(values[:, sideways], values[:, forward]) for values in self.signals]
 
 
 def _interior(clip: ClipPhases) -> Array:

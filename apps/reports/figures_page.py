@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import plotly.graph_objects as go
 
 from apps.reports.example_window import example_window
@@ -248,13 +247,7 @@ def _add_clips(page: Page, data: FigureData) -> FigureSet:
 
 def _add_distributions(page: Page, data: FigureData) -> FigureSet:
     parts = [each.parameters[data.inside(index)] for index, each in enumerate(data.phases)]
-    whole = PhaseParameters(
-        *(
-            np.concatenate([getattr(each, name) for each in parts])
-            for name in ("phase", "frequency", "amplitude", "offset")
-        )
-    )
-    chart = parameter_distributions(whole)
+    chart = parameter_distributions(PhaseParameters.joined(parts))
     page.add_figure(
         chart,
         "Frequencies and amplitudes of each channel",

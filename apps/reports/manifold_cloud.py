@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,8 +30,8 @@ class PhaseCloud:
         (points, channels) each.
     points
         (points, 3) the projected manifold.
-    explained
-        (3,) share of the variance on each axis.
+    projection
+        Projection of the manifold to these points.
     clips
         (points,) name of the clip.
     time
@@ -46,7 +46,7 @@ class PhaseCloud:
 
     parameters: PhaseParameters
     points: Array
-    explained: Array
+    projection: ManifoldProjection
     clips: Array
     time: Array
     frames: tuple[Array, ...]
@@ -59,6 +59,8 @@ class PhaseCloud:
         model: PhaseExtractor,
         clips: Sequence[ClipPhases],
         projection: ManifoldProjection | None = None,
+        max_points: int = _MAX_POINTS,
+        frames: Sequence[Array] | None = None,
     ) -> PhaseCloud:
         """Every n-th interior frame of one or more clips, none of which is empty.
 
@@ -70,33 +72,45 @@ class PhaseCloud:
             Phases of the clips.
         projection
             Projection of the manifold; the model's own by default, else fitted to the points.
+        max_points
+            Largest number of points.
+        frames
+            Indices of the frames of each clip to choose from; interior ones by default.
         """
         interior = [clip.interior for clip in clips]
         padded = not any(inside.any() for inside in interior)
-        if padded:
-            interior = [np.ones(len(clip), bool) for clip in clips]
         count = sum(int(inside.sum()) for inside in interior)
-        step = thinning(count, _MAX_POINTS)
-        frames = tuple(np.flatnonzero(inside)[::step] for inside in interior)
-        chosen = [clip.parameters[f] for clip, f in zip(clips, frames, strict=True)]
-        phases = PhaseParameters(
-            *(
-                np.concatenate([getattr(each, name) for each in chosen])
-                for name in ("phase", "frequency", "amplitude", "offset")
-            )
+        given = frames
+        if given is None:
+            if padded:
+                interior = [np.ones(len(clip), bool) for clip in clips]
+                count = sum(map(len, clips))
+            given = [np.flatnonzero(inside) for inside in interior]
+        step = thinning(sum(map(len, given)), max_points)
+        chosen = tuple(each[::step] for each in given)
+        if frames is not None:
+            # The frames to choose from may be every n-th already.
+            step = max(1, round(count / max(sum(map(len, chosen)), 1)))
+        phases = PhaseParameters.joined(
+            [clip.parameters[f] for clip, f in zip(clips, chosen, strict=True)]
         )
         manifold = phases.manifold()
         projection = projection or model.projection or ManifoldProjection.fit(manifold)
         return cls(
             phases,
             projection(manifold),
-            projection.explained,
-            np.repeat(np.array(_unique([c.name for c in clips])), [len(f) for f in frames]),
-            np.concatenate([c.time[f] for c, f in zip(clips, frames, strict=True)]),
-            frames,
+            projection,
+            np.repeat(np.array(_unique([c.name for c in clips])), [len(f) for f in chosen]),
+            np.concatenate([c.time[f] for c, f in zip(clips, chosen, strict=True)]),
+            chosen,
             padded,
             thinning_note(step, count),
         )
+
+    @property
+    def explained(self) -> Array:
+        """(3,) share of the variance on each axis."""
+        return self.projection.explained
 
     @property
     def figure_arguments(self) -> dict[str, Any]:
@@ -118,6 +132,17 @@ class PhaseCloud:
         """A colour for each value of a label; `values` is (clips,), "" where a clip has none."""
         shown = [value or f"no {name}" for value in values]
         return Colouring(name, np.repeat(np.array(shown), [len(f) for f in self.frames]))
+
+    def by_labels(
+        self, labels: Sequence[Mapping[str, str]], max_values: int
+    ) -> dict[str, Colouring]:
+        """Label -> its colours, for labels of two to `max_values` values; `labels` is (clips,)."""
+        colourings = {}
+        for name in dict.fromkeys(name for each in labels for name in each):
+            values = [each.get(name, "") for each in labels]
+            if 2 <= len(set(values)) <= max_values:
+                colourings[name] = self.by_label(name, values)
+        return colourings
 
     def by_time(self) -> Colouring:
         """Seconds from the start of each clip."""
@@ -142,6 +167,21 @@ class PhaseCloud:
     def gathered(self, values: Sequence[Array]) -> Array:
         """(points, ...) values, taken from one (frames, ...) array per clip."""
         return np.concatenate([v[f] for v, f in zip(values, self.frames, strict=True)])
+
+
+def ground_speed(model: PhaseExtractor, signals: Array) -> Array | None:
+    """(frames,) m/s of the hips over the ground; None where the model does not read them.
+
+    Parameters
+    ----------
+    signals
+        (frames, signals) m/s that the model reads.
+    """
+    hips, names = model.signals.body.get("hips"), model.signals.names
+    if f"{hips}.x" not in names:
+        return None
+    sideways, forward = names.index(f"{hips}.x"), names.index(f"{hips}.z")
+    return np.hypot(signals[:, sideways], signals[:, forward])
 
 
 def _unique(names: Sequence[str]) -> list[str]:

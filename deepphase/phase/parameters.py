@@ -11,6 +11,7 @@ with the other sign: phase = -S.)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Self
 
@@ -70,6 +71,13 @@ class PhaseParameters:
         ):
             object.__setattr__(parameters, name, value)
         return parameters
+
+    @classmethod
+    def joined(cls, parts: Sequence[PhaseParameters]) -> PhaseParameters:
+        """Parameters of successive frames, each (frames, channels), as one."""
+        return PhaseParameters(
+            *(np.concatenate([getattr(part, item.name) for part in parts]) for item in fields(cls))
+        )
 
     def __repr__(self) -> str:
         shape = f"shape {self.phase.shape}: phase in cycles, frequency in Hz, amplitude, offset"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,17 @@ def feet_labels(skeleton: Skeleton, roles: Roles, joints: Sequence[int]) -> tupl
         for side in ("left", "right")
     }
     return tuple(known.get(joint, skeleton.names[joint]) for joint in joints)
+
+
+# Fields of an actor with one entry a frame, besides its skin.
+_PER_FRAME = (
+    "positions",
+    "contacts",
+    "root_positions",
+    "root_directions",
+    "desired_trajectory",
+    "ball",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,6 +217,31 @@ class Actor:
         """Time of the take at the last frame, seconds."""
         return self.start_s + (len(self) - 1) / self.fps
 
+    def sliced(self, start: int, stop: int) -> Actor:
+        """Frames `start` to `stop` - 1; they begin at the same `start_s`."""
+        parts = {name: getattr(self, name) for name in _PER_FRAME}
+        cut = {name: part[start:stop] for name, part in parts.items() if part is not None}
+        skin = self.skin and replace(self.skin, rotations=self.skin.rotations[start:stop])
+        return replace(self, **cut, skin=skin)
+
+    @classmethod
+    def joined(cls, actors: Sequence[Actor], **given: Any) -> Actor:
+        """The frames of several actors of one body in sequence; `given` as for `of_clip`.
+
+        Fields other than those of every frame are the first one's. What some of them lack is left
+        out.
+        """
+        first, joined = actors[0], {}
+        for name in _PER_FRAME:
+            parts = [getattr(each, name) for each in actors]
+            joined[name] = None if any(p is None for p in parts) else np.concatenate(parts)
+        skins = [each.skin for each in actors if each.skin is not None]
+        known: dict[str, Any] = {"floor": min(each.floor for each in actors), "skin": None}
+        if len(skins) == len(actors):
+            rotations = np.concatenate([each.rotations for each in skins])
+            known["skin"] = replace(skins[0], rotations=rotations)
+        return replace(first, **(joined | known | given))
+
     @classmethod
     def of_clip(cls, clip: Clip, **given: Any) -> Actor:
         """The body of a clip with its end sites, contacts and root motion.
@@ -245,6 +281,13 @@ class Actor:
             known["floor"] = min(known["floor"], contacts.floor)
         links = links_of(np.array([place.get(int(parents[joint]), -1) for joint in body]))
         return cls(positions=positions, links=links, fps=clip.fps, **(known | given))
+
+    @classmethod
+    def of(cls, motion: Clip | PointTrack, **given: Any) -> Actor:
+        """The body of a clip, or the points of a track; `given` as for `of_clip`."""
+        if isinstance(motion, PointTrack):
+            return cls.of_points(motion, **given)
+        return cls.of_clip(motion, **given)
 
     @classmethod
     def of_points(cls, track: PointTrack, **given: Any) -> Actor:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from plotly.colors import sample_colorscale
@@ -12,6 +13,8 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.theme import CYCLIC, SEQUENTIAL, percentile_range
+from deepphase.motion.clip import Clip
+from deepphase.motion.point_track import PointTrack
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.terrain.heightmap import Heightmap
 from deepphase.viewer.actor import Actor
@@ -200,6 +203,40 @@ class Take:
     note: str = ""
     costs: CostComparison | None = None
     terrain: Heightmap | None = None
+
+    @classmethod
+    def of(
+        cls,
+        motions: Clip | PointTrack | Sequence[Clip | PointTrack] | Mapping[str, Clip | PointTrack],
+        name: str = "",
+        *,
+        ghost: bool = False,
+        **parts: Any,
+    ) -> Take:
+        """Motions that play together in one place.
+
+        Parameters
+        ----------
+        motions
+            One motion, several, or name in the legend -> motion.
+        name
+            Name of the take; that of the first motion by default.
+        ghost
+            Draw the first body faint, as one that the others are compared with.
+        parts
+            Further fields of the take, such as `channels`, `song` or `terrain`.
+        """
+        if isinstance(motions, Clip | PointTrack):
+            motions = [motions]
+        if not isinstance(motions, Mapping):
+            named = [(each.name, each) for each in motions]
+        else:
+            named = list(motions.items())
+        actors = [
+            Actor.of(motion, name=label, ghost=ghost and number == 0)
+            for number, (label, motion) in enumerate(named)
+        ]
+        return cls(name or named[0][1].name, actors, **parts)
 
     @property
     def fps(self) -> float:

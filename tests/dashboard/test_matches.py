@@ -11,7 +11,7 @@ from apps.dashboard.parts.databases import (
     BY_PHASE,
     BY_POSE,
     PHASE,
-    Databases,
+    build_searched,
     find,
     matched_take,
     moment_file,
@@ -32,9 +32,7 @@ def pair() -> tuple[OpenClips, OpenModel]:
 
 @pytest.fixture(scope="module")
 def databases(pair):
-    kept = Databases(*pair)
-    quiet = lambda *_: None  # noqa: E731
-    return kept.built(PHASE, quiet), kept.built("full_pose", quiet)
+    return build_searched(*pair, PHASE), build_searched(*pair, "full_pose")
 
 
 @pytest.fixture(scope="module")

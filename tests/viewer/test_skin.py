@@ -52,6 +52,33 @@ def test_rotations_are_exact_to_less_than_a_third_of_a_degree(seed):
     assert angles_between(again, turns).max() < TURN_BOUND
 
 
+def test_a_cut_actor_joins_to_the_whole_with_its_skin():
+    whole = Actor.of(locomotion(0, 1.0).clip)
+    parts = [whole.sliced(0, 20), whole.sliced(20, len(whole))]
+    assert [len(part.skin.rotations) for part in parts] == [20, len(whole) - 20]
+    again = Actor.joined(parts, name="again")
+    assert again.name == "again"
+    for name in ("positions", "contacts", "root_positions", "root_directions"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(whole, name))
+    np.testing.assert_array_equal(again.skin.rotations, whole.skin.rotations)
+    bare = Actor(
+        "bare", whole.positions, whole.links, whole.fps, contacts=whole.contacts, feet=whole.feet
+    )
+    mixed = Actor.joined([whole, bare])
+    assert mixed.skin is None
+    assert mixed.root_positions is None
+    assert len(mixed.contacts) == 2 * len(whole)
+
+
+def test_a_take_of_motions_names_its_bodies_and_draws_the_first_faint():
+    clip = locomotion(0, 1.0).clip
+    take = Take.of({"before": clip, "after": clip}, "edit", ghost=True)
+    assert (take.name, [each.name for each in take.actors]) == ("edit", ["before", "after"])
+    assert [each.ghost for each in take.actors] == [True, False]
+    alone = Take.of(clip, note="alone")
+    assert (alone.name, alone.note, alone.actors[0].name) == (clip.name, "alone", clip.name)
+
+
 def test_the_skin_of_a_clip_has_the_joints_of_the_actor():
     clip = locomotion(0, 1.0).clip
     actor = Actor.of_clip(clip)

@@ -42,7 +42,6 @@ from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.limbs import subtree_mask
 from deepphase.motion.roles import find_roles
 from deepphase.phase.model import PhaseModel
-from deepphase.viewer.actor import Actor
 from deepphase.viewer.take import Take
 
 # Longest part of a clip that is edited, in seconds.
@@ -363,11 +362,8 @@ _TASK_CHOICES: dict[str, Callable[[Sheet], Edit | None]] = {
 def _result(edits: Edits) -> None:
     """Draw the player with the clip before and after, and the downloads."""
     clip = edits.clip
-    before = Actor.of_clip(edits.given, name="before", ghost=bool(edits.steps))
-    actors = [before]
-    if edits.steps:
-        actors.append(Actor.of_clip(replace(clip, name="after")))
-    takes = [Take(edits.given.name, actors)]
+    bodies = {"before": edits.given} | ({"after": clip} if edits.steps else {})
+    takes = [Take.of(bodies, edits.given.name, ghost=bool(edits.steps))]
     show_player(takes, height=_PLAYER_HEIGHT, title=edits.given.name, playing=True)
     if not edits.steps:
         st.caption("This is the clip as it is. After an edit, both stand in one place here.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Hashable
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -35,7 +35,6 @@ from deepphase.rigs.keying import clip_of_controls
 from deepphase.rigs.keys import RigKeys
 from deepphase.rigs.residuals import part_residuals
 from deepphase.temporary_files import temporary_folder
-from deepphase.viewer.actor import Actor
 from deepphase.viewer.take import Take
 
 _RIGS, _KEY = 3, "solved rig"
@@ -180,14 +179,8 @@ def _result(inverse: RigInverse, solved: SolvedClip) -> None:
     rig = inverse.rig
     assert isinstance(rig, CharacterRig)
 
-    def takes() -> list[Take]:
-        actors = [
-            Actor.of_clip(replace(clip, name=name))
-            for clip, name in ((solved.given, "clip"), (solved.made, "rig"))
-        ]
-        return [Take(solved.given.name, actors)]
-
-    show_player(takes(), height=_PLAYER_HEIGHT, title=solved.given.name, playing=True)
+    takes = [Take.of({"clip": solved.given, "rig": solved.made}, solved.given.name)]
+    show_player(takes, height=_PLAYER_HEIGHT, title=solved.given.name, playing=True)
     values = solved.solution.values
     missed = int((~solved.solution.reached).sum())
     if missed:
@@ -222,7 +215,7 @@ def _result(inverse: RigInverse, solved: SolvedClip) -> None:
                     "application/octet-stream",
                     f"rig {suffix}",
                 )
-        offer_player(takes, "rig", "rig html")
+        offer_player(lambda: takes, "rig", "rig html")
 
 
 def _curves(rig: CharacterRig, solved: SolvedClip, names: list[str]) -> go.Figure:

@@ -19,7 +19,7 @@ from apps.reports.matches_page import moment_actor
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.figures.colouring import Colouring
-from deepphase.figures.excerpt import thinning, thinning_note
+from deepphase.figures.excerpt import thinning
 from deepphase.motion.clip import Clip
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory
@@ -114,25 +114,11 @@ def make_cloud(read: Encodings, max_points: int) -> OpenCloud:
     store = read.store
     phases = read.all()
     usable = [read.frames(index) for index in range(len(store))]
-    step = thinning(sum(map(len, usable)), max_points)
-    frames = tuple(each[::step] for each in usable)
-    chosen = [each.parameters[f] for each, f in zip(phases, frames, strict=True)]
-    parameters = joined_parameters(chosen)
-    manifold = parameters.manifold()
-    projection = read.extractor.projection or ManifoldProjection.fit(manifold)
-    lengths = [len(f) for f in frames]
-    cloud = PhaseCloud(
-        parameters,
-        projection(manifold),
-        projection.explained,
-        np.repeat(np.array(store.names), lengths),
-        np.concatenate([each.time[f] for each, f in zip(phases, frames, strict=True)]),
-        frames,
-        read.padded,
-        _note(read, sum(lengths)),
-    )
+    cloud = PhaseCloud.of(read.extractor, phases, max_points=max_points, frames=usable)
+    frames = cloud.frames
     everything = np.concatenate([read.signals(index) for index in range(len(store))])
     view = ManifoldProjection.fit(everything)
+    step = thinning(sum(map(len, usable)), max_points)
     velocities = np.concatenate([read.signals(index)[::step] for index in range(len(store))])
     positions = _poses(read, frames)
     postures = positions.reshape(len(positions), -1)
@@ -140,8 +126,8 @@ def make_cloud(read: Encodings, max_points: int) -> OpenCloud:
     few = max(1, -(-len(positions) // MAX_POSES))
     return OpenCloud(
         cloud,
-        projection,
-        np.repeat(np.arange(len(store)), lengths),
+        cloud.projection,
+        np.repeat(np.arange(len(store)), [len(chosen) for chosen in frames]),
         np.concatenate(frames),
         _colourings(read, cloud),
         view(velocities),
@@ -173,29 +159,11 @@ def _poses(read: Encodings, frames: Sequence[Array]) -> Array:
     return np.concatenate(parts)
 
 
-def joined_parameters(parts: Sequence[PhaseParameters]) -> PhaseParameters:
-    """Parameters of successive frames as one."""
-    return PhaseParameters(
-        *(
-            np.concatenate([getattr(each, name) for each in parts])
-            for name in ("phase", "frequency", "amplitude", "offset")
-        )
-    )
-
-
-def _note(read: Encodings, points: int) -> str:
-    total = sum(int(each.interior.sum()) for each in read.all())
-    return thinning_note(max(1, round(total / max(points, 1))), total)
-
-
 def _colourings(read: Encodings, cloud: PhaseCloud) -> dict[str, Colouring]:
     """Name -> colouring, in the order of the chooser."""
     store = read.store
-    colourings = {}
-    for name in store.label_names:
-        values = [labels.get(name, "") for labels in store.labels]
-        if 2 <= len(set(values)) <= _MAX_VALUES:
-            colourings[f"Label: {name}"] = cloud.by_label(name, values)
+    labels = cloud.by_labels(store.labels, _MAX_VALUES)
+    colourings = {f"Label: {name}": colours for name, colours in labels.items()}
     # Clips that cannot all have a colour come behind their labels.
     clips = {"Clip": cloud.by_clip()}
     colourings = colourings | clips if len(store) > _FEW_CLIPS else clips | colourings
@@ -325,7 +293,7 @@ def passages_take(
     return Take(
         name="Selected frames",
         actors=_joined(actors),
-        channels=Channels(joined_parameters(read), fps, np.concatenate(inside)),
+        channels=Channels(PhaseParameters.joined(read), fps, np.concatenate(inside)),
         manifold=replace(view, path=np.concatenate(paths)),
         markers=markers,
         note=f"{words}, {played / fps:.1f} s",
@@ -380,11 +348,7 @@ def _actor(clip: Clip, start: int, stop: int) -> Actor:
     """Some frames of a clip; contacts are detected with a margin around them."""
     margin = round(_MARGIN_S * clip.fps)
     begin, end = max(0, start - margin), min(len(clip), stop + margin)
-    whole = Actor.of_clip(clip.sliced(begin, end))
-    cut = slice(start - begin, stop - begin)
-    named = ("positions", "contacts", "root_positions", "root_directions")
-    parts = {name: getattr(whole, name) for name in named}
-    return replace(whole, **{name: v[cut] for name, v in parts.items() if v is not None})
+    return Actor.of(clip.sliced(begin, end)).sliced(start - begin, stop - begin)
 
 
 def _joined(actors: Sequence[Actor]) -> list[Actor]:
@@ -401,19 +365,4 @@ def _joined(actors: Sequence[Actor]) -> list[Actor]:
             sequence.append(replace(each, start_s=start))
             start += len(each) / each.fps
         return sequence
-
-    def together(name: str) -> Array | None:
-        parts = [getattr(each, name) for each in actors]
-        return None if any(part is None for part in parts) else np.concatenate(parts)
-
-    return [
-        replace(
-            first,
-            name="Selected frames",
-            positions=np.concatenate([each.positions for each in actors]),
-            contacts=together("contacts"),
-            root_positions=together("root_positions"),
-            root_directions=together("root_directions"),
-            floor=min(each.floor for each in actors),
-        )
-    ]
+    return [Actor.joined(actors, name="Selected frames")]

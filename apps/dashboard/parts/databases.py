@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -13,8 +12,8 @@ import streamlit as st
 
 from apps.dashboard.parts.collection import OpenClips, OpenModel
 from apps.dashboard.parts.encodings import Encodings, encodings
-from apps.dashboard.parts.messages import working
 from apps.dashboard.parts.motion_bytes import motion_bytes
+from apps.dashboard.parts.result_cache import ResultCache
 from apps.reports.matches_page import moment_actor
 from deepphase.arrays import Array
 from deepphase.cycles import wrapped
@@ -285,8 +284,8 @@ def names_of(found: Sequence[MatchedMoment]) -> list[str]:
     return [f"{e.name}: {e.moment.clip} at {e.moment.time_s:.2f} s" for e in found]
 
 
-# Pairs of clips and model in the cache of databases that all sessions share.
-_CACHED_PAIRS = 3
+# Databases in the cache that all sessions share: three layouts of three pairs of clips and model.
+_CACHED_DATABASES = 9
 PHASE, PHASE_POSTURE = "phase", "phase_posture"
 """Layouts that the search by phase compares."""
 
@@ -333,36 +332,6 @@ class KnownPhases:
         self._model.save(path)
 
 
-class Databases:
-    """The databases of one store by one model, each built on first use."""
-
-    def __init__(self, clips: OpenClips, model: OpenModel) -> None:
-        self._read = encodings(clips, model)
-        self._built: dict[str, Searched] = {}
-        self._lock = threading.Lock()
-
-    def known(self, layout: str) -> Searched | None:
-        """The database of a layout, if it is there."""
-        return self._built.get(layout)
-
-    def built(self, layout: str, progress: Progress) -> Searched:
-        """The database of a layout, built once; concurrent calls wait for it.
-
-        Raises ParameterError where clips, model and layout do not fit.
-        """
-        with self._lock:
-            if layout not in self._built:
-                database = MotionDatabase.build(
-                    self._read.store,
-                    layout,
-                    KnownPhases(self._read) if layout in (PHASE, PHASE_POSTURE) else None,
-                    progress=progress,
-                )
-                searcher = open_searcher(database, "exact", progress=progress)
-                self._built[layout] = Searched(database, searcher)
-            return self._built[layout]
-
-
 def searched(clips: OpenClips, model: OpenModel, layout: str, what: str) -> Searched:
     """A database to search; the page shows the progress of building it.
 
@@ -372,16 +341,29 @@ def searched(clips: OpenClips, model: OpenModel, layout: str, what: str) -> Sear
         Feature layout of configs/matching.
     what
         Words for what is searched, as in "phases".
+
+    Raises
+    ------
+    ParameterError
+        If clips, model and layout do not fit.
     """
-    kept = _kept(clips.key, model.key, clips, model)
-    found = kept.known(layout)
-    if found is None:
-        with working(f"Building the database of {what}") as progress:
-            progress("starting", 0, 1, "")
-            found = kept.built(layout, progress)
-    return found
+    return _database_cache().find_or_make(
+        (clips.key, model.key, layout),
+        lambda progress: build_searched(clips, model, layout, progress),
+        f"Building the database of {what}",
+    )
 
 
-@st.cache_resource(max_entries=_CACHED_PAIRS, show_spinner=False)
-def _kept(clips_key: Hashable, model_key: str, _clips: OpenClips, _model: OpenModel) -> Databases:
-    return Databases(_clips, _model)
+def build_searched(
+    clips: OpenClips, model: OpenModel, layout: str, progress: Progress | None = None
+) -> Searched:
+    """The database of a layout; arguments as of `searched`."""
+    read = encodings(clips, model)
+    phases = KnownPhases(read) if layout in (PHASE, PHASE_POSTURE) else None
+    database = MotionDatabase.build(read.store, layout, phases, progress=progress)
+    return Searched(database, open_searcher(database, "exact", progress=progress))
+
+
+@st.cache_resource(show_spinner=False)
+def _database_cache() -> ResultCache[Searched]:
+    return ResultCache(_CACHED_DATABASES)

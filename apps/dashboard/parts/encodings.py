@@ -10,9 +10,9 @@ import streamlit as st
 
 from apps.dashboard.parts.collection import OpenClips, OpenModel
 from apps.dashboard.parts.messages import working
+from apps.reports.manifold_cloud import ground_speed
 from deepphase.arrays import Array
 from deepphase.figures.excerpt import thinning
-from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.model import ClipPhases, PhaseModel
 from deepphase.phase.windows import interior_frames
 from deepphase.progress import Progress
@@ -71,12 +71,6 @@ class Encodings:
         self.phases(index)
         return self._speeds[index]
 
-    @property
-    def padded(self) -> bool:
-        """Whether all clips are shorter than a window, so that `frames` are not interior."""
-        window, fps = self.extractor.window, self.extractor.fps
-        return bool((self.store.lengths * (fps / self.store.fps) < window).all())
-
     def _read(self, index: int) -> None:
         clip, extractor = self.store.clip(index), self.extractor
         signals = extractor.signals.read(clip)
@@ -86,7 +80,7 @@ class Encodings:
             phases = extractor.encode(clip)
         frames = self._frames[index]
         self._signals[index] = signals[frames[frames < len(phases)]]
-        self._speeds[index] = _speed(extractor, signals)
+        self._speeds[index] = ground_speed(extractor, signals)
         self._phases[index] = phases
 
 
@@ -115,11 +109,3 @@ def _chosen_frames(lengths: Array, window: int) -> list[Array]:
         inside = [np.arange(round(float(length))) for length in lengths]
     step = thinning(sum(len(each) for each in inside), MAX_POINTS)
     return [each[::step] for each in inside]
-
-
-def _speed(extractor: PhaseExtractor, signals: Array) -> Array | None:
-    hips, names = extractor.signals.body.get("hips"), extractor.signals.names
-    if f"{hips}.x" not in names:
-        return None
-    sideways, forward = names.index(f"{hips}.x"), names.index(f"{hips}.z")
-    return np.hypot(signals[:, sideways], signals[:, forward])

@@ -24,6 +24,7 @@ from deepphase.corpus.store import open_store
 from deepphase.errors import ParameterError
 from deepphase.evaluation.known_phase import KnownClip, known_phase_errors
 from deepphase.formats.bvh.writer import save_bvh
+from deepphase.phase.config import PhaseConfig
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.phase_file import load_phases
 from deepphase.synthetic.locomotion import locomotion
@@ -203,8 +204,8 @@ def test_the_commands_of_the_page_are_right(which, request, monkeypatch):
     command = importlib.import_module("apps.commands.train_phase").command
     options = read_command_line("train phase", command, words).arguments
     model = PhaseModel.load(folder / "phases.model")
-    assert options["training"] == model.config.training
-    assert options["network"] == model.config.network
+    chosen = PhaseConfig(options["network"], options["training"])
+    assert chosen.for_body("biped") == model.config
     monkeypatch.chdir(folder)
     assert Path(commands[0][2]).is_dir()
     assert Path(commands[2][3]).exists()

@@ -86,8 +86,8 @@ def train_phase(
     CheckpointError
         If `resume` finds no resume point, or that of another training.
     """
-    config = PhaseConfig.load("default") if config is None else config
-    if config.any_skeleton:
+    given = PhaseConfig.load("default") if config is None else config
+    if given.any_skeleton:
         raise ParameterError(
             "this config is for several skeletons at once",
             hint="train_any_skeleton, or `deepphase train phase` on several stores, takes it",
@@ -96,7 +96,7 @@ def train_phase(
     with joined(trainer) as world:
         data = world.together(
             lambda: PhaseData(
-                clips, config, description=description, progress=progress, memory=memory
+                clips, given, description=description, progress=progress, memory=memory
             )
         )
         config = data.config

@@ -11,7 +11,8 @@ import { lookAt, perspective, product } from "./vectors.js";
 
 // Frames in which meshes look for a body that stands.
 const SAMPLES = 24;
-// Milliseconds after which coarse meshes are replaced, and the most meshes for which they are.
+// Milliseconds after which coarse meshes are replaced, and the most meshes for which they are; of bodies
+// without a graphics card.
 const REFINE_MS = 400, MOST_FINE = 4;
 // A page that loses its context this often, as among very many players, keeps to plain drawing.
 const MOST_LOSSES = 3;
@@ -80,7 +81,8 @@ export class Mannequins {
     }
     this.renderer.setTerrain(this.terrain && groundMesh(this.terrain));
     this.floor = this.terrain ? 0 : floor;
-    if (groups.size <= MOST_FINE) setTimeout(() => this.refine(), REFINE_MS);
+    const many = this.renderer.bySoftware ? this.bodies.length : groups.size;
+    if (many <= MOST_FINE) setTimeout(() => this.refine(), REFINE_MS);
   }
 
   refine() {
@@ -111,8 +113,9 @@ export class Mannequins {
   }
 
   // Draw the ground with all shadows.
-  drawGround(context, stage, poses, time) {
+  drawGround(context, stage, poses, time, passed) {
     const { renderer } = this;
+    if (passed) renderer.adapt(passed);
     const { camera, surface: { width, height }, height: tall } = stage;
     const eye = [camera.eye[0], camera.eye[1] - this.floor, camera.eye[2]];
     const target = [camera.target[0], camera.target[1] - this.floor, camera.target[2]];

@@ -17,6 +17,10 @@ export const TINTS = [
 const SHADOW_SIZES = [2048, 1024], SHADE_SAMPLES = [12, 5];
 // Share of pixels along each side that software begins with.
 const SOFTWARE_QUALITY = 0.7;
+// A picture that takes longer than this (s) is drawn with fewer pixels.
+const SLOW_S = 0.028;
+// Seconds of slow pictures after which there are fewer pixels, and the least share of them.
+const SLOW_FOR_S = 1, LEAST_QUALITY = 0.55;
 const TO_LIGHT = unit([0.5, 1.0, 0.28]);
 
 export const NO_WEBGL = "This browser has no WebGL 2: bodies are drawn as plain skeletons.";
@@ -89,7 +93,9 @@ export class Renderer {
     // Without an attribute, vertices have no colour of their own.
     gl.vertexAttrib4f(5, 0, 0, 0, 0);
     this.look = LOOKS.light;
+    this.bySoftware = Boolean(bySoftware);
     this.quality = bySoftware ? SOFTWARE_QUALITY : 1;
+    this.slow = 0;
     this.shadow = this.shadowTarget();
     this.pits = [];
   }
@@ -230,6 +236,15 @@ export class Renderer {
     const { gl } = this;
     gl.bindTexture(gl.TEXTURE_2D, poses);
     gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, 3 * jointCount, characters.length, gl.RGBA, gl.FLOAT, out, 0);
+  }
+
+  // Fewer pixels where pictures come too slowly for several in a row; `time`: seconds of one.
+  adapt(time) {
+    this.slow = time > SLOW_S ? this.slow + Math.min(time, 0.5 * SLOW_FOR_S) : Math.max(this.slow - 4 * time, 0);
+    if (this.slow > SLOW_FOR_S && this.quality > LEAST_QUALITY) {
+      this.quality = Math.max(0.85 * this.quality, LEAST_QUALITY);
+      this.slow = 0;
+    }
   }
 
   // Fit the canvas to its place, or to a size in CSS pixels.

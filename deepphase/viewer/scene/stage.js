@@ -184,7 +184,7 @@ export class Stage extends Ground {
     const poses = this.visibleBodies.map((body) => [body, body.poseAt(time)]);
     const plain = solid ? poses.filter(([body]) => !body.posed) : poses;
     if (solid) {
-      this.mannequins.drawGround(context, this, poses, time);
+      this.mannequins.drawGround(context, this, poses, time, passed);
       this.gridStep = this.terrain ? 0 : this.grid;
     } else {
       this.drawGround(context);

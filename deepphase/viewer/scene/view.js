@@ -10,10 +10,6 @@ import { PlainRenderer } from "./plain_renderer.js";
 import { Renderer, LOOKS, MOST_CHARACTERS, NO_WEBGL, TINTS } from "./renderer.js";
 import { mix } from "./vectors.js";
 
-// A picture that takes longer than this (s) is drawn with fewer pixels.
-const SLOW_S = 0.028;
-// Seconds of slow pictures after which there are fewer pixels, and the least share of them.
-const SLOW_FOR_S = 1, LEAST_QUALITY = 0.55;
 // Seconds in which the camera fits itself to a body that has become longer, and follows its middle.
 const FIT_S = 0.8, AHEAD_S = 0.5;
 // Share of the picture's width from which on panels push its middle aside.
@@ -35,7 +31,6 @@ export class View {
     this.marks = new Marks();
     this.shown = { trajectory: true, contacts: true, wheels: true, panels: true };
     this.look = { name: "light", dark: false };
-    this.slow = 0;
   }
 
   open(asset, frames) {
@@ -132,17 +127,7 @@ export class View {
       this.panels.gating(this.canvases.gating, trail, this.asset.frameRate);
       this.panels.cost(this.canvases.cost, trail, this.asset.frameRate);
     }
-    this.adapt((performance.now() - started) / 1000, seconds);
-  }
-
-  // Fewer pixels where pictures come too slowly for several in a row.
-  adapt(took, seconds) {
-    const time = Math.max(took, seconds);
-    this.slow = time > SLOW_S ? this.slow + Math.min(time, 0.5 * SLOW_FOR_S) : Math.max(this.slow - 4 * time, 0);
-    if (this.slow > SLOW_FOR_S && this.renderer.quality > LEAST_QUALITY) {
-      this.renderer.quality = Math.max(0.85 * this.renderer.quality, LEAST_QUALITY);
-      this.slow = 0;
-    }
+    this.renderer.adapt?.(Math.max((performance.now() - started) / 1000, seconds));
   }
 
   between(before, now, part, index) {

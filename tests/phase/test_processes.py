@@ -106,7 +106,7 @@ def test_devices_are_those_that_torchrun_has_started(monkeypatch):
         monkeypatch.setenv(name, value)
     options = trainer_module.trainer_options({"accelerator": "cpu", "devices": "auto"})
     assert (options["devices"], options["num_nodes"]) == (2, 2)
-    with pytest.raises(ParameterError, match="torchrun started 4 processes on 2 nodes"):
+    with pytest.raises(ParameterError, match="torchrun has started 4 processes on 2 nodes"):
         trainer_module.trainer_options({"devices": 1})
 
 

@@ -28,7 +28,7 @@ COMMANDS = {
     ),
     "train causal": (
         "train_causal",
-        "train the encoder that gives phases of now out of the past alone",
+        "train the encoder that gives current phases out of the past alone",
     ),
     "train controller": (
         "train_controller",
@@ -148,7 +148,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(MESSAGE, file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader of the output has closed it (`| head`), which is no error.
+        # The reader of the output has closed it (`| head`), which is not an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
 

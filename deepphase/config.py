@@ -155,7 +155,7 @@ def require(holds: bool, otherwise: str) -> None:
 
 
 def as_mapping(values: Any, where: str) -> dict[str, Any]:
-    """The values; ParameterError where they are no mapping."""
+    """The values; ParameterError where they are not a mapping."""
     if not isinstance(values, dict):
         raise ParameterError(f"{where} is not a mapping")
     return values
@@ -167,7 +167,7 @@ def check_known(values: Iterable[str], known: Iterable[str], where: str) -> None
     for name in values:
         if name not in known:
             raise ParameterError(
-                f"there is no key {name!r} in {where}", hint=f"known: {', '.join(known)}"
+                f"there is an unknown key {name!r} in {where}", hint=f"known: {', '.join(known)}"
             )
 
 

@@ -15,7 +15,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
-# A busy machine is no failure: examples have no deadline, and slow ones are no finding.
+# A busy machine is not a failure: examples have no deadline, and slow ones are not findings.
 settings.register_profile("deepphase", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("deepphase")
 

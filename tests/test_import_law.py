@@ -129,7 +129,7 @@ def test_no_modules_import_each_other():
     files = {name_of(path): path for path in modules()}
     graph = {
         module: {
-            # What is imported from a module is no module; a package's names are in its file.
+            # What is imported from a module is not a module; a package's names are in its file.
             other if other in files else other.rpartition(".")[0]
             for other in imports(path)
         }

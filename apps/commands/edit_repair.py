@@ -83,7 +83,7 @@ def _stretches(text: str | None) -> list[tuple[int, int]]:
         first, dash, last = part.strip().partition("-")
         if not first.isdigit() or (dash and not last.isdigit()):
             raise ParameterError(
-                f"--frames {text}: {part.strip()!r} is no stretch of frames",
+                f"--frames {text}: {part.strip()!r} is not a stretch of frames",
                 hint="give stretches separated by commas, as in 40-65,90",
             )
         stretches.append((int(first), int(last or first)))

@@ -54,7 +54,7 @@ def command(
     spread, shard = parallel.parallel, parallel.chosen_shard
     if of_songs:
         refuse_for_songs(reading, allow_truncated=allow_truncated)
-    # Files that are no models are refused before a folder is made and clips are looked for.
+    # Files that are not models are refused before a folder is made and clips are looked for.
     fps = (PhaseModel.load if of_songs else load_model)(model).fps
     if model == SHIPPED:
         note("no model is given: the shipped model for any skeleton reads the clips")

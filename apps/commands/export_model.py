@@ -49,7 +49,7 @@ def command(
 
     check_writable(output)
     if web and flat:
-        raise ParameterError("a page is no flat file", hint="choose --web or --flat")
+        raise ParameterError("a page is not a flat file", hint="choose --web or --flat")
     if web:
         _web_page(model, output, weights, body, ground)
         return

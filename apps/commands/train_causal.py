@@ -21,7 +21,7 @@ def command(
     run: TrainingOptions = TrainingOptions(),  # noqa: B008 (frozen)
     reading: StoreOptions = StoreOptions(),  # noqa: B008
 ) -> None:
-    """Train a causal encoder, with which `deepphase stream` gives better phases of now.
+    """Train a causal encoder, with which `deepphase stream` gives better current phases.
 
     A periodic autoencoder needs half a window of the future. A causal encoder learns from its
     phases of whole windows to give them out of the past alone.

@@ -32,7 +32,7 @@ def dance_source(folder: Path) -> tuple[Path | None, Path | None]:
             if known_songs(MotionDatabase.load(path, verify=False)):
                 return None, path
         except DeepPhaseError:
-            # A damaged or foreign file is no reason not to dance with another.
+            # A damaged or foreign file is not a reason not to dance with another.
             continue
     for path in _newest(folder, (".dancer",)):
         try:

@@ -67,7 +67,7 @@ def live_page(
     Raises
     ------
     FormatError
-        If the body is no glb file.
+        If the body is not a glb file.
     """
     about_ground, heights = _ground_parts(ground)
     parts = {
@@ -145,7 +145,7 @@ def save_live_page(
     Raises
     ------
     FormatError
-        If the body is no glb file.
+        If the body is not a glb file.
     CheckpointError
         If the file cannot be written.
     """

@@ -82,7 +82,7 @@ class PhaseStream:
         try:
             content = json.loads(message)
         except (ValueError, RecursionError):
-            raise ParameterError("a message that is no JSON", hint=_FORM) from None
+            raise ParameterError("a message that is not JSON", hint=_FORM) from None
         if isinstance(content, dict):
             names = content.get("joints")
             if not (isinstance(names, list) and all(isinstance(each, str) for each in names)):
@@ -92,7 +92,7 @@ class PhaseStream:
         try:
             positions = np.array(content, np.float64)
         except (TypeError, ValueError, OverflowError):
-            raise ParameterError("a frame that is no list of [x, y, z]", hint=_FORM) from None
+            raise ParameterError("a frame that is not a list of [x, y, z]", hint=_FORM) from None
         return self.frame(positions)
 
 

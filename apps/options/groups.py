@@ -380,9 +380,9 @@ def parse_size(text: str) -> int:
     Raises
     ------
     ParameterError
-        If it is no size.
+        If it is not a size.
     """
     parts = _SIZE.fullmatch(text.strip())
     if parts is None:
-        raise ParameterError(f"{text!r} is no size", hint="write it as 2GB or 500MB")
+        raise ParameterError(f"{text!r} is not a size", hint="write it as 2GB or 500MB")
     return int(float(parts[1]) * _SIZES[parts[2].lower()])

@@ -108,7 +108,7 @@ def read_decision(path: Path, time_s: float) -> DecisionTable:
     ParameterError
         If the run makes no decision until then.
     FormatError
-        If the file is no table of decisions.
+        If the file is not a table of decisions.
     """
     with path.open(newline="", encoding="utf-8") as file:
         reader = csv.DictReader(file)

@@ -24,7 +24,7 @@ from deepphase.progress import Progress
 
 # Number of dances of each style, and their length. The first seconds of a song may be silent.
 _SONGS, _START_S, _SECONDS, _SHORTEST_S = 12, 2.0, 30.0, 5.0
-# Shares beyond these are no small correction: such a dancer is left as it is.
+# Shares beyond these are not small corrections: such a dancer is left as it is.
 _SHARES = (0.5, 1.5)
 # Dances of a style that stays in place have no path to compare.
 _SLOWEST = 0.05

@@ -30,7 +30,7 @@ from deepphase.steering.steep_ground import STEP_SHARE
 
 # Feet stand in the lowest of this share of the start states.
 _STANDING = 0.1
-# Roles that are no index of a joint.
+# Roles that are not the index of a joint.
 _NO_JOINT = ("pairs", "kind", "tail", "notes")
 
 

@@ -22,7 +22,7 @@ def int8_network(controller: NormalisedController) -> NormalisedController:
     """A copy of a network, with blended layers in integers of 8 bits.
 
     Weights have a scale for every output, activations one for every character. Gates, biases and
-    what is no blended layer stay as they are. The copy runs, and cannot be saved or exported.
+    what is not a blended layer stay as they are. The copy runs, and cannot be saved or exported.
 
     Raises
     ------
@@ -82,12 +82,12 @@ class Int8Blend(nn.Module):
         return torch.from_numpy(outputs)
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
-        # The integers are no parameters: what is saved would silently lack these weights.
+        # The integers are not parameters: what is saved would silently lack these weights.
         raise kept_in_memory()
 
 
 def check_no_int8(network: nn.Module) -> None:
-    """Raise ParameterError for a network in 8 bits: its weights are no parameters."""
+    """Raise ParameterError for a network in 8 bits: its weights are not parameters."""
     if any(getattr(each, "in_8_bits", False) for each in network.modules()):
         raise kept_in_memory()
 

@@ -1,4 +1,4 @@
-"""Roots of bodies that stand: what a network moves them by on average is no travel."""
+"""Roots of bodies that stand: what a network moves them by on average is not travel."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ class ControllerSchema:
         -------
         columns, shares : (outputs,)
             Column of the inputs of each output, and the share of it that is added; shares are 0
-            for outputs that are no pose, and where the inputs lack the block.
+            for outputs that are not a pose, and where the inputs lack the block.
         """
         share = self.config.pose_residual
         if not share:
@@ -244,7 +244,7 @@ class ControllerSchema:
 
     @classmethod
     def from_mapping(cls, content: Any) -> ControllerSchema:
-        """The schema of `as_mapping`; CheckpointError if the content is no schema."""
+        """The schema of `as_mapping`; CheckpointError if the content is not a schema."""
         try:
             gate = content["gate"]
             return cls(

@@ -21,7 +21,7 @@ _REPEATED = 0.6
 _IDENTIFIER = 0.5
 # Folders with fewer files are read together.
 _SMALL_FOLDER = 5
-# Folders of one file each are no label where there are as many as this.
+# Folders of one file each are not labels where there are as many as this.
 _UNIQUE_FOLDERS = 3
 _LETTERS_DIGITS = re.compile(r"(.*[^0-9])([0-9]+)", re.DOTALL)
 _DIGITS_LETTERS = re.compile(r"([0-9]+)([^0-9].*)", re.DOTALL)
@@ -88,10 +88,10 @@ def read_name_labels(files: Iterable[str | PurePosixPath]) -> NameLabels:
 
     A name is split at the separator that gives most names the same number of fields, and each
     field again where all of its values have the same parts or end in digits. A field is a label if
-    it varies, is no number, and most of its values occur in several files. Its name is "action" or
-    "style" where most of its values are words for it, a word such as "subject" where that stands
-    before a number, and else "field1" and so on. Folders that vary are the labels "folder",
-    "folder2" and so on, or "action" and "style". Names of folders with differently built names are
+    it varies, is not a number, and most of its values occur in several files. Its name is
+    "action" or "style" where most of its values are words for it, a word such as "subject" where
+    that stands before a number, and else "field1" and so on. Folders that vary are the labels
+    "folder", "folder2" and so on, or "action" and "style". Names of folders with differently built names are
     read apart.
 
     Parameters

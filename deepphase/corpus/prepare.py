@@ -88,7 +88,7 @@ class Preparation:
         return sum(group.minutes for group in self.groups)
 
 
-# Values of `labels` that are no pattern.
+# Values of `labels` that are not patterns.
 NAMES, NO_LABELS = "names", "none"
 _REASONS_SHOWN = 5
 # Lower rates lose all movement; higher ones only take memory.

@@ -90,7 +90,7 @@ class PreparedShards:
     Raises
     ------
     CheckpointError
-        Where a file is no shard, or damaged.
+        Where a file is not a shard, or damaged.
     ParameterError
         Where a shard is missing, given twice, or was prepared from other files or with other
         options.

@@ -176,7 +176,7 @@ def _limbs(clip: Clip, roles: Roles, targets: Sequence[JointTarget]) -> LegChain
                 )
             ]
             raise ParameterError(
-                f"a target of {target.joint}, which is no hand, no foot and not below one",
+                f"a target of {target.joint}, which is neither a hand nor a foot, nor below one",
                 hint=f"joints that can have targets: {', '.join(ends)}",
             )
         limb = found[0]

@@ -221,7 +221,7 @@ def read_effector_paths(
     FormatError
         With the line of what cannot be read.
     ParameterError
-        If a joint is no hand or foot of the editor's body.
+        If a joint is not a hand or foot of the editor's body.
     """
     path = Path(path)
     hint = f"columns: {', '.join(_COLUMNS)}; times in seconds from 0, places in metres"
@@ -235,7 +235,9 @@ def read_effector_paths(
             time = x = y = z = float("nan")
         keys = read.setdefault(values["joint"], [])
         if not np.isfinite([time, x, y, z]).all() or not 0 <= time <= _LONGEST_S:
-            raise FormatError(f"{','.join(cells)!r} is no place", hint=hint, path=path, line=line)
+            raise FormatError(
+                f"{','.join(cells)!r} is not a place", hint=hint, path=path, line=line
+            )
         if keys and time <= keys[-1][0]:
             raise FormatError(
                 f"the times of {values['joint']} do not rise", hint=hint, path=path, line=line
@@ -265,7 +267,7 @@ def _checked(joints: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]
     for name in joints:
         if name not in known:
             raise ParameterError(
-                f"{name!r} is no hand or foot of the editor's body",
+                f"{name!r} is not a hand or foot of the editor's body",
                 hint=f"hands and feet: {', '.join(known)}",
             )
     return joints

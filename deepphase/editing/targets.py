@@ -43,7 +43,7 @@ class JointTarget:
                 f"{self.joint}: frames {self.first} to {self.last} are not a range"
             )
         if len(self.place) != 3 or not all(math.isfinite(value) for value in self.place):
-            raise ParameterError(f"{self.joint}: {self.place} is no place")
+            raise ParameterError(f"{self.joint}: {self.place} is not a place")
 
 
 def read_targets(path: str | Path) -> list[JointTarget]:
@@ -68,7 +68,7 @@ def read_targets(path: str | Path) -> list[JointTarget]:
             )
         except (ValueError, ParameterError):
             raise FormatError(
-                f"{','.join(cells)!r} is no target",
+                f"{','.join(cells)!r} is not a target",
                 hint=f"{hint}; frames are whole numbers from 0, places are in metres",
                 path=path,
                 line=line,
@@ -120,7 +120,10 @@ def read_keys(path: str | Path) -> KeyFrames:
             steps.append(float(values["steps"]) if values.get("steps", "").strip() else None)
         except ValueError:
             raise FormatError(
-                f"{','.join(cells)!r} is no key", hint="as in 30, or 30,1.0", path=path, line=line
+                f"{','.join(cells)!r} is not a key",
+                hint="as in 30, or 30,1.0",
+                path=path,
+                line=line,
             ) from None
     return KeyFrames(
         frames,

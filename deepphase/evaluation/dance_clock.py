@@ -26,7 +26,7 @@ _MIN_EXPLAINED, _OVER_CHANCE = 0.15, 2.0
 # sinusoid explains this share: a dance that slips in the middle has no one rate.
 _PARTS, _OF_PARTS = 4, 0.7
 _FEWEST_BARS = 6
-# Slow changes of the height, as of crouching figures, are no movement of the bar.
+# Slow changes of the height, as of crouching figures, are not movements of the bar.
 _SLOWEST_HZ = 0.15
 
 
@@ -139,7 +139,7 @@ class _Fit:
         clear = (
             explained > max(_MIN_EXPLAINED, _OVER_CHANCE * chance)
             and explained > _OF_PARTS * apart
-            # The best rate at the edge of the search is no maximum.
+            # The best rate at the edge of the search is not a maximum.
             and 0 < best < len(rates) - 1
         )
         phase = float(np.angle(values[best]) / (2.0 * np.pi))

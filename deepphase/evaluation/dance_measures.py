@@ -135,7 +135,9 @@ def measure_dance(clip: Clip) -> DanceMeasures:
         Where it is shorter than a second.
     """
     if clip.duration < 1.0:
-        raise ParameterError(f"{clip.name}: {clip.duration:.2f} s are no dance", hint="1 s or more")
+        raise ParameterError(
+            f"{clip.name}: {clip.duration:.2f} s are too short for a dance", hint="1 s or more"
+        )
     roles = find_roles(clip.skeleton, clip=clip)
     transforms = global_transforms(clip)
     positions = transforms[1]

@@ -146,7 +146,7 @@ def nearest_to(wanted: Array, features: Array, left_out: Array) -> Array:
     features
         (frames, dimensions).
     left_out
-        (queries,) index of a frame that is no answer.
+        (queries,) index of a frame that is not an answer.
     """
     wanted = wanted.astype(np.float64)
     best = np.full(len(wanted), np.inf)

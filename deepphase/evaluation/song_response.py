@@ -36,7 +36,7 @@ SHOWN = 0.15
 Make = Callable[[Sequence[tuple[SongFeatures, DanceRequest]]], Sequence[Clip]]
 """Makes a dance for each request; the first frame is at the request's start."""
 
-# Slower changes of the height are no movement of the bar.
+# Slower changes of the height are not movements of the bar.
 _SLOWEST_HZ = 0.15
 # Bars of a dance per bar of its song that are looked for.
 _RATES = np.exp(np.arange(np.log(0.68), np.log(1.47), 0.004))

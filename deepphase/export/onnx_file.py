@@ -67,7 +67,7 @@ def export_onnx(
     outputs
         Names of what it returns, in order.
     made
-        Name -> (32, ...) rows to compare with, where normal noise is no fair input.
+        Name -> (32, ...) rows to compare with, where normal noise is not a fair input.
     cyclic
         Outputs in cycles: -0.5 and 0.5 are the same.
     metadata

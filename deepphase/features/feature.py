@@ -62,7 +62,7 @@ class Feature:
         phase_manifold and track.
     smoothing_s
         For the joint kinds: standard deviation in seconds of a Gaussian low-pass filter over time;
-        0 is no filter. Positions filtered at 0.5 s are the slow pose: how a body holds itself,
+        0 is not a filter. Positions filtered at 0.5 s are the slow pose: how a body holds itself,
         without its steps.
     channels
         Phase channels, or values per frame of a track; 0 takes the number from the data.
@@ -176,7 +176,7 @@ class Feature:
         unknown = [key for key in entry if key not in known]
         if unknown:
             raise ParameterError(
-                f"feature {entry['name']!r}: there is no key {unknown[0]!r}",
+                f"feature {entry['name']!r}: there is an unknown key {unknown[0]!r}",
                 hint=f"known: {', '.join(known)}",
             )
         try:

@@ -62,7 +62,7 @@ def _of_role(name: str, skeleton: Skeleton, roles: Roles) -> list[int]:
 
 
 def body_joints(skeleton: Skeleton, roles: Roles) -> Array:
-    """(joints,) bool: the hips and their descendants; joints above are no part of the body."""
+    """(joints,) bool: the hips and their descendants; joints above are not part of the body."""
     inside = np.zeros(len(skeleton), bool)
     inside[roles.hips] = True
     for joint in range(roles.hips + 1, len(skeleton)):

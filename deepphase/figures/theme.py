@@ -76,7 +76,7 @@ def channel_style(index: int) -> LineStyle:
 
 def label(text: object, length: int = 40) -> str:
     """Escape a text for plotly, on one line and shortened to `length` letters."""
-    # Bytes of file names that are no characters appear as lone surrogates.
+    # Bytes of file names that are not characters appear as lone surrogates.
     clean = str(text).encode("utf-8", "replace").decode("utf-8")
     clean = " ".join("".join(c if c.isprintable() else " " for c in clean).split())
     if len(clean) > length:

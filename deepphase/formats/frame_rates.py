@@ -25,7 +25,7 @@ _NTSC_RATES = tuple(rate / 1.001 for rate in (24, 30, 60, 120))
 USUAL_RATES = (24, 25, 30, 48, 50, 60, 72, 90, 100, 120, 144, 200, 240)
 # A frame time that is off by a thousandth is a rounded one; "0.0333" just meets this.
 _TOLERANCE = 1.01e-3
-# "0.033" is 1 % off 1/30 and "0.017" 2 % off 1/60: beyond that, rounding is no explanation.
+# "0.033" is 1 % off 1/30 and "0.017" 2 % off 1/60: beyond that, rounding is not an explanation.
 _ROUNDING_TOLERANCE = 0.021
 # Decimals of a frame time that is not rounded.
 _EXACT_DECIMALS = 18

@@ -126,7 +126,7 @@ def without_balls(track: PointTrack) -> PointTrack:
     place = {old: new for new, old in enumerate(kept)}
     edges = [[place[a], place[b]] for a, b in track.edges.tolist() if a in place and b in place]
     names = ", ".join(track.names[point] for point in balls)
-    note = f"{names} is no point of the body: `deepphase fit ball` reads it"
+    note = f"{names} is not a point of the body: `deepphase fit ball` reads it"
     if len(balls) > 1:
         note = f"{names} are {len(balls)} balls and no points of the body"
     return replace(

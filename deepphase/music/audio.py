@@ -104,7 +104,7 @@ def read_sound(path: str | Path) -> Sound:
     Raises
     ------
     FormatError
-        Where it is no sound, damaged, cut off, too short or too long, or holds samples that are
+        Where it is not sound, damaged, cut off, too short or too long, or holds samples that are
         not finite.
     """
     return decoded(sound_bytes(path), path)

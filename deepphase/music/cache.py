@@ -59,7 +59,7 @@ def song_features(
     Raises
     ------
     FormatError
-        Where the file is no sound, damaged, cut off, too short (a frame) or too long (an hour),
+        Where the file is not sound, damaged, cut off, too short (a frame) or too long (an hour),
         or the beats cannot be read or do not fit the song.
     """
     path = Path(path)
@@ -71,7 +71,7 @@ def song_features(
     key = sha256[:32] if given is None else f"{sha256[:32]}-{given.sha256[:16]}"
     kept = None if folder is None else folder / f"{key}-{VERSION}{_SUFFIX}"
     if kept is not None and kept.exists():
-        # A cache that cannot be used is no reason to fail: what it holds is made again.
+        # A cache that cannot be used is not a reason to fail: what it holds is made again.
         with suppress(DeepPhaseError, KeyError, TypeError, ValueError):
             features = _read(kept, sha256, path)
             with suppress(OSError):

@@ -48,7 +48,7 @@ class ContainerSound:
     Raises
     ------
     FormatError
-        Where the bytes are no container, or have no sound.
+        Where the bytes are not a container, or have no sound.
     """
 
     def __init__(self, content: bytes, path: Path) -> None:

@@ -144,7 +144,7 @@ def _said_bytes(frame: bytes) -> int:
 
 
 LOUDEST = 1e9
-"""Beyond it (float files may hold anything) numbers are no sound."""
+"""Beyond it (float files may hold anything) numbers are not sound."""
 
 # What takes long and is the same from wherever it is decoded. Of plain samples there is nothing to
 # gain; MP3 and Opus are rounded, or sound, a little differently.
@@ -210,7 +210,7 @@ def both_halves(content: bytes, file: Any) -> Array | None:
 
 
 def _decode(content: bytes, start: int, count: int) -> Array | None:
-    """(count,) samples from `start` on, mono; None where there are fewer or they are no sound."""
+    """(count,) samples from `start` on, mono; None where there are fewer or they are not sound."""
     import soundfile
 
     with soundfile.SoundFile(io.BytesIO(content)) as file:

@@ -87,7 +87,7 @@ def short_time_spectra(samples: Array) -> Spectra:
     peak = float(np.abs(samples).max())
     padded = np.zeros((frames - 1) * HOP + _WINDOW, np.float32)
     padded[_WINDOW // 2 : _WINDOW // 2 + len(samples)] = samples / peak if peak else samples
-    # A song that breaks off is no onset: its end is mirrored.
+    # A song that breaks off is not an onset: its end is mirrored.
     behind = len(padded) - _WINDOW // 2 - len(samples)
     mirrored = padded[_WINDOW // 2 : _WINDOW // 2 + len(samples)][: -behind - 1 : -1]
     padded[len(padded) - behind : len(padded) - behind + len(mirrored)] = mirrored

@@ -24,7 +24,7 @@ from deepphase.phase.parameters import PhaseParameters
 
 # Seconds on either side of a frame whose frequencies give the slope.
 _REACH_S = 0.75
-# Faster changes are no chirp but a change of movement: rates beyond are limited, Hz a second.
+# Faster changes are not a chirp but a change of movement: rates beyond are limited, Hz a second.
 _MOST_HZ_PER_S = 1.0
 # Amplitude that weighs nothing beside any that moves.
 _NO_AMPLITUDE = 1e-9

@@ -66,7 +66,7 @@ class NetworkConfig:
     hidden
         Number of channels between the two convolutions; None is one per joint.
     band_hz
-        Cutoff frequency of the convolutions in Hz; None is no cutoff.
+        Cutoff frequency of the convolutions in Hz; None is not a cutoff.
     """
 
     preset: str = "sine_fit"

@@ -182,7 +182,7 @@ def fit_phases(
 def reads_songs(path: str | Path) -> bool:
     """Whether a file is a phase model whose signals are a song's.
 
-    Raises CheckpointError where it is no file of ours.
+    Raises CheckpointError where it is not a file of ours.
     """
     header = read_header(path)
     signals = header.get("signals")

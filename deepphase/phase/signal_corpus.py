@@ -138,13 +138,13 @@ class SignalCorpus(Generic[Signals]):
         features
             Names of `deepphase.music.features.KINDS`.
         refused
-            Takes the errors of files that are no songs, which are then left out; without it the
+            Takes the errors of files that are not songs, which are then left out; without it the
             first one is raised.
 
         Raises
         ------
         FormatError
-            Where a file is no sound; with `refused`, where none is.
+            Where a file is not sound; with `refused`, where none is.
         ParameterError
             Where a feature is none, or the songs are silent.
         """

@@ -22,7 +22,7 @@ from deepphase.phase.window_stream import WindowStream
 class StreamingEncoder:
     """Phases of frames as they arrive, at the model's rate.
 
-    With a causal encoder (`train_causal`), a network gives the phases of now out of the velocities
+    With a causal encoder (`train_causal`), a network gives the current phases out of the velocities
     of the last two seconds; answers begin after a third of a second. Without it, the sinusoids of
     the window that ends now are advanced to the moment asked for.
 

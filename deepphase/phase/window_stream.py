@@ -1,8 +1,8 @@
 """Phases of the window that ends with the newest frame of a stream.
 
 The sinusoids of a window hold for its middle, and advancing them (phase += frequency * dt) gives
-the phases of now, or of any moment since. A later answer is a better one: after half a window the
-middle itself is asked for.
+the current phases, or those of any moment since. A later answer is a better one: after half a
+window the middle itself is asked for.
 
 Everything is computed from the last seconds, which are kept; nothing is summed up over time, so
 an hour of frames ends as exactly as it begins.

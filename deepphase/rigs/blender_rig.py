@@ -40,8 +40,8 @@ class BlenderRig(CharacterRig):
     Its controls are the places, turns and scales of the bones that an animator can select and that
     nothing else drives, where they can move the body, and their custom properties: `BONE.tx`,
     `BONE.rz`, `BONE.sy`, `BONE.PROPERTY`. Turns are angles in the bone's own order, or rotation
-    vectors of bones with quaternions. A bone that carries the whole rig is no control: it has the
-    place of the character.
+    vectors of bones with quaternions. A bone that carries the whole rig is not a control: it has
+    the place of the character.
 
     Blender runs as a process of its own, from the first evaluation until `close`.
 
@@ -257,7 +257,7 @@ class BlenderRig(CharacterRig):
         if not rows.size:
             raise ParameterError("the rig in this file has no motion", path=path)
         if not np.isfinite(rows).all():
-            raise FormatError("curves of the rig have values that are no numbers", path=path)
+            raise FormatError("curves of the rig have values that are not numbers", path=path)
         values, root = rows[:, :-16].copy(), rows[:, -16:].reshape(-1, 4, 4)
         # The place of the character over the ground, which is that of its hips at rest.
         there = TO_Y_UP @ root @ TO_Y_UP.T @ self._at_rest

@@ -21,7 +21,7 @@ from deepphase.rigs.character_rig import CharacterRig
 from deepphase.rigs.rig_function import Control
 from deepphase.rigs.turns import apply, cross, dot, frame, orthonormal, pitch, product, turns, unit
 
-# An end site nearer to its joint is no joint of the rig, metres.
+# An end site nearer to its joint is not a joint of the rig, metres.
 _MIN_END = 0.005
 # Longest reach of an IK limb without stretch, and its shortest beyond the difference of its
 # segments, as shares of its length: beyond, the knee would jump.

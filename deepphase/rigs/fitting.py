@@ -30,7 +30,7 @@ _MOVEMENTS, _POSES = 60, 6
 _BESIDE = 0.15
 # Metres for a radian or metre of a control: what moves joints by less is not moved.
 _RIDGE_M = 0.005
-# Shares of the movement of joints: a bone that explains less is no control of the body, and when
+# Shares of the movement of joints: a bone that explains less is not a control of the body, and when
 # the rest is less no more are looked for.
 _LEAST_GAIN, _ENOUGH = 5e-4, 1e-3
 _MAX_BONES = 40

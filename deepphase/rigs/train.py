@@ -46,7 +46,7 @@ _MOVES = 1e-3
 # Smallest deviation of a control, in its unit: it measures errors and steps.
 _LEAST_DEVIATION = 5e-3
 # Share of the largest singular value of the derivatives. Half of the values may be 0, so that their
-# median is no measure.
+# median is not a measure.
 _DAMPING = 0.005
 _WARMUP = 0.02
 # Poses that widths of kernels, the damping and the report are found with.

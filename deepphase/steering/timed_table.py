@@ -43,7 +43,7 @@ def read_timed_table(
     Raises
     ------
     FormatError
-        With the line: where a column is missing or twice, a cell is no finite number, t does not
+        With the line: where a column is missing or twice, a cell is not a finite number, t does not
         rise, or there are fewer than two rows.
     """
     path = Path(path)

@@ -25,7 +25,7 @@ _STILL = 0.1
 _LIFTED_M = 0.01
 # Soles of the two feet that differ by more are not on the same floor, metres.
 _SAME_FLOOR_M = 0.05
-# Cycles outside of these seconds are no steps: standing, or a contact that was missed.
+# Cycles outside of these seconds are not steps: standing, or a contact that was missed.
 _SHORTEST_S, _LONGEST_S = 0.3, 2.0
 
 
@@ -99,7 +99,7 @@ class FootTrack:
         columns = [contacts.joints.index(int(last)) for last in chains.last]
         feet = contacts.flags[:, columns]
         points = points.swapaxes(0, 1).reshape(len(clip), -1, 3)
-        # A heel that lifts while the toe stands, or a toe before it comes down, is no contact.
+        # A heel that lifts while the toe stands, or a toe before it comes down, is not a contact.
         speeds = np.linalg.norm(velocities(points, clip.fps), axis=-1)
         lengths = np.repeat(np.median(transforms.lengths, axis=1), 2)
         still = speeds < _STILL * np.sqrt(GRAVITY * lengths)

@@ -39,7 +39,7 @@ class Heightmap:
     Raises
     ------
     ParameterError
-        If the heights are no grid of finite metres, or the spacing is not above 0.
+        If the heights are not a grid of finite metres, or the spacing is not above 0.
     """
 
     heights: Array

@@ -93,7 +93,7 @@ def check_trainer(options: Mapping[str, Any]) -> None:
         named = " ".join(f"--{name} {value}" for name, value in options.items())
         hardware = any(name in options for name in HARDWARE)
         raise ParameterError(
-            f"Lightning does not accept {named}: {' '.join(str(error).split())[:200]}",
+            f"Lightning refuses {named}: {' '.join(str(error).split())[:200]}",
             hint="`deepphase doctor` lists the devices" if hardware else "",
         ) from None
 

@@ -42,7 +42,7 @@ class DanceSettings:
     ending_s
         Time before a clip's end from which on any smooth transition is taken, in seconds.
     neighbourhood_s
-        Rows this near to the current one are no jump targets, in seconds.
+        Rows this near to the current one are not jump targets, in seconds.
     memory_s
         Time constant with which the cost of repetition decays, in seconds.
     memory

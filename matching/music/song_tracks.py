@@ -25,7 +25,7 @@ _MEAN = "_mean_"
 
 
 def track_features(layout: FeatureLayout) -> list[str]:
-    """Names of the tracks of a layout, each once; raises ParameterError if one is no song track."""
+    """Names of the tracks of a layout, each once; ParameterError where one is not a song track."""
     names = list(dict.fromkeys(feature.track for feature in layout.of_kind("track")))
     for name in names:
         _parsed(name)
@@ -91,7 +91,7 @@ class ClipSongTracks(ClipSongs):
         Raises
         ------
         ParameterError
-            If no clip has a song that can be read, or a track is no song track.
+            If no clip has a song that can be read, or a track is not a song track.
         """
         tracks = tuple(track_features(layout))
         clips = songs_of_clips(store, folder, progress)

@@ -223,7 +223,7 @@ class Playback:
 
     @cached_property
     def body(self) -> Array:
-        """(body,) joints from the carrier down, rising. Joints above it are no part of the body."""
+        """(body,) joints from the carrier down, rising. Those above it are not part of the body."""
         return _below(self.skeleton, self.carrier)
 
     @cached_property

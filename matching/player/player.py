@@ -64,7 +64,7 @@ class PlayerSettings:
     keep_improvement
         See `keep`; 0 keeps nothing.
     neighbourhood_s
-        Rows of the same clip within this many seconds are no targets of a jump.
+        Rows of the same clip within this many seconds are not targets of a jump.
     adjust_halflife_s
         Halflife of the root's correction towards the desired position and facing.
     adjust_share

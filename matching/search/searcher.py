@@ -82,7 +82,7 @@ class IndexCache:
         try:
             write_arrays(self.path, arrays, header, format=FORMAT, version=VERSION)
         except CheckpointError as error:
-            # Searches work without the cache, so a read-only folder is no error.
+            # Searches work without the cache, so a read-only folder is not an error.
             self.note(f"the index is not cached: {error}")
 
 

@@ -593,7 +593,7 @@ def test_an_interrupted_training_goes_on_or_is_discarded(swings, model, tmp_path
 
     run(*words).refused("an unfinished training lies here", "--resume", "--restart")
     run(*words, "--resume", "--network.channels", "3").refused("network.channels was 2, now 3")
-    run(*words, "--resume", "--restart").refused("contradict")
+    run(*words, "--resume", "--restart").refused("cannot be used together")
     shutil.copytree(tmp_path / "m.unfinished", tmp_path / "n.unfinished")
 
     assert run(*words, "--resume").status == 0
@@ -639,8 +639,8 @@ def test_a_config_file_of_a_user(swings, tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("network: {chanels: 3}", "unknown key 'chanels' in network"),
-        ("netwerk: {channels: 3}", "unknown key 'netwerk'"),
+        ("network: {chanels: 3}", "there is an unknown key 'chanels' in network"),
+        ("netwerk: {channels: 3}", "there is an unknown key 'netwerk'"),
         ("network: {channels: many}", "network.channels must be int, not 'many'"),
         ("network: {channels: 2.5}", "network.channels must be int, not 2.5"),
         ("network: {window_s: -1}", "window_s must lie"),

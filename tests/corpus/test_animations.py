@@ -19,7 +19,7 @@ NAMES = ("pack jump", "pack run", "walk")
 
 @pytest.fixture
 def folder(tmp_path):
-    """One file of two animations, one of one, and one that is no glTF."""
+    """One file of two animations, one of one, and one that is not glTF."""
     folder = tmp_path / "captures"
     write_bvh(folder / "old" / "walk.bvh", made_clip(0, 61, 30.0))
     clips = [made_clip(seed, 61, 30.0, name=name) for seed, name in ((1, "jump"), (2, "run"))]

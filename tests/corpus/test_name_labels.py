@@ -54,7 +54,7 @@ DOGS = [
             ["{action}_{_}"],
             {"action": {"walk": 2, "run": 2, "trot": 2}},
         ),
-        # The number of a take beside an action is no label, the number of a subject is.
+        # The number of a take beside an action is not a label, the number of a subject is.
         (
             [f"{a}{i}_subject{s}.bvh" for a in ("dance", "aiming") for i in (1, 2) for s in (1, 2)],
             ["{action}{_:d}_{_}{subject:d}"],

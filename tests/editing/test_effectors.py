@@ -109,7 +109,7 @@ def test_places_are_read_as_a_curve_and_unknown_outside_of_it(reacher, tmp_path)
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("t,joint,x,y,z\n0,{hand},0,nan,0\n", "is no place"),
+        ("t,joint,x,y,z\n0,{hand},0,nan,0\n", "is not a place"),
         ("t,joint,x,y,z\n1,{hand},0,1,0\n1,{hand},0,1,0\n", "do not rise"),
         ("t,joint,x,y,z\n", "no place"),
         ("t,x,y,z\n0,0,0,0\n", "joint"),
@@ -122,7 +122,7 @@ def test_bad_tables_are_refused(reacher, tmp_path, text, message):
     with pytest.raises(FormatError, match=message):
         read_effector_paths(table, reacher)
     table.write_text("t,joint,x,y,z\n0,Head,0,1,0\n")
-    with pytest.raises(ParameterError, match="'Head' is no hand or foot"):
+    with pytest.raises(ParameterError, match="'Head' is not a hand or foot"):
         read_effector_paths(table, reacher)
 
 

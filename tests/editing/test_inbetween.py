@@ -117,7 +117,7 @@ def test_edit_inbetween(editor, tmp_path, capsys):
     assert len(load(tmp_path / "d.bvh")) == 121
     keys.write_text("frame,time\n0,0\nx,0.5\n")
     assert main([*one, "-o", str(tmp_path / "e.bvh")]) == 2
-    assert "keys.csv:3: 'x,0.5' is no key" in capsys.readouterr().err
+    assert "keys.csv:3: 'x,0.5' is not a key" in capsys.readouterr().err
     assert main([*start, "--seconds", "0.02", "-o", str(tmp_path / "f.bvh")]) == 0
     assert "the way between the clips takes" in capsys.readouterr().err
     assert main([*start, "-o", str(tmp_path / "e.bvh")]) == 2

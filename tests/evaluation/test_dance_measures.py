@@ -76,5 +76,5 @@ def test_standing_still_and_shaking_are_noticed(danced):
 
 
 def test_moments_are_no_dance():
-    with pytest.raises(ParameterError, match="no dance"):
+    with pytest.raises(ParameterError, match="too short for a dance"):
         measure_dance(constant_pose(0.5))

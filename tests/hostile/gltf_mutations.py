@@ -49,7 +49,7 @@ def changed_tree(random: Random, tree: Any) -> Any:
         node[key] = node[key] + random.choice((-1, 1, 4, 1000))
     elif what == 3:
         other, other_key = random.choice(places)
-        # Through text: a tree that holds itself is no JSON.
+        # Through text: a tree that holds itself is not JSON.
         node[key] = json.loads(json.dumps(other[other_key]))
     else:
         node[key] = random.choice(_JSON_VALUES)

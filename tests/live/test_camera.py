@@ -39,5 +39,5 @@ def test_a_body_of_any_shape_stays_in_the_picture_while_it_runs(tmp_path):
         assert places.min() > 0.0, view
         assert places[:, 0].max() < 1.0 - view["beside"], view
         assert places[:, 1].max() < 1.0 - view["covered"], view
-        # It is no speck either.
+        # It is not a speck either.
         assert np.ptp(places, axis=0).max() > 0.1, view

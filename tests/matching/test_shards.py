@@ -112,7 +112,7 @@ def test_shards_are_searched_as_one(joined, whole, index, monkeypatch):
         assert {name.rsplit("_", 1)[0] for name in shards.recall} >= {"held_out", "unusual"}
         assert shards.recall["held_out_1"] >= 0.99
         assert again.effort == shards.effort > 0
-        # Lists that are empty in one shard and not in another are no reason to look at every row.
+        # Lists that are empty in one shard and not in another do not make it look at every row.
         monkeypatch.setattr("matching.search.approximate.scan", None)
         assert (shards.search(queries)[1] >= 0).all()
 

@@ -132,7 +132,7 @@ def test_a_page_that_is_lost_is_one_error(tmp_path, seconds):
 
 
 def test_damage_in_the_middle_is_an_error_or_read(tmp_path):
-    # Never a crash, and never a value that is no number.
+    # Never a crash, and never a value that is not a number.
     generator = np.random.default_rng(2)
     for format in ("WAV", "FLAC", "OGG", "MP3"):
         whole = file_bytes(tone(2.0, 44_100), 44_100, format)

@@ -131,7 +131,7 @@ def test_no_cache(monkeypatch, path, tmp_path):
     monkeypatch.setenv(CACHE_VARIABLE, "")
     assert cache_folder() is None
     assert len(song_features(path))
-    # A folder that cannot be made is no reason to fail.
+    # A folder that cannot be made is not a reason to fail.
     (tmp_path / "file").write_text("")
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "file"))
     assert len(song_features(path))

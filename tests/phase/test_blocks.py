@@ -128,7 +128,7 @@ def test_sizes_are_bytes(text, size):
 
 @pytest.mark.parametrize("text", ["2", "GB", "-1GB", "2 gigs"])
 def test_other_sizes_are_refused(text):
-    with pytest.raises(ParameterError, match="is no size"):
+    with pytest.raises(ParameterError, match="is not a size"):
         parse_size(text)
 
 

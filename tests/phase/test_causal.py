@@ -1,4 +1,4 @@
-"""Causal encoders: phases of now out of the past alone, against those of whole windows."""
+"""Causal encoders: current phases out of the past alone, against those of whole windows."""
 
 from dataclasses import replace
 from pathlib import Path

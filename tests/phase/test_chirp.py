@@ -80,7 +80,7 @@ def test_steady_and_silent_signals_stay_as_they_are():
 
 
 def test_a_jump_of_frequency_moves_phases_little():
-    """A change of movement is no chirp."""
+    """A change of movement is not a chirp."""
     cycles = np.cumsum(np.where(TIME < 5, 1.0, 6.0)) / FPS
     model = Fitted()
     phases = model.encode(cycles)

@@ -25,7 +25,7 @@ def test_walking_and_running_people(tmp_path):
     }
     config = PhaseConfig.load("default", **{"training.windows": 25_600})
     model = train_phase(store, config, folder=tmp_path / "work", accelerator="cpu")
-    # joint_Root stays at the origin in these files: it is no part of the body.
+    # joint_Root stays at the origin in these files: it is not part of the body.
     assert model.signals.joints[0] == "Hips"
     assert model.health.forward_strongest > 0.97
     assert model.health.explained_variance > 0.7

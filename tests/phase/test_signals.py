@@ -42,7 +42,7 @@ def test_other_rates_are_resampled():
 
 
 def test_what_stands_above_the_hips_is_left_out():
-    """A node at the origin that never moves is no body."""
+    """A node at the origin that never moves is not a body."""
     clip, _ = swinging(1.0)
     body = clip.skeleton
     skeleton = Skeleton(

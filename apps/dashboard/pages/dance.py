@@ -47,7 +47,7 @@ _HEADLINES = {
     "speed": "Speed",
     "sliding": "Feet slide",
 }
-# Begin of the note on the style, which is no warning.
+# Begin of the note on the style, which is not a warning.
 _STYLE_NOTE = "danced as "
 # Speeds below this are shown in centimetres per second.
 _SLOW_M_S = 0.1

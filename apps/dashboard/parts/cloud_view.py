@@ -95,7 +95,7 @@ def poses_at(clip: Clip, frames: Array, roles: Roles) -> Array:
         name=clip.name,
     )
     positions = joint_positions(part)
-    # The frames are no neighbours, so nothing is smoothed over them.
+    # The frames are not neighbours, so nothing is smoothed over them.
     return to_root_space(positions, root_trajectory(part, roles, positions, 0.0))
 
 

@@ -74,7 +74,7 @@ def pose_pad(
     whole = root_trajectory(clip, roles, positions)
     now = slice(frame, frame + 1)
     root = RootTrajectory.of_ground(whole.positions[now, ::2], whole.angles[now])
-    # What lies above the hips is no part of the body.
+    # What lies above the hips is not part of the body.
     body = subtree_mask(skeleton, roles.hips)
     data: dict[str, Any] = {
         "positions": np.round(to_root_space(positions[now], root)[0], 5).tolist(),
@@ -117,7 +117,7 @@ def limb_above(skeleton: Skeleton, joint: int, roles: Roles) -> dict[str, Any]:
 
 
 def read_place(given: Any) -> Array | None:
-    """(3,) metres that a browser sent, which is not trusted; None where it is no place."""
+    """(3,) metres that a browser sent, which is not trusted; None where it is not a place."""
     if not isinstance(given, list) or len(given) != 3:
         return None
     if not all(isinstance(each, int | float) and not isinstance(each, bool) for each in given):

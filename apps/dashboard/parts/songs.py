@@ -265,7 +265,7 @@ def uploaded_song(file: str, content: bytes, beats: GivenBeats | None = None) ->
     Raises
     ------
     FormatError
-        If it is no sound, damaged, or longer than the page accepts, or if a given beat lies
+        If it is not sound, damaged, or longer than the page accepts, or if a given beat lies
         behind its end.
     """
     name = safe_name(file)

@@ -172,7 +172,7 @@ def read_controller_upload(name: str, content: bytes) -> str:
     Raises
     ------
     CheckpointError
-        If the file is no controller, is damaged, or declares more weights than it holds.
+        If the file is not a controller, is damaged, or declares more weights than it holds.
     """
     controller = uploads.load_upload(content, ".controller", _load)
     given = base = uploads.display_name(".controller", name, "Controller")

@@ -230,12 +230,12 @@ def checked_points(given: Any) -> Array:
     Raises
     ------
     ParameterError
-        If it is no list of points on the ground, has too many points, or a point is too far away.
+        If it is not a list of points on the ground, has too many points, or one is too far away.
     """
     try:
         points = np.array(given, float).reshape(-1, 2)
     except (TypeError, ValueError):
-        raise ParameterError("the drawing is no list of points", hint="draw it again") from None
+        raise ParameterError("the drawing is not a list of points", hint="draw it again") from None
     if len(points) > _MAX_DRAWN_POINTS or not (np.abs(points) <= _MAX_DISTANCE_M).all():
         raise ParameterError(
             f"the drawing has {len(points)} points, with {_MAX_DRAWN_POINTS:,} points and "

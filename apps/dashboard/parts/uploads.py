@@ -104,7 +104,7 @@ def read_model_upload(name: str, content: bytes) -> str:
     Raises
     ------
     CheckpointError
-        If the file is no model, or damaged.
+        If the file is not a model, or damaged.
     """
     model = load_upload(content, ".model", load_model)
     return session().add_model(display_name(".model", name, "Model"), model)
@@ -210,7 +210,7 @@ def suffix_of(content: bytes) -> str:
     Raises
     ------
     FormatError
-        If it is no motion file that can be uploaded.
+        If it is not a motion file that can be uploaded.
     """
     if not content:
         raise FormatError("this is an empty file", hint="upload it again")

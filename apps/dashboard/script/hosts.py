@@ -37,7 +37,7 @@ def host_names(text: str) -> tuple[str, ...]:
     for name in names:
         if not _NAME.fullmatch(name):
             raise ParameterError(
-                f"{name!r} is no host name",
+                f"{name!r} is not a host name",
                 hint="give names such as desk.local or localhost:9000, separated by commas",
             )
     return names

@@ -54,7 +54,7 @@ def receive(pipe: IO[bytes]) -> tuple[dict, dict]:
     EOFError
         If the other process has ended.
     ValueError
-        If it is no message.
+        If it is not a message.
     """
     (length,) = _LENGTH.unpack(_exactly(pipe, _LENGTH.size))
     if length > _MAX_HEADER:

@@ -141,7 +141,7 @@ class RigScene:
         action = None if data is None else data.action
         self.root = self._root_bone()
         if self.root is not None:
-            # It has the place of the character, and is no control of the pose.
+            # It has the place of the character, and is not a control of the pose.
             self.controls = [
                 each
                 for each in self.controls
@@ -292,7 +292,7 @@ class RigScene:
             before, basis = self._world_places(), bone.matrix_basis.copy()
             self._place_root(bone, moved)
             after = self._world_places()
-            # What is locked is no control, and would not go back to rest.
+            # What is locked is not a control, and would not go back to rest.
             bone.matrix_basis = basis
             self._at_rest()
             wanted = before @ np.array(moved)[:3, :3].T + np.array(moved)[:3, 3]

@@ -110,7 +110,7 @@ class _HierarchyParser:
             elif keyword == "CHANNELS":
                 self.read_channels(words.split(), line)
             elif keyword != "HIERARCHY" or self.joints:
-                raise self.fault(f"{keyword!r} is no keyword of a hierarchy", line)
+                raise self.fault(f"{keyword!r} is not a keyword of a hierarchy", line)
         if self.announced is not None:
             raise self.fault(f"'{{' is missing after {self.announced.title}", line)
         if self.open:

@@ -120,7 +120,7 @@ def _check_name(name: str, path: Path) -> None:
     try:
         name.encode()
     except UnicodeEncodeError:
-        raise FormatError(f"a joint name that is no text: {name!r}", path=path) from None
+        raise FormatError(f"a joint name that is not text: {name!r}", path=path) from None
 
 
 def _without_still_joints(clip: Clip) -> Clip:

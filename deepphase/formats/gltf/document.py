@@ -58,7 +58,7 @@ class Item:
         """The list under a key; empty where there is none."""
         value = self.value.get(key, [])
         if not isinstance(value, list):
-            raise self.fault(f"{key} is no list")
+            raise self.fault(f"{key} is not a list")
         return value
 
     def element(self, key: str, index: int) -> Item:
@@ -79,7 +79,7 @@ class Item:
 
     def _item(self, value: Any, place: str) -> Item:
         if not isinstance(value, dict):
-            found = "is missing" if value is None else "is no object"
+            found = "is missing" if value is None else "is not an object"
             raise FormatError(f"{place} {found}", path=self.path)
         return Item(value, place, self.path)
 
@@ -101,7 +101,7 @@ class Item:
         """A text; `default` where there is none."""
         value = self.value.get(key, default)
         if not isinstance(value, str):
-            raise self.fault(f"{key} is no text")
+            raise self.fault(f"{key} is not text")
         return value.encode("utf-8", "backslashreplace").decode()
 
     def numbers(self, key: str, default: Array) -> Array:
@@ -110,9 +110,9 @@ class Item:
         if value is None:
             return default
         if not isinstance(value, list) or len(value) != len(default):
-            raise self.fault(f"{key} is no list of {len(default)} numbers")
+            raise self.fault(f"{key} is not a list of {len(default)} numbers")
         if not all(type(number) in (int, float) for number in value):
-            raise self.fault(f"{key} holds what is no number")
+            raise self.fault(f"{key} holds what is not a number")
         if not all(abs(number) <= _LARGEST_NUMBER for number in value):
             raise self.fault(f"{key} holds a number that is not finite, or absurd")
         return np.array(value, np.float64)
@@ -129,7 +129,7 @@ def parse_document(text: bytes | memoryview, path: Path) -> Item:
     Raises
     ------
     FormatError
-        Where it is no JSON, or so dense in objects that it could not be glTF.
+        Where it is not JSON, or so dense in objects that it could not be glTF.
     """
     text = bytes(text)
     objects = text.count(b"{") + text.count(b"[")
@@ -152,12 +152,12 @@ def parse_document(text: bytes | memoryview, path: Path) -> Item:
     except ValueError as error:
         raise FormatError(f"the file has broken JSON: {str(error)[:80]}", path=path) from None
     if not isinstance(value, dict):
-        raise FormatError("the JSON is no glTF document", path=path)
+        raise FormatError("the JSON is not a glTF document", path=path)
     return Item(value, "", path)
 
 
 def _refuse(constant: str) -> float:
-    raise ValueError(f"{constant} is no number of JSON")
+    raise ValueError(f"{constant} is not a number of JSON")
 
 
 def _quoted(value: Any) -> str:
@@ -237,7 +237,7 @@ class GltfFile:
         name = unquote_to_bytes(uri)
         if b"\0" in name or b"\\" in name or b":" in name or name.startswith(b"/"):
             raise item.fault(
-                f"the uri {shown} is no path inside the file's folder",
+                f"the uri {shown} is not a path inside the file's folder",
                 "put the buffer next to the file",
             )
         folder = os.path.realpath(self.path.parent)
@@ -266,7 +266,7 @@ def _decoded(item: Item, uri: str) -> memoryview:
     try:
         return memoryview(base64.b64decode(unquote_to_bytes(data), validate=True))
     except binascii.Error as error:
-        raise item.fault(f"a data: uri that is no base64: {error}") from None
+        raise item.fault(f"a data: uri that is not base64: {error}") from None
 
 
 def open_gltf(path: str | Path) -> GltfFile:
@@ -275,7 +275,7 @@ def open_gltf(path: str | Path) -> GltfFile:
     Raises
     ------
     FormatError
-        Where it cannot be read, is no glTF 2.0, or its lengths do not fit the file.
+        Where it cannot be read, is not glTF 2.0, or its lengths do not fit the file.
     """
     path = Path(path)
     content = read_content(path)
@@ -321,7 +321,7 @@ def _chunks(content: memoryview, path: Path) -> tuple[memoryview, memoryview | N
                 path=path,
             )
         if not chunks and kind != JSON_CHUNK:
-            raise FormatError("the first chunk is no JSON", hint=_MAKE_AGAIN, path=path)
+            raise FormatError("the first chunk is not JSON", hint=_MAKE_AGAIN, path=path)
         chunks.setdefault(kind, content[start : start + stated])
         start += stated
     return chunks[JSON_CHUNK], chunks.get(BINARY_CHUNK)

@@ -166,7 +166,7 @@ def rest_transform(tree: NodeTree, node: int) -> Transform:
     Raises
     ------
     FormatError
-        Where a number is not finite, a rotation has no direction, or a matrix is no turn and
+        Where a number is not finite, a rotation has no direction, or a matrix is not a turn and
         scale of right angles.
     """
     if node == tree.world:

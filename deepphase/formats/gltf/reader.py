@@ -39,7 +39,7 @@ _SAME_KEY = 1e-4
 # How far keys may lie beside a rate's frames, as a share of a frame.
 _OFF_FRAME = 0.02
 _STATED_TOLERANCE = 0.01
-# Digits of float32 times are no decimals: they are binary, and exact to eight or so.
+# Digits of float32 times are not decimals: they are binary, and exact to eight or so.
 _DECIMALS = 8
 
 

@@ -64,7 +64,7 @@ def save_gltf(
     Raises
     ------
     FormatError
-        Where the suffix is another, a joint's name is no text.
+        Where the suffix is another, a joint's name is not text.
     ParameterError
         Where there is no clip, phases or objects do not fit the clips, or joints or frames are too
         many.
@@ -175,7 +175,7 @@ def _text(name: str, path: Path) -> str:
     try:
         name.encode()
     except UnicodeEncodeError:
-        raise FormatError(f"a name that is no text: {name!r}", path=path) from None
+        raise FormatError(f"a name that is not text: {name!r}", path=path) from None
     return name
 
 

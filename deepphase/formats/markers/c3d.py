@@ -30,7 +30,7 @@ from deepphase.formats.markers.marker_data import MAX_POINTS, MarkerData
 from deepphase.formats.units import METRES_PER_UNIT
 
 _BLOCK, _KEY = 512, 0x50
-# Groups of points that models compute and that are no places: angles and forces stand among the
+# Groups of points that models compute and that are not places: angles and forces stand among the
 # markers of many files.
 _NO_PLACES = ("ANGLES", "FORCES", "MOMENTS", "POWERS", "SCALARS", "REACTIONS")
 _UP = {"+X": "x", "+Y": "y", "+Z": "z", "-X": "-x", "-Y": "-y", "-Z": "-z"}

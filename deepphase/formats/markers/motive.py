@@ -22,7 +22,7 @@ _PEEKED_BYTES = 64
 
 
 def is_motive_csv(path: Path) -> bool:
-    """Whether a file begins as exports of Motive do; other CSV files are no motion."""
+    """Whether a file begins as exports of Motive do; other CSV files are not motion."""
     try:
         if not path.is_file():
             return False

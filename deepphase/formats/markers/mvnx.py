@@ -163,7 +163,7 @@ def _parsed(path: Path) -> _Content:
                 # NumPy would need the whole text as one line.
                 values = np.array("".join(text).split(), np.float64)
             except ValueError:
-                raise refuse(f"<{name}> holds something that is no number") from None
+                raise refuse(f"<{name}> holds something that is not a number") from None
             width = (4 if name == "orientation" else 3) * len(content.segments)
             if len(values) != width or not np.isfinite(values).all():
                 raise refuse(

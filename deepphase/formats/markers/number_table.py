@@ -48,7 +48,7 @@ def number_rows(rows: Sequence[tuple[int, Sequence[str]]], width: int, path: Pat
     Raises
     ------
     FormatError
-        If a row is too long or a cell is no number; it names the line.
+        If a row is too long or a cell is not a number; it names the line.
     """
     cells_in_file = sum(len(cells) for _, cells in rows)
     if len(rows) * width > _MOST_MISSING * cells_in_file + _FEW_CELLS:

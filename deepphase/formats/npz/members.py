@@ -177,7 +177,9 @@ def array_members(path: Path) -> tuple[str, ...]:
             path=path,
         )
     if len(members) > _MAX_MEMBERS:
-        raise FormatError(f"an archive of {len(members):,} files is no motion", path=path)
+        raise FormatError(
+            f"this archive has {len(members):,} files and is not a motion file", path=path
+        )
     names = Counter(info.filename for info in members)
     twice = next((name for name, count in names.items() if count > 1), None)
     if twice is not None:

@@ -51,8 +51,8 @@ class ReferencePose:
 def reference_pose(skeleton: Skeleton, roles: Roles, clip: Clip | None = None) -> ReferencePose:
     """The rest pose if the body stands in it, else the mean of the clip's most upright poses.
 
-    In many files the rest pose is no pose: all offsets point along one axis, and the rotations of
-    every frame bend the joints into place.
+    In many files the rest pose is not a pose: all offsets point along one axis, and the rotations
+    of every frame bend the joints into place.
 
     Raises
     ------

@@ -1,1 +1,1 @@
-"""Causal encoders: phases of now out of the past alone."""
+"""Causal encoders: current phases out of the past alone."""

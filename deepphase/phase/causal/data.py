@@ -175,7 +175,7 @@ class CausalData(ResumableData, pl.LightningDataModule):
         self._order = WindowOrder(len(self._train), training.seed)
 
     def _arrays_of(self, joints: MovingJoints) -> tuple[Array, ...]:
-        """Velocities, facing of now, frames so far, and the four phase parameters."""
+        """Velocities, current facing, frames so far, and the four phase parameters."""
         found = joints.phases(self._model)
         return (
             joints.velocities,

@@ -1,6 +1,6 @@
-"""Network that reads the last velocities of the joints and gives the phases of now.
+"""Network that reads the last velocities of the joints and gives the current phases.
 
-A periodic autoencoder describes the middle of a window, so its phases of now need the second to
+A periodic autoencoder describes the middle of a window, so its current phases need the second to
 come. Here a perceptron is trained to give what the autoencoder will say of now, and of a few
 moments before, once their windows are complete.
 
@@ -62,7 +62,7 @@ class CausalForm:
 
 
 class CausalNetwork(nn.Module):
-    """Phases of now and of some moments before, out of the velocities of the last two seconds.
+    """Current and slightly earlier phases out of the velocities of the last two seconds.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class CausalNetwork(nn.Module):
         velocities : (batch, window, joints, 3)
             m/s in the world, the newest last; 0 where there was no frame.
         angle : (batch,)
-            Radians from +Z towards +X: the facing of now.
+            Radians from +Z towards +X: the current facing.
         """
         averages = torch.einsum("aw,bwjd->bajd", self.basis, velocities)
         sine, cosine = torch.sin(angle)[:, None, None], torch.cos(angle)[:, None, None]

@@ -1,4 +1,4 @@
-"""Phases of now, frame by frame, out of a causal network in NumPy."""
+"""Current phases, frame by frame, out of a causal network in NumPy."""
 
 from __future__ import annotations
 

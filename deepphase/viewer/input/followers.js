@@ -21,7 +21,7 @@ export function followerVelocity(index, count, leader, place, others, size, top)
   const [dx, dz] = [target[0] - place[0], target[1] - place[1]];
   const distance = Math.hypot(dx, dz);
   let velocity = [0, 0];
-  // Small distances are no reason to step.
+  // Small distances are not a reason to step.
   if (distance > 0.22 * size || Math.hypot(...leader.velocity) > 0.1) {
     velocity = [0.95 * leader.velocity[0] + 1.1 * dx, 0.95 * leader.velocity[1] + 1.1 * dz];
   }

@@ -1,4 +1,4 @@
-/** The root of a body that stands: what a network moves it by on average is no travel. */
+/** The root of a body that stands: what a network moves it by on average is not travel. */
 
 // m/s: a goal stands whose trajectory ends slower, and a body whose root is slower.
 const GOAL_SPEED = 0.1, BODY_SPEED = 0.15;

@@ -54,7 +54,7 @@ export class Song {
       () => { this.waiting = false; },
       (problem) => {
         this.waiting = false;
-        // A pause before playback started is no failure.
+        // A pause before playback started is not a failure.
         if (problem.name !== "AbortError") this.fail();
       },
     );

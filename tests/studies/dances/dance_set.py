@@ -112,7 +112,7 @@ def read_dance_set(
     Raises
     ------
     ParameterError
-        If the path is no folder, or it holds several skeletons.
+        If the path is not a folder, or it holds several skeletons.
     FormatError, SkeletonError
         If nothing can be read, or a body lacks legs or arms.
     """

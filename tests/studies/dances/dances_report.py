@@ -100,7 +100,7 @@ def dances_report(
         for value in _values(dances, by):
             assert by is not None
             part = dances.selected(f"{dances.name}, {by} {value}", by, value)
-            # Distances are between whole sets: parts of a set are no reference for all dances.
+            # Distances are between whole sets: parts of a set are not a reference for all dances.
             some = [each for each in measured(part) if not each.name.startswith("FID")]
             rows.append((part, {**given, by: value}, some))
     if by is not None and len(rows) == len(sets):

@@ -1,4 +1,4 @@
-/** Phases of now, frame by frame, out of the past alone: the causal encoder of a phase model. */
+/** Current phases, frame by frame, out of the past alone: the causal encoder of a phase model. */
 
 const VALUES = 4;
 

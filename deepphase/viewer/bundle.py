@@ -46,6 +46,18 @@ def bundled_script(folder: Path, entry: str) -> str:
     return '"use strict";\n' + "\n".join(scripts.values())
 
 
+def component_script(entry: str) -> str:
+    """The ES module of a dashboard component: its `component` function as the default export.
+
+    Parameters
+    ----------
+    entry
+        The module that exports `component`, relative to the viewer's folder.
+    """
+    script = bundled_script(VIEWER, entry)
+    return f"{script}\nexport default {_identifier(entry)}.component;\n"
+
+
 def _bundle(folder: Path, name: str, scripts: dict[str, str], importers: tuple[str, ...]) -> None:
     if name in importers:
         raise ParameterError(

@@ -11,6 +11,7 @@ import { paint, readBody } from "./body/skin.js";
 import { bvhText, glbBytes } from "./body/save.js";
 import { canRecord, record } from "./scene/video.js";
 import { View } from "./scene/view.js";
+import { bytesOf } from "./page_bytes.js";
 import { MOST_CHARACTERS } from "./scene/renderer.js";
 
 // After a hidden tab or a long picture, at most this much time is made up for.
@@ -36,14 +37,6 @@ const IDS = [
   "save-video", "keep", "count", "wall", "pit", "clear", "behind", "reset", "views", "side", "bar", "keys", "close", "body", "body-file",
   "plain", "ground", "ground-kind", "ball", "ball-keys", "kick", "pass", "fetch", "new-ball",
 ];
-
-function bytesOf(text) {
-  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
-  const letters = atob(text);
-  const bytes = new Uint8Array(letters.length);
-  for (let i = 0; i < bytes.length; i++) bytes[i] = letters.charCodeAt(i);
-  return bytes;
-}
 
 class App {
   constructor(asset, options, heights) {

@@ -2,21 +2,20 @@
 
 import json
 import subprocess
-from pathlib import Path
 
 import pytest
 
 from apps.dashboard.parts import edit_timeline as parts
 from apps.dashboard.parts.edit_timeline import key_timeline, sent_keys, sent_spans, span_timeline
 from deepphase.synthetic.locomotion import locomotion
+from deepphase.viewer.bundle import VIEWER
 from tests.live.node import needs_node
 
-SCRIPT = Path(parts.__file__).with_name("edit_timeline.js")
+SCRIPT = VIEWER / "timeline" / "edit_timeline.js"
 
 
 @needs_node
 def test_marks_are_moved_added_and_joined(tmp_path):
-    (tmp_path / "timeline.mjs").write_text(SCRIPT.read_text(encoding="utf-8"), encoding="utf-8")
     calls = {
         "moved([[0, 0], [30, 30], [60, 60]], 1, 45, 99)": [[0, 0], [30, 45], [60, 60]],
         # Keys do not pass each other, and stay on the timeline.
@@ -32,7 +31,7 @@ def test_marks_are_moved_added_and_joined(tmp_path):
         "joined([[0, 5, 9]], [0, 12, 14])": [[0, 5, 9], [0, 12, 14]],
     }
     (tmp_path / "ask.mjs").write_text(
-        'import { moved, added, joined } from "./timeline.mjs";\n'
+        f'import {{ moved, added, joined }} from "{SCRIPT.as_uri()}";\n'
         f"console.log(JSON.stringify([{', '.join(calls)}]));\n",
         encoding="utf-8",
     )

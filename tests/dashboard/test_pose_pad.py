@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,9 +11,10 @@ from apps.dashboard.parts.pose_pad import limb_above, pose_pad, read_place
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.synthetic.locomotion import locomotion
+from deepphase.viewer.bundle import VIEWER
 from tests.live.node import needs_node
 
-SCRIPT = Path(parts.__file__).with_name("pose_pad.js")
+SCRIPT = VIEWER / "input" / "pose_pad.js"
 
 
 @pytest.fixture(scope="module")
@@ -29,10 +29,9 @@ def roles(clip):
 
 def reached(tmp_path, positions, limb, places):
     """(places, joints, 3) poses that the page's script finds."""
-    (tmp_path / "pose_pad.mjs").write_text(SCRIPT.read_text(encoding="utf-8"), encoding="utf-8")
     given = json.dumps([positions.tolist(), limb, np.asarray(places).tolist()])
     (tmp_path / "ask.mjs").write_text(
-        'import { reached } from "./pose_pad.mjs";\n'
+        f'import {{ reached }} from "{SCRIPT.as_uri()}";\n'
         f"const [positions, limb, places] = {given};\n"
         "const found = places.map((place) => reached(positions, limb, place));\n"
         "console.log(JSON.stringify(found));\n",

@@ -24,6 +24,7 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import Roles
 from deepphase.motion.root_trajectory import root_trajectory, to_root_space
+from deepphase.viewer.bundle import component_script
 from deepphase.viewer.take import point_colours
 
 _FOLDER = Path(__file__).parent
@@ -31,7 +32,7 @@ _component = st.components.v2.component(
     "deepphase_cloud",
     html=(_FOLDER / "cloud_view.html").read_text(encoding="utf-8"),
     css=(_FOLDER / "cloud_view.css").read_text(encoding="utf-8"),
-    js=(_FOLDER / "cloud_view.js").read_text(encoding="utf-8"),
+    js=component_script("explore.js"),
 )
 # Angle of the view on the poses, radians, and their steps from the middle: int8.
 _VIEW, _STEPS = 0.6, 127

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
 from deepphase.motion.clip import Clip
+from deepphase.viewer.bundle import component_script
 
 _CSS = """
 .timeline { position: relative; font-family: var(--st-font); color: var(--st-text-color); }
@@ -35,7 +35,7 @@ _component = st.components.v2.component(
     "deepphase_edit_timeline",
     html='<div class="timeline"><svg></svg><div class="status" aria-live="polite"></div></div>',
     css=_CSS,
-    js=(Path(__file__).parent / "edit_timeline.js").read_text(encoding="utf-8"),
+    js=component_script("timeline/edit_timeline.js"),
 )
 # Keys may stand later than the clip ends, by this factor of its frames.
 _BEYOND = 1.25

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -23,6 +22,7 @@ from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.evaluation.run_measures import run_measures
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import resample
+from deepphase.viewer.bundle import component_script
 
 _HEIGHT = 780
 _component = st.components.v2.component(
@@ -30,7 +30,7 @@ _component = st.components.v2.component(
     html='<div class="live"><iframe allow="gamepad; fullscreen"></iframe></div>',
     css=f".live iframe {{ display: block; width: 100%; height: {_HEIGHT}px; border: 1px solid "
     "rgba(133, 137, 143, 0.28); border-radius: 10px; }",
-    js=(Path(__file__).parent / "live_view.js").read_text(encoding="utf-8"),
+    js=component_script("input/live_view.js"),
 )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from deepphase.motion.root_trajectory import (
     to_root_space,
 )
 from deepphase.motion.skeleton import Skeleton
+from deepphase.viewer.bundle import component_script
 
 _CSS = """
 .pose-pad { display: flex; flex-wrap: wrap; gap: 8px; color: var(--st-text-color, #31333f); }
@@ -38,7 +38,7 @@ _component = st.components.v2.component(
     "deepphase_pose_pad",
     html='<div class="pose-pad"></div>',
     css=_CSS,
-    js=(Path(__file__).parent / "pose_pad.js").read_text(encoding="utf-8"),
+    js=component_script("input/pose_pad.js"),
 )
 # A place that a browser sends lies within so many metres of the root.
 _FARTHEST_M = 100.0

@@ -20,6 +20,7 @@ from deepphase.arrays import Array
 from deepphase.errors import FormatError, ParameterError
 from deepphase.steering.made_paths import MADE_PATHS, made_path, usual_size
 from deepphase.steering.path import GroundPath, read_path
+from deepphase.viewer.bundle import component_script
 from matching.player.moment_filter import MomentFilter
 from matching.player.player import PlayerSettings
 
@@ -54,7 +55,7 @@ _map = st.components.v2.component(
     "deepphase_path_map",
     html=_HTML,
     css=(_HERE / "path_map.css").read_text(encoding="utf-8"),
-    js=(_HERE / "path_map.js").read_text(encoding="utf-8"),
+    js=component_script("input/path_map.js"),
 )
 
 

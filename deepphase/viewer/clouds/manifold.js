@@ -1,7 +1,8 @@
 // Position of the current frame on the phase manifold, in the plane or in space.
 
 import { scene, styleOf, look } from "../page_content.js";
-import { arrayOf, clamp, Series } from "../tracks/take_data.js";
+import { arrayOf, Series } from "../tracks/take_data.js";
+import { clamp } from "../scene/vectors.js";
 import { fontOf, faded, niceTicks, shortNumber, Surface, onDrag } from "../scene/surface2d.js";
 import { Camera } from "../scene/orbit.js";
 

@@ -2,6 +2,7 @@
 
 import { scene, look } from "../page_content.js";
 import { FONT, fitted } from "./surface2d.js";
+import { download } from "./download.js";
 import { pressed } from "../input/controls.js";
 
 const FILM_FPS = 30;
@@ -65,12 +66,8 @@ export class Capture {
 
   save(blob, suffix) {
     if (!blob) return;
-    const link = document.createElement("a");
     const name = scene.title.replace(/[^\p{L}\p{N}_-]+/gu, "_").slice(0, 60) || "player";
-    link.href = URL.createObjectURL(blob);
-    link.download = `${name}.${suffix}`;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+    download(blob, `${name}.${suffix}`);
   }
 
   picture() {

@@ -1,6 +1,6 @@
 // Orbit camera around a target: angles in radians, lengths in metres (or any unit).
 
-import { clamp } from "../tracks/take_data.js";
+import { clamp } from "./vectors.js";
 
 const FIELD_OF_VIEW = (36 * Math.PI) / 180;
 const STEEPEST = 1.5;

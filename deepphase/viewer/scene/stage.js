@@ -2,7 +2,7 @@
 
 import { drawCapsules, shadesOf } from "./capsules.js";
 import { look } from "../page_content.js";
-import { clamp } from "../tracks/take_data.js";
+import { clamp } from "./vectors.js";
 import { fontOf, mixed, fitted, Surface, onDrag } from "./surface2d.js";
 import { Camera } from "./orbit.js";
 import { Terrain } from "./terrain.js";

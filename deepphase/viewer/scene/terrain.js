@@ -2,7 +2,8 @@
 
 import { look } from "../page_content.js";
 import { Heightmap } from "../runtime/ground/heightmap.js";
-import { arrayOf, clamp } from "../tracks/take_data.js";
+import { arrayOf } from "../tracks/take_data.js";
+import { clamp } from "./vectors.js";
 import { mixed } from "./surface2d.js";
 
 // Cells on either side of the target, and the direction to the light.

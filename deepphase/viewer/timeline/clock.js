@@ -1,6 +1,7 @@
 // The time of the page. While a song plays, the time follows the position in the song.
 
-import { bytesOf, clamp } from "../tracks/take_data.js";
+import { arrayBytes } from "../tracks/take_data.js";
+import { clamp } from "../scene/vectors.js";
 
 const SPEEDS = [0.1, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 4];
 // Browsers report the position in a song in steps: smaller differences are smoothed, larger ones
@@ -13,7 +14,7 @@ export class Song {
     this.duration = song.duration;
     this.failed = false;
     this.waiting = false;
-    this.address = URL.createObjectURL(new Blob([bytesOf(song.data)], { type: song.mime }));
+    this.address = URL.createObjectURL(new Blob([arrayBytes(song.data)], { type: song.mime }));
     this.audio = new Audio(this.address);
     this.audio.preload = "auto";
     this.audio.addEventListener("loadedmetadata", () => {

@@ -1,7 +1,8 @@
 // Drawing of columns of numbers as curves.
 
 import { styleOf, look } from "../page_content.js";
-import { clamp, rangeOf, Timed } from "./take_data.js";
+import { rangeOf, Timed } from "./take_data.js";
+import { clamp } from "../scene/vectors.js";
 import { fontOf, faded, niceTicks, shortNumber, fitted } from "../scene/surface2d.js";
 
 // From this number of frames per pixel, a line is drawn as the range in each pixel.

@@ -1,7 +1,8 @@
 // Kinds of lanes over time; each has a name, a unit, a height and a draw function.
 
 import { styleOf, look } from "../page_content.js";
-import { arrayOf, clamp, Series } from "./take_data.js";
+import { arrayOf, Series } from "./take_data.js";
+import { clamp } from "../scene/vectors.js";
 import { fontOf, faded, shortNumber, fitted } from "../scene/surface2d.js";
 import {
   Derived, visibleFrames, eachPixel, isDense, strokeColumn, drawTicks, shadeEdges, drawLegend,

@@ -1,22 +1,13 @@
 // Data of the page: its JSON, and typed arrays that are decoded at their first use.
 
+import { bytesOf } from "../page_bytes.js";
+import { clamp } from "../scene/vectors.js";
 import { styleOf, look } from "../page_content.js";
 
 const decoded = new Map();
 
-export function bytesOf(id) {
-  if (!decoded.has(id)) {
-    const text = document.getElementById(`array-${id}`).textContent;
-    let bytes;
-    if (Uint8Array.fromBase64) {
-      bytes = Uint8Array.fromBase64(text);
-    } else {
-      const binary = atob(text);
-      bytes = new Uint8Array(binary.length);
-      for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
-    }
-    decoded.set(id, bytes);
-  }
+export function arrayBytes(id) {
+  if (!decoded.has(id)) decoded.set(id, bytesOf(document.getElementById(`array-${id}`).textContent));
   return decoded.get(id);
 }
 
@@ -24,7 +15,7 @@ const KINDS = { int16: Int16Array, float32: Float32Array, uint8: Uint8Array, uin
 
 export function arrayOf(described) {
   if (!described) return null;
-  const bytes = bytesOf(described.id);
+  const bytes = arrayBytes(described.id);
   const Kind = KINDS[described.type];
   const count = described.shape.reduce((a, b) => a * b, 1);
   if (bytes.byteLength !== count * Kind.BYTES_PER_ELEMENT) {
@@ -33,7 +24,6 @@ export function arrayOf(described) {
   return new Kind(bytes.buffer, bytes.byteOffset, count);
 }
 
-export const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 const wrapped = (cycles) => cycles - Math.floor(cycles + 0.5);
 
 // Least and largest value of the flagged frames, or of all.

@@ -1,5 +1,7 @@
 // A pose from the front and from the side; its hand or foot is dragged, and the limb follows.
 
+import { add, dot, length, subtract } from "../scene/vectors.js";
+
 const WIDTH = 230, HEIGHT = 250, MARGIN = 22;
 // Metres of an arrow key, and milliseconds after the last one until the page learns of it.
 const KEY_M = 0.02, PAUSE_MS = 500;
@@ -7,11 +9,6 @@ const KEY_M = 0.02, PAUSE_MS = 500;
 const VIEWS = [{ name: "front", axes: [0, 1] }, { name: "right", axes: [2, 1] }];
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
 const pads = new WeakMap();
-
-const minus = (a, b) => a.map((value, i) => value - b[i]);
-const plus = (a, b, share = 1) => a.map((value, i) => value + share * b[i]);
-const dot = (a, b) => a.reduce((sum, value, i) => sum + value * b[i], 0);
-const size = (a) => Math.hypot(...a);
 
 /**
  * The pose with the limb's dragged joint as near to a place as its two bones reach.
@@ -22,24 +19,24 @@ const size = (a) => Math.hypot(...a);
  */
 export function reached(positions, limb, place) {
   const [start, bend, tip] = [limb.upper, limb.middle, limb.end].map((joint) => positions[joint]);
-  const wanted = plus(minus(place, minus(positions[limb.joint], tip)), start, -1);
-  const [first, second] = [size(minus(bend, start)), size(minus(tip, bend))];
-  const far = size(wanted);
+  const wanted = add(subtract(place, subtract(positions[limb.joint], tip)), start, -1);
+  const [first, second] = [length(subtract(bend, start)), length(subtract(tip, bend))];
+  const far = length(wanted);
   if (!(far > 1e-6)) return positions;
   const along = wanted.map((value) => value / far);
   const distance = Math.min(Math.max(far, Math.abs(first - second) + 1e-4), 0.9999 * (first + second));
-  let side = minus(bend, start);
-  side = plus(side, along, -dot(side, along));
+  let side = subtract(bend, start);
+  side = add(side, along, -dot(side, along));
   // A straight limb bends to the front or, where it points there, upwards.
-  if (size(side) < 1e-4) side = plus([0, 0, 1], along, -along[2]);
-  if (size(side) < 1e-4) side = [0, 1, 0];
+  if (length(side) < 1e-4) side = add([0, 0, 1], along, -along[2]);
+  if (length(side) < 1e-4) side = [0, 1, 0];
   const forward = (first * first + distance * distance - second * second) / (2 * distance);
-  const out = Math.sqrt(Math.max(first * first - forward * forward, 0)) / size(side);
-  const middle = plus(plus(start, along, forward), side, out);
-  const moved = minus(plus(start, along, distance), tip);
+  const out = Math.sqrt(Math.max(first * first - forward * forward, 0)) / length(side);
+  const middle = add(add(start, along, forward), side, out);
+  const moved = subtract(add(start, along, distance), tip);
   const found = positions.map((each) => [...each]);
   found[limb.middle] = middle;
-  for (const joint of limb.moved) found[joint] = plus(positions[joint], moved);
+  for (const joint of limb.moved) found[joint] = add(positions[joint], moved);
   return found;
 }
 
@@ -153,7 +150,7 @@ class Pad {
   }
 }
 
-export default function ({ parentElement, data, setTriggerValue }) {
+export function component({ parentElement, data, setTriggerValue }) {
   const root = parentElement.querySelector(".pose-pad");
   let pad = pads.get(root);
   if (!pad) {

@@ -1,13 +1,13 @@
 // A timeline of a clip: keys that are dragged to other times, or stretches of frames in rows.
 
-const SVG = "http://www.w3.org/2000/svg";
+import { node } from "../scene/svg.js";
+import { clamp } from "../scene/vectors.js";
+
 const ROW = 17, TOP = 26, KEY = 7, EDGE_PX = 7;
 const MAX_LABEL_PX = 120, BOTTOM = 8;
 // Frames of an arrow key with and without Shift, and milliseconds after the last until it counts.
 const FEW = 1, MANY = 10, PAUSE_MS = 500;
 const timelines = new WeakMap();
-
-const clamped = (value, low, high) => Math.min(Math.max(value, low), high);
 
 /**
  * Keys with one of them at another time; the others stay, and the order, too.
@@ -17,7 +17,7 @@ const clamped = (value, low, high) => Math.min(Math.max(value, low), high);
 export function moved(keys, index, to, last) {
   const low = index ? keys[index - 1][1] + 1 : 0;
   const high = index < keys.length - 1 ? keys[index + 1][1] - 1 : last;
-  return keys.map((key, i) => (i === index ? [key[0], clamped(to, low, Math.max(low, high))] : key));
+  return keys.map((key, i) => (i === index ? [key[0], clamp(to, low, Math.max(low, high))] : key));
 }
 
 /** Keys with one more: the pose of a frame, between those beside it; the same where it is one. */
@@ -30,9 +30,9 @@ export function added(keys, frame) {
   if (left && right) {
     if (right[1] - left[1] < 2) return keys;
     const share = (frame - left[0]) / (right[0] - left[0]);
-    at = clamped(Math.round(left[1] + share * (right[1] - left[1])), left[1] + 1, right[1] - 1);
+    at = clamp(Math.round(left[1] + share * (right[1] - left[1])), left[1] + 1, right[1] - 1);
   } else if (left) at = left[1] + frame - left[0];
-  else if (right) at = clamped(right[1] - (right[0] - frame), 0, right[1] - 1);
+  else if (right) at = clamp(right[1] - (right[0] - frame), 0, right[1] - 1);
   const made = [...keys, [frame, at]];
   return made.sort((a, b) => a[0] - b[0]);
 }
@@ -48,13 +48,6 @@ export function joined(spans, span) {
     } else others.push(each);
   }
   return [...others, [row, first, last]].sort((a, b) => a[0] - b[0] || a[1] - b[1]);
-}
-
-function node(name, attributes, parent) {
-  const made = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  parent.append(made);
-  return made;
 }
 
 class Timeline {
@@ -89,7 +82,7 @@ class Timeline {
     const box = this.svg.getBoundingClientRect();
     const share = (event.clientX - box.left - this.label) / (this.width - this.label - 16);
     const row = Math.floor((event.clientY - box.top - TOP) / ROW);
-    return { frame: clamped(Math.round(share * this.last), 0, this.last), row };
+    return { frame: clamp(Math.round(share * this.last), 0, this.last), row };
   }
 
   draw() {
@@ -212,7 +205,7 @@ class Timeline {
     else if (end === 1) this.marks = joined(others, [row, Math.min(frame, span[2]), span[2]]);
     else if (end === 2) this.marks = joined(others, [row, span[1], Math.max(frame - 1, span[1])]);
     else {
-      const by = clamped(frame - start, -span[1], this.last - span[2]);
+      const by = clamp(frame - start, -span[1], this.last - span[2]);
       this.marks = joined(others, [row, span[1] + by, span[2] + by]);
     }
     this.draw();
@@ -266,8 +259,8 @@ class Timeline {
     this.cursor ??= { row: this.marks[0]?.[0] ?? 0, frame: this.marks[0]?.[1] ?? 0 };
     const { cursor } = this;
     if (step) {
-      cursor.frame = clamped(cursor.frame + step[0], 0, this.last);
-      if (!this.anchor) cursor.row = clamped(cursor.row + step[1], 0, this.data.rows.length - 1);
+      cursor.frame = clamp(cursor.frame + step[0], 0, this.last);
+      if (!this.anchor) cursor.row = clamp(cursor.row + step[1], 0, this.data.rows.length - 1);
       else {
         const ends = [this.anchor.frame, cursor.frame].sort((a, b) => a - b);
         this.marks = joined(this.anchor.others, [cursor.row, ...ends]);
@@ -308,7 +301,7 @@ class Timeline {
   }
 }
 
-export default function ({ parentElement, data, setTriggerValue }) {
+export function component({ parentElement, data, setTriggerValue }) {
   const root = parentElement.querySelector(".timeline");
   let timeline = timelines.get(root);
   if (!timeline) {

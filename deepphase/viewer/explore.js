@@ -1,5 +1,10 @@
 // A cloud of points in the plane or in space, under the time cursor of the page's player.
 
+import { bytesOf } from "./page_bytes.js";
+import { download } from "./scene/download.js";
+import { niceTicks, shortNumber } from "./scene/surface2d.js";
+import { clamp } from "./scene/vectors.js";
+
 const clouds = new WeakMap();
 // Pixels around the mouse in which a point is hit, and seconds of the trail behind the moment.
 const REACH = 14;
@@ -19,24 +24,7 @@ const SYMBOLS = {
   },
 };
 
-function decoded(text, kind) {
-  const binary = atob(text);
-  const bytes = new Uint8Array(binary.length);
-  for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
-  return new KINDS[kind](bytes.buffer);
-}
-
-const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
-const short = (value) => String(Number(value.toPrecision(3))).replace("-", "\u2212");
-
-function ticks(low, high, most) {
-  const rough = (high - low) / Math.max(most, 1);
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((f) => f * power).find((each) => each >= rough * 0.75);
-  const found = [];
-  for (let at = Math.ceil(low / step); at * step <= high; at++) found.push(Number((at * step).toPrecision(10)));
-  return found;
-}
+const decoded = (text, kind) => new KINDS[kind](bytesOf(text).buffer);
 
 function escaped(text) {
   const box = document.createElement("i");
@@ -155,7 +143,7 @@ class Cloud {
         add(key, { colour: `#${key.toString(16).padStart(6, "0")}`, symbol: "circle" }, i);
       }
       this.which = null;
-      this.words = (i) => `${colours.title} ${short(values[i])}`;
+      this.words = (i) => `${colours.title} ${shortNumber(values[i])}`;
       this.drawScale(colours);
     }
     // Grey points are behind all others.
@@ -173,8 +161,8 @@ class Cloud {
     scale.forEach((colour, i) => gradient.addColorStop(i / (scale.length - 1), colour));
     context.fillStyle = gradient;
     context.fillRect(0, 0, 256, 1);
-    this.of(".low").textContent = short(low);
-    this.of(".high").textContent = short(high);
+    this.of(".low").textContent = shortNumber(low);
+    this.of(".high").textContent = shortNumber(high);
     this.of(".scale b").textContent = title;
   }
 
@@ -357,17 +345,17 @@ class Cloud {
     context.strokeStyle = look.line;
     context.textAlign = "center";
     context.textBaseline = "top";
-    for (const value of ticks(x0, x0 + w / s, w / 70)) {
+    for (const value of niceTicks(x0, x0 + w / s, w / 70)) {
       const [x] = this.place(value, 0, 0);
       context.strokeRect(Math.round(x) - 0.5, top, 0, h);
-      context.fillText(short(value), x, top + h + 5);
+      context.fillText(shortNumber(value), x, top + h + 5);
     }
     context.textAlign = "right";
     context.textBaseline = "middle";
-    for (const value of ticks(y0, y0 + h / s, h / 50)) {
+    for (const value of niceTicks(y0, y0 + h / s, h / 50)) {
       const [, y] = this.place(0, value, 0);
       context.strokeRect(left, Math.round(y) - 0.5, w, 0);
-      context.fillText(short(value), left - 5, y);
+      context.fillText(shortNumber(value), left - 5, y);
     }
     context.fillStyle = look.ink;
     context.textAlign = "center";
@@ -710,13 +698,7 @@ class Cloud {
 
   save(kind) {
     const name = `${this.data.title.toLowerCase().replace(/[^a-z0-9]+/g, "_")}.${kind}`;
-    const put = (blob) => {
-      const link = document.createElement("a");
-      link.href = URL.createObjectURL(blob);
-      link.download = name;
-      link.click();
-      URL.revokeObjectURL(link.href);
-    };
+    const put = (blob) => download(blob, name);
     if (kind === "svg") return put(new Blob([this.drawing()], { type: "image/svg+xml" }));
     const whole = document.createElement("canvas");
     [whole.width, whole.height] = [this.back.width, this.back.height];
@@ -745,7 +727,7 @@ class Cloud {
   }
 }
 
-export default function ({ parentElement, data, setTriggerValue }) {
+export function component({ parentElement, data, setTriggerValue }) {
   const root = parentElement.querySelector(".cloud");
   let cloud = clouds.get(root);
   if (!cloud) {

@@ -2,7 +2,7 @@
 
 const frames = new WeakMap();
 
-export default function ({ parentElement, data, setTriggerValue }) {
+export function component({ parentElement, data, setTriggerValue }) {
   const root = parentElement.querySelector(".live");
   let shown = frames.get(root);
   if (!shown) {

@@ -1,17 +1,11 @@
 // A map of the ground, seen from above: forward (+Z) is up, left (+X) is left. Metres.
 // Shows a path, or lets one be drawn by mouse, touch or keys.
 
-const SVG = "http://www.w3.org/2000/svg";
+import { node } from "../scene/svg.js";
+
 const MIN_STEP_M = 0.12;
 const MAX_POINTS = 400;
 const STEP_M = 0.25;
-
-function node(name, attributes, parent) {
-  const made = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  parent.append(made);
-  return made;
-}
 
 // The part of the ground in view: half its width and height, and its middle, in metres.
 function frameOf(data, points) {
@@ -211,7 +205,7 @@ class GroundMap {
 
 const maps = new WeakMap();
 
-export default function ({ parentElement, data, setStateValue }) {
+export function component({ parentElement, data, setStateValue }) {
   const root = parentElement.querySelector(".map");
   if (!maps.has(root)) maps.set(root, new GroundMap(root));
   maps.get(root).show(data, (points) => setStateValue("points", points));

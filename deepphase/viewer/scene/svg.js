@@ -1,0 +1,10 @@
+// Elements of drawings in SVG.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+export function node(name, attributes, parent) {
+  const created = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) created.setAttribute(key, value);
+  parent.append(created);
+  return created;
+}

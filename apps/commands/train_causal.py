@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from apps.options.groups import StoreOptions, TrainingOptions
-from apps.terminal import next_step, note, progress
-from apps.training.processes import processes, shared_corpus
-from apps.training.resumable import finish, resumable, work_folder
+from apps.terminal import next_step, note
+from apps.training.command import TrainingInputs, run_training
 from deepphase.errors import ParameterError
 
 
@@ -46,35 +46,25 @@ def command(
     from deepphase.phase.causal.training import train_causal
     from deepphase.phase.extractor import load_extractor
     from deepphase.phase.model import PhaseModel
+    from deepphase.phase.signals import JointVelocities
 
     if model is None:
         raise ParameterError(
             "no phase model is given", hint="give --model: the file of `deepphase train phase`"
         )
-    options, training = reading.corpus, CausalTraining(frames, varied, seed=seed)
-    trainer = run.trainer(output)
     given = load_extractor(model)
     if not isinstance(given, PhaseModel):
         raise ParameterError(
             "baselines need the whole clip", hint="give a model of `deepphase train phase`"
         )
-    with processes(trainer) as world, progress() as report_progress:
-        work = world.first(lambda: work_folder(output, resume=run.resume, restart=run.restart))
-        corpus = shared_corpus(world, store, work, progress=report_progress, **options)
-        with resumable(world, work, restart=run.restart):
-            trained = train_causal(
-                corpus,
-                given,
-                training,
-                folder=work,
-                resume=run.resume,
-                progress=report_progress,
-                **trainer,
-            )
+
+    def prepare(inputs: TrainingInputs) -> partial[PhaseModel[JointVelocities] | None]:
+        training = CausalTraining(frames, varied, seed=seed)
+        return partial(train_causal, inputs.clips(store), given, training)
+
+    trained = run_training(output, run, reading, prepare, part="causal")
     if trained is None:  # a process of another device; the first one saves the model
         return
-    trained.save(output)
-    finish(work, output, "causal")
     for line in trained.causal.words() if trained.causal else ():
         note(line)
     note(f"model: {output}")

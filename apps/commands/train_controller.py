@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from apps.options.groups import StoreOptions, TrainingOptions, parse_size
-from apps.terminal import next_step, note, progress
-from apps.training.processes import processes, shared_corpus
-from apps.training.resumable import finish, resumable, work_folder
+from apps.terminal import next_step, note
+from apps.training.command import TrainingInputs, run_training
 from controllers.config import ControllerConfig, ControllerTraining
 from controllers.networks.experts import ExpertsConfig
 from controllers.networks.network import ControllerNetworkConfig
@@ -63,6 +63,7 @@ def command(
     from controllers.ball.ball_file import ClipBalls
     from controllers.data.controller_data import ControllerData
     from controllers.networks.registry import network_kind
+    from controllers.runtime.controller import Controller
     from controllers.schema.config import GATES_OF_PHASES
     from controllers.training.health import health_lines
     from controllers.training.train import train_controller
@@ -80,41 +81,32 @@ def command(
             f"{controller_config.name} needs phases",
             hint="give --model: the file of `deepphase train phase` or `deepphase fit phases`",
         )
-    options = reading.corpus
     limit = None if memory is None else parse_size(memory)
-    trainer = run.trainer(output)
-    with processes(trainer) as world, progress() as report_progress:
-        work = world.first(lambda: work_folder(output, resume=run.resume, restart=run.restart))
-        loaded = world.together(lambda: None if model is None else load_model(model))
-        grounds = world.together(lambda: None if terrain is None else ClipGrounds.read(terrain))
-        balls = world.together(lambda: None if ball is None else ClipBalls.read(ball))
-        corpus = shared_corpus(world, store, work, progress=report_progress, **options)
-        phases = None if loaded is None else for_clips(loaded, corpus, options["description"])
-        data = world.together(
+
+    def prepare(inputs: TrainingInputs) -> partial[Controller | None]:
+        together = inputs.world.together
+        loaded = together(lambda: None if model is None else load_model(model))
+        grounds = together(lambda: None if terrain is None else ClipGrounds.read(terrain))
+        balls = together(lambda: None if ball is None else ClipBalls.read(ball))
+        corpus = inputs.clips(store)
+        phases = None if loaded is None else for_clips(loaded, corpus, inputs.description)
+        data = together(
             lambda: ControllerData.read(
                 corpus,
                 controller_config,
                 phases,
                 grounds=grounds,
                 balls=balls,
-                description=options["description"],
+                description=inputs.description,
                 memory=limit,
-                progress=report_progress,
+                progress=inputs.progress,
             )
         )
-        with resumable(world, work, restart=run.restart):
-            made = train_controller(
-                data,
-                controller_config,
-                folder=work,
-                resume=run.resume,
-                progress=report_progress,
-                **trainer,
-            )
+        return partial(train_controller, data, controller_config)
+
+    made = run_training(output, run, reading, prepare)
     if made is None:  # another device's process
         return
-    made.save(output)
-    finish(work, output)
     for line in health_lines(made.health):
         note(line)
     note(f"controller: {output}")

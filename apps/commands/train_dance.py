@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from apps.options.groups import StoreOptions, TrainingOptions
-from apps.terminal import next_step, note, progress, warn
-from apps.training.processes import processes, shared_corpus
-from apps.training.resumable import finish, resumable, work_folder
+from apps.terminal import next_step, note, warn
+from apps.training.command import TrainingInputs, run_training
 from controllers.config import ControllerTraining
 from controllers.dance.config import DanceConfig, DanceTraining, MusicConfig
 from controllers.networks.experts import ExpertsConfig
@@ -51,6 +51,7 @@ def command(
     songs
         Folder that holds the songs, if the store lies elsewhere.
     """
+    from controllers.dance.dancer import Dancer
     from controllers.dance.health import dance_words
     from controllers.dance.path_shares import path_share_words
     from controllers.dance.song_clips import song_clips
@@ -68,13 +69,11 @@ def command(
             hint=f"first: deepphase solve {dances} -o SOLVED, if these are points; then: deepphase "
             "train phase SOLVED -o MODEL --config dance; then repeat this with --model MODEL",
         )
-    options = reading.corpus
-    description = options["description"]
-    trainer = run.trainer(output)
-    with processes(trainer) as world, progress() as shown:
-        work = world.first(lambda: work_folder(output, resume=run.resume, restart=run.restart))
+
+    def prepare(inputs: TrainingInputs) -> partial[Dancer | None]:
+        world, shown, description = inputs.world, inputs.progress, inputs.description
         loaded = world.together(lambda: None if model is None else load_model(model))
-        corpus = shared_corpus(world, dances, work, progress=shown, **options)
+        corpus = inputs.clips(dances)
         folder = songs or (dances if dances.is_dir() else dances.parent)
         learnt = world.first_then_others(
             lambda: song_clips(corpus, folder, description=description, progress=shown)
@@ -100,19 +99,11 @@ def command(
         if data.clocks is not None:
             for line in data.clocks.words():
                 note(line)
-        with resumable(world, work, restart=run.restart):
-            made = train_dance(
-                data,
-                settings,
-                folder=work,
-                resume=run.resume,
-                progress=shown,
-                **trainer,
-            )
+        return partial(train_dance, data, settings)
+
+    made = run_training(output, run, reading, prepare)
     if made is None:  # in a process of another device
         return
-    made.save(output)
-    finish(work, output)
     health = made.controller.health
     words = dance_words(health["dance"], made.reference.values)
     for line in [*health_lines(health), *words, *path_share_words(made.path_shares)]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
+from functools import partial
 from pathlib import Path
 
 from apps.options.groups import StoreOptions, TrainingOptions
-from apps.terminal import note, progress
-from apps.training.processes import processes, shared_corpus
-from apps.training.resumable import finish, resumable, work_folder
+from apps.terminal import note
+from apps.training.command import TrainingInputs, note_files, run_training
 from deepphase.editing.config import EditorConfig, EditorNetwork, EditorTraining
 
 CONFIGS = EditorConfig
@@ -35,34 +34,17 @@ def command(
         Config of the network and its training: a YAML file, or one of masked, manifold and
         synthesis (configs/editor).
     """
-    from deepphase.atomic_write import atomic_write, check_writable
+    from deepphase.editing.editor import MotionEditor
     from deepphase.editing.report import report_lines
     from deepphase.editing.train import train_editor
 
-    report_file = output.with_name(f"{output.name}.report.json")
-    options = reading.corpus
-    trainer = run.trainer(output)
-    with processes(trainer) as world, progress() as report_progress:
-        work = world.first(lambda: work_folder(output, resume=run.resume, restart=run.restart))
-        world.together(lambda: check_writable(report_file))
-        corpus = shared_corpus(world, store, work, progress=report_progress, **options)
-        with resumable(world, work, restart=run.restart):
-            editor = train_editor(
-                corpus,
-                EditorConfig(network, training),
-                folder=work,
-                resume=run.resume,
-                description=options["description"],
-                progress=report_progress,
-                **trainer,
-            )
+    def prepare(inputs: TrainingInputs) -> partial[MotionEditor | None]:
+        config, clips = EditorConfig(network, training), inputs.clips(store)
+        return partial(train_editor, clips, config, description=inputs.description)
+
+    editor = run_training(output, run, reading, prepare, json_report=True)
     if editor is None:  # a process of another device; the first one saves the editor
         return
-    editor.save(output)
-    finish(work, output)
-    with atomic_write(report_file) as file:
-        file.write(json.dumps(editor.report, indent=1).encode())
     for line in report_lines(editor.report):
         note(line)
-    note(f"editor: {output}")
-    note(f"report: {report_file}")
+    note_files("editor", output, json_report=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from apps.edit_files import load_editor
 from apps.options.groups import StoreOptions, TrainingOptions, parse_labels
-from apps.terminal import note, progress
-from apps.training.processes import processes, shared_corpus
-from apps.training.resumable import finish, resumable, work_folder
+from apps.terminal import note
+from apps.training.command import TrainingInputs, run_training
 
 
 def command(
@@ -45,35 +45,24 @@ def command(
     """
     from deepphase.editing.control_data import PathTraining
     from deepphase.editing.control_training import EFFECTOR_BATCH, train_path
+    from deepphase.editing.editor import MotionEditor
     from deepphase.editing.effector_motion import effector_networks
     from deepphase.editing.path_motion import path_networks
 
-    options = reading.corpus
     wanted = parse_labels(labels) if labels else {}
     training = PathTraining(windows, seed=seed)
     if effectors:
         training = PathTraining(windows, EFFECTOR_BATCH, seed)
-    trainer = run.trainer(output)
     given = load_editor(editor)
-    with processes(trainer) as world, progress() as report_progress:
-        work = world.first(lambda: work_folder(output, resume=run.resume, restart=run.restart))
-        corpus = shared_corpus(world, store, work, progress=report_progress, **options)
-        with resumable(world, work, restart=run.restart):
-            trained = train_path(
-                corpus,
-                given,
-                training,
-                folder=work,
-                effectors=effectors,
-                labels=wanted,
-                resume=run.resume,
-                progress=report_progress,
-                **trainer,
-            )
+
+    def prepare(inputs: TrainingInputs) -> partial[MotionEditor | None]:
+        clips = inputs.clips(store)
+        return partial(train_path, clips, given, training, effectors=effectors, labels=wanted)
+
+    part = "effectors" if effectors else "path"
+    trained = run_training(output, run, reading, prepare, part=part)
     if trained is None:  # a process of another device; the first one saves the editor
         return
-    trained.save(output)
-    finish(work, output, "effectors" if effectors else "path")
     if effectors:
         moving = effector_networks(trained).limits
         note(f"paths of {', '.join(moving.joints)}, of {moving.clips} clips")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +13,8 @@ from apps.options.groups import (
     refuse_for_songs,
 )
 from apps.terminal import list_left_out, next_step, note, progress
-from apps.training.any_skeleton import checked_work_folder, train_for_any_skeleton
-from apps.training.processes import processes, shared_corpus
-from apps.training.resumable import finish, resumable
+from apps.training.any_skeleton import report_pages, train_for_any_skeleton
+from apps.training.command import TrainingInputs, run_training
 from deepphase.errors import DeepPhaseError, ParameterError
 from deepphase.phase.config import ANY_SKELETON, NetworkConfig, PhaseConfig, TrainingConfig
 from deepphase.progress import Progress
@@ -64,6 +64,7 @@ def command(
     from apps.reports.training_report import training_report
     from deepphase.corpus.songs import holds_only_songs
     from deepphase.phase.training.train import train_phase
+    from deepphase.training.metrics import metrics_beside
 
     if network.preset == ANY_SKELETON:
         if features is not None or start is not None or memory is not None:
@@ -79,35 +80,35 @@ def command(
         )
     store = stores[0]
     folder = output.with_name(f"{output.name}.report") if report is None else report
-    options = reading.corpus
     limit = None if memory is None else parse_size(memory)
-    trainer = run.trainer(output)
-    with processes(trainer) as world, progress() as on_progress:
-        work = world.first(lambda: checked_work_folder(output, report, run))
+    read: list[Any] = []
+
+    def prepare(inputs: TrainingInputs) -> partial[PhaseModel | None]:
+        world, description = inputs.world, inputs.description
         corpus: Any
         if features is not None or holds_only_songs(store):
             refuse_for_songs(reading)
-            corpus = world.first_then_others(lambda: _songs(store, features, on_progress))
+            corpus = world.first_then_others(lambda: _songs(store, features, inputs.progress))
         else:
-            corpus = shared_corpus(world, store, work, progress=on_progress, **options)
-        first = None if start is None else world.together(lambda: _start(start, corpus, options))
+            corpus = inputs.clips(store)
+        read.append(corpus)
+        first = None
+        if start is not None:
+            first = world.together(lambda: _start(start, corpus, description))
         chosen = network if first is None else first.config.network
-        with resumable(world, work, restart=run.restart):
-            model = train_phase(
-                corpus,
-                PhaseConfig(chosen, training),
-                folder=work,
-                resume=run.resume,
-                description=options["description"],
-                progress=on_progress,
-                memory=limit,
-                start=first,
-                **trainer,
-            )
+        return partial(
+            train_phase,
+            corpus,
+            PhaseConfig(chosen, training),
+            description=description,
+            memory=limit,
+            start=first,
+        )
+
+    model = run_training(output, run, reading, prepare, writes=report_pages(report))
     if model is None:  # a process of another device; the main process saves the model
         return
-    model.save(output)
-    metrics = finish(work, output)
+    metrics, corpus = metrics_beside(output), read[0]
     for line in model.health.words() if model.health else ():
         note(line)
     note(f"model: {output}")
@@ -117,7 +118,7 @@ def command(
     next_step("encode", output, store, "-o", "phases")
 
 
-def _start(path: Path, corpus: Any, options: dict[str, Any]) -> PhaseModel:
+def _start(path: Path, corpus: Any, description: dict[str, Any] | None) -> PhaseModel:
     """The model that a training starts from; one for any skeleton is bound to the clips."""
     from deepphase.corpus.clip_store import ClipStore
     from deepphase.phase.extractor import for_clips, load_model, reads_songs
@@ -125,7 +126,7 @@ def _start(path: Path, corpus: Any, options: dict[str, Any]) -> PhaseModel:
 
     model: Any = PhaseModel.load(path) if reads_songs(path) else load_model(path)
     if isinstance(corpus, ClipStore):
-        model = for_clips(model, corpus, options["description"])
+        model = for_clips(model, corpus, description)
     if not isinstance(model, PhaseModel):
         raise ParameterError(
             "a training starts from a trained network of the same kind",

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
+from functools import partial
 from pathlib import Path
 
 from apps.options.groups import StoreOptions, TrainingOptions
-from apps.terminal import note, progress, table
-from apps.training.processes import processes, shared_corpus
-from apps.training.resumable import finish, resumable, work_folder
+from apps.terminal import note, table
+from apps.training.command import TrainingInputs, note_files, run_training
 from deepphase.errors import ParameterError
 from deepphase.rigs.config import NetworkOptions, ProcessOptions, RigConfig, RigTraining
 
@@ -50,10 +49,10 @@ def command(
         Names of the bones of a .blend file that may move, separated by commas, with * for any
         letters. By default few bones are chosen that move the body as the poses do.
     """
-    from deepphase.atomic_write import atomic_write, check_writable
     from deepphase.formats.load import load
     from deepphase.rigs.blender_rig import BlenderRig
     from deepphase.rigs.body_rig import BodyRig
+    from deepphase.rigs.inverse import RigInverse
     from deepphase.rigs.train import rig_report_rows, train_rig
 
     in_blender = rig.suffix.lower() == ".blend"
@@ -61,38 +60,26 @@ def command(
         raise ParameterError("no poses are given", hint="give --poses: a store, folder or file")
     if controls is not None and not in_blender:
         raise ParameterError("--controls names bones of a .blend file", path=rig)
-    report_file = output.with_name(f"{output.name}.report.json")
-    options = reading.corpus
-    trainer = run.trainer(output)
-    with processes(trainer) as world, progress() as report_progress:
-        work = world.first(lambda: work_folder(output, resume=run.resume, restart=run.restart))
-        world.together(lambda: check_writable(report_file))
+
+    def prepare(inputs: TrainingInputs) -> partial[RigInverse | None]:
         body: BodyRig | BlenderRig
         if in_blender:
-            report_progress("opening the rig in Blender", 0, 1, rig.name)
-            body = BlenderRig.open(rig, options["description"])
+            inputs.progress("opening the rig in Blender", 0, 1, rig.name)
+            body = BlenderRig.open(rig, inputs.description)
         else:
-            body = BodyRig.of_clip(load(rig, **reading.reader), options["description"])
-        corpus = None
-        if poses is not None:
-            corpus = shared_corpus(world, poses, work, progress=report_progress, **options)
-        with resumable(world, work, restart=run.restart):
-            inverse = train_rig(
-                corpus,
-                body,
-                RigConfig(process, network, training),
-                folder=work,
-                controls=[each.strip() for each in (controls or "").split(",") if each.strip()],
-                resume=run.resume,
-                progress=report_progress,
-                **trainer,
-            )
+            body = BodyRig.of_clip(load(rig, **reading.reader), inputs.description)
+        return partial(
+            train_rig,
+            None if poses is None else inputs.clips(poses),
+            body,
+            RigConfig(process, network, training),
+            controls=[each.strip() for each in (controls or "").split(",") if each.strip()],
+        )
+
+    inverse = run_training(output, run, reading, prepare, json_report=True)
     if inverse is None:  # a process of another device; the first one saves the rig
         return
-    inverse.save(output)
-    finish(work, output)
-    with atomic_write(report_file) as file:
-        file.write(json.dumps(inverse.report, indent=1).encode())
+    body = inverse.rig
     if isinstance(body, BlenderRig):
         bones = dict.fromkeys(body.groups[column] for column in inverse.used)
         note(f"bones that move: {', '.join(bones)}")
@@ -105,5 +92,4 @@ def command(
         ("method", "joints, cm", "controls, mean square", "frames/s"),
         rig_report_rows(inverse.report),
     )
-    note(f"rig: {output}")
-    note(f"report: {report_file}")
+    note_files("rig", output, json_report=True)

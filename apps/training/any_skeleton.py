@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from apps.options.groups import StoreOptions, TrainingOptions
 from apps.terminal import next_step, note, progress
-from apps.training.processes import processes, shared_corpus
-from apps.training.resumable import finish, resumable, work_folder
+from apps.training.command import TrainingInputs, run_training
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import open_store, store_groups
 from deepphase.formats.array_file import is_array_file
 from deepphase.phase.config import PhaseConfig
 
 
-def checked_work_folder(output: Path, report: Path | None, run: TrainingOptions) -> Path:
-    """Work folder of a training; raises CheckpointError if its files cannot be written."""
-    from deepphase.atomic_write import check_writable
-
-    work = work_folder(output, resume=run.resume, restart=run.restart)
-    if report is not None:
-        check_writable(report / "index.html")
-    return work
+def report_pages(report: Path | None) -> list[Path]:
+    """Page of a report whose folder the user names."""
+    return [] if report is None else [report / "index.html"]
 
 
 def train_for_any_skeleton(
@@ -44,37 +39,27 @@ def train_for_any_skeleton(
         Folder of the reports; OUTPUT.report if None.
     """
     from apps.reports.training_report import training_report
-    from deepphase.phase.any_skeleton.model import trained_words
+    from deepphase.phase.any_skeleton.model import AnySkeletonModel, trained_words
     from deepphase.phase.any_skeleton.training import train_any_skeleton
+    from deepphase.training.metrics import metrics_beside
 
     folder = output.with_name(f"{output.name}.report") if report is None else report
-    options = reading.corpus
-    trainer = run.trainer(output)
-    with processes(trainer) as world, progress() as on_progress:
-        work = world.first(lambda: checked_work_folder(output, report, run))
-        stores: list[ClipStore] = []
+    stores: list[ClipStore] = []
+
+    def prepare(inputs: TrainingInputs) -> partial[AnySkeletonModel | None]:
         for path in paths:
-            groups = _groups(path, options)
-            stores += groups or [shared_corpus(world, path, work, progress=on_progress, **options)]
-        with resumable(world, work, restart=run.restart):
-            model = train_any_skeleton(
-                stores,
-                config,
-                folder=work,
-                resume=run.resume,
-                description=options["description"],
-                progress=on_progress,
-                **trainer,
-            )
+            stores.extend(_groups(path, inputs.options) or [inputs.clips(path)])
+        return partial(train_any_skeleton, stores, config, description=inputs.description)
+
+    model = run_training(output, run, reading, prepare, writes=report_pages(report))
     if model is None:  # a process of another device; the main process saves the model
         return
-    model.save(output)
-    metrics = finish(work, output)
+    metrics = metrics_beside(output)
     for line in trained_words(model.skeletons):
         note(line)
     note(f"model: {output}")
     for number, (store, trained) in enumerate(zip(stores, model.skeletons, strict=True), start=1):
-        bound = model.bound(store, options["description"])
+        bound = model.bound(store, reading.description)
         bound.health = trained.health
         with progress() as on_progress:
             page = training_report(

@@ -21,7 +21,7 @@ from controllers.training.health import training_health
 from controllers.training.module import ControllerModule, new_network
 from deepphase.arrays import Array
 from deepphase.progress import Progress
-from deepphase.training.resumable import fit
+from deepphase.training.task import TrainedTask, run_task
 from deepphase.training.trainer import check_trainer, versions
 from deepphase.training.world import joined
 
@@ -74,30 +74,28 @@ def train_controller(
     config = replace(config, schema=data.schema.config)
     torch.manual_seed(config.training.seed)
     controller = new_network(config, data)
-    provenance: dict[str, Any] = {}
     if controller.network.is_fitted:
         with joined(trainer) as world:
             world.leave()
         if world.rank:
             return None
         _fit_network(controller, data.samples, data.split.train, config.training.seed, progress)
-    else:
-        batches = ControllerBatches(data, config)
-        module = ControllerModule(batches, controller)
-        runner = fit(
-            module,
-            Path(folder),
-            training_fingerprint(config, data),
-            data=batches,
-            resume=resume,
-            progress=progress,
-            trainer=trainer,
+        return measured_controller(controller, config, data, progress=progress)
+
+    def result(_: object, module: ControllerModule, run: dict[str, Any]) -> Controller:
+        provenance = {**run, **module.restore_best()}
+        return measured_controller(
+            controller, config, data, provenance=provenance, progress=progress
         )
-        if runner is None:
-            return None
-        provenance = {"steps": runner.global_step, "precision": str(runner.precision)}
-        provenance |= module.restore_best()
-    return measured_controller(controller, config, data, provenance=provenance, progress=progress)
+
+    task = TrainedTask(
+        config.training.seed,
+        data=lambda: ControllerBatches(data, config),
+        module=lambda batches: ControllerModule(batches, controller),
+        fingerprint=lambda _: training_fingerprint(config, data),
+        result=result,
+    )
+    return run_task(task, folder=folder, resume=resume, progress=progress, trainer=trainer)
 
 
 def measured_controller(

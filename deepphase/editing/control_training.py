@@ -17,9 +17,8 @@ from deepphase.editing.control_data import PathData, PathTraining, PathWindows
 from deepphase.editing.control_networks import EffectorLimits, EffectorNetworks, PathNetworks
 from deepphase.editing.editor import MotionEditor
 from deepphase.progress import Progress
-from deepphase.training.resumable import ResumableModule, cosine_rate, fit
-from deepphase.training.trainer import check_trainer
-from deepphase.training.world import joined
+from deepphase.training.resumable import ResumableModule, cosine_rate
+from deepphase.training.task import TrainedTask, run_task
 
 _WARMUP, _FINAL_RATE, _LEARNING_RATE = 0.03, 0.01, 1e-3
 # Weight in the loss of the weights' mean magnitude (Holden et al. 2016), and of the footsteps.
@@ -230,36 +229,26 @@ def train_path(
         If `resume` finds no resume point, or that of another training.
     """
     training = training or PathTraining(**({"batch_size": EFFECTOR_BATCH} if effectors else {}))
-    check_trainer(trainer)
-    with joined(trainer) as world:
-        data = world.together(
-            lambda: PathData(
-                store, editor, training, labels=labels, effectors=effectors, progress=progress
-            )
-        )
-        torch.manual_seed(training.seed)
-        module = (EffectorModule if effectors else PathModule)(data, editor)
-        fingerprint = {
+
+    def result(_: PathData, module: ControlModule, run: object) -> MotionEditor:
+        editor.network.to("cpu")
+        network: Any = module.network.to("cpu").eval()
+        return replace(editor, **{"effectors" if effectors else "path": network})
+
+    task = TrainedTask[PathData, ControlModule, MotionEditor](
+        training.seed,
+        data=lambda: PathData(
+            store, editor, training, labels=labels, effectors=effectors, progress=progress
+        ),
+        module=lambda data: (EffectorModule if effectors else PathModule)(data, editor),
+        fingerprint=lambda data: {
             "training": asdict(training),
             "editor": editor.config.as_mapping(),
             "limits": asdict(data.limits),
-        }
-        runner = fit(
-            module,
-            Path(folder),
-            fingerprint,
-            data=data,
-            resume=resume,
-            progress=progress,
-            trainer=trainer,
-        )
-    if runner is None:
-        return None
-    editor.network.to("cpu")
-    network = module.network.to("cpu").eval()
-    if isinstance(network, EffectorNetworks):
-        return replace(editor, effectors=network)
-    return replace(editor, path=network)
+        },
+        result=result,
+    )
+    return run_task(task, folder=folder, resume=resume, progress=progress, trainer=trainer)
 
 
 def _hidden_units(editor: MotionEditor) -> int:

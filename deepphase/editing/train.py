@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.editing.config import EditorConfig
@@ -17,9 +16,7 @@ from deepphase.editing.editor import MotionEditor
 from deepphase.editing.module import EditorModule
 from deepphase.editing.report import editor_report
 from deepphase.progress import Progress
-from deepphase.training.resumable import fit
-from deepphase.training.trainer import check_trainer
-from deepphase.training.world import joined
+from deepphase.training.task import TrainedTask, run_task
 
 
 def train_editor(
@@ -71,31 +68,23 @@ def train_editor(
         If `resume` finds no resume point, or that of another training.
     """
     config = EditorConfig.load("masked") if config is None else config
-    check_trainer(trainer)
-    with joined(trainer) as world:
-        data = world.together(
-            lambda: EditorData(store, config, description=description, progress=progress)
-        )
-        torch.manual_seed(config.training.seed)
-        module = EditorModule(data)
-        runner = fit(
-            module,
-            Path(folder),
-            editor_fingerprint(config, data),
-            data=data,
-            resume=resume,
-            progress=progress,
-            trainer=trainer,
-        )
-    if runner is None:
-        return None
-    steps = {"steps": runner.global_step, "precision": str(runner.precision)}
-    origin = {
-        "store": None if store.path is None else Path(store.path).name,
-        "skeleton": store.group,
-    }
-    editor = module.editor(data, provenance={**steps, "data": origin})
-    return editor.measured(editor_report(editor, data, progress))
+
+    def result(data: EditorData, module: EditorModule, run: dict[str, Any]) -> MotionEditor:
+        origin = {
+            "store": None if store.path is None else Path(store.path).name,
+            "skeleton": store.group,
+        }
+        editor = module.editor(data, provenance={**run, "data": origin})
+        return editor.measured(editor_report(editor, data, progress))
+
+    task = TrainedTask(
+        config.training.seed,
+        data=lambda: EditorData(store, config, description=description, progress=progress),
+        module=EditorModule,
+        fingerprint=lambda data: editor_fingerprint(config, data),
+        result=result,
+    )
+    return run_task(task, folder=folder, resume=resume, progress=progress, trainer=trainer)
 
 
 def editor_fingerprint(config: EditorConfig, data: EditorData) -> dict[str, Any]:

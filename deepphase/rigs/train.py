@@ -32,14 +32,9 @@ from deepphase.rigs.gaussian_process import (
 from deepphase.rigs.inverse import Method, ReluNetwork, RigInverse, RigScale
 from deepphase.rigs.rig_function import RigFunction
 from deepphase.rigs.sampling import sampled_controls
-from deepphase.training.resumable import (
-    ResumableData,
-    ResumableModule,
-    cosine_rate,
-    fit,
-)
-from deepphase.training.trainer import check_trainer, versions
-from deepphase.training.world import joined
+from deepphase.training.resumable import ResumableData, ResumableModule, cosine_rate
+from deepphase.training.task import TrainedTask, run_task
+from deepphase.training.trainer import versions
 
 # A control that moves by less, in its unit, is not used.
 _MOVES = 1e-3
@@ -245,37 +240,30 @@ def train_rig(
         If `resume` finds no resume point, or that of another training.
     """
     config = RigConfig.load("default") if config is None else config
-    check_trainer(trainer)
-    with joined(trainer) as world:
-        data = world.together(
-            lambda: RigData(rig, _examples(store, rig, config, controls, progress), config)
+
+    def result(data: RigData, module: RigModule, run: dict[str, Any]) -> RigInverse:
+        origin = {
+            "store": None if store is None or store.path is None else Path(store.path).name,
+            "clips": 0 if store is None else len(store),
+            "frames": len(data.learnt),
+            "skeleton": None if store is None else store.group,
+        }
+        inverse = replace(
+            with_process(data, progress),
+            network=module.relu_network(data),
+            provenance={"data": origin, "steps": run["steps"], **versions()},
         )
-        torch.manual_seed(config.training.seed)
-        module = RigModule(data)
-        runner = fit(
-            module,
-            Path(folder),
-            rig_fingerprint(config, data),
-            data=data,
-            resume=resume,
-            progress=progress,
-            trainer=trainer,
-        )
-    if runner is None:
-        return None
-    inverse = with_process(data, progress)
-    origin = {
-        "store": None if store is None or store.path is None else Path(store.path).name,
-        "clips": 0 if store is None else len(store),
-        "frames": len(data.learnt),
-        "skeleton": None if store is None else store.group,
-    }
-    inverse = replace(
-        inverse,
-        network=module.relu_network(data),
-        provenance={"data": origin, "steps": runner.global_step, **versions()},
+        report = rig_report(inverse, data.held_out_examples, progress=progress)
+        return replace(inverse, report=report)
+
+    task = TrainedTask(
+        config.training.seed,
+        data=lambda: RigData(rig, _examples(store, rig, config, controls, progress), config),
+        module=RigModule,
+        fingerprint=lambda data: rig_fingerprint(config, data),
+        result=result,
     )
-    return replace(inverse, report=rig_report(inverse, data.held_out_examples, progress=progress))
+    return run_task(task, folder=folder, resume=resume, progress=progress, trainer=trainer)
 
 
 def _examples(

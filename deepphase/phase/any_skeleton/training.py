@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 from torch.func import functional_call
 
@@ -24,9 +23,9 @@ from deepphase.phase.model import encode_windows
 from deepphase.phase.networks.autoencoder import PeriodicAutoencoder
 from deepphase.phase.networks.presets import make_autoencoder
 from deepphase.progress import Progress
-from deepphase.training.resumable import ResumableModule, cosine_rate, fit
-from deepphase.training.trainer import check_trainer, versions
-from deepphase.training.world import joined
+from deepphase.training.resumable import ResumableModule, cosine_rate
+from deepphase.training.task import TrainedTask, run_task
+from deepphase.training.trainer import versions
 
 # A batch of windows that barely move is not divided by less than this share of the mean square.
 _LEAST_POWER = 0.3
@@ -111,35 +110,30 @@ def train_any_skeleton(
     As `train_phase` does.
     """
     config = PhaseConfig.load("any_skeleton") if config is None else config
-    check_trainer(trainer)
-    with joined(trainer) as world:
-        data = world.together(
-            lambda: AnySkeletonData(stores, config, description=description, progress=progress)
-        )
-        torch.manual_seed(config.training.seed)
-        module = AnySkeletonModule(config)
-        runner = fit(
-            module,
-            Path(folder),
-            _fingerprint(config, data),
-            data=data,
-            resume=resume,
-            progress=progress,
-            trainer={"gradient_clip_val": _LARGEST_GRADIENT, **trainer},
-        )
-    if runner is None:
-        return None
-    provenance = {
-        "seed": config.training.seed,
-        "data": [dict(body.corpus.origin) for body in data.bodies],
-        "minutes": [len(body.corpus.values) / FPS / 60 for body in data.bodies],
-        "steps": runner.global_step,
-        "precision": str(runner.precision),
-        "versions": versions(),
-    }
-    model = AnySkeletonModel(module.network.to("cpu"), config, provenance=provenance)
-    _measure(model, stores, data, description, progress)
-    return model
+
+    def result(
+        data: AnySkeletonData, module: AnySkeletonModule, run: dict[str, Any]
+    ) -> AnySkeletonModel:
+        provenance = {
+            "seed": config.training.seed,
+            "data": [dict(body.corpus.origin) for body in data.bodies],
+            "minutes": [len(body.corpus.values) / FPS / 60 for body in data.bodies],
+            **run,
+            "versions": versions(),
+        }
+        model = AnySkeletonModel(module.network.to("cpu"), config, provenance=provenance)
+        _measure(model, stores, data, description, progress)
+        return model
+
+    task = TrainedTask(
+        config.training.seed,
+        data=lambda: AnySkeletonData(stores, config, description=description, progress=progress),
+        module=lambda _: AnySkeletonModule(config),
+        fingerprint=lambda data: _fingerprint(config, data),
+        result=result,
+    )
+    trainer = {"gradient_clip_val": _LARGEST_GRADIENT, **trainer}
+    return run_task(task, folder=folder, resume=resume, progress=progress, trainer=trainer)
 
 
 def _measure(

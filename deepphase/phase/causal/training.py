@@ -19,9 +19,9 @@ from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.signals import JointVelocities
 from deepphase.phase.streaming import streamable
 from deepphase.progress import Progress
-from deepphase.training.resumable import ResumableModule, cosine_rate, fit
-from deepphase.training.trainer import check_trainer, versions
-from deepphase.training.world import joined
+from deepphase.training.resumable import ResumableModule, cosine_rate
+from deepphase.training.task import TrainedTask, run_task
+from deepphase.training.trainer import versions
 
 _LEARNING_RATE, _WEIGHT_DECAY, _WARMUP, _FINAL_RATE = 2e-3, 1e-2, 0.05, 0.01
 _DROPOUT = 0.03
@@ -143,38 +143,35 @@ def train_causal(
         If `resume` finds no resume point, or that of another training.
     """
     training, form = training or CausalTraining(), form or CausalForm()
-    check_trainer(trainer)
     streamable(model)
     torch.manual_seed(training.seed)
     network = CausalNetwork(len(model.signals.joints), model.channels, model.fps, form)
-    with joined(trainer) as world:
-        data = world.together(
-            lambda: CausalData(store, model, network, training, progress=progress)
-        )
-        module = CausalModule(network, data)
-        fingerprint = {"training": asdict(training), "form": asdict(form), "model": model.sha256}
-        runner = fit(
-            module,
-            Path(folder),
-            fingerprint,
-            data=data,
-            resume=resume,
-            progress=progress,
-            trainer=trainer,
-        )
-    if runner is None:
-        return None
-    provenance = {
-        "clips": data.clips,
-        "minutes": data.minutes,
-        "training_frames": len(data.train_frames),
-        "held_out_frames": len(data.held_out_frames),
-        **asdict(training),
-        "versions": versions(),
-    }
-    trained = network.to("cpu").eval()
-    measured = _measured(trained, data, model)
-    return replace(model, causal=CausalEncoder(trained, *measured, provenance))
+
+    def result(data: CausalData, module: CausalModule, run: object) -> PhaseModel[JointVelocities]:
+        provenance = {
+            "clips": data.clips,
+            "minutes": data.minutes,
+            "training_frames": len(data.train_frames),
+            "held_out_frames": len(data.held_out_frames),
+            **asdict(training),
+            "versions": versions(),
+        }
+        trained = module.network.to("cpu").eval()
+        measured = _measured(trained, data, model)
+        return replace(model, causal=CausalEncoder(trained, *measured, provenance))
+
+    task = TrainedTask(
+        training.seed,
+        data=lambda: CausalData(store, model, network, training, progress=progress),
+        module=lambda data: CausalModule(network, data),
+        fingerprint=lambda data: {
+            "training": asdict(training),
+            "form": asdict(form),
+            "model": model.sha256,
+        },
+        result=result,
+    )
+    return run_task(task, folder=folder, resume=resume, progress=progress, trainer=trainer)
 
 
 @torch.inference_mode()

@@ -20,9 +20,7 @@ from deepphase.phase.training.data import PhaseData
 from deepphase.phase.training.module import PhaseModule
 from deepphase.phase.training.watching import Watch, Watcher
 from deepphase.progress import Progress
-from deepphase.training.resumable import fit
-from deepphase.training.trainer import check_trainer
-from deepphase.training.world import joined
+from deepphase.training.task import TrainedTask, run_task
 
 # Frames that are summed at once.
 _BLOCK = 65_536
@@ -92,37 +90,31 @@ def train_phase(
             "this config is for several skeletons at once",
             hint="train_any_skeleton, or `deepphase train phase` on several stores, takes it",
         )
-    check_trainer(trainer)
-    with joined(trainer) as world:
-        data = world.together(
-            lambda: PhaseData(
-                clips, given, description=description, progress=progress, memory=memory
-            )
-        )
-        config = data.config
-        torch.manual_seed(config.training.seed)
-        module = PhaseModule(config, data.signals)
+
+    def module(data: PhaseData) -> PhaseModule:
+        # The data choose what the config leaves to the body.
+        made = PhaseModule(data.config, data.signals)
         if start is not None:
-            world.together(lambda: module.network.load_state_dict(_weights(start, config, data)))
-        runner = fit(
-            module,
-            Path(folder),
-            phase_fingerprint(config, data.corpus)
+            made.network.load_state_dict(_weights(start, data.config, data))
+        return made
+
+    task = TrainedTask(
+        given.training.seed,
+        data=lambda: PhaseData(
+            clips, given, description=description, progress=progress, memory=memory
+        ),
+        module=module,
+        fingerprint=lambda data: (
+            phase_fingerprint(data.config, data.corpus)
             | _order(data)
-            | ({} if start is None else {"start": start.sha256}),
-            data=data,
-            resume=resume,
-            progress=progress,
-            callbacks=[] if watch is None else [Watcher(watch, data)],
-            trainer=trainer,
-        )
-    if runner is None:
-        return None
-    return module.phase_model(
-        data,
-        provenance={"steps": runner.global_step, "precision": str(runner.precision)},
-        progress=progress,
+            | ({} if start is None else {"start": start.sha256})
+        ),
+        result=lambda data, module, run: module.phase_model(
+            data, provenance=run, progress=progress
+        ),
+        callbacks=lambda data: [] if watch is None else [Watcher(watch, data)],
     )
+    return run_task(task, folder=folder, resume=resume, progress=progress, trainer=trainer)
 
 
 def _weights(start: PhaseModel, config: PhaseConfig, data: PhaseData) -> dict[str, torch.Tensor]:

@@ -86,12 +86,12 @@ class _Field:
 def read_name_labels(files: Iterable[str | PurePosixPath]) -> NameLabels:
     """The labels that the names of some files have.
 
-    A name is split at the separator that gives most names the same number of fields, and each
-    field again where all of its values have the same parts or end in digits. A field is a label if
-    it varies, is not a number, and most of its values occur in several files. Its name is
-    "action" or "style" where most of its values are words for it, a word such as "subject" where
-    that stands before a number, and else "field1" and so on. Folders that vary are the labels
-    "folder", "folder2" and so on, or "action" and "style". Names of folders with differently built names are
+    A name is split at the separator that gives most names the same number of fields, and each field
+    again where all of its values have the same parts or end in digits. A field is a label if it
+    varies, is not a number, and most of its values occur in several files. Its name is "action" or
+    "style" where most of its values are words for it, a word such as "subject" where that stands
+    before a number, and else "field1" and so on. Folders that vary are the labels "folder",
+    "folder2" and so on, or "action" and "style". Names of folders with differently built names are
     read apart.
 
     Parameters

@@ -94,7 +94,9 @@ def test_mistakes(folder, tmp_path, capsys):
     few = tmp_path / "few.npz"
     np.savez(few, positions=np.random.default_rng(0).normal(size=(20, 5, 3)), fps=30.0)
     assert "two legs" in refused(few, "-o", target)
-    assert "exclude" in refused(few, "-o", target, "--own-lengths", "--skeleton-of", few)
+    assert "cannot be used together" in refused(
+        few, "-o", target, "--own-lengths", "--skeleton-of", few
+    )
     assert not (tmp_path / "out.bvh").exists()
 
 

@@ -83,7 +83,7 @@ def test_a_network_without_phases_needs_no_model_and_frames_may_be_in_a_file(
         (["--config", "mann", "--training.held_out", "2"], "held_out must lie in 0 to 1"),
         (["--config", "mann", "--memory", "much"], "'much' is not a size"),
         (["--config", "mann", "--resume"], "no resume point"),
-        (["--config", "mann", "--resume", "--restart"], "contradict"),
+        (["--config", "mann", "--resume", "--restart"], "cannot be used together"),
         (["--config", "mann", "--accelerator", "abacus"], "Lightning refuses"),
     ],
 )

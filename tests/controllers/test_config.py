@@ -75,7 +75,7 @@ def test_changes_are_dotted_and_typed():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"training.optimizer": "sgd"}, "optimizer 'sgd'"),
+        ({"training.optimizer": "sgd"}, "optimizer cannot be 'sgd'"),
         ({"training.weight_decay": 600.0}, "product with the learning rate"),
         ({"training.weight_decay": -1.0}, "weight_decay must be at least 0"),
     ],

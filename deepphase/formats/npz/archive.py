@@ -165,7 +165,7 @@ class NpzArchive:
         """
         meta = self.json("meta")
         if not isinstance(meta, dict):
-            raise FormatError("array 'meta' is not JSON object", path=self.path)
+            raise FormatError("array 'meta' is not a JSON object", path=self.path)
         found, of_version = meta.get("format", format), meta.get("version", version)
         if found != format:
             raise FormatError(f"this is a {str(found)[:60]} file, not {format}", path=self.path)

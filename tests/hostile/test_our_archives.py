@@ -13,7 +13,7 @@ from deepphase.formats.load import load, save
 from deepphase.formats.points import load_points
 from deepphase.phase.phase_file import load_phases, save_phases
 from deepphase.synthetic.truth_file import Truth
-from tests.compatibility.test_old_files import _FILES as FILES
+from tests.compatibility.test_formats import _FILES as FILES
 
 _EVERY_BIT = 97
 _FRAMES = 6

@@ -21,7 +21,7 @@ from deepphase.phase.model import PhaseModel
 from matching.database.database import MotionDatabase
 from matching.search import searcher
 from matching.search.searcher import open_searcher
-from tests.compatibility.test_old_files import _FILES as FILES
+from tests.compatibility.test_formats import _FILES as FILES
 
 READERS: dict[str, Callable[[Path], Any]] = {
     "clips.store": open_store,

@@ -46,8 +46,11 @@ _DRIBBLE = "tests/controllers/ball/test_dribbling.py runs the same three command
 _GROUND = "tests/apps/test_match_ground.py runs the same commands"
 _RIGIFY = "needs Blender; tests/rigs/test_blender_rig.py runs these commands where it is installed"
 _BLENDER = "needs Blender; tests/formats/test_blender.py makes the trip where it is installed"
+_STUDY = "a study of the source tree; tests/studies/dances/test_study.py runs it"
 # Lines that are not run -> the reason.
 NOT_RUN = {
+    "python -m tests.studies.dances recorded/ dance/": _STUDY,
+    "python -m tests.studies.dances recorded/ --dancers waltz.dancer --databases dances.db": _STUDY,
     "make demo": "sets up an environment of its own; tests/apps/test_demo.py runs the demo",
     "make test": "runs this test",
     "pip install --require-hashes --no-deps -r requirements/build.txt": _INSTALLS,

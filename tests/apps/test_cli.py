@@ -22,8 +22,8 @@ import pytest
 from safetensors import safe_open
 
 from apps import cli
-from apps.commands import train_phase as train_command
 from apps.reports import training_report
+from apps.training import command as train_command
 from deepphase.corpus.store import open_store
 from deepphase.formats.load import save
 from deepphase.motion.clip import Clip

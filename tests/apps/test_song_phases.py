@@ -155,7 +155,7 @@ def test_features_select_songs_beside_motion(folder, tmp_path, capsys):
 
 
 def test_an_interrupted_training_goes_on_to_the_same_model(folder, model, monkeypatch):
-    from apps.commands import train_phase as command
+    from apps.training import command
 
     words = ["train", "phase", folder / "songs", "-o", folder / "broken.model", *_SMALL]
     words += ["--features", "onset_strength,beat"]

@@ -78,7 +78,7 @@ def test_a_network_without_phases_needs_no_model_and_frames_may_be_in_a_file(
     [
         ([], "experts needs phases"),
         (["--config", "expert"], "no config 'expert'"),
-        (["--config", "mann", "--network.redraw", "step"], "--network.redraw"),
+        (["--config", "mann", "--network.redraw", "step"], "--set network.redraw"),
         (["--config", "mann", "--schema.label", "mood"], "mood"),
         (["--config", "mann", "--training.held_out", "2"], "held_out must lie in 0 to 1"),
         (["--config", "mann", "--memory", "much"], "'much' is not a size"),

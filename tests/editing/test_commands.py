@@ -72,10 +72,10 @@ def test_edit_repair(files, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--frames", "9-x"], "no stretch of frames"),
+        (["--frames", "9-x"], "is not a stretch of frames"),
         (["--frames", "170-190"], "frames are 0-179"),
         (["--joints", "Tail"], "no joint 'Tail'"),
-        (["-o", "{files}/held.bvh"], "overwrite its own file"),
+        (["-o", "{files}/held.bvh"], "would be written over its own file"),
         (["-o", "{files}/held.mov"], "cannot be written as .mov"),
         (["--editor", "{files}/held.bvh"], "not a deepphase file"),
     ],

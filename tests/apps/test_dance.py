@@ -81,7 +81,7 @@ def test_training_says_what_it_learnt_from_and_whether_it_worked(folder, told):
 
 
 def test_an_interrupted_training_goes_on_to_the_same_dancer(folder, still, monkeypatch, capsys):
-    from controllers.training import train
+    from deepphase.training import task as train
 
     words = ["train", "dance", folder / "danced", "--config", "no_phase", "-o", folder / "broken"]
     whole = train.fit

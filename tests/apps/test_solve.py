@@ -87,7 +87,9 @@ def test_mistakes(folder, tmp_path, capsys):
 
     assert "rotations" in refused(rotated, "-o", target)
     assert "name a folder" in refused(folder, "-o", target)
-    assert "overwrite its point track" in refused(folder, "-o", folder, "--format", "npz")
+    assert "would be written over its point track" in refused(
+        folder, "-o", folder, "--format", "npz"
+    )
     broken = tmp_path / "broken.npz"
     np.savez(broken, positions=np.full((20, 5, 3), np.nan), fps=30.0)
     assert "broken.npz" in refused(broken, "-o", target)

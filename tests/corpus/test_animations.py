@@ -47,7 +47,7 @@ def test_a_file_that_cannot_be_read_is_one_entry(folder):
 def test_all_animations_come_into_the_store(folder, tmp_path):
     report = prepare(folder, tmp_path / "some.store")
     assert [(each.file, each.reason.partition(":")[0]) for each in report.left_out] == [
-        ("broken.gltf", "broken JSON")
+        ("broken.gltf", "the file has broken JSON")
     ]
     (group,) = report.groups
     store = open_store(tmp_path / "some.store", group.name)

@@ -108,5 +108,5 @@ def test_start_and_end_of_the_server_pass():
 
 @pytest.mark.parametrize("text", ["http://desk.local", "desk/local", "*", "a b", "desk:999999"])
 def test_what_is_no_name_is_refused(text):
-    with pytest.raises(ParameterError, match="no host name"):
+    with pytest.raises(ParameterError, match="is not a host name"):
         host_names(text)

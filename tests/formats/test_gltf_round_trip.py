@@ -203,7 +203,7 @@ def test_phases_are_read_back(tmp_path):
         ("format", "others", "unknown format"),
         ("version", 99, "newer version"),
         ("version", "1", "newer version"),
-        ("frames", 3, "another size"),
+        ("frames", 3, "another than declared"),
         ("phase", [[0.9] * 40] * 3, "outside"),
         ("phase", [[0.1], [0.1, 0.2]], "damaged"),
         ("frequency", "fast", "damaged"),
@@ -229,7 +229,7 @@ def test_impossible_writings(tmp_path):
         ([], "a.glb", ParameterError, "no clips"),
         (clip, "a.fbx", FormatError, "suffix"),
         ([clip, replace(clip, skeleton=other)], "a.glb", SkeletonError, "another skeleton"),
-        (replace(clip, skeleton=surrogate), "a.glb", FormatError, "no text"),
+        (replace(clip, skeleton=surrogate), "a.glb", FormatError, "is not text"),
         (replace(clip, fps=1e50), "a.glb", FormatError, "readers refuse"),
         (replace(clip, translations=clip.translations * 1e39), "a.glb", FormatError, "no body"),
     ):

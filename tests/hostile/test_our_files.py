@@ -26,10 +26,8 @@ from tests.compatibility.test_formats import _FILES as FILES
 READERS: dict[str, Callable[[Path], Any]] = {
     "clips.store": open_store,
     "default.model": load_extractor,
-    "songs.model": PhaseModel.load,
     "contact.phases": load_extractor,
-    "pca.phases": load_extractor,
-    "erd.controller": Controller.load,
+    "experts.controller": Controller.load,
     "small.dancer": Dancer.load,
     "motion.db": MotionDatabase.load,
     "view.projection": ManifoldProjection.load,
@@ -141,9 +139,8 @@ def test_arrays_of_another_type_are_refused(name, tmp_path):
 FIELDS = [
     ("clips.store", ("fps",)),
     ("default.model", ("signals", "fps")),
-    ("songs.model", ("signals", "fps")),
     ("contact.phases", ("signals", "fps")),
-    ("erd.controller", ("schema", "fps")),
+    ("experts.controller", ("schema", "fps")),
     ("small.dancer", ("schema", "fps")),
     ("motion.db", ("fps",)),
     ("clips.store", ("groups", 0, "joints")),
@@ -151,10 +148,10 @@ FIELDS = [
     ("clips.store", ("groups", 0, "clips", 0, "source", "unit_m")),
     ("default.model", ("signals", "joints")),
     ("default.model", ("signals", "partners", 0)),
-    ("erd.controller", ("schema", "joints")),
-    ("erd.controller", ("skeleton", "names")),
-    ("erd.controller", ("skeleton", "names", 0)),
-    ("erd.controller", ("schema", "feet", 0)),
+    ("experts.controller", ("schema", "joints")),
+    ("experts.controller", ("skeleton", "names")),
+    ("experts.controller", ("skeleton", "names", 0)),
+    ("experts.controller", ("schema", "feet", 0)),
     ("motion.db", ("version",)),
     ("motion.db", ("clips", 0, "store")),
     ("motion.db", ("layout",)),
@@ -174,7 +171,7 @@ def test_impossible_values_are_refused(name, place, tmp_path):
             READERS[name](path)
 
 
-@pytest.mark.parametrize("index", ["exact", "hnsw"])
+@pytest.mark.parametrize("index", ["exact"])
 def test_a_damaged_index_is_built_again_with_a_word(index, tmp_path, monkeypatch):
     database = MotionDatabase.load(FILES / "motion.db")
     path = tmp_path / "index"

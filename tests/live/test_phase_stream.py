@@ -62,11 +62,11 @@ def test_standard_input(walk, expected, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("message", "words"),
     [
-        ("{", "no JSON"),
+        ("{", "is not JSON"),
         ("{}", "without a list of joints"),
         ('{"joints": [1]}', "without a list of joints"),
-        ('[["a"]]', "no list of"),
-        ("[[1, 2], [3]]", "no list of"),
+        ('[["a"]]', "is not a list of"),
+        ("[[1, 2], [3]]", "is not a list of"),
         ("[[1, 2, 3]]", "before the joints are named"),
     ],
 )
@@ -101,7 +101,7 @@ async def _asked(address, sent, count):
         await connect(address, origin="http://example.org")
     async with connect(address) as connection:
         await connection.send("?")
-        assert "no JSON" in json.loads(await connection.recv())["error"]
+        assert "is not JSON" in json.loads(await connection.recv())["error"]
         for message in sent:
             await connection.send(message)
         return [json.loads(await connection.recv()) for _ in range(count)]

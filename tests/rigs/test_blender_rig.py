@@ -237,11 +237,11 @@ def test_a_python_without_blender_is_said(tmp_path, monkeypatch):
 def test_curves_that_are_no_numbers_and_wrong_files_are_refused(pretend, tmp_path):
     path = pretend()
     rig = BlenderRig.open(path)
-    with pytest.raises(FormatError, match="no numbers"):
+    with pytest.raises(FormatError, match="not numbers"):
         rig.own_motion()
     with pytest.raises(FormatError, match=r"\.blend or \.fbx, not \.bvh"):
         rig.check_curves_file(tmp_path / "walk.bvh")
-    with pytest.raises(ParameterError, match="overwrite the rig"):
+    with pytest.raises(ParameterError, match="would be written over the rig"):
         rig.check_curves_file(tmp_path / "rig.blend")
     rig.close()
 

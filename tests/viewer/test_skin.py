@@ -110,5 +110,7 @@ def test_wrong_skins_are_refused():
         Skin(parents, np.full_like(turns, np.nan), "biped", {})
     with pytest.raises(ParameterError, match="not one of 6"):
         Skin(parents, turns, "biped", {"hips": 6})
-    with pytest.raises(ParameterError, match=re.escape("rotations (120, 6, 4) for positions (60,")):
+    with pytest.raises(
+        ParameterError, match=re.escape("rotations have shape (120, 6, 4) for positions (60,")
+    ):
         made_actor(60, skin=Skin(parents, turns, "biped", {"hips": 0}))

@@ -1,6 +1,8 @@
 """Settings of Sphinx: guides in Markdown, and the API reference from the docstrings."""
 
+import re
 from importlib.metadata import version as version_of
+from typing import Any
 
 project = "deepphase"
 author = "deepphase developers"
@@ -33,3 +35,25 @@ napoleon_google_docstring = False
 napoleon_use_param = False
 napoleon_use_ivar = True
 napoleon_use_rtype = False
+
+
+def setup(app: Any) -> None:
+    """Called by Sphinx: settings that no option has."""
+    # Later than napoleon (500), which reads what a property states before a colon as its type.
+    app.connect("autodoc-process-docstring", _state_shapes, priority=600)
+
+
+def _state_shapes(
+    app: Any, what: str, name: str, documented: object, options: object, lines: list[str]
+) -> None:
+    """Keep Sphinx from reading shapes and lists of names as names of types.
+
+    The `rows` of `(rows, 3)` is not the attribute of a class, and the first of the attributes
+    `fps, channels` is not the type of the second.
+    """
+    for number, line in enumerate(lines):
+        line = re.sub(r"^(:(?:var)?type[^:]*:) (.+)$", r"\1 ``\2``", line)
+        names = re.match(r":ivar [^:]*:", line)
+        if names is not None:
+            line = ":ivar " + names[0][6:].replace(", ", ",") + line[names.end() :]
+        lines[number] = line

@@ -150,7 +150,7 @@ def _encode(
 
     container, codec, options, sound_codec = _FORMATS[path.suffix.lower()]
     with av.open(target, "w", format=container) as file:
-        video = file.add_stream(codec, rate=FILM_FPS, options=options)
+        video: Any = file.add_stream(codec, rate=FILM_FPS, options=options)
         video.width, video.height = camera.size.width, camera.size.height
         video.pix_fmt = "yuv420p"
         voice: Any = None

@@ -56,7 +56,7 @@ class ContainerSound:
 
         self._path = path
         try:
-            self._file: Any = av.open(io.BytesIO(content))
+            self._file: Any = av.open(io.BytesIO(content), mode="r")
         except (av.error.FFmpegError, OSError, ValueError) as error:
             raise FormatError(
                 f"no sound that can be decoded ({_said(error)})", hint=_CUT_OFF, path=path
@@ -69,10 +69,10 @@ class ContainerSound:
             )
         self._stream = streams[0]
         self.rate, self.channels = int(self._stream.rate or 0), int(self._stream.channels or 0)
-        stated = self._stream.duration
+        stated, time_base = self._stream.duration, self._stream.time_base
         self.duration_s = 0.0
-        if stated is not None:
-            self.duration_s = float(stated * self._stream.time_base)
+        if stated is not None and time_base is not None:
+            self.duration_s = float(stated * time_base)
         elif self._file.duration and not self._file.streams.video:
             # Matroska states the whole file's duration only, and a picture may be longer.
             self.duration_s = self._file.duration / _MICROSECONDS

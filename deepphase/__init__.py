@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from deepphase.editing.style import styled as styled
     from deepphase.editing.targets import JointTarget as JointTarget
     from deepphase.editing.targets import read_targets as read_targets
-    from deepphase.editing.train import train_editor as train_editor
+    from deepphase.editing.training import train_editor as train_editor
     from deepphase.errors import CheckpointError as CheckpointError
     from deepphase.errors import DeepPhaseError as DeepPhaseError
     from deepphase.errors import FormatError as FormatError
@@ -302,7 +302,7 @@ _MODULES = {
     "start_under_gamepad": "deepphase.steering.run",
     "store_groups": "deepphase.corpus.store",
     "styled": "deepphase.editing.style",
-    "train_editor": "deepphase.editing.train",
+    "train_editor": "deepphase.editing.training",
     "train_path": "deepphase.editing.control_training",
     "thinned_keys": "deepphase.rigs.key_thinning",
     "train_any_skeleton": "deepphase.phase.any_skeleton.training",

@@ -31,12 +31,11 @@ def command(
     output
         Editor file to write. OUTPUT.report.json is the report.
     config
-        Config of the network and its training: a YAML file, or one of masked, manifold and
-        synthesis (configs/editor).
+        Config of the network and its training: a YAML file, or masked (configs/editor).
     """
     from deepphase.editing.editor import MotionEditor
     from deepphase.editing.report import report_lines
-    from deepphase.editing.train import train_editor
+    from deepphase.editing.training import train_editor
 
     def prepare(inputs: TrainingInputs) -> partial[MotionEditor | None]:
         config, clips = EditorConfig(network, training), inputs.clips(store)

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar
 
 from deepphase.config import SectionedConfig, require
-
-Architecture = Literal["masked", "manifold", "synthesis"]
-Corruption = Literal["damage", "zeros"]
 
 
 @dataclass(frozen=True)
@@ -17,42 +14,25 @@ class EditorNetwork:
 
     Parameters
     ----------
-    architecture
-        Kind of autoencoder: "masked" reads which values are known and has a quarter of the frames
-        in its hidden layer; "manifold" is the three-layer autoencoder of Holden et al. 2015,
-        "synthesis" the one-layer autoencoder of Holden et al. 2016.
     fps
         Frames per second of the motion that it reads.
     window_s
         Length of a training window in seconds. Networks are applied to whole clips.
     width
-        Number of filters of the outer layers of "masked", of the one layer of "synthesis", and of
-        the last layer of "manifold".
+        Number of filters of the outer layers.
     hidden
-        Number of hidden units of "masked" at each of its frames.
+        Number of hidden units at each hidden frame, which spans four frames.
     kernel
         Frames of a convolution's kernel; odd.
-    dropout
-        Share of the values left out in training by "synthesis".
-    pool
-        Frames that each layer of "manifold" and "synthesis" pools: 2, or 1 for no pooling.
     """
 
-    architecture: Architecture = "masked"
     fps: float = 30.0
     window_s: float = 2.4
     width: int = 128
     hidden: int = 192
     kernel: int = 5
-    dropout: float = 0.2
-    pool: int = 2
 
     def __post_init__(self) -> None:
-        names = get_args(Architecture)
-        require(
-            self.architecture in names,
-            f"no architecture {self.architecture!r}; there are {', '.join(names)}",
-        )
         require(5 <= self.fps <= 240, f"fps must lie in 5 to 240, not {self.fps}")
         require(
             0.2 <= self.window_s <= 30, f"window_s must lie in 0.2 to 30 s, not {self.window_s}"
@@ -61,12 +41,10 @@ class EditorNetwork:
             value = getattr(self, name)
             require(1 <= value <= highest, f"{name} must lie in 1 to {highest}, not {value}")
         require(self.kernel % 2 == 1, f"kernel must be odd, not {self.kernel}")
-        require(self.pool in (1, 2), f"pool must be 1 or 2, not {self.pool}")
-        require(0 <= self.dropout < 1, f"dropout must lie in 0 to 1, not {self.dropout}")
 
     @property
     def window(self) -> int:
-        """Frames of a training window: a multiple of 8, which all architectures can halve."""
+        """Frames of a training window: a multiple of 8."""
         return max(8 * round(self.window_s * self.fps / 8), 8)
 
 
@@ -90,19 +68,11 @@ class EditorTraining:
         Length of the warm-up as a fraction of the training.
     final_rate
         Last learning rate as a fraction of the highest.
-    corruption
-        Damage of the inputs in training: "damage" is joints, limbs and frames that are missing for
-        a time, and noise; "zeros" is single values, as in the papers.
-    zeroed
-        Probability that "zeros" sets a value to 0.
-    sparsity
-        Weight in the loss of the mean magnitude of the hidden units (of the weights, in
-        "synthesis").
     known_weight
         Weight in the loss of values that the input has, relative to those that it lacks.
     decoded_weight
-        Weight in the loss of the rows that "masked" decodes from hidden units alone, beside those
-        that it repairs.
+        Weight in the loss of the rows that are decoded from hidden units alone, beside those that
+        are repaired.
     smoothness
         Weight in the loss of the changes from frame to frame.
     mirror
@@ -120,9 +90,6 @@ class EditorTraining:
     weight_decay: float = 1e-4
     warmup: float = 0.03
     final_rate: float = 0.01
-    corruption: Corruption = "damage"
-    zeroed: float = 0.1
-    sparsity: float = 0.0
     known_weight: float = 0.25
     decoded_weight: float = 0.25
     smoothness: float = 1.0
@@ -138,20 +105,15 @@ class EditorTraining:
             0 < self.learning_rate < 1,
             f"learning_rate must lie between 0 and 1, not {self.learning_rate}",
         )
-        names = get_args(Corruption)
-        require(
-            self.corruption in names,
-            f"no corruption {self.corruption!r}; there are {', '.join(names)}",
-        )
-        for name in ("weight_decay", "warmup", "zeroed"):
+        for name in ("weight_decay", "warmup"):
             value = getattr(self, name)
             require(0 <= value < 1, f"{name} must be at least 0 and below 1, not {value}")
         for name in ("final_rate", "known_weight", "decoded_weight", "mirror"):
             value = getattr(self, name)
             require(0 <= value <= 1, f"{name} must lie in 0 to 1, not {value}")
-        for name in ("sparsity", "smoothness"):
-            value = getattr(self, name)
-            require(0 <= value <= 100, f"{name} must lie in 0 to 100, not {value}")
+        require(
+            0 <= self.smoothness <= 100, f"smoothness must lie in 0 to 100, not {self.smoothness}"
+        )
         require(0 < self.held_out < 0.9, f"held_out must lie in 0 to 0.9, not {self.held_out}")
         require(0 <= self.seed < 2**31, f"seed must lie in 0 to 2147483647, not {self.seed}")
 

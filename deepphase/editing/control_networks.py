@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from deepphase.editing.config import EditorNetwork
 from deepphase.editing.motion_rows import ROOT_VALUES, MotionSpace
@@ -85,7 +84,6 @@ class PathNetworks(nn.Module):
     ) -> None:
         super().__init__()
         self.feet, self.stride, self.limits = feet, stride, limits
-        self._architecture = config.architecture
         fps = config.fps
         steps = 1 + feet + 2 * (feet - 1)
         wide, narrow = (_odd(seconds * fps) for seconds in _STEP_KERNELS_S)
@@ -119,8 +117,7 @@ class PathNetworks(nn.Module):
             1 on the floor, -1 off it.
         """
         values = torch.cat([velocities / self.velocity_scale[:, None], contacts], 1)
-        made = self.control(values)  # (batch, hidden, frames / stride)
-        return _in_hidden_range(made, self._architecture)
+        return self.control(values)
 
 
 def effector_joints(space: MotionSpace) -> dict[str, int]:
@@ -207,7 +204,6 @@ class EffectorNetworks(nn.Module):
     ) -> None:
         super().__init__()
         self.stride, self.limits = stride, limits
-        self._architecture = config.architecture
         count = len(limits.joints)
         self.control = _control_network(ROOT_VALUES + 4 * count, hidden, stride, config.fps)
         self._reading = len(self.control) - 2
@@ -244,7 +240,7 @@ class EffectorNetworks(nn.Module):
         given = given * known.repeat_interleave(3, 1)
         values = torch.cat([velocities / self.velocity_scale[:, None], given, known], 1)
         features = self.control[: self._reading](values)  # (batch, width, frames)
-        hidden = _in_hidden_range(self.control[self._reading :](features), self._architecture)
+        hidden = self.control[self._reading :](features)
         return decode(hidden) + self.correction(features) + self.passing(values)
 
 
@@ -264,13 +260,6 @@ def _control_network(inputs: int, hidden: int, stride: int, fps: float) -> nn.Se
         _layer(_FILTERS[1], hidden, third),
         nn.MaxPool1d(stride),
     )
-
-
-def _in_hidden_range(hidden: Tensor, architecture: str) -> Tensor:
-    """Hidden units in the range of an editor's own."""
-    if architecture == "synthesis":
-        return functional.relu(hidden)
-    return torch.tanh(hidden) if architecture == "manifold" else hidden
 
 
 def _layer(inputs: int, outputs: int, kernel: int) -> nn.Module:

@@ -23,7 +23,7 @@ from deepphase.editing.control_networks import (
 from deepphase.editing.joint_statistics import JointStatistics
 from deepphase.editing.missing import NOISY, filled, run_means
 from deepphase.editing.motion_rows import ROOT_VALUES, MotionRows, MotionSpace
-from deepphase.editing.networks import MotionAutoencoder, make_motion_autoencoder
+from deepphase.editing.networks import MotionAutoencoder
 from deepphase.errors import CheckpointError, DeepPhaseError
 from deepphase.formats.array_file import read_arrays, write_arrays
 from deepphase.formats.header_values import checked_mapping, checked_rate
@@ -31,7 +31,7 @@ from deepphase.motion.skeleton import Skeleton
 from deepphase.phase.model import load_weights
 from deepphase.short_repr import counted, short_repr
 
-FORMAT, VERSION = "deepphase.editor", 1
+FORMAT, VERSION = "deepphase.editor", 2
 _SKELETON = ("parents", "offsets", "end_parents", "end_offsets")
 
 
@@ -148,7 +148,6 @@ class MotionEditor:
     def __repr__(self) -> str:
         return short_repr(
             self,
-            self.config.network.architecture,
             counted(len(self.space.joints), "joint"),
             f"at {self.fps:g} Hz",
         )
@@ -295,7 +294,7 @@ class MotionEditor:
                 raise ValueError(f"statistics of {statistics.mean.shape} for {joints} joints")
             if statistics.roughness.shape != (joints + 1,):
                 raise ValueError(f"a roughness of {statistics.roughness.shape}")
-            network = make_motion_autoencoder(values, len(layout.depends), config.network)
+            network = MotionAutoencoder(values, len(layout.depends), config.network)
             load_weights(network, arrays)
             paths: PathNetworks | None = None
             effectors: EffectorNetworks | None = None
@@ -332,7 +331,7 @@ class MotionEditor:
         except (KeyError, IndexError, TypeError, ValueError, RuntimeError, DeepPhaseError) as error:
             raise CheckpointError(
                 f"the parts of the editor do not fit: {' '.join(str(error).split())[:200]}",
-                hint="the file was changed after it was written: train again or take a copy",
+                hint="the file is of an earlier version or was changed: train it again",
                 path=path,
             ) from None
 

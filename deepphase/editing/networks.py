@@ -1,8 +1,6 @@
-"""Convolutional autoencoders of motion: hidden units as a space of valid movement."""
+"""Convolutional autoencoder of motion: hidden units as a space of valid movement."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -10,61 +8,27 @@ from torch.nn import functional
 
 from deepphase.editing.config import EditorNetwork
 
-# Largest magnitude of which the inverse of tanh is taken: its slope is 50 there, and infinite at 1,
-# where training of all layers at once would diverge.
-_NEARLY_ONE = 0.99
-# Filters of the manifold network's layers, relative to the last one.
-_MANIFOLD_LAYERS = (0.25, 0.5, 1.0)
-
 
 class MotionAutoencoder(nn.Module):
-    """Base class: encoding of rows (batch, values, frames) and decoding of hidden units.
+    """An autoencoder of rows (batch, values, frames) that reads which values are known.
+
+    Strided convolutions lead to a quarter of the frames; residual blocks of growing dilation there
+    see about four seconds. Hidden units alone decode to a motion. Repair adds a correction to the
+    values that are filled in, which has the full frame rate beside the hidden units.
+
+    Parameters
+    ----------
+    values
+        Values of a row.
+    groups
+        Groups of values that are known or unknown together.
+    config
+        Widths and kernel.
 
     Attributes
     ----------
     stride
         Number of frames of one hidden frame; the number of frames given is a multiple of it.
-    """
-
-    stride: int
-
-    def encode(self, rows: Tensor, known: Tensor) -> Tensor:
-        """Hidden units (batch, hidden, frames / stride).
-
-        Parameters
-        ----------
-        rows : (batch, values, frames)
-            Normalised rows; values that are not known are filled in.
-        known : (batch, groups, frames)
-            1 where a group of values is known, 0.5 where it is noisy, 0 where it is not known.
-        """
-        raise NotImplementedError
-
-    def decode(self, hidden: Tensor) -> Tensor:
-        """(batch, values, frames) normalised rows of hidden units."""
-        raise NotImplementedError
-
-    def restore(self, rows: Tensor, known: Tensor) -> Tensor:
-        """(batch, values, frames) the network's estimate of all values, from those known."""
-        return self.decode(self.encode(rows, known))
-
-    def forward(self, rows: Tensor, known: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Restored rows, decoded rows and hidden units, for the loss."""
-        hidden = self.encode(rows, known)
-        decoded = self.decode(hidden)
-        return decoded, decoded, hidden
-
-    def penalty(self, hidden: Tensor) -> Tensor:
-        """What `sparsity` weighs in the loss."""
-        return hidden.abs().mean()
-
-
-class MaskedAutoencoder(MotionAutoencoder):
-    """An autoencoder that reads which values are known.
-
-    Strided convolutions lead to a quarter of the frames; residual blocks of growing dilation there
-    see about four seconds. Hidden units alone decode to a motion. Repair adds a correction to the
-    values that are filled in, which has the full frame rate beside the hidden units.
     """
 
     stride = 4
@@ -97,20 +61,31 @@ class MaskedAutoencoder(MotionAutoencoder):
         self.correction = nn.Conv1d(2 * width, values, 3, padding=1, padding_mode="replicate")
 
     def encode(self, rows: Tensor, known: Tensor) -> Tensor:
-        return self.encoder(self._read(rows, known))  # (batch, hidden, frames / 4)
+        """Hidden units (batch, hidden, frames / stride).
+
+        Parameters
+        ----------
+        rows : (batch, values, frames)
+            Normalised rows; values that are not known are filled in.
+        known : (batch, groups, frames)
+            1 where a group of values is known, 0.5 where it is noisy, 0 where it is not known.
+        """
+        return self.encoder(self._read(rows, known))
 
     def decode(self, hidden: Tensor) -> Tensor:
+        """(batch, values, frames) normalised rows of hidden units."""
         return self.writing(self.decoder(hidden))
 
     def restore(self, rows: Tensor, known: Tensor) -> Tensor:
+        """(batch, values, frames) the network's estimate of all values, from those known."""
         return self(rows, known)[0]
 
-    def forward(self, rows: Tensor, known: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(self, rows: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
+        """Restored rows, and rows decoded from the hidden units alone, for the loss."""
         details = self._read(rows, known)
-        hidden = self.encoder(details)
-        features = self.decoder(hidden)  # (batch, width, frames)
+        features = self.decoder(self.encoder(details))  # (batch, width, frames)
         corrected = rows + self.correction(torch.cat([features, functional.elu(details)], 1))
-        return corrected, self.writing(features), hidden
+        return corrected, self.writing(features)
 
     def _read(self, rows: Tensor, known: Tensor) -> Tensor:
         return self.reading(torch.cat([rows, known - 0.5], 1))
@@ -133,102 +108,3 @@ class _Doubled(nn.Module):
 
     def forward(self, hidden: Tensor) -> Tensor:
         return functional.interpolate(hidden, scale_factor=2.0, mode="linear", align_corners=False)
-
-
-class TiedAutoencoder(MotionAutoencoder):
-    """Convolution and max pooling per layer; decoding with the same weights, transposed.
-
-    With a pool of 1 there is no pooling. Unpooling puts a value at a random one of its two frames
-    in training, and half of it at each otherwise (Holden et al. 2015, section 5.1).
-    """
-
-    def __init__(
-        self,
-        values: int,
-        filters: tuple[int, ...],
-        kernel: int,
-        activation: Callable[[Tensor], Tensor],
-        inverse: Callable[[Tensor], Tensor],
-        dropout: float = 0.0,
-        pool: int = 2,
-    ) -> None:
-        super().__init__()
-        self._activation, self._inverse, self._dropout = activation, inverse, dropout
-        self.stride, self._pad, self._pool = pool ** len(filters), kernel // 2, pool
-        self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
-        inputs = values
-        for outputs in filters:
-            # Decoding sums half of kernel * outputs terms; both directions keep the variance.
-            bound = (6.0 / (kernel * (inputs + outputs))) ** 0.5
-            weight = torch.empty(outputs, inputs, kernel).uniform_(-bound, bound)
-            self.weights.append(nn.Parameter(weight))
-            self.biases.append(nn.Parameter(torch.zeros(outputs)))
-            inputs = outputs
-
-    def encode(self, rows: Tensor, known: Tensor) -> Tensor:
-        for weight, bias in zip(self.weights, self.biases, strict=True):
-            rows = functional.dropout(rows, self._dropout, self.training)
-            rows = functional.conv1d(rows, weight, bias, padding=self._pad)
-            rows = self._activation(functional.max_pool1d(rows, self._pool))
-        return rows
-
-    def decode(self, hidden: Tensor) -> Tensor:
-        for weight, bias in zip(reversed(self.weights), reversed(self.biases), strict=True):
-            hidden = self._unpooled(self._inverse(hidden)) - bias[:, None]
-            hidden = functional.conv_transpose1d(hidden, weight, padding=self._pad)
-        return hidden
-
-    def _unpooled(self, hidden: Tensor) -> Tensor:
-        if self._pool == 1:
-            return hidden
-        if not self.training:
-            return 0.5 * hidden.repeat_interleave(2, -1)
-        first = torch.rand_like(hidden) < 0.5
-        pair = torch.stack([hidden * first, hidden * ~first], -1)
-        return pair.flatten(-2)
-
-
-class ManifoldAutoencoder(TiedAutoencoder):
-    """Three layers with tanh and an eighth of the frames (Holden et al. 2015)."""
-
-    def __init__(self, values: int, groups: int, config: EditorNetwork) -> None:
-        filters = tuple(max(round(share * config.width), 1) for share in _MANIFOLD_LAYERS)
-        super().__init__(
-            values, filters, config.kernel, torch.tanh, _inverse_tanh, pool=config.pool
-        )
-
-
-class SynthesisAutoencoder(TiedAutoencoder):
-    """One layer with ReLU and half of the frames (Holden et al. 2016)."""
-
-    def __init__(self, values: int, groups: int, config: EditorNetwork) -> None:
-        super().__init__(
-            values,
-            (config.width,),
-            config.kernel,
-            torch.relu,
-            _unchanged,
-            config.dropout,
-            config.pool,
-        )
-
-    def penalty(self, hidden: Tensor) -> Tensor:
-        return self.weights[0].abs().mean() + self.biases[0].abs().mean()
-
-
-def make_motion_autoencoder(values: int, groups: int, config: EditorNetwork) -> MotionAutoencoder:
-    """The autoencoder of a config, for rows of that many values in that many groups."""
-    kinds: dict[str, Callable[[int, int, EditorNetwork], MotionAutoencoder]] = {
-        "masked": MaskedAutoencoder,
-        "manifold": ManifoldAutoencoder,
-        "synthesis": SynthesisAutoencoder,
-    }
-    return kinds[config.architecture](values, groups, config)
-
-
-def _inverse_tanh(values: Tensor) -> Tensor:
-    return torch.atanh(values.clamp(-_NEARLY_ONE, _NEARLY_ONE))
-
-
-def _unchanged(values: Tensor) -> Tensor:
-    return values

@@ -220,7 +220,7 @@ def test_a_wrong_choice_names_the_choices():
         ("train phase", PhaseConfig, ["--training.windows", "1000"]),
         ("train controller", ControllerConfig, ["--config", "vinn", "--network.redraw", "frame"]),
         ("train dance", DanceConfig, ["--network.experts", "3"]),
-        ("train editor", EditorConfig, ["--config", "manifold", "--network.width", "64"]),
+        ("train editor", EditorConfig, ["--network.width", "64"]),
         ("train rig", RigConfig, ["--config", "paper", "--network.sampling", "gmm"]),
     ],
 )

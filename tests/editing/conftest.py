@@ -10,7 +10,7 @@ from deepphase.editing.config import EditorConfig
 from deepphase.editing.control_data import PathTraining
 from deepphase.editing.control_training import train_path
 from deepphase.editing.editor import MotionEditor
-from deepphase.editing.train import train_editor
+from deepphase.editing.training import train_editor
 from deepphase.synthetic.locomotion import locomotion
 from tests.formula_motion import swinging
 
@@ -23,7 +23,7 @@ def swings(count: int = 8, seconds: float = 4.0) -> ClipStore:
     )
 
 
-def tiny_config(name: str = "masked", **changes) -> EditorConfig:
+def tiny_config(**changes) -> EditorConfig:
     """A config of a network that trains in seconds."""
     tiny = {
         "network.window_s": 1.6,
@@ -34,7 +34,7 @@ def tiny_config(name: str = "masked", **changes) -> EditorConfig:
         "training.learning_rate": 5e-3,
         "training.held_out": 0.2,
     }
-    return EditorConfig.load(name, **(tiny | changes))
+    return EditorConfig.load("masked", **(tiny | changes))
 
 
 @pytest.fixture(scope="session")

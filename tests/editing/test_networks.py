@@ -7,7 +7,7 @@ import torch
 from deepphase.editing.body_points import BodyPoints
 from deepphase.editing.config import EditorConfig, EditorNetwork
 from deepphase.editing.missing import NOISY, filled, made_damage, run_means
-from deepphase.editing.networks import make_motion_autoencoder
+from deepphase.editing.networks import MotionAutoencoder
 from deepphase.errors import ParameterError
 from tests.formula_motion import body
 
@@ -53,53 +53,18 @@ def test_damage_is_repeatable_and_spreads_down_the_body():
     assert not lost.all(1).any()
 
 
-def test_without_pooling_hidden_units_have_all_frames():
-    rows = torch.randn(2, 6, 16)
-    for pool, frames in ((1, 16), (2, 8)):
-        config = EditorNetwork("synthesis", width=8, kernel=5, pool=pool)
-        network = make_motion_autoencoder(6, 3, config).eval()
-        hidden = network.encode(rows, torch.ones(2, 3, 16))
-        assert hidden.shape == (2, 8, frames)
-        assert network.decode(hidden).shape == rows.shape
-    with pytest.raises(ParameterError, match="pool must be 1 or 2"):
-        EditorNetwork(pool=3)
-
-
-@pytest.mark.parametrize("name", ["masked", "manifold", "synthesis"])
-def test_every_weight_learns(name):
-    config = EditorConfig.load(name).network
-    assert config.architecture == name
-    small = EditorNetwork(name, width=8, hidden=12, kernel=config.kernel)
-    network = make_motion_autoencoder(10, 3, small)
+def test_every_weight_learns():
+    network = MotionAutoencoder(10, 3, EditorNetwork(width=8, hidden=12))
     rows, known = torch.randn(2, 10, 32), torch.ones(2, 3, 32)
-    restored, decoded, hidden = network(rows, known)
+    restored, decoded = network(rows, known)
     assert restored.shape == decoded.shape == rows.shape
-    assert hidden.shape[-1] == 32 // network.stride
+    assert network.encode(rows, known).shape == (2, 12, 32 // network.stride)
     (restored.square().mean() + decoded.square().mean()).backward()
     assert all(each.grad.abs().sum() > 0 for each in network.parameters())
 
 
-def test_tied_layers_decode_by_the_transposed_convolution():
-    network = make_motion_autoencoder(6, 2, EditorNetwork("synthesis", width=9, kernel=5)).eval()
-    rows, hidden = torch.randn(1, 6, 20), torch.randn(1, 9, 10)
-    with torch.no_grad():
-        network.biases[0].zero_()
-        forward = torch.nn.functional.conv1d(rows, network.weights[0], padding=2)
-        spread = 0.5 * hidden.repeat_interleave(2, -1)
-        # <W x, y> = <x, W^T y> defines the transposed convolution.
-        assert torch.allclose(
-            (forward * spread).sum(), (rows * network.decode(hidden)).sum(), atol=1e-4
-        )
-        network.train()
-        torch.manual_seed(0)
-        drawn = torch.stack([network.decode(hidden) for _ in range(600)]).mean(0)
-        network.eval()
-        # Values at random slots are half of them at each on average.
-        assert (drawn - network.decode(hidden)).abs().max() < 0.25
-
-
-def test_masked_network_reads_what_is_known():
-    network = make_motion_autoencoder(10, 3, EditorNetwork(width=8, hidden=12)).eval()
+def test_the_network_reads_what_is_known():
+    network = MotionAutoencoder(10, 3, EditorNetwork(width=8, hidden=12)).eval()
     rows, known = torch.randn(1, 10, 32), torch.ones(1, 3, 32)
     less = known.clone()
     less[:, 1, 8:16] = 0
@@ -110,8 +75,6 @@ def test_masked_network_reads_what_is_known():
     "change",
     [
         {"network.kernel": 4},
-        {"network.architecture": "transformer"},
-        {"training.corruption": "rain"},
         {"training.held_out": 0.0},
         {"network.layers": 3},
     ],

@@ -194,10 +194,10 @@ def test_networks_of_another_size_are_refused(path_walker, tmp_path):
     assert again.path.limits == path_walker.path.limits
     one, two = (motion_on_path(made_path("wave", 1.0, 2.0), e) for e in (path_walker, again))
     np.testing.assert_array_equal(joint_positions(one.clip), joint_positions(two.clip))
-    arrays, header = read_arrays(path, format="deepphase.editor", version=1)
+    arrays, header = read_arrays(path, format="deepphase.editor", version=2)
     arrays = {name: np.array(each) for name, each in arrays.items()}
     arrays["path.steps.0.weight"] = arrays["path.steps.0.weight"][:, :, :-2]
-    write_arrays(path, arrays, json.loads(json.dumps(header)), format="deepphase.editor", version=1)
+    write_arrays(path, arrays, json.loads(json.dumps(header)), format="deepphase.editor", version=2)
     with pytest.raises(CheckpointError, match="do not fit"):
         MotionEditor.load(path)
     without = replace(path_walker, path=None)

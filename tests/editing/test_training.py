@@ -7,7 +7,7 @@ import torch
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.editing.editor import MotionEditor
 from deepphase.editing.report import report_lines
-from deepphase.editing.train import train_editor
+from deepphase.editing.training import train_editor
 from deepphase.errors import CheckpointError, ParameterError, SkeletonError
 from deepphase.formats.array_file import read_arrays, write_arrays
 from tests.editing.conftest import swings, tiny_config
@@ -43,14 +43,14 @@ def test_editor_file_round_trip(editor, tmp_path):
 def test_changed_files_are_refused(editor, tmp_path):
     path = tmp_path / "swing.editor"
     editor.save(path)
-    arrays, header = read_arrays(path, format="deepphase.editor", version=1)
+    arrays, header = read_arrays(path, format="deepphase.editor", version=2)
     arrays = {name: np.array(each) for name, each in arrays.items()}
     for name, value in (
         ("normalisation.mean", arrays["normalisation.mean"][:-1]),
         ("points.carriers", arrays["points.carriers"] + 99),
         ("statistics.spread", arrays["statistics.spread"][1:]),
     ):
-        write_arrays(path, arrays | {name: value}, header, format="deepphase.editor", version=1)
+        write_arrays(path, arrays | {name: value}, header, format="deepphase.editor", version=2)
         with pytest.raises(CheckpointError, match="do not fit"):
             MotionEditor.load(path)
 

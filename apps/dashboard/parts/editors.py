@@ -116,7 +116,7 @@ def offer_editor_training() -> None:
     )
 
     def train(store: ClipStore, folder: Path, progress: Progress) -> MotionEditor | None:
-        from deepphase.editing.train import train_editor
+        from deepphase.editing.training import train_editor
 
         config = EditorConfig.load("masked", **{"training.windows": windows})
         return train_editor(store, config, folder=folder, progress=progress, accelerator="cpu")

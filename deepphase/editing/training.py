@@ -1,18 +1,26 @@
-"""LightningModule of a motion autoencoder."""
+"""Training of motion editors on the clips of a store."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.editing.config import EditorConfig
 from deepphase.editing.data import EditorData
 from deepphase.editing.editor import MotionEditor, network_inputs
 from deepphase.editing.missing import made_damage
-from deepphase.editing.networks import MotionAutoencoder, make_motion_autoencoder
+from deepphase.editing.networks import MotionAutoencoder
+from deepphase.editing.report import editor_report
+from deepphase.progress import Progress
 from deepphase.training.resumable import ResumableModule, cosine_rate
+from deepphase.training.task import TrainedTask, run_task
 from deepphase.training.trainer import versions
 
 
@@ -34,7 +42,7 @@ class EditorModule(ResumableModule):
         options = data.config.training
         layout = data.layout
         super().__init__(
-            make_motion_autoencoder(len(layout.group), len(layout.depends), data.config.network),
+            MotionAutoencoder(len(layout.group), len(layout.depends), data.config.network),
             learning_rate=options.learning_rate,
             weight_decay=options.weight_decay,
         )
@@ -47,10 +55,6 @@ class EditorModule(ResumableModule):
         """Fraction of the highest learning rate at an optimizer step."""
         return cosine_rate(step, total, self.options.warmup, self.options.final_rate)
 
-    def on_train_batch_start(self, *_: object) -> None:
-        # Dropout and unpooling depend on the position alone, so that a resumed training is exact.
-        torch.manual_seed(self._seed())
-
     def _seed(self) -> int:
         trainer = self.trainer
         position = trainer.global_step * trainer.world_size + trainer.global_rank
@@ -61,9 +65,6 @@ class EditorModule(ResumableModule):
         generator = torch.Generator().manual_seed(seed)
         batch, values, frames = windows.shape
         groups = len(self._depends)
-        if self.options.corruption == "zeros":
-            kept = torch.rand(windows.shape, generator=generator) >= self.options.zeroed
-            return windows * kept.to(windows), windows.new_ones(batch, groups, frames)
         known, deviation = made_damage(batch, frames, self._depends, self._fps, generator)
         group = torch.from_numpy(self.layout.group)
         noise = torch.randn(batch, values, frames, generator=generator)
@@ -81,14 +82,10 @@ class EditorModule(ResumableModule):
 
     def training_step(self, windows: Tensor) -> Tensor:
         rows, known = self.damaged(windows, self._seed())
-        restored, decoded, hidden = self.network(rows, known)
+        restored, decoded = self.network(rows, known)
         loss = self._weighted(restored - windows, known)
         self.last_loss = loss.detach()
-        if decoded is not restored:
-            loss = loss + self.options.decoded_weight * self._weighted(decoded - windows, known)
-        if self.options.sparsity:
-            loss = loss + self.options.sparsity * self.network.penalty(hidden)
-        return loss
+        return loss + self.options.decoded_weight * self._weighted(decoded - windows, known)
 
     def _weighted(self, error: Tensor, known: Tensor) -> Tensor:
         error, weights = error.float(), self._value_weights(known)
@@ -100,10 +97,7 @@ class EditorModule(ResumableModule):
 
     def _value_weights(self, known: Tensor) -> Tensor:
         group = torch.from_numpy(self.layout.group).to(known.device)
-        least = self.options.known_weight
-        if self.options.corruption == "zeros":
-            least = 1.0
-        return torch.where(known[:, group] < 1.0, 1.0, least)
+        return torch.where(known[:, group] < 1.0, 1.0, self.options.known_weight)
 
     def validation_step(self, windows: Tensor, index: int) -> None:
         rows, known = self.damaged(windows, index)
@@ -145,3 +139,82 @@ class EditorModule(ResumableModule):
 def _held_out_clips(data: EditorData) -> list[int]:
     starts = set(data.split.held_out_ranges[:, 0].tolist())
     return [index for index, start in enumerate(data.starts.tolist()) if start in starts]
+
+
+def train_editor(
+    store: ClipStore,
+    config: EditorConfig | None = None,
+    *,
+    folder: str | Path,
+    resume: bool = False,
+    description: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+    **trainer: Any,
+) -> MotionEditor | None:
+    """Train an editor on all clips of a store.
+
+    Parameters
+    ----------
+    store
+        Clips of one skeleton.
+    config
+        Network and training; `configs/editor/masked.yaml` if None.
+    folder
+        Folder of the resume point while the training runs, and of `metrics.csv`.
+    resume
+        Continue from the resume point in `folder`. On a CPU the final weights equal those of an
+        uninterrupted training bit for bit.
+    description
+        A skeleton description (`load_description`), for skeletons whose roles cannot be inferred
+        from names and structure.
+    progress
+        Called regularly; see `Progress`.
+    trainer
+        Options of `pytorch_lightning.Trainer`: accelerator, devices, precision, strategy, logger,
+        callbacks ...
+
+    Returns
+    -------
+    The editor, measured on held-out clips; None in all processes but the first of a training on
+    several devices.
+
+    Raises
+    ------
+    ParameterError
+        If the config does not fit the clips, or Lightning refuses an option.
+    SkeletonError
+        If no pair of feet was found.
+    KeyboardInterrupt
+        If the training is interrupted; the resume point is kept.
+    CheckpointError
+        If `resume` finds no resume point, or that of another training.
+    """
+    config = EditorConfig.load("masked") if config is None else config
+
+    def result(data: EditorData, module: EditorModule, run: dict[str, Any]) -> MotionEditor:
+        origin = {
+            "store": None if store.path is None else Path(store.path).name,
+            "skeleton": store.group,
+        }
+        editor = module.editor(data, provenance={**run, "data": origin})
+        return editor.measured(editor_report(editor, data, progress))
+
+    task = TrainedTask(
+        config.training.seed,
+        data=lambda: EditorData(store, config, description=description, progress=progress),
+        module=EditorModule,
+        fingerprint=lambda data: editor_fingerprint(config, data),
+        result=result,
+    )
+    return run_task(task, folder=folder, resume=resume, progress=progress, trainer=trainer)
+
+
+def editor_fingerprint(config: EditorConfig, data: EditorData) -> dict[str, Any]:
+    """Values that two trainings must share for one to continue the other's resume point."""
+    return {
+        "config": asdict(config),
+        "joints": list(data.space.joints),
+        "frames": data.frames,
+        "clips": len(data.starts),
+        "checksum": float(np.abs(data.values).sum(dtype=np.float64)),
+    }

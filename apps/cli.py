@@ -6,7 +6,8 @@ import difflib
 import importlib
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from apps.interruption import INTERRUPTED, MESSAGE, interrupts_after_imports
 from apps.printable import printable
@@ -15,7 +16,7 @@ from deepphase.errors import DeepPhaseError, ParameterError
 DONE, BUG, MISTAKE = 0, 1, 2
 
 # Command -> (its module in apps.commands, one line for the overview). A module is imported when
-# its command is called.
+# its command is called. Its function is named `command`, or after the colon.
 COMMANDS = {
     "inspect": ("inspect_files", "show the content of files: skeletons, rates, lengths, problems"),
     "solve": ("solve", "solve for a skeleton and rotations from point tracks"),
@@ -23,27 +24,27 @@ COMMANDS = {
     "retarget": ("retarget", "put clips on another skeleton of the same kind of body"),
     "prepare": ("prepare_store", "read, check and resample a folder of clips into one store"),
     "train phase": (
-        "train_phase",
+        "train:phase_command",
         "train a phase model on clips or songs, without labels",
     ),
     "train causal": (
-        "train_causal",
+        "train:causal_command",
         "train the encoder that gives current phases out of the past alone",
     ),
     "train controller": (
-        "train_controller",
+        "train:controller_command",
         "train a controller on clips and their phases",
     ),
-    "train dance": ("train_dance", "train a dancer on clips with their songs"),
+    "train dance": ("train:dance_command", "train a dancer on clips with their songs"),
     "train editor": (
-        "train_editor",
+        "train:editor_command",
         "train an autoencoder of motion, which repairs and edits clips",
     ),
     "train path": (
-        "train_path",
+        "train:path_command",
         "train the networks that lead from paths, or from hands and feet, to motion of an editor",
     ),
-    "train rig": ("train_rig", "learn the controls of a rig for any pose"),
+    "train rig": ("train:rig_command", "learn the controls of a rig for any pose"),
     "make rig": ("make_rig", "make a rig with Rigify, an add-on of Blender"),
     "rig-controls": ("rig_controls", "find the controls of a rig that give the joints of a clip"),
     "edit repair": (
@@ -166,7 +167,8 @@ def _run(words: list[str]) -> int:
         from apps.options.completion import completion_script
 
         _, _, shell = words[0].partition("=")
-        print(completion_script(shell or " ".join(words[1:2]), COMMANDS))
+        commands = {name: (command_named(name), text) for name, (_, text) in COMMANDS.items()}
+        print(completion_script(shell or " ".join(words[1:2]), commands))
         return DONE
     for count in (2, 1):
         name = " ".join(words[:count])
@@ -193,21 +195,29 @@ def _run(words: list[str]) -> int:
     raise ParameterError(f"there is no command {words[0]!r}", hint=hint)
 
 
+def command_named(name: str) -> Callable[..., Any]:
+    """The function of a command, such as "train phase"."""
+    module, _, function = COMMANDS[name][0].partition(":")
+    found: Callable[..., Any] = getattr(
+        importlib.import_module(f"apps.commands.{module}"), function or "command"
+    )
+    return found
+
+
 def _run_command(name: str, words: list[str]) -> int:
     # Imported here, since jsonargparse takes longer to import than `deepphase --help` may take.
     from apps.options.command_line import read_command_line
     from apps.terminal import output
-    from deepphase.extras import named_extras
+    from deepphase.extras import extra_packages
 
-    with named_extras(f"deepphase {name}"):
-        module = importlib.import_module(f"apps.commands.{COMMANDS[name][0]}")
-        configs = {"configs": module.CONFIGS} if hasattr(module, "CONFIGS") else {}
-        call = read_command_line(name, module.command, words, **configs)
+    with extra_packages(f"deepphase {name}"):
+        command = command_named(name)
+        call = read_command_line(name, command, words)
         if call.config:
             print(call.config, end="")
             return DONE
         with output(quiet=call.quiet, to_stderr=call.json):
-            outcome = module.command(**call.arguments)
+            outcome = command(**call.arguments)
     if outcome is None:
         return DONE
     if call.json:

@@ -16,32 +16,20 @@ EXTRAS = {
     "soxr": "dance",
     "streamlit": "app",
     "kaleido": "app",
+    "onnx": "onnx",
+    "onnxruntime": "onnx",
+    "onnxscript": "onnx",
+    "tensorboard": "loggers",
+    "wandb": "loggers",
+    "av": "av",
+    "umap": "umap",
+    "ray": "ray",
 }
 """Package, as it is imported -> the extra of deepphase that installs it."""
 
 
 @contextmanager
-def packages_for(what: str, install: str) -> Iterator[None]:
-    """Imports within the block; ParameterError, with the way to install it, where one is missing.
-
-    Parameters
-    ----------
-    what
-        What needs them, in words that begin a sentence.
-    install
-        What `pip install` is given.
-    """
-    try:
-        yield
-    except ImportError as error:
-        raise ParameterError(
-            f"{what} need a package that is not installed: {error.name}",
-            hint=f"install it with pip install '{install}'",
-        ) from None
-
-
-@contextmanager
-def named_extras(what: str) -> Iterator[None]:
+def extra_packages(what: str) -> Iterator[None]:
     """Imports within the block; ParameterError where the package of an extra is missing.
 
     Other import errors pass, since they are not for the user to solve.
@@ -49,7 +37,7 @@ def named_extras(what: str) -> Iterator[None]:
     Parameters
     ----------
     what
-        What needs the package, in words that begin a sentence, as "deepphase app".
+        What needs the package, as "deepphase app" or "ONNX files".
     """
     try:
         yield
@@ -58,7 +46,6 @@ def named_extras(what: str) -> Iterator[None]:
         if extra is None:
             raise
         raise ParameterError(
-            f"{what} needs a package that is not installed: {error.name}",
-            hint=f"install it with pip install 'deepphase[{extra}]', or everything with "
-            "pip install 'deepphase[all]'",
+            f"the package {error.name}, needed for {what}, is not installed",
+            hint=f"install it with pip install 'deepphase[{extra}]'",
         ) from None

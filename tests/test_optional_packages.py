@@ -9,14 +9,16 @@ from packaging.requirements import Requirement
 
 from apps.cli import MISTAKE, main
 from deepphase.errors import ParameterError
-from deepphase.extras import EXTRAS, named_extras, packages_for
+from deepphase.extras import EXTRAS, extra_packages
 
 
 def test_a_missing_package_is_named_with_the_way_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with (
-        pytest.raises(ParameterError, match="not installed: onnxruntime") as said,
-        packages_for("ONNX files", "deepphase[onnx]"),
+        pytest.raises(
+            ParameterError, match="onnxruntime, needed for ONNX files, is not installed"
+        ) as said,
+        extra_packages("ONNX files"),
     ):
         import onnxruntime  # noqa: F401
     assert said.value.hint == "install it with pip install 'deepphase[onnx]'"
@@ -26,12 +28,12 @@ def test_a_command_without_the_package_of_an_extra_names_the_extra(monkeypatch, 
     monkeypatch.setitem(sys.modules, "streamlit.web", None)
     assert main(["app", str(tmp_path)]) == MISTAKE
     said = capsys.readouterr().err
-    assert "deepphase app needs a package that is not installed: streamlit" in said
+    assert "the package streamlit.web, needed for deepphase app, is not installed" in said
     assert "pip install 'deepphase[app]'" in said
 
 
 def test_packages_of_no_extra_are_not_for_the_user_to_install():
-    with pytest.raises(ModuleNotFoundError), named_extras("deepphase inspect"):
+    with pytest.raises(ModuleNotFoundError), extra_packages("deepphase inspect"):
         import no_package_of_this_name  # noqa: F401
 
 
@@ -40,7 +42,12 @@ def test_every_extra_lists_its_packages():
         "project"
     ]
     extras = project["optional-dependencies"]
-    distributions = {"faiss": "faiss-cpu", "sklearn": "scikit-learn", "PIL": "pillow"}
+    distributions = {
+        "faiss": "faiss-cpu",
+        "sklearn": "scikit-learn",
+        "PIL": "pillow",
+        "umap": "umap-learn",
+    }
     for package, extra in EXTRAS.items():
         names = [Requirement(each).name for each in extras[extra]]
         assert distributions.get(package, package) in names
@@ -51,7 +58,7 @@ def test_every_extra_lists_its_packages():
 
 
 def test_what_is_there_and_other_errors_pass():
-    with packages_for("arrays", "numpy"):
+    with extra_packages("arrays"):
         import numpy  # noqa: F401
-    with pytest.raises(KeyError), packages_for("arrays", "numpy"):
+    with pytest.raises(KeyError), extra_packages("arrays"):
         raise KeyError

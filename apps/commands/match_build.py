@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from apps.options.groups import ParallelOptions, parse_labels
+from apps.options.groups import ConfigOption, ParallelOptions, parse_labels
 from apps.terminal import next_step, note, progress, warn
 from deepphase.errors import ParameterError
-from deepphase.features.layout import FeatureLayout
 
-CONFIGS = FeatureLayout
+_LAYOUTS = "deepphase.features.layout:FeatureLayout"
 _DEFAULT, _ON_GROUND = "phase_trajectory", "ground_trajectory"
 
 
@@ -19,7 +18,7 @@ def command(
     stores: list[Path],
     output: Path,
     model: Path | None = None,
-    config: str = _DEFAULT,
+    config: Any = ConfigOption(_LAYOUTS, _DEFAULT, has_keys=False),  # noqa: B008 (frozen)
     index: Literal["auto", "exact", "flat", "ivf", "hnsw", "ivfpq"] = "auto",
     labels: str | None = None,
     skeleton: str | None = None,
@@ -76,6 +75,7 @@ def command(
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.shards import Shard
     from deepphase.corpus.store import open_store
+    from deepphase.features.layout import FeatureLayout
     from deepphase.phase.extractor import for_clips, load_model
     from deepphase.terrain.grounded_clip import ClipGrounds
     from matching.database.database import MotionDatabase
@@ -91,15 +91,15 @@ def command(
         raise ParameterError(
             "--shard and --extend cannot be used together", hint="merge shards first"
         )
-    if terrain is not None and config == _DEFAULT:
-        config = _ON_GROUND
+    if terrain is not None and config == FeatureLayout.load(_DEFAULT):
+        config = FeatureLayout.load(_ON_GROUND)
     check_writable(output, example="motion.database")
     clips = [open_store(store, skeleton) for store in stores]
     if labels is not None:
         clips = [each.selected(parse_labels(labels)) for each in clips]
     trained = None if model is None else for_clips(load_model(model), clips[0])
     grown = None if extend is None else MotionDatabase.load(extend)
-    layout = FeatureLayout.load(config) if grown is None else grown.layout
+    layout = config if grown is None else grown.layout
     if has_ground_heights(layout) != (terrain is not None):
         raise ParameterError(
             "features with heights of the ground need --terrain, and --terrain needs such features",

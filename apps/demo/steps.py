@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import shlex
 import shutil
@@ -48,14 +47,14 @@ class DemoStep:
 
     def run(self, folder: Path) -> None:
         """Call the command's function with files of a folder."""
-        from apps.cli import COMMANDS
+        from apps.cli import COMMANDS, command_named
         from apps.options.command_line import read_command_line
 
         words = [str(folder / word) if isinstance(word, Path) else word for word in self.command]
         count = 2 if " ".join(words[:2]) in COMMANDS else 1
         name = " ".join(words[:count])
-        module = importlib.import_module(f"apps.commands.{COMMANDS[name][0]}")
-        module.command(**read_command_line(name, module.command, words[count:]).arguments)
+        command = command_named(name)
+        command(**read_command_line(name, command, words[count:]).arguments)
 
 
 def prepare_step(source: Path) -> DemoStep:

@@ -17,10 +17,9 @@ from typing import Any, NoReturn
 import jsonargparse
 import yaml
 
-from apps.options.groups import OptionGroup
+from apps.options.groups import ConfigOption, OptionGroup
 from apps.terminal import Outcome
 from deepphase.errors import ParameterError
-from deepphase.phase.config import PhaseConfig
 
 REQUIRED = inspect.Parameter.empty
 """Default of an option that has none."""
@@ -34,8 +33,8 @@ _SHORT = {"output": "-o", "k": "-k"}
 _OPTIONAL_POSITIONALS = ("folder",)
 # Values that look like flags: the up axes -x, -y and -z.
 _AXIS = re.compile(r"-[xyz]")
-# The hyphens before a key of a config, which --set changes.
-_KEY = re.compile(r"--(?=\w+\.\w)")
+# A key of a config as a flag of its own.
+_KEY = re.compile(r"--(\w[\w-]*\.\w[\w.-]*)(?:=(.*))?", re.DOTALL)
 # Patterns of jsonargparse's and argparse's messages -> their replacements.
 _MESSAGES = (
     (r"^the following arguments are required: (.*)\boutput\b", r"missing: \1-o"),
@@ -88,18 +87,18 @@ class Option:
     @property
     def is_switch(self) -> bool:
         """Whether it is given without a value."""
-        return self.type is bool and "." not in self.name
+        return self.type is bool and not self.is_key
+
+    @property
+    def is_key(self) -> bool:
+        """Whether it is a key of the config, which --set changes."""
+        return "." in self.name
 
     @property
     def flags(self) -> list[str]:
-        """Its flags, the short one first; none if it is positional.
-
-        Options have hyphens; a field of a config section is spelled as in YAML.
-        """
-        if self.positional:
+        """Its flags, the short one first; none if it is positional or a key of the config."""
+        if self.positional or self.is_key:
             return []
-        if "." in self.name:
-            return [f"--{self.name}"]
         flag = self.name.replace("_", "-")
         if self.is_switch and self.default is True:
             return [f"--no-{flag}"]
@@ -128,17 +127,15 @@ class Call:
     config: str = ""
 
 
-def read_command_line(
-    name: str, command: Callable[..., Any], words: Sequence[str], configs: Any = PhaseConfig
-) -> Call:
+def read_command_line(name: str, command: Callable[..., Any], words: Sequence[str]) -> Call:
     """Parse the command line of a command into its keyword arguments.
 
     Parameters of the command without a default are positional (a list takes one word or more), and
     so is an optional `folder`. `output` is -o, all others are options. A parameter that is an
-    :class:`apps.options.groups.OptionGroup` gives one option per field. A parameter that is any
-    other dataclass is a section of the config named by --config, whose fields are set by
-    ``--set SECTION.FIELD=VALUE``. Options in the docstring's section "Other Parameters" and the
-    keys of configs are listed by --help-all only.
+    :class:`apps.options.groups.OptionGroup` gives one option per field. A parameter whose default
+    is a :class:`apps.options.groups.ConfigOption` is given the config that --config names, with
+    the changes of ``--set SECTION.KEY=VALUE``. Options in the docstring's section "Other
+    Parameters" and the keys of configs are listed by --help-all only.
 
     Parameters
     ----------
@@ -149,8 +146,6 @@ def read_command_line(
         need, "Other Parameters", which give the help texts.
     words
         The command line after the command. Flags may have underscores instead of hyphens.
-    configs
-        Class of the config, with `load` and `as_mapping`.
 
     Raises
     ------
@@ -160,40 +155,62 @@ def read_command_line(
         If an option is unknown, a value is invalid, or the config is.
     """
     words = _spelled_as_declared(words)
-    words = _without_set(words) if _section_names(command) else words
+    given = _config_option(command)
     everything = _is_switched_on("--help-all", words)
-    signature = inspect.signature(command)
-    printing = "--print-config" in words and "config" in signature.parameters
-    sections = _section_names(command)
-    config = None
-    # A config without sections is read by the command itself.
-    if printing or sections:
-        config = configs.load(_named_config(words, signature.parameters["config"].default))
-    options = [*options_of(command, config), *common_options(command)]
-    parser = _parser(
-        f"deepphase {name}", command, options, required=not printing, everything=everything
-    )
-    if everything:
-        parser.print_help()
-        raise SystemExit(0)
+    printing = given is not None and _is_switched_on("--print-config", words)
+    options = [*options_of(command), *common_options(command)]
+    required = not (printing or everything)
+    program = f"deepphase {name}"
+    parser = _parser(program, command, options, required=required, everything=everything)
     if any(each.positional and each.type == list[Path] for each in options):
         words = _positionals_first(words, parser)
     values = parser.parse_args(words).as_dict()
-    # --set has become the fields that it sets.
     common = {each.name: values.pop(each.name, None) for each in common_options(command)}
+    if given is not None:
+        values["config"] = _config(program, given, values["config"], common.get("set") or [])
+    if everything:
+        keys = [] if given is None else list(_keys(values["config"]))
+        _parser(program, command, [*options, *keys], required=False, everything=True).print_help()
+        raise SystemExit(0)
     types = typing.get_type_hints(command)
-    for parameter in signature.parameters:
-        if parameter in sections:
-            values[parameter] = type(getattr(config, parameter))(**values[parameter])
-        elif _is_group(types[parameter]):
+    for parameter in inspect.signature(command).parameters:
+        if _is_group(types[parameter]):
             group = types[parameter]
             values[parameter] = group(**{f.name: values.pop(f.name) for f in _fields(group)})
     return Call(
         values,
         quiet=common["quiet"],
         json=common.get("json", False),
-        config=_as_yaml(config, {each: values[each] for each in sections}) if printing else "",
+        config=_as_yaml(values["config"]) if printing else "",
     )
+
+
+def _config(program: str, given: ConfigOption, named: str, changes: Sequence[str]) -> Any:
+    """The config of that name or file, with changes such as "training.seed=1"."""
+    kind = given.kind
+    config = kind.load(named)
+    if not changes:
+        return config
+    values = {}
+    for change in changes:
+        key, equals, value = change.partition("=")
+        if not equals or "." not in key:
+            raise ParameterError(
+                f"--set: expected SECTION.KEY=VALUE, not {change!r}",
+                hint=f"write it as in --set training.seed=1; {program} --help-all lists the keys",
+            )
+        try:
+            values[key.strip().replace("-", "_")] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            values[key.strip().replace("-", "_")] = value
+    try:
+        return kind.load(named, **values)
+    except ParameterError as error:
+        # The file is not at fault, which the error would name.
+        hint = f"{error.hint}; " if error.hint else ""
+        raise ParameterError(
+            f"--set is refused: {error.fact}", hint=f"{hint}{program} --help-all lists the keys"
+        ) from None
 
 
 def _positionals_first(words: Sequence[str], parser: argparse.ArgumentParser) -> list[str]:
@@ -224,32 +241,22 @@ def _positionals_first(words: Sequence[str], parser: argparse.ArgumentParser) ->
     return [*first, *others]
 
 
-def options_of(command: Callable[..., Any], config: Any = None) -> list[Option]:
-    """Options of a command, with groups and config sections flattened.
-
-    Parameters
-    ----------
-    command
-        The function.
-    config
-        Config whose values are the defaults of its sections. If None, sections give no options.
-    """
+def options_of(command: Callable[..., Any]) -> list[Option]:
+    """Options of a command, its own and those of its groups."""
     document = inspect.getdoc(command) or ""
     types, texts = typing.get_type_hints(command), parameter_texts(document)
     rare = parameter_texts(document, OTHER)
-    sections = _section_names(command)
     options: list[Option] = []
     grouped: list[Option] = []
     for name, parameter in inspect.signature(command).parameters.items():
-        if name in sections:
-            if config is not None:
-                values = getattr(config, name)
-                grouped += _field_options(type(values), values, prefix=f"{name}.")
-        elif _is_group(types[name]):
-            grouped += _field_options(types[name], parameter.default)
-        else:
-            text = texts.get(name, "") or rare.get(name, "")
-            options.append(Option(name, types[name], parameter.default, text, rare=name in rare))
+        kind, default = types[name], parameter.default
+        if _is_group(kind):
+            grouped += _field_options(kind, default)
+            continue
+        if isinstance(default, ConfigOption):
+            kind, default = str, default.default
+        text = texts.get(name, "") or rare.get(name, "")
+        options.append(Option(name, kind, default, text, rare=name in rare))
     return [*options, *grouped]
 
 
@@ -266,13 +273,11 @@ def parameter_texts(docstring: str, section: str = PARAMETERS) -> dict[str, str]
     return {name: " ".join(lines).strip() for name, lines in texts.items()}
 
 
-def all_options(command: Callable[..., Any], configs: Any = None) -> list[Option]:
-    """All options of a command: its own, those of its default config, and the common ones."""
-    config = None
-    if _section_names(command):
-        default = inspect.signature(command).parameters["config"].default
-        config = (PhaseConfig if configs is None else configs).load(default)
-    return [*options_of(command, config), *common_options(command)]
+def all_options(command: Callable[..., Any]) -> list[Option]:
+    """All options of a command: its own, the keys of its default config, and the common ones."""
+    given = _config_option(command)
+    keys = [] if given is None else _keys(given.kind.load(given.default))
+    return [*options_of(command), *keys, *common_options(command)]
 
 
 def common_options(command: Callable[..., Any]) -> list[Option]:
@@ -281,14 +286,15 @@ def common_options(command: Callable[..., Any]) -> list[Option]:
     if typing.get_type_hints(command).get("return") is Outcome:
         text = "Print one JSON document to standard output; progress and tables go to stderr."
         options.append(Option("json", bool, False, text))
-    if "config" in inspect.signature(command).parameters:
+    given = _config_option(command)
+    if given is not None:
         text = "Print the config with all options applied as YAML, for --config FILE, and exit."
         options.append(Option("print_config", bool, False, text))
-    if _section_names(command):
+    if given is not None and given.has_keys:
         text = (
             "Set a key of the config, as in --set training.seed=1; several keys by several --set."
         )
-        options.append(Option("set", str | None, None, text))
+        options.append(Option("set", list[str], None, text))
     text = "Show all options and all keys of the config, and exit."
     options.append(Option("help_all", bool, False, text))
     return options
@@ -320,15 +326,25 @@ def _is_group(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, OptionGroup)
 
 
-def _section_names(command: Callable[..., Any]) -> list[str]:
-    """Parameters that are config sections: a dataclass, or a union of dataclasses."""
-    return [
-        name
-        for name, kind in typing.get_type_hints(command).items()
-        if name != "return"
-        and not _is_group(kind)
-        and any(dataclasses.is_dataclass(each) for each in (kind, *typing.get_args(kind)))
-    ]
+def _config_option(command: Callable[..., Any]) -> ConfigOption | None:
+    """The declaration of the command's config; None without one."""
+    parameter = inspect.signature(command).parameters.get("config")
+    default = None if parameter is None else parameter.default
+    return default if isinstance(default, ConfigOption) else None
+
+
+def _keys(config: Any) -> Iterator[Option]:
+    """The keys of a config: the fields of its sections, which are dataclasses."""
+    if not dataclasses.is_dataclass(config):
+        return
+    for field in _fields(config):
+        section = getattr(config, field.name)
+        if not dataclasses.is_dataclass(section):
+            continue
+        if any(dataclasses.is_dataclass(getattr(section, each.name)) for each in _fields(section)):
+            yield from _keys(section)
+        else:
+            yield from _field_options(type(section), section, prefix=f"{field.name}.")
 
 
 def _parser(
@@ -376,8 +392,12 @@ def _add(group: Any, option: Option, *, required: bool, shown: bool) -> None:
                 settings["nargs"] = "?"
         group.add_argument(option.name, **settings)
         return
-    flags = {"dest": option.name} if "." not in option.name else {}
-    if option.is_switch:
+    if option.is_key:
+        group.add_argument(f"--{option.name}", **settings)
+        return
+    if option.name == "set":
+        settings["action"] = "append"
+    elif option.is_switch:
         settings["action"] = "store_false" if option.default else "store_true"
     elif option.type == list[Path] | None:
         settings.update(nargs="+", type=Path)
@@ -387,7 +407,7 @@ def _add(group: Any, option: Option, *, required: bool, shown: bool) -> None:
         settings["type"] = option.type
     if option.default is REQUIRED:
         settings["required"] = required
-    group.add_argument(*option.flags, **flags, **settings)
+    group.add_argument(*option.flags, dest=option.name, **settings)
 
 
 class _HelpFormatter(jsonargparse.DefaultHelpFormatter):
@@ -433,12 +453,10 @@ class _Parser(jsonargparse.ArgumentParser):
             known = [text for action in self._actions for text in action.option_strings]
             near = difflib.get_close_matches(unknown[1], known, n=1)
             hint = f"did you mean {near[0]}? {hint}" if near else hint
-        raise ParameterError(_KEY.sub("--set ", fact), hint=_KEY.sub("--set ", hint)) from None
+        raise ParameterError(fact, hint=hint) from None
 
     def _flag(self, name: str) -> str:
         """The flag of an option, or its name if it is positional."""
-        if "." in name:
-            return f"--{name}"
         for action in self._actions:
             if action.dest == name:
                 return action.option_strings[-1] if action.option_strings else name
@@ -446,45 +464,28 @@ class _Parser(jsonargparse.ArgumentParser):
 
 
 def _spelled_as_declared(words: Sequence[str]) -> list[str]:
-    """The words with their flags as declared: --min_seconds becomes --min-seconds."""
+    """The words with their flags as declared: --min_seconds becomes --min-seconds.
+
+    Raises ParameterError for a key of a config that is written as a flag.
+    """
     spelled: list[str] = []
     for index, word in enumerate(words):
         if word == "--":
             return [*spelled, *words[index:]]
         if _AXIS.fullmatch(word) and spelled and spelled[-1] == "--up":
             spelled[-1] = f"--up={word}"
+        elif key := _KEY.fullmatch(word):
+            value = key[2] if key[2] is not None else "".join(words[index + 1 : index + 2])
+            raise ParameterError(
+                f"there is no option --{key[1]}",
+                hint=f"write a key of the config as --set {key[1]}={value or 'VALUE'}",
+            )
         elif word.startswith("--"):
             flag, equals, value = word[2:].partition("=")
-            flag = flag.replace("-", "_") if "." in flag else flag.replace("_", "-")
-            spelled.append(f"--{flag}{equals}{value}")
+            spelled.append(f"--{flag.replace('_', '-')}{equals}{value}")
         else:
             spelled.append(word)
     return spelled
-
-
-def _without_set(words: Sequence[str]) -> list[str]:
-    """The words with ``--set KEY=VALUE`` replaced by the option of the key.
-
-    Raises ParameterError where --set has no key with a section, or no value.
-    """
-    replaced: list[str] = []
-    rest = iter(words)
-    for word in rest:
-        if word == "--":
-            return [*replaced, word, *rest]
-        flag, given, change = word.partition("=")
-        if flag != "--set":
-            replaced.append(word)
-            continue
-        change = change if given else next(rest, "")
-        key, equals, value = change.partition("=")
-        if not equals or "." not in key:
-            raise ParameterError(
-                f"--set: expected SECTION.KEY=VALUE, not {change!r}",
-                hint="write it as in --set training.seed=1; --help-all lists the keys",
-            )
-        replaced.append(f"--{key.strip().replace('-', '_')}={value}")
-    return replaced
 
 
 def _is_switched_on(flag: str, words: Sequence[str]) -> bool:
@@ -492,23 +493,9 @@ def _is_switched_on(flag: str, words: Sequence[str]) -> bool:
     return flag in words and flag in words[: words.index("--") if "--" in words else None]
 
 
-def _named_config(words: Sequence[str], default: str) -> str:
-    """The value of --config, which is needed to build the parser."""
-    named = default
-    for index, word in enumerate(words):
-        if word == "--config" and index + 1 < len(words):
-            named = words[index + 1]
-        elif word.startswith("--config="):
-            named = word.removeprefix("--config=")
-    return named
-
-
-def _as_yaml(config: Any, sections: dict[str, Any]) -> str:
-    """The config as YAML, with its sections replaced."""
-    content = config.as_mapping()
-    for name, values in sections.items():
-        content[name] = {**content[name], **dataclasses.asdict(values)}
-    return yaml.safe_dump(_plain(content), sort_keys=False, allow_unicode=True)
+def _as_yaml(config: Any) -> str:
+    """The config as YAML."""
+    return yaml.safe_dump(_plain(config.as_mapping()), sort_keys=False, allow_unicode=True)
 
 
 def _plain(value: Any) -> Any:

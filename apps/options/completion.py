@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 import shtab
 
-from apps.options.command_line import Option, all_options
+from apps.options.command_line import Option, common_options, options_of
 from deepphase.errors import ParameterError
 
 SHELLS = ("bash", "zsh")
 
 
-def completion_script(shell: str, commands: Mapping[str, tuple[str, str]]) -> str:
+def completion_script(shell: str, commands: Mapping[str, tuple[Callable[..., Any], str]]) -> str:
     """Completion script of the program for a shell.
 
     Parameters
@@ -25,7 +24,7 @@ def completion_script(shell: str, commands: Mapping[str, tuple[str, str]]) -> st
     shell
         "bash" or "zsh".
     commands
-        Command -> (its module in apps.commands, one line of help).
+        Command -> (its function, one line of help).
 
     Raises
     ------
@@ -43,8 +42,7 @@ def completion_script(shell: str, commands: Mapping[str, tuple[str, str]]) -> st
     parsers: dict[str, argparse.ArgumentParser] = {}
     second_words: dict[str, Any] = {}
     for name in sorted(commands, key=lambda name: name.count(" ")):
-        module_name, text = commands[name]
-        module = importlib.import_module(f"apps.commands.{module_name}")
+        command, text = commands[name]
         first, _, second = name.partition(" ")
         if first not in parsers:
             parsers[first] = first_words.add_parser(first, help="" if second else text)
@@ -52,7 +50,7 @@ def completion_script(shell: str, commands: Mapping[str, tuple[str, str]]) -> st
             if first not in second_words:
                 second_words[first] = parsers[first].add_subparsers(metavar="COMMAND")
             parsers[name] = second_words[first].add_parser(second, help=text)
-        for option in all_options(module.command, getattr(module, "CONFIGS", None)):
+        for option in (*options_of(command), *common_options(command)):
             _add(parsers[name], option)
     return shtab.complete(root, shell)
 

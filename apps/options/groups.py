@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from deepphase.config import config_path
 from deepphase.errors import ParameterError
-from deepphase.extras import packages_for
+from deepphase.extras import extra_packages
 
 if TYPE_CHECKING:
     from deepphase.corpus.shards import Shard
@@ -22,6 +22,34 @@ class OptionGroup:
     The first line of the docstring is the heading in the help, and the "Parameters" section gives
     the help texts.
     """
+
+
+@dataclass(frozen=True)
+class ConfigOption:
+    """Default of a command's parameter `config`: the option --config.
+
+    The command is given the config itself, with the changes of --set.
+
+    Parameters
+    ----------
+    place
+        Module and class of the config, as in "deepphase.phase.config:PhaseConfig"; imported when
+        a config is read, since the modules of some import torch.
+    default
+        Name of the config that is used where none is named.
+    has_keys
+        Whether it has sections with keys, which --set changes.
+    """
+
+    place: str
+    default: str
+    has_keys: bool = True
+
+    @property
+    def kind(self) -> Any:
+        """Class of the config, with `load` and `as_mapping`."""
+        module, _, name = self.place.partition(":")
+        return getattr(importlib.import_module(module), name)
 
 
 @dataclass(frozen=True)
@@ -222,7 +250,7 @@ class TrainingOptions(OptionGroup):
         """The logger beside the CSV, which every training writes."""
         if self.logger == "csv":
             return True
-        with packages_for(f"{self.logger} logs", "deepphase[loggers]"):
+        with extra_packages(f"{self.logger} logs"):
             importlib.import_module(self.logger)
         from pytorch_lightning.loggers import TensorBoardLogger, WandbLogger
 

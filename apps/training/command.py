@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from apps.options.groups import StoreOptions, TrainingOptions
-from apps.terminal import note, progress
+from apps.terminal import next_step, note, progress
 from apps.training.processes import processes, shared_corpus
 from apps.training.resumable import finish, resumable, work_folder
 from deepphase.atomic_write import atomic_write, check_writable
@@ -62,19 +62,25 @@ class TrainingInputs:
 
 
 def run_training(
+    kind: str,
     output: Path,
     run: TrainingOptions,
     reading: StoreOptions,
     prepare: Callable[[TrainingInputs], Callable[..., Result | None]],
     *,
+    lines: Callable[[Result], Iterable[str]],
+    pages: Callable[[Result], Iterable[Path]] | None = None,
     writes: Sequence[Path] = (),
     json_report: bool = False,
     part: str = "",
-) -> Result | None:
-    """Train as a command asks, and write the output file and its metrics.
+    then: Sequence[object] = (),
+) -> None:
+    """Train as a command asks, write the output file and its metrics, and report.
 
     Parameters
     ----------
+    kind
+        What the output file holds, such as "model".
     output
         File to write.
     run, reading
@@ -82,16 +88,18 @@ def run_training(
     prepare
         Reads what the training needs, and returns the function that trains: it takes `folder`,
         `resume`, `progress` and the options of Lightning's Trainer.
+    lines
+        Gives the sentences that are printed on a result.
+    pages
+        Writes reports of a result, and returns their pages.
     writes
         Further files that the command will write, which must be writable before it begins.
     json_report
         Whether to write the result's `report` to OUTPUT.report.json.
     part
         Name of the network that the training adds to a model; see `metrics_beside`.
-
-    Returns
-    -------
-    The result; None in all processes but the first of a training on several devices.
+    then
+        The command to type next; none if empty.
     """
     report = output.with_name(f"{output.name}.report.json")
     options, trainer = reading.corpus, run.trainer(output)
@@ -107,18 +115,20 @@ def run_training(
         train = prepare(TrainingInputs(world, work, options, on_progress))
         with resumable(world, work, restart=run.restart):
             result = train(folder=work, resume=run.resume, progress=on_progress, **trainer)
+    # In a training on several devices, only the first process has the result.
     if result is None:
-        return None
+        return
     result.save(output)
     finish(work, output, part)
     if json_report:
         with atomic_write(report) as file:
             file.write(json.dumps(result.report, indent=1).encode())  # type: ignore[attr-defined]
-    return result
-
-
-def note_files(kind: str, output: Path, *, json_report: bool = False) -> None:
-    """Say where the files of a training are."""
+    for line in lines(result):
+        note(line)
     note(f"{kind}: {output}")
     if json_report:
-        note(f"report: {output.with_name(f'{output.name}.report.json')}")
+        note(f"report: {report}")
+    for page in () if pages is None else pages(result):
+        note(f"report: {page}")
+    if then:
+        next_step(*then)

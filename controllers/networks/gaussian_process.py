@@ -23,7 +23,7 @@ from controllers.networks.network import (
 )
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-from deepphase.extras import packages_for
+from deepphase.extras import extra_packages
 
 # Maximum number of samples for the kernel search, whose cost is cubic.
 _MAX_FOR_KERNEL = 400
@@ -151,7 +151,7 @@ def nearest_two(phase: Tensor, count: int) -> Tensor:
 
 def _kernel(x: Array, y: Array) -> tuple[float, float]:
     """Length scale, and noise as a share of the signal's variance, of maximum likelihood."""
-    with packages_for("Gaussian processes", "scikit-learn"):
+    with extra_packages("Gaussian processes"):
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.gaussian_process import GaussianProcessRegressor
         from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from deepphase.errors import ParameterError
-from deepphase.extras import packages_for
+from deepphase.extras import extra_packages
 from deepphase.temporary_files import temporary_folder
 
 # Read by Ray when it starts. It sends no usage statistics; a task that the memory monitor kills is
@@ -72,7 +72,7 @@ class RayPool:
 
     def __init__(self, function: Callable[[Any], Any], address: str | None, workers: int) -> None:
         self._settings = _SETTINGS | (_LOOPBACK_ONLY if address is None else {})
-        with packages_for("Ray clusters", "deepphase[ray]"), _environment(self._settings):
+        with extra_packages("Ray clusters"), _environment(self._settings):
             import ray
         self._ray = ray
         self._folder = ExitStack()

@@ -14,7 +14,7 @@ from scipy.ndimage import gaussian_filter1d
 from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write
 from deepphase.errors import ParameterError
-from deepphase.extras import packages_for
+from deepphase.extras import extra_packages
 from deepphase.progress import Progress
 
 FILM_FPS = 30
@@ -61,7 +61,7 @@ def check_film(path: str | Path) -> None:
     """Raise ParameterError for a suffix of no film, or where PyAV is not installed."""
     if Path(path).suffix.lower() not in _FORMATS:
         raise ParameterError(f"{path}: films are {' or '.join(_FORMATS)}")
-    with packages_for("films", "deepphase[av]"):
+    with extra_packages("films"):
         import av  # noqa: F401
 
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from deepphase.atomic_write import atomic_write
 from deepphase.errors import CheckpointError
-from deepphase.extras import packages_for
+from deepphase.extras import extra_packages
 
 # The first of which all engines of today know every operator that is used here.
 OPSET = 18
@@ -149,7 +149,7 @@ def _compared(
 
 
 def _packages() -> tuple[Any, Any]:
-    with packages_for("ONNX files", "deepphase[onnx]"):
+    with extra_packages("ONNX files"):
         import onnx
         import onnxruntime
         import onnxscript  # noqa: F401 (the exporter's own need)

@@ -20,8 +20,8 @@ from deepphase.synthetic.locomotion import locomotion
 from deepphase.synthetic.training_set import corpus
 
 _TINY = (
-    *("--training.windows", "256", "--training.batch_size", "32", "--network.window_s", "1.0"),
-    *("--network.kernel_s", "0.3", "--network.hidden", "6", "--network.channels", "2"),
+    *("--set=training.windows=256", "--set=training.batch_size=32", "--set=network.window_s=1.0"),
+    *("--set=network.kernel_s=0.3", "--set=network.hidden=6", "--set=network.channels=2"),
     *("--accelerator", "cpu"),
 )
 
@@ -101,7 +101,7 @@ def test_a_model_of_two_skeletons_goes_the_way_of_every_model(
 
     own = tmp_path / "own.model"
     words = ("train", "phase", stores[1], "--start", model, "-o", own)
-    assert run(*words, "--training.windows", "64", "--training.batch_size", "32") == 0
+    assert run(*words, "--set=training.windows=64", "--set=training.batch_size=32") == 0
     assert PhaseModel.load(own).config.network.channels == 2
     assert run("train", "phase", stores[0], "--start", own, "-o", tmp_path / "no") == cli.MISTAKE
     assert "has no signal" in capsys.readouterr().err

@@ -18,9 +18,13 @@ from deepphase.synthetic.song import make_song
 
 pytestmark = pytest.mark.slow
 
-_TINY = ["--network.experts", 2, "--network.hidden", 24, "--network.gating_hidden", 8]
-_TINY += ["--training.samples", 3200, "--training.batch_size", 64, "--training.held_out", 0.3]
-_TINY += ["--dance.measured_seeds", 0, "--dance.tempo_copies", 1]
+_TINY = ["--set=network.experts=2", "--set=network.hidden=24", "--set=network.gating_hidden=8"]
+_TINY += [
+    "--set=training.samples=3200",
+    "--set=training.batch_size=64",
+    "--set=training.held_out=0.3",
+]
+_TINY += ["--set=dance.measured_seeds=0", "--set=dance.tempo_copies=1"]
 
 
 def run(*words):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import importlib
 import json
 import re
 import shlex
@@ -14,7 +13,7 @@ import pytest
 from plotly.offline import get_plotlyjs
 
 from apps import cli
-from apps.cli import COMMANDS
+from apps.cli import COMMANDS, command_named
 from apps.demo import motion
 from apps.demo.folder import OutputFolder
 from apps.demo.motion import SMALLEST, held_out_motions, training_motions
@@ -24,7 +23,6 @@ from deepphase.corpus.store import open_store
 from deepphase.errors import ParameterError
 from deepphase.evaluation.known_phase import KnownClip, known_phase_errors
 from deepphase.formats.bvh.writer import save_bvh
-from deepphase.phase.config import PhaseConfig
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.phase_file import load_phases
 from deepphase.synthetic.locomotion import locomotion
@@ -197,15 +195,12 @@ def test_the_commands_of_the_page_are_right(which, request, monkeypatch):
     for program, *words in commands:
         assert program == "deepphase"
         name = " ".join(words[:2]) if " ".join(words[:2]) in COMMANDS else words[0]
-        module = pytest.importorskip(f"apps.commands.{COMMANDS[name][0]}")
-        read_command_line(name, module.command, words[len(name.split()) :])
+        read_command_line(name, command_named(name), words[len(name.split()) :])
     # The first three make what lies in the folder: so the training is that of the model.
     words = commands[1][3:]
-    command = importlib.import_module("apps.commands.train_phase").command
-    options = read_command_line("train phase", command, words).arguments
+    options = read_command_line("train phase", command_named("train phase"), words).arguments
     model = PhaseModel.load(folder / "phases.model")
-    chosen = PhaseConfig(options["network"], options["training"])
-    assert chosen.for_body("biped") == model.config
+    assert options["config"].for_body("biped") == model.config
     monkeypatch.chdir(folder)
     assert Path(commands[0][2]).is_dir()
     assert Path(commands[2][3]).exists()

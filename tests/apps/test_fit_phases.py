@@ -95,7 +95,11 @@ def test_an_embedding_is_trained_encoded_and_evaluated(store, clips, tmp_path, m
     # A browser, which makes pictures, takes seconds to start.
     none = SimpleNamespace(paths=[], problem="")
     monkeypatch.setattr(training_report, "write_images", lambda *_, **__: none)
-    given = ("--training.windows", 640, "--training.batch_size", 32, "--network.window_s", 1.0)
+    given = (
+        "--set=training.windows=640",
+        "--set=training.batch_size=32",
+        "--set=network.window_s=1.0",
+    )
     trained = ("train", "phase", store, "--config", "conv_embedding", "-o", tmp_path / "m")
     assert run(*trained, *given, "--accelerator", "cpu") == 0
     assert run("encode", tmp_path / "m", clips, "-o", tmp_path / "phases") == 0

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args, get_type_hints
+from typing import Any, Literal, get_args, get_type_hints
 
 import pytest
 import yaml
 
-from apps.cli import COMMANDS, JOBS, main
-from apps.options.command_line import Option, all_options, options_of, read_command_line
+from apps.cli import COMMANDS, JOBS, command_named, main
+from apps.options.command_line import Option, all_options, read_command_line
 from apps.options.completion import completion_script
-from apps.options.groups import FileOptions, OptionGroup
+from apps.options.groups import ConfigOption, FileOptions, OptionGroup
 from apps.terminal import Outcome
 from controllers.config import ControllerConfig
 from controllers.dance.config import DanceConfig
@@ -32,13 +31,8 @@ BANNED = re.compile(
 )
 
 
-def _module(name: str):
-    return importlib.import_module(f"apps.commands.{COMMANDS[name][0]}")
-
-
 def _options(name: str) -> list[Option]:
-    module = _module(name)
-    return all_options(module.command, getattr(module, "CONFIGS", None))
+    return all_options(command_named(name))
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -71,7 +65,7 @@ def test_the_help_of_every_command_fits_60_lines(name, capsys, monkeypatch):
         main([*name.split(), "--help-all"])
     everything = capsys.readouterr().out
     for option in _options(name):
-        words = [option.name] if option.positional or "." in option.name else option.flags
+        words = [option.name] if option.positional or option.is_key else option.flags
         for word in words:
             assert re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", everything), option
             assert option.rare or re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", shown), option
@@ -88,24 +82,48 @@ def test_every_command_is_of_one_job(capsys):
 
 def test_keys_of_the_config_are_set(capsys):
     words = ["--config", "paper", "--set", "network.channels=3", "--set=training.seed=2"]
-    call = read_command_line(
-        "train phase", _module("train phase").command, ["x", "-o", "y", *words]
-    )
-    assert call.arguments["network"].channels == 3
-    assert call.arguments["training"].seed == 2
-    for wrong in (["--set", "seed=1"], ["--set", "training.seed"], ["--set"]):
+    config = _train_phase(*words).arguments["config"]
+    assert (config.network.channels, config.training.seed) == (3, 2)
+    for wrong in (["--set", "seed=1"], ["--set", "training.seed"]):
         with pytest.raises(ParameterError, match=r"expected SECTION\.KEY=VALUE"):
-            read_command_line("train phase", _module("train phase").command, ["x", *wrong])
+            _train_phase(*wrong)
+    with pytest.raises(ParameterError, match="--set: expected one argument"):
+        _train_phase("--set")
+
+
+def _train_phase(*words: str):
+    return read_command_line("train phase", command_named("train phase"), ["x", "-o", "y", *words])
+
+
+@pytest.mark.parametrize(
+    ("change", "fact"),
+    [
+        ("training.seed=x", "training.seed must be int, not 'x'"),
+        ("training.seeds=1", "unknown key 'seeds' in training"),
+        ("trainings.seed=1", "unknown key 'trainings' in the config"),
+        ("network.channels=0", "channels must lie in 1"),
+    ],
+)
+def test_a_wrong_change_of_the_config_is_said_of_set(change, fact):
+    with pytest.raises(ParameterError, match=f"--set is refused: .*{fact}") as caught:
+        _train_phase("--set", change)
+    assert caught.value.path is None
+
+
+@pytest.mark.parametrize("words", [["--training.windows", "5"], ["--training.windows=5"]])
+def test_keys_are_no_flags(words):
+    with pytest.raises(ParameterError, match=r"no option --training\.windows") as caught:
+        _train_phase(*words)
+    assert "--set training.windows=5" in caught.value.hint
 
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_every_network_explains_its_sizes(name):
-    config = type("Config", (), {"network": NETWORKS[name].make_config()})
+    given = ConfigOption("controllers.config:ControllerConfig", name)
 
-    def command(network: type(config.network)) -> None: ...
+    def command(config: Any = given) -> None: ...
 
-    command.__annotations__ = {"network": type(config.network)}
-    options = options_of(command, config)
+    options = [each for each in all_options(command) if each.name.startswith("network.")]
     assert options
     for option in options:
         assert re.match(r"[A-Z].*[.]$", option.help), option
@@ -114,9 +132,9 @@ def test_every_network_explains_its_sizes(name):
 
 def test_choices_of_options_are_those_of_the_library():
     for name in ("match build", "match query", "match run"):
-        index = get_type_hints(_module(name).command)["index"]
+        index = get_type_hints(command_named(name))["index"]
         assert set(get_args(index)) == set(INDEX_NAMES)
-    method = get_type_hints(_module("fit phases").command)["method"]
+    method = get_type_hints(command_named("fit phases"))["method"]
     assert set(get_args(method)) == set(BASELINES)
 
 
@@ -217,22 +235,21 @@ def test_a_wrong_choice_names_the_choices():
 @pytest.mark.parametrize(
     ("name", "configs", "option"),
     [
-        ("train phase", PhaseConfig, ["--training.windows", "1000"]),
-        ("train controller", ControllerConfig, ["--config", "vinn", "--network.redraw", "frame"]),
-        ("train dance", DanceConfig, ["--network.experts", "3"]),
-        ("train editor", EditorConfig, ["--network.width", "64"]),
-        ("train rig", RigConfig, ["--config", "paper", "--network.sampling", "gmm"]),
+        ("train phase", PhaseConfig, ["--set=training.windows=1000"]),
+        ("train controller", ControllerConfig, ["--config", "vinn", "--set=network.redraw=frame"]),
+        ("train dance", DanceConfig, ["--set=network.experts=3"]),
+        ("train editor", EditorConfig, ["--set=network.width=64"]),
+        ("train rig", RigConfig, ["--config", "paper", "--set=network.sampling=gmm"]),
     ],
 )
 def test_a_printed_config_is_read_again(name, configs, option, tmp_path):
-    module = _module(name)
-    words = ["store", "-o", "model"]
-    call = read_command_line(name, module.command, [*option, "--print-config"], configs)
+    command, words = command_named(name), ["store", "-o", "model"]
+    call = read_command_line(name, command, [*option, "--print-config"])
     file = tmp_path / "mine.yaml"
     file.write_text(call.config)
-    again = read_command_line(name, module.command, [*words, "--config", str(file)], configs)
-    direct = read_command_line(name, module.command, [*words, *option], configs)
-    assert {**again.arguments, "config": ""} == {**direct.arguments, "config": ""}
+    again = read_command_line(name, command, [*words, "--config", str(file)])
+    direct = read_command_line(name, command, [*words, *option])
+    assert again.arguments == direct.arguments
     # It is a config as the library reads it.
     assert (
         configs.load(file).as_mapping()
@@ -261,10 +278,13 @@ def test_a_document_is_json_without_nan():
     }
 
 
+_FUNCTIONS = {name: (command_named(name), text) for name, (_, text) in COMMANDS.items()}
+
+
 @pytest.fixture(scope="module")
 def bash_completion(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("completion") / "deepphase.bash"
-    path.write_text(completion_script("bash", COMMANDS))
+    path.write_text(completion_script("bash", _FUNCTIONS))
     return path
 
 
@@ -291,9 +311,9 @@ def test_bash_completes(bash_completion, words, expected):
 
 
 def test_zsh_has_every_command_and_other_shells_none():
-    script = completion_script("zsh", COMMANDS)
+    script = completion_script("zsh", _FUNCTIONS)
     assert script.startswith("#compdef deepphase")
     for name in COMMANDS:
         assert name.split()[-1] in script
     with pytest.raises(ParameterError, match="'fish'"):
-        completion_script("fish", COMMANDS)
+        completion_script("fish", _FUNCTIONS)

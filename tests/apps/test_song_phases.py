@@ -17,11 +17,11 @@ from tests.formula_motion import swinging
 
 pytestmark = pytest.mark.slow
 
-_SMALL = ["--network.channels", 2, "--network.hidden", 16, "--network.band_hz", 4.0]
-_SMALL += ["--training.windows", 2400, "--training.batch_size", 32]
-_SMALL += ["--training.learning_rate", 4e-3, "--training.held_out", 0.3]
-_TINY = ["--network.hidden", 8, "--training.windows", 320, "--training.batch_size", 32]
-_TINY += ["--training.held_out", 0.3]
+_SMALL = ["--set=network.channels=2", "--set=network.hidden=16", "--set=network.band_hz=4.0"]
+_SMALL += ["--set=training.windows=2400", "--set=training.batch_size=32"]
+_SMALL += ["--set=training.learning_rate=4e-3", "--set=training.held_out=0.3"]
+_TINY = ["--set=network.hidden=8", "--set=training.windows=320", "--set=training.batch_size=32"]
+_TINY += ["--set=training.held_out=0.3"]
 
 
 def run(*words):

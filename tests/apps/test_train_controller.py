@@ -13,7 +13,7 @@ from deepphase.synthetic.locomotion import locomotion
 
 pytestmark = pytest.mark.slow
 
-_TINY = ["--network.hidden", "8", "--training.samples", "512", "--training.batch-size", "64"]
+_TINY = ["--set=network.hidden=8", "--set=training.samples=512", "--set=training.batch-size=64"]
 
 
 def run(*words: object) -> int:
@@ -39,7 +39,7 @@ def strikes(store):
 
 
 def test_a_config_and_options_make_a_controller(store, strikes, tmp_path, capsys):
-    words = ["--model", strikes, "--config", "pfnn", *_TINY, "--schema.label", "style"]
+    words = ["--model", strikes, "--config", "pfnn", *_TINY, "--set=schema.label=style"]
     assert run("train", "controller", store, *words, "-o", tmp_path / "c") == 0
     said = capsys.readouterr()
     made = Controller.load(tmp_path / "c")
@@ -58,7 +58,7 @@ def test_a_config_and_options_make_a_controller(store, strikes, tmp_path, capsys
 def test_a_network_without_phases_needs_no_model_and_frames_may_be_in_a_file(
     store, tmp_path, monkeypatch
 ):
-    words = ["--config", "mann", "--network.experts", "2", *_TINY, "--memory", "1kB"]
+    words = ["--config", "mann", "--set=network.experts=2", *_TINY, "--memory", "1kB"]
     read = []
     wrapped = samples._allocated
 
@@ -78,9 +78,9 @@ def test_a_network_without_phases_needs_no_model_and_frames_may_be_in_a_file(
     [
         ([], "experts needs phases"),
         (["--config", "expert"], "no config 'expert'"),
-        (["--config", "mann", "--network.redraw", "step"], "--set network.redraw"),
-        (["--config", "mann", "--schema.label", "mood"], "mood"),
-        (["--config", "mann", "--training.held_out", "2"], "held_out must lie in 0 to 1"),
+        (["--config", "mann", "--set=network.redraw=step"], "--set network.redraw"),
+        (["--config", "mann", "--set=schema.label=mood"], "mood"),
+        (["--config", "mann", "--set=training.held_out=2"], "held_out must lie in 0 to 1"),
         (["--config", "mann", "--memory", "much"], "'much' is not a size"),
         (["--config", "mann", "--resume"], "no resume point"),
         (["--config", "mann", "--resume", "--restart"], "cannot be used together"),

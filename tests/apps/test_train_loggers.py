@@ -21,7 +21,9 @@ def test_a_logger_whose_package_is_missing_says_what_to_install(package, monkeyp
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ParameterError) as caught:
         TrainingOptions(logger=package).trainer(Path("walk.model"))
-    assert f"{package} logs need a package that is not installed" in str(caught.value)
+    assert f"the package {package}, needed for {package} logs, is not installed" in str(
+        caught.value
+    )
     assert caught.value.hint == "install it with pip install 'deepphase[loggers]'"
 
 

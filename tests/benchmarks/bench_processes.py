@@ -69,8 +69,8 @@ def main() -> None:
                 output = Path(folder) / f"{processes}_{memory}.model"
                 command = [sys.executable, "-m", "apps.cli", "train", "phase", store]
                 command += ["-o", output, "--accelerator", "cpu", "--devices", processes]
-                command += ["--training.batch_size", 256 // processes]
-                command += ["--training.windows", given.windows, "--quiet"]
+                command += [f"--set=training.batch_size={256 // processes}"]
+                command += ["--set", f"training.windows={given.windows}", "--quiet"]
                 command += [] if memory is None else ["--memory", memory]
                 before = os.times()
                 process = subprocess.Popen(

@@ -35,7 +35,7 @@ _BASE_CLIPS, _CLIP_S = 48, 20.0
 _SAMPLED_EVERY_S = 0.1
 # The training itself has as many steps at every size: only what grows with the corpus is measured.
 _WINDOWS, _SAMPLES = "4000", "4000"
-_PHASE = ("train", "phase", "{store}", "-o", "{phase}", "--training.windows", _WINDOWS)
+_PHASE = ("train", "phase", "{store}", "-o", "{phase}", "--set", f"training.windows={_WINDOWS}")
 _PREPARE = ("prepare", "{captures}", "-o", "{store}")
 _ONE, _TWO = ("--workers", "1"), ("--workers", "2")
 # Step -> words of the command.
@@ -51,7 +51,7 @@ STEPS: dict[str, tuple[str, ...]] = {
     "evaluate": ("evaluate", "{phase}", "{store}", "-o", "{report}", "--queries", "1000"),
     "train controller": (
         *("train", "controller", "{store}", "-o", "{controller}", "--model", "{phase}"),
-        *("--config", "nn_phase", "--training.samples", _SAMPLES, "--devices", "1"),
+        *("--config", "nn_phase", "--set", f"training.samples={_SAMPLES}", "--devices", "1"),
     ),
     "match build": ("match", "build", "{store}", "-o", "{database}", "--model", "{phase}"),
 }

@@ -12,7 +12,7 @@ from controllers.runtime.network_state import RunningNetwork
 from controllers.schema.schema import ControllerSchema
 from deepphase.arrays import Array
 from deepphase.errors import CheckpointError
-from deepphase.extras import packages_for
+from deepphase.extras import extra_packages
 
 
 class OnnxNetwork(RunningNetwork):
@@ -47,7 +47,7 @@ class OnnxNetwork(RunningNetwork):
         threads: int = 1,
     ) -> None:
         super().__init__(controller.network, characters, seed)
-        with packages_for("ONNX files", "deepphase[onnx]"):
+        with extra_packages("ONNX files"):
             import onnxruntime
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = threads

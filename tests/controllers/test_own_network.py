@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from apps.commands import train_controller as train_command
+from apps.cli import command_named
 from apps.options.command_line import read_command_line
 from controllers.config import ControllerConfig
 from controllers.data.controller_data import ControllerData
@@ -148,10 +148,9 @@ def test_nothing_is_imported_because_a_file_names_it(name, tmp_path, monkeypatch
 def test_the_program_has_its_options(two, tmp_path):
     path = tmp_path / "two.yaml"
     path.write_text("network: {name: two, hidden: 4}")
-    words = ["clips", "-o", "file", "--config", str(path), "--network.penalty", "0.5"]
-    command = train_command.command
-    options = read_command_line("train controller", command, words, ControllerConfig).arguments
-    assert options["network"] == TwoConfig(hidden=4, penalty=0.5)
+    words = ["clips", "-o", "file", "--config", str(path), "--set=network.penalty=0.5"]
+    options = read_command_line("train controller", command_named("train controller"), words)
+    assert options.arguments["config"].network == TwoConfig(hidden=4, penalty=0.5)
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,12 @@ from deepphase.synthetic.locomotion import locomotion
 from tests.editing.conftest import swings
 from tests.formula_motion import swinging
 
-TINY = ["--network.width=16", "--network.hidden=16", "--network.window_s=1.0"]
-TINY += ["--training.windows=160", "--training.batch_size=16", "--training.held_out=0.3"]
+TINY = ["--set=network.width=16", "--set=network.hidden=16", "--set=network.window_s=1.0"]
+TINY += [
+    "--set=training.windows=160",
+    "--set=training.batch_size=16",
+    "--set=training.held_out=0.3",
+]
 
 
 @pytest.mark.slow

@@ -192,7 +192,7 @@ def test_two_processes_end_in_the_weights_of_one_although_one_was_terminated(fol
     output, log = tmp_path / "two.model", tmp_path / "log"
     work = tmp_path / "two.model.unfinished"
     # Long enough to be interrupted before its end.
-    words = ["--devices", "2", "--training.windows", "4000"]
+    words = ["--devices", "2", "--set=training.windows=4000"]
     process = _start(_command(output, folder, *words), log)
     _wait_for(work / "resume.ckpt", process)
     other, _ = ranks = sorted(_children(process))
@@ -224,7 +224,7 @@ def test_two_processes_end_in_the_weights_of_one_although_one_was_terminated(fol
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for processes in /proc")
 def test_torchrun_starts_again_after_a_kill_and_the_weights_are_the_same(folder, tmp_path):
-    words, log = ["--training.windows", "4000"], tmp_path / "log"
+    words, log = ["--set=training.windows=4000"], tmp_path / "log"
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     launcher += ["--nproc-per-node", "2", "--max-restarts", "1"]
 
@@ -251,7 +251,7 @@ def test_two_nodes_without_a_shared_folder_of_which_one_is_killed(tmp_path):
         home = tmp_path / f"node{node}"
         for number, clip in enumerate(clips()):
             save(clip, home / "clips" / f"swing_{number}.bvh")
-        words = ["--devices", "1", "--num-nodes", "2", "--training.windows", "32000"]
+        words = ["--devices", "1", "--num-nodes", "2", "--set=training.windows=32000"]
         environment = {
             "MASTER_ADDR": "127.0.0.1",
             "MASTER_PORT": str(port),

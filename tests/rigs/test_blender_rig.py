@@ -394,9 +394,9 @@ def test_curves_go_into_blender_and_back(small, tmp_path):
 def test_commands_with_a_rig_in_blender(small, tmp_path, capsys):
     walk, hero = tmp_path / "walk.bvh", tmp_path / "hero.rig"
     save(locomotion(0, 1.0, gait="walk", fps=30.0).clip, walk)
-    changes = ["--process.examples=20", "--network.samples=20", "--training.frames=25"]
+    changes = ["--set=process.examples=20", "--set=network.samples=20", "--set=training.frames=25"]
     train = ["train", "rig", str(small), "-o", str(hero), "--config", "blender", *changes]
-    assert main([*train, "--poses", str(walk), "--training.epochs=2"]) == 0
+    assert main([*train, "--poses", str(walk), "--set=training.epochs=2"]) == 0
     assert "bones that move" in capsys.readouterr().out
     keys, blend, fbx = (tmp_path / name for name in ("keys.json", "walk.blend", "walk.fbx"))
     assert main(["rig-controls", str(hero), str(walk), "-o", str(keys)]) == 0

@@ -19,7 +19,7 @@ from scipy.spatial import cKDTree
 
 from apps.dashboard.parts.result_cache import ResultCache
 from deepphase.arrays import Array
-from deepphase.extras import packages_for
+from deepphase.extras import extra_packages
 from deepphase.progress import Progress
 
 # Neighbours that the map keeps: more than the frames of one cycle, so that cycles close.
@@ -72,7 +72,7 @@ def make_map(values: Array, dimensions: int) -> UmapMap:
     ParameterError
         If the package umap-learn is not installed.
     """
-    with packages_for("Maps by UMAP", "deepphase[umap]"):
+    with extra_packages("Maps by UMAP"):
         import umap
     every = np.ascontiguousarray(values.reshape(len(values), -1), np.float32)
     chosen = np.unique(np.linspace(0, len(every) - 1, min(_MAPPED, len(every))).round().astype(int))

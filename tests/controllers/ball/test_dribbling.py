@@ -280,8 +280,8 @@ def test_the_program_trains_and_dribbles(tmp_path, capsys):
     store.save(tmp_path / "walk.store")
     words = [str(tmp_path / name) for name in ("walk.store", "ball", "d.controller", "run")]
     assert main(["fit", "ball", words[0], "-o", words[1]]) == 0
-    small = ["--network.hidden", "16", "--network.experts", "2", "--training.samples", "2560"]
-    small += ["--training.unroll_frames", "2", "--training.made_stops", "0", "--devices", "1"]
+    small = ["--set=network.hidden=16", "--set=network.experts=2", "--set=training.samples=2560"]
+    small += ["--set=training.unroll_frames=2", "--set=training.made_stops=0", "--devices", "1"]
     train = ["train", "controller", words[0], "--ball", words[1], "--config", "ball_no_phase"]
     assert main([*train, *small, "--accelerator", "cpu", "-o", words[2]]) == 0
     events = ["--ball", "kick@0.5:6", "--ball-rolling", "0.1", "--ball-slope", "0:0.01"]

@@ -1,0 +1,502 @@
+"""`deepphase train`: one function for each task that learns from clips."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from apps.edit_files import load_editor
+from apps.options.groups import (
+    ConfigOption,
+    StoreOptions,
+    TrainingOptions,
+    parse_labels,
+    parse_size,
+)
+from apps.terminal import note, table, warn
+from apps.training.command import TrainingInputs, run_training
+from deepphase.errors import ParameterError
+
+if TYPE_CHECKING:
+    from controllers.dance.dancer import Dancer
+    from controllers.runtime.controller import Controller
+    from deepphase.editing.editor import MotionEditor
+    from deepphase.phase.model import PhaseModel
+    from deepphase.phase.signals import JointVelocities
+    from deepphase.rigs.inverse import RigInverse
+
+_RUN, _READING = TrainingOptions(), StoreOptions()
+
+
+def phase_command(
+    stores: list[Path],
+    output: Path,
+    config: Any = ConfigOption("deepphase.phase.config:PhaseConfig", "default"),  # noqa: B008
+    features: str | None = None,
+    start: Path | None = None,
+    report: Path | None = None,
+    memory: str | None = None,
+    run: TrainingOptions = _RUN,
+    reading: StoreOptions = _READING,
+) -> None:
+    """Train a phase model on clips or songs, without labels, and report how well it works.
+
+    Parameters
+    ----------
+    stores
+        A store, a folder of motion files, or one motion file; or a folder of songs, or one song.
+        Several of them, with different skeletons, for --config any_skeleton.
+    output
+        Model file to write.
+    config
+        Config of the network and its training: a YAML file, or the name of a shipped one
+        (configs/phase).
+    features
+        Audio features to train on, separated by commas, as in mel,chroma,onset_strength. The songs
+        in the folder are then used even if it contains motion as well.
+    start
+        Phase model whose weights the training starts from, such as a model for any skeleton. Its
+        network replaces that of the config.
+    report
+        Folder for the report; OUTPUT.report if not given.
+    memory
+        Memory for the signals of each process, such as 2GB or 500MB. Larger signals are kept in a
+        temporary file, and windows are shuffled within blocks that fit. No limit if not given.
+    """
+    from apps.training.phase import AnySkeletonTraining, PhaseTraining
+    from deepphase.phase.config import ANY_SKELETON
+
+    limit = None if memory is None else parse_size(memory)
+    any_skeleton = config.network.preset == ANY_SKELETON
+    if any_skeleton and any(each is not None for each in (features, start, memory)):
+        raise ParameterError(
+            "--features, --start and --memory apply to models of one skeleton or of songs"
+        )
+    if not any_skeleton and len(stores) > 1:
+        raise ParameterError(
+            f"{len(stores)} stores, but a model of one skeleton is trained on one",
+            hint="--config any_skeleton trains one model on several",
+        )
+    names = None if features is None else tuple(name.strip() for name in features.split(","))
+    kind = AnySkeletonTraining if any_skeleton else PhaseTraining
+    training = kind(stores, config, reading, names, start, limit)
+    folder = output.with_name(f"{output.name}.report") if report is None else report
+    run_training(
+        "model",
+        output,
+        run,
+        reading,
+        training.prepare,
+        lines=training.lines,
+        pages=partial(training.pages, folder=folder, output=output),
+        writes=() if report is None else [report / "index.html"],
+        then=("encode", output, "CLIPS" if any_skeleton else stores[0], "-o", "phases"),
+    )
+
+
+def causal_command(
+    store: Path,
+    output: Path,
+    model: Path | None = None,
+    frames: int = 1_500_000,
+    varied: int = 3,
+    seed: int = 0,
+    run: TrainingOptions = _RUN,
+    reading: StoreOptions = _READING,
+) -> None:
+    """Train a causal encoder, with which `deepphase stream` gives better current phases.
+
+    A periodic autoencoder needs half a window of the future. A causal encoder learns from its
+    phases of whole windows to give them out of the past alone.
+
+    Parameters
+    ----------
+    store
+        A store, a folder of motion files, or one motion file: best the clips of the model's
+        training.
+    output
+        Phase model to write: the model with the causal encoder. It may be the model's own file.
+    model
+        Phase model of motion of `deepphase train phase`.
+    frames
+        Number of frames to train on.
+    varied
+        Number of varied copies of each clip, with another tempo and livelier or calmer limbs.
+    seed
+        Random seed of the copies, the initial weights and the order of the frames.
+    """
+    from deepphase.phase.causal.data import CausalTraining
+    from deepphase.phase.causal.training import train_causal
+    from deepphase.phase.extractor import load_extractor
+    from deepphase.phase.model import PhaseModel
+
+    if model is None:
+        raise ParameterError(
+            "no phase model is given", hint="give --model: the file of `deepphase train phase`"
+        )
+    given = load_extractor(model)
+    if not isinstance(given, PhaseModel):
+        raise ParameterError(
+            "baselines need the whole clip", hint="give a model of `deepphase train phase`"
+        )
+    training = CausalTraining(frames, varied, seed=seed)
+
+    def prepare(inputs: TrainingInputs) -> partial[PhaseModel[JointVelocities] | None]:
+        return partial(train_causal, inputs.clips(store), given, training)
+
+    run_training(
+        "model",
+        output,
+        run,
+        reading,
+        prepare,
+        lines=lambda trained: trained.causal.words() if trained.causal else (),
+        part="causal",
+        then=("stream", output, "-"),
+    )
+
+
+def controller_command(
+    store: Path,
+    output: Path,
+    model: Path | None = None,
+    terrain: list[Path] | None = None,
+    ball: list[Path] | None = None,
+    memory: str | None = None,
+    config: Any = ConfigOption("controllers.config:ControllerConfig", "experts"),  # noqa: B008
+    run: TrainingOptions = _RUN,
+    reading: StoreOptions = _READING,
+) -> None:
+    """Train a controller on clips and their phases, and report how well it follows paths.
+
+    Parameters
+    ----------
+    store
+        A store, a folder of motion files, or one motion file.
+    output
+        Controller file to write.
+    model
+        Phase model of `deepphase train phase`, or a baseline of `deepphase fit phases`. Networks
+        without phases need none.
+    terrain
+        Folders and files of ground under the clips, from `deepphase fit ground` on the same store.
+        The controller then has the heights of the ground among its inputs.
+    ball
+        Folders and files of balls of the clips, from `deepphase fit ball` on the same store. The
+        controller then dribbles.
+    config
+        Config of the network, its inputs and its training: a YAML file, or one of pfnn, experts,
+        mann, lmp, no_phase, vinn, nn, nn_phase, erd, erd_phase, gp, pfgp, experts_paper,
+        pfnn_paper, vinn_paper, ball and ball_no_phase.
+
+    Other Parameters
+    ----------------
+    memory
+        Memory for the training frames, such as 2GB or 500MB. Larger ones are kept in a temporary
+        file, from which batches are read. 1 GiB if not given.
+    """
+    from dataclasses import replace
+
+    from controllers.ball.ball_file import ClipBalls
+    from controllers.data.controller_data import ControllerData
+    from controllers.training.health import health_lines
+    from controllers.training.train import train_controller
+    from deepphase.phase.extractor import for_clips, load_model
+    from deepphase.terrain.grounded_clip import ClipGrounds
+
+    schema = config.schema
+    schema = schema if terrain is None else replace(schema, heights=True)
+    schema = schema if ball is None else replace(schema, ball=True)
+    config = replace(config, schema=schema)
+    _check_phases(
+        config.name, model, "give --model: the file of `deepphase train phase` or `deepphase fit "
+        "phases`",
+    )  # fmt: skip
+    limit = None if memory is None else parse_size(memory)
+
+    def prepare(inputs: TrainingInputs) -> partial[Controller | None]:
+        together = inputs.world.together
+        loaded = together(lambda: None if model is None else load_model(model))
+        grounds = together(lambda: None if terrain is None else ClipGrounds.read(terrain))
+        balls = together(lambda: None if ball is None else ClipBalls.read(ball))
+        corpus = inputs.clips(store)
+        phases = None if loaded is None else for_clips(loaded, corpus, inputs.description)
+        data = together(
+            lambda: ControllerData.read(
+                corpus,
+                config,
+                phases,
+                grounds=grounds,
+                balls=balls,
+                description=inputs.description,
+                memory=limit,
+                progress=inputs.progress,
+            )
+        )
+        return partial(train_controller, data, config)
+
+    run_training(
+        "controller",
+        output,
+        run,
+        reading,
+        prepare,
+        lines=lambda trained: health_lines(trained.health),
+        then=("control", output, "--path", "square", "-o", "run"),
+    )
+
+
+def dance_command(
+    dances: Path,
+    output: Path,
+    model: Path | None = None,
+    config: Any = ConfigOption("controllers.dance.config:DanceConfig", "experts"),  # noqa: B008
+    songs: Path | None = None,
+    run: TrainingOptions = _RUN,
+    reading: StoreOptions = _READING,
+) -> None:
+    """Train a dancer on clips with their songs, and report how well it dances.
+
+    Each song lies beside its clip under the same name (.wav, .flac, .ogg, .mp3, .m4a). A skeleton
+    is solved for clips that are point tracks, as `deepphase solve` does.
+
+    Parameters
+    ----------
+    dances
+        A folder of motion files with their songs, or a store made of it.
+    output
+        Dancer file to write.
+    model
+        Phase model of `deepphase train phase`. Networks without phases need none.
+    config
+        Config of the network, its inputs and its training: experts, no_phase, paper, or a YAML
+        file.
+    songs
+        Folder that holds the songs, if the store lies elsewhere.
+    """
+    from controllers.dance.health import dance_words
+    from controllers.dance.path_shares import path_share_words
+    from controllers.dance.song_clips import song_clips
+    from controllers.dance.training import DanceData, train_dance
+    from controllers.training.health import health_lines
+    from deepphase.phase.extractor import for_clips, load_model
+
+    _check_phases(
+        config.controller.name, model,
+        f"first: deepphase solve {dances} -o SOLVED, if these are points; then: deepphase train "
+        "phase SOLVED -o MODEL --config dance; then repeat this with --model MODEL",
+    )  # fmt: skip
+
+    def prepare(inputs: TrainingInputs) -> partial[Dancer | None]:
+        world, shown, description = inputs.world, inputs.progress, inputs.description
+        loaded = world.together(lambda: None if model is None else load_model(model))
+        corpus = inputs.clips(dances)
+        folder = songs or (dances if dances.is_dir() else dances.parent)
+        learnt = world.first_then_others(
+            lambda: song_clips(corpus, folder, description=description, progress=shown)
+        )
+        for clip, why in learnt.left_out:
+            warn(f"{clip}: left out: {why}")
+        if learnt.residual_m is not None:
+            mean, high = (100.0 * each for each in learnt.residual_m)
+            note(
+                f"skeleton of {len(learnt.store.skeleton)} joints solved from points: residual "
+                f"{mean:.2f} cm on average, {high:.2f} cm at the 95th percentile"
+            )
+        note(
+            f"{len(learnt.store)} clips, {learnt.store.minutes:.1f} minutes, to "
+            f"{len(learnt.songs)} songs"
+        )
+        phases = None if loaded is None else for_clips(loaded, learnt.store, description)
+        data = world.together(
+            lambda: DanceData.read(learnt, config, phases, description=description, progress=shown)
+        )
+        for line in data.clocks.words() if data.clocks else ():
+            note(line)
+        return partial(train_dance, data, config)
+
+    def lines(trained: Dancer) -> list[str]:
+        health = trained.controller.health
+        words = dance_words(health["dance"], trained.reference.values)
+        return [*health_lines(health), *words, *path_share_words(trained.path_shares)]
+
+    then = ("dance", "SONG", "--dancer", output, "-o", "dance")
+    run_training("dancer", output, run, reading, prepare, lines=lines, then=then)
+
+
+def _check_phases(network: str, model: Path | None, hint: str) -> None:
+    """Raise ParameterError where a network needs phases and there is no model."""
+    from controllers.networks.registry import network_kind
+    from controllers.schema.config import GATES_OF_PHASES
+
+    if network_kind(network).gate in GATES_OF_PHASES and model is None:
+        raise ParameterError(f"{network} needs phases, and no phase model is given", hint=hint)
+
+
+def editor_command(
+    store: Path,
+    output: Path,
+    config: Any = ConfigOption("deepphase.editing.config:EditorConfig", "masked"),  # noqa: B008
+    run: TrainingOptions = _RUN,
+    reading: StoreOptions = _READING,
+) -> None:
+    """Train an editor of motion on clips, and report how well it repairs held-out clips.
+
+    Parameters
+    ----------
+    store
+        A store, a folder of motion files, or one motion file.
+    output
+        Editor file to write. OUTPUT.report.json is the report.
+    config
+        Config of the network and its training: a YAML file, or masked (configs/editor).
+    """
+    from deepphase.editing.report import report_lines
+    from deepphase.editing.training import train_editor
+
+    def prepare(inputs: TrainingInputs) -> partial[MotionEditor | None]:
+        return partial(train_editor, inputs.clips(store), config, description=inputs.description)
+
+    run_training(
+        "editor",
+        output,
+        run,
+        reading,
+        prepare,
+        lines=lambda trained: report_lines(trained.report),
+        json_report=True,
+    )
+
+
+def path_command(
+    store: Path,
+    output: Path,
+    editor: Path | None = None,
+    labels: str | None = None,
+    effectors: bool = False,
+    windows: int = 16_000,
+    seed: int = 0,
+    run: TrainingOptions = _RUN,
+    reading: StoreOptions = _READING,
+) -> None:
+    """Train the networks that lead from paths, or from hands and feet, to the motion of an editor.
+
+    Parameters
+    ----------
+    store
+        A store, a folder of motion files, or one motion file. Clips that walk or run are taken; all
+        with --effectors.
+    output
+        Editor file to write: the editor with path networks. It may be the editor's own file.
+    editor
+        Editor of `deepphase train editor`, of the clips' skeleton.
+    labels
+        Take only clips with these labels, as in style=normal,action=walk+run. One style gives
+        livelier motion than the mean of many.
+    effectors
+        Train networks from the paths of hands and feet instead, for `deepphase edit effectors`.
+    windows
+        Number of windows of 3.2 s to train on.
+    seed
+        Random seed of the initial weights and of the order of the windows.
+    """
+    from deepphase.editing.control_data import PathTraining
+    from deepphase.editing.control_training import EFFECTOR_BATCH, train_path
+    from deepphase.editing.effector_motion import effector_networks
+    from deepphase.editing.path_motion import path_networks
+
+    wanted = parse_labels(labels) if labels else {}
+    training = PathTraining(windows, seed=seed)
+    if effectors:
+        training = PathTraining(windows, EFFECTOR_BATCH, seed)
+    given = load_editor(editor)
+
+    def prepare(inputs: TrainingInputs) -> partial[MotionEditor | None]:
+        clips = inputs.clips(store)
+        return partial(train_path, clips, given, training, effectors=effectors, labels=wanted)
+
+    def lines(trained: MotionEditor) -> list[str]:
+        if effectors:
+            moving = effector_networks(trained).limits
+            return [f"paths of {', '.join(moving.joints)}, of {moving.clips} clips"]
+        limits = path_networks(trained).limits
+        return [f"paths up to {limits.speed:.1f} m/s, of {limits.clips} clips"]
+
+    part = "effectors" if effectors else "path"
+    run_training("editor", output, run, reading, prepare, lines=lines, part=part)
+
+
+def rig_command(
+    rig: Path,
+    output: Path,
+    poses: Path | None = None,
+    config: Any = ConfigOption("deepphase.rigs.config:RigConfig", "default"),  # noqa: B008
+    controls: str | None = None,
+    run: TrainingOptions = _RUN,
+    reading: StoreOptions = _READING,
+) -> None:
+    """Learn the controls of a rig for any pose: of a .blend file, or of a rig made for a body.
+
+    The armature of a .blend file keeps its own controls, constraints and drivers, which Blender
+    evaluates; controls are fitted to the poses. For a motion file a rig is made: FK for all joints,
+    IK with pole vectors for arms and legs, blends, stretch, foot rolls and bends of spine, neck and
+    tail. Its poses are keyed by rule, as an animator would set them.
+
+    Parameters
+    ----------
+    rig
+        A .blend file with a rig, or a motion file of the body that a rig is made for.
+    output
+        Rig file to write. OUTPUT.report.json is the report.
+    poses
+        A store, a folder of motion files, or one motion file with the poses that are learnt. Other
+        bodies are retargeted. Without it the motion in the .blend file is learnt.
+    config
+        Config of the inverse: a YAML file, or one of default, blender and paper (configs/rig). For
+        .blend files take blender: the others need far more poses, which Blender evaluates slowly.
+    controls
+        Names of the bones of a .blend file that may move, separated by commas, with * for any
+        letters. By default few bones are chosen that move the body as the poses do.
+    """
+    from deepphase.formats.load import load
+    from deepphase.rigs.blender_rig import BlenderRig
+    from deepphase.rigs.body_rig import BodyRig
+    from deepphase.rigs.train import rig_report_rows, train_rig
+
+    in_blender = rig.suffix.lower() == ".blend"
+    if poses is None and not in_blender:
+        raise ParameterError("no poses are given", hint="give --poses: a store, folder or file")
+    if controls is not None and not in_blender:
+        raise ParameterError("--controls names bones of a .blend file", path=rig)
+
+    def prepare(inputs: TrainingInputs) -> partial[RigInverse | None]:
+        body: BodyRig | BlenderRig
+        if in_blender:
+            inputs.progress("opening the rig in Blender", 0, 1, rig.name)
+            body = BlenderRig.open(rig, inputs.description)
+        else:
+            body = BodyRig.of_clip(load(rig, **reading.reader), inputs.description)
+        return partial(
+            train_rig,
+            None if poses is None else inputs.clips(poses),
+            body,
+            config,
+            controls=[each.strip() for each in (controls or "").split(",") if each.strip()],
+        )
+
+    def summary(trained: RigInverse) -> list[str]:
+        body = trained.rig
+        if isinstance(body, BlenderRig):
+            bones = dict.fromkeys(body.groups[column] for column in trained.used)
+            note(f"bones that move: {', '.join(bones)}")
+            body.close()
+        note(
+            f"{len(body.controls)} controls, {len(trained.used)} of them move in the poses; errors "
+            f"on {trained.report['poses']} poses of held-out clips:"
+        )
+        columns = ("method", "joints, cm", "controls, mean square", "frames/s")
+        table(columns, rig_report_rows(trained.report))
+        return []
+
+    run_training("rig", output, run, reading, prepare, lines=summary, json_report=True)

@@ -1,0 +1,176 @@
+"""Trainings of phase models from a command line: of one skeleton, of songs, or of any skeleton."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from apps.options.groups import StoreOptions, refuse_for_songs
+from apps.terminal import list_left_out, note, progress
+from apps.training.command import TrainingInputs
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.corpus.store import open_store, store_groups
+from deepphase.errors import DeepPhaseError, ParameterError
+from deepphase.formats.array_file import is_array_file
+from deepphase.phase.config import PhaseConfig
+from deepphase.progress import Progress
+
+if TYPE_CHECKING:
+    from deepphase.phase.any_skeleton.model import AnySkeletonModel
+    from deepphase.phase.model import PhaseModel
+    from deepphase.phase.signal_corpus import SignalCorpus
+
+
+@dataclass
+class PhaseTraining:
+    """Training on the clips of one skeleton, or on songs.
+
+    Parameters
+    ----------
+    stores
+        Store, folder or file of clips or songs; one of them.
+    config
+        Config of the training.
+    reading
+        Options of the clips.
+    features
+        Audio features to train on; None for clips, where there are some, or for the usual ones.
+    start
+        Phase model that the training starts from.
+    memory
+        Bytes for the signals of each process; None for no limit.
+    """
+
+    stores: Sequence[Path]
+    config: PhaseConfig
+    reading: StoreOptions
+    features: tuple[str, ...] | None = None
+    start: Path | None = None
+    memory: int | None = None
+    corpora: list[Any] = field(default_factory=list)
+
+    def prepare(self, inputs: TrainingInputs) -> Callable[..., Any]:
+        """Read clips or songs; returns the function that trains."""
+        from deepphase.corpus.songs import holds_only_songs
+        from deepphase.phase.training.train import train_phase
+
+        (store,) = self.stores
+        world, description = inputs.world, inputs.description
+        if self.features is not None or holds_only_songs(store):
+            refuse_for_songs(self.reading)
+            self.corpora.append(
+                world.first_then_others(lambda: _songs(store, self.features, inputs.progress))
+            )
+        else:
+            self.corpora.append(inputs.clips(store))
+        first, start = None, self.start
+        if start is not None:
+            first = world.together(lambda: _start(start, self.corpora[0], description))
+        return partial(
+            train_phase,
+            self.corpora[0],
+            self.config
+            if first is None
+            else PhaseConfig(first.config.network, self.config.training),
+            description=description,
+            memory=self.memory,
+            start=first,
+        )
+
+    def lines(self, model: Any) -> Iterable[str]:
+        """Sentences on the trained model."""
+        return model.health.words() if model.health else ()
+
+    def pages(self, model: Any, folder: Path, output: Path) -> Iterator[Path]:
+        """Write the report."""
+        yield _report(model, self.corpora[0], folder, output)
+
+
+class AnySkeletonTraining(PhaseTraining):
+    """Training on the clips of several skeletons.
+
+    All skeleton groups of the stores are read, and folders or motion files of one skeleton.
+    """
+
+    def prepare(self, inputs: TrainingInputs) -> Callable[..., AnySkeletonModel | None]:
+        """Read the clips; returns the function that trains."""
+        from deepphase.phase.any_skeleton.training import train_any_skeleton
+
+        for path in self.stores:
+            self.corpora += _groups(path, inputs.options) or [inputs.clips(path)]
+        return partial(
+            train_any_skeleton, self.corpora, self.config, description=inputs.description
+        )
+
+    def lines(self, model: AnySkeletonModel) -> Iterable[str]:
+        """Sentences on each skeleton."""
+        from deepphase.phase.any_skeleton.model import trained_words
+
+        return trained_words(model.skeletons)
+
+    def pages(self, model: AnySkeletonModel, folder: Path, output: Path) -> Iterator[Path]:
+        """Write a report for each skeleton."""
+        trained = zip(self.corpora, model.skeletons, strict=True)
+        for number, (store, skeleton) in enumerate(trained, start=1):
+            bound = model.bound(store, self.reading.description)
+            bound.health = skeleton.health
+            yield _report(bound, store, folder / f"{number}_{store.group}", output)
+
+
+def _report(model: PhaseModel, corpus: Any, folder: Path, output: Path) -> Path:
+    from apps.reports.training_report import training_report
+    from deepphase.training.metrics import metrics_beside
+
+    metrics = metrics_beside(output)
+    with progress() as shown:
+        return training_report(model, corpus, folder, metrics=metrics, progress=shown)
+
+
+def _groups(path: Path, options: dict[str, Any]) -> list[ClipStore]:
+    """All skeleton groups of a store file, if none is named; empty for other paths."""
+    if options["skeleton"] is not None or not is_array_file(path):
+        return []
+    return [open_store(path, group.name) for group in store_groups(path)]
+
+
+def _start(path: Path, corpus: Any, description: dict[str, Any] | None) -> PhaseModel:
+    """The model that a training starts from; one for any skeleton is bound to the clips."""
+    from deepphase.phase.extractor import for_clips, load_model, reads_songs
+    from deepphase.phase.model import PhaseModel
+
+    model: Any = PhaseModel.load(path) if reads_songs(path) else load_model(path)
+    if isinstance(corpus, ClipStore):
+        model = for_clips(model, corpus, description)
+    if not isinstance(model, PhaseModel):
+        raise ParameterError(
+            "a training starts from a trained network of the same kind",
+            hint="give a file of `deepphase train phase`",
+            path=path,
+        )
+    return model
+
+
+def _songs(path: Path, features: tuple[str, ...] | None, on_progress: Progress) -> SignalCorpus:
+    """Audio features of the songs at a path; prints how many songs there are."""
+    from deepphase.corpus.songs import find_songs
+    from deepphase.phase.signal_corpus import SignalCorpus
+    from deepphase.phase.song_signals import SONG_FEATURES
+
+    refused: list[DeepPhaseError] = []
+    songs = find_songs(path)
+    corpus = SignalCorpus.of_songs(
+        songs,
+        features or SONG_FEATURES,
+        progress=on_progress,
+        refused=refused if len(songs) > 1 else None,
+    )
+    list_left_out("left out", refused)
+    minutes = len(corpus.values) / corpus.signals.fps / 60
+    note(
+        f"songs: {len(corpus.starts)} with {minutes:.1f} minutes in all; training on "
+        + ", ".join(corpus.signals.features)
+    )
+    return corpus

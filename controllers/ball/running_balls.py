@@ -9,13 +9,13 @@ goes astray (`controllers.ball.reaching`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from controllers.ball.ball_events import BallEvent, BallSchedule
+from controllers.ball.fetching import FetchingGoals, fetching_speed
 from controllers.ball.fitting import FOOT_RADIUS_M, leg_points
 from controllers.ball.reaching import (
     GIVES,
@@ -25,15 +25,17 @@ from controllers.ball.reaching import (
     given_velocities,
     velocities_to,
 )
+from controllers.runtime.body_pose import BodyPoses
+from controllers.runtime.controller import Controller
+from controllers.runtime.parts import CharacterPart, StepInput, StepResult
 from controllers.schema.config import BALL_BLOCKS
-from controllers.schema.schema import ControllerSchema
 from deepphase.arrays import Array
 from deepphase.easing import smoothstep
 from deepphase.errors import ParameterError
 from deepphase.motion.ball import Ball, BallState, advanced, touched
 from deepphase.motion.clip import Clip
 from deepphase.motion.roles import find_roles
-from deepphase.motion.skeleton import Skeleton
+from deepphase.steering.goal_sources import GoalSource
 
 LOST_M, FOUND_M = 1.0, 0.6
 """Metres from the nearest foot at which a ball is lost, and found again."""
@@ -78,25 +80,19 @@ class BallSettings:
             raise ParameterError(f"near_m {self.near_m}: it must be above 0")
 
 
-class RunningBalls:
+class RunningBalls(CharacterPart):
     """The balls of characters, one each.
 
     Parameters
     ----------
-    schema
-        Schema with a ball.
-    skeleton
-        Skeleton of the characters.
+    controller
+        Controller with a ball.
     inputs
         (characters, dims) raw inputs of the initial states.
     places, angles
         (characters,) complex metres and radians: the roots.
     settings
         Settings of the balls.
-    ball
-        Properties of the ball in the training data.
-    floor
-        Metres: height of the floor under the feet of the training data.
 
     Attributes
     ----------
@@ -113,25 +109,27 @@ class RunningBalls:
 
     def __init__(
         self,
-        schema: ControllerSchema,
-        skeleton: Skeleton,
+        controller: Controller,
         inputs: Array,
         places: Array,
         angles: Array,
         settings: BallSettings,
-        ball: Ball,
-        floor: float = 0.0,
     ) -> None:
+        schema, self._skeleton = controller.schema, controller.skeleton
+        # Height of the floor under the feet of the training data.
+        floor = float(controller.data.get("ball", {}).get("floor", 0.0))
         self._floor = np.array([0.0, floor, 0.0])
-        self.ball, self._near_m = settings.ball or ball, settings.near_m
-        self._seconds, self._skeleton = 1.0 / schema.fps, skeleton
-        self._roles = find_roles(skeleton, description=dict(schema.body))
+        self.ball, self._near_m = settings.ball or controller.ball, settings.near_m
+        self._fetch_speed = fetching_speed(controller.data) if settings.fetch else None
+        self._fps, self._seconds = schema.fps, 1.0 / schema.fps
+        self._translated = BodyPoses(self._skeleton, schema).translated_joints
+        self._roles = find_roles(self._skeleton, description=dict(schema.body))
         offsets = np.array(schema.config.offsets_s)
         self._past = np.round(-offsets[offsets < 0] * schema.fps).astype(np.int64)
         self._later, count = len(schema.config.later_s), len(inputs)
-        self._inputs = [schema.inputs.slices[name] for name in BALL_BLOCKS]
         self._outputs = [schema.outputs.slices[name] for name in BALL_BLOCKS]
-        blocks = [inputs[:, each].reshape(count, -1, 3) for each in self._inputs]
+        given = schema.inputs.slices
+        blocks = [inputs[:, given[name]].reshape(count, -1, 3) for name in BALL_BLOCKS]
         world = [
             _in_world(block, places, angles, moved=moved)
             for block, moved in zip(blocks, (False, True), strict=True)
@@ -209,60 +207,63 @@ class RunningBalls:
         self.state = BallState(places, speeds)
         self._free[character] = 0.0
 
-    def aim(self, places: Array, angles: Array) -> None:
-        """Aim the next touches at where the bodies will need the balls.
+    @property
+    def spec(self) -> dict[str, Any]:
+        """As `CharacterPart.spec`."""
+        return {"ball": self.ball}
 
-        Parameters
-        ----------
-        places, angles
-            (characters, samples, 2) metres and (characters, samples) radians, in the world: the
-            trajectories ahead.
-        """
-        self._aims = np.einsum("s,csk->ck", self._at_touch, aims_of(places, angles))
+    def goals(self, goal_source: GoalSource) -> GoalSource:
+        """As `CharacterPart.goals`: the ball where it is lost."""
+        if self._fetch_speed is None or not self.fetching.any():
+            return goal_source
 
-    def fill(self, inputs: Array, places: Array, angles: Array) -> None:
-        """Write the blocks of the ball into raw inputs (characters, dims)."""
-        now = (self.state.position, self.state.velocity)
-        for block, past, current, future, moved in zip(
-            self._inputs, self._history, now, self._future, (False, True), strict=True
+        def found() -> tuple[Array, Array, Array]:
+            return self.state.position[:, ::2], self.state.velocity[:, ::2], self.fetching
+
+        return FetchingGoals(goal_source, found, self._fetch_speed)
+
+    def blocks(self, now: StepInput) -> dict[str, Array]:
+        """As `CharacterPart.blocks`; aims the next touches at where bodies will need the balls."""
+        self._aims = np.einsum("s,csk->ck", self._at_touch, aims_of(now.ahead, now.ahead_angles))
+        states, blocks = (self.state.position, self.state.velocity), {}
+        for name, past, current, future, moved in zip(
+            BALL_BLOCKS, self._history, states, self._future, (False, True), strict=True
         ):
             rows = past[len(past) - 1 - self._past].swapaxes(0, 1)
             rows = np.concatenate([rows, current[:, None]], axis=1)
-            rows = _in_root_space(rows, places, angles, moved=moved)
+            rows = _in_root_space(rows, now.place, now.angle, moved=moved)
             rows = np.concatenate([rows, future[:, 1:]], axis=1)
             limit = _FASTEST if moved else _FARTHEST_M
             size = np.sqrt(np.square(rows[..., ::2]).sum(axis=-1, keepdims=True))
             rows[..., ::2] *= np.minimum(1.0, limit / np.maximum(size, 1e-9))
-            inputs[:, block] = rows.reshape(len(inputs), -1)
+            blocks[name] = rows.reshape(len(rows), -1)
+        return blocks
 
-    def step(
-        self, outputs: Array, rotations: Array, translations: Array, spec: Mapping[str, Any],
-        places: Array, angles: Array, swinging: Array | None = None,
-    ) -> dict[str, Array]:  # fmt: skip
-        """Move the balls by one frame.
+    @property
+    def foot_offsets(self) -> Array:
+        """As `CharacterPart.foot_offsets`: those of feet that reach for a ball."""
+        return self.reaching.offsets
 
-        Parameters
-        ----------
-        outputs : (characters, dims)
-            Raw outputs.
-        rotations, translations
-            Pose of the frame; see `deepphase.steering.run.Frame`.
-        spec
-            ``fps`` and ``translated_joints`` of the frames.
-        places, angles
-            (characters,) complex metres and radians: the roots after the step.
-        swinging
-            (characters, 2) bool: feet that may reach for a ball; none by default.
+    def step(self, made: StepResult) -> dict[str, Array]:
+        """As `CharacterPart.step`: moves the balls by one frame.
 
         Returns
         -------
-        Tracks of the frame: ``ball`` (characters, 3) metres, ``ball_velocity``, ``ball_touch``
-        (characters,) index of the foot that touches, or -1, and ``ball_lost``.
+        ``ball`` (characters, 3) metres, ``ball_velocity``, ``ball_touch`` (characters,) index of
+        the foot that touches, or -1, ``ball_lost``, and ``ball_gap`` (characters,) metres between
+        the ball and the nearest foot.
         """
+        outputs, places, angles = made.outputs, made.place, made.angle
         count, ball = len(outputs), self.ball
         self._schedule.apply(self._frame * self._seconds, self, angles)
         self._frame += 1
-        pose = Clip(self._skeleton, rotations, translations, **spec)
+        pose = Clip(
+            self._skeleton,
+            made.rotations,
+            made.translations,
+            fps=self._fps,
+            translated_joints=self._translated,
+        )
         points, foremost = leg_points(pose, self._roles)
         points -= self._floor
         before = points if self._points is None else self._points
@@ -315,8 +316,8 @@ class RunningBalls:
             (change > _TOUCHED) | (impulses.sum(axis=1) > _TOUCHED * ball.mass_kg)
         )
         touch = np.where(touching | kicked[:, 0], nearest // (points.shape[1] // 2), -1)
-        if swinging is not None:
-            self._reach(points[:, list(foremost), ::2], swinging)
+        if made.swinging is not None:
+            self._reach(points[:, list(foremost), ::2], made.swinging)
         self._free = np.maximum(self._free - self._seconds, 0.0)
         away = np.linalg.norm((points - self.state.position[:, None])[..., ::2], axis=-1).min(1)
         self.lost = np.where(self.lost, away > FOUND_M, away > LOST_M)

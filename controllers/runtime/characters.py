@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from controllers.ball.fetching import FetchingGoals, fetching_speed
 from controllers.ball.running_balls import BallSettings, RunningBalls
 from controllers.data.initial_states import InitialStates
 from controllers.runtime.body_pose import BodyPose, BodyPoses, CharacterFeet
@@ -17,25 +16,20 @@ from controllers.runtime.future_trajectory import (
     TrajectoryBlend,
     TrajectoryReader,
 )
-from controllers.runtime.network_input import (
-    DesiredLabels,
-    NetworkInput,
-    PoseHistory,
-    labels_of_each,
-    root_level,
-)
+from controllers.runtime.ground import FlatGround, UnevenGround
+from controllers.runtime.labels import DesiredLabels, labels_of_each
+from controllers.runtime.network_input import NetworkInput
 from controllers.runtime.network_state import RunningNetwork, running_phases
 from controllers.runtime.obstacles import Obstacles
-from controllers.runtime.standing import StandingRoots, goals_that_stand
+from controllers.runtime.parts import CharacterPart, StepInput, StepResult
+from controllers.runtime.roots import PoseHistory, StandingRoots, goals_that_stand
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-from deepphase.evaluation.run_findings import BLOCKED
 from deepphase.features.trajectory import complex_of, pairs
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.steering.goal_sources import GoalSource
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import Frame, RunnerSpec
-from deepphase.steering.steep_ground import STEP_SHARE, SteepGround
 from deepphase.terrain.heightmap import Heightmap
 
 Tracks = Mapping[str, Array]
@@ -98,14 +92,6 @@ class Characters:
         network: RunningNetwork | None = None,
     ) -> None:
         self.controller, self.settings = controller, settings or CharacterSettings()
-        self.obstacles, self.ground = obstacles, ground
-        if ground is not None and not controller.schema.config.heights:
-            raise ParameterError(
-                "the controller has no heights of the ground",
-                hint="train it with --terrain, or lay its motion on the ground",
-            )
-        if balls is not None and not controller.schema.config.ball:
-            raise ParameterError("the controller has no ball", hint="train it with --ball")
         schema, count = controller.schema, len(starts)
         _check_starts(starts, controller)
         places = _placed(positions, (count, 2), "positions")
@@ -119,16 +105,8 @@ class Characters:
         self._feet = CharacterFeet(
             controller.skeleton, schema, count, ground, controller.data.get("soles")
         )
-        barriers: list[Obstacles | SteepGround] = [] if obstacles is None else [obstacles]
-        if ground is not None:
-            barriers.append(SteepGround(ground, STEP_SHARE * self._feet.longest))
-        self._barriers = tuple(barriers)
-        self._blocked = np.zeros(count, bool)
         self._network = network or RunningNetwork(controller.network, count, seed)
         self._phases = running_phases(schema, starts.gate, self.settings.phase_blend)
-        self._labels = DesiredLabels(schema, self._input.label, self.settings.label_halflife_s)
-        if labels:
-            self._labels.set_goals(labels_of_each(labels, count))
         whole = self._input.trajectory
         turn = np.exp(-1j * facing)[:, None]
         self._history = PoseHistory(
@@ -136,7 +114,6 @@ class Characters:
             complex_of(places) + whole.places * turn,
             facing[:, None] + whole.angles,
             None if whole.velocities is None else whole.velocities * turn,
-            self._input.label,
         )
         self._future = self._input.future
         self._reader = TrajectoryReader(schema.outputs, schema)
@@ -147,24 +124,22 @@ class Characters:
             controller.goal_limits,
         )
         self._velocity, self._rate = self._history.velocity.copy(), self._history.rate
-        self.balls: RunningBalls | None = None
-        self._fetch = (balls or BallSettings()).fetch
-        if schema.config.ball:
-            self.balls = RunningBalls(
-                schema,
-                controller.skeleton,
-                starts.inputs,
-                self._history.place,
-                self._history.angle,
-                balls or BallSettings(),
-                controller.ball,
-                float(controller.data.get("ball", {}).get("floor", 0.0)),
-            )
+        self.balls = self._balls(starts, balls)
+        parts = [
+            self._desired_labels(starts, labels),
+            self._uneven_ground(ground),
+            obstacles,
+            self.balls,
+        ]
+        self._parts: tuple[CharacterPart, ...] = tuple(each for each in parts if each is not None)
+        self._barriers = tuple(barrier for part in self._parts for barrier in part.barriers)
+        self._blocked = np.zeros(count, bool)
         self._standing = StandingRoots(count, self._seconds)
         self._alive = np.ones(count, bool)
         self._contacts = np.zeros((count, len(schema.feet)), np.float32)
         self._outputs = self._standing_outputs()
         self._checked: GoalSource | None = None
+        fields = {name: value for part in self._parts for name, value in part.spec.items()}
         self.spec = RunnerSpec(
             fps=schema.fps,
             skeleton=controller.skeleton,
@@ -176,9 +151,39 @@ class Characters:
             note="made by a controller",
             locked_joints=self._feet.joints,
             conventions=controller.source,
-            ground=ground,
-            soles=None if ground is None else self._feet.soles,
-            ball=None if self.balls is None else self.balls.ball,
+            **fields,
+        )
+
+    def _desired_labels(
+        self, starts: InitialStates, labels: Mapping[str, str | Sequence[str]] | None
+    ) -> DesiredLabels:
+        halflife_s = self.settings.label_halflife_s
+        made = DesiredLabels(self.controller.schema, starts.inputs, halflife_s)
+        if labels:
+            made.set_goals(labels_of_each(labels, len(starts)))
+        return made
+
+    def _uneven_ground(self, ground: Heightmap | None) -> FlatGround | UnevenGround | None:
+        if not self.controller.schema.config.heights:
+            if ground is not None:
+                raise ParameterError(
+                    "the controller has no heights of the ground",
+                    hint="train it with --terrain, or lay its motion on the ground",
+                )
+            return None
+        return FlatGround() if ground is None else UnevenGround(ground, self._feet)
+
+    def _balls(self, starts: InitialStates, settings: BallSettings | None) -> RunningBalls | None:
+        if not self.controller.schema.config.ball:
+            if settings is not None:
+                raise ParameterError("the controller has no ball", hint="train it with --ball")
+            return None
+        return RunningBalls(
+            self.controller,
+            starts.inputs,
+            self._history.place,
+            self._history.angle,
+            settings or BallSettings(),
         )
 
     def __len__(self) -> int:
@@ -226,24 +231,16 @@ class Characters:
         stands = np.zeros(len(self), bool)
         if goal_source is not None:
             self._check(goal_source)
-            root_states = self.root_states
-            goals = self._fetching(goal_source)
+            root_states, goals = self.root_states, goal_source
+            for part in self._parts:
+                goals = part.goals(goals)
             future, desired, limited = self._blend.blended(future, goals, root_states)
             stands = goals_that_stand(desired, self.controller.schema.config.step_s)
-            self._labels.set_goals(goal_source.labels())
             # The goals are those of the start of the step.
             goal_source.advance(root_states, self._seconds)
         if self._barriers:
             future = self._around_barriers(future)
-        trajectory, trajectory_angles = future.in_world(self._history.place, self._history.angle)
-        if self.balls is not None:
-            self.balls.aim(trajectory, trajectory_angles)
-        self._labels.advance()
-        self._input.fill(
-            self._history, future, self._labels.current, self._phases, tracks, self.ground
-        )
-        if self.balls is not None:
-            self.balls.fill(self._input.inputs, self._history.place, self._history.angle)
+        trajectory, trajectory_angles = self._fill_input(future, tracks)
         gating = self._network.gating(self._input.gate) if self.settings.gating else None
         outputs = self._bounded(self._network.step(self._input.inputs, self._input.gate))
         self._move(outputs, stands)
@@ -254,24 +251,18 @@ class Characters:
         if self._phases is not None:
             self._phases.advance(outputs)
         place, angle = self._history.place, self._history.angle
-        level = None if self.ground is None else root_level(self.ground, place, angle)
+        level = _first(part.level(place, angle) for part in self._parts)
         rotations, translations = self._poses.in_world(pose, place, angle, level)
-        unlocked = None
+        unlocked = swinging = None
         if self.settings.foot_ik:
             unlocked = rotations[:, self._feet.joints]
             local = self._poses.local_positions(translations)
-            reaching = None if self.balls is None else self.balls.reaching.offsets
-            drop = self._feet.hold(rotations, local, contacts, angle, self._seconds, reaching)
+            moved = _first(part.foot_offsets for part in self._parts)
+            drop = self._feet.hold(rotations, local, contacts, angle, self._seconds, moved)
             if drop is not None:
                 translations[:, 0, 1] -= drop
-        tracks_made = self._labels.tracks
-        if self.ground is not None:
-            tracks_made = {**tracks_made, BLOCKED: self._blocked}
-        if self.balls is not None:
-            spec = {"fps": self.spec.fps, "translated_joints": self.spec.translated_joints}
-            swinging = self._feet.swinging(contacts) if self.settings.foot_ik else None
-            made = self.balls.step(outputs, rotations, translations, spec, place, angle, swinging)
-            tracks_made = dict(tracks_made) | made
+            swinging = self._feet.swinging(contacts)
+        made = StepResult(outputs, place, angle, rotations, translations, swinging, self._blocked)
         return Frame(
             rotations,
             translations,
@@ -287,20 +278,18 @@ class Characters:
             desired=desired,
             limited=limited,
             unlocked=unlocked,
-            tracks=tracks_made,
+            tracks={name: each for part in self._parts for name, each in part.step(made).items()},
         )
 
-    def _fetching(self, goal_source: GoalSource) -> GoalSource:
-        """The goals, or the ball where it is lost."""
-        balls = self.balls
-        if balls is None or not self._fetch or not balls.fetching.any():
-            return goal_source
-
-        def found() -> tuple[Array, Array, Array]:
-            state = balls.state
-            return state.position[:, ::2], state.velocity[:, ::2], balls.fetching
-
-        return FetchingGoals(goal_source, found, fetching_speed(self.controller.data))
+    def _fill_input(self, future: FutureTrajectory, tracks: Tracks | None) -> tuple[Array, Array]:
+        """Write inputs and gate; the trajectory ahead in the world, as `Frame` has it."""
+        place, angle = self._history.place, self._history.angle
+        ahead, ahead_angles = future.in_world(place, angle)
+        path = self._input.path(self._history, future)
+        now = StepInput(place, angle, path[0], path[1], ahead, ahead_angles)
+        blocks = {name: each for part in self._parts for name, each in part.blocks(now).items()}
+        self._input.fill(path, blocks, self._phases, tracks)
+        return ahead, ahead_angles
 
     def _check(self, goal_source: GoalSource) -> None:
         if goal_source is self._checked:
@@ -352,7 +341,7 @@ class Characters:
         self._future = self._reader.read(outputs)
         turned = angle + self._seconds * self._rate
         now = self._future.velocities[:, 0] * np.exp(-1j * turned)
-        self._history.record(goal, turned, now, self._labels.current)
+        self._history.record(goal, turned, now)
 
     def _read_pose(self, outputs: Array) -> tuple[BodyPose, Array]:
         """The pose of the outputs, which is the next input, and its `Frame.limb_errors`."""
@@ -376,6 +365,11 @@ class Characters:
         for name, block in self._input.pose.items():
             outputs[:, self._slices[name]] = block
         return outputs
+
+
+def _first(values: Iterable[Array | None]) -> Array | None:
+    """The first of the values that is not None."""
+    return next((each for each in values if each is not None), None)
 
 
 def _at_rest(outputs: Array, slices: Mapping[str, slice]) -> Array:

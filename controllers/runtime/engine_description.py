@@ -19,7 +19,7 @@ from controllers.ball.running_balls import BallSettings
 from controllers.runtime.body_pose import CharacterFeet
 from controllers.runtime.controller import Controller
 from controllers.runtime.frame import CharacterSettings
-from controllers.runtime.network_input import history_times
+from controllers.runtime.roots import history_times
 from deepphase.arrays import Array
 from deepphase.features.layout import FeatureLayout
 from deepphase.features.trajectory import TRAJECTORY_VELOCITY

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from controllers.runtime.parts import CharacterPart
 from deepphase.arrays import Array
 from deepphase.errors import FormatError, ParameterError
 from deepphase.features.trajectory import complex_of
@@ -215,7 +216,7 @@ class Polygon:
 Obstacle = Wall | Disk | Polygon
 
 
-class Obstacles:
+class Obstacles(CharacterPart):
     """Walls and pits, with a clearance.
 
     Parameters
@@ -246,6 +247,11 @@ class Obstacles:
             raise ParameterError("a pit that is a segment", hint="pits are circles and polygons")
         self.walls, self.pits, self.clearance = tuple(walls), tuple(pits), float(clearance)
         self._walls, self._pits = _Outline(self.walls), _Outline(self.pits)
+
+    @property
+    def barriers(self) -> tuple[Obstacles]:
+        """As `CharacterPart.barriers`."""
+        return (self,)
 
     def check_free(self, positions: Array) -> None:
         """Raise ParameterError unless all places (characters, 2) keep the clearance."""

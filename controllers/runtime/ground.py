@@ -1,0 +1,72 @@
+"""Uneven ground under characters: heights of their inputs, their level, and steep places."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from controllers.runtime.body_pose import CharacterFeet
+from controllers.runtime.parts import CharacterPart, StepInput, StepResult
+from controllers.schema.config import TRAJECTORY_HEIGHT
+from deepphase.arrays import Array
+from deepphase.evaluation.run_findings import BLOCKED
+from deepphase.features.trajectory import pairs
+from deepphase.steering.steep_ground import STEP_SHARE, SteepGround
+from deepphase.terrain.heightmap import Heightmap
+from deepphase.terrain.underfoot import SIDES, ground_level, trajectory_heights
+
+
+class FlatGround(CharacterPart):
+    """The floor of controllers with heights, all of which are 0."""
+
+    def blocks(self, now: StepInput) -> dict[str, Array]:
+        """As `CharacterPart.blocks`: the heights."""
+        count, samples = now.path.shape
+        return {TRAJECTORY_HEIGHT: np.zeros((count, SIDES * samples), np.float32)}
+
+
+class UnevenGround(CharacterPart):
+    """Ground whose heights the network sees, and whose walls, ledges and pits characters avoid.
+
+    Parameters
+    ----------
+    ground
+        The ground.
+    feet
+        The characters' feet, which stand on it.
+    """
+
+    def __init__(self, ground: Heightmap, feet: CharacterFeet) -> None:
+        self._ground, self._feet = ground, feet
+        self._steep = SteepGround(ground, STEP_SHARE * feet.longest)
+
+    @property
+    def barriers(self) -> tuple[SteepGround, ...]:
+        """As `CharacterPart.barriers`."""
+        return (self._steep,)
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """As `CharacterPart.spec`."""
+        return {"ground": self._ground, "soles": self._feet.soles}
+
+    def blocks(self, now: StepInput) -> dict[str, Array]:
+        """As `CharacterPart.blocks`: heights of the ground along the trajectory."""
+        turn = np.exp(-1j * now.angle)[:, None]
+        found = trajectory_heights(
+            self._ground,
+            pairs(now.place[:, None] + now.path * turn),
+            pairs(now.directions * turn),
+            self.level(now.place, now.angle),
+        )
+        return {TRAJECTORY_HEIGHT: found.reshape(len(now.place), -1)}
+
+    def level(self, place: Array, angle: Array) -> Array:
+        """As `CharacterPart.level`: `ground_level` at the roots."""
+        directions = np.stack([np.sin(angle), np.cos(angle)], axis=-1)
+        return ground_level(self._ground, pairs(place), directions)
+
+    def step(self, made: StepResult) -> dict[str, Array]:
+        """As `CharacterPart.step`: whether a barrier was in the way."""
+        return {BLOCKED: made.blocked}

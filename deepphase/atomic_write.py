@@ -75,8 +75,8 @@ def writing(path: str | Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise CheckpointError(
-            f"cannot be written: {error.strerror or error}",
-            hint="choose another place with enough room and permission",
+            f"the file cannot be written: {error.strerror or error}",
+            hint="choose another place with enough room and permission to write",
             path=path,
         ) from None
 
@@ -91,20 +91,22 @@ def _replaceable(path: str | Path, example: str = "file") -> Path:
     except (FileExistsError, NotADirectoryError):
         found = next(each for each in target.parents if each.exists())
         raise CheckpointError(
-            f"cannot be written: {found} is not a folder", hint="choose another path", path=path
+            f"the file cannot be written: {found} is not a folder",
+            hint="choose another path",
+            path=path,
         ) from None
     except FileNotFoundError:
         return target
     kind = next((name for test, name in _SPECIAL if test(state.st_mode)), "")
     if stat.S_ISDIR(state.st_mode):
         raise CheckpointError(
-            "is a folder",
+            "this is a folder",
             hint=f"give the path of a file, such as {Path(path) / example}",
             path=path,
         )
     if kind or _is_output_stream(state):
         raise CheckpointError(
-            f"is {kind or 'the output of this program'}: only files can be written",
+            f"this is {kind or 'the output of this program'}, and only files can be written",
             hint="give the path of a file",
             path=path,
         )

@@ -39,7 +39,10 @@ def config_path(kind: str, name: str | Path) -> Path:
         return shipped
     raise ParameterError(
         f"there is no config {str(name)!r}: neither a file nor a shipped config",
-        hint=f"shipped {kind} configs: {', '.join(config_names(kind)) or 'none'}",
+        hint=(
+            f"give a file, or one of the shipped {kind} configs: "
+            f"{', '.join(config_names(kind)) or 'none'}"
+        ),
     )
 
 
@@ -157,7 +160,7 @@ def require(holds: bool, otherwise: str) -> None:
 def as_mapping(values: Any, where: str) -> dict[str, Any]:
     """The values; ParameterError where they are not a mapping."""
     if not isinstance(values, dict):
-        raise ParameterError(f"{where} is not a mapping")
+        raise ParameterError(f"{where} must be a mapping of keys to values")
     return values
 
 
@@ -167,7 +170,8 @@ def check_known(values: Iterable[str], known: Iterable[str], where: str) -> None
     for name in values:
         if name not in known:
             raise ParameterError(
-                f"there is an unknown key {name!r} in {where}", hint=f"known: {', '.join(known)}"
+                f"there is an unknown key {name!r} in {where}",
+                hint=f"known keys: {', '.join(known)}",
             )
 
 

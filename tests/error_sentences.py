@@ -23,19 +23,20 @@ ERRORS = {
 _VERBS = """
     add adds allow allows animates appear appears applies apply are ask asks be became become
     becomes been begin begins belong belongs bend bends can cannot carries carry change changes
-    closes come comes connects consists contain contains contradict contradicts could count
-    counts cover covers crosses cut cuts declares depend depends describes did differ differs
-    do does drive drives end ends exceed exceeds excludes exist exists expected failed fails
-    fall falls fit fits follow follows found gave give given gives go goes got grow grows had
-    has have hold holds include includes is join joins keep keeps know knows lack lacks last
-    lasts leads learn learns leave leaves left let lie lies lost make makes match matches may
-    mean means measure measures meet meets missing move moves must name names need needs occur
-    occurs open opens pass passes play plays predict predicts ran reach reaches read reads
-    refer refers refuse refuses remain remains repeats replaces require requires rests results
-    returned returns rises run runs say says sees selects sets share shares show shows span
-    spans stand stands start starts stay stays step steps stopped stops stored stores suits sum
-    support supports take takes took travel travels turn turns use used uses want wants was
-    weigh weighs were work works writes written wrote
+    closes come comes connects consists contain contains continue continues contradict
+    contradicts could count counts cover covers crosses cut cuts declares depend depends
+    describes did differ differs do does drive drives end ends exceed exceeds excludes exist
+    exists expect expected expects failed fails fall falls fit fits follow follows found gave
+    give given gives go goes got grow grows had has have hold holds include includes is join
+    joins keep keeps know knows lack lacks last lasts leads learn learns leave leaves left let
+    lie lies lost make makes match matches may mean means measure measures meet meets missing
+    move moves must name names need needs occur occurs open opens pass passes play plays predict
+    predicts ran reach reaches read reads refer refers refuse refuses remain remains repeats
+    replaces require requires rests results returned returns rises run runs say says sees
+    selects sets share shares show shows span spans stand stands start starts state states stay
+    stays step steps stopped stops stored stores suits sum support supports take takes took
+    travel travels turn turns use used uses want wants was weigh weighs were work works writes
+    written wrote
 """
 _VERB = re.compile(r"\b(?:" + "|".join(_VERBS.split()) + r"|\w+n't)\b")
 # A message that says what is valid, or what to do, needs no hint of its own.

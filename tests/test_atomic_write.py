@@ -141,7 +141,9 @@ def test_nothing_but_files_is_replaced(name, linked, tmp_path):
 @pytest.mark.parametrize("path", ["/dev/null", "/dev/full"])
 def test_devices_stay(path):
     for write in (WRITERS["array file"], check_writable):
-        with pytest.raises(CheckpointError, match="is a device: only files"):
+        with pytest.raises(
+            CheckpointError, match="this is a device, and only files can be written"
+        ):
             write(path)
     assert Path(path).is_char_device()
 

@@ -41,7 +41,7 @@ def clip_targets(
         if len(names) > 1:
             raise ParameterError(
                 f"-o names one file, but there are {len(names)} clips to write",
-                hint="name a folder",
+                hint="name a folder with -o",
                 path=output,
             )
         targets = [output]

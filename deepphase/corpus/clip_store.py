@@ -89,28 +89,36 @@ class ClipStore:
         set_field(self, "labels", tuple(MappingProxyType(dict(each)) for each in self.labels))
         clips = len(self.names)
         if clips == 0:
-            raise ParameterError("this is a store without clips")
+            raise ParameterError("a store must have at least one clip")
         for name in ("skeletons", "labels", "sources", "provenance", "range_starts", "range_stops"):
             if len(getattr(self, name)) != clips:
                 raise ParameterError(
-                    f"there are {clips} clips, but {len(getattr(self, name))} {name}"
+                    f"names and {name} must have one entry for each clip, but have {clips} and "
+                    f"{len(getattr(self, name))}"
                 )
         if len(set(self.names)) != clips:
-            raise ParameterError("two clips of the same name in one store")
+            raise ParameterError("two clips of a store must not have the same name")
         frames, joints, moving = len(self.rotations), len(self.skeleton), self.translated_joints
         if self.rotations.shape != (frames, joints, 4):
-            raise ParameterError(f"rotations have shape {self.rotations.shape} for {joints} joints")
+            raise ParameterError(
+                f"rotations must have shape (frames, {joints}, 4), not {self.rotations.shape}"
+            )
         if not (len(moving) and moving[0] == 0 and (np.diff(moving) > 0).all()):
-            raise ParameterError("translated joints must rise from the root, 0")
+            raise ParameterError("translated_joints must rise and begin with the root, 0")
         if moving[-1] >= joints:
-            raise ParameterError(f"translated joint {moving[-1]} does not exist")
+            raise ParameterError(
+                f"translated_joints must be below {joints}, the number of joints, not {moving[-1]}"
+            )
         if self.translations.shape != (frames, len(moving), 3):
             raise ParameterError(
-                f"translations {self.translations.shape}, expected ({frames}, {len(moving)}, 3)"
+                f"translations must have shape ({frames}, {len(moving)}, 3), not "
+                f"{self.translations.shape}"
             )
         starts, stops = self.range_starts, self.range_stops
         if not ((starts >= 0) & (starts < stops) & (stops <= frames)).all():
-            raise ParameterError(f"clip ranges are empty or exceed the {frames} frames")
+            raise ParameterError(
+                f"clip ranges must have at least one frame and lie within the {frames} frames"
+            )
 
     @classmethod
     def from_clips(
@@ -135,7 +143,7 @@ class ClipStore:
         """
         given = list(clips)
         if not given:
-            raise ParameterError("this is a store without clips")
+            raise ParameterError("a store must have at least one clip")
         check_rates(given)
         first = given[0].skeleton
         for clip in given:
@@ -143,7 +151,7 @@ class ClipStore:
                 raise SkeletonError(
                     f"{given[0].name!r} and {clip.name!r} have different skeletons: "
                     f"{default_group_name(first)} and {default_group_name(clip.skeleton)}",
-                    hint="make one store of each",
+                    hint="make one store for each skeleton",
                 )
         ordered = [clip.in_order_of(first) for clip in given]
         moving = translated_by_any(clip.translated_joints for clip in ordered)
@@ -254,7 +262,7 @@ class ClipStore:
         if name not in self.label_names:
             raise ParameterError(
                 f"there is no label {name!r} in this store",
-                hint=f"it has {', '.join(self.label_names) or 'none'}",
+                hint=f"choose one of its labels: {', '.join(self.label_names) or 'none'}",
             )
         return np.array([labels.get(name, "") for labels in self.labels])
 

@@ -98,7 +98,7 @@ def add_mirrored_clips(
 def _check_sides(skeleton: Skeleton, pairs: np.ndarray) -> None:
     if (pairs == np.arange(len(pairs))).all():
         raise SkeletonError(
-            f"no left and right joints found in {default_group_name(skeleton)}",
+            f"{default_group_name(skeleton)} has no left and right joints that are known",
             hint="give the pairs in a skeleton description",
         )
 

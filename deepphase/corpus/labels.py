@@ -97,7 +97,9 @@ def _text(path: Path) -> str:
         content = path.read_bytes()
     except OSError as error:
         raise FormatError(
-            f"the label table cannot be read: {error.strerror}", hint="check the path", path=path
+            f"the label table cannot be read: {error.strerror}",
+            hint="check the path and the permission to read it",
+            path=path,
         ) from None
     encoding = next(
         (name for mark, name in _ENCODINGS_BY_MARK.items() if content.startswith(mark)), "utf-8"
@@ -107,7 +109,10 @@ def _text(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise FormatError(
-            f"text that is not {encoding}", hint="save the table as UTF-8", path=path, line=line
+            f"the label table is not {encoding} text",
+            hint="save the table as UTF-8",
+            path=path,
+            line=line,
         ) from None
 
 

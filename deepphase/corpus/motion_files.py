@@ -73,8 +73,11 @@ def find_motion_files(inputs: str | Path | Sequence[str | Path]) -> list[MotionF
     if not found:
         others = ", ".join(f"{count} {suffix}" for suffix, count in suffixes.most_common(5))
         raise FormatError(
-            "there are no motion files",
-            hint=f"found {others or 'nothing'}; known: {', '.join(MOTION_FORMATS)}",
+            "there are no motion files here",
+            hint=(
+                f"give files of a known format ({', '.join(MOTION_FORMATS)}); this folder has "
+                f"{others or 'no files'}"
+            ),
             path=given[0] if given else None,
         )
     folders = [root if root.is_dir() else root.parent for root in roots]

@@ -124,7 +124,7 @@ def map_in_order(
                 survived = True
             except BrokenProcessPool:
                 error = ParameterError(
-                    "the worker process died twice, as when memory runs out",
+                    "the worker process died twice, as it does when memory runs out",
                     hint="try fewer workers",
                 )
                 deaths += 1

@@ -173,7 +173,9 @@ def prepare(
     _check_options(fps, min_seconds)
     check_parallel(workers, cluster)
     if shard is not None and merge:
-        raise ParameterError("a merge is of all shards", hint="leave --shard out")
+        raise ParameterError(
+            "--merge takes all shards, and --shard names one", hint="leave --shard out"
+        )
     read_names = labels == NAMES or (labels is None and labels_csv is None)
     pattern = LabelPattern(labels) if labels not in (None, NAMES, NO_LABELS) else None
     files = find_motion_files(inputs)
@@ -280,8 +282,8 @@ def corpus_of(
         given = [name for name in ("unit", "up", "file_fps") if options.get(name) is not None]
         if given:
             raise ParameterError(
-                f"a store is in metres, Y up: --{given[0]} is for motion files",
-                hint="prepare the store again with it",
+                f"a store is already in metres with Y up, and --{given[0]} applies to motion files",
+                hint="prepare the store again from the motion files with this option",
                 path=path,
             )
         return open_store(path, skeleton)
@@ -406,8 +408,9 @@ def _tasks(
 def _check_options(fps: float, min_seconds: float) -> None:
     if not _MIN_FPS <= fps <= _MAX_FPS:
         raise ParameterError(
-            f"a rate of {fps:g} frames a second is out of range",
-            hint=f"60 is usual; {_MIN_FPS:g} to {_MAX_FPS:g} are possible",
+            f"fps must be at least {_MIN_FPS:g} and at most {_MAX_FPS:g} frames a second, "
+            f"not {fps:g}",
+            hint="60 is usual",
         )
     if not (np.isfinite(min_seconds) and min_seconds >= 0):
         raise ParameterError(f"min_seconds must be 0 or more, not {min_seconds}")

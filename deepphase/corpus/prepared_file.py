@@ -162,7 +162,7 @@ def _check_pieces(task: FileTask, clips: int) -> None:
     cut = next((piece for piece in task.pieces if not piece.whole), None)
     if clips > 1 and cut is not None:
         raise FormatError(
-            f"a piece of {task.file!r}, which holds {clips} animations",
+            f"the table cuts a piece from {task.file!r}, which holds {clips} animations",
             hint="leave start_s and stop_s empty, or put every animation into a file of its own",
             path=task.table,
             line=cut.line,
@@ -224,9 +224,15 @@ def _without_stray_ends(clip: Clip, glitches: list[Glitch]) -> tuple[Clip, int, 
 
 def _check_length(clip: Clip, min_seconds: float) -> None:
     if len(clip) < 2:
-        raise FormatError("a single frame is a pose, not a motion")
+        raise FormatError(
+            "a single frame is a pose, not a motion",
+            hint="leave out files that hold a single pose",
+        )
     if clip.duration < min_seconds:
-        raise FormatError(f"the clip has {clip.duration:.2f} s, shorter than {min_seconds:g} s")
+        raise FormatError(
+            f"the clip lasts {clip.duration:.2f} s, and the minimum is {min_seconds:g} s",
+            hint="give a lower --min-seconds to keep it",
+        )
 
 
 def _piece(
@@ -247,9 +253,9 @@ def _piece(
         beyond = stop_s > captured.duration + 1.0 / captured.fps + 1e-6
         if beyond or stop - start < 2:
             raise FormatError(
-                f"a piece from {start_s:g} to {stop_s:g} s of {task.file!r}, which lasts "
-                f"{captured.duration:.2f} s",
-                hint="a piece lies inside its clip and has at least two frames",
+                f"the piece from {start_s:g} to {stop_s:g} s is not inside {task.file!r}, "
+                f"which lasts {captured.duration:.2f} s",
+                hint="give a piece that lies inside its clip and has at least two frames",
                 path=task.table,
                 line=piece.line,
             )

@@ -42,8 +42,8 @@ def ray_address(cluster: str) -> str | None:
     kind, colon, address = cluster.partition(":")
     if kind != "ray" or (colon and not address):
         raise ParameterError(
-            f"there is no cluster {cluster!r}",
-            hint="ray schedules on this machine, ray:HOST:PORT on a running Ray cluster",
+            f"{cluster!r} does not name a cluster",
+            hint="write ray for a Ray cluster on this machine, ray:HOST:PORT for a running one",
         )
     return address or None
 
@@ -146,7 +146,8 @@ class RayPool:
                 if address is not None:
                     raise _no_cluster(address, error) from None
                 raise ParameterError(
-                    f"Ray does not start on this machine: {error}", hint="use --workers without it"
+                    f"Ray does not start on this machine: {error}",
+                    hint="leave out --cluster and give --workers",
                 ) from None
 
 

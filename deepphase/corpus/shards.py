@@ -37,7 +37,7 @@ class Shard:
         if not 1 <= self.number <= self.count:
             raise ParameterError(
                 f"there is no shard {self}",
-                hint=f"shards of {self.count} are 1/{self.count} and so on",
+                hint=f"write NUMBER/{self.count} with a number from 1 to {self.count}",
             )
 
     def __str__(self) -> str:

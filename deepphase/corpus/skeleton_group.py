@@ -18,7 +18,8 @@ def check_rates(clips: Iterable[Clip]) -> None:
     rates = sorted({float(clip.fps) for clip in clips})
     if len(rates) > 1:
         raise ParameterError(
-            f"one store has clips of {' and '.join(f'{rate:g}' for rate in rates)} frames a second",
+            "the clips of one store must have one frame rate, but these have "
+            f"{' and '.join(f'{rate:g}' for rate in rates)} frames a second",
             hint="resample them to one rate",
         )
 

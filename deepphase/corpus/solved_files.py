@@ -250,8 +250,12 @@ def _body(
             tracks = _Tracks(files[::step], reader)
         elif len(reference.names) != len(names):
             raise SkeletonError(
-                f"{len(names)} points, but --skeleton-of has {len(reference.names)}",
+                f"the file has {len(names)} points, but the skeleton of --skeleton-of has "
+                f"{len(reference.names)}",
                 path=files[0].path,
+                hint=(
+                    "solve files with other points separately, or give a skeleton with these points"
+                ),
             )
         else:
             tracks = [reference]

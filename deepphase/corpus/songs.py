@@ -38,8 +38,8 @@ def find_songs(inputs: str | Path | Sequence[str | Path]) -> list[Path]:
         found |= dict.fromkeys(path for path in files_under(root) if _is_song(path))
     if not found:
         raise FormatError(
-            "there are no songs",
-            hint=f"known: {', '.join(SONG_SUFFIXES)}",
+            "there are no songs here",
+            hint=f"give sound files ({', '.join(SONG_SUFFIXES)}), or a folder that has some",
             path=given[0] if given else None,
         )
     return sorted(found)

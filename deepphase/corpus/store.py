@@ -129,7 +129,9 @@ def store_of_group(
         clips = description["clips"]
         if description["frames"] != len(arrays["rotations"]):
             raise ParameterError(
-                f"{description['frames']} frames have {len(arrays['rotations'])} rotations"
+                f"a group declares {description['frames']} frames, but the file has "
+                f"{len(arrays['rotations'])} rotations",
+                hint="prepare the store again",
             )
         return ClipStore(
             group=name,
@@ -186,7 +188,9 @@ def _skeletons(description: Mapping[str, Any], arrays: Mapping[str, Array]) -> t
     parents = np.array(listed, np.int64)
     ends = np.array(arrays["end_starts"])
     if len(ends) != len(arrays["offsets"]) + 1 or (np.diff(ends) < 0).any():
-        raise ParameterError("end sites belong to no clip")
+        raise ParameterError(
+            "the ranges of end sites do not fit the clips", hint="prepare the store again"
+        )
     return shared_skeletons(
         Skeleton(
             names,

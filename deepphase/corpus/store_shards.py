@@ -112,7 +112,9 @@ class PreparedShards:
                 _check_options(path, dict(content["options"]), options)
                 if share in shares:
                     raise ParameterError(
-                        f"shard {share} is given twice", hint=f"see {shares[share]}", path=path
+                        f"shard {share} is given twice",
+                        hint=f"remove it, or {shares[share]}",
+                        path=path,
                     )
                 shares[share] = path
                 self._stores.append(
@@ -164,8 +166,9 @@ def _check_options(path: str | Path, options: Mapping[str, Any], wanted: Mapping
     for name, value in wanted.items():
         if options.get(name) != value:
             raise ParameterError(
-                f"the shard was prepared with another {name}: {options.get(name)!r}, not {value!r}",
-                hint="give a merge the inputs and options of its shards",
+                f"this shard was prepared with another {name}: {options.get(name)!r}, not "
+                f"{value!r}",
+                hint="give --merge the same inputs and options as its shards",
                 path=path,
             )
 
@@ -176,7 +179,8 @@ def _check_shares(
     counts = {share.partition("/")[2] for share in shares}
     if len(counts) != 1:
         raise ParameterError(
-            f"shards of {' and '.join(sorted(counts)) or 'no'} shares",
+            "the shards must be of one preparation, but their counts are "
+            f"{' and '.join(sorted(counts)) or 'missing'}",
             hint="give all shards of one preparation",
         )
     count = int(counts.pop())
@@ -192,13 +196,13 @@ def _check_shares(
     added = [file for file in files if file not in entries]
     if added:
         raise ParameterError(
-            f"{len(added)} files are in no shard, such as {added[0]}",
+            f"no shard holds {len(added)} of the files, such as {added[0]}",
             hint="the folder has changed: prepare the shards again",
         )
     if len(entries) > len(files):
         gone = next(file for file in entries if file not in set(files))
         raise ParameterError(
-            f"{gone} is in a shard, and no longer among the files",
+            f"{gone} is in a shard, but no longer among the files",
             hint="the folder has changed: prepare the shards again",
         )
 

@@ -167,7 +167,7 @@ class StoreWriter:
             Where the file cannot be written.
         """
         if self._fps is None and shard is None:
-            raise ParameterError("this is a store without clips")
+            raise ParameterError("a store must have at least one clip")
         arrays: dict[str, Array] = {}
         described = []
         for name, group in zip(self._group_names(), self._groups.values(), strict=True):

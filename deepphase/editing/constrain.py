@@ -111,7 +111,8 @@ def constrained(
     clip = editor.space.on_hips(clip)
     if len(clip) < 2:
         raise ParameterError(
-            f"{clip.name}: there is only a single frame", hint="constraints are of motion"
+            f"{clip.name}: the clip has a single frame, and constraints apply to motion",
+            hint="give a clip of two frames or more",
         )
     roles = find_roles(clip.skeleton, editor.space.description, clip=clip)
     feet = feet or path is not None
@@ -164,7 +165,9 @@ def _limbs(clip: Clip, roles: Roles, targets: Sequence[JointTarget]) -> LegChain
             )
         if target.last >= len(clip):
             raise ParameterError(
-                f"a target of {target.joint} at frame {target.last}: frames are 0-{len(clip) - 1}"
+                f"{target.joint}: the target is at frame {target.last}, but the clip has "
+                f"frames 0-{len(clip) - 1}",
+                hint="give frames of the clip",
             )
         joint = skeleton.index(target.joint)
         found = [i for i, row in enumerate(rows) if row[2] in ancestors(skeleton, joint)]
@@ -176,14 +179,16 @@ def _limbs(clip: Clip, roles: Roles, targets: Sequence[JointTarget]) -> LegChain
                 )
             ]
             raise ParameterError(
-                f"a target of {target.joint}, which is neither a hand nor a foot, nor below one",
+                f"{target.joint} cannot have a target, because it is not a hand or foot and "
+                "has none above it",
                 hint=f"joints that can have targets: {', '.join(ends)}",
             )
         limb = found[0]
         if taken.setdefault(limb, joint) != joint:
             raise ParameterError(
-                f"targets of {skeleton.names[taken[limb]]} and {target.joint} are on one limb",
-                hint="give targets of one joint on each limb",
+                f"{skeleton.names[taken[limb]]} and {target.joint} are on one limb, and both "
+                "have targets",
+                hint="give targets to one joint of each limb",
             )
         if any(
             target.joint == other.joint
@@ -191,7 +196,10 @@ def _limbs(clip: Clip, roles: Roles, targets: Sequence[JointTarget]) -> LegChain
             and other.first <= target.last
             for other in targets[:number]
         ):
-            raise ParameterError(f"there are two targets of {target.joint} at frame {target.first}")
+            raise ParameterError(
+                f"{target.joint} has two targets at frame {target.first}",
+                hint="give one target for each joint and frame",
+            )
         tips[limb] = joint
     chosen = sorted(tips)
     table = np.array([[*rows[limb], tips[limb]] for limb in chosen], np.int64)

@@ -176,7 +176,8 @@ class PathData(ResumableData, pl.LightningDataModule):
         train, validation = (np.concatenate([*centres[side], []]) for side in (False, True))
         if not len(train):
             raise ParameterError(
-                f"there is no clip {'is' if effectors else 'travels for'} as long as a window",
+                "there is no clip "
+                f"{'as long as a window' if effectors else 'that travels for as long as a window'}",
                 hint=f"path networks need clips of {_WINDOW_S:g} s and more"
                 + ("" if effectors else " that walk or run"),
             )

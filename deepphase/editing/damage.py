@@ -107,21 +107,22 @@ class Damage:
         if unknown:
             raise SkeletonError(
                 f"there is no joint {unknown[0]!r} in the editor's body",
-                hint=f"it has {', '.join(body)}",
+                hint=f"choose joints of {', '.join(body)}",
             )
         stretches = list(stretches)
         which = np.zeros(frames, bool)
         for first, last in stretches:
             if not 0 <= first <= last < frames:
                 raise ParameterError(
-                    f"frames {first}-{last} of a clip whose frames are 0-{frames - 1}",
+                    f"frames {first}-{last} are not in the clip, which has frames 0-{frames - 1}",
                     hint="give the first and the last frame of a stretch, as in 40-65",
                 )
             which[first : last + 1] = True
         which |= not stretches
         if not joints and which.all():
             raise ParameterError(
-                "nothing whole would be left", hint="name the frames or the joints that are broken"
+                "the damage covers every joint of every frame",
+                hint="name only the frames or the joints that are broken",
             )
         columns = [body.index(name) + 1 for name in joints] or list(range(len(body) + 1))
         known = np.ones((frames, len(body) + 1), np.float32)

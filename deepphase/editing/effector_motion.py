@@ -167,9 +167,14 @@ def motion_of_effectors(
     names = networks.limits.joints
     chosen = [names.index(name) for name in _checked(paths.joints, names)]
     if paths.fps != editor.fps:
-        raise ParameterError(f"the paths have {paths.fps:g} frames a second, not {editor.fps:g}")
+        raise ParameterError(
+            f"paths must have the editor's rate, {editor.fps:g} frames a second, not {paths.fps:g}"
+        )
     if not paths.known.any():
-        raise ParameterError("no place of a hand or a foot is known")
+        raise ParameterError(
+            "the paths state no place of a hand or a foot",
+            hint="give at least one place with its time",
+        )
     frames, fps = len(paths.places), editor.fps
     places = np.zeros((frames, len(names), 3))
     known = np.zeros((frames, len(names)), np.float32)
@@ -236,15 +241,21 @@ def read_effector_paths(
         keys = read.setdefault(values["joint"], [])
         if not np.isfinite([time, x, y, z]).all() or not 0 <= time <= _LONGEST_S:
             raise FormatError(
-                f"{','.join(cells)!r} is not a place", hint=hint, path=path, line=line
+                f"{','.join(cells)!r} is not a time and a place of a hand or foot",
+                hint=hint,
+                path=path,
+                line=line,
             )
         if keys and time <= keys[-1][0]:
             raise FormatError(
-                f"the times of {values['joint']} do not rise", hint=hint, path=path, line=line
+                f"the times of {values['joint']} must rise from row to row",
+                hint=hint,
+                path=path,
+                line=line,
             )
         keys.append((time, x, y, z))
     if not read:
-        raise FormatError("there is no place", hint=hint, path=path)
+        raise FormatError("the table has no rows", hint=hint, path=path)
     joints = _checked(tuple(read), tuple(effector_joints(editor.space)))
     stop = max(keys[-1][0] for keys in read.values())
     frames = max(round(stop * editor.fps), 1) + 1
@@ -268,7 +279,7 @@ def _checked(joints: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]
         if name not in known:
             raise ParameterError(
                 f"{name!r} is not a hand or foot of the editor's body",
-                hint=f"hands and feet: {', '.join(known)}",
+                hint=f"choose from {', '.join(known)}",
             )
     return joints
 

@@ -68,8 +68,9 @@ def in_between(
     seconds = seconds.seconds if isinstance(seconds, PhaseTiming) else seconds
     if not 0 < seconds <= LONGEST_S:
         raise ParameterError(
-            f"{seconds:g} s between the clips: expected more than 0 and at most {LONGEST_S:g} s",
-            hint="name keys between for a longer way",
+            f"the time between the clips must be above 0 and at most {LONGEST_S:g} s, not "
+            f"{seconds:g} s",
+            hint="name keys between them for a longer transition",
         )
     first = editor.space.on_hips(first)
     second = resample(editor.space.on_hips(second), first.fps)
@@ -140,21 +141,27 @@ def between_keys(
     """
     frames = np.asarray(keys, np.int64)
     if len(frames) < 2 or (np.diff(frames) <= 0).any():
-        raise ParameterError(f"keys {frames.tolist()}: expected two or more rising frames")
+        raise ParameterError(f"keys must be two or more rising frames, not {frames.tolist()}")
     if frames[0] < 0 or frames[-1] >= len(clip):
         raise ParameterError(
-            f"a key at frame {frames[-1] if frames[0] >= 0 else frames[0]} of a clip whose frames "
-            f"are 0-{len(clip) - 1}"
+            f"the key at frame {frames[-1] if frames[0] >= 0 else frames[0]} is not in "
+            f"the clip, which has frames 0-{len(clip) - 1}",
+            hint="give frames of the clip",
         )
     seconds = frames / clip.fps if times is None else np.asarray(times, np.float64)
     if seconds.shape != frames.shape or not np.isfinite(seconds).all():
-        raise ParameterError(f"there are {len(frames)} keys with {len(seconds)} times")
+        raise ParameterError(
+            f"every key must have one finite time, but there are {len(frames)} keys and "
+            f"{len(seconds)} times"
+        )
     at = np.round((seconds - seconds[0]) * clip.fps).astype(np.int64)
     if (np.diff(at) < 1).any():
-        raise ParameterError("the times of the keys do not rise by a frame each")
+        raise ParameterError("the times of the keys must rise by a frame or more from key to key")
     if np.diff(at).max() > LONGEST_S * clip.fps:
         raise ParameterError(
-            f"two keys are {np.diff(at).max() / clip.fps:.1f} s apart: at most {LONGEST_S:g} s"
+            f"two keys are {np.diff(at).max() / clip.fps:.1f} s apart, and at most "
+            f"{LONGEST_S:g} s can be filled",
+            hint="add a key between them",
         )
     clip = editor.space.on_hips(clip)
     nearest = np.searchsorted(at, np.arange(at[-1] + 1), side="right") - 1

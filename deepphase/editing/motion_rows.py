@@ -169,7 +169,9 @@ class MotionSpace:
         """
         if clip.fps != self.fps:
             raise ParameterError(
-                f"{clip.name}: the clip has {clip.fps:g} frames a second, not {self.fps:g}"
+                f"{clip.name}: the clip has {clip.fps:g} frames a second, and the editor "
+                f"{self.fps:g}",
+                hint="resample the clip to the editor's rate",
             )
         roles = find_roles(clip.skeleton, self.description, clip=clip)
         transforms = global_transforms(clip)

@@ -118,7 +118,9 @@ def motions_on_paths(
         return []
     phases = np.zeros(len(paths)) if starts is None else np.asarray(starts, np.float64)
     if phases.shape != (len(paths),):
-        raise ParameterError(f"{len(phases)} starts for {len(paths)} paths")
+        raise ParameterError(
+            f"there must be one start for each of the {len(paths)} paths, not {len(phases)}"
+        )
     roots = [root_on(path, editor.fps) for path in paths]
     velocities = [root_velocities(root, editor.fps) for root in roots]
     findings = [

@@ -165,8 +165,7 @@ def phase_key_times(
     frames = np.asarray(keys, np.int64)
     if len(frames) < 2 or frames.min() < 0 or frames.max() >= len(clip):
         raise ParameterError(
-            f"keys {frames.tolist()} of a clip whose frames are 0-{len(clip) - 1}: expected two or "
-            "more of them"
+            f"keys must be two or more frames of the clip, 0-{len(clip) - 1}, not {frames.tolist()}"
         )
     phases = _phases(clip, model)
     own = [_at(phases, float(frame) / clip.fps, model) for frame in frames]
@@ -203,10 +202,12 @@ def _phases(clip: Clip, model: PhaseModel) -> PhaseParameters:
     seconds = len(clip) / clip.fps
     if seconds < shortest:
         raise ParameterError(
-            f"{clip.name}: {seconds:.2f} s, but phases are read from {shortest:.1f} s of "
-            "motion or more",
-            hint="a pose has no phase: give clips with the motion before and after, or a duration "
-            "instead of phases",
+            f"{clip.name}: the clip lasts {seconds:.2f} s, but phases are read from "
+            f"{shortest:.1f} s of motion or more",
+            hint=(
+                "give clips with the motion before and after the gap, or a duration instead "
+                "of phases"
+            ),
         )
     return model.encode(clip).parameters
 
@@ -220,16 +221,18 @@ def _at(phases: PhaseParameters, seconds: float, model: PhaseModel) -> PhasePara
 def _wanted(seconds: float | None, steps: float | None, cadence: float | None) -> float | None:
     """The duration that is asked for, if any."""
     if seconds is not None and steps is not None:
-        raise ParameterError("a duration and a number of steps were given: expected one of them")
+        raise ParameterError(
+            "a duration and a number of steps cannot be used together", hint="give one of them"
+        )
     for name, value in (("seconds", seconds), ("steps", steps)):
         if value is not None and not (np.isfinite(value) and value > 0):
-            raise ParameterError(f"{value:g} {name}: expected more than 0")
+            raise ParameterError(f"{name} must be above 0, not {value:g}")
     if steps is None:
         return seconds
     if cadence is None:
         raise ParameterError(
-            f"{steps:g} steps, but the feet make no steps at the ends of the clips",
-            hint="give seconds: the nearest duration that the phases allow is taken",
+            f"{steps:g} steps were requested, but the feet make no steps at the ends of the clips",
+            hint="give seconds: the nearest duration that fits the phases is used",
         )
     return steps / cadence
 
@@ -248,7 +251,8 @@ def _timing(
     frequency = 0.5 * (before.frequency.astype(np.float64) + after.frequency)
     if not weights[strongest] > 0 or not frequency[strongest] > 0:
         raise ParameterError(
-            "nothing is periodic at the ends of the clips", hint="give a duration without phases"
+            "the motion at the ends of the clips is not periodic",
+            hint="give a duration without phases",
         )
     durations = np.arange(_SHORTEST_FRAMES, round(LONGEST_S * model.fps) + 1) / model.fps
     turns = after.phase - before.phase - frequency * durations[:, None]
@@ -257,7 +261,7 @@ def _timing(
     peaks = peaks[agreement[peaks] >= _AGREEMENT_SHARE * agreement.max()]
     if not peaks.size:
         raise ParameterError(
-            f"no duration up to {LONGEST_S:g} s lets the phases of both ends go on",
+            f"no duration up to {LONGEST_S:g} s continues the phases of both clips",
             hint="give a duration without phases",
         )
     if wanted is None:

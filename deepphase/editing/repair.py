@@ -79,13 +79,16 @@ def repaired(
     """
     clip = editor.space.on_hips(clip)
     if len(damage.known) != len(clip):
-        raise ParameterError(f"the damage has {len(damage.known)} frames and the clip {len(clip)}")
+        raise ParameterError(
+            "the damage and the clip must have the same number of frames, but have "
+            f"{len(damage.known)} and {len(clip)}"
+        )
     if not damage.any and not whole:
         return clip
     if not (damage.known[:, 0] > 0).any():
         raise ParameterError(
-            f"{clip.name}: no frame is whole",
-            hint="repair needs frames in which the body's place is known",
+            f"{clip.name}: every frame is damaged",
+            hint="repair needs some frames in which the place of the body is known",
         )
     plain = _low_passed(interpolated(clip, editor, damage), editor, damage)
     if guess is None:

@@ -107,13 +107,14 @@ def styled(
     """
     check_amount(amount)
     if not styles:
-        raise ParameterError("there is no clip of a style", hint="give one clip or several")
+        raise ParameterError("no clip of a style is given", hint="give one clip or several")
     content = editor.space.on_hips(content)
     for each in (content, *styles):
         if each.duration < _SHORTEST_S:
             raise ParameterError(
-                f"{each.name}: the clip is {each.duration:.2f} s long",
-                hint=f"styles are read from {_SHORTEST_S:g} s and more",
+                f"{each.name}: the clip lasts {each.duration:.2f} s, and a style is read from "
+                f"{_SHORTEST_S:g} s or more",
+                hint="give a longer clip",
             )
     sampled = resample(content, editor.fps)
     rows, root = editor.space.rows(sampled)
@@ -144,7 +145,8 @@ def check_amount(amount: float) -> None:
     """Raise ParameterError where an amount of style is outside of 0 to 1.5."""
     if not 0.0 <= amount <= MAX_AMOUNT:
         raise ParameterError(
-            f"an amount of {amount:g} is not possible", hint=f"give 0 to {MAX_AMOUNT:g}"
+            f"amount must be from 0 to {MAX_AMOUNT:g}, not {amount:g}",
+            hint=f"give 0 to {MAX_AMOUNT:g}",
         )
 
 

@@ -40,10 +40,13 @@ class JointTarget:
     def __post_init__(self) -> None:
         if not 0 <= self.first <= self.last:
             raise ParameterError(
-                f"{self.joint}: frames {self.first} to {self.last} are not a range"
+                f"{self.joint}: the first frame must be at least 0 and at most the last, but "
+                f"they are {self.first} and {self.last}"
             )
         if len(self.place) != 3 or not all(math.isfinite(value) for value in self.place):
-            raise ParameterError(f"{self.joint}: {self.place} is not a place")
+            raise ParameterError(
+                f"{self.joint}: a place must have three finite coordinates, not {self.place}"
+            )
 
 
 def read_targets(path: str | Path) -> list[JointTarget]:
@@ -74,7 +77,7 @@ def read_targets(path: str | Path) -> list[JointTarget]:
                 line=line,
             ) from None
     if not targets:
-        raise FormatError("there is no target", hint=hint, path=path)
+        raise FormatError("the table has no rows", hint=hint, path=path)
     return targets
 
 
@@ -121,7 +124,7 @@ def read_keys(path: str | Path) -> KeyFrames:
         except ValueError:
             raise FormatError(
                 f"{','.join(cells)!r} is not a key",
-                hint="as in 30, or 30,1.0",
+                hint="write a key as in 30, or 30,1.0",
                 path=path,
                 line=line,
             ) from None
@@ -137,7 +140,7 @@ def _table(path: Path, required: Sequence[str], optional: Sequence[str], hint: s
     table = read_csv_table(path, required, hint)
     if set(table.columns) - {*required, *optional}:
         raise FormatError(
-            f"the table has columns {', '.join(table.columns)}",
+            f"the table has unknown columns: {', '.join(table.columns)}",
             hint=hint,
             path=path,
             line=table.line,

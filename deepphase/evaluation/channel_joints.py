@@ -44,10 +44,10 @@ def joints_followed(parameters: PhaseParameters, signals: Array) -> Array:
     """
     frames, channels = parameters.phase.shape
     if signals.ndim != 2 or len(signals) != frames or signals.shape[1] % 3:
-        raise ParameterError(f"signals have shape {signals.shape} and phases {frames} frames")
+        raise ParameterError(f"signals must have shape ({frames}, 3 * joints), not {signals.shape}")
     if frames < 4:
         raise ParameterError(
-            f"{frames} frames are too few for a regression on a channel",
+            f"a regression on a channel needs more than {frames} frames",
             hint="choose a longer clip, or a model with a shorter window",
         )
     moved = signals.astype(np.float64)
@@ -90,7 +90,9 @@ def joints_lost(model: PhaseModel, signals: Array, frames: Array) -> Array:
     """
     frames = np.asarray(frames, np.int64)
     if not frames.size or frames.min() < 0 or frames.max() >= len(signals):
-        raise ParameterError(f"there are {frames.size} windows in {len(signals)} frames")
+        raise ParameterError(
+            f"frames must name at least one of the {len(signals)} frames, and only those"
+        )
     network, half = model.network, model.window // 2
     values = torch.as_tensor(padded(signals, model.window), device=network.times.device)
     centres = torch.as_tensor(frames, device=values.device) + half

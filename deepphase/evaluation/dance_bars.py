@@ -62,7 +62,10 @@ class BarDirection:
         """
         measured = [each for each in dances if len(each)]
         if not measured:
-            raise ParameterError("no dance has a song with known bars")
+            raise ParameterError(
+                "no dance has a song with known bars",
+                hint="give dances whose songs have a beats file with bars",
+            )
         return cls(
             _unit(np.mean([each.speed.mean() for each in measured])),
             _unit(np.mean([each.height.mean() for each in measured])),
@@ -116,7 +119,10 @@ def bar_phases(
     bars.
     """
     if len(speed) != len(height):
-        raise ParameterError(f"there are {len(speed)} frames of speed and {len(height)} of height")
+        raise ParameterError(
+            f"speed and height must have the same number of frames, but have {len(speed)} "
+            f"and {len(height)}"
+        )
     bars = factor * beat_count(downbeats, np.arange(len(speed)) / fps)
     windows = cycle_windows(bars, fps, window_s)
     return BarPhases(
@@ -128,7 +134,7 @@ def bar_phases(
 def _speed_vector(speed: Array, bars: Array) -> complex:
     speed = np.asarray(speed, np.float64)
     if (speed < 0).any():
-        raise ParameterError("a speed that is negative somewhere")
+        raise ParameterError("speed must be 0 or more in every frame")
     total = float(speed.sum())
     if total <= 0:
         return 0j

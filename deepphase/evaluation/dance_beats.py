@@ -73,7 +73,7 @@ def motion_beats(speed: Array, fps: float, *, smoothing_s: float = SMOOTHING_S) 
     Li et al. 2021 (AIST++), section 5.2.2: local minima of the kinetic velocity.
     """
     if speed.ndim != 1:
-        raise ParameterError(f"a speed of shape {speed.shape}, expected (frames,)")
+        raise ParameterError(f"speed must have shape (frames,), not {speed.shape}")
     if len(speed) < 3:
         return np.zeros(0)
     smooth = gaussian_filter1d(speed.astype(np.float64), smoothing_s * fps, mode="nearest")
@@ -95,7 +95,7 @@ def beat_scores(beats: Array, others: Array, *, sigma_s: float = SIGMA_S) -> Arr
         Seconds: at that distance a beat still counts 0.61.
     """
     if not sigma_s > 0:
-        raise ParameterError(f"a sigma of {sigma_s} s is not possible")
+        raise ParameterError(f"sigma_s must be above 0, not {sigma_s}")
     if not len(others):
         return np.zeros(len(beats))
     distance = np.abs(np.asarray(beats)[:, None] - np.asarray(others)).min(axis=1)
@@ -142,7 +142,9 @@ def beat_alignment_by_chance(
     keeps how many beats there are and how evenly they lie, all that raises a score by itself.
     """
     if not seconds > 0 or draws < 1:
-        raise ParameterError(f"a chance of {seconds} s and {draws} draws is not possible")
+        raise ParameterError(
+            f"seconds must be above 0 and draws at least 1, not {seconds} and {draws}"
+        )
     inside = _inside(music, seconds)
     shifts = np.random.default_rng(seed).uniform(0.0, seconds, draws)
     scores = [

@@ -47,7 +47,7 @@ def physical_foot_contact(root: Array, left: Array, right: Array, fps: float) ->
     Recorded AIST++ scores 1.3 there.
     """
     if len(root) < 3:
-        raise ParameterError(f"{len(root)} frames have no acceleration")
+        raise ParameterError(f"root must have at least 3 frames, not {len(root)}")
     step = np.diff(root.astype(np.float64), axis=0) * fps
     acceleration = np.diff(step, axis=0) * fps
     acceleration[:, 1] = np.maximum(acceleration[:, 1], 0.0)
@@ -77,7 +77,9 @@ def standing_share(moving: Array, usual: float, share: float = STANDS) -> float:
         m/s: the median of the recorded dances' windows.
     """
     if not usual > 0:
-        raise ParameterError(f"a usual speed of {usual} m/s: the recorded dances stand still")
+        raise ParameterError(
+            f"usual must be above 0, not {usual} m/s", hint="give recorded dances that move"
+        )
     return float(np.mean(moving < share * usual))
 
 

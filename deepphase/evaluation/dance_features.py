@@ -38,7 +38,8 @@ def body_points(positions: Array, roles: Roles) -> dict[str, Array]:
     lacking = [part for part in _NEEDED if roles.both(part) is None]
     if lacking:
         raise SkeletonError(
-            f"features of a dance need left and right {', '.join(lacking)}, and none were found",
+            f"features of a dance need left and right {', '.join(lacking)}, which this "
+            "skeleton does not have",
             hint="name them in a skeleton description (left_knee, right_knee, ...)",
         )
     points: dict[str, Array] = {}
@@ -172,7 +173,7 @@ def feature_windows(frames: int, fps: float, window_s: float = FEATURE_WINDOW_S)
         Where there are fewer than three frames.
     """
     if frames < 3:
-        raise ParameterError(f"features of {frames} frames are too short")
+        raise ParameterError(f"features need at least 3 frames, not {frames}")
     length = max(round(window_s * fps), 3)
     count = max(frames // length, 1)
     starts = (frames - count * length) // 2 + np.arange(count) * length

@@ -136,7 +136,8 @@ def measure_dance(clip: Clip) -> DanceMeasures:
     """
     if clip.duration < 1.0:
         raise ParameterError(
-            f"{clip.name}: {clip.duration:.2f} s are too short for a dance", hint="1 s or more"
+            f"{clip.name}: a dance must last 1 s or more, not {clip.duration:.2f} s",
+            hint="give longer dances",
         )
     roles = find_roles(clip.skeleton, clip=clip)
     transforms = global_transforms(clip)

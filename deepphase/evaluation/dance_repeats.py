@@ -66,7 +66,10 @@ def segment_groups(positions: Sequence[Array], fps: float) -> list[Array]:
     half = max(round(_WINDOW_S * fps) // 2, 1)
     clip, frame = _window_centres([len(each) for each in shapes], half)
     if not len(frame):
-        raise ParameterError(f"no clip is as long as {_WINDOW_S} s, and segments are found by that")
+        raise ParameterError(
+            f"no clip is {_WINDOW_S} s long, the window in which repeated segments are found",
+            hint="give longer clips",
+        )
     hop = 2 * max(round(0.5 * _HOP_S * fps), 1)
     asked = np.flatnonzero((frame - half) % hop == 0)
     partners = _same_windows(shapes, clip, frame, half, asked)
@@ -93,7 +96,7 @@ def clip_segments(clips: Iterable[Clip]) -> list[Array]:
         bodies.append(np.stack([points[key] for key in sorted(points) if "_" in key], axis=1))
         fps = clip.fps
     if not bodies:
-        raise ParameterError("there are no clips and no segments")
+        raise ParameterError("there must be at least one clip")
     return segment_groups(bodies, fps)
 
 

@@ -63,7 +63,7 @@ def beat_count(beats: Array, times: Array) -> Array:
     if len(beats) < 2:
         return np.full(np.shape(times), np.nan)
     if not (np.diff(beats) > 0).all():
-        raise ParameterError("the seconds of beats must rise")
+        raise ParameterError("beats must rise")
     return np.interp(times, beats, np.arange(len(beats)), left=np.nan, right=np.nan)
 
 
@@ -98,7 +98,7 @@ def vector_strength(signal: Array, cycles: Array) -> float:
     """
     signal = np.asarray(signal, np.float64)
     if (signal < 0).any():
-        raise ParameterError("a signal that is negative somewhere has no vector strength")
+        raise ParameterError("signal must be 0 or more everywhere")
     total = float(signal.sum())
     if total <= 0:
         return 0.0
@@ -168,9 +168,14 @@ def rhythm(
     As many windows as fit; none where the song has too few beats.
     """
     if len(speed) != len(height):
-        raise ParameterError(f"there are {len(speed)} frames of speed and {len(height)} of height")
+        raise ParameterError(
+            f"speed and height must have the same number of frames, but have {len(speed)} "
+            f"and {len(height)}"
+        )
     if not (beats_per_cycle > 0 and window_s > 0 and len(factors)):
-        raise ParameterError("a rhythm needs beats in a cycle, a window and control tempi")
+        raise ParameterError(
+            "beats_per_cycle and window_s must be above 0, and factors must not be empty"
+        )
     cycles = beat_count(beats, np.arange(len(speed)) / fps) / beats_per_cycle
     rows = []
     for frames in cycle_windows(cycles, fps, window_s):

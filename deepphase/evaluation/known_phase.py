@@ -108,7 +108,10 @@ def known_phase_errors(
     for group in dict.fromkeys(clip.group for clip in held_out):
         same = [clip for clip in training if clip.group == group]
         if not same:
-            raise ParameterError(f"no training clip is of the group {group!r}")
+            raise ParameterError(
+                f"no training clip is of the group {group!r}",
+                hint="add training clips of this group",
+            )
         keys[group] = tuple(
             choose_key(
                 [clip.phase for clip in same],
@@ -122,7 +125,9 @@ def known_phase_errors(
 
 def _known_phase_error(clip: KnownClip, keys: tuple[PhaseKey, ...]) -> KnownPhaseError:
     if not (len(clip.truth) and clip.frequency.min() > 0):
-        raise ParameterError(f"{clip.name}: no frames, or a limb that stands still")
+        raise ParameterError(
+            f"{clip.name}: the clip must have frames, and each of its limbs must move"
+        )
     errors = [phase_errors(key, clip.phase, clip.truth[:, n]) for n, key in enumerate(keys)]
     return KnownPhaseError(
         clip.name,
@@ -161,15 +166,16 @@ def choose_key(
     """
     if len(phases) != len(truths) or not len(phases):
         raise ParameterError(
-            f"there are phases of {len(phases)} clips, but true phases of {len(truths)}"
+            "there must be one clip or more, and a true phase for each; there are "
+            f"{len(phases)} clips and {len(truths)} true phases"
         )
     for phase, truth in zip(phases, truths, strict=True):
         _check(phase, truth)
         if phase.shape[1] != phases[0].shape[1]:
-            raise ParameterError("the clips have different numbers of phase channels")
+            raise ParameterError("all clips must have the same number of phase channels")
     learnt, true = np.concatenate(phases), np.concatenate(truths)
     if not learnt.size:
-        raise ParameterError("there are no frames to compare phases on")
+        raise ParameterError("the clips must have at least one frame")
     best, smallest = None, np.inf
     for channel in range(learnt.shape[1]):
         for multiple in multiples:
@@ -236,8 +242,8 @@ def circular_median(cycles: Array) -> float:
 def _check(phase: Array, truth: Array) -> None:
     if phase.ndim != 2 or truth.shape != phase.shape[:1]:
         raise ParameterError(
-            f"phases {phase.shape} and true phases {truth.shape}, "
-            "expected (frames, channels) and (frames,)"
+            "phases must have shape (frames, channels) and true phases (frames,), not "
+            f"{phase.shape} and {truth.shape}"
         )
     if not (np.isfinite(phase).all() and np.isfinite(truth).all()):
-        raise ParameterError("phases that are not finite")
+        raise ParameterError("phases and true phases must be finite")

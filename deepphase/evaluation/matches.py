@@ -48,7 +48,10 @@ class Frames:
         """
         possible = np.flatnonzero(self.reaches(np.arange(len(self)), ahead))
         if not possible.size:
-            raise ParameterError(f"no clip goes on for {ahead} frames")
+            raise ParameterError(
+                f"no clip goes on for {ahead} frames",
+                hint="give longer clips, or look ahead by less",
+            )
         return possible[query_frames(possible.size, queries, seed)]
 
     def reaches(self, chosen: Array, ahead: int) -> Array:
@@ -130,7 +133,7 @@ def nearest_frames(
             nearest[part] = np.take_along_axis(together, order, 1)
     if not np.isfinite(best).all():
         raise ParameterError(
-            f"there are fewer than {matches} frames outside the excluded range of a query",
+            f"fewer than {matches} frames lie outside the excluded range of a query",
             hint="add clips",
         )
     return nearest

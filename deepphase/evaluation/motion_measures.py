@@ -129,7 +129,7 @@ class MeasuredMotion:
         missing = [name for name in (*body.joints, *body.feet) if name not in names]
         if missing:
             raise SkeletonError(
-                f"{clip.name}: this is another skeleton: it has no joint {missing[0]!r}",
+                f"{clip.name}: the clip has another skeleton, without the joint {missing[0]!r}",
                 hint=f"measured joints: {', '.join(body.joints)}; the clip has {', '.join(names)}",
                 path=clip.source.path or None,
             )
@@ -309,7 +309,9 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody, label: str = "") ->
         if not lengths:
             lengths, standing = _limb_lengths(clip, body), motion.standing_speed
     if not energies:
-        raise ParameterError(f"no clip of {MIN_FRAMES} frames or more to measure")
+        raise ParameterError(
+            f"no clip has {MIN_FRAMES} frames, which measures need", hint="give longer clips"
+        )
     rates, contact = np.concatenate(rotations), np.concatenate(contacts)
     speed, turn, seconds = np.concatenate(speeds), np.concatenate(turns), np.concatenate(stills)
     travelling, resting = speed[speed > standing], np.concatenate(idle)

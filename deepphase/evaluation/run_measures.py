@@ -295,7 +295,10 @@ def run_measures(
     lived = [run.lived(character) for character in range(run.characters)]
     measured = [index for index, frames in enumerate(lived) if frames >= MIN_FRAMES]
     if not measured:
-        raise ParameterError(f"no character was alive for {MIN_FRAMES} frames")
+        raise ParameterError(
+            f"no character lasted for {MIN_FRAMES} frames, which measures need",
+            hint="run the controller for longer, or train it further",
+        )
     motions, contacts, unlocked, lengths = [], [], [], []
     free = run.without_foot_lock()
     for character in measured:
@@ -425,7 +428,9 @@ def travelling_speed(data: Mapping[str, Any]) -> float:
     """m/s: travelling speed of the data; ParameterError if no motion of it travels."""
     speed = float(checked_data(data)["travelling_speed"])
     if not speed > 0:
-        raise ParameterError("no motion of the data travels", hint="give a speed")
+        raise ParameterError(
+            "no motion of the data travels, so the run has no speed", hint="give a speed"
+        )
     return speed
 
 

@@ -36,7 +36,9 @@ def joint_jerks(positions: Array, fps: float) -> Array:
 def _derivative(positions: Array, fps: float, order: int) -> Array:
     """(frames, joints) size of a derivative by differences."""
     if len(positions) <= order:
-        raise ParameterError(f"{len(positions)} frames have no derivative of order {order}")
+        raise ParameterError(
+            f"a derivative of order {order} needs more than {order} frames, not {len(positions)}"
+        )
     differences = np.diff(positions.astype(np.float64), n=order, axis=0) * fps**order
     size = np.linalg.norm(differences, axis=-1)
     before = order // 2
@@ -59,7 +61,7 @@ def joint_rotation_rates(rotations: Array, fps: float) -> Array:
     Starke et al. 2022, table 2, which does not state space and unit.
     """
     if len(rotations) < 2:
-        raise ParameterError(f"{len(rotations)} frames have no rotation from one to the next")
+        raise ParameterError(f"rotation rates need at least 2 frames, not {len(rotations)}")
     exact = quaternions.normalized(rotations.astype(np.float64))
     turns = quaternions.multiply(quaternions.conjugate(exact[:-1]), exact[1:])
     # The arc cosine of the real part is inaccurate for small angles.
@@ -115,7 +117,7 @@ def foot_skating(speeds: Array, largest: float) -> float:
     Starke et al. 2022, table 3.
     """
     if not largest > 0:
-        raise ParameterError(f"the largest contact speed is {largest} m/s: it must be above 0")
+        raise ParameterError(f"the largest contact speed must be above 0, not {largest} m/s")
     return float(np.mean(speeds) / largest) if len(speeds) else 0.0
 
 

@@ -27,7 +27,10 @@ def shares_of_band(values: Array, low: float, high: float) -> tuple[float, float
     """Shares of values below, inside and above a band; they add up to 1."""
     values = np.asarray(values)
     if not values.size or not low <= high:
-        raise ParameterError(f"there are {values.size} values and a band from {low} to {high}")
+        raise ParameterError(
+            "there must be at least one value, and low must not exceed high; there are "
+            f"{values.size} values, and the band is from {low} to {high}"
+        )
     below, above = float((values < low).mean()), float((values > high).mean())
     return below, 1.0 - below - above, above
 

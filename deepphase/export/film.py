@@ -52,15 +52,16 @@ class FilmSize:
     def __post_init__(self) -> None:
         if not all(16 <= each <= 4096 and each % 2 == 0 for each in (self.width, self.height)):
             raise ParameterError(
-                f"a film of {self.width} x {self.height} is not possible",
-                hint="both are even, 16 to 4096",
+                "a film must have an even width and height from 16 to 4096 pixels, not "
+                f"{self.width} x {self.height}",
+                hint="choose other numbers",
             )
 
 
 def check_film(path: str | Path) -> None:
     """Raise ParameterError for a suffix of no film, or where PyAV is not installed."""
     if Path(path).suffix.lower() not in _FORMATS:
-        raise ParameterError(f"{path}: films are {' or '.join(_FORMATS)}")
+        raise ParameterError(f"{path}: a film must be a {' or '.join(_FORMATS)} file")
     with extra_packages("films"):
         import av  # noqa: F401
 
@@ -103,11 +104,13 @@ def write_film(
     check_film(path)
     positions = np.asarray(positions, np.float64)
     if positions.ndim != 3 or positions.shape[1:] != (len(parents), 3) or not len(positions):
-        raise ParameterError(f"positions {positions.shape}, expected (frames, {len(parents)}, 3)")
+        raise ParameterError(
+            f"positions must have shape (frames, {len(parents)}, 3), not {positions.shape}"
+        )
     if not np.isfinite(positions).all():
-        raise ParameterError("positions that are not finite")
+        raise ParameterError("positions must be finite")
     if not (np.isfinite(fps) and fps > 0):
-        raise ParameterError(f"a rate of {fps} frames a second is not possible")
+        raise ParameterError(f"fps must be a finite number above 0, not {fps}")
     seconds = len(positions) / fps
     pictures = max(round(seconds * FILM_FPS), 1)
     camera = _Camera(positions, fps, size or FilmSize())

@@ -117,8 +117,8 @@ def export_onnx(
     if not worst.difference <= _MOST_DIFFERENCE:
         raise CheckpointError(
             f"the exported {worst.output} differs by {worst.difference:.2g} at a batch of "
-            f"{worst.batch}",
-            hint=f"at most {_MOST_DIFFERENCE:g} is passed; nothing was written",
+            f"{worst.batch}, so nothing was written",
+            hint=(f"at most {_MOST_DIFFERENCE:g} is allowed: update PyTorch, onnx and onnxruntime"),
             path=path,
         )
     with atomic_write(path) as file:

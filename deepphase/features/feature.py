@@ -171,7 +171,7 @@ class Feature:
         known = [item.name for item in fields(cls)]
         if not isinstance(entry, dict) or "name" not in entry:
             raise ParameterError(
-                f"a feature is a mapping with a name, not {entry!r}", hint=f"keys: {known}"
+                f"a feature must be a mapping with a name, not {entry!r}", hint=f"keys: {known}"
             )
         unknown = [key for key in entry if key not in known]
         if unknown:
@@ -190,7 +190,7 @@ class Feature:
                     listed[key] = kind(entry[key])
             return cls(**{**entry, **listed, "name": str(entry["name"])})
         except (TypeError, ValueError) as error:
-            raise ParameterError(f"feature {entry['name']!r}: {error}") from None
+            raise ParameterError(f"feature {entry['name']!r} is not valid: {error}") from None
 
     def as_mapping(self) -> dict[str, Any]:
         """Mapping that `from_mapping` reads, without empty values."""

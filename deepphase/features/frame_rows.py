@@ -61,8 +61,8 @@ def frame_rows(
             )
             if source is None or len(source) != len(body):
                 raise ParameterError(
-                    f"feature {feature.name!r}: its values are missing or of another length than "
-                    f"the clip's {len(body)} frames"
+                    f"feature {feature.name!r} must have values for each of the clip's {len(body)} "
+                    "frames"
                 )
             block = at_offsets(source.reshape(len(body), -1), feature.offsets_s, body.fps)
             inside &= reach_inside(len(body), feature.offsets_s, body.fps)

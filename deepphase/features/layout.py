@@ -99,7 +99,10 @@ class FeatureLayout:
             raise ParameterError("a feature layout needs at least one feature")
         twice = [name for i, name in enumerate(self.names) if name in self.names[:i]]
         if twice:
-            raise ParameterError(f"two features of the name {twice[0]!r} in one layout")
+            raise ParameterError(
+                f"the layout has two features with the name {twice[0]!r}",
+                hint="give every feature a name of its own",
+            )
 
     def __iter__(self) -> Iterator[Feature]:
         return iter(self.features)
@@ -109,7 +112,8 @@ class FeatureLayout:
             if feature.name == name:
                 return feature
         raise ParameterError(
-            f"there is no feature {name!r} in the layout", hint=f"it has {', '.join(self.names)}"
+            f"there is no feature {name!r} in the layout",
+            hint=f"choose one of {', '.join(self.names)}",
         )
 
     def __contains__(self, name: object) -> bool:
@@ -188,8 +192,8 @@ class FeatureLayout:
                     )
                 if feature.channels not in (0, channels):
                     raise ParameterError(
-                        f"feature {feature.name!r} has {feature.channels} phase channels, the "
-                        f"model {channels}",
+                        f"feature {feature.name!r} has {feature.channels} phase channels, but the "
+                        f"model has {channels}",
                         hint="leave channels out of the layout; the model gives their number",
                     )
                 feature = feature.changed(channels=channels)
@@ -208,13 +212,17 @@ class FeatureLayout:
                     raise ParameterError(
                         f"feature {feature.name!r} reads the track {feature.track!r}, which is "
                         "missing",
-                        hint=f"tracks: {', '.join(tracks) or 'none'}",
+                        hint=(
+                            "give this track, or a layout without the feature; there are tracks "
+                            f"{', '.join(tracks) or 'none'}"
+                        ),
                     )
                 width = tracks[feature.track].reshape(len(tracks[feature.track]), -1).shape[1]
                 if feature.channels not in (0, width):
                     raise ParameterError(
-                        f"feature {feature.name!r} has {feature.channels} values a frame, its "
-                        f"track {feature.track!r} {width}"
+                        f"feature {feature.name!r} has {feature.channels} values a frame, but its "
+                        f"track {feature.track!r} has {width}",
+                        hint="leave channels out of the layout; the track gives their number",
                     )
                 feature = feature.changed(channels=width)
             features.append(feature)
@@ -234,7 +242,7 @@ class FeatureLayout:
         parts = []
         for feature in self.features:
             if feature.name not in blocks:
-                raise ParameterError(f"there are no values for the feature {feature.name!r}")
+                raise ParameterError(f"there must be values for the feature {feature.name!r}")
             parts.append(checked_block(feature, blocks[feature.name]))
         return np.concatenate(parts, axis=-1, dtype=np.float32)
 
@@ -273,12 +281,12 @@ class FeatureLayout:
         """A layout from {"features": [{name: ..., ...}, ...]}, as in YAML files and headers."""
         if not isinstance(content, dict) or list(content) != ["features"]:
             raise ParameterError(
-                "a feature layout is one list under the key features",
+                "a feature layout must be one list under the key features",
                 hint="see the shipped ones in configs/matching",
             )
         entries = content["features"]
         if not isinstance(entries, list):
-            raise ParameterError("features: must be a list")
+            raise ParameterError("features must be a list")
         return cls(*(Feature.from_mapping(entry) for entry in entries))
 
     def as_mapping(self) -> dict[str, Any]:
@@ -291,11 +299,11 @@ def checked_block(feature: Feature, values: Array) -> Array:
     block = np.asarray(values, np.float32)
     if block.ndim == 0 or block.shape[-1] != feature.dims:
         raise ParameterError(
-            f"feature {feature.name!r}: values of shape {block.shape}, expected (..., "
-            f"{feature.dims})"
+            f"feature {feature.name!r} must have values of shape (..., {feature.dims}), "
+            f"not {block.shape}"
         )
     if not np.isfinite(block).all():
-        raise ParameterError(f"feature {feature.name!r}: values are not finite")
+        raise ParameterError(f"feature {feature.name!r} must have finite values")
     return block
 
 

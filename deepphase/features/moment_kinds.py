@@ -124,7 +124,7 @@ def kind_numbers(names: Iterable[str]) -> list[int]:
     for name in names:
         if name not in KINDS:
             raise ParameterError(
-                f"there is no kind {name!r} of moments", hint=f"kinds: {', '.join(KINDS)}"
+                f"there is no kind {name!r} of moments", hint=f"choose from {', '.join(KINDS)}"
             )
         numbers.append(KINDS.index(name))
     return numbers

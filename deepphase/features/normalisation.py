@@ -88,7 +88,7 @@ class Moments:
     def normalisation(self, layout: FeatureLayout) -> Normalisation:
         """The normalisation of all rows so far; ParameterError where there are none."""
         if not self._batches:
-            raise ParameterError("there are no frames to normalise features by")
+            raise ParameterError("there must be at least one frame to normalise features by")
         counts, means, squares = (np.array(each) for each in zip(*self._batches, strict=True))
         weights, origin = (counts / counts.sum())[:, None], means[0]
         away = means - origin

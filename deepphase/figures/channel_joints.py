@@ -102,7 +102,7 @@ def followed_body(
     """
     shares = _checked(shares, joints)
     if positions.shape != (len(joints), 3):
-        raise ParameterError(f"positions have shape {positions.shape} for {len(joints)} joints")
+        raise ParameterError(f"positions must have shape ({len(joints)}, 3), not {positions.shape}")
     chart = figure(title, height=560)
     if not shares.size:
         return add_message(chart, "no joint was measured")
@@ -206,7 +206,9 @@ def _words(across: Array) -> str:
 def _checked(shares: Array, joints: Sequence[str]) -> Array:
     shares = np.asarray(shares, float)
     if shares.ndim != 2 or shares.shape[1] != len(joints):
-        raise ParameterError(f"shares {shares.shape}, expected (channels, {len(joints)})")
+        raise ParameterError(
+            f"shares must have shape (channels, {len(joints)}), not {shares.shape}"
+        )
     if not np.isfinite(shares).all():
-        raise ParameterError("shares that are not finite")
+        raise ParameterError("shares must be finite")
     return shares

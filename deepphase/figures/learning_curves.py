@@ -72,7 +72,10 @@ def learning_curves(
     for run in runs:
         sizes = {np.shape(getattr(run, name)) for _, name, _ in _PANELS} | {np.shape(run.epoch)}
         if len(sizes) != 1:
-            raise ParameterError(f"{run.name}: the curves have different lengths: {sorted(sizes)}")
+            raise ParameterError(
+                f"{run.name}: all curves must have the same length; their lengths are "
+                f"{sorted(sizes)}"
+            )
     chart = make_subplots(
         rows=2,
         cols=2,

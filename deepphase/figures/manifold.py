@@ -229,13 +229,13 @@ def _check(cloud: _Cloud, explained: Array, colour: Colouring) -> None:
     points = cloud.points
     if points.ndim != 2 or points.shape[1] != 3 or np.shape(explained) != (3,):
         raise ParameterError(
-            f"points {points.shape} and explained {np.shape(explained)}, "
-            "expected (points, 3) and (3,)"
+            f"points must have shape (points, 3) and explained (3,), not {points.shape} "
+            f"and {np.shape(explained)}"
         )
     given = {"colour": colour.values, "clips": cloud.clips, "time": cloud.time}
     for name, values in given.items():
         if values is not None and np.shape(values) != (len(points),):
-            raise ParameterError(f"{name} {np.shape(values)}, expected ({len(points)},)")
+            raise ParameterError(f"{name} must have shape ({len(points)},), not {np.shape(values)}")
     numbers = [points, *([] if colour.categorical else [np.asarray(colour.values, float)])]
     if not all(np.isfinite(item).all() for item in numbers):
-        raise ParameterError("a point of the manifold or its colour is not finite")
+        raise ParameterError("points and colours must be finite")

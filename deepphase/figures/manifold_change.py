@@ -35,9 +35,12 @@ def aligned_views(views: Sequence[Array]) -> list[Array]:
     """
     views = [np.asarray(view, np.float64) for view in views]
     if any(view.ndim != 2 or view.shape != views[0].shape for view in views):
-        raise ParameterError(f"the views have different shapes: {[view.shape for view in views]}")
+        raise ParameterError(
+            "all views must have the same shape (points, 2 or 3); their shapes are "
+            f"{[view.shape for view in views]}"
+        )
     if not all(np.isfinite(view).all() for view in views):
-        raise ParameterError("a view has values that are not finite")
+        raise ParameterError("views must be finite")
     aligned: list[Array] = []
     for view in reversed(views):
         if aligned:
@@ -76,7 +79,10 @@ def manifold_change(
         If the lengths differ.
     """
     if len(views) != len(epochs):
-        raise ParameterError(f"there are {len(views)} views of {len(epochs)} epochs")
+        raise ParameterError(
+            f"there must be one epoch for each view, but there are {len(views)} views and "
+            f"{len(epochs)} epochs"
+        )
     chart = figure(title, height=620)
     if not views or not len(views[-1]):
         return add_message(chart, "no epoch has ended yet")

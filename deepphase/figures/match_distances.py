@@ -68,7 +68,9 @@ def match_distances(
     """
     for each in (others, *(matches.distances for matches in sets)):
         if each.ndim != 2 or each.shape[1] != 2 or not np.isfinite(each).all():
-            raise ParameterError(f"distances {each.shape}, expected finite ones (matches, 2)")
+            raise ParameterError(
+                f"distances must be finite and have shape (matches, 2), not {each.shape}"
+            )
     chart = figure(title, height=460)
     if not any(len(matches.distances) for matches in sets):
         return add_message(chart, "no matches")

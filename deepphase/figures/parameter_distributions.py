@@ -52,7 +52,9 @@ def parameter_distributions(
     Starke et al. 2022, fig. 4.
     """
     if parameters.phase.ndim != 2:
-        raise ParameterError(f"phases {parameters.phase.shape}, expected (frames, channels)")
+        raise ParameterError(
+            f"phases must have shape (frames, channels), not {parameters.phase.shape}"
+        )
     frames, channels = parameters.phase.shape
     chart = make_subplots(
         rows=1,

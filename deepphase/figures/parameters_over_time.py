@@ -65,11 +65,13 @@ def parameters_over_time(
         If the shapes do not fit.
     """
     if parameters.phase.ndim != 2:
-        raise ParameterError(f"phases {parameters.phase.shape}, expected (frames, channels)")
+        raise ParameterError(
+            f"phases must have shape (frames, channels), not {parameters.phase.shape}"
+        )
     frames, channels = parameters.phase.shape
     interior = np.ones(frames, bool) if interior is None else np.asarray(interior, bool)
     if interior.shape != (frames,):
-        raise ParameterError(f"interior {interior.shape}, expected ({frames},)")
+        raise ParameterError(f"interior must have shape ({frames},), not {interior.shape}")
     part = excerpt(frames, fps, _MAX_FRAMES)
     parameters, interior = parameters[part.frames], interior[part.frames]
     time = start + np.arange(frames)[part.frames] / fps

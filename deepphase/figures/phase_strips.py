@@ -64,11 +64,13 @@ def phase_strips(
     Starke et al. 2022, fig. 5.
     """
     if parameters.phase.ndim != 2:
-        raise ParameterError(f"phases {parameters.phase.shape}, expected (frames, channels)")
+        raise ParameterError(
+            f"phases must have shape (frames, channels), not {parameters.phase.shape}"
+        )
     frames, channels = parameters.phase.shape
     interior = np.ones(frames, bool) if interior is None else np.asarray(interior, bool)
     if interior.shape != (frames,):
-        raise ParameterError(f"interior {interior.shape}, expected ({frames},)")
+        raise ParameterError(f"interior must have shape ({frames},), not {interior.shape}")
     chart = figure(title, height=130 + _ROW_PIXELS * max(channels, 3))
     if not frames:
         return add_message(chart, "no frames to show")

@@ -112,11 +112,11 @@ def similarity_map(
     """
     if kind not in _TITLES:
         raise ParameterError(
-            f"there is no such kind of similarity: {kind!r}", hint="distance or cosine"
+            f"there is no such kind of similarity: {kind!r}", hint="choose distance or cosine"
         )
     lengths = {(len(one), len(other)) for one, other in pairs.values()}
     if len(lengths) > 1:
-        raise ParameterError(f"the features have different lengths: {sorted(lengths)}")
+        raise ParameterError(f"all pairs must have the same lengths, not {sorted(lengths)}")
     chart = make_subplots(
         rows=1,
         cols=max(len(pairs), 1),
@@ -195,8 +195,8 @@ def _checked(one: Array, other: Array) -> tuple[Array, Array]:
     one, other = np.asarray(one, np.float64), np.asarray(other, np.float64)
     if one.ndim != 2 or other.ndim != 2 or one.shape[1] != other.shape[1]:
         raise ParameterError(
-            f"features {one.shape} and {other.shape}, expected (frames, dimensions) of both"
+            f"features must both have shape (frames, dimensions), not {one.shape} and {other.shape}"
         )
     if not (np.isfinite(one).all() and np.isfinite(other).all()):
-        raise ParameterError("a feature that is not finite")
+        raise ParameterError("features must be finite")
     return one, other

@@ -71,7 +71,9 @@ class WindowExample:
         }
         for name, shape in expected.items():
             if getattr(self, name).shape != shape:
-                raise ParameterError(f"{name} {getattr(self, name).shape}, expected {shape}")
+                raise ParameterError(
+                    f"{name} must have shape {shape}, not {getattr(self, name).shape}"
+                )
 
     @property
     def explained(self) -> float:

@@ -257,7 +257,7 @@ def test_a_config_is_printed_without_a_store():
 def test_hyphens_and_underscores_are_the_same(swings, tmp_path):
     for option in ("--min-seconds", "--min_seconds"):
         run("prepare", swings, "-o", tmp_path / "s", option, "100").refused(
-            "none of 6 files", "shorter than 100 s"
+            "none of 6 files", "the minimum is 100 s"
         )
 
 
@@ -645,8 +645,8 @@ def test_a_config_file_of_a_user(swings, tmp_path):
         ("network: {channels: 2.5}", "network.channels must be int, not 2.5"),
         ("network: {window_s: -1}", "window_s must lie"),
         ("training: {held_out: 1}", "held_out must lie"),
-        ("- 1\n- 2", "the config is not a mapping"),
-        ("network: 5", "network is not a mapping"),
+        ("- 1\n- 2", "the config must be a mapping"),
+        ("network: 5", "network must be a mapping"),
     ],
 )
 def test_an_invalid_config_is_refused(swings, tmp_path, text, said):
@@ -697,7 +697,9 @@ def test_what_is_no_corpus(swings, model, tmp_path):
     run("train", "phase", tmp_path / "nowhere", *words).refused("no such file")
     run("train", "phase", model, *words).refused("deepphase.phase_model", "deepphase.store")
     assert run("prepare", swings, "-o", tmp_path / "s").status == 0
-    run("train", "phase", tmp_path / "s", *words, "--unit", "cm").refused("a store is in metres")
+    run("train", "phase", tmp_path / "s", *words, "--unit", "cm").refused(
+        "a store is already in metres"
+    )
 
 
 # evaluate

@@ -88,9 +88,9 @@ def test_what_an_optimizer_cannot_do_is_refused(changes, message):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("[]", "not a mapping"),
+        ("[]", "the config must be a mapping of keys to values"),
         ("network: {name: pfnn}\ntraning: {}", "unknown key 'traning'"),
-        ("schema: {}", "network is not a mapping"),
+        ("schema: {}", "network must be a mapping of keys to values"),
         ("network: {hidden: 4}", "no name"),
         ("network: {name: rnn}", "network 'rnn' is not registered"),
         ("network: {name: pfnn, hiden: 4}", "unknown key 'hiden'"),

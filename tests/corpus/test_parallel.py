@@ -126,8 +126,8 @@ def alive(pid: int) -> bool:
     ("options", "fact"),
     [
         ({"workers": 0}, "workers must be at least 1"),
-        ({"cluster": "dask"}, "no cluster 'dask'"),
-        ({"cluster": "ray:"}, "no cluster 'ray:'"),
+        ({"cluster": "dask"}, "'dask' does not name a cluster"),
+        ({"cluster": "ray:"}, "'ray:' does not name a cluster"),
     ],
 )
 def test_impossible_options(options, fact):

@@ -107,7 +107,7 @@ def test_bad_files_are_listed_and_the_rest_goes_on(folder, output):
     assert left_out["broken.bvh"].line == 81
     assert str(left_out["broken.bvh"]).startswith("broken.bvh:81: ")
     assert "a pose, not a motion" in left_out["pose.bvh"].reason
-    assert "0.32 s, shorter than 1 s" in left_out["short.bvh"].reason
+    assert "the clip lasts 0.32 s, and the minimum is 1 s" in left_out["short.bvh"].reason
     store = open_store(output)
     assert len(store) == 3
     assert [each["file"] for each in store.left_out] == list(left_out)

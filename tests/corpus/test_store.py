@@ -160,7 +160,7 @@ def test_stores_in_memory_hold_one_skeleton_at_one_rate(tmp_path):
     with pytest.raises(ParameterError, match="30 frames"):
         write_store(tmp_path / "some.store", [made_clip(0), made_clip(1, fps=30.0)])
     for empty in (ClipStore.from_clips, lambda clips: write_store(tmp_path / "some.store", clips)):
-        with pytest.raises(ParameterError, match="without clips"):
+        with pytest.raises(ParameterError, match="a store must have at least one clip"):
             empty([])
     assert list(tmp_path.iterdir()) == []
 

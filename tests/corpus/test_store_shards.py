@@ -103,10 +103,19 @@ def test_what_does_not_fit_together(captures, tmp_path):
     refused(ParameterError, "shard 1/2 is given twice", merge=[paths[0], *paths])
     refused(ParameterError, "another fps: 60.0, not 30.0", merge=paths, fps=30.0)
     refused(ParameterError, "another unit: None, not 'cm'", merge=paths, unit="cm")
-    refused(ParameterError, "a merge is of all shards", merge=paths, shard=Shard(1, 2))
+    refused(
+        ParameterError,
+        "--merge takes all shards, and --shard names one",
+        merge=paths,
+        shard=Shard(1, 2),
+    )
     other = tmp_path / "other"
     prepare(captures, other, shard=Shard(1, 3))
-    refused(ParameterError, "shards of 2 and 3 shares", merge=[*paths, other])
+    refused(
+        ParameterError,
+        "the shards must be of one preparation, but their counts are 2",
+        merge=[*paths, other],
+    )
     prepare(captures, tmp_path / "store")
     refused(CheckpointError, "deepphase.store", merge=[tmp_path / "store"])
     content = bytearray(paths[0].read_bytes())
@@ -116,7 +125,7 @@ def test_what_does_not_fit_together(captures, tmp_path):
     with pytest.raises(CheckpointError, match="store_shard"):
         open_store(paths[0])
     write_bvh(captures / "new.bvh", made_clip(30))
-    refused(ParameterError, "in no shard, such as new.bvh", merge=paths)
+    refused(ParameterError, r"no shard holds 1 of the files, such as new\.bvh", merge=paths)
     (captures / "new.bvh").unlink()
     (captures / "b" / "dog.bvh").unlink()
     refused(ParameterError, "b/dog.bvh is in a shard", merge=paths)

@@ -137,7 +137,7 @@ def test_targets_are_read(tmp_path):
     ("text", "message"),
     [
         ("joint,frame,x,y\n", "targets.csv:1: there is no column 'z'"),
-        ("joint,frame,x,y,z\n", "targets.csv: there is no target"),
+        ("joint,frame,x,y,z\n", "targets.csv: the table has no rows"),
         ("", "targets.csv: this is an empty table"),
         ("joint,frame,x,y,z\nHand,1,0,0,0\nHand,x,0,0,0\n", "targets.csv:3: 'Hand,x,0,0,0' is no"),
         ("joint,frame,x,y,z\nHand,1,0,nan,0\n", "targets.csv:2: "),

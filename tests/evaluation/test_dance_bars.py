@@ -92,9 +92,11 @@ def test_nothing_has_no_direction(direction):
     assert len(bar_phases(*at(0.1), FPS, DOWNBEATS[:0])) == 0
     with pytest.raises(ParameterError, match="known bars"):
         BarDirection.of([few])
-    with pytest.raises(ParameterError, match="frames of speed"):
+    with pytest.raises(
+        ParameterError, match="speed and height must have the same number of frames, but"
+    ):
         bar_phases(TIME, TIME[1:], FPS, DOWNBEATS)
-    with pytest.raises(ParameterError, match="negative"):
+    with pytest.raises(ParameterError, match="speed must be 0 or more in every frame"):
         bar_phases(-TIME, TIME, FPS, DOWNBEATS)
 
 

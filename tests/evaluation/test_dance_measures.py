@@ -76,5 +76,7 @@ def test_standing_still_and_shaking_are_noticed(danced):
 
 
 def test_moments_are_no_dance():
-    with pytest.raises(ParameterError, match="too short for a dance"):
+    with pytest.raises(
+        ParameterError, match=r"constant_pose: a dance must last 1 s or more, not 0\.48 s"
+    ):
         measure_dance(constant_pose(0.5))

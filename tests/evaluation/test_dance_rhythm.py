@@ -41,7 +41,7 @@ def test_vector_strength_of_known_signals():
     once[30::100] = 1.0
     assert vector_strength(once, cycles) == pytest.approx(1.0)
     assert vector_strength(np.zeros(6000), cycles) == 0.0
-    with pytest.raises(ParameterError, match="negative"):
+    with pytest.raises(ParameterError, match="signal must be 0 or more everywhere"):
         vector_strength(-once, cycles)
 
 

@@ -74,5 +74,5 @@ def test_other_bodies_and_too_little_motion_are_refused(walks):
     clips, schema = walks
     with pytest.raises(SkeletonError, match="another skeleton"):
         measured_data([swinging(1.0)[0]], schema)
-    with pytest.raises(ParameterError, match="no clip of 5 frames"):
+    with pytest.raises(ParameterError, match="no clip has 5 frames, which measures need"):
         measured_data([clips[0].sliced(0, 3)], schema)

@@ -100,7 +100,9 @@ def test_frames_after_a_death_do_not_count(replayed):
     found = run_measures(replace(run, alive=alive, translations=ruined), controller.data)
     assert found.survived == pytest.approx(1 / 3)
     assert found.speed < 2.0
-    with pytest.raises(ParameterError, match="no character was alive"):
+    with pytest.raises(
+        ParameterError, match="no character lasted for 5 frames, which measures need"
+    ):
         run_measures(replace(run, alive=np.zeros_like(alive)), controller.data)
 
 

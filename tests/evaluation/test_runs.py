@@ -71,7 +71,7 @@ def test_joints_turn_as_fast_as_their_rotations_say_whatever_their_signs():
     rotations[::3] *= -1.0
     rates = joint_rotation_rates(rotations, FPS)
     np.testing.assert_allclose(rates, [[0.0, 30.0]] * 119, atol=0.01)
-    with pytest.raises(ParameterError, match="1 frames"):
+    with pytest.raises(ParameterError, match="rotation rates need at least 2 frames, not 1"):
         joint_rotation_rates(rotations[:1], FPS)
 
 

@@ -73,7 +73,9 @@ def test_what_a_body_lacks(layout, says):
 
 
 def test_another_number_of_channels():
-    with pytest.raises(ParameterError, match="5 phase channels, the model 3"):
+    with pytest.raises(
+        ParameterError, match="feature 'phase_manifold' has 5 phase channels, but the model"
+    ):
         LAYOUT.resolved(body(), find_roles(body()), 3)
 
 
@@ -143,5 +145,7 @@ def test_assembled():
     ):
         with pytest.raises(ParameterError, match=name):
             LAYOUT.assembled({**blocks, name: value})
-    with pytest.raises(ParameterError, match="no values"):
+    with pytest.raises(
+        ParameterError, match="there must be values for the feature 'trajectory_position'"
+    ):
         LAYOUT.assembled({"foot_position": np.zeros((2, 6))})

@@ -84,7 +84,9 @@ def test_query_takes_rows_wishes_and_later_phases(database):
     np.testing.assert_array_equal(query[:, directions], database.features[rows][:, directions])
     with pytest.raises(ParameterError, match="no feature 'way'"):
         database.query(rows, {"way": desired})
-    with pytest.raises(ParameterError, match="not finite"):
+    with pytest.raises(
+        ParameterError, match="feature 'trajectory_position' must have finite values"
+    ):
         database.query(rows, {"trajectory_position": desired * np.nan})
 
 

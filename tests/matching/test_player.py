@@ -382,7 +382,9 @@ def test_players_come_back_from_absurd_goals_and_count_them(walks):
     assert run.limited[frames == 60].any(axis=1).all()
     assert not run.limited[:, -30:].any()
     player, goals = start_on_path(source, made_path("wave", SPEED, 10.0))
-    with pytest.raises(ParameterError, match="not finite"):
+    with pytest.raises(
+        ParameterError, match="feature 'trajectory_position' must have finite values"
+    ):
         rollout(player, AbsurdGoals(goals, [np.nan], [30], begin=0), 1.0)
 
 

@@ -26,7 +26,7 @@ def test_a_gait_from_a_mapping():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ([1], "not a mapping"),
+        ([1], "gait 'stroll' must be a mapping of keys to values"),
         ({**_WALK, "steed": 1.0}, "unknown key 'steed'"),
         ({**_WALK, "name": "run"}, "unknown key 'name'"),
         ({**_WALK, "waves": {"tail_raise": {}}}, "unknown key 'tail_raise'"),

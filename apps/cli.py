@@ -48,27 +48,27 @@ COMMANDS = {
     "make rig": ("make_rig", "make a rig with Rigify, an add-on of Blender"),
     "rig-controls": ("rig_controls", "find the controls of a rig that give the joints of a clip"),
     "edit repair": (
-        "edit_repair",
+        "edit:edit_repair",
         "repair a clip: missing joints, dropped frames, jumps, noise, stepped keys",
     ),
     "edit inbetween": (
-        "edit_inbetween",
+        "edit:edit_inbetween",
         "make the motion between two clips, or between the keys of one",
     ),
     "edit constrain": (
-        "edit_constrain",
+        "edit:edit_constrain",
         "put hands and feet of a clip at targets, and its root on a path",
     ),
     "edit path": (
-        "edit_path",
+        "edit:edit_path",
         "make motion of any length along a path, for one character or a crowd",
     ),
     "edit effectors": (
-        "edit_effectors",
+        "edit:edit_effectors",
         "make full-body motion from the paths of hands and feet, as of punches and kicks",
     ),
     "edit style": (
-        "edit_style",
+        "edit:edit_style",
         "give a clip the style of other clips, with its own timing",
     ),
     "dance": ("dance_song", "make a new dance to a song, with a page that plays it"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -12,10 +13,29 @@ from deepphase.errors import FormatError, ParameterError, SkeletonError
 
 if TYPE_CHECKING:
     from deepphase.editing.editor import MotionEditor
+    from deepphase.editing.phase_timing import PhaseTiming
     from deepphase.motion.clip import Clip
 
 
+@dataclass(frozen=True)
+class EditOptions(ClipOptions):
+    """Editing, and reading motion files.
+
+    Parameters
+    ----------
+    editor
+        Editor of `deepphase train editor`, of the clips' skeleton.
+    player
+        Page to write (.html) that plays the clip before and after.
+    """
+
+    editor: Path | None = None
+    player: Path | None = None
+
+
 Made = TypeVar("Made")
+# Agreement of phases below which the two ends hardly belong together.
+_LITTLE_AGREEMENT = 0.5
 # Metres: a joint farther from its target or path has not reached it.
 _NEAR_M = 0.01
 
@@ -23,9 +43,7 @@ _NEAR_M = 0.01
 def edited(
     clips: Sequence[Path],
     output: Path,
-    editor: Path | None,
-    player: Path | None,
-    reading: ClipOptions,
+    options: EditOptions,
     doing: str,
     make: Callable[[list[Clip], MotionEditor], Made],
 ) -> tuple[list[Clip], Made]:
@@ -43,11 +61,11 @@ def edited(
     The clips, with their travel on the hips, and what `make` returned.
     """
     for clip in clips:
-        check_output(clip, output, player)
-    trained = load_editor(editor)
+        check_output(clip, output, options.player)
+    trained = load_editor(options.editor)
     with progress() as report_progress:
         report_progress("reading", 0, 2, clips[0].name)
-        given = [trained.space.on_hips(read_clip(clip, trained, reading)) for clip in clips]
+        given = [trained.space.on_hips(read_clip(clip, trained, options)) for clip in clips]
         _check_length(given, trained)
         report_progress(doing, 1, 2, output.name)
         made = make(given, trained)
@@ -55,17 +73,34 @@ def edited(
     return given, made
 
 
-def write_edited(before: Clip, after: Clip, output: Path, player: Path | None) -> None:
+def write_edited(before: Clip, after: Clip, output: Path, options: EditOptions) -> None:
     """Write an edited clip, and a page of both if one is wanted."""
     save_edited(after, output)
-    if player is not None:
-        save_before_and_after(before, after, player)
+    if options.player is not None:
+        save_before_and_after(before, after, options.player)
     next_step("play", output)
 
 
 def report_reached(distance: float, reached: str, missed: str) -> None:
     """Print a note for a joint that is within 1 cm of where it should be, else a warning."""
     (warn if distance > _NEAR_M else note)(missed if distance > _NEAR_M else reached)
+
+
+def report_timing(timing: PhaseTiming, passed: float) -> None:
+    """Say what the phases decided, and what the phases of the result are."""
+    steps = "no steps" if timing.steps is None else f"{timing.steps:.1f} steps"
+    others = [each for each in timing.durations if each != timing.seconds]
+    near = sorted(sorted(others, key=lambda each: abs(each - timing.seconds))[:2])
+    also = "" if not near else f"; also allowed: {', '.join(f'{each:.2f} s' for each in near)}"
+    note(
+        f"{timing.seconds:.2f} s by phases: {timing.cycles:.1f} cycles, {steps}{also}; "
+        f"{passed:.1f} cycles in the result"
+    )
+    if timing.agreement < _LITTLE_AGREEMENT:
+        warn(
+            f"the phases at both ends agree little ({timing.agreement:.2f} of 1): the movements "
+            "differ, or are not periodic"
+        )
 
 
 def check_output(clip: Path | None, output: Path, player: Path | None) -> None:

@@ -398,6 +398,26 @@ def parse_labels(text: str) -> dict[str, list[str]]:
     return labels
 
 
+def parse_stretches(text: str | None) -> list[tuple[int, int]]:
+    """First and last frames of a list such as "40-65,90"; none of None.
+
+    Raises
+    ------
+    ParameterError
+        If a part of the text is not a stretch.
+    """
+    stretches = []
+    for part in [] if text is None else text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not first.isdigit() or (dash and not last.isdigit()):
+            raise ParameterError(
+                f"--frames {text}: {part.strip()!r} is not a stretch of frames",
+                hint="give stretches separated by commas, as in 40-65,90",
+            )
+        stretches.append((int(first), int(last or first)))
+    return stretches
+
+
 _SIZES = {"kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?(kb|mb|gb|tb)", re.IGNORECASE)
 

@@ -78,7 +78,7 @@ def test_a_network_without_phases_needs_no_model_and_frames_may_be_in_a_file(
     [
         ([], "experts needs phases"),
         (["--config", "expert"], "no config 'expert'"),
-        (["--config", "mann", "--set=network.redraw=step"], "--set network.redraw"),
+        (["--config", "mann", "--set=network.redraw=step"], "unknown key 'redraw' in network"),
         (["--config", "mann", "--set=schema.label=mood"], "mood"),
         (["--config", "mann", "--set=training.held_out=2"], "held_out must lie in 0 to 1"),
         (["--config", "mann", "--memory", "much"], "'much' is not a size"),

@@ -141,7 +141,7 @@ def test_a_full_disk_keeps_the_last_resume_point(tmp_path, monkeypatch):
 
 
 def _command(output: Path, folder: Path, *words: str) -> list[str]:
-    options = [f"--{name}={value}" for name, value in _CONFIG.items()]
+    options = [f"--set={name}={value}" for name, value in _CONFIG.items()]
     program = [sys.executable, "-m", "apps.cli", "train", "phase", str(folder), "-o", str(output)]
     return [*program, *options, "--accelerator", "cpu", "--quiet", *words]
 
@@ -211,7 +211,7 @@ def test_two_processes_end_in_the_weights_of_one_although_one_was_terminated(fol
     assert not work.exists()
     options = {"training.batch_size": 32, "training.windows": 4000}
     whole = tmp_path / "one.model"
-    command = _command(whole, folder, *[f"--{name}={each}" for name, each in options.items()])
+    command = _command(whole, folder, *[f"--set={name}={each}" for name, each in options.items()])
     assert cli.main(command[3:]) == 0
     one, two = (PhaseModel.load(path) for path in (whole, output))
     assert one.provenance["steps"] == two.provenance["steps"] == 125

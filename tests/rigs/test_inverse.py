@@ -255,7 +255,7 @@ def test_motion_on_ground_is_that_of_a_raised_character(person, walk, tmp_path):
 def test_commands(walk, tmp_path, capsys):
     captured, rig = tmp_path / "walk.bvh", tmp_path / "hero.rig"
     save(walk.sliced(0, 60), captured)
-    changes = [f"--{name}={value}" for name, value in (TINY | {"training.epochs": 2.0}).items()]
+    changes = [f"--set={name}={value}" for name, value in (TINY | {"training.epochs": 2.0}).items()]
     assert (
         main(["train", "rig", str(captured), "--poses", str(captured), "-o", str(rig), *changes])
         == 0

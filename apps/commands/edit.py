@@ -1,0 +1,449 @@
+"""`deepphase edit`: what an editor makes of clips, of paths, and of hands and feet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from apps.edit_files import (
+    EditOptions,
+    check_output,
+    edited,
+    load_editor,
+    read_clip,
+    report_reached,
+    report_timing,
+    save_before_and_after,
+    save_edited,
+    save_page,
+    write_edited,
+)
+from apps.options.groups import ClipOptions, parse_stretches
+from apps.terminal import next_step, note, progress, warn
+from deepphase.errors import ParameterError
+
+if TYPE_CHECKING:
+    from deepphase.editing.damage import Damage
+    from deepphase.editing.editor import MotionEditor
+    from deepphase.editing.phase_timing import PhaseTiming
+    from deepphase.motion.clip import Clip
+
+_EDIT, _READING = EditOptions(), ClipOptions()
+# Metres between the characters of a crowd.
+_SPACING_M = 1.5
+
+
+def edit_repair(
+    clip: Path,
+    output: Path,
+    joints: str | None = None,
+    frames: str | None = None,
+    all: bool = False,
+    slide: bool = False,
+    edit: EditOptions = _EDIT,
+) -> None:
+    """Repair a clip: missing joints, dropped frames, jumps, noise and stepped keys.
+
+    What is broken is found, unless joints or frames are named. What is whole stays as it is.
+
+    Parameters
+    ----------
+    clip
+        Motion file.
+    output
+        Clip to write (.bvh, .glb or .npz).
+    joints
+        Names of the broken joints, separated by commas. All joints if only frames are named.
+    frames
+        Broken frames, counted from 0: stretches separated by commas, as in 40-65,90. All frames if
+        only joints are named.
+    all
+        Project the whole clip onto what the editor knows, also what is not broken.
+    slide
+        Leave the feet as the network makes them; in repaired frames they are held in contacts
+        otherwise.
+    """
+    from deepphase.editing.damage import Damage, find_damage
+    from deepphase.editing.repair import repaired
+
+    names = [] if joints is None else [name.strip() for name in joints.split(",")]
+    stretches = parse_stretches(frames)
+
+    def make(given: list[Clip], trained: MotionEditor) -> tuple[Clip, Damage]:
+        if joints is None and frames is None:
+            damage = find_damage(given[0], trained)
+        else:
+            damage = Damage.stated(
+                len(given[0]), trained.space.joints, joints=names, stretches=stretches
+            )
+        return repaired(given[0], trained, damage, whole=all, feet=not slide), damage
+
+    (given,), (made, damage) = edited([clip], output, edit, "repairing", make)
+    for finding in damage.findings:
+        note(finding)
+    if not damage.any and not all:
+        note("nothing broken was found: the clip is written as it is")
+    elif not all:
+        note(f"{damage.frames.sum()} of {len(given)} frames were repaired")
+    write_edited(given, made, output, edit)
+
+
+def edit_inbetween(
+    clips: list[Path],
+    output: Path,
+    seconds: float | None = None,
+    keys: Path | None = None,
+    phases: Path | None = None,
+    steps: float | None = None,
+    follow: bool = False,
+    slide: bool = False,
+    edit: EditOptions = _EDIT,
+) -> None:
+    """Make the motion between two clips, or between the keys of one clip.
+
+    Parameters
+    ----------
+    clips
+        Two motion files, of which the second follows the first; with --keys, one.
+    output
+        Clip to write (.bvh, .glb or .npz).
+    seconds
+        Duration from the last frame of the first clip to the first frame of the second; with
+        --phases the nearest one that the phases allow.
+    keys
+        CSV file with a column frame, the key frames of the clip, and optionally the columns time,
+        the seconds at which they stand in the result, and steps, those since the key before
+        (with --phases).
+    phases
+        Phase model (`deepphase train phase`) that says how long the motion takes and how many steps
+        lie in it.
+    steps
+        Number of steps between two clips, with --phases: the nearest that the phases allow.
+        Without --seconds and --steps the way between the clips and their speed choose.
+    follow
+        Turn and move the second clip to where the path of the first leads. It stays at its place
+        otherwise.
+    slide
+        Leave the feet as the network makes them; they are held in contacts otherwise.
+    """
+    from deepphase.editing.inbetween import between_keys, in_between, way_speed
+    from deepphase.editing.phase_timing import (
+        PhaseTiming,
+        passed_cycles,
+        phase_key_times,
+        phase_timing,
+    )
+    from deepphase.editing.targets import read_keys
+    from deepphase.motion.roles import find_roles
+    from deepphase.phase.model import PhaseModel
+
+    wanted = 2 if keys is None else 1
+    if len(clips) != wanted:
+        raise ParameterError(
+            f"{len(clips)} clips, expected {wanted}",
+            hint="give two clips with --seconds or --phases, or one clip with --keys",
+        )
+    if keys is not None and (seconds is not None or steps is not None):
+        raise ParameterError(
+            "--seconds and --steps are of two clips",
+            hint="write times or steps of keys in the columns time and steps of --keys",
+        )
+    if keys is None and seconds is None and phases is None:
+        raise ParameterError("give --seconds, --phases or --keys")
+    named = None if keys is None else read_keys(keys)
+    if phases is None and (steps is not None or (named is not None and named.steps is not None)):
+        raise ParameterError("steps are counted by phases", hint="give --phases MODEL")
+    model = None if phases is None else PhaseModel.load(phases)
+    timings: list[PhaseTiming] = []
+
+    def make(given: list[Clip], trained: MotionEditor) -> Clip:
+        roles = find_roles(given[0].skeleton, trained.space.description, clip=given[0])
+        if named is not None:
+            times = named.times
+            if model is not None:
+                stands, found = phase_key_times(
+                    given[0], named.frames, model, roles=roles, times=times, steps=named.steps
+                )
+                times = stands.tolist()
+                timings.extend(found)
+            return between_keys(given[0], named.frames, trained, times=times, feet=not slide)
+        duration: float | PhaseTiming | None = seconds
+        if model is not None:
+            duration = phase_timing(
+                given[0], given[1], model,
+                roles=roles, seconds=seconds, steps=steps, follow=follow,
+            )  # fmt: skip
+            timings.append(duration)
+        assert duration is not None
+        if not follow:
+            way = duration.seconds if isinstance(duration, PhaseTiming) else duration
+            needed, fast = way_speed(given[0], given[1], way, trained)
+            if needed > fast:
+                warn(
+                    f"the way between the clips takes {needed:.1f} m/s, and the training clips "
+                    f"move at {fast:.1f} m/s at most: give more --seconds, or --follow"
+                )
+        return in_between(given[0], given[1], duration, trained, follow=follow, feet=not slide)
+
+    given, made = edited(clips, output, edit, "making", make)
+    start = 0 if named is not None else len(given[0]) - 1
+    for timing in timings:
+        stop = start + round(timing.seconds * made.fps)
+        report_timing(timing, passed_cycles(made, timing.model, timing.channel, start, stop))
+        start = stop
+    write_edited(given[0], made, output, edit)
+
+
+def edit_constrain(
+    clip: Path,
+    output: Path,
+    targets: Path | None = None,
+    path: Path | None = None,
+    feet: bool = False,
+    edit: EditOptions = _EDIT,
+) -> None:
+    """Move a clip so that hands and feet are at targets, and the body follows a path.
+
+    Feet in contact stay where they are, bones keep their lengths.
+
+    Parameters
+    ----------
+    clip
+        Motion file.
+    output
+        Clip to write (.bvh, .glb or .npz).
+    targets
+        CSV file with the columns joint, frame, x, y, z (metres in the clip's world) and optionally
+        last: where a hand, a foot or a joint below them is, at a frame or from it to the last.
+    path
+        CSV file with the columns t, x, z (seconds of the clip, metres) and optionally facing
+        (radians): where the root is.
+    feet
+        Hold feet still in contacts, also where they slide in the clip. On a path they are held.
+    """
+    from deepphase.editing.constrain import constrained
+    from deepphase.editing.targets import read_targets
+    from deepphase.steering.path import read_path
+
+    if targets is None and path is None and not feet:
+        raise ParameterError(
+            "no constraint is given", hint="give --targets FILE, --path FILE or --feet"
+        )
+    wanted = [] if targets is None else read_targets(targets)
+    way = None if path is None else read_path(path)
+
+    (given,), made = edited(
+        [clip], output, edit, "searching",
+        lambda clips, trained: constrained(clips[0], trained, wanted, path=way, feet=feet),
+    )  # fmt: skip
+    for target, distance in zip(wanted, made.distances, strict=True):
+        frames = f"frames {target.first}-{target.last}"
+        if target.first == target.last:
+            frames = f"frame {target.first}"
+        report_reached(
+            distance,
+            f"{target.joint} is at its target at {frames}",
+            f"{target.joint} is {100 * distance:.1f} cm from its target at {frames}",
+        )
+    write_edited(given, made.clip, output, edit)
+
+
+def edit_path(
+    editor: Path,
+    path: str,
+    output: Path,
+    seconds: float | None = None,
+    speed: float | None = None,
+    size: float | None = None,
+    characters: int = 1,
+    seed: int = 0,
+    slide: bool = False,
+    player: Path | None = None,
+) -> None:
+    """Make motion of any length along a path, all frames at once.
+
+    Parameters
+    ----------
+    editor
+        Editor with path networks, of `deepphase train path`.
+    path
+        CSV file (t, x, z and, optionally, facing), or wave, square or circle.
+    output
+        Clip to write (.bvh, .glb or .npz); of several characters a folder of .bvh files.
+    seconds
+        Length of wave, square and circle in seconds; 20 if not given.
+    speed
+        Speed in m/s along the path. If not given, a path file is followed by its times, and made
+        paths at the median speed of the editor's clips.
+    size
+        Size in metres of wave (crest to crest), square (side) or circle (diameter). If not given,
+        it is chosen to suit the speed.
+    characters
+        Number of characters, side by side, each at another moment of its steps.
+    seed
+        Random seed of those moments.
+    slide
+        Leave the feet as the networks make them; they are held in contacts otherwise.
+    player
+        Page to write (.html) that plays the result.
+    """
+    import numpy as np
+
+    from apps.runs.request import RunRequest, goals_of, read_goals
+    from deepphase.atomic_write import check_writable
+    from deepphase.editing.path_motion import crowd_paths, motions_on_paths, path_networks
+    from deepphase.formats.load import save
+    from deepphase.steering.path import GroundPath
+
+    request = RunRequest(seconds, speed, size, characters)
+    if characters == 1:
+        check_output(None, output, player)
+    else:
+        check_writable(output / "path_001.bvh")
+        if player is not None:
+            check_writable(player)
+    read = read_goals([path], None)
+    trained = load_editor(editor)
+    usual = path_networks(trained).limits.usual
+    (goal,) = goals_of([path], read, request, usual).values()
+    assert isinstance(goal, GroundPath)
+    starts = np.random.default_rng(seed).uniform(-np.pi, np.pi, characters)
+    starts[0] = 0.0
+    with progress() as report_progress:
+        report_progress("making", 0, 2, goal.name)
+        made = motions_on_paths(
+            crowd_paths(goal, characters, _SPACING_M), trained, starts=starts, feet=not slide
+        )
+        report_progress("writing", 1, 2, output.name)
+        if characters == 1:
+            save_edited(made[0].clip, output)
+        else:
+            for each in made:
+                save(each.clip, output / f"{each.clip.name}.bvh")
+        report_progress("writing", 2, 2, output.name)
+    for finding in made[0].findings:
+        warn(finding)
+    if characters > 1:
+        note(f"{characters} clips of {made[0].clip.duration:.2f} s: {output}")
+    if player is not None:
+        save_page([each.clip for each in made], player, title=f"Along {goal.name}")
+    next_step("play", output)
+
+
+def edit_effectors(
+    editor: Path,
+    paths: Path,
+    output: Path,
+    joints: str | None = None,
+    path: Path | None = None,
+    slide: bool = False,
+    player: Path | None = None,
+    reading: ClipOptions = _READING,
+) -> None:
+    """Make the motion of a whole body from the paths of its hands and feet.
+
+    Parameters
+    ----------
+    editor
+        Editor with networks for hands and feet, of `deepphase train path --effectors`.
+    paths
+        CSV file (t, joint, x, y, z: seconds, name, metres) of places through which hands and feet
+        go, or a motion file of the editor's skeleton whose hands and feet are followed.
+    output
+        Clip to write (.bvh, .glb or .npz).
+    joints
+        Hands and feet of the motion file that are followed, separated by commas; all if not given.
+    path
+        CSV file (t, x, z and, optionally, facing) of the root. Without it the body stands at the
+        origin and faces +Z, or follows the root of the motion file.
+    slide
+        Leave hands and feet where the network puts them; they are moved onto their paths by inverse
+        kinematics otherwise.
+    player
+        Page to write (.html) that plays the result; with a motion file, beside it.
+    """
+    from deepphase.editing.effector_motion import (
+        EffectorPaths,
+        effector_networks,
+        motion_of_effectors,
+        read_effector_paths,
+    )
+    from deepphase.steering.path import read_path
+
+    check_output(paths, output, player)
+    is_table = paths.suffix.lower() == ".csv"
+    if is_table and joints is not None:
+        raise ParameterError(
+            "--joints needs a motion file", hint="leave rows out of the CSV file instead"
+        )
+    if not is_table and path is not None:
+        raise ParameterError(
+            "--path is for a CSV file; a motion file has a root of its own",
+            hint="leave --path out",
+        )
+    trained = load_editor(editor)
+    effector_networks(trained)
+    clip = None if is_table else trained.space.on_hips(read_clip(paths, trained, reading))
+    with progress() as report_progress:
+        report_progress("making", 0, 1, paths.name)
+        if clip is None:
+            way = None if path is None else read_path(path)
+            given = read_effector_paths(paths, trained, way)
+        else:
+            names = [name.strip() for name in (joints or "").split(",") if name.strip()]
+            given = EffectorPaths.of_clip(clip, trained, names)
+        made = motion_of_effectors(given, trained, exact=not slide)
+        report_progress("making", 1, 1, paths.name)
+    for finding in made.findings:
+        warn(finding)
+    for name, distance in zip(given.joints, made.distances, strict=True):
+        report_reached(
+            distance,
+            f"{name} is on its path",
+            f"{name} is up to {100 * distance:.1f} cm from its path",
+        )
+    save_edited(made.clip, output)
+    if player is not None and clip is None:
+        save_page([made.clip], player, title="From hands and feet")
+    elif player is not None:
+        assert clip is not None
+        save_before_and_after(clip, made.clip, player)
+    next_step("play", output)
+
+
+def edit_style(
+    clip: Path,
+    output: Path,
+    style: str | None = None,
+    amount: float = 1.0,
+    edit: EditOptions = _EDIT,
+) -> None:
+    """Give a clip the style of other clips; its timing and its path stay.
+
+    Parameters
+    ----------
+    clip
+        Motion file whose movement stays.
+    output
+        Clip to write (.bvh, .glb or .npz).
+    style
+        Motion files of one style, separated by commas; best of the same action.
+    amount
+        How much of the style: 0 is none, 1 all, 1.5 the most.
+    """
+    from deepphase.editing.style import check_amount, styled
+
+    check_amount(amount)
+    styles = [Path(name.strip()) for name in (style or "").split(",") if name.strip()]
+    if not styles:
+        raise ParameterError("no style is given", hint="give --style: one motion file or several")
+
+    given, made = edited(
+        [clip, *styles], output, edit, "styling",
+        lambda clips, trained: styled(clips[0], clips[1:], trained, amount=amount),
+    )  # fmt: skip
+    note(
+        f"distance from the style (Gram matrix): {made.distance_before:.2f} before, "
+        f"{made.distance_after:.2f} after"
+    )
+    write_edited(given[0], made.clip, output, edit)

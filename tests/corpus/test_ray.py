@@ -54,7 +54,7 @@ for _ in map_in_order(task, [0, 1], 1, cluster="ray"):
 
 @pytest.mark.parametrize("text", ["", "ray:", "dask", "Ray", "rays:host:1"])
 def test_what_is_no_cluster(text):
-    with pytest.raises(ParameterError, match="no cluster"):
+    with pytest.raises(ParameterError, match="does not name a cluster"):
         ray_address(text)
     assert ray_address("ray") is None
     assert ray_address("ray:10.0.0.1:6379") == "10.0.0.1:6379"

@@ -25,7 +25,7 @@ from rich.table import Table
 from rich.text import Text
 
 from apps.printable import printable
-from deepphase.errors import DeepPhaseError
+from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.progress import Progress as Report
 
 
@@ -168,6 +168,32 @@ def list_left_out(what: str, errors: Iterable[DeepPhaseError]) -> None:
         again = type(error)(error.fact, path=error.path, line=error.line)
         warn(f"{what}: {again if error.hint in printed else error}")
         printed.add(error.hint)
+
+
+def list_or_refuse(refused: Sequence[DeepPhaseError], total: int, what: str, done: str) -> None:
+    """List what was left out of some files.
+
+    Parameters
+    ----------
+    refused
+        Errors of the files that were left out.
+    total
+        Number of all files.
+    what, done
+        What the files are, and what could not be done with them, as in "clips" and "read".
+
+    Raises
+    ------
+    DeepPhaseError
+        If nothing is left: the error itself where there is one file, else that of all.
+    """
+    if total == len(refused) == 1:
+        raise refused[0]
+    list_left_out("left out", refused)
+    if refused and total == len(refused):
+        raise FormatError(
+            f"none of {total} {what} could be {done}", hint="the reasons are listed above"
+        )
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from apps.options.groups import ShardOptions, StoreOptions, refuse_for_songs
-from apps.terminal import list_left_out, next_step, note, progress, warn
-from deepphase.errors import FormatError, ParameterError
+from apps.terminal import list_or_refuse, next_step, note, progress, warn
+from deepphase.errors import ParameterError
 
 
 def command(
@@ -73,15 +73,9 @@ def command(
     for text in (text for each in done for text in each.notes):
         warn(text)
     refused = [each.error for each in done if each.error is not None]
-    if len(entries) == len(refused) == 1:
-        raise refused[0]
-    list_left_out("left out", refused)
     what = "songs" if of_songs else "clips"
+    list_or_refuse(refused, len(done), what, "encoded")
     written = len(done) - len(refused)
-    if refused and not written:
-        raise FormatError(
-            f"none of {len(refused)} {what} could be encoded", hint="the reasons are listed above"
-        )
     frames = sum(each.frames for each in done)
     share = "" if shard is None else f"shard {shard}: "
     note(f"{share}{written} {what}, {frames:,} frames at {fps:g} fps -> {output}")

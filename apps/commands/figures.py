@@ -15,7 +15,6 @@ def command(
     clips: str | None = None,
     color_by: str | None = None,
     compare: str | None = None,
-    dark: bool = False,
     png: bool = False,
     reading: StoreOptions = StoreOptions(),  # noqa: B008 (frozen)
 ) -> None:
@@ -37,8 +36,6 @@ def command(
         phase, or the name of a label. All of them if not given.
     compare
         Other models or baselines, separated by commas, to draw on the same frames.
-    dark
-        Draw on a dark background. If not given, the page follows the browser's colour scheme.
     png
         Also write every figure as PNG, which needs Chromium.
     """
@@ -72,9 +69,7 @@ def command(
             )
             for name, other in others.items()
         }
-        page, images = figures_page(
-            data, output, colours=colours, compared=compared, dark=dark, pictures=png
-        )
+        page, images = figures_page(data, output, colours=colours, compared=compared, pictures=png)
     if images.problem:
         warn(images.problem)
     if images.paths:

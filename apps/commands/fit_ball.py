@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from apps.each_clip import each_clip
 from apps.fit_settings import keep_settings
 from apps.options.groups import StoreOptions
-from apps.terminal import list_left_out, next_step, note, progress, table
-from deepphase.errors import DeepPhaseError, FormatError
+from apps.terminal import next_step, note, table
 
 if TYPE_CHECKING:
     from controllers.ball.ball_track import BallTrack
+    from deepphase.corpus.clips import ClipEntry
     from deepphase.motion.ball import Ball
     from deepphase.motion.clip import Clip
     from deepphase.viewer.take import Take
@@ -25,7 +26,6 @@ def command(
     clips: list[Path],
     output: Path,
     radius: float = 0.11,
-    restitution: float = 0.6,
     rolling: float = 0.07,
     reading: StoreOptions = StoreOptions(),  # noqa: B008 (frozen)
 ) -> None:
@@ -42,12 +42,12 @@ def command(
         again.
     radius
         Radius of the ball in metres.
-    restitution
-        Speed of the ball after a bounce as a share of that before.
     rolling
         Deceleration of the rolling ball as a share of gravity: 0.07 on short grass.
     """
     from dataclasses import asdict
+
+    import numpy as np
 
     from controllers.ball.ball_file import IMPLAUSIBLE, SUFFIX, as_row, load_ball, save_ball
     from deepphase.atomic_write import check_writable
@@ -55,65 +55,51 @@ def command(
     from deepphase.motion.ball import Ball
     from deepphase.viewer.page import save_player
 
-    ball = Ball(radius, restitution=restitution, rolling=rolling)
+    ball = Ball(radius, rolling=rolling)
     entries = clips_in(
         clips, skeleton=reading.skeleton, description=reading.description, **reading.reader
     )
     check_writable(output / "player.html")
     again = keep_settings(output / _SETTINGS, asdict(ball))
-    rows: list[list[Any]] = []
+    tracks: list[BallTrack] = []
     takes: list[Take] = []
-    refused: list[DeepPhaseError] = []
-    kept = 0
+    kept: list[Path] = []
     names: dict[str, int] = {}
-    frames = touches = captured = 0
-    implausible = 0.0
-    with progress() as on_progress:
-        for count, entry in enumerate(entries, start=1):
-            try:
-                names[entry.name] = number = names.get(entry.name, 0) + 1
-                path = output / f"{entry.name}{f'-{number}' if number > 1 else ''}{SUFFIX}"
-                clip = None
-                if again and path.exists():
-                    track = load_ball(path)
-                    kept += 1
-                else:
-                    clip = entry.load()
-                    track = _ball_of(clip, ball, reading)
-                    save_ball(track, path)
-                if len(takes) < _MAX_SHOWN:
-                    takes.append(_take(entry.load() if clip is None else clip, track))
-            except DeepPhaseError as error:
-                refused.append(error)
-                continue
-            finally:
-                on_progress("fitting balls", count, len(entries), "")
-            rows.append(as_row(track))
-            frames, touches = frames + len(track), touches + len(track.touches)
-            captured += track.captured
-            implausible += float((track.plausible < IMPLAUSIBLE).sum())
-    if len(entries) == len(refused) == 1:
-        raise refused[0]
-    list_left_out("left out", refused)
-    if not rows:
-        raise FormatError(
-            f"there is no ball for any of {len(refused)} clips", hint="the reasons are listed above"
-        )
+
+    def use(entry: ClipEntry) -> None:
+        names[entry.name] = number = names.get(entry.name, 0) + 1
+        path = output / f"{entry.name}{f'-{number}' if number > 1 else ''}{SUFFIX}"
+        clip = None
+        if again and path.exists():
+            track = load_ball(path)
+            kept.append(path)
+        else:
+            clip = entry.load()
+            track = _ball_of(clip, ball, reading)
+            save_ball(track, path)
+        if len(takes) < _MAX_SHOWN:
+            takes.append(_take(entry.load() if clip is None else clip, track))
+        tracks.append(track)
+
+    each_clip(entries, use, "fitting balls", "fitted with a ball")
     page = save_player(output / "player.html", takes, title="Fitted balls")
     columns = ("clip", "touches a second", "m/s", "plausible", "implausible frames")
-    table(columns, rows[:_MAX_ROWS])
-    if len(rows) > _MAX_ROWS:
-        note(f"... and {len(rows) - _MAX_ROWS} more clips")
+    table(columns, [as_row(track) for track in tracks[:_MAX_ROWS]])
+    if len(tracks) > _MAX_ROWS:
+        note(f"... and {len(tracks) - _MAX_ROWS} more clips")
+    implausible = np.concatenate([track.plausible for track in tracks]) < IMPLAUSIBLE
+    touches = sum(len(track.touches) for track in tracks)
+    captured = sum(track.captured for track in tracks)
     note(
-        f"{len(rows)} balls, {touches} touches; {implausible / frames:.1%} of the frames are "
+        f"{len(tracks)} balls, {touches} touches; {implausible.mean():.1%} of the frames are "
         "implausible, and are not learnt from"
     )
     if captured:
         note(f"{captured} were captured with the motion")
     if kept:
-        note(f"{kept} of {len(rows)} were fitted before with the same options")
+        note(f"{len(kept)} of {len(tracks)} were fitted before with the same options")
     note(f"{page.stat().st_size / 1e6:.1f} MB: open {page}")
-    if len(rows) > 1:
+    if len(tracks) > 1:
         next_step("train", "controller", clips[0], "--ball", output, "-o", "dribble.controller")
 
 

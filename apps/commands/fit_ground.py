@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from apps.each_clip import each_clip
 from apps.fit_settings import keep_settings
 from apps.options.groups import StoreOptions
-from apps.terminal import list_left_out, next_step, note, progress, table
-from deepphase.errors import DeepPhaseError, FormatError, ParameterError
+from apps.terminal import next_step, note, table
+from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:
+    from deepphase.corpus.clips import ClipEntry
     from deepphase.motion.clip import Clip
     from deepphase.motion.roles import Roles
     from deepphase.terrain.fitting import PatchLibrary
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 # Takes of the page; more open slowly.
 _MAX_SHOWN = 12
 _SETTINGS = "ground.json"
+# Metres between the points of a ground, and around the places of the feet.
+_SPACING_M, _MARGIN_M = 0.04, 1.0
 # Length of the sides of made ground that clips are laid on.
 _WHOLE_M = 30.0
 
@@ -34,8 +38,6 @@ def command(
     laid: int = 0,
     kinds: str | None = None,
     patches: int = 20_000,
-    spacing: float = 0.04,
-    margin: float = 1.0,
     seed: int = 0,
     reading: StoreOptions = StoreOptions(),  # noqa: B008 (frozen)
 ) -> None:
@@ -60,10 +62,6 @@ def command(
     patches
         Number of patches of made ground to compare with every gait cycle. 0 fits a plane that is
         deformed to touch the footsteps, the paper's baseline.
-    spacing
-        Metres between the points of the ground.
-    margin
-        Metres of ground around the feet's places.
     seed
         Random seed of the made ground, its patches and places.
     """
@@ -76,8 +74,8 @@ def command(
     settings: dict[str, object] = {
         "kinds": list(chosen),
         "patches": patches,
-        "spacing": spacing,
-        "margin": margin,
+        "spacing": _SPACING_M,
+        "margin": _MARGIN_M,
         "seed": seed,
     }
     for name, value, least in (("fits", fits, 0), ("laid", laid, 0), ("patches", patches, 0)):
@@ -99,29 +97,15 @@ def command(
     again = keep_settings(output / _SETTINGS, settings)
     maker = _GroundMaker(output, fits, laid, chosen, settings, again=again)
     takes: list[Take] = []
-    refused: list[DeepPhaseError] = []
     names: dict[str, int] = {}
-    with progress() as on_progress:
-        for count, entry in enumerate(entries, start=1):
-            try:
-                clip = entry.load()
-                number = names[clip.name] = names.get(clip.name, 0) + 1
-                stem = f"{clip.name}{f'-{number}' if number > 1 else ''}"
-                made = maker.make(clip, stem)
-            except DeepPhaseError as error:
-                refused.append(error)
-                continue
-            finally:
-                on_progress("fitting ground", count, len(entries), "")
-            takes += made[: _MAX_SHOWN - len(takes)]
-    if len(entries) == len(refused) == 1:
-        raise refused[0]
-    list_left_out("left out", refused)
-    if not maker.rows:
-        raise FormatError(
-            f"there is no ground for any of {len(refused)} clips",
-            hint="the reasons are listed above",
-        )
+
+    def use(entry: ClipEntry) -> None:
+        clip = entry.load()
+        number = names[clip.name] = names.get(clip.name, 0) + 1
+        stem = f"{clip.name}{f'-{number}' if number > 1 else ''}"
+        takes.extend(maker.make(clip, stem)[: _MAX_SHOWN - len(takes)])
+
+    each_clip(entries, use, "fitting ground", "fitted with ground")
     page = save_player(output / "player.html", takes, title="Fitted ground")
     table(("ground", "cycles", "distance at contacts (mm)", "rise of contacts (m)"), maker.rows)
     if maker.kept:
@@ -200,8 +184,8 @@ class _GroundMaker:
             track,
             self._library,
             len(names),
-            spacing_m=options["spacing"],
-            margin_m=options["margin"],
+            spacing_m=_SPACING_M,
+            margin_m=_MARGIN_M,
             name=clip.name,
         )
         made = [ClipGround(ground.shifted(floor), clip.name, laid=False) for ground in grounds]
@@ -234,8 +218,8 @@ class _GroundMaker:
             ground = best_place(
                 track,
                 self._whole[kind],
-                spacing_m=options["spacing"],
-                margin_m=options["margin"],
+                spacing_m=_SPACING_M,
+                margin_m=_MARGIN_M,
                 seed=self._number,
             )
             floor = foot_contacts(clip, roles).floor if floor is None else floor

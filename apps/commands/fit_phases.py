@@ -14,7 +14,6 @@ def command(
     store: Path,
     output: Path,
     method: Literal["contact", "pca", "pfnn"] = "contact",
-    window_s: float = 2.0,
     normalised: bool = False,
     reading: StoreOptions = StoreOptions(),  # noqa: B008 (frozen)
 ) -> None:
@@ -30,8 +29,6 @@ def command(
     method
         Rule. contact fits one phase per foot, from its ground contacts; pca one per hand and foot,
         from its velocity along the principal axis; pfnn a single phase, from the foot strikes.
-    window_s
-        Length in seconds of the window around each frame.
     normalised
         With pca: normalise the amplitude, which is in m/s otherwise.
     """
@@ -51,7 +48,6 @@ def command(
         baseline = fit_phases(
             corpus,
             method,
-            window_s=window_s,
             normalised=normalised,
             description=options["description"],
             progress=on_progress,

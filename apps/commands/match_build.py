@@ -23,7 +23,6 @@ def command(
     labels: str | None = None,
     skeleton: str | None = None,
     extend: Path | None = None,
-    end_margin_s: float = 0.25,
     songs: Path | None = None,
     terrain: list[Path] | None = None,
     shard: str | None = None,
@@ -63,12 +62,6 @@ def command(
         Build one of several shards only, such as 2/8: successive clips with about the same number
         of frames. The output is the file of that shard. Give the shards one folder of their own,
         which `match query` and `match run` open as one database and `match merge` makes one file.
-
-    Other Parameters
-    ----------------
-    end_margin_s
-        Exclude frames from searches that are closer than this to the end of their clip, in
-        seconds.
     """
     from apps.dances.databases import with_songs
     from apps.runs.database import database_report
@@ -149,7 +142,6 @@ def command(
                 layout,
                 trained,
                 chosen,
-                end_margin_s=end_margin_s,
                 index=index,
                 **parallel.parallel,
                 progress=shown,
@@ -160,7 +152,6 @@ def command(
                 layout,
                 trained,
                 tracks=tracks,
-                end_margin_s=end_margin_s,
                 spool=output.absolute().parent,
                 **parallel.parallel,
                 progress=shown,

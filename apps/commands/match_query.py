@@ -23,7 +23,6 @@ def command(
     index: Literal["auto", "exact", "flat", "ivf", "hnsw", "ivfpq"] = "auto",
     labels: str | None = None,
     why: bool = False,
-    advance_s: float = 0.0,
     apart_s: float = 0.5,
     seconds: float = 2.0,
     format: Literal["bvh", "glb"] = "bvh",
@@ -56,8 +55,6 @@ def command(
     why
         Print the cost of every match by feature: squared distances, which add up to the square
         of the cost. matches.csv and the page have them in any case.
-    advance_s
-        Search for the state this many seconds later, with phases advanced by their frequency.
     apart_s
         Smallest distance in seconds between two matches in one clip; 0 allows neighbouring
         frames.
@@ -81,7 +78,7 @@ def command(
         raise ParameterError(f"--seconds must be positive, not {seconds:g}")
     opened = MotionDatabase.load(database, store=None if store is None else open_store(store))
     check_writable(output / "index.html")
-    query = query_moment(opened, clip, frame, model=model, advance_s=advance_s)
+    query = query_moment(opened, clip, frame, model=model)
     with progress() as shown:
         searcher = open_searcher(opened, index, progress=shown, note=warn)
     allowed = None if labels is None else opened.rows_with(parse_labels(labels))

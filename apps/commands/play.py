@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from apps.each_clip import each_clip
 from apps.options.groups import StoreOptions
-from apps.terminal import list_left_out, next_step, note, progress
-from deepphase.errors import DeepPhaseError, FormatError, ParameterError
+from apps.terminal import next_step, note
+from deepphase.errors import ParameterError
+
+if TYPE_CHECKING:
+    from deepphase.corpus.clips import ClipEntry
 
 # With more clips the list of names gets long, and the page opens slowly.
 _MAX_CLIPS = 24
@@ -64,30 +69,21 @@ def command(
     chosen = np.unique(np.linspace(0, len(entries) - 1, min(max_clips, len(entries))).round())
     read: list[Clip] = []
     phases = []
-    refused: list[DeepPhaseError] = []
     loaded = trained = None
     if model is not None:
         from deepphase.phase.extractor import for_clips, load_model
 
         loaded = load_model(model)
-    with progress() as on_progress:
-        for count, index in enumerate(chosen.astype(int).tolist(), start=1):
-            try:
-                clip = entries[index].load()
-                if loaded is not None:
-                    phases.append(loaded.encode(clip))
-                    trained = trained or for_clips(loaded, clip, reading.description)
-                read.append(clip)
-            except DeepPhaseError as error:
-                refused.append(error)
-            on_progress("reading", count, len(chosen), "")
-    if len(chosen) == len(refused) == 1:
-        raise refused[0]
-    list_left_out("left out", refused)
-    if not read:
-        raise FormatError(
-            f"none of {len(refused)} clips could be read", hint="the reasons are listed above"
-        )
+
+    def use(entry: ClipEntry) -> None:
+        nonlocal trained
+        clip = entry.load()
+        if loaded is not None:
+            phases.append(loaded.encode(clip))
+            trained = trained or for_clips(loaded, clip, reading.description)
+        read.append(clip)
+
+    each_clip([entries[index] for index in chosen.astype(int)], use, "reading", "read")
     if audio is None and len(read) == 1:
         source = Path(read[0].source.path)
         beside = song_beside(source)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from apps.motion_output import write_clips
+from apps.each_clip import write_clips
 from apps.options.groups import StoreOptions
 from apps.terminal import note, table, warn
 from deepphase.errors import FormatError, ParameterError

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from apps.options.groups import FileOptions, ShardOptions
-from apps.terminal import list_left_out, next_step, note, progress, table, warn
-from deepphase.errors import DeepPhaseError, FormatError, ParameterError
+from apps.terminal import list_or_refuse, next_step, note, progress, table, warn
+from deepphase.errors import DeepPhaseError, ParameterError
 
 if TYPE_CHECKING:
     from deepphase.corpus.motion_files import MotionFile
@@ -24,7 +24,6 @@ def command(
     output: Path,
     own_lengths: bool = False,
     skeleton_of: Path | None = None,
-    smoothing_hz: float = 6.0,
     format: Literal["bvh", "glb", "npz"] = "bvh",
     songs: Literal["link", "copy", "leave"] = "link",
     reading: FileOptions = FileOptions(),  # noqa: B008 (frozen)
@@ -47,8 +46,6 @@ def command(
         median lengths, and people of other sizes are scaled as a whole.
     skeleton_of
         Point track whose bone lengths all files take.
-    smoothing_hz
-        Cutoff frequency of the low-pass filter in Hz; 0 for no filter.
     format
         File format of the clips in an output folder.
     songs
@@ -57,13 +54,11 @@ def command(
     from deepphase.corpus.motion_files import check_file_options, find_motion_files
     from deepphase.corpus.point_sets import agreed_point_sets
     from deepphase.corpus.solved_files import solve_files
-    from deepphase.solving.solve import SolveSettings
 
     if own_lengths and skeleton_of is not None:
         raise ParameterError(
             "--own-lengths and --skeleton-of cannot be used together", hint="give one of them"
         )
-    settings = SolveSettings(smoothing_hz)
     check_file_options(reading.unit, reading.up, reading.file_fps)
     spread, shard = parallel.parallel, parallel.chosen_shard
     files = find_motion_files(points)
@@ -78,7 +73,6 @@ def command(
             point_sets,
             own_lengths=own_lengths,
             skeleton_of=skeleton_of,
-            settings=settings,
             songs=songs,
             reader=reading.reader,
             shard=shard,
@@ -89,15 +83,9 @@ def command(
                 done.add(result)
             else:
                 refused.append(result.error)
-    if len(files) == len(refused) == 1:
-        raise refused[0]
-    list_left_out("left out", refused)
+    list_or_refuse(refused, len(refused) + done.clips, "files", "solved")
     for points_of_set, text in point_sets.notes:
         warn(f"{points_of_set}: {text}")
-    if refused and not done.clips:
-        raise FormatError(
-            f"none of {len(refused)} files could be solved", hint="the reasons are listed above"
-        )
     if done.clips:
         done.report()
     share = "" if shard is None else f"shard {shard}: "

@@ -41,14 +41,10 @@ class PlayerOptions(OptionGroup):
     keep_improvement
         Share by which a moment with other values of these labels must cost less than the best one
         that keeps them.
-    neighbourhood
-        Time in seconds around the current moment of the clip within which there are no transitions.
     adjust_share
         Maximum root correction towards the desired path, as a fraction of the clip's speed.
     adjust_turn
         Maximum correction of the facing in radians per metre travelled.
-    foot_lock
-        Leave feet where the clips have them, without holding them during contacts.
     """
 
     weight: str | None = None
@@ -57,10 +53,8 @@ class PlayerOptions(OptionGroup):
     change_improvement: float = 0.1
     keep: str | None = None
     keep_improvement: float = 0.5
-    neighbourhood: float = 0.3
     adjust_share: float = 0.4
     adjust_turn: float = 2.0
-    foot_lock: bool = True
 
     def settings(self, moments: MomentFilter | None = None) -> PlayerSettings:
         """The settings of a player of some moments.
@@ -78,10 +72,8 @@ class PlayerOptions(OptionGroup):
             change_improvement=self.change_improvement,
             keep=keep,
             keep_improvement=self.keep_improvement,
-            neighbourhood_s=self.neighbourhood,
             adjust_share=self.adjust_share,
             adjust_turn=self.adjust_turn,
-            foot_lock=self.foot_lock,
             moments=moments,
         )
 

@@ -19,7 +19,7 @@ from deepphase.figures.parameter_distributions import parameter_distributions
 from deepphase.figures.parameters_over_time import parameters_over_time
 from deepphase.figures.phase_strips import phase_strips
 from deepphase.figures.similarity_map import similarity_map
-from deepphase.figures.theme import label, themed
+from deepphase.figures.theme import label
 from deepphase.figures.window_fit import window_fit
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.model import PhaseModel
@@ -42,7 +42,6 @@ def figures_page(
     *,
     colours: Sequence[str] | None = None,
     compared: Mapping[str, FigureData] | None = None,
-    dark: bool = False,
     pictures: bool = False,
 ) -> tuple[Path, Images]:
     """Write FOLDER/index.html with all figures and, on request, each as FOLDER/<figure>.png.
@@ -57,8 +56,6 @@ def figures_page(
         Colourings of the manifold, as in `FigureData.colourings`.
     compared
         Name -> the same clips, encoded by another model.
-    dark
-        Dark look; otherwise the page follows the browser's colour scheme.
     pictures
         Also write PNG files.
 
@@ -82,7 +79,6 @@ def figures_page(
         f"{model.channels} phase channels, encoded from {clips} in windows of "
         f"{model.window / model.fps:.2g} s at {model.fps:g} frames a second. "
         "A channel has the same colour in all figures.",
-        look="dark" if dark else "auto",
     )
     charts = _add_manifold(page, data, colours)
     if compared:
@@ -103,7 +99,7 @@ def figures_page(
     images = Images([])
     if pictures:
         files: dict[str | Path, go.Figure] = {
-            folder / f"{name}.png": themed(chart, dark=dark) for name, chart in charts.items()
+            folder / f"{name}.png": chart for name, chart in charts.items()
         }
         images = write_images(files, height=None, scale=_SCALE, time_limit_s=60 + 5 * len(files))
     return page.write(folder / "index.html"), images

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import quote
 
 import plotly.graph_objects as go
@@ -16,8 +16,6 @@ from plotly.offline import get_plotlyjs
 from deepphase.atomic_write import atomic_write
 from deepphase.figures.theme import DARK, LIGHT
 from deepphase.viewer.page_data import json_in_page
-
-Look = Literal["auto", "light", "dark"]
 
 _FOLDER = Path(__file__).parent
 
@@ -50,9 +48,9 @@ class Link:
 
 
 class Page:
-    """A report that is assembled from top to bottom.
+    """A report that is assembled from top to bottom, in the light or dark look of the browser.
 
-    All texts, names and numbers are escaped.
+    A button switches the look. All texts, names and numbers are escaped.
 
     Parameters
     ----------
@@ -60,14 +58,10 @@ class Page:
         Title of the page.
     lead
         One or two sentences below the title.
-    look
-        "light", "dark", or "auto" for the browser's colour scheme. A button on the page switches
-        it.
     """
 
-    def __init__(self, title: str, lead: str = "", *, look: Look = "auto") -> None:
+    def __init__(self, title: str, lead: str = "") -> None:
         self.title = title
-        self.look = look
         self._body = [f"<h1>{_escaped(title)}</h1>"]
         self._figures: list[str] = []
         self._opening = ""
@@ -226,8 +220,7 @@ class Page:
     def html(self) -> str:
         """Content of the file."""
         parts = [
-            f'<!DOCTYPE html>\n<html lang="en" data-look="{_escaped(self.look)}">\n<head>\n'
-            '<meta charset="utf-8">',
+            '<!DOCTYPE html>\n<html lang="en" data-look="auto">\n<head>\n<meta charset="utf-8">',
             f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             '<meta name="color-scheme" content="light dark">',

@@ -28,6 +28,8 @@ from matching.database.store_link import StoreLink
 if TYPE_CHECKING:
     from deepphase.phase.extractor import PhaseExtractor
 
+# Frames that are closer than this to the end of their clip are excluded from searches, seconds.
+END_MARGIN_S = 0.25
 _ROWS_AT_ONCE = 1 << 16
 
 

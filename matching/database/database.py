@@ -22,7 +22,7 @@ from deepphase.motion.clip import Clip
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.progress import Progress
 from deepphase.short_repr import counted, short_repr
-from matching.database.build import built_fields, clip_fields, extended_rows
+from matching.database.build import END_MARGIN_S, built_fields, clip_fields, extended_rows
 from matching.database.clip_labels import clips_with
 from matching.database.clip_sequence import ClipSequence
 from matching.database.file import database_fields, not_a_database, save_fields
@@ -40,7 +40,6 @@ from matching.database.store_link import StoreLink
 if TYPE_CHECKING:
     from deepphase.phase.extractor import PhaseExtractor
 
-END_MARGIN_S = 0.25
 _ROWS_AT_ONCE = 1 << 16
 
 

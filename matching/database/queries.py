@@ -88,7 +88,6 @@ def query_moment(
     frame: int,
     *,
     model: Path | None = None,
-    advance_s: float = 0.0,
 ) -> QueryMoment:
     """The query of a frame of a clip in the database or of a motion file.
 
@@ -98,8 +97,6 @@ def query_moment(
         Name of a clip in the database, or path of a motion file.
     model
         File of the phase model, needed for a motion file where the database has phases.
-    advance_s
-        Seconds by which phases are advanced; only for clips in the database.
 
     Raises
     ------
@@ -108,7 +105,7 @@ def query_moment(
     """
     if clip in database.clip_names:
         row = database.row_of(clip, frame)
-        query = database.query(np.array([row]), advance_s=advance_s)[0]
+        query = database.query(np.array([row]))[0]
         whole = database.clip(int(database.clip_of(row)))
         position, angle = database.root_positions[row], float(database.root_angles[row])
         return QueryMoment(query, whole, frame, row, np.array(position), angle)
@@ -116,11 +113,6 @@ def query_moment(
         raise ParameterError(
             f"{clip!r} is neither a clip of the database nor a file",
             hint=f"the database has clips such as {database.clip_names[0]!r}",
-        )
-    if advance_s:
-        raise ParameterError(
-            "phases can be advanced only for clips of the database",
-            hint="give a later --frame, or a clip of the database",
         )
     read, extractor = load(clip), None
     if model is not None:

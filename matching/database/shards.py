@@ -30,7 +30,13 @@ from deepphase.features.layout import FeatureLayout
 from deepphase.features.normalisation import Moments
 from deepphase.formats.array_file import is_array_file, map_arrays, read_header, write_arrays
 from deepphase.progress import Progress
-from matching.database.build import check_offered, clip_fields, made_with, row_fields
+from matching.database.build import (
+    END_MARGIN_S,
+    check_offered,
+    clip_fields,
+    made_with,
+    row_fields,
+)
 from matching.database.clip_sequence import ClipSequence
 from matching.database.file import ARRAY_TYPES, header_fields, header_of, not_a_database
 from matching.database.frame_reader import KINDS_COLUMN, PHASE_COLUMNS, ROW_ARRAYS, FrameReader
@@ -56,7 +62,7 @@ def build_shard(
     model: PhaseExtractor | None,
     shard: Shard,
     *,
-    end_margin_s: float,
+    end_margin_s: float = END_MARGIN_S,
     index: str = "auto",
     workers: int | None = None,
     cluster: str | None = None,

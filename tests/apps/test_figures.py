@@ -19,7 +19,7 @@ from apps.reports.page import Page
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.figures.image import Images
-from deepphase.figures.theme import DARK, LIGHT, figure
+from deepphase.figures.theme import LIGHT, figure
 from deepphase.formats.load import save
 from deepphase.phase.config import NetworkConfig, PhaseConfig
 from deepphase.phase.manifold import ManifoldProjection
@@ -160,7 +160,7 @@ def test_one_clip_one_channel_or_too_short_ones(tmp_path, count, seconds):
     assert ("Limits of these figures" in text) == (seconds < 1.0)
 
 
-def test_dark_is_dark_on_the_page_and_in_the_pictures(model, clips, tmp_path, monkeypatch):
+def test_pictures_are_light_and_named_after_their_figures(model, clips, tmp_path, monkeypatch):
     drawn: dict[Path, object] = {}
 
     def keep(files, **stated):
@@ -169,17 +169,13 @@ def test_dark_is_dark_on_the_page_and_in_the_pictures(model, clips, tmp_path, mo
         return Images(list(files))
 
     monkeypatch.setattr(figures_page, "write_images", keep)
-    material = _read(model, clips, tmp_path)
-    for dark, template, look in ((True, DARK, "dark"), (False, LIGHT, "auto")):
-        drawn.clear()
-        page, images = figures_page.figures_page(
-            material, tmp_path / look, colours=["clip"], dark=dark, pictures=True
-        )
-        assert all(chart.layout.template == template for chart in drawn.values())
-        assert f'data-look="{look}"' in page.read_text(encoding="utf-8")
-        names = [path.name for path in images.paths]
-        assert names[:2] == ["manifold_2d_by_clip.png", "manifold_3d_by_clip.png"]
-        assert len(set(names)) == len(names) >= 8
+    _, images = figures_page.figures_page(
+        _read(model, clips, tmp_path), tmp_path, colours=["clip"], pictures=True
+    )
+    assert all(chart.layout.template == LIGHT for chart in drawn.values())
+    names = [path.name for path in images.paths]
+    assert names[:2] == ["manifold_2d_by_clip.png", "manifold_3d_by_clip.png"]
+    assert len(set(names)) == len(names) >= 8
 
 
 def test_the_command_writes_the_page(model, clips, tmp_path, capsys):

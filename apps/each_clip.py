@@ -1,0 +1,109 @@
+"""Loops of the commands over clips, of which those that cannot be read are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from apps.options.groups import StoreOptions
+from apps.terminal import list_or_refuse, note, progress
+from deepphase.errors import DeepPhaseError
+
+if TYPE_CHECKING:
+    from deepphase.corpus.clips import ClipEntry
+    from deepphase.motion.clip import Clip
+
+# Notes that are printed, of all files together.
+_MAX_NOTES = 12
+
+
+def each_clip(
+    entries: Sequence[ClipEntry], use: Callable[[ClipEntry], object], doing: str, done: str
+) -> None:
+    """Call a function with every clip; those that it refuses are listed.
+
+    Parameters
+    ----------
+    entries
+        Clips that can be loaded.
+    use
+        Function that raises DeepPhaseError for a clip that is left out.
+    doing
+        What it does, for the progress.
+    done
+        The same in the past, as in "written".
+
+    Raises
+    ------
+    DeepPhaseError
+        If no clip is left.
+    """
+    refused: list[DeepPhaseError] = []
+    with progress() as report:
+        for number, entry in enumerate(entries, start=1):
+            try:
+                use(entry)
+            except DeepPhaseError as error:
+                refused.append(error)
+            report(doing, number, len(entries), entry.name)
+    list_or_refuse(refused, len(entries), "clips", done)
+
+
+def write_clips(
+    paths: list[Path],
+    output: Path,
+    format: str,
+    reading: StoreOptions,
+    change: Callable[[Clip], Clip],
+    **options: Any,
+) -> None:
+    """Read every clip, change it and write it; what cannot be read or changed is listed.
+
+    Notes of the readers are printed once each.
+
+    Parameters
+    ----------
+    paths
+        Motion files, folders of motion files, or stores.
+    output, format
+        As of :func:`deepphase.corpus.clip_files.clip_targets`.
+    change
+        Makes the clip that is written of the clip that is read.
+    options
+        More options of the readers.
+
+    Raises
+    ------
+    DeepPhaseError
+        If no clip can be written.
+    """
+    from deepphase.corpus.clip_files import clip_targets
+    from deepphase.corpus.clips import clips_in
+    from deepphase.formats.load import save
+
+    entries = clips_in(
+        paths,
+        skeleton=reading.skeleton,
+        description=reading.description,
+        **reading.reader,
+        **options,
+    )
+    targets = clip_targets([entry.name for entry in entries], paths, output, format)
+    texts: dict[str, None] = {}
+    seconds: list[float] = []
+    left = iter(targets)
+
+    def write(entry: ClipEntry) -> None:
+        target = next(left)
+        clip = change(entry.load())
+        save(clip, target)
+        texts.update(dict.fromkeys(clip.source.notes))
+        seconds.append(len(clip) / clip.fps)
+
+    each_clip(entries, write, "writing", "written")
+    for text in list(texts)[:_MAX_NOTES]:
+        note(text)
+    if len(texts) > _MAX_NOTES:
+        note(f"{len(texts) - _MAX_NOTES} more notes; `deepphase inspect` prints those of each file")
+    note(f"{len(seconds)} clips, {sum(seconds) / 60.0:.1f} minutes -> {output}")

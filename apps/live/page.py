@@ -13,6 +13,7 @@ from deepphase.atomic_write import atomic_write
 from deepphase.errors import FormatError
 from deepphase.terrain.heightmap import Heightmap
 from deepphase.viewer.bundle import VIEWER, bundled_script
+from deepphase.viewer.page import palette
 from deepphase.viewer.page_data import json_in_page
 
 Look = Literal["auto", "light", "dark"]
@@ -83,6 +84,7 @@ def live_page(
                 "keeps": keeps,
                 "body": body.name if body else "",
                 "ground": about_ground,
+                "palette": palette(),
             }
         ),
         "asset": base64.b64encode(asset).decode("ascii"),

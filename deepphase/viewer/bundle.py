@@ -20,6 +20,9 @@ _EXPORT = re.compile(
     r"(?:class|const)\s+(\w+)\b(?!\s*=[^(){}\[\];\n]*,\s*\w+\s*=))",
     re.M,
 )
+# Lines of comments, indentation and empty lines, which a page does without.
+_COMMENT = re.compile(r"^\s*(?://.*|/\*\*(?:[^*]|\*(?!/))*\*/)\n", re.MULTILINE)
+_INDENT = re.compile(r"^\s+", re.MULTILINE)
 _LEFT = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
 
 
@@ -79,6 +82,7 @@ def _bundle(folder: Path, name: str, scripts: dict[str, str], importers: tuple[s
         raise ParameterError(f"{name}: this form is not bundled: {left[0]}")
     if "</script" in code.lower():
         raise ParameterError(f"{name}: the text '</script' would end the page's script")
+    code = _INDENT.sub("", _COMMENT.sub("", code))
     scripts[name] = (
         f"const {_identifier(name)} = (() => {{\n"
         + "\n".join([*imports, code])

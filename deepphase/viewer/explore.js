@@ -1,8 +1,8 @@
 // A cloud of points in the plane or in space, under the time cursor of the page's player.
 
-import { bytesOf } from "./page_bytes.js";
+import { ColouredPoints, decoded, escaped } from "./clouds/coloured_points.js";
 import { download } from "./scene/download.js";
-import { niceTicks, shortNumber } from "./scene/surface2d.js";
+import { Plot } from "./clouds/plot.js";
 import { clamp } from "./scene/vectors.js";
 
 const clouds = new WeakMap();
@@ -12,34 +12,16 @@ const TRAIL_S = 1.5;
 // Milliseconds after which clouds out of view are drawn, once those in view are.
 const LATER_MS = 800;
 const CURSOR = "#d55e00";
-const KINDS = { f4: Float32Array, u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, i1: Int8Array };
-const SYMBOLS = {
-  circle: (r) => `M${-r} 0a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0z`,
-  square: (r) => `M${-r} ${-r}h${2 * r}v${2 * r}h${-2 * r}z`,
-  diamond: (r) => `M0 ${-1.3 * r}L${1.3 * r} 0L0 ${1.3 * r}L${-1.3 * r} 0z`,
-  x: (r) => {
-    const t = 0.4 * r;
-    return `M${-r} ${-r + t}L${-t} 0L${-r} ${r - t}L${-r + t} ${r}L0 ${t}L${r - t} ${r}L${r} ${r - t}L${t} 0` +
-      `L${r} ${-r + t}L${r - t} ${-r}L0 ${-t}L${-r + t} ${-r}z`;
-  },
-};
-
-const decoded = (text, kind) => new KINDS[kind](bytesOf(text).buffer);
-
-function escaped(text) {
-  const box = document.createElement("i");
-  box.textContent = text;
-  return box.innerHTML;
-}
+const MARGINS = [52, 12, 12, 40];
 
 class Cloud {
   constructor(root) {
     this.root = root;
     this.of = (selector) => root.querySelector(selector);
     [this.back, this.front] = [this.of(".back"), this.of(".front")];
-    this.view = { x: 0, y: 0, zoom: 1, yaw: 0.8, pitch: 0.45 };
+    this.plot = new Plot({ margins: MARGINS });
+    this.coloured = new ColouredPoints(root, () => { this.stale = true; });
     this.tool = "lasso";
-    this.pinned = null;
     this.hovered = -1;
     this.at = -1;
     this.time = null;
@@ -49,13 +31,12 @@ class Cloud {
       button.addEventListener("click", () => { this.tool = button.dataset.tool; this.press(); });
     }
     const acts = {
-      in: () => this.zoom(1.4), out: () => this.zoom(1 / 1.4), fit: () => this.fit(),
+      in: () => this.zoom(1.4), out: () => this.zoom(1 / 1.4), fit: () => this.fitView(),
       png: () => this.save("png"), svg: () => this.save("svg"),
     };
     for (const button of root.querySelectorAll("[data-act]")) {
       button.addEventListener("click", acts[button.dataset.act]);
     }
-    this.of("input").addEventListener("input", () => this.listEntries());
     this.listen();
   }
 
@@ -88,7 +69,7 @@ class Cloud {
       `${data.small ? "" : "B at two points selects the box between them, Escape clears it, "}` +
       `plus and minus zoom${data.space ? ", Shift and arrow keys rotate" : ""}.`);
     of(".kinds").hidden = data.space;
-    this.colour();
+    this.coloured.show(data.colours, this.count, data.small);
     this.press();
     this.resize();
     this.run();
@@ -101,104 +82,8 @@ class Cloud {
   }
 
   measure() {
-    this.low = [Infinity, Infinity, Infinity];
-    this.high = [-Infinity, -Infinity, -Infinity];
-    for (let i = 0; i < this.points.length; i++) {
-      const axis = i % 3;
-      this.low[axis] = Math.min(this.low[axis], this.points[i]);
-      this.high[axis] = Math.max(this.high[axis], this.points[i]);
-    }
-    this.half = Math.max(1e-9, ...this.low.map((low, axis) => (this.high[axis] - low) / 2));
-    this.middle = this.low.map((low, axis) => (low + this.high[axis]) / 2);
+    this.plot.fit([this.points], 3);
     this.screen = new Float32Array(2 * this.count);
-    // Shuffled, the same in every run.
-    this.order = Uint32Array.from({ length: this.count }, (_, i) => i);
-    for (let i = this.count - 1, seed = 7; i > 0; i--) {
-      seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
-      const j = seed % (i + 1);
-      [this.order[i], this.order[j]] = [this.order[j], this.order[i]];
-    }
-  }
-
-  // The points of each colour, and the legend.
-  colour() {
-    const { colours } = this.data;
-    const groups = new Map();
-    this.keys = new Uint32Array(this.count);
-    const add = (key, style, i) => {
-      this.keys[i] = key;
-      if (!groups.has(key)) groups.set(key, { ...style, key, points: [] });
-      groups.get(key).points.push(i);
-    };
-    if (colours.entries) {
-      const which = decoded(colours.which, "u2");
-      for (let i = 0; i < this.count; i++) add(which[i], colours.entries[which[i]], i);
-      this.which = which;
-      this.words = (i) => colours.entries[which[i]].name;
-    } else {
-      const shades = decoded(colours.colours, "u1");
-      const values = decoded(colours.values, "f4");
-      for (let i = 0; i < this.count; i++) {
-        const key = (shades[3 * i] << 16) | (shades[3 * i + 1] << 8) | shades[3 * i + 2];
-        add(key, { colour: `#${key.toString(16).padStart(6, "0")}`, symbol: "circle" }, i);
-      }
-      this.which = null;
-      this.words = (i) => `${colours.title} ${shortNumber(values[i])}`;
-      this.drawScale(colours);
-    }
-    // Grey points are behind all others.
-    this.groups = [...groups.values()].sort((one, other) => Number(Boolean(other.grey)) - Number(Boolean(one.grey)));
-    this.of(".scale").hidden = Boolean(colours.entries);
-    this.of(".legend").hidden = !colours.entries;
-    this.of(".legend label").hidden = !(colours.entries?.length > 12);
-    this.pinned = null;
-    this.listEntries();
-  }
-
-  drawScale({ scale, low, high, title }) {
-    const context = this.of(".scale canvas").getContext("2d");
-    const gradient = context.createLinearGradient(0, 0, 256, 0);
-    scale.forEach((colour, i) => gradient.addColorStop(i / (scale.length - 1), colour));
-    context.fillStyle = gradient;
-    context.fillRect(0, 0, 256, 1);
-    this.of(".low").textContent = shortNumber(low);
-    this.of(".high").textContent = shortNumber(high);
-    this.of(".scale b").textContent = title;
-  }
-
-  listEntries() {
-    const box = this.of(".entries");
-    box.replaceChildren();
-    const { entries } = this.data.colours;
-    if (!entries) return;
-    const words = this.of("input").value.toLowerCase();
-    const shown = entries.map((entry, key) => ({ ...entry, key })).filter((each) => each.name.toLowerCase().includes(words));
-    const order = [...new Set(shown.map((each) => each.group))];
-    for (const group of order) {
-      if (group) {
-        const heading = document.createElement("h4");
-        heading.textContent = group;
-        box.append(heading);
-      }
-      for (const each of shown.filter((one) => one.group === group)) {
-        const button = document.createElement("button");
-        button.type = "button";
-        button.title = `${each.name}: ${each.count} points`;
-        button.innerHTML = `<svg aria-hidden="true" viewBox="-5 -5 10 10"><path fill="${each.colour}" d="${SYMBOLS[each.symbol](3.6)}"/></svg><span></span>`;
-        button.querySelector("span").textContent = each.name;
-        button.setAttribute("aria-pressed", this.pinned === each.key);
-        const look = (key) => { this.lit = key; this.stale = true; };
-        button.addEventListener("pointerenter", () => look(each.key));
-        button.addEventListener("pointerleave", () => look(null));
-        button.addEventListener("click", () => {
-          this.pinned = this.pinned === each.key ? null : each.key;
-          this.stale = true;
-          for (const other of box.querySelectorAll("button")) other.setAttribute("aria-pressed", other === button && this.pinned !== null);
-        });
-        box.append(button);
-      }
-    }
-    if (!shown.length) box.textContent = "No name contains these letters.";
   }
 
   resize() {
@@ -213,188 +98,37 @@ class Cloud {
     this.stale = true;
   }
 
-  get margins() { return this.data.space ? [8, 8, 8, 8] : [52, 12, 12, 40]; }
-
-  // Pixels of a place.
-  place(x, y, z) {
-    const { view, middle, half } = this;
-    const [left, top, right, bottom] = this.margins;
-    const [w, h] = [this.width - left - right, this.height - top - bottom];
-    const [cx, cy] = [left + w / 2 + view.x, top + h / 2 + view.y];
-    if (!this.data.space) {
-      const s = view.zoom * this.planeScale(w, h);
-      return [cx + (x - middle[0]) * s, cy - (y - middle[1]) * s];
-    }
-    const [a, b, c] = [(x - middle[0]) / half, (y - middle[1]) / half, (z - middle[2]) / half];
-    const [sy, cosy, sp, cp] = [Math.sin(view.yaw), Math.cos(view.yaw), Math.sin(view.pitch), Math.cos(view.pitch)];
-    const across = cosy * a - sy * c;
-    const deep = sy * a + cosy * c;
-    const up = cp * b - sp * deep;
-    const s = (view.zoom * 0.42 * Math.min(w, h)) / (1 + 0.22 * (-(sp * b + cp * deep)));
-    return [cx + across * s, cy - up * s];
-  }
-
-  planeScale(w, h) {
-    const [dx, dy] = [0, 1].map((axis) => this.high[axis] - this.low[axis] || 1);
-    return 0.96 * Math.min(w / dx, h / dy);
-  }
-
-  zoom(factor, x = this.width / 2, y = this.height / 2) {
-    const zoom = clamp(this.view.zoom * factor, 0.5, 60);
-    const part = zoom / this.view.zoom;
-    const [left, top, right, bottom] = this.margins;
-    const [mx, my] = [(this.width + left - right) / 2, (this.height + top - bottom) / 2];
-    this.view.x = (this.view.x - (x - mx)) * part + (x - mx);
-    this.view.y = (this.view.y - (y - my)) * part + (y - my);
-    this.view.zoom = zoom;
+  zoom(...given) {
+    this.plot.zoom(...given);
     this.stale = true;
   }
 
-  fit() {
-    Object.assign(this.view, { x: 0, y: 0, zoom: 1 });
+  fitView() {
+    this.plot.reset();
     this.stale = true;
-  }
-
-  get size() { return (this.count > 8000 ? 1.4 : this.count > 3000 ? 1.8 : 2.6) * (this.data.small ? 0.75 : 1); }
-
-  // Opacity of the points of a group.
-  shown(group) {
-    const key = this.lit ?? this.pinned;
-    if (key !== null && key !== undefined) return group.key === key ? 1 : 0.08;
-    return group.grey ? 0.35 : 0.85;
   }
 
   drawBack() {
     const context = this.back.getContext("2d");
     context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     context.clearRect(0, 0, this.width, this.height);
-    this.drawAxes(context);
+    context.font = `${this.data.small ? 10 : 11}px system-ui, sans-serif`;
+    this.plot.space = this.data.space;
+    this.plot.frame(this.width, this.height);
+    this.plot.drawAxes(context, this.data.look, this.data.axes);
     for (let i = 0; i < this.count; i++) {
-      const p = this.place(this.points[3 * i], this.points[3 * i + 1], this.points[3 * i + 2]);
+      const p = this.plot.place(this.points[3 * i], this.points[3 * i + 1], this.points[3 * i + 2]);
       [this.screen[2 * i], this.screen[2 * i + 1]] = p;
     }
-    const [left, top, right, bottom] = this.margins;
+    const [left, top] = this.plot.margins;
     context.save();
     context.beginPath();
-    context.rect(left, top, this.width - left - right, this.height - top - bottom);
+    context.rect(left, top, this.plot.wide, this.plot.tall);
     context.clip();
-    this.drawPoints(context);
+    this.coloured.draw(context, this);
     context.restore();
     this.stale = false;
     this.fresh = true;
-  }
-
-  // The points, each as a copy of its colour's small picture. Faint points come first; the others
-  // take turns, so that no group hides the ones before it.
-  drawPoints(context) {
-    const reach = Math.ceil(this.size * 1.5) + 1;
-    const side = 2 * reach;
-    const cell = Math.ceil(side * this.ratio);
-    const kindOf = (group) => `${group.colour} ${group.symbol || "circle"}`;
-    const kinds = [...new Set(this.groups.map(kindOf))];
-    const pictures = this.pictures(kinds, reach, cell);
-    const column = new Map(kinds.map((kind, at) => [kind, at * cell]));
-    const look = new Map(this.groups.map((group) => [group.key, { opacity: this.shown(group), from: column.get(kindOf(group)) }]));
-    const draw = (faint) => {
-      for (const i of this.order) {
-        const { opacity, from } = look.get(this.keys[i]);
-        const alpha = this.selected && !this.selected.has(i) ? 0.1 * opacity : opacity;
-        if (alpha < 0.5 !== faint) continue;
-        const [x, y] = [this.screen[2 * i], this.screen[2 * i + 1]];
-        if (x < -reach || y < -reach || x > this.width + reach || y > this.height + reach) continue;
-        if (alpha !== context.globalAlpha) context.globalAlpha = alpha;
-        context.drawImage(pictures, from, 0, cell, cell, x - reach, y - reach, side, side);
-      }
-    };
-    draw(true);
-    draw(false);
-    context.globalAlpha = 1;
-  }
-
-  // The pictures of all colours and symbols beside each other on one canvas, which is much faster to
-  // copy from than one canvas for each.
-  pictures(kinds, reach, cell) {
-    const known = `${this.size} ${this.ratio} ${kinds.join()}`;
-    if (this.pictured !== known) {
-      this.pictured = known;
-      this.drawn = document.createElement("canvas");
-      [this.drawn.width, this.drawn.height] = [Math.max(1, cell * kinds.length), cell];
-      const pen = this.drawn.getContext("2d");
-      kinds.forEach((kind, at) => {
-        const space = kind.lastIndexOf(" ");
-        const [colour, symbol] = [kind.slice(0, space), kind.slice(space + 1)];
-        pen.setTransform(this.ratio, 0, 0, this.ratio, at * cell + reach * this.ratio, reach * this.ratio);
-        pen.fillStyle = colour;
-        pen.fill(new Path2D(SYMBOLS[symbol](this.size)));
-      });
-    }
-    return this.drawn;
-  }
-
-  drawAxes(context) {
-    const { look, axes, space, small } = this.data;
-    context.font = `${small ? 10 : 11}px system-ui, sans-serif`;
-    context.lineWidth = 1;
-    if (space) return this.drawCube(context);
-    const [left, top, right, bottom] = this.margins;
-    const [w, h] = [this.width - left - right, this.height - top - bottom];
-    const s = this.view.zoom * this.planeScale(w, h);
-    const x0 = this.middle[0] - (w / 2 + this.view.x) / s;
-    const y0 = this.middle[1] - (h / 2 - this.view.y) / s;
-    context.fillStyle = look.soft;
-    context.strokeStyle = look.line;
-    context.textAlign = "center";
-    context.textBaseline = "top";
-    for (const value of niceTicks(x0, x0 + w / s, w / 70)) {
-      const [x] = this.place(value, 0, 0);
-      context.strokeRect(Math.round(x) - 0.5, top, 0, h);
-      context.fillText(shortNumber(value), x, top + h + 5);
-    }
-    context.textAlign = "right";
-    context.textBaseline = "middle";
-    for (const value of niceTicks(y0, y0 + h / s, h / 50)) {
-      const [, y] = this.place(0, value, 0);
-      context.strokeRect(left, Math.round(y) - 0.5, w, 0);
-      context.fillText(shortNumber(value), left - 5, y);
-    }
-    context.fillStyle = look.ink;
-    context.textAlign = "center";
-    context.textBaseline = "bottom";
-    context.fillText(axes[0], left + w / 2, this.height - 2, w);
-    context.save();
-    context.translate(2, top + h / 2);
-    context.rotate(-Math.PI / 2);
-    context.textBaseline = "top";
-    context.fillText(axes[1], 0, 0, h);
-    context.restore();
-  }
-
-  drawCube(context) {
-    const { look, axes } = this.data;
-    const [l, h] = [this.low, this.high];
-    const corner = (i) => [i & 1 ? h[0] : l[0], i & 2 ? h[1] : l[1], i & 4 ? h[2] : l[2]];
-    context.strokeStyle = look.line;
-    for (let i = 0; i < 8; i++) {
-      for (const bit of [1, 2, 4]) {
-        if (i & bit) continue;
-        const [a, b] = [this.place(...corner(i)), this.place(...corner(i | bit))];
-        context.beginPath();
-        context.moveTo(...a);
-        context.lineTo(...b);
-        context.stroke();
-      }
-    }
-    context.fillStyle = look.ink;
-    context.textAlign = "center";
-    context.textBaseline = "middle";
-    [[1, axes[0]], [2, axes[1]], [4, axes[2]]].forEach(([bit, words]) => {
-      const [a, b] = [this.place(...corner(0)), this.place(...corner(bit))];
-      const half = context.measureText(words).width / 2 + 6;
-      // Within the figure, so that no title is cut.
-      const x = clamp((a[0] + b[0]) / 2, half, this.width - half);
-      const y = clamp((a[1] + b[1]) / 2 + (bit === 2 ? 0 : 14), 10, this.height - 10);
-      context.fillText(words, x, y);
-    });
   }
 
   // The page's player, which plays in a frame of its own.
@@ -472,30 +206,15 @@ class Cloud {
     const place = (frame) => {
       const [before, share] = [Math.floor(frame), frame % 1];
       const after = Math.min(before + 1, frames - 1);
-      return this.place(...[0, 1, 2].map((axis) =>
+      return this.plot.place(...[0, 1, 2].map((axis) =>
         part.path[3 * before + axis] * (1 - share) + part.path[3 * after + axis] * share));
     };
-    context.lineWidth = 3;
-    context.lineCap = "round";
-    for (let frame = first; frame < at; frame += 1) {
-      context.strokeStyle = CURSOR;
-      context.globalAlpha = (0.15 + 0.85 * (frame - first)) / Math.max(1, at - first);
-      context.globalAlpha = clamp(context.globalAlpha, 0.1, 1);
-      context.beginPath();
-      context.moveTo(...place(frame));
-      context.lineTo(...place(Math.min(frame + 1, at)));
-      context.stroke();
-    }
-    context.globalAlpha = 1;
-    const [x, y] = place(at);
-    this.moment = [x, y];
-    context.fillStyle = CURSOR;
-    context.strokeStyle = this.data.look.page;
-    context.lineWidth = 2;
-    context.beginPath();
-    context.arc(x, y, this.data.small ? 5 : 7, 0, 7);
-    context.fill();
-    context.stroke();
+    const places = [];
+    for (let frame = first; frame < at; frame++) places.push(place(frame));
+    places.push(place(at));
+    this.moment = places[places.length - 1];
+    const small = this.data.small;
+    this.plot.drawTrail(context, places, { colour: CURSOR, disc: CURSOR, rim: this.data.look.page, width: 3, radius: small ? 5 : 7 });
   }
 
   nearest(x, y) {
@@ -530,12 +249,11 @@ class Cloud {
       moved = true;
       this.hover(-99, -99);
       if (this.data.space && !event.shiftKey) {
-        this.view.yaw -= (x - last[0]) * 0.008;
-        this.view.pitch = clamp(this.view.pitch + (y - last[1]) * 0.008, -1.5, 1.5);
+        this.plot.camera.turn(x - last[0], y - last[1]);
         this.stale = true;
       } else if (this.data.space || this.tool === "move" || this.data.small) {
-        this.view.x += x - last[0];
-        this.view.y += y - last[1];
+        this.plot.view.x += x - last[0];
+        this.plot.view.y += y - last[1];
         this.stale = true;
       } else {
         if (this.tool === "box") this.outline = [from, [x, from[1]], [x, y], [from[0], y]];
@@ -554,7 +272,7 @@ class Cloud {
     });
     front.addEventListener("pointercancel", () => { from = this.outline = null; });
     front.addEventListener("pointerleave", () => { if (!from) this.hover(-99, -99); });
-    front.addEventListener("dblclick", () => { if (this.selected) this.select([]); else this.fit(); });
+    front.addEventListener("dblclick", () => { if (this.selected) this.select([]); else this.fitView(); });
     front.addEventListener("wheel", (event) => {
       if (!event.ctrlKey && !event.metaKey && !this.data.space) return;
       event.preventDefault();
@@ -569,15 +287,15 @@ class Cloud {
     const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: 10, ArrowUp: -10 }[event.key];
     const acts = {
       "+": () => this.zoom(1.4), "=": () => this.zoom(1.4), "-": () => this.zoom(1 / 1.4),
-      0: () => this.fit(),
+      0: () => this.fitView(),
       Enter: () => this.go(this.hovered >= 0 ? this.hovered : this.at),
       " ": () => { const player = this.player(); player?.state().playing ? player.pause() : player?.play(); },
       Escape: () => { this.corner = this.outline = null; this.fresh = true; if (this.selected) this.select([]); },
       b: () => this.setCorner(),
     };
     if (step && event.shiftKey && this.data.space) {
-      if (Math.abs(step) === 1) this.view.yaw += 0.15 * step;
-      else this.view.pitch = clamp(this.view.pitch + 0.015 * step, -1.5, 1.5);
+      if (Math.abs(step) === 1) this.plot.camera.turn(-19 * step, 0);
+      else this.plot.camera.turn(0, 2 * step);
       this.stale = true;
     } else if (step) {
       const here = this.hovered >= 0 ? this.hovered : Math.max(this.at, 0);
@@ -611,7 +329,7 @@ class Cloud {
 
   sentence(i) {
     const clip = this.data.names[this.clip[i]];
-    const words = this.words(i);
+    const words = this.coloured.words(i);
     return `${clip}, ${this.times[i].toFixed(2)} s${words === clip ? "" : `, ${words}`}`;
   }
 
@@ -711,19 +429,12 @@ class Cloud {
 
   // The points as a drawing, with a group for each colour.
   drawing() {
-    const [left, top, right, bottom] = this.margins;
-    const groups = this.groups.map((group) => {
-      const mark = SYMBOLS[group.symbol || "circle"](this.size);
-      const places = group.points.map((i) =>
-        `<path d="${mark}" transform="translate(${this.screen[2 * i].toFixed(1)} ${this.screen[2 * i + 1].toFixed(1)})"/>`);
-      const title = group.name ? `<title>${escaped(group.name)}</title>` : "";
-      return `<g fill="${group.colour}" opacity="${this.shown(group)}">${title}${places.join("")}</g>`;
-    });
+    const [left, top] = this.plot.margins;
     const { axes, look, title } = this.data;
     return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${this.width} ${this.height}" font-family="sans-serif" font-size="11">` +
-      `<title>${escaped(title)}</title><rect width="100%" height="100%" fill="${look.page}"/>${groups.join("")}` +
-      `<g fill="${look.ink}" text-anchor="middle"><text x="${(left + this.width - right) / 2}" y="${this.height - 6}">${escaped(axes[0])}</text>` +
-      `<text transform="translate(12 ${(top + this.height - bottom) / 2}) rotate(-90)">${escaped(axes[1])}</text></g></svg>`;
+      `<title>${escaped(title)}</title><rect width="100%" height="100%" fill="${look.page}"/>${this.coloured.drawing(this.screen)}` +
+      `<g fill="${look.ink}" text-anchor="middle"><text x="${left + this.plot.wide / 2}" y="${this.height - 6}">${escaped(axes[0])}</text>` +
+      `<text transform="translate(12 ${top + this.plot.tall / 2}) rotate(-90)">${escaped(axes[1])}</text></g></svg>`;
   }
 }
 

@@ -1,6 +1,6 @@
 // The page: one clock, the views that draw its time, and the animation loop.
 
-import { scene, look } from "./page_content.js";
+import { scene, look, useLook } from "./page_content.js";
 import { arrayOf, Timed, Series, Body } from "./tracks/take_data.js";
 import { Song, Clock } from "./timeline/clock.js";
 import { shortNumber } from "./scene/surface2d.js";
@@ -199,8 +199,7 @@ function startPlayer(Mannequins) {
   let [chosenLook, printed] = [scene.look, false];
   function applyLook() {
     const dark = !printed && (chosenLook === "auto" ? preferred.matches : chosenLook === "dark");
-    Object.assign(look, scene.palette.looks[dark ? "dark" : "light"], { dark });
-    document.documentElement.dataset.look = dark ? "dark" : "light";
+    useLook(dark ? "dark" : "light");
     for (const name of ["page", "wall", "ink", "soft", "line"]) {
       document.documentElement.style.setProperty(`--${name}`, look[name]);
     }

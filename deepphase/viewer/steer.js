@@ -10,6 +10,7 @@ import { Obstacles } from "./scene/obstacles.js";
 import { paint, readBody } from "./body/skin.js";
 import { bvhText, glbBytes } from "./body/save.js";
 import { canRecord, record } from "./scene/video.js";
+import { look, scene } from "./page_content.js";
 import { View } from "./scene/view.js";
 import { bytesOf } from "./page_bytes.js";
 import { MOST_CHARACTERS } from "./scene/renderer.js";
@@ -124,7 +125,7 @@ class App {
     click("behind", () => this.setBehind(!this.view.camera.behind));
     click("help", () => el.keys.showModal());
     click("close", () => el.keys.close());
-    click("look", () => this.setLook(this.view.look.dark ? "light" : "dark"));
+    click("look", () => this.setLook(look.dark ? "light" : "dark"));
     click("save-bvh", () => this.saveBvh());
     click("keep", () => {
       parent.postMessage({ driven: JSON.stringify(this.drivenRun()) }, "*");
@@ -285,7 +286,6 @@ class App {
 
   setLook(name) {
     const chosen = name === "light" || name === "dark" ? name : this.look.matches ? "dark" : "light";
-    document.documentElement.dataset.look = chosen;
     this.view.setLook(chosen);
   }
 
@@ -595,14 +595,13 @@ function complain(problem) {
 }
 
 async function start() {
-  const options = JSON.parse(element("page-data").textContent);
   const asset = await readAsset(bytesOf(element("asset").textContent).buffer);
   const body = bytesOf(element("body-data").textContent);
   const heights = new Float32Array(bytesOf(element("ground-data").textContent).buffer);
   for (const id of ["asset", "body-data", "ground-data"]) element(id).remove();
-  const app = new App(asset, options, heights);
+  const app = new App(asset, scene, heights);
   window.deepphaseLive = app;
-  if (body.length) await app.setBody(body, options.body);
+  if (body.length) await app.setBody(body, scene.body);
 }
 
 start().catch((problem) => {

@@ -11,7 +11,7 @@ import { RunningBall } from "../../deepphase/viewer/runtime/ball/running_ball.js
 import { createCharacter } from "../../deepphase/viewer/runtime/character.js";
 import { firstLabel, goalOf, sampleFrames } from "../../deepphase/viewer/input/driver.js";
 import { kept } from "../../deepphase/viewer/timeline/history.js";
-import { Camera } from "../../deepphase/viewer/scene/camera.js";
+import { FollowingCamera } from "../../deepphase/viewer/scene/camera.js";
 import { buildMannequin } from "../../deepphase/viewer/body/mannequin.js";
 import { bvhText, glbBytes } from "../../deepphase/viewer/body/save.js";
 import { readBody } from "../../deepphase/viewer/body/skin.js";
@@ -202,20 +202,20 @@ const tasks = {
     stream.reset();
     return rows();
   },
-  /** Places in the picture of the ends of a body that runs, at its foot and top; see `camera.project`. */
+  /** Places in the picture of the ends of a body that runs, at its foot and top, in shares of its size. */
   camera() {
     return request.views.map(({ size, aspect, covered, beside, heading, speed }) => {
-      const camera = new Camera(size);
-      Object.assign(camera, { aspect, covered, beside });
+      const camera = new FollowingCamera(size);
+      Object.assign(camera, { covered, beside });
       const way = [Math.sin(heading), Math.cos(heading)];
       const middle = [0, 0];
       for (let i = 0; i < 120; i++) {
         way.forEach((part, axis) => { middle[axis] += (part * speed) / 60; });
         camera.follow(middle, heading, 1 / 60, size.height);
       }
-      camera.update();
+      camera.frame(aspect, 1);
       const ends = [-1, 1].map((side) => way.map((part, axis) => middle[axis] + 0.5 * side * size.length * part));
-      return ends.flatMap(([x, z]) => [0, size.height].map((y) => camera.project([x, y, z])));
+      return ends.flatMap(([x, z]) => [0, size.height].map((y) => [camera.project(x, y, z)[0] / aspect, camera.project(x, y, z)[1]]));
     });
   },
   /** The text of the BVH file of frames, and the rotations and places of their joints. */

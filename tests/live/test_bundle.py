@@ -75,7 +75,7 @@ def test_a_page_holds_the_heights_around_the_origin():
     heights = np.arange(700.0)[:, None] + np.zeros((700, 3))
     ground = Heightmap(heights, 0.5, (-1.0, -100.0), "ramp")
     page = live_page(b"", name="x", ground=ground)
-    about = json.loads(re.search(r'id="page-data">(.*?)</script>', page)[1])["ground"]
+    about = json.loads(re.search(r'id="scene">(.*?)</script>', page)[1])["ground"]
     # The origin is at row 200 of 700, of which 600 are kept.
     assert about == {"name": "ramp", "columns": 3, "spacing": 0.5, "origin": [-1.0, -100.0]}
     kept = re.search(r'id="ground-data">(.*?)</script>', page)[1]
@@ -83,5 +83,5 @@ def test_a_page_holds_the_heights_around_the_origin():
     np.testing.assert_array_equal(rows, heights[:600])
     away = replace(ground, origin=(-1.0, -340.0))
     page = live_page(b"", name="x", ground=away)
-    about = json.loads(re.search(r'id="page-data">(.*?)</script>', page)[1])["ground"]
+    about = json.loads(re.search(r'id="scene">(.*?)</script>', page)[1])["ground"]
     assert about["origin"] == [-1.0, -290.0]

@@ -1,8 +1,100 @@
-// The camera: it turns around a target that follows a character smoothly.
+// Cameras that turn around a target: angles in radians, lengths in metres or any other unit.
 
-import { add, clamp, lookAt, mix, perspective, product, subtract, unit, cross, scaled } from "./vectors.js";
+import { add, clamp, cross, lookAt, mix, product, subtract, scaled, unit } from "./vectors.js";
 
-const FIELD_OF_VIEW = (34 * Math.PI) / 180;
+const FIELD_OF_VIEW = (36 * Math.PI) / 180;
+const STEEPEST = 1.5;
+// A picture that is narrower than this many times its height gets a wider angle.
+const NARROW = 1.15;
+
+export class Camera {
+  constructor({ yaw = 0.6, pitch = 0.22, distance = 4 } = {}) {
+    Object.assign(this, { yaw, pitch, distance });
+    this.target = [0, 0, 0];
+    // Offset of the target from the middle of the picture: to the left and down, in halves of its size.
+    this.offset = [0, 0];
+    this.screen = new Float64Array(3);
+    this.frame(100, 100);
+  }
+
+  // Set the size of the picture in pixels and compute the view; called before projecting.
+  frame(width, height) {
+    const { yaw, pitch, distance, target } = this;
+    [this.width, this.height] = [width, height];
+    this.focal = this.focalLength(width, height);
+    this.near = 0.02 * distance;
+    const far = 40 * distance + 100;
+    const back = [Math.cos(pitch) * Math.sin(yaw), Math.sin(pitch), Math.cos(pitch) * Math.cos(yaw)];
+    this.eye = this.above(add(target, back, distance));
+    const view = lookAt(this.eye, target);
+    this.right = [view[0], view[4], view[8]];
+    this.up = [view[1], view[5], view[9]];
+    const span = this.near - far;
+    this.projection = [
+      (2 * this.focal) / width, 0, 0, 0, 0, (2 * this.focal) / height, 0, 0,
+      this.offset[0], -this.offset[1], (far + this.near) / span, -1, 0, 0, (2 * far * this.near) / span, 0,
+    ];
+    this.matrix = product(this.projection, view);
+  }
+
+  focalLength(width, height) {
+    return (0.5 * Math.min(height, width * NARROW)) / Math.tan(FIELD_OF_VIEW / 2);
+  }
+
+  // Where the eye may be, for one that is meant to be at a place.
+  above(eye) {
+    return eye;
+  }
+
+  depth(x, y, z) {
+    const m = this.matrix;
+    return m[3] * x + m[7] * y + m[11] * z + m[15];
+  }
+
+  // (x, y) in pixels and depth; the same array each time. Places behind the eye are nearer than `near`.
+  project(x, y, z) {
+    const { matrix: m, screen } = this;
+    const depth = this.depth(x, y, z);
+    const scale = 0.5 / Math.max(depth, this.near);
+    screen[0] = this.width * (0.5 + scale * (m[0] * x + m[4] * y + m[8] * z + m[12]));
+    screen[1] = this.height * (0.5 - scale * (m[1] * x + m[5] * y + m[9] * z + m[13]));
+    screen[2] = depth;
+    return screen;
+  }
+
+  // Add a line to the context's path, clipped in front of the eye.
+  line(context, ax, ay, az, bx, by, bz) {
+    const [da, db] = [this.depth(ax, ay, az), this.depth(bx, by, bz)];
+    if (da < this.near && db < this.near) return;
+    if (da < this.near || db < this.near) {
+      const part = (this.near - da) / (db - da);
+      const [x, y, z] = [mix(ax, bx, part), mix(ay, by, part), mix(az, bz, part)];
+      if (da < this.near) [ax, ay, az] = [x, y, z];
+      else [bx, by, bz] = [x, y, z];
+    }
+    const a = this.project(ax, ay, az);
+    context.moveTo(a[0], a[1]);
+    const b = this.project(bx, by, bz);
+    context.lineTo(b[0], b[1]);
+  }
+
+  turn(dx, dy) {
+    this.yaw -= dx * 0.008;
+    this.pitch = clamp(this.pitch + dy * 0.008, -STEEPEST, STEEPEST);
+  }
+
+  zoom(steps) {
+    this.distance = clamp(this.distance * Math.exp(steps), 0.05, 500);
+  }
+
+  // Offset of the target for a move in the picture, given in pixels.
+  pan(dx, dy) {
+    const metres = this.distance / this.focal;
+    return this.right.map((r, i) => (-dx * r + dy * this.up[i]) * metres);
+  }
+}
+
+const FOLLOWING_FIELD = (34 * Math.PI) / 180;
 // Height that the camera looks at, as a share of the body's.
 const MIDDLE = 0.5;
 // Distance of the eye in heights or in lengths of the body, whichever is more.
@@ -10,7 +102,7 @@ const HEIGHTS_AWAY = 2.75;
 const LENGTHS_AWAY = 2.4;
 // A picture that is narrower than this many times its height, or in which the body is longer than this
 // share of its width, gets a wider angle.
-const NARROW = 0.8;
+const NARROW_BODY = 0.8;
 const WIDEST_BODY = 0.77;
 // Distance of the target behind the body, at most, as a share of the body's height.
 const MOST_LAG = 0.12;
@@ -19,18 +111,14 @@ const MOST_LAG = 0.12;
 const ABOVE = 0.04;
 const ROOM = 0.82;
 const LOWEST = 0.03;
-const STEEPEST = 1.5;
 
-export class Camera {
+// The camera of the page in which one steers: its target follows a character smoothly.
+export class FollowingCamera extends Camera {
   // `size`: height and length of the body in metres, seen from above.
   constructor(size) {
-    this.yaw = 0.62;
-    this.pitch = 0.2;
-    this.distance = 1;
+    super({ yaw: 0.62, pitch: 0.2, distance: 1 });
     this.away = 1;
-    this.target = [0, 0, 0];
     this.behind = false;
-    this.aspect = 1;
     // Share of the picture's height that the bar at its lower end covers.
     this.covered = 0;
     // Share of its width that panels at its right end cover.
@@ -39,7 +127,6 @@ export class Camera {
     this.level = () => 0;
     this.floor = 0;
     this.fit(size);
-    this.update();
   }
 
   // Bodies of another size: the same view of them, by a part of the way.
@@ -47,15 +134,15 @@ export class Camera {
     const away = mix(this.away, Math.max(HEIGHTS_AWAY * height, LENGTHS_AWAY * length), part);
     this.distance *= away / this.away;
     this.away = away;
-    this.height = height;
-    const widest = (2 * WIDEST_BODY * away * Math.tan(FIELD_OF_VIEW / 2)) / length;
-    this.widening = Math.min(1 / NARROW, widest);
+    this.bodyHeight = height;
+    const widest = (2 * WIDEST_BODY * away * Math.tan(FOLLOWING_FIELD / 2)) / length;
+    this.widening = Math.min(1 / NARROW_BODY, widest);
     if (part === 1) this.target[1] = MIDDLE * height;
   }
 
   turn(dx, dy) {
-    this.yaw -= dx * 0.006;
-    this.pitch = clamp(this.pitch + dy * 0.006, LOWEST, STEEPEST);
+    super.turn(0.75 * dx, 0.75 * dy);
+    this.pitch = Math.max(this.pitch, LOWEST);
   }
 
   zoom(steps) {
@@ -67,13 +154,13 @@ export class Camera {
     const part = 1 - Math.exp(-seconds / 0.12);
     const far = Math.hypot(place[0] - this.target[0], place[1] - this.target[2]);
     // Small bodies are fast for their size: they stay in the picture however fast they are.
-    const kept = Math.min(1, (MOST_LAG * this.height) / ((1 - part) * far || 1));
+    const kept = Math.min(1, (MOST_LAG * this.bodyHeight) / ((1 - part) * far || 1));
     for (const [axis, value] of [[0, place[0]], [2, place[1]]]) {
       this.target[axis] = mix(value, this.target[axis], (1 - part) * kept);
     }
     const raised = this.target[1] - this.floor;
     this.floor = mix(this.floor, this.level(...place), 1 - Math.exp(-seconds / 0.3));
-    this.target[1] = this.floor + mix(raised, MIDDLE * this.height + Math.max(top - this.height, 0), part);
+    this.target[1] = this.floor + mix(raised, MIDDLE * this.bodyHeight + Math.max(top - this.bodyHeight, 0), part);
     if (this.behind) {
       const ahead = heading + Math.PI;
       const off = ahead - this.yaw - 2 * Math.PI * Math.round((ahead - this.yaw) / (2 * Math.PI));
@@ -83,22 +170,20 @@ export class Camera {
 
   jump(place) {
     this.floor = this.level(...place);
-    this.target = [place[0], this.floor + MIDDLE * this.height, place[1]];
+    this.target = [place[0], this.floor + MIDDLE * this.bodyHeight, place[1]];
   }
 
-  update() {
-    const { yaw, pitch, distance, target } = this;
-    const back = [Math.cos(pitch) * Math.sin(yaw), Math.sin(pitch), Math.cos(pitch) * Math.cos(yaw)];
-    this.eye = add(target, back, distance);
-    this.eye[1] = Math.max(this.eye[1], this.level(this.eye[0], this.eye[2]) + 0.05 * this.height);
-    this.view = lookAt(this.eye, target);
-    const room = Math.min((1 - ABOVE - this.covered) / ROOM, this.widening * this.aspect * (1 - this.beside), 1);
-    this.projection = perspective(FIELD_OF_VIEW / room, this.aspect, 0.01 * this.away, 44 * this.away);
-    // The middle of the free part of the picture, above that of the whole by this share of its half.
-    this.raised = this.covered - ABOVE;
-    this.projection[9] = -this.raised;
-    this.projection[8] = this.beside;
-    this.matrix = product(this.projection, this.view);
+  // The body is seen whole in the free part of the picture.
+  focalLength(width, height) {
+    if (!this.widening) return super.focalLength(width, height);
+    this.offset = [this.beside, this.covered - ABOVE];
+    const room = Math.min((1 - ABOVE - this.covered) / ROOM, (this.widening * width * (1 - this.beside)) / height, 1);
+    return (0.5 * height) / Math.tan(FOLLOWING_FIELD / (2 * room));
+  }
+
+  above(eye) {
+    if (!this.level) return eye;
+    return [eye[0], Math.max(eye[1], this.level(eye[0], eye[2]) + 0.05 * this.bodyHeight), eye[2]];
   }
 
   // Directions on the ground to the right and away from the eye.
@@ -106,20 +191,14 @@ export class Camera {
     return { right: [Math.cos(this.yaw), -Math.sin(this.yaw)], away: [-Math.sin(this.yaw), -Math.cos(this.yaw)] };
   }
 
-  // A place in the picture: (x, y) in shares of its size from the upper left; null behind the eye.
-  project(p) {
-    const m = this.matrix;
-    const row = (r) => m[r] * p[0] + m[4 + r] * p[1] + m[8 + r] * p[2] + m[12 + r];
-    const w = row(3);
-    return w <= 0 ? null : [0.5 + (0.5 * row(0)) / w, 0.5 - (0.5 * row(1)) / w];
-  }
-
-  // Where the ray through a place in the picture meets the ground, (x, z); null above the horizon.
+  // Where the ray through a place in the picture (shares of its size) meets the ground, (x, z); null above
+  // the horizon.
   onGround(x, y) {
     const forward = unit(subtract(this.target, this.eye));
     const right = unit(cross(forward, [0, 1, 0]));
     const up = cross(right, forward);
-    const ray = add(add(forward, scaled(right, (2 * x - 1 + this.beside) / this.projection[0])), scaled(up, (1 - 2 * y - this.raised) / this.projection[5]));
+    const [left, down] = this.offset;
+    const ray = add(add(forward, scaled(right, (2 * x - 1 + left) / this.projection[0])), scaled(up, (1 - 2 * y - down) / this.projection[5]));
     if (ray[1] > -1e-3) return null;
     const along = (this.floor - this.eye[1]) / ray[1];
     return along > 33 * this.away ? null : [this.eye[0] + along * ray[0], this.eye[2] + along * ray[2]];

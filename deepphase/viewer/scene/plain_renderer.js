@@ -1,139 +1,259 @@
-// The picture of the live page where the browser has no WebGL 2: limbs as lines on a grid.
+// The picture on a plain canvas: skeletons of limbs, for point tracks and where a browser has no WebGL 2.
 
-import { drawCapsules, shadesOf } from "./capsules.js";
-import { LOOKS, fitCanvas } from "./renderer.js";
+import { clamp } from "./vectors.js";
+import { faded, mixed } from "./surface2d.js";
 
-// Width of a limb in metres.
-const LIMB_M = 0.07;
-const GRID_LINES = 16;
-// Values of a vertex of a mark: position (3), colour (4), place across (2).
-const MARK_VALUES = 9;
+// Lines of the grid on either side of the camera's target, at least and at most.
+const GRID_LINES = 13, MOST_LINES = 40;
+// Cells of uneven ground on either side of the target, the direction to the light, and shades.
+const REACH_CELLS = 36;
+const LIGHT = [0.4, 0.82, 0.41];
+const GROUND_SHADES = 24;
+// Cells that face away from the light by more than this cosine are equally dark.
+const DARKEST = 0.3;
+// Distance from a head's joint to its middle as a share of the body's height, for files without
+// an end site of the head.
+const HEAD_SHARE = 0.06;
 
+// What a canvas draws of a scene. `look`: page, soft (lines), solid (walls) and whether it is dark.
 export class PlainRenderer {
-  constructor(canvas) {
-    this.canvas = canvas;
-    this.context = canvas.getContext("2d");
-    this.look = LOOKS.light;
-    this.quality = 1;
-    this.solids = [];
+  constructor(look) {
+    this.look = look;
   }
 
-  addBody(mesh, parents) {
-    return { parents: Array.from(parents) };
+  // Begin a picture with its ground: uneven `terrain`, or a grid on a floor, the step of which is returned.
+  // `size`: of a body, in metres.
+  begin(context, camera, { terrain, floor, step, size }) {
+    Object.assign(this, { context, camera });
+    context.lineCap = context.lineJoin = "round";
+    if (!terrain) return this.drawGrid(floor, step, size);
+    this.drawTerrain(terrain, size);
+    return 0;
   }
 
-  setObstacles({ positions }) {
-    this.solids = positions;
-  }
-
-  // Uneven ground is not drawn.
-  setTerrain() {}
-
-  resize() {
-    fitCanvas(this.canvas, this.canvas.clientWidth, this.canvas.clientHeight, this.quality);
-  }
-
-  // (x, y) in pixels and depth; null behind the eye.
-  place(x, y, z) {
-    const at = this.camera.project([x, y, z]);
-    const m = this.camera.matrix;
-    return at && [at[0] * this.canvas.width, at[1] * this.canvas.height, m[3] * x + m[7] * y + m[11] * z + m[15]];
-  }
-
-  line(a, b) {
-    const [from, to] = [this.place(...a), this.place(...b)];
-    if (!from || !to) return;
-    this.context.moveTo(from[0], from[1]);
-    this.context.lineTo(to[0], to[1]);
-  }
-
-  draw({ camera, groups, balls, marks, gridStep }) {
-    const { context, canvas, look } = this;
-    this.camera = camera;
-    this.scale = 0.5 * canvas.height * camera.projection[5];
-    context.globalAlpha = 1;
-    context.fillStyle = look.ground;
-    context.fillRect(0, 0, canvas.width, canvas.height);
-    this.grid(camera, 4 * gridStep);
-    this.triangles(this.solids, 3, () => look.solid);
-    this.triangles(marks.mark, MARK_VALUES, (values, at) => this.colourAt(values, at));
-    this.rings(marks.ring);
-    const pieces = balls.map(({ model }) => this.ball(model)).filter(Boolean);
-    for (const { body, characters } of groups) for (const character of characters) this.limbs(pieces, body.parents, character);
-    drawCapsules(context, pieces);
-  }
-
-  grid({ target }, step) {
-    const { context } = this;
-    const [cx, cz] = [target[0], target[2]].map((v) => Math.round(v / step) * step);
-    context.strokeStyle = this.look.line;
-    context.lineWidth = 1;
-    context.globalAlpha = 0.5;
-    context.beginPath();
-    for (let i = -GRID_LINES; i <= GRID_LINES; i++) {
-      for (let j = -GRID_LINES; j < GRID_LINES; j++) {
-        this.line([cx + i * step, 0, cz + j * step], [cx + i * step, 0, cz + (j + 1) * step]);
-        this.line([cx + j * step, 0, cz + i * step], [cx + (j + 1) * step, 0, cz + i * step]);
+  drawGrid(floor, unit, size) {
+    const { camera, context } = this;
+    const reach = Math.ceil(GRID_LINES * Math.max(1, camera.distance / (5 * size)));
+    const step = unit * Math.max(1, Math.round(reach / MOST_LINES));
+    const lines = Math.min(reach, MOST_LINES);
+    const [cx, cz] = [Math.round(camera.target[0] / step) * step, Math.round(camera.target[2] / step) * step];
+    // Lines consist of cells that fade with their distance: four strokes in all.
+    const rings = [[], [], [], []];
+    for (let i = -lines; i <= lines; i++) {
+      for (let j = -lines; j < lines; j++) {
+        const away = Math.hypot(i, j + 0.5) / lines;
+        if (away < 1) rings[Math.floor(away * 4)].push(i, j);
       }
     }
-    context.stroke();
+    rings.forEach((cells, ring) => {
+      context.beginPath();
+      for (let at = 0; at < cells.length; at += 2) {
+        const [i, j] = [cells[at] * step, cells[at + 1] * step];
+        camera.line(context, cx + i, floor, cz + j, cx + i, floor, cz + j + step);
+        camera.line(context, cx + j, floor, cz + i, cx + j + step, floor, cz + i);
+      }
+      context.strokeStyle = faded(this.look.soft, [0.34, 0.24, 0.14, 0.06][ring]);
+      context.lineWidth = 1;
+      context.stroke();
+    });
+    return step;
+  }
+
+  // Cells of uneven ground from far to near, fading at the edge.
+  drawTerrain(map, size) {
+    const { camera, context } = this;
+    const wide = Math.max(1, Math.round((0.075 * size) / map.spacing)) * map.spacing;
+    const [cx, cz] = [0, 2].map((axis) => Math.round(camera.target[axis] / wide));
+    const side = 2 * REACH_CELLS + 2;
+    const points = new Float64Array(3 * side * side);
+    const levels = new Float64Array(side * side);
+    for (let row = 0; row < side; row++) {
+      for (let column = 0; column < side; column++) {
+        const [x, z] = [(cx + column - REACH_CELLS) * wide, (cz + row - REACH_CELLS) * wide];
+        const at = row * side + column;
+        levels[at] = map.at(x, z);
+        points.set(camera.project(x, levels[at], z), 3 * at);
+      }
+    }
+    const cells = [];
+    for (let row = 0; row + 1 < side; row++) {
+      for (let column = 0; column + 1 < side; column++) {
+        const away = Math.hypot(row - REACH_CELLS, column - REACH_CELLS) / REACH_CELLS;
+        const at = row * side + column;
+        const corners = [at, at + 1, at + side + 1, at + side];
+        if (away < 1 && corners.every((corner) => points[3 * corner + 2] > camera.near)) cells.push([points[3 * at + 2], corners, away]);
+      }
+    }
+    cells.sort((one, other) => other[0] - one[0]);
+    const [dark, bright] = this.look.dark ? ["#0d1117", "#5b6672"] : ["#8d96a0", "#f3f5f7"];
+    const shades = Array.from({ length: GROUND_SHADES + 1 }, (_, at) => mixed(dark, bright, at / GROUND_SHADES));
+    for (const [, corners, away] of cells) {
+      const [at, right, , below] = corners;
+      const dx = (levels[right] - levels[at]) / wide;
+      const dz = (levels[below] - levels[at]) / wide;
+      const lit = (LIGHT[1] - dx * LIGHT[0] - dz * LIGHT[2]) / Math.hypot(1, dx, dz);
+      const shade = shades[clamp(Math.round(((lit - DARKEST) / (1 - DARKEST)) * GROUND_SHADES), 0, GROUND_SHADES)];
+      context.globalAlpha = Math.min(1, 4 * (1 - away));
+      context.fillStyle = context.strokeStyle = shade;
+      context.lineWidth = 0.6;
+      this.polygon(corners.map((corner) => [points[3 * corner], points[3 * corner + 1]]));
+      context.fill();
+      // Without its outline, gaps of less than a pixel show between cells.
+      context.stroke();
+    }
     context.globalAlpha = 1;
   }
 
-  colourAt(values, at) {
-    const [r, g, b, a] = values.slice(at + 3, at + 7);
-    return `rgba(${Math.round(255 * r)}, ${Math.round(255 * g)}, ${Math.round(255 * b)}, ${a})`;
+  polygon(corners) {
+    const { context } = this;
+    context.beginPath();
+    for (const [x, y] of corners) context.lineTo(x, y);
+    context.closePath();
   }
 
-  triangles(values, size, colourOf) {
-    const { context } = this;
-    for (let at = 0; at + 3 * size <= values.length; at += 3 * size) {
-      const corners = [0, 1, 2].map((i) => this.place(values[at + i * size], values[at + i * size + 1], values[at + i * size + 2]));
-      if (corners.includes(null)) continue;
-      context.fillStyle = colourOf(values, at);
+  // Corners (x, y, z) in pixels; null where one is behind the eye.
+  seen(corners) {
+    const found = corners.map(([x, y, z]) => [...this.camera.project(x, y, z)]);
+    return found.some(([, , depth]) => depth < this.camera.near) ? null : found;
+  }
+
+  // Triangles of walls and pits.
+  drawSolids(positions) {
+    this.context.fillStyle = this.look.solid;
+    for (let at = 0; at + 9 <= positions.length; at += 9) {
+      const corners = this.seen([0, 3, 6].map((i) => positions.slice(at + i, at + i + 3)));
+      if (!corners) continue;
+      this.polygon(corners);
+      this.context.fill();
+    }
+  }
+
+  drawMarks({ lines, arrows, rings }) {
+    const { context, camera } = this;
+    for (const { points, width, colour, alphas: [from, to], least } of lines) {
+      const middle = 3 * Math.floor(points.length / 6);
+      const depth = camera.depth(points[middle], points[middle + 1], points[middle + 2]);
+      context.lineWidth = Math.max(least, (width * camera.focal) / Math.max(depth, camera.near));
+      // Lines that fade have four parts.
+      const steps = points.length / 3 - 1, parts = from === to ? 1 : Math.min(4, steps);
+      for (let part = 0; part < parts; part++) {
+        context.beginPath();
+        for (let i = 3 * Math.floor((part * steps) / parts); i < 3 * Math.floor(((part + 1) * steps) / parts); i += 3) {
+          camera.line(context, points[i], points[i + 1], points[i + 2], points[i + 3], points[i + 4], points[i + 5]);
+        }
+        context.strokeStyle = faded(colour, from + ((to - from) * (part + 0.5)) / parts);
+        context.stroke();
+      }
+    }
+    for (const { corners, colour, alpha } of arrows) this.fillMark(corners, colour, alpha);
+    for (const { x, y, z, radius, colour, alpha } of rings) {
+      const corners = Array.from({ length: 28 }, (_, at) => {
+        const angle = (2 * Math.PI * at) / 28;
+        return [x + radius * Math.sin(angle), y, z + radius * Math.cos(angle)];
+      });
+      context.lineWidth = 1.5;
+      context.strokeStyle = faded(colour, alpha);
+      if (this.fillMark(corners, colour, 0.5 * alpha)) context.stroke();
+    }
+  }
+
+  fillMark(corners, colour, alpha) {
+    const seen = this.seen(corners);
+    if (!seen) return false;
+    this.polygon(seen);
+    this.context.fillStyle = faded(colour, alpha);
+    this.context.fill();
+    return true;
+  }
+
+  // The shadows of limbs and balls on the ground, whose height `level` gives.
+  drawShadows(bodies, balls, level) {
+    const { context, camera } = this;
+    const colour = this.look.dark ? "rgba(0, 0, 0, 0.38)" : "rgba(27, 31, 36, 0.11)";
+    context.strokeStyle = context.fillStyle = colour;
+    for (const { pose, links, height } of bodies) {
       context.beginPath();
-      for (const [x, y] of corners) context.lineTo(x, y);
+      for (let link = 0; link < links.length; link += 2) {
+        const [[ax, az], [bx, bz]] = [links[link], links[link + 1]].map((joint) => [pose[3 * joint], pose[3 * joint + 2]]);
+        camera.line(context, ax, level(ax, az), az, bx, level(bx, bz), bz);
+      }
+      const depth = camera.depth(pose[0], level(pose[0], pose[2]), pose[2]);
+      context.lineWidth = Math.max(1, (0.055 * height * camera.focal) / Math.max(depth, camera.near));
+      context.stroke();
+    }
+    for (const { place: [x, , z], radius } of balls) {
+      const [px, py, depth] = camera.project(x, level(x, z), z);
+      if (depth < camera.near) continue;
+      const across = (radius * camera.focal) / depth;
+      context.beginPath();
+      context.ellipse(px, py, across, 0.5 * across, 0, 0, 7);
       context.fill();
     }
   }
 
-  // Contacts: circles in squares of two triangles.
-  rings(values) {
-    const { context } = this;
-    context.lineWidth = 2;
-    for (let at = 0; at < values.length; at += 6 * MARK_VALUES) {
-      const opposite = at + 2 * MARK_VALUES;
-      const middle = [0, 1, 2].map((a) => 0.5 * (values[at + a] + values[opposite + a]));
-      const radius = 0.5 * Math.abs(values[opposite] - values[at]);
-      context.strokeStyle = this.colourAt(values, at);
-      context.beginPath();
-      for (let i = 0; i < 24; i++) {
-        const angle = (2 * Math.PI * i) / 24;
-        const p = this.place(middle[0] + radius * Math.cos(angle), middle[1], middle[2] + radius * Math.sin(angle));
-        if (p) context.lineTo(p[0], p[1]);
+  // Bodies {pose, links, radii (of links), heads, height, colour, alpha} as limbs with round ends, and balls
+  // {place, radius}, from far to near. A body without links is its points.
+  drawBodies(bodies, balls) {
+    const pieces = [];
+    const { look } = this;
+    for (const body of bodies) {
+      const { pose, links, radii, colour, height } = body;
+      const shades = {
+        rim: look.page, dark: mixed(colour, "#000000", look.dark ? 0.42 : 0.28), base: colour,
+        bright: mixed(colour, "#ffffff", 0.42), alpha: body.alpha ?? 1,
+      };
+      const joint = (index) => [pose[3 * index], pose[3 * index + 1], pose[3 * index + 2]];
+      radii.forEach((radius, link) => {
+        if (radius) this.addLimb(pieces, joint(links[2 * link]), joint(links[2 * link + 1]), radius, shades, 0.8);
+      });
+      for (const [from, to] of body.heads ?? []) {
+        const [neck, head] = [joint(from), joint(to)];
+        const way = head.map((value, axis) => value - neck[axis]);
+        const long = (HEAD_SHARE * height) / (Math.hypot(...way) || 1);
+        const [low, high] = [0.4, 1].map((part) => head.map((value, axis) => value + part * long * way[axis]));
+        this.addLimb(pieces, low, high, 0.045 * height, shades, 0);
       }
-      context.closePath();
-      context.stroke();
+      if (!links.length) {
+        for (let i = 0; i < pose.length; i += 3) {
+          const place = [pose[i], pose[i + 1], pose[i + 2]];
+          this.addLimb(pieces, place, place, 0.012 * height, shades, 2);
+        }
+      }
     }
+    const { soft, page } = look;
+    const shades = { rim: page, dark: soft, base: mixed(soft, "#ffffff", 0.75), bright: "#ffffff", alpha: 1 };
+    for (const { place, radius } of balls) this.addLimb(pieces, place, place, radius, shades, 0);
+    pieces.sort((one, other) => other.depth - one.depth);
+    for (const piece of pieces) this.drawLimb(piece);
+    this.context.globalAlpha = 1;
   }
 
-  ball(model) {
-    const p = this.place(...model.slice(12, 15));
-    if (!p) return null;
-    const width = (2 * Math.hypot(...model.slice(0, 3)) * this.scale) / p[2];
-    return { ax: p[0], ay: p[1], bx: p[0] + 0.01, by: p[1], depth: p[2], width, colours: shadesOf("#e8e8e8", this.look.ground, false) };
+  // A line with round ends and hardly any length is a disc. `least`: pixels of half its width.
+  addLimb(pieces, from, to, radius, shades, least) {
+    const ends = this.seen([from, to]);
+    if (!ends) return;
+    const [[ax, ay, near], [bx, by, far]] = ends;
+    const depth = (near + far) / 2;
+    const width = Math.max(2 * least, (2 * radius * this.camera.focal) / depth);
+    pieces.push({ ax, ay, bx: bx + 0.01, by, depth, width, shades });
   }
 
-  limbs(pieces, parents, { positions, tint }) {
-    const colours = shadesOf(tint, this.look.ground, this.look === LOOKS.dark);
-    const places = parents.map((_, j) => this.place(positions[3 * j], positions[3 * j + 1], positions[3 * j + 2]));
-    parents.forEach((above, joint) => {
-      // Not the line from a root on the ground to the hips.
-      if (above < 0 || parents[above] < 0 && positions[3 * above + 1] < 0.05) return;
-      const [a, b] = [places[above], places[joint]];
-      if (!a || !b) return;
-      const depth = 0.5 * (a[2] + b[2]);
-      pieces.push({ ax: a[0], ay: a[1], bx: b[0], by: b[1], depth, width: (LIMB_M * this.scale) / depth, colours });
-    });
+  drawLimb({ ax, ay, bx, by, width, shades }) {
+    const { context } = this;
+    context.globalAlpha = shades.alpha;
+    const stroke = (colour, wide, by0) => {
+      context.strokeStyle = colour;
+      context.lineWidth = wide;
+      context.beginPath();
+      context.moveTo(ax + by0, ay + by0);
+      context.lineTo(bx + by0, by + by0);
+      context.stroke();
+    };
+    stroke(shades.rim, width + Math.min(2, 0.4 * width), 0);
+    stroke(shades.dark, width, 0);
+    if (width > 2.5) {
+      stroke(shades.base, 0.74 * width, -0.1 * width);
+      stroke(shades.bright, 0.2 * width, -0.2 * width);
+    }
   }
 }

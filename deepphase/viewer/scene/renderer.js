@@ -1,10 +1,12 @@
 // The picture: bodies, ground, walls and pits with soft shadows, and marks on the ground. WebGL2.
 
 import { unitSphere } from "../body/ball_shape.js";
+import { MarkVertices } from "./mark_vertices.js";
 import { MOST_PITS } from "./obstacles.js";
 import * as glsl from "./shaders.js";
 import { lookAt, orthographic, product, unit } from "./vectors.js";
 
+// Characters that the page of one that is steered has, at most.
 export const MOST_CHARACTERS = 12;
 // (body, accent) of each character.
 export const TINTS = [
@@ -20,7 +22,13 @@ const SOFTWARE_QUALITY = 0.7;
 // A picture that takes longer than this (s) is drawn with fewer pixels.
 const SLOW_S = 0.028;
 // Seconds of slow pictures after which there are fewer pixels, and the least share of them.
-const SLOW_FOR_S = 1, LEAST_QUALITY = 0.55;
+const SLOW_FOR_S = 1, LEAST_QUALITY = 0.45;
+// Texels of a character before those of its joints: its colours, and three for each joint.
+const TINTS_WIDE = 2, JOINT_WIDE = 3;
+// Characters that a body first has room for.
+const FIRST_ROWS = 4;
+// Uniforms that are integers.
+const INTEGERS = new Set(["shadowMap", "poses", "pitCount", "firstRow"]);
 const TO_LIGHT = unit([0.5, 1.0, 0.28]);
 
 export const NO_WEBGL = "This browser has no WebGL 2: bodies are drawn as plain skeletons.";
@@ -64,12 +72,11 @@ export function fitCanvas(canvas, wide, tall, quality) {
 }
 
 export class Renderer {
-  // `layered`: pictures of bodies alone are transparent beside them.
-  constructor(canvas, layered = false) {
+  constructor(canvas) {
     this.canvas = canvas;
     // Without a graphics card, pictures have fewer pixels and simpler shadows.
     const bySoftware = Number(drawsBySoftware());
-    const gl = canvas.getContext("webgl2", { antialias: !bySoftware, alpha: layered, powerPreference: "high-performance" });
+    const gl = canvas.getContext("webgl2", { antialias: !bySoftware, alpha: false, powerPreference: "high-performance" });
     if (!gl) throw new Error(NO_WEBGL);
     this.gl = gl;
     this.shadowSize = SHADOW_SIZES[bySoftware];
@@ -90,6 +97,7 @@ export class Renderer {
     this.ground = this.vertices([[0, 2, Float32Array.of(-1, -1, -1, 1, 1, -1, 1, 1)]]);
     this.solids = null;
     this.marks = { mark: this.dynamic(), disc: this.dynamic(), ring: this.dynamic() };
+    this.markVertices = new MarkVertices();
     // Without an attribute, vertices have no colour of their own.
     gl.vertexAttrib4f(5, 0, 0, 0, 0);
     this.look = LOOKS.light;
@@ -184,15 +192,23 @@ export class Renderer {
     const attributes = [[0, 3, mesh.positions], [1, 3, mesh.normals], [2, 4, mesh.joints], [3, 4, mesh.weights], [4, 2, surface]];
     if (mesh.colours) attributes.push([5, 4, mesh.colours]);
     const jointCount = mesh.pose.positions.length;
-    const poses = gl.createTexture();
-    gl.bindTexture(gl.TEXTURE_2D, poses);
+    const body = {
+      ...this.vertices(attributes, mesh.indices), poses: gl.createTexture(), jointCount, bind: mesh.pose,
+      doubleSided: Boolean(mesh.doubleSided), wide: TINTS_WIDE + JOINT_WIDE * jointCount, rows: 0,
+    };
+    this.makeRoom(body, FIRST_ROWS);
+    return body;
+  }
+
+  // A texture with a row for each character of a body.
+  makeRoom(body, rows) {
+    const { gl } = this;
+    body.rows = rows;
+    body.texels = new Float32Array(4 * body.wide * rows);
+    gl.bindTexture(gl.TEXTURE_2D, body.poses);
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.NEAREST);
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, gl.NEAREST);
-    gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA32F, 3 * jointCount, MOST_CHARACTERS, 0, gl.RGBA, gl.FLOAT, null);
-    return {
-      ...this.vertices(attributes, mesh.indices), poses, jointCount, bind: mesh.pose, doubleSided: Boolean(mesh.doubleSided),
-      matrices: new Float32Array(12 * jointCount * MOST_CHARACTERS),
-    };
+    gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA32F, body.wide, rows, 0, gl.RGBA, gl.FLOAT, null);
   }
 
   // Walls as boxes, pits as wells: {positions, normals} and their circles (x, z, radius).
@@ -206,10 +222,13 @@ export class Renderer {
     this.terrain = mesh && this.vertices([[0, 3, mesh.positions], [1, 3, mesh.normals]], mesh.indices);
   }
 
-  // Joint matrices of each character: pose of the joint times the inverse of its bind pose.
-  pose({ bind, matrices: out, jointCount, poses }, characters) {
-    const { positions, rotations } = bind;
+  // Colours and joint matrices of each character: pose of the joint times the inverse of its bind pose.
+  pose(body, characters) {
+    if (characters.length > body.rows) this.makeRoom(body, 2 * characters.length);
+    const { texels: out, jointCount, wide, bind: { positions, rotations } } = body;
     characters.forEach((character, row) => {
+      const start = 4 * wide * row;
+      out.set([...linear(character.tint), character.alpha ?? 1, ...linear(character.accent), 1], start);
       for (let j = 0; j < jointCount; j++) {
         const [bw, bx, by, bz] = rotations[j];
         const [w, x, y, z] = character.rotations.subarray(4 * j, 4 * j + 4);
@@ -218,7 +237,7 @@ export class Renderer {
         const qx = -w * bx + x * bw - y * bz + z * by;
         const qy = -w * by + y * bw - z * bx + x * bz;
         const qz = -w * bz + z * bw - x * by + y * bx;
-        const at = 12 * (row * jointCount + j);
+        const at = start + 4 * (TINTS_WIDE + JOINT_WIDE * j);
         const m = [
           1 - 2 * (qy * qy + qz * qz), 2 * (qx * qy - qw * qz), 2 * (qx * qz + qw * qy),
           2 * (qx * qy + qw * qz), 1 - 2 * (qx * qx + qz * qz), 2 * (qy * qz - qw * qx),
@@ -234,8 +253,8 @@ export class Renderer {
       }
     });
     const { gl } = this;
-    gl.bindTexture(gl.TEXTURE_2D, poses);
-    gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, 3 * jointCount, characters.length, gl.RGBA, gl.FLOAT, out, 0);
+    gl.bindTexture(gl.TEXTURE_2D, body.poses);
+    gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, wide, characters.length, gl.RGBA, gl.FLOAT, out.subarray(0, 4 * wide * characters.length));
   }
 
   // Fewer pixels where pictures come too slowly for several in a row; `time`: seconds of one.
@@ -252,23 +271,50 @@ export class Renderer {
     fitCanvas(this.canvas, wide, tall, this.quality);
   }
 
-  // Draw a picture. Groups: {body, characters} with characters of {positions, rotations, tint, accent};
-  // balls: {model}; marks: vertices by program.
-  draw({ marks, ...scene }) {
-    const shared = this.begin(scene);
-    this.drawGround(shared, marks);
-    this.drawBodies(shared, scene.groups, scene.balls);
+  // Draw a picture. Groups: {body, characters} with characters of {positions, rotations, tint, accent, alpha},
+  // faint ones with an alpha below 1; balls: {model}; `marks`: see `Marks`; `floor`: height of the plane.
+  draw({ camera, groups, balls, marks, reach, gridStep, floor = 0 }) {
+    const { gl, look } = this;
+    const light = this.lightAround(camera.target, reach);
+    const drawn = groups.filter(({ characters }) => characters.length).map(({ body, characters }) => {
+      const solid = characters.filter((each) => !(each.alpha < 1));
+      const faint = characters.filter((each) => each.alpha < 1);
+      this.pose(body, [...solid, ...faint]);
+      return { body, solid: solid.length, faint: faint.length };
+    });
+    this.drawShadows(light, drawn, balls);
+    const fog = linear(look.fog);
+    const far = 90 * gridStep;
+    const shared = {
+      camera: camera.matrix, eye: camera.eye, toLight: TO_LIGHT, keyColour: look.key, skyColour: look.sky, floorColour: look.floor,
+      fogColour: fog, fogRange: [Math.max(0.25 * far, camera.distance), Math.max(far, 2.2 * camera.distance)], lightMatrix: light,
+      shadowTexel: 1 / this.shadowSize, shadowMap: 1, poses: 0, middle: [camera.target[0], floor, camera.target[2]], gridStep,
+      reach: 1.2 * Math.max(far, 2.2 * camera.distance) + camera.distance, floorLevel: floor,
+    };
+    gl.clearColor(...fog.map((v) => v ** (1 / 2.2)), 1);
+    gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
+    gl.activeTexture(gl.TEXTURE1);
+    gl.bindTexture(gl.TEXTURE_2D, this.shadow.texture);
+    gl.activeTexture(gl.TEXTURE0);
+    this.drawGround(shared, this.markVertices.of(marks, camera, camera.height / (camera.focal * this.canvas.height)));
+    gl.enable(gl.CULL_FACE);
+    this.bodies("body", shared, drawn);
+    this.balls("ball", shared, balls);
+    this.drawFaint(shared, drawn);
   }
 
-  // Draw the shadows, and give what all programs of the picture share.
-  begin({ camera, groups, balls, reach, gridStep }) {
-    const { gl, look } = this;
-    const middle = camera.target;
+  // The matrix of the light that falls on a place and what is near it.
+  lightAround(middle, reach) {
     const light = product(
       orthographic(reach, reach, 0.1, 6 * reach),
       lookAt([0, 1, 2].map((a) => middle[a] + TO_LIGHT[a] * 3 * reach), middle, [0, 0, 1]),
     );
     this.snap(light);
+    return light;
+  }
+
+  drawShadows(camera, drawn, balls) {
+    const { gl } = this;
     gl.enable(gl.DEPTH_TEST);
     gl.enable(gl.CULL_FACE);
     gl.bindFramebuffer(gl.FRAMEBUFFER, this.shadow.target);
@@ -276,34 +322,16 @@ export class Renderer {
     gl.clear(gl.DEPTH_BUFFER_BIT);
     gl.enable(gl.POLYGON_OFFSET_FILL);
     gl.polygonOffset(1.5, 3);
-    this.bodies("bodyShadow", { camera: light }, groups);
-    this.solid("solidShadow", { camera: light });
-    this.balls("ballShadow", { camera: light }, balls);
+    this.bodies("bodyShadow", { camera }, drawn);
+    this.solid("solidShadow", { camera });
+    this.balls("ballShadow", { camera }, balls);
     gl.disable(gl.POLYGON_OFFSET_FILL);
     gl.bindFramebuffer(gl.FRAMEBUFFER, null);
     gl.viewport(0, 0, this.canvas.width, this.canvas.height);
-    const fog = linear(look.fog);
-    const far = 90 * gridStep;
-    return {
-      camera: camera.matrix, eye: camera.eye, toLight: TO_LIGHT, keyColour: look.key, skyColour: look.sky, floorColour: look.floor,
-      fogColour: fog, fogRange: [Math.max(0.25 * far, camera.distance), Math.max(far, 2.2 * camera.distance)], lightMatrix: light,
-      shadowTexel: 1 / this.shadowSize, shadowMap: 1, poses: 0, middle, gridStep,
-      reach: 1.2 * Math.max(far, 2.2 * camera.distance) + camera.distance,
-    };
-  }
-
-  clear(colour = [0, 0, 0, 0]) {
-    const { gl } = this;
-    gl.clearColor(...colour);
-    gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
   }
 
   drawGround(shared, marks) {
     const { gl, look } = this;
-    this.clear([...linear(look.fog).map((v) => v ** (1 / 2.2)), 1]);
-    gl.activeTexture(gl.TEXTURE1);
-    gl.bindTexture(gl.TEXTURE_2D, this.shadow.texture);
-    gl.activeTexture(gl.TEXTURE0);
     gl.disable(gl.CULL_FACE);
     const pits = new Float32Array(3 * MOST_PITS);
     this.pits.forEach((pit, at) => pits.set(pit, 3 * at));
@@ -315,15 +343,22 @@ export class Renderer {
     if (this.terrain) gl.drawElements(gl.TRIANGLES, this.terrain.count, gl.UNSIGNED_INT, 0);
     else gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
     this.solid("solid", { ...shared, solidColour: linear(look.solid) });
-    this.blended("disc", marks.disc, shared);
-    this.blended("mark", marks.mark, shared);
-    this.blended("ring", marks.ring, shared);
+    for (const name of ["disc", "mark", "ring"]) this.blended(name, marks[name], shared);
   }
 
-  drawBodies(shared, groups, balls) {
-    this.gl.enable(this.gl.CULL_FACE);
-    this.bodies("body", shared, groups);
-    this.balls("ball", shared, balls);
+  // Faint bodies: their nearest surface, which is found first, over what is behind it.
+  drawFaint(shared, drawn) {
+    const { gl } = this;
+    if (!drawn.some(({ faint }) => faint)) return;
+    gl.colorMask(false, false, false, false);
+    this.bodies("body", shared, drawn, true);
+    gl.colorMask(true, true, true, true);
+    gl.enable(gl.BLEND);
+    gl.blendFunc(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA);
+    gl.depthFunc(gl.LEQUAL);
+    this.bodies("body", shared, drawn, true);
+    gl.depthFunc(gl.LESS);
+    gl.disable(gl.BLEND);
   }
 
   // Move the light's picture by whole texels only, so that shadows do not shimmer.
@@ -334,20 +369,19 @@ export class Renderer {
     }
   }
 
-  bodies(name, uniforms, groups) {
-    for (const { body, characters } of groups) if (characters.length) this.alike(name, uniforms, body, characters);
-  }
-
-  alike(name, uniforms, body, characters) {
+  // Solid or faint characters, those of one body in one call.
+  bodies(name, uniforms, drawn, isFaint = false) {
     const { gl } = this;
-    this.pose(body, characters);
-    const colours = (key) => Float32Array.from(characters.flatMap((c) => linear(c[key])));
-    const tints = name === "body" ? { tints: colours("tint"), accents: colours("accent") } : {};
-    this.use(name, { poses: 0, ...uniforms, ...tints });
-    if (body.doubleSided) gl.disable(gl.CULL_FACE);
-    gl.bindVertexArray(body.array);
-    gl.drawElementsInstanced(gl.TRIANGLES, body.count, gl.UNSIGNED_INT, 0, characters.length);
-    gl.enable(gl.CULL_FACE);
+    for (const { body, solid, faint } of drawn) {
+      const count = isFaint ? faint : solid;
+      if (!count) continue;
+      gl.bindTexture(gl.TEXTURE_2D, body.poses);
+      this.use(name, { poses: 0, ...uniforms, firstRow: isFaint ? solid : 0 });
+      if (body.doubleSided) gl.disable(gl.CULL_FACE);
+      gl.bindVertexArray(body.array);
+      gl.drawElementsInstanced(gl.TRIANGLES, body.count, gl.UNSIGNED_INT, 0, count);
+      gl.enable(gl.CULL_FACE);
+    }
   }
 
   balls(name, uniforms, balls) {
@@ -371,8 +405,8 @@ export class Renderer {
     this.gl.drawArrays(this.gl.TRIANGLES, 0, this.solids.count);
   }
 
-  blended(name, values, shared) {
-    if (!values.length) return;
+  blended(name, { values, count }, shared) {
+    if (!count) return;
     const { gl } = this;
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA);
@@ -383,8 +417,8 @@ export class Renderer {
     const { array, buffer } = this.marks[name];
     gl.bindVertexArray(array);
     gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
-    gl.bufferData(gl.ARRAY_BUFFER, Float32Array.from(values), gl.STREAM_DRAW);
-    gl.drawArrays(gl.TRIANGLES, 0, values.length / 9);
+    gl.bufferData(gl.ARRAY_BUFFER, values.subarray(0, 9 * count), gl.STREAM_DRAW);
+    gl.drawArrays(gl.TRIANGLES, 0, count);
     gl.disable(gl.POLYGON_OFFSET_FILL);
     gl.depthMask(true);
     gl.disable(gl.BLEND);
@@ -397,7 +431,7 @@ export class Renderer {
     for (const [key, value] of Object.entries(uniforms)) {
       const place = places[key];
       if (!place) continue;
-      if (key === "shadowMap" || key === "poses" || key === "pitCount") gl.uniform1i(place, value);
+      if (INTEGERS.has(key)) gl.uniform1i(place, value);
       else if (typeof value === "number") gl.uniform1f(place, value);
       else if (value.length === 2) gl.uniform2fv(place, value);
       else if (value.length === 16) gl.uniformMatrix4fv(place, false, value);

@@ -13,7 +13,7 @@ uniform vec3 eye, toLight, keyColour, skyColour, floorColour, fogColour;
 uniform vec2 fogRange;
 uniform mat4 lightMatrix;
 uniform sampler2DShadow shadowMap;
-uniform float shadowTexel;
+uniform float shadowTexel, floorLevel;
 
 float lit(vec3 place, vec3 normal) {
   vec4 p = lightMatrix * vec4(place + normal * 0.012, 1.0);
@@ -50,12 +50,15 @@ layout(location = 4) in vec2 surface;
 // Colour of the vertex and its share; the rest is that of the character.
 layout(location = 5) in vec4 own;
 uniform highp sampler2D poses;
+// Row of the first character that is drawn.
+uniform int firstRow;
 
+// Each row has the colours of a character, its body's with an opacity, and three texels for each joint.
 mat4x3 posed() {
   vec4 rows[3] = vec4[3](vec4(0.0), vec4(0.0), vec4(0.0));
   for (int i = 0; i < 4; i++) {
     for (int r = 0; r < 3; r++) {
-      rows[r] += weights[i] * texelFetch(poses, ivec2(3 * int(joints[i]) + r, gl_InstanceID), 0);
+      rows[r] += weights[i] * texelFetch(poses, ivec2(2 + 3 * int(joints[i]) + r, firstRow + gl_InstanceID), 0);
     }
   }
   return transpose(mat3x4(rows[0], rows[1], rows[2]));
@@ -64,24 +67,26 @@ mat4x3 posed() {
 
 export const BODY_VERTEX = `${HEAD}${SKIN}
 uniform mat4 camera;
-uniform vec3 tints[12];
-uniform vec3 accents[12];
-out vec3 place, normalOut, tint, accentTint;
+out vec3 place, normalOut;
+flat out vec4 tint;
+flat out vec3 accentTint;
 out vec2 surfaceOut;
 out vec4 ownOut;
 void main() {
   mat4x3 pose = posed();
   place = pose * vec4(position, 1.0);
   normalOut = pose * vec4(normal, 0.0);
-  tint = tints[gl_InstanceID];
-  accentTint = accents[gl_InstanceID];
+  tint = texelFetch(poses, ivec2(0, firstRow + gl_InstanceID), 0);
+  accentTint = texelFetch(poses, ivec2(1, firstRow + gl_InstanceID), 0).rgb;
   surfaceOut = surface;
   ownOut = own;
   gl_Position = camera * vec4(place, 1.0);
 }`;
 
 export const BODY_FRAGMENT = `${HEAD}${LIGHT}
-in vec3 place, normalOut, tint, accentTint;
+in vec3 place, normalOut;
+flat in vec4 tint;
+flat in vec3 accentTint;
 in vec2 surfaceOut;
 in vec4 ownOut;
 out vec4 result;
@@ -90,21 +95,21 @@ void main() {
   vec3 toEye = normalize(eye - place);
   float width = max(fwidth(surfaceOut.x), 1e-4);
   float accent = smoothstep(0.5 - width, 0.5 + width, surfaceOut.x);
-  vec3 albedo = mix(mix(tint, accentTint, accent), ownOut.rgb, ownOut.a);
+  vec3 albedo = mix(mix(tint.rgb, accentTint, accent), ownOut.rgb, ownOut.a);
   float open = surfaceOut.y;
   float shade = lit(place, n);
   float facing = dot(n, toLight);
   // Light that enters the surface softens the border between day and night.
   float direct = smoothstep(-0.12, 1.0, facing) * mix(1.0, shade, smoothstep(-0.2, 0.15, facing));
   vec3 around = mix(floorColour, skyColour, n.y * 0.5 + 0.5) * mix(0.35, 1.0, open * open);
-  around *= mix(0.72, 1.0, smoothstep(0.0, 0.5, place.y));
+  around *= mix(0.72, 1.0, smoothstep(0.0, 0.5, place.y - floorLevel));
   vec3 colour = albedo * (around + keyColour * direct * mix(0.6, 1.0, open));
   vec3 middle = normalize(toLight + toEye);
   float gloss = mix(28.0, 70.0, accent);
   colour += keyColour * pow(max(dot(n, middle), 0.0), gloss) * mix(0.06, 0.2, accent) * shade * step(0.0, facing);
   float rim = pow(1.0 - max(dot(n, toEye), 0.0), 4.0);
   colour += skyColour * rim * 0.22 * open * smoothstep(-0.6, 0.6, n.y);
-  result = vec4(shown(fogged(colour, place)), 1.0);
+  result = vec4(shown(fogged(colour, place)), tint.a);
 }`;
 
 export const BODY_SHADOW_VERTEX = `${HEAD}${SKIN}
@@ -124,7 +129,7 @@ uniform float reach;
 out vec3 place, normalOut;
 void main() {
   normalOut = vec3(0.0, 1.0, 0.0);
-  place = vec3(middle.x + corner.x * reach, 0.0, middle.z + corner.y * reach);
+  place = vec3(middle.x + corner.x * reach, middle.y, middle.z + corner.y * reach);
   gl_Position = camera * vec4(place, 1.0);
 }`;
 
@@ -249,7 +254,7 @@ out vec4 result;
 void main() {
   // x: place across a ribbon in [-1, 1]; y > 0: a disc that is soft by that much of its radius.
   float r = acrossOut.y > 0.0 ? 1.0 : abs(acrossOut.x);
-  float alpha = 1.0 - smoothstep(1.0 - fwidth(acrossOut.x) * 1.5, 1.0, r);
+  float alpha = clamp((1.0 - r) / max(fwidth(acrossOut.x), 1e-4), 0.0, 1.0);
   result = vec4(colourOut.rgb, colourOut.a * (acrossOut.y > 0.0 ? 1.0 : alpha));
 }`;
 

@@ -1,20 +1,22 @@
 // Bodies in space, on a ground with a grid.
 
-import { drawCapsules, shadesOf } from "./capsules.js";
-import { look } from "../page_content.js";
+import { look, styleOf } from "../page_content.js";
+import { Heightmap } from "../runtime/ground/heightmap.js";
+import { arrayOf } from "../tracks/take_data.js";
 import { clamp } from "./vectors.js";
-import { fontOf, mixed, fitted, Surface, onDrag } from "./surface2d.js";
-import { Camera } from "./orbit.js";
-import { Terrain } from "./terrain.js";
-import { Ground } from "./ground.js";
+import { Camera } from "./camera.js";
+import { Marks } from "./marks.js";
+import { PlainRenderer } from "./plain_renderer.js";
+import { fontOf, fitted, Surface, onDrag } from "./surface2d.js";
 
 // Time constant in seconds of the camera that follows a body.
 const FOLLOW_S = 0.18;
 // The camera rises with bodies whose lowest joint is higher over the floor than this, in heights.
 const LIFTED = 0.15;
-// Distance from a head's joint to its middle as a share of the body's height, for files without
-// an end site of the head.
-const HEAD_SHARE = 0.06;
+// Seconds of the trails behind joints, of the bold part of the root path at either side, and between its arrows.
+const TRAIL_S = 1.2, PATH_S = 2, PATH_MARK_S = 0.5;
+// Points of the whole path and of its bold part.
+const PATH_POINTS = 200, BOLD_POINTS = 60;
 // Bodies farther apart than this, in metres, or than three times their size are not all in view.
 const WIDEST_M = 5;
 // Metres from the camera to the nearest of several bodies, at least.
@@ -29,6 +31,8 @@ export const SHOWS = [
 ];
 
 const NAME_SIZE = 12;
+// More bodies are named by the list of their colours alone.
+const MOST_NAMES = 12;
 // Height of names over the highest joint, in heights of the body: of lines, and of a head around it.
 const ABOVE = 0.06, SURFACE_ABOVE = 0.15;
 
@@ -44,14 +48,15 @@ function apart(names) {
   return placed;
 }
 
-export class Stage extends Ground {
+export class Stage {
   constructor(canvas, onChange, mannequins) {
-    super();
     this.surface = new Surface(canvas, onChange);
     this.shows = { follow: true, contacts: true, trails: true, path: true, names: false, skeleton: false };
     this.bodies = [];
     this.moved = [0, 0, 0];
     this.camera = new Camera();
+    this.marks = new Marks();
+    this.plain = new PlainRenderer(look);
     this.mannequins = mannequins;
     this.surface.onHide = () => mannequins?.release();
     this.onChange = onChange;
@@ -87,7 +92,8 @@ export class Stage extends Ground {
 
   open(bodies, terrain) {
     this.bodies = bodies;
-    this.terrain = terrain ? new Terrain(terrain) : null;
+    this.terrain = terrain
+      ? new Heightmap(arrayOf(terrain.heights), terrain.heights.shape[1], terrain.spacing, terrain.origin) : null;
     this.mannequins?.open(bodies, this.terrain);
     this.floor = bodies.length ? Math.min(...bodies.map((body) => body.floor)) : 0;
     this.height = Math.max(0.1, ...bodies.map((body) => body.height));
@@ -155,7 +161,7 @@ export class Stage extends Ground {
     if (!bodies.length) return false;
     if (!this.shows.follow && this.settled) return false;
     const places = bodies.map((body) => this.placeOf(body, time));
-    const floors = places.map((p, at) => this.level(bodies[at], p[0], p[1]));
+    const floors = places.map((p, at) => this.levelOf(bodies[at])(...p));
     const floor = this.terrain ? floors.reduce((sum, y) => sum + y, 0) / floors.length : this.floor;
     const lifts = bodies.map((body, at) => this.liftOf(body, floors[at], time));
     const goal = [
@@ -172,94 +178,103 @@ export class Stage extends Ground {
     return gap * (1 - part) > 0.0005 * this.height;
   }
 
+  // A function of a place (x, z): height of the ground under a body.
+  levelOf(body) {
+    return this.terrain ? (x, z) => this.terrain.at(x, z) : () => body.floor;
+  }
+
   draw(time, passed) {
     if (!this.surface.drawable) return false;
     const context = this.surface.begin();
-    const { width, height } = this.surface;
     const moving = this.follow(time, passed);
-    this.camera.frame(width, height);
+    this.camera.frame(this.surface.width, this.surface.height);
     if (!this.bodies.length) return false;
-    context.lineCap = context.lineJoin = "round";
-    const solid = !this.shows.skeleton && this.mannequins?.prepare(this.floor);
+    const lit = !this.shows.skeleton && this.mannequins?.prepare();
     const poses = this.visibleBodies.map((body) => [body, body.poseAt(time)]);
-    const plain = solid ? poses.filter(([body]) => !body.posed) : poses;
-    if (solid) {
-      this.mannequins.drawGround(context, this, poses, time, passed);
+    const balls = poses.filter(([body]) => body.ball).map(([body]) => ({ place: body.ballAt(time), radius: body.ballRadius }));
+    this.mark(poses, time);
+    if (lit) {
+      const posed = new Map(poses.filter(([body]) => body.posed));
+      this.mannequins.draw(context, this, posed, balls, time, passed);
       this.gridStep = this.terrain ? 0 : this.grid;
-    } else {
-      this.drawGround(context);
     }
-    for (const [body, pose] of plain) {
-      this.drawShadow(context, body, pose);
-      if (body.ball && !solid) this.drawBallShadow(context, body, time);
-    }
-    for (const [body] of poses) if (this.shows.path) this.drawPath(context, body, time);
-    for (const [body] of poses) if (this.shows.path) this.drawDesired(context, body, time);
-    for (const [body] of poses) if (this.shows.trails) this.drawTrails(context, body, time);
-    for (const [body, pose] of poses) if (this.shows.contacts) this.drawContacts(context, body, pose, time);
-    if (solid) this.mannequins.drawBodies(context, this.surface);
-    this.drawBodies(context, plain, time, !solid);
-    this.drawNames(context, poses, solid ? SURFACE_ABOVE : ABOVE);
+    const { plain, terrain, floor, grid: step, height: size } = this;
+    if (lit) Object.assign(plain, { context, camera: this.camera });
+    else this.gridStep = plain.begin(context, this.camera, { terrain, floor, step, size });
+    const limbed = poses.filter(([body]) => !lit || !body.posed)
+      .map(([body]) => Object.assign(body, { alpha: body.isFaint(time) ? 0.3 : 1 }));
+    context.lineCap = context.lineJoin = "round";
+    for (const body of limbed) plain.drawShadows([body], lit || !body.ball ? [] : [{ place: body.ballAt(time), radius: body.ballRadius }], this.levelOf(body));
+    if (!lit) plain.drawMarks(this.marks);
+    plain.drawBodies(limbed, lit ? [] : balls);
+    this.drawNames(context, poses, lit ? SURFACE_ABOVE : ABOVE);
     return moving;
   }
 
-  drawBodies(context, poses, time, balls) {
-    const { camera } = this;
-    const pieces = [];
+  // Paths, desired trajectories, trails and contacts of all bodies.
+  mark(poses, time) {
+    const { marks, shows } = this;
+    marks.clear(look.dark ? "dark" : "light");
     for (const [body, pose] of poses) {
-      const colours = { ...shadesOf(body.colour, look.page, look.dark), opacity: body.covers(time) && !body.ghost ? 1 : 0.3 };
-      for (const link of body.drawnLinks) {
-        const [i, j] = [3 * body.links[link], 3 * body.links[link + 1]];
-        const a = camera.project(pose[i], pose[i + 1], pose[i + 2]);
-        const [ax, ay, az] = a;
-        const b = camera.project(pose[j], pose[j + 1], pose[j + 2]);
-        const depth = (az + b[2]) / 2;
-        if (Math.min(az, b[2]) < camera.near) continue;
-        const width = Math.max(1.6, (2 * body.radii[link / 2] * camera.focal) / depth);
-        pieces.push({ ax, ay, bx: b[0], by: b[1], depth, width, colours });
-      }
-      for (const [from, to] of body.heads) this.addHead(pieces, body, pose, from, to, colours);
-      if (body.ball && balls) this.addBall(pieces, body, time, colours);
-      if (!body.links.length) this.drawPoints(context, body, pose, colours);
+      marks.level = this.levelOf(body);
+      if (shows.path) this.markPath(body, time);
+      if (shows.path) this.markDesired(body, time);
+      if (shows.trails) this.markTrails(body, time);
+      if (!shows.contacts || !body.contacts || !body.covers(time)) continue;
+      const frame = body.nearest(time);
+      body.feet.forEach((joint, foot) => {
+        const touches = body.contacts[frame * body.feet.length + foot];
+        marks.ring(pose[3 * joint], pose[3 * joint + 2], 0.06 * body.height, styleOf(2).colour, touches ? 0.9 : 0.25);
+      });
     }
-    drawCapsules(context, pieces);
   }
 
-  addHead(pieces, body, pose, from, to, colours) {
-    const { camera } = this;
-    const [i, j] = [3 * from, 3 * to];
-    const neck = [0, 1, 2].map((axis) => pose[j + axis] - pose[i + axis]);
-    const long = (HEAD_SHARE * body.height) / (Math.hypot(...neck) || 1);
-    const [ax, ay, az] = camera.project(...[0, 1, 2].map((axis) => pose[j + axis] + 0.4 * long * neck[axis]));
-    const b = camera.project(...[0, 1, 2].map((axis) => pose[j + axis] + long * neck[axis]));
-    const depth = (az + b[2]) / 2;
-    if (Math.min(az, b[2]) < camera.near) return;
-    const width = (0.09 * body.height * camera.focal) / depth;
-    pieces.push({ ax, ay, bx: b[0], by: b[1], depth, width, colours });
-  }
-
-  // A line with round ends and hardly any length is a disc.
-  addBall(pieces, body, time, colours) {
-    const { camera } = this;
-    const [x, y, z] = body.ballAt(time);
-    const [ax, ay, depth] = camera.project(x, y, z);
-    if (depth < camera.near) return;
-    const width = (2 * body.ballRadius * camera.focal) / depth;
-    const shades = { ...colours, dark: look.soft, base: mixed(look.soft, "#ffffff", 0.75), bright: "#ffffff" };
-    pieces.push({ ax, ay, bx: ax + 0.01, by: ay, depth, width, colours: shades });
-  }
-
-  drawPoints(context, body, pose, colours) {
-    context.fillStyle = colours.base;
-    context.globalAlpha = colours.opacity;
-    for (let i = 0; i < pose.length; i += 3) {
-      const p = this.camera.project(pose[i], pose[i + 1], pose[i + 2]);
-      if (p[2] < this.camera.near) continue;
-      context.beginPath();
-      context.arc(p[0], p[1], Math.max(2, (0.012 * body.height * this.camera.focal) / p[2]), 0, 7);
-      context.fill();
+  // The root path: faint as a whole, bold around the current time with arrows of the facing.
+  markPath(body, time) {
+    const { marks } = this;
+    const source = body.root || body.centre;
+    const line = (from, to, most, width, least, alpha) => {
+      const stride = Math.max(1, Math.ceil((to - from) / most));
+      const places = [];
+      for (let f = from; f < to; f += stride) places.push(source[3 * f], source[3 * f + 2]);
+      places.push(source[3 * to], source[3 * to + 2]);
+      marks.groundLine(places, { width: width * body.height, colour: body.colour, alphas: [alpha, alpha], least });
+    };
+    const last = body.frames - 1, now = body.nearest(time);
+    const reach = Math.round(PATH_S * body.fps);
+    line(0, last, PATH_POINTS, 0, 1.2, 0.35);
+    line(Math.max(0, now - reach), Math.min(last, now + reach), BOLD_POINTS, 0.008, 2.2, 0.8);
+    const step = Math.max(1, Math.round(PATH_MARK_S * body.fps));
+    for (let f = now - 4 * step; f <= now + 4 * step; f += step) {
+      if (f < 0 || f > last) continue;
+      const [x, z] = [source[3 * f], source[3 * f + 2]];
+      const size = (f === now ? 0.06 : 0.04) * body.height;
+      if (body.facing) marks.arrow(x, z, body.facing[3 * f], body.facing[3 * f + 2], size, body.colour, f === now ? 1 : 0.8);
+      else marks.ring(x, z, 0.4 * size, body.colour, 1);
     }
-    context.globalAlpha = 1;
+  }
+
+  // The desired path, and the desired trajectory at the current time.
+  markDesired(body, time) {
+    const { marks } = this;
+    const line = (places, alpha, least) => marks.groundLine(places, { width: 0, colour: look.ink, alphas: [alpha, alpha], least });
+    if (body.desiredPath) line(body.desiredPath, 0.4, 1.5);
+    if (!body.desiredTrajectory || !body.covers(time)) return;
+    const start = 2 * body.nearest(time) * body.trajectorySamples;
+    const places = body.desiredTrajectory.subarray(start, start + 2 * body.trajectorySamples);
+    line(places, 0.85, 1.75);
+    for (let p = 0; p < places.length; p += 2) marks.ring(places[p], places[p + 1], 0.025 * body.height, look.ink, 0.85);
+  }
+
+  markTrails(body, time) {
+    const last = body.nearest(time);
+    const first = Math.max(0, last - Math.round(TRAIL_S * body.fps));
+    const joint = [0, 0, 0];
+    for (const each of body.trailing) {
+      const points = [];
+      for (let f = first; f <= last; f++) points.push(...body.joint(f, each, joint));
+      this.marks.line(points, { width: 0, colour: body.colour, alphas: [0.12, 0.7], least: 1.8 });
+    }
   }
 
   drawNames(context, poses, above) {
@@ -274,7 +289,7 @@ export class Stage extends Ground {
       context.fillStyle = colour;
       context.fillText(short, x, y);
     };
-    if (this.bodies.length > 1) {
+    if (this.bodies.length > 1 && poses.length <= MOST_NAMES) {
       const names = [];
       context.font = fontOf(NAME_SIZE, "600");
       for (const [body, pose] of poses) {

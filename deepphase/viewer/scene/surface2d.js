@@ -1,18 +1,19 @@
 // Canvases in the resolution of the screen, and drawing helpers of all views.
 
+import { mix } from "./vectors.js";
+
 export const FONT = getComputedStyle(document.documentElement).getPropertyValue("--font");
 export const fontOf = (size, weight = "") => `${weight} ${size}px ${FONT}`;
 
-export function faded(colour, opacity) {
-  const number = parseInt(colour.slice(1), 16);
-  return `rgba(${number >> 16}, ${(number >> 8) & 255}, ${number & 255}, ${opacity})`;
-}
+// Red, green and blue of a colour such as "#0072b2", from 0 to 1.
+export const rgbOf = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16) / 255);
+
+export const faded = (colour, opacity) => `rgba(${rgbOf(colour).map((part) => 255 * part)}, ${opacity})`;
 
 // A colour part of the way towards another.
 export function mixed(one, other, part) {
-  const [a, b] = [parseInt(one.slice(1), 16), parseInt(other.slice(1), 16)];
-  const at = (shift) => Math.round(((a >> shift) & 255) * (1 - part) + ((b >> shift) & 255) * part);
-  return `#${[at(16), at(8), at(0)].map((v) => v.toString(16).padStart(2, "0")).join("")}`;
+  const [a, b] = [rgbOf(one), rgbOf(other)];
+  return `#${a.map((value, i) => Math.round(255 * mix(value, b[i], part)).toString(16).padStart(2, "0")).join("")}`;
 }
 
 // Round numbers between two ends, at most `most` of them.

@@ -1,13 +1,15 @@
 // What a picture shows of the frames at a moment: bodies, marks on the ground, wheels, panels.
 
 import { ballBetween } from "../body/ball_shape.js";
-import { Camera } from "./camera.js";
+import { FollowingCamera } from "./camera.js";
 import { groundMesh } from "./ground_shape.js";
 import { Marks } from "./marks.js";
 import { buildMannequin, COARSE } from "../body/mannequin.js";
-import { Canvas, Panels } from "../tracks/panels.js";
-import { PlainRenderer } from "./plain_renderer.js";
+import { look, useLook } from "../page_content.js";
+import { Panels } from "../tracks/panels.js";
+import { PlainPicture } from "./plain_picture.js";
 import { Renderer, LOOKS, MOST_CHARACTERS, NO_WEBGL, TINTS } from "./renderer.js";
+import { Surface } from "./surface2d.js";
 import { mix } from "./vectors.js";
 
 // Seconds in which the camera fits itself to a body that has become longer, and follows its middle.
@@ -22,15 +24,14 @@ export class View {
       this.renderer = new Renderer(elements.stage);
     } catch (problem) {
       if (problem.message !== NO_WEBGL) throw problem;
-      this.renderer = new PlainRenderer(elements.stage);
+      this.renderer = new PlainPicture(elements.stage);
       elements.plain.textContent = problem.message;
       elements.plain.hidden = false;
     }
-    this.overlay = new Canvas(elements.overlay);
-    this.canvases = Object.fromEntries(["manifold", "gating", "cost"].map((name) => [name, new Canvas(elements[name])]));
+    this.overlay = new Surface(elements.overlay, () => {});
+    this.canvases = Object.fromEntries(["manifold", "gating", "cost"].map((name) => [name, new Surface(elements[name], () => {})]));
     this.marks = new Marks();
     this.shown = { trajectory: true, contacts: true, wheels: true, panels: true };
-    this.look = { name: "light", dark: false };
   }
 
   open(asset, frames) {
@@ -38,8 +39,8 @@ export class View {
     this.size = bodySize(frames);
     this.frames = frames;
     this.setBody(buildMannequin(asset.skeleton, frames, COARSE));
-    this.camera = new Camera(this.size);
-    this.panels = new Panels(asset, this.look);
+    this.camera = new FollowingCamera(this.size);
+    this.panels = new Panels(asset);
     const show = (name, has) => { this.elements[`${name}-card`].hidden = !has; };
     show("manifold", asset.manifold);
     show("gating", asset.experts > 1);
@@ -65,13 +66,12 @@ export class View {
   // Draw the ground of a `Heightmap`; null for the plane.
   setGround(map) {
     this.map = map;
-    this.renderer.setTerrain(map && groundMesh(map));
+    this.renderer.setTerrain(map && groundMesh(map), map);
     this.marks.level = this.camera.level = (x, z) => this.level(x, z);
   }
 
   setLook(name) {
-    this.look.name = name;
-    this.look.dark = name === "dark";
+    useLook(name);
     this.renderer.look = LOOKS[name];
   }
 
@@ -110,18 +110,18 @@ export class View {
     for (const ball of balls) this.marks.ball(ball, radius);
     const spread = Math.max(...characters.map((c) => Math.hypot(c.place[0] - lead.place[0], c.place[1] - lead.place[1])));
     this.renderer.resize();
-    camera.aspect = this.elements.stage.width / this.elements.stage.height;
-    camera.update();
+    camera.frame(this.elements.stage.clientWidth, this.elements.stage.clientHeight);
     this.renderer.draw({
       camera,
       groups: [{ body: this.body, characters }],
       balls,
-      marks: this.marks.vertices,
+      marks: this.marks,
+      size: size.height,
       reach: Math.min(Math.max(2.2 * size.height, spread + 1.5 * size.height), 9 * size.height),
       gridStep: size.gridStep,
     });
     const context = this.overlay.begin();
-    if (context && this.shown.wheels && now[0].phases) this.wheels(context, lead, trail);
+    if (this.shown.wheels && now[0].phases) this.wheels(context, lead, trail);
     if (this.shown.panels) {
       this.panels.manifold(this.canvases.manifold, trail, this.asset.frameRate, seconds);
       this.panels.gating(this.canvases.gating, trail, this.asset.frameRate);
@@ -149,7 +149,7 @@ export class View {
   mark(now, characters, lead, placing) {
     const { marks, size } = this;
     const { skeleton } = this.asset;
-    marks.clear(this.look.name);
+    marks.clear(look.dark ? "dark" : "light");
     characters.forEach(({ positions }, i) => {
       const feet = skeleton.feet;
       for (const joint of feet) {
@@ -161,7 +161,7 @@ export class View {
       marks.shade(x, z, 0.42 * size.unit, 0.16);
       const { contacts } = now[i];
       if (this.shown.contacts && contacts) {
-        feet.forEach((joint, at) => marks.contact(positions[3 * joint], positions[3 * joint + 2], contacts[at], size.unit));
+        feet.forEach((joint, at) => marks.contact(positions[3 * joint], positions[3 * joint + 2], contacts[at], 0.1 * size.unit));
       }
     });
     const { trajectory } = now[0];
@@ -169,18 +169,14 @@ export class View {
       if (trajectory.desired) marks.trajectory(trajectory.desired, "desired", size.unit, 0.75);
       if (trajectory.predicted) marks.trajectory(trajectory.predicted, "predicted", size.unit);
     }
-    if (placing) marks.line(...placing, "desired", size.unit);
+    if (placing) marks.dashes(...placing, "desired", size.unit);
   }
 
   wheels(context, lead, trail) {
     const { camera, overlay, size } = this;
-    const place = (p) => {
-      const at = camera.project(p);
-      return at && [at[0] * overlay.width, at[1] * overlay.height];
-    };
     const [x, z] = lead.middle;
-    const [head, feet] = [place([x, camera.floor + size.height, z]), place([x, camera.floor, z])];
-    if (!head || !feet) return;
+    const [head, feet] = [camera.floor + size.height, camera.floor].map((y) => [...camera.project(x, y, z)]);
+    if (Math.min(head[2], feet[2]) < camera.near) return;
     const tall = Math.hypot(head[0] - feet[0], head[1] - feet[1]);
     const count = trail[trail.length - 1].phases.phase.length;
     const rows = count > 6 ? Math.ceil(count / 2) : count;

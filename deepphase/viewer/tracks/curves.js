@@ -133,3 +133,26 @@ export function drawLegend(context, plot, lines, solid) {
     x += width + 36;
   });
 }
+
+// Areas of `columns` quantities stacked over `count` places, with an edge between them, as they stay two in
+// grey, too: `value` of a column and place, `x` of a place, `y` of a sum; `after` each area, with its edges.
+export function drawStack(context, { columns, count, value, x, y, after, colour = (column) => styleOf(column).colour }) {
+  const [below, above] = [new Float32Array(count), new Float32Array(count)];
+  for (let column = 0; column < columns; column++) {
+    context.fillStyle = colour(column);
+    context.globalAlpha = 0.85;
+    context.beginPath();
+    for (let i = 0; i < count; i++) {
+      above[i] = below[i] + Math.max(0, value(column, i));
+      context.lineTo(x(i), y(above[i]));
+    }
+    for (let i = count - 1; i >= 0; i--) context.lineTo(x(i), y(below[i]));
+    context.fill();
+    context.globalAlpha = 1;
+    context.strokeStyle = look.page;
+    context.lineWidth = 1;
+    context.stroke();
+    after?.(column, below, above);
+    below.set(above);
+  }
+}

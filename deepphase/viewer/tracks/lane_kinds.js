@@ -5,7 +5,7 @@ import { arrayOf, Series } from "./take_data.js";
 import { clamp } from "../scene/vectors.js";
 import { fontOf, faded, shortNumber, fitted } from "../scene/surface2d.js";
 import {
-  Derived, visibleFrames, eachPixel, isDense, strokeColumn, drawTicks, shadeEdges, drawLegend,
+  Derived, visibleFrames, eachPixel, isDense, strokeColumn, drawTicks, shadeEdges, drawLegend, drawStack,
 } from "./curves.js";
 
 function lineLane({ name, unit, series, lines = [], channels = null, zero = false, shown = true }) {
@@ -136,27 +136,11 @@ function gatingLane(weights) {
       plot.clip(context, () => {
         const from = Math.max(plot.left, plot.x(weights.start));
         const to = Math.min(plot.right, plot.x(weights.end));
-        const count = Math.max(1, Math.floor(to - from));
-        const below = new Float32Array(count + 1);
-        const above = new Float32Array(count + 1);
-        for (let expert = 0; expert < weights.columns; expert++) {
-          context.fillStyle = styleOf(expert).colour;
-          context.globalAlpha = 0.85;
-          context.beginPath();
-          for (let i = 0; i <= count; i++) {
-            above[i] = below[i] + Math.max(0, weights.at(expert, plot.time(from + i)));
-            context.lineTo(from + i, y(above[i]));
-          }
-          for (let i = count; i >= 0; i--) context.lineTo(from + i, y(below[i]));
-          context.fill();
-          // Areas side by side stay two in grey, too: by an edge, and their numbers.
-          context.globalAlpha = 1;
-          context.strokeStyle = look.page;
-          context.lineWidth = 1;
-          context.stroke();
-          numberArea(context, expert, from, y, below, above);
-          below.set(above);
-        }
+        drawStack(context, {
+          columns: weights.columns, count: Math.max(1, Math.floor(to - from)) + 1, x: (i) => from + i, y,
+          value: (expert, i) => weights.at(expert, plot.time(from + i)),
+          after: (expert, below, above) => numberArea(context, expert, from, y, below, above),
+        });
       });
     },
   };

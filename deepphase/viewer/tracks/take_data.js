@@ -162,10 +162,10 @@ export class Body extends Timed {
       this.heads.push([from, to]);
       below.forEach((joint) => faces.add(joint));
     }
-    this.drawnLinks = this.links.flatMap((_, i) => (i % 2 || faces.has(this.links[i + 1]) ? [] : [i]));
     this.height = this.measuredHeight();
     this.reach = this.measuredReach();
-    this.radii = this.linkRadii();
+    // Of links that are drawn: those to a face are not.
+    this.radii = this.linkRadii().map((radius, link) => (faces.has(this.links[2 * link + 1]) ? 0 : radius));
     this.skin = actor.skin;
   }
 
@@ -173,6 +173,11 @@ export class Body extends Timed {
     if (this.givenColour) return this.givenColour;
     if (this.alone) return look.dark ? "#aab4c2" : "#66758a";
     return styleOf(this.index).colour;
+  }
+
+  // Whether it is drawn faint: as what others are compared with, or at a time that it does not cover.
+  isFaint(seconds) {
+    return this.ghost || !this.covers(seconds);
   }
 
   joint(frame, joint, out) {

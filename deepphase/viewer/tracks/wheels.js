@@ -12,6 +12,46 @@ const WITH_UNIT = 46;
 // Radius below which wheels have no frequency.
 const SMALL = 14;
 
+// A wheel of the tips (cycles, share of the radius) of its hand, up to now; dashed where `inside` is false.
+export function drawWheel(context, { x, y, radius, colour, tips, inside = true }) {
+  const placed = tips.map(([cycles, share]) => {
+    const angle = 2 * Math.PI * cycles;
+    return [x + radius * share * Math.sin(angle), y - radius * share * Math.cos(angle)];
+  });
+  const disc = (size, fill) => {
+    context.fillStyle = fill;
+    context.beginPath();
+    context.arc(x, y, size, 0, 7);
+    context.fill();
+  };
+  const line = (from, to, width, stroke) => {
+    context.strokeStyle = stroke;
+    context.lineWidth = width;
+    context.beginPath();
+    context.moveTo(...from);
+    context.lineTo(...to);
+    context.stroke();
+  };
+  context.lineCap = "round";
+  disc(radius, faded(look.page, 0.6));
+  context.lineWidth = 1;
+  context.strokeStyle = faded(look.soft, 0.45);
+  context.setLineDash(inside ? [] : [3, 3]);
+  context.stroke();
+  context.setLineDash([]);
+  const [, share] = tips[tips.length - 1];
+  disc(radius * share, faded(colour, 0.16));
+  context.fillStyle = faded(look.soft, 0.6);
+  context.fillRect(x - 0.5, y - radius - 2, 1, 4);
+  for (let at = 1; at < placed.length; at++) line(placed[at - 1], placed[at], 2, faded(colour, (0.6 * at) / (placed.length - 1)));
+  const end = placed[placed.length - 1];
+  line([x, y], end, 2.5, colour);
+  context.fillStyle = colour;
+  context.beginPath();
+  context.arc(...end, Math.min(4, 0.25 * radius), 0, 7);
+  context.fill();
+}
+
 export class Wheels {
   constructor(canvas, onChange) {
     this.surface = new Surface(canvas, onChange);
@@ -50,7 +90,6 @@ export class Wheels {
     const columns = Math.ceil(count / rows);
     const [cell, line] = [surface.width / columns, surface.height / rows];
     const inside = channels.covers(time) && (!channels.interior || channels.interior[channels.nearest(time)]);
-    context.lineCap = "round";
     for (let c = 0; c < count; c++) {
       const row = Math.floor(c / columns);
       const inRow = Math.min(columns, count - row * columns);
@@ -63,46 +102,10 @@ export class Wheels {
   drawWheel(context, c, time, x, y, radius, inside, cell, bare) {
     const { phase, frequency, amplitude } = this.channels;
     const { colour } = styleOf(c);
-    const tip = (at) => {
-      const angle = 2 * Math.PI * phase.cyclesAt(c, at);
-      const length = radius * Math.min(1, amplitude.at(c, at) / this.largest);
-      return [x + length * Math.sin(angle), y - length * Math.cos(angle), length];
-    };
-    const [tx, ty, length] = tip(time);
-    context.lineWidth = 1;
-    context.strokeStyle = faded(look.soft, 0.45);
-    context.setLineDash(inside ? [] : [3, 3]);
-    context.beginPath();
-    context.arc(x, y, radius, 0, 7);
-    context.stroke();
-    context.setLineDash([]);
-    context.fillStyle = faded(colour, 0.16);
-    context.beginPath();
-    context.arc(x, y, length, 0, 7);
-    context.fill();
-    context.fillStyle = faded(look.soft, 0.6);
-    context.fillRect(x - 0.5, y - radius - 2, 1, 4);
+    const tip = (at) => [phase.cyclesAt(c, at), Math.min(1, amplitude.at(c, at) / this.largest)];
     const steps = 12;
-    for (let at = 0; at < steps; at++) {
-      const from = tip(Math.max(phase.start, time - (WHEEL_TRAIL_S * (steps - at)) / steps));
-      const to = tip(Math.max(phase.start, time - (WHEEL_TRAIL_S * (steps - at - 1)) / steps));
-      context.strokeStyle = faded(colour, (0.6 * (at + 1)) / steps);
-      context.lineWidth = 2;
-      context.beginPath();
-      context.moveTo(from[0], from[1]);
-      context.lineTo(to[0], to[1]);
-      context.stroke();
-    }
-    context.strokeStyle = colour;
-    context.fillStyle = colour;
-    context.lineWidth = 2.5;
-    context.beginPath();
-    context.moveTo(x, y);
-    context.lineTo(tx, ty);
-    context.stroke();
-    context.beginPath();
-    context.arc(tx, ty, Math.min(4, 0.25 * radius), 0, 7);
-    context.fill();
+    const tips = Array.from({ length: steps + 1 }, (_, at) => tip(Math.max(phase.start, time - (WHEEL_TRAIL_S * (steps - at)) / steps)));
+    drawWheel(context, { x, y, radius, colour, tips, inside });
     context.textBaseline = "top";
     const hertz = frequency.at(c, time);
     const words = cell < WITH_UNIT ? hertz.toFixed(1) : `${hertz.toFixed(2)} Hz`;

@@ -1,0 +1,199 @@
+// The points of a cloud in their colours and symbols, and the legend that lights them up by group.
+
+import { bytesOf } from "../page_bytes.js";
+import { shortNumber } from "../scene/surface2d.js";
+
+const KINDS = { f4: Float32Array, u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, i1: Int8Array };
+const SYMBOLS = {
+  circle: (r) => `M${-r} 0a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0z`,
+  square: (r) => `M${-r} ${-r}h${2 * r}v${2 * r}h${-2 * r}z`,
+  diamond: (r) => `M0 ${-1.3 * r}L${1.3 * r} 0L0 ${1.3 * r}L${-1.3 * r} 0z`,
+  x: (r) => {
+    const t = 0.4 * r;
+    return `M${-r} ${-r + t}L${-t} 0L${-r} ${r - t}L${-r + t} ${r}L0 ${t}L${r - t} ${r}L${r} ${r - t}L${t} 0` +
+      `L${r} ${-r + t}L${r - t} ${-r}L0 ${-t}L${-r + t} ${-r}z`;
+  },
+};
+
+// Numbers of an array in base64: "f4", "u1" and so on.
+export const decoded = (text, kind) => new KINDS[kind](bytesOf(text).buffer);
+
+// Text as it stands in a document.
+export function escaped(text) {
+  const box = document.createElement("i");
+  box.textContent = text;
+  return box.innerHTML;
+}
+
+export class ColouredPoints {
+  // `root`: the element with the legend; `onChange`: called where the points look different.
+  constructor(root, onChange) {
+    this.of = (selector) => root.querySelector(selector);
+    this.onChange = onChange;
+    this.pinned = this.lit = null;
+    this.of("input").addEventListener("input", () => this.listEntries());
+  }
+
+  // Colours of so many points; `small`: smaller ones.
+  show(colours, count, small) {
+    if (count !== this.count) this.shuffle(count);
+    this.colours = colours;
+    this.size = (count > 8000 ? 1.4 : count > 3000 ? 1.8 : 2.6) * (small ? 0.75 : 1);
+    this.group();
+    this.of(".scale").hidden = Boolean(colours.entries);
+    this.of(".legend").hidden = !colours.entries;
+    this.of(".legend label").hidden = !(colours.entries?.length > 12);
+    this.pinned = null;
+    this.listEntries();
+  }
+
+  // An order in which no group hides the ones before it, the same in every run.
+  shuffle(count) {
+    this.count = count;
+    this.order = Uint32Array.from({ length: count }, (_, i) => i);
+    for (let i = count - 1, seed = 7; i > 0; i--) {
+      seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
+      const j = seed % (i + 1);
+      [this.order[i], this.order[j]] = [this.order[j], this.order[i]];
+    }
+  }
+
+  // The points of each colour.
+  group() {
+    const { colours } = this;
+    const groups = new Map();
+    this.keys = new Uint32Array(this.count);
+    const add = (key, style, i) => {
+      this.keys[i] = key;
+      if (!groups.has(key)) groups.set(key, { ...style, key, points: [] });
+      groups.get(key).points.push(i);
+    };
+    if (colours.entries) {
+      const which = decoded(colours.which, "u2");
+      for (let i = 0; i < this.count; i++) add(which[i], colours.entries[which[i]], i);
+      this.words = (i) => colours.entries[which[i]].name;
+    } else {
+      const shades = decoded(colours.colours, "u1");
+      const values = decoded(colours.values, "f4");
+      for (let i = 0; i < this.count; i++) {
+        const key = (shades[3 * i] << 16) | (shades[3 * i + 1] << 8) | shades[3 * i + 2];
+        add(key, { colour: `#${key.toString(16).padStart(6, "0")}`, symbol: "circle" }, i);
+      }
+      this.words = (i) => `${colours.title} ${shortNumber(values[i])}`;
+      this.drawScale(colours);
+    }
+    // Grey points are behind all others.
+    this.groups = [...groups.values()].sort((one, other) => Number(Boolean(other.grey)) - Number(Boolean(one.grey)));
+  }
+
+  drawScale({ scale, low, high, title }) {
+    const context = this.of(".scale canvas").getContext("2d");
+    const gradient = context.createLinearGradient(0, 0, 256, 0);
+    scale.forEach((colour, i) => gradient.addColorStop(i / (scale.length - 1), colour));
+    context.fillStyle = gradient;
+    context.fillRect(0, 0, 256, 1);
+    this.of(".low").textContent = shortNumber(low);
+    this.of(".high").textContent = shortNumber(high);
+    this.of(".scale b").textContent = title;
+  }
+
+  listEntries() {
+    const box = this.of(".entries");
+    box.replaceChildren();
+    const { entries } = this.colours;
+    if (!entries) return;
+    const words = this.of("input").value.toLowerCase();
+    const shown = entries.map((entry, key) => ({ ...entry, key })).filter((each) => each.name.toLowerCase().includes(words));
+    const order = [...new Set(shown.map((each) => each.group))];
+    for (const group of order) {
+      if (group) {
+        const heading = document.createElement("h4");
+        heading.textContent = group;
+        box.append(heading);
+      }
+      for (const each of shown.filter((one) => one.group === group)) {
+        const button = document.createElement("button");
+        button.type = "button";
+        button.title = `${each.name}: ${each.count} points`;
+        button.innerHTML = `<svg aria-hidden="true" viewBox="-5 -5 10 10"><path fill="${each.colour}" d="${SYMBOLS[each.symbol](3.6)}"/></svg><span></span>`;
+        button.querySelector("span").textContent = each.name;
+        button.setAttribute("aria-pressed", this.pinned === each.key);
+        const look = (key) => { this.lit = key; this.onChange(); };
+        button.addEventListener("pointerenter", () => look(each.key));
+        button.addEventListener("pointerleave", () => look(null));
+        button.addEventListener("click", () => {
+          this.pinned = this.pinned === each.key ? null : each.key;
+          this.onChange();
+          for (const other of box.querySelectorAll("button")) other.setAttribute("aria-pressed", other === button && this.pinned !== null);
+        });
+        box.append(button);
+      }
+    }
+    if (!shown.length) box.textContent = "No name contains these letters.";
+  }
+
+  // Opacity of the points of a group.
+  opacity(group) {
+    const key = this.lit ?? this.pinned;
+    if (key !== null && key !== undefined) return group.key === key ? 1 : 0.08;
+    return group.grey ? 0.35 : 0.85;
+  }
+
+  // The points, each as a copy of its colour's small picture. Faint points come first; the others
+  // take turns, so that no group hides the ones before it.
+  draw(context, { screen, width, height, ratio, selected }) {
+    const reach = Math.ceil(this.size * 1.5) + 1;
+    const side = 2 * reach;
+    const cell = Math.ceil(side * ratio);
+    const kindOf = (group) => `${group.colour} ${group.symbol || "circle"}`;
+    const kinds = [...new Set(this.groups.map(kindOf))];
+    const pictures = this.pictures(kinds, reach, cell, ratio);
+    const column = new Map(kinds.map((kind, at) => [kind, at * cell]));
+    const look = new Map(this.groups.map((group) => [group.key, { opacity: this.opacity(group), from: column.get(kindOf(group)) }]));
+    const draw = (faint) => {
+      for (const i of this.order) {
+        const { opacity, from } = look.get(this.keys[i]);
+        const alpha = selected && !selected.has(i) ? 0.1 * opacity : opacity;
+        if (alpha < 0.5 !== faint) continue;
+        const [x, y] = [screen[2 * i], screen[2 * i + 1]];
+        if (x < -reach || y < -reach || x > width + reach || y > height + reach) continue;
+        if (alpha !== context.globalAlpha) context.globalAlpha = alpha;
+        context.drawImage(pictures, from, 0, cell, cell, x - reach, y - reach, side, side);
+      }
+    };
+    draw(true);
+    draw(false);
+    context.globalAlpha = 1;
+  }
+
+  // The pictures of all colours and symbols beside each other on one canvas, which is much faster to
+  // copy from than one canvas for each.
+  pictures(kinds, reach, cell, ratio) {
+    const known = `${this.size} ${ratio} ${kinds.join()}`;
+    if (this.pictured !== known) {
+      this.pictured = known;
+      this.drawn = document.createElement("canvas");
+      [this.drawn.width, this.drawn.height] = [Math.max(1, cell * kinds.length), cell];
+      const pen = this.drawn.getContext("2d");
+      kinds.forEach((kind, at) => {
+        const space = kind.lastIndexOf(" ");
+        const [colour, symbol] = [kind.slice(0, space), kind.slice(space + 1)];
+        pen.setTransform(ratio, 0, 0, ratio, at * cell + reach * ratio, reach * ratio);
+        pen.fillStyle = colour;
+        pen.fill(new Path2D(SYMBOLS[symbol](this.size)));
+      });
+    }
+    return this.drawn;
+  }
+
+  // The points as a drawing in SVG, with a group for each colour.
+  drawing(screen) {
+    return this.groups.map((group) => {
+      const mark = SYMBOLS[group.symbol || "circle"](this.size);
+      const places = group.points.map((i) =>
+        `<path d="${mark}" transform="translate(${screen[2 * i].toFixed(1)} ${screen[2 * i + 1].toFixed(1)})"/>`);
+      const title = group.name ? `<title>${escaped(group.name)}</title>` : "";
+      return `<g fill="${group.colour}" opacity="${this.opacity(group)}">${title}${places.join("")}</g>`;
+    }).join("");
+  }
+}

@@ -1,0 +1,160 @@
+// A plot of points in the plane, or in a cube that turns: places of the points, axes, and a path among them.
+
+import { Camera } from "../scene/camera.js";
+import { faded, niceTicks, shortNumber } from "../scene/surface2d.js";
+import { clamp } from "../scene/vectors.js";
+
+// Distance of the eye from the middle of a cube with edges of 2.
+const AWAY = 4;
+// Share of a plot's place that the points take.
+const FILLED = 0.96;
+
+export class Plot {
+  // `margins`: pixels to the left, at the top, to the right and at the bottom of a plane, for its axes.
+  constructor({ margins, yaw = 0.8, pitch = 0.45 }) {
+    this.planeMargins = margins;
+    this.camera = new Camera({ yaw, pitch, distance: AWAY });
+    this.space = false;
+    this.view = { x: 0, y: 0, zoom: 1 };
+    [this.width, this.height] = [100, 100];
+  }
+
+  // Fit to points (x, y, z, ...) or (x, y, ...), of `dimensions` numbers each, in several arrays.
+  fit(arrays, dimensions) {
+    this.low = [Infinity, Infinity, 0];
+    this.high = [-Infinity, -Infinity, 0];
+    if (dimensions === 3) [this.low[2], this.high[2]] = [Infinity, -Infinity];
+    for (const points of arrays) {
+      for (let i = 0; i < points.length; i++) {
+        const axis = i % dimensions;
+        this.low[axis] = Math.min(this.low[axis], points[i]);
+        this.high[axis] = Math.max(this.high[axis], points[i]);
+      }
+    }
+    this.half = Math.max(1e-9, ...this.low.map((low, axis) => (this.high[axis] - low) / 2));
+    this.middle = this.low.map((low, axis) => (low + this.high[axis]) / 2);
+  }
+
+  get margins() {
+    return this.space ? [8, 8, 8, 8] : this.planeMargins;
+  }
+
+  frame(width, height) {
+    [this.width, this.height] = [width, height];
+    const [left, top, right, bottom] = this.margins;
+    const [wide, high] = [Math.max(1, width - left - right), Math.max(1, height - top - bottom)];
+    [this.wide, this.tall] = [wide, high];
+    this.centre = [left + wide / 2 + this.view.x, top + high / 2 + this.view.y];
+    const [dx, dy] = [0, 1].map((axis) => this.high[axis] - this.low[axis] || 1);
+    this.scale = this.view.zoom * FILLED * Math.min(wide / dx, high / dy);
+    this.camera.frame(wide, high);
+  }
+
+  // Pixels of a place.
+  place(x, y, z = 0) {
+    const { centre: [cx, cy], middle, half } = this;
+    if (!this.space) return [cx + (x - middle[0]) * this.scale, cy - (y - middle[1]) * this.scale];
+    const p = this.camera.project((x - middle[0]) / half, (y - middle[1]) / half, (z - middle[2]) / half);
+    return [cx + this.view.zoom * (p[0] - this.wide / 2), cy + this.view.zoom * (p[1] - this.tall / 2)];
+  }
+
+  // Zoom around a place in the picture.
+  zoom(factor, x = this.width / 2, y = this.height / 2) {
+    const zoom = clamp(this.view.zoom * factor, 0.5, 60);
+    const part = zoom / this.view.zoom;
+    const [mx, my] = [this.centre[0] - this.view.x, this.centre[1] - this.view.y];
+    this.view.x = (this.view.x - (x - mx)) * part + (x - mx);
+    this.view.y = (this.view.y - (y - my)) * part + (y - my);
+    this.view.zoom = zoom;
+  }
+
+  reset() {
+    Object.assign(this.view, { x: 0, y: 0, zoom: 1 });
+  }
+
+  // Axes with their titles: of a plane with numbers, or of a cube. `look`: ink, soft and line.
+  drawAxes(context, look, titles) {
+    context.lineWidth = 1;
+    if (this.space) this.drawCube(context, look, titles);
+    else this.drawPlane(context, look, titles);
+  }
+
+  drawPlane(context, look, titles) {
+    const [left, top] = this.margins;
+    const { wide, tall, scale, middle, centre } = this;
+    const [x0, y0] = [middle[0] + (left - centre[0]) / scale, middle[1] + (centre[1] - top - tall) / scale];
+    context.fillStyle = look.soft;
+    context.strokeStyle = look.line;
+    context.textAlign = "center";
+    context.textBaseline = "top";
+    for (const value of niceTicks(x0, x0 + wide / scale, wide / 70)) {
+      const [x] = this.place(value, 0);
+      context.strokeRect(Math.round(x) - 0.5, top, 0, tall);
+      context.fillText(shortNumber(value), x, top + tall + 5);
+    }
+    context.textAlign = "right";
+    context.textBaseline = "middle";
+    for (const value of niceTicks(y0, y0 + tall / scale, tall / 50)) {
+      const [, y] = this.place(0, value);
+      context.strokeRect(left, Math.round(y) - 0.5, wide, 0);
+      context.fillText(shortNumber(value), left - 5, y);
+    }
+    context.fillStyle = look.ink;
+    context.textAlign = "center";
+    context.textBaseline = "bottom";
+    context.fillText(titles[0], left + wide / 2, this.height - 2, wide);
+    context.save();
+    context.translate(2, top + tall / 2);
+    context.rotate(-Math.PI / 2);
+    context.textBaseline = "top";
+    context.fillText(titles[1], 0, 0, tall);
+    context.restore();
+  }
+
+  drawCube(context, look, titles) {
+    const { low, high } = this;
+    const corner = (i) => this.place(...[0, 1, 2].map((axis) => ((i >> axis) & 1 ? high : low)[axis]));
+    context.strokeStyle = look.line;
+    context.beginPath();
+    for (let i = 0; i < 8; i++) {
+      for (const bit of [1, 2, 4]) {
+        if (i & bit) continue;
+        context.moveTo(...corner(i));
+        context.lineTo(...corner(i | bit));
+      }
+    }
+    context.stroke();
+    context.fillStyle = look.ink;
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    titles.forEach((words, axis) => {
+      const [a, b] = [corner(0), corner(1 << axis)];
+      const half = context.measureText(words).width / 2 + 6;
+      // Within the figure, so that no title is cut.
+      const x = clamp((a[0] + b[0]) / 2, half, this.width - half);
+      const y = clamp((a[1] + b[1]) / 2 + (axis === 1 ? 0 : 14), 10, this.height - 10);
+      context.fillText(words, x, y);
+    });
+  }
+
+  // The path through places in pixels up to a moment, fading towards its past, and the moment as a disc.
+  drawTrail(context, places, { colour, disc, rim, width = 2, radius = 6 }) {
+    context.lineJoin = context.lineCap = "round";
+    for (let at = 1; at < places.length; at++) {
+      context.strokeStyle = faded(colour, (0.85 * at) / places.length);
+      context.lineWidth = 0.5 + (width * at) / places.length;
+      context.beginPath();
+      context.moveTo(...places[at - 1]);
+      context.lineTo(...places[at]);
+      context.stroke();
+    }
+    if (!places.length) return;
+    context.beginPath();
+    context.arc(...places[places.length - 1], radius, 0, 7);
+    context.fillStyle = disc;
+    context.fill();
+    context.lineWidth = 2;
+    context.strokeStyle = rim;
+    context.stroke();
+  }
+}

@@ -72,9 +72,18 @@ COMMANDS = {
         "give a clip the style of other clips, with its own timing",
     ),
     "dance": ("dance_song", "make a new dance to a song, with a page that plays it"),
-    "fit phases": ("fit_phases", "fit baseline phases by a rule: contacts, PCA or foot strikes"),
-    "fit ground": ("fit_ground", "fit the ground that clips were captured on to their feet"),
-    "fit ball": ("fit_ball", "fit a ball to the feet of clips, or read the ball of captures"),
+    "fit phases": (
+        "fit:phases_command",
+        "fit baseline phases by a rule: contacts, PCA or foot strikes",
+    ),
+    "fit ground": (
+        "fit:ground_command",
+        "fit the ground that clips were captured on to their feet",
+    ),
+    "fit ball": (
+        "fit:ball_command",
+        "fit a ball to the feet of clips, or read the ball of captures",
+    ),
     "encode": (
         "encode_clips",
         "write the phases of every frame of clips, as .npz and .csv",
@@ -82,18 +91,24 @@ COMMANDS = {
     "stream": ("stream_phases", "print the phases of frames as they happen, from the past alone"),
     "evaluate": ("evaluate_model", "measure a phase model on clips, as a page and as JSON"),
     "match build": (
-        "match_build",
+        "match_build:build_command",
         "build a motion database: features and a search index",
     ),
-    "match merge": ("match_merge", "merge the shards of a motion database into one file"),
-    "match query": ("match_query", "find the frames of a database nearest to a frame of a clip"),
+    "match merge": (
+        "match_build:merge_command",
+        "merge the shards of a motion database into one file",
+    ),
+    "match query": (
+        "match_find:query_command",
+        "find the frames of a database nearest to a frame of a clip",
+    ),
     "match similar": (
-        "match_similar",
+        "match_find:similar_command",
         "find the clips of a store that are most similar to a clip",
     ),
     "match run": ("match_run", "move characters along a path or by a gamepad, by motion matching"),
     "match why": (
-        "match_why",
+        "match_find:why_command",
         "show why a run plays a moment: costs by feature and rejected moments",
     ),
     "control": ("control", "move characters along a path or by a gamepad, with a controller"),

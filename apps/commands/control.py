@@ -89,20 +89,19 @@ def command(
         parse_label,
         start_of_file,
     )
-    from apps.runs.request import RunRequest, goal_names, goals_of, read_goals
+    from apps.runs.request import RunRequest, goals_of, read_goals
     from controllers.runtime.controller import Controller
     from controllers.runtime.frame import CharacterSettings
     from controllers.runtime.obstacles import read_obstacles
     from controllers.runtime.start import CharacterSource
     from deepphase.atomic_write import check_writable
 
-    paths = goal_names(steering.path, steering.gamepad)
+    read = read_goals(steering.path, steering.gamepad)
     request = RunRequest.of_options(steering)
     position_bias, direction_bias = parse_blend(blend)
     settings = CharacterSettings(
         position_bias=position_bias, direction_bias=direction_bias, foot_ik=foot_ik
     )
-    read = read_goals(paths, steering.gamepad)
     walls = None if obstacles is None else read_obstacles(obstacles)
     check_writable(output / "index.html")
     opened = in_form(Controller.load(controller), form, int8, groups)
@@ -121,7 +120,7 @@ def command(
     source = CharacterSource(
         opened, starts, labels, settings, walls, seed=steering.seed, ground=ground, balls=balls
     )
-    goals = goals_of(paths, read, request, source.travelling_speed)
+    goals = goals_of(read, request, source.travelling_speed)
     with progress() as report_progress:
         report = controller_report(
             source,

@@ -76,9 +76,9 @@ def command(
         ground, which is added where there is none), hips, or in_place for none. auto is the topmost
         joint of the skeleton.
     """
+    from apps.dances.databases import dance_source
     from apps.dances.makers import DanceMaker, DatabaseDanceMaker, NetworkDanceMaker
     from apps.dances.report import dance_film, dance_report
-    from apps.dances.sources import dance_source
     from controllers.dance.dancer import Dancer
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.store import open_store

@@ -302,10 +302,12 @@ def edit_path(
         check_writable(output / "path_001.bvh")
         if player is not None:
             check_writable(player)
-    read = read_goals([path], None)
+    read = read_goals(path)
+    if len(read) > 1:
+        raise ParameterError(f"{path!r} names several paths", hint="give one of them")
     trained = load_editor(editor)
     usual = path_networks(trained).limits.usual
-    (goal,) = goals_of([path], read, request, usual).values()
+    (goal,) = goals_of(read, request, usual).values()
     assert isinstance(goal, GroundPath)
     starts = np.random.default_rng(seed).uniform(-np.pi, np.pi, characters)
     starts[0] = 0.0

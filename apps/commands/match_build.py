@@ -1,4 +1,4 @@
-"""`deepphase match build`."""
+"""`deepphase match build` and `match merge`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LAYOUTS = "deepphase.features.layout:FeatureLayout"
 _DEFAULT, _ON_GROUND = "phase_trajectory", "ground_trajectory"
 
 
-def command(
+def build_command(
     stores: list[Path],
     output: Path,
     model: Path | None = None,
@@ -185,3 +185,38 @@ def command(
         next_step("match", "run", output, "--path", "square", "-o", "run")
     else:
         next_step("dance", "SONG", "--database", output, "-o", "dance")
+
+
+def merge_command(
+    shards: list[Path],
+    output: Path,
+    index: Literal["auto", "exact", "flat", "ivf", "hnsw", "ivfpq"] = "auto",
+) -> None:
+    """Merge the shards of a motion database into one file, the same as if it was built at once.
+
+    Parameters
+    ----------
+    shards
+        All shards of `deepphase match build --shard`, or their folder.
+    output
+        Database file to write. Its index is kept beside it.
+    index
+        Kind of search index, as in `deepphase match build`; auto takes that of the shards.
+    """
+    from apps.runs.database import database_report
+    from deepphase.atomic_write import check_writable
+    from matching.database.database import MotionDatabase
+    from matching.search.searcher import open_searcher
+
+    check_writable(output, example="motion.database")
+    with progress() as shown:
+        # Damaged bytes would be merged under new hashes.
+        joined = MotionDatabase.load(shards)
+        if index != "auto":
+            joined = replace(joined, index=index)
+        joined.save(output)
+        saved = MotionDatabase.load(output, verify=False)
+        searcher = open_searcher(saved, progress=shown, note=warn)
+    database_report(saved, searcher)
+    note(f"database: {output}")
+    next_step("match", "run", output, "--path", "square", "-o", "run")

@@ -48,7 +48,7 @@ def command(
     """
     from apps.runs.database import index_line
     from apps.runs.matching import matching_report, played_moments, unknown_labels
-    from apps.runs.request import RunRequest, goal_names, goals_of, read_goals
+    from apps.runs.request import RunRequest, goals_of, read_goals
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.store import open_store
     from matching.database.database import MotionDatabase
@@ -59,7 +59,7 @@ def command(
     from matching.player.source import PlayerSource, database_measures
     from matching.search.searcher import open_searcher
 
-    paths = goal_names(steering.path, steering.gamepad)
+    read = read_goals(steering.path, steering.gamepad)
     request = RunRequest.of_options(steering)
     settings, factors = player.settings(played_moments(include)), player.weight_factors
     wanted = parse_labels(labels) if labels else {}
@@ -68,9 +68,8 @@ def command(
         opened = MotionDatabase.load(database, store=None if store is None else open_store(store))
         player.check(opened)
         opened = reweighted(opened.with_kinds(report_progress), factors)
-        read = read_goals(paths, steering.gamepad)
         playback = Playback.of_database(opened, report_progress)
-        goals = goals_of(paths, read, request, playback.travelling_speed)
+        goals = goals_of(read, request, playback.travelling_speed)
         searcher = open_searcher(opened, index, progress=report_progress, note=warn)
         data = database_measures(opened, playback)
         # The motion of databases without heights is laid on the ground afterwards.

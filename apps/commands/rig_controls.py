@@ -215,7 +215,7 @@ def _terrain(options: LaidGroundOptions) -> Heightmap | None:
 def _write_player(given: Clip | None, made: Clip, path: Path, ground: Heightmap | None) -> None:
     from dataclasses import replace
 
-    from apps.runs.ground_patch import ground_patch
+    from apps.runs.scene import ground_patch
     from deepphase.viewer.page import save_player
     from deepphase.viewer.take import Take
 

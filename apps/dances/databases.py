@@ -1,15 +1,17 @@
-"""Dance data in the header of a motion database: its songs, and reference measures."""
+"""Databases of dances: songs and reference measures in their headers, and the choice of one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
+from controllers.dance.dancer import Dancer
 from controllers.dance.reference import DanceReference
 from deepphase.arrays import Array
-from deepphase.errors import DeepPhaseError
+from deepphase.errors import DeepPhaseError, ParameterError
 from deepphase.music.song_styles import SongStyles
 from deepphase.progress import Progress
 from matching.database.database import MotionDatabase
@@ -78,3 +80,46 @@ def dance_reference(database: MotionDatabase) -> DanceReference | None:
     """Reference measures of a database's dances; None if it was built without songs."""
     content = database.made_with.get(_REFERENCE)
     return DanceReference.from_mapping(content) if isinstance(content, Mapping) else None
+
+
+def dance_source(folder: Path) -> tuple[Path | None, Path | None]:
+    """A dancer, or a database of dances: the newest database of a folder, or its newest dancer.
+
+    Databases repeat less than dancers do and never restart, see docs/measurements/dance.md; that
+    is why they come first.
+
+    Returns
+    -------
+    dancer, database
+        One of them is None.
+
+    Raises
+    ------
+    ParameterError
+        If the folder has neither.
+    """
+    for path in _newest(folder, (".db", ".database")):
+        try:
+            if known_songs(MotionDatabase.load(path, verify=False)):
+                return None, path
+        except DeepPhaseError:
+            # A damaged or foreign file is not a reason not to dance with another.
+            continue
+    for path in _newest(folder, (".dancer",)):
+        try:
+            Dancer.load(path)
+        except DeepPhaseError:
+            continue
+        return path, None
+    raise ParameterError(
+        "no dance database and no dancer in this folder: give a trained dancer (--dancer) or a "
+        "dance database (--database)",
+        hint="`deepphase train dance` writes the first, `deepphase match build --config "
+        "dance_music` the second",
+    )
+
+
+def _newest(folder: Path, suffixes: tuple[str, ...]) -> Iterator[Path]:
+    """Files of the folder with one of these suffixes, the newest first."""
+    files = [path for path in folder.iterdir() if path.suffix in suffixes and path.is_file()]
+    yield from sorted(files, key=lambda path: (-path.stat().st_mtime, path.name))

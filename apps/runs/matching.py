@@ -12,7 +12,7 @@ from apps.options.groups import parse_labels
 from apps.runs.decisions import run_costs
 from apps.runs.report import RunReport, RunSubject, run_report
 from apps.runs.request import Goal, RunRequest
-from apps.runs.section import Section
+from apps.runs.sections import Section
 from deepphase.features.moment_kinds import KINDS
 from deepphase.progress import Progress
 from deepphase.steering.path import GroundPath

@@ -13,11 +13,10 @@ from typing import Any
 
 from apps.reports.evaluation_report import FORMAT, VERSION
 from apps.reports.page import Link, Page
-from apps.runs.ball_section import ball_sections
 from apps.runs.files import DECISIONS_SUFFIX, motion_note, write_run
 from apps.runs.request import Goal, MeasuredRun, RunRequest, measured_run
 from apps.runs.scene import scene_objects
-from apps.runs.section import Section
+from apps.runs.sections import Section, ball_sections
 from apps.runs.take import run_take
 from deepphase.atomic_write import atomic_write
 from deepphase.evaluation.run_measures import RUN_MEASURES, data_values, joint_rotations

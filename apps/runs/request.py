@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 
@@ -206,58 +205,54 @@ def _frame_labels(source: RunnerSource[Runner], run: Run) -> tuple[Array | None,
     return kinds, styles
 
 
-def goal_names(path: str | None, gamepad: Path | None) -> tuple[str, ...]:
-    """The paths of a command line, wave by default; none if a gamepad recording is given.
+def read_goals(path: str | None, gamepad: Path | None = None) -> dict[str, Goal | None]:
+    """The goals that a command line names, in order; None for paths that are made.
 
-    Raises ParameterError if both are given.
-    """
-    if path is not None and gamepad is not None:
-        raise ParameterError(
-            "--path and --gamepad cannot be used together", hint="give one of them"
-        )
-    return () if gamepad is not None else tuple((path or "wave").split(","))
-
-
-def read_goals(paths: Sequence[str], gamepad: Path | None) -> dict[str, Goal]:
-    """The goals of files by their names in the request.
+    Parameters
+    ----------
+    path
+        Files and names of made paths, separated by commas; wave if neither is given.
+    gamepad
+        Gamepad recording.
 
     Raises
     ------
     ParameterError, FormatError
-        If one of them cannot be read, or two goals have the same name.
+        If both are given, one of them cannot be read, or two goals have the same name.
     """
     if gamepad is not None:
+        if path is not None:
+            raise ParameterError(
+                "--path and --gamepad cannot be used together", hint="give one of them"
+            )
         return {str(gamepad): read_gamepad(gamepad)}
-    found: dict[str, Goal] = {}
+    found: dict[str, Goal | None] = {}
     titles = []
-    for name in paths:
+    for name in (path or "wave").split(","):
+        given = None
         if name not in MADE_PATHS:
             if not (Path(name).suffix or Path(name).exists()):
                 raise ParameterError(
                     f"there is no path {name!r}",
                     hint=f"give a CSV file, or {', '.join(MADE_PATHS)}",
                 )
-            found[name] = read_path(name)
-        titles.append(found[name].name if name in found else name)
+            given = read_path(name)
+        titles.append(name if given is None else given.name)
         if titles.count(titles[-1]) > 1:
             raise ParameterError(
                 f"there are two paths called {titles[-1]!r}", hint="rename one of the files"
             )
+        found[name] = given
     return found
 
 
 def goals_of(
-    paths: Sequence[str],
-    read: Mapping[str, Goal],
-    request: RunRequest,
-    travelling_speed: float,
+    read: Mapping[str, Goal | None], request: RunRequest, travelling_speed: float
 ) -> dict[str, Goal]:
-    """Name -> goal, for made paths and paths from files.
+    """Name -> goal, with the paths that are made.
 
     Parameters
     ----------
-    paths
-        Files and names of made paths; none for a gamepad recording.
     read
         Goals of `read_goals`.
     travelling_speed
@@ -268,17 +263,14 @@ def goals_of(
     ParameterError
         If a path of that speed, length or size cannot be made.
     """
-    if not paths:
-        return {goal.name: goal for goal in read.values()}
     speed = request.speed or travelling_speed
     found: dict[str, Goal] = {}
-    for name in paths:
-        if name in MADE_PATHS:
+    for name, goal in read.items():
+        if goal is None:
             if not speed > 0:
                 raise ParameterError("no motion of the data travels", hint="give --speed")
-            path = made_path(name, speed, request.seconds or _SECONDS, request.size)
-        else:
-            given = cast(GroundPath, read[name])
-            path = given if request.speed is None else given.at_speed(request.speed)
-        found[path.name] = path
+            goal = made_path(name, speed, request.seconds or _SECONDS, request.size)
+        elif isinstance(goal, GroundPath) and request.speed is not None:
+            goal = goal.at_speed(request.speed)
+        found[goal.name] = goal
     return found

@@ -1,10 +1,9 @@
-"""Objects beside the body in glb files of runs: its ball, and the ground that was walked."""
+"""Objects beside the body of a run: its ball, and the ground that was walked."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from apps.runs.ground_patch import ground_patch
 from apps.runs.request import MeasuredRun
 from deepphase.arrays import Array
 from deepphase.formats.gltf.scene_object import SceneObject
@@ -12,8 +11,10 @@ from deepphase.motion.ball import rolling_rotations
 from deepphase.motion.root_motion import RootMotion
 from deepphase.terrain.heightmap import Heightmap
 
-# Points along the longer side of the ground: some 2 MB.
-_MAX_GROUND_POINTS = 200
+# Metres of ground around a run, and between its points.
+_MARGIN_M, _SPACING_M = 3.0, 0.1
+# Points along the longer side of the ground; in a glb file fewer, some 2 MB.
+_MAX_POINTS, _MAX_GLB_POINTS = 400, 200
 _GROUND_COLOUR = (0.42, 0.45, 0.4)
 # Rings from pole to pole of a ball, and points around each.
 _RINGS, _AROUND = 24, 48
@@ -50,9 +51,27 @@ def scene_objects(
             )
         )
     if measured.ground is not None:
-        patch = ground_patch(measured.ground, run.positions[character], _MAX_GROUND_POINTS)
+        patch = ground_patch(measured.ground, run.positions[character], _MAX_GLB_POINTS)
         found.append(_ground(patch))
     return found
+
+
+def ground_patch(ground: Heightmap, places: Array, max_points: int = _MAX_POINTS) -> Heightmap:
+    """The ground around places (..., 2), coarse enough to draw.
+
+    Parameters
+    ----------
+    max_points
+        Largest number of points along its longer side.
+    """
+    places = places.reshape(-1, 2)
+    low, high = places.min(axis=0) - _MARGIN_M, places.max(axis=0) + _MARGIN_M
+    extent = float((high - low).max())
+    spacing = max(_SPACING_M, extent / max_points)
+    counts = np.ceil((high - low) / spacing).astype(int) + 1
+    x, z = (low[axis] + spacing * np.arange(counts[axis]) for axis in (0, 1))
+    heights = ground.at(np.stack(np.meshgrid(x, z), axis=-1))
+    return Heightmap(heights, spacing, (float(low[0]), float(low[1])), ground.name)
 
 
 def _ground(patch: Heightmap) -> SceneObject:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from apps.runs.ground_patch import ground_patch
 from apps.runs.request import MeasuredRun
+from apps.runs.scene import ground_patch
 from deepphase.arrays import Array
 from deepphase.motion.kinematics import global_transforms
 from deepphase.motion.roles import find_roles

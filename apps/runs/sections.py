@@ -1,17 +1,27 @@
-"""Section on the ball in the report of a run."""
+"""Sections of a run's page: tables with a text, and that on the ball."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from apps.runs.section import Section
 from controllers.evaluation.dribbling import DRIBBLING_MEASURES, dribbling_measures
 from deepphase.steering.run import Run
 
 # A ball's energy grows by so much at most where it is computed in float32, joules.
 _ROUNDING_J = 0.02
+
+
+@dataclass(frozen=True)
+class Section:
+    """A table of a run's page with a text, and its entries for report.json."""
+
+    heading: str
+    text: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[object]]
+    entries: Sequence[dict[str, Any]]
 
 
 def ball_sections(

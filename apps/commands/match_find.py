@@ -1,19 +1,21 @@
-"""`deepphase match query`."""
+"""`deepphase match query`, `match similar` and `match why`: what a search finds."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from apps.options.groups import parse_labels
+from apps.edit_files import load_editor, read_clip
+from apps.options.groups import ClipOptions, parse_labels
 from apps.terminal import Outcome, next_step, note, progress, table, warn
-from deepphase.errors import ParameterError
+from deepphase.errors import FormatError, ParameterError
 
 # Matches within this many seconds of the query in its own clip are left out.
 _EXCLUDED_S = 1.0
 
 
-def command(
+def query_command(
     database: Path,
     clip: str,
     output: Path,
@@ -100,10 +102,7 @@ def command(
     columns = ("rank", "clip", "frame", "s", "distance")
     table(
         (*columns, "labels"),
-        [
-            (*row, ", ".join(f"{name}={value}" for name, value in each.labels.items()))
-            for row, each in zip(moments, found, strict=True)
-        ],
+        [(*row, _labels(each.labels)) for row, each in zip(moments, found, strict=True)],
     )
     if why:
         note("squared distances by feature, which add up to the square of the distance:")
@@ -136,6 +135,133 @@ def command(
                     "squared_distances": dict(zip(features, own.tolist(), strict=True)),
                 }
                 for rank, (each, own) in enumerate(zip(found, terms, strict=True), start=1)
+            ],
+        }
+    )
+
+
+def similar_command(
+    clip: Path,
+    store: Path,
+    editor: Path | None = None,
+    model: Path | None = None,
+    k: int = 10,
+    reading: ClipOptions = ClipOptions(),  # noqa: B008 (frozen)
+) -> Outcome:
+    """Find the clips of a store that are most similar to a clip, wherever in it things happen.
+
+    Sorted by the distance in the hidden units of an editor. The rank of each clip by its mean pose,
+    and by its phases with --model, stands beside it.
+
+    Parameters
+    ----------
+    clip
+        Motion file.
+    store
+        Store of `deepphase prepare`, of the same skeleton.
+    editor
+        Editor of `deepphase train editor`, of that skeleton.
+    model
+        Phase model, for the distance of phases.
+    k
+        Number of clips.
+    """
+    from deepphase.corpus.store import open_store
+    from deepphase.editing.similarity import similar_clips
+    from deepphase.phase.model import PhaseModel
+
+    if k < 1:
+        raise ParameterError(f"-k must be positive, not {k}")
+    opened, trained = open_store(store), load_editor(editor)
+    phases = None if model is None else PhaseModel.load(model)
+    given = read_clip(clip, trained, reading)
+    with progress() as report_progress:
+        found = similar_clips(given, opened, trained, model=phases, progress=report_progress)
+    by_pose = _ranks([each.pose for each in found])
+    by_phases = _ranks([each.phases or 0.0 for each in found])
+    columns = ["rank", "clip", "hidden", "pose (m)", "rank by pose"]
+    columns += [] if model is None else ["phases", "rank by phases"]
+    rows = []
+    for place, each in enumerate(found[:k]):
+        cells = [str(place + 1), opened.names[each.index], f"{each.hidden:.3f}"]
+        cells += [f"{each.pose:.3f}", str(by_pose[place])]
+        if each.phases is not None:
+            cells += [f"{each.phases:.3f}", str(by_phases[place])]
+        rows.append(tuple(cells))
+    table(
+        (*columns, "labels"),
+        [
+            (*row, _labels(opened.labels[each.index]))
+            for row, each in zip(rows, found, strict=False)
+        ],
+    )
+    return Outcome(
+        {
+            "matches": [
+                {
+                    "clip": opened.names[each.index],
+                    "hidden": each.hidden,
+                    "pose_m": each.pose,
+                    "phases": each.phases,
+                }
+                for each in found[:k]
+            ]
+        }
+    )
+
+
+def _ranks(values: list[float]) -> list[int]:
+    """The rank of each value, from 1 for the smallest."""
+    order = sorted(range(len(values)), key=values.__getitem__)
+    return [order.index(place) + 1 for place in range(len(values))]
+
+
+def _labels(labels: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in labels.items())
+
+
+def why_command(run: Path, time: float = 0.0, name: str | None = None) -> Outcome:
+    """Show why a run of motion matching plays a moment: costs by feature, and what was rejected.
+
+    The numbers of a feature are squared distances to the query; they add up to the square of the
+    cost. player.html in the folder shows the same beside the motion.
+
+    Parameters
+    ----------
+    run
+        Folder of `deepphase match run`.
+    time
+        Time of the run in seconds; the last decision until then is shown.
+    name
+        Name of the run, if the folder has several.
+    """
+    from apps.runs.decisions import read_decision
+    from apps.runs.files import DECISIONS_SUFFIX
+
+    names = sorted(
+        each.name.removesuffix(DECISIONS_SUFFIX) for each in run.glob(f"*{DECISIONS_SUFFIX}")
+    )
+    if not names:
+        raise FormatError(
+            "no decisions of a run", hint="give the folder of `deepphase match run`", path=run
+        )
+    if name is None and len(names) > 1:
+        raise ParameterError(
+            f"{len(names)} runs in {run}", hint=f"--name is one of {', '.join(names)}"
+        )
+    if name is not None and name not in names:
+        raise ParameterError(f"no run {name!r} in {run}", hint=f"it has {', '.join(names)}")
+    chosen = names[0] if name is None else name
+    found = read_decision(run / f"{chosen}{DECISIONS_SUFFIX}", time)
+    note(f"{chosen} at {found.time_s:.2f} s: {found.reason}")
+    table(found.columns, found.rows)
+    return Outcome(
+        {
+            "run": chosen,
+            "time_s": found.time_s,
+            "reason": found.reason,
+            "moments": [
+                dict(zip(("mark", *found.columns[1:]), row, strict=True)) for row in found.rows
             ],
         }
     )

@@ -144,7 +144,7 @@ if TYPE_CHECKING:
     from deepphase.rigs.rig_function import FunctionRig as FunctionRig
     from deepphase.rigs.rig_function import RigFunction as RigFunction
     from deepphase.rigs.rigify import make_rigify as make_rigify
-    from deepphase.rigs.train import train_rig as train_rig
+    from deepphase.rigs.training import train_rig as train_rig
     from deepphase.steering.goal_sources import GoalSource as GoalSource
     from deepphase.steering.goal_sources import PathGoals as PathGoals
     from deepphase.steering.made_paths import made_path as made_path
@@ -308,7 +308,7 @@ _MODULES = {
     "train_any_skeleton": "deepphase.phase.any_skeleton.training",
     "train_causal": "deepphase.phase.causal.training",
     "train_phase": "deepphase.phase.training.train",
-    "train_rig": "deepphase.rigs.train",
+    "train_rig": "deepphase.rigs.training",
 }
 
 __getattr__, __dir__, __all__ = lazy_names(__name__, _MODULES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from deepphase.motion.clip import Clip
     from deepphase.rigs.blender_rig import BlenderRig
     from deepphase.rigs.character_rig import CharacterRig
-    from deepphase.rigs.inverse import Method, RigInverse, RigSolution
+    from deepphase.rigs.inverse import RigInverse, RigSolution
     from deepphase.rigs.keys import RigKeys
     from deepphase.terrain.heightmap import Heightmap
 
@@ -26,7 +26,7 @@ def command(
     rig: Path,
     clip: Path,
     output: Path,
-    method: str | None = None,
+    method: Literal["regression", "learned", "computed"] | None = None,
     smoothing: float = 0.03,
     keys_error: float | None = None,
     effectors: str | None = None,
@@ -51,10 +51,9 @@ def command(
         Of a rig in Blender, .blend is its file with curves on the controls, and .fbx its armature
         and meshes with the motion.
     method
-        Process or network, each alone or with -computed (derivatives of the rig at every step), as
-        in network-computed, process-learned (learned derivatives), or optimisation from the rest
-        pose. By default the most exact that the rig has; of a rig in Blender process-learned, since
-        others take seconds a frame.
+        Regression alone, or refined with derivatives of the rig, learned or computed. Computed ones
+        are the default; of a rig in Blender they take seconds a frame, so that its default are
+        learned ones, which only such rigs have.
     keys_error
         Centimetres by which joints may move where keys are left out, so that curves have few keys
         to be edited. By default every frame has a key.
@@ -126,8 +125,7 @@ def command(
             read = load(clip, **reading.reader)
             motion = motion_on_rig(read, body, terrain)
             report_progress("solving", 1, 2, clip.name)
-            named: Method | None = method  # type: ignore[assignment]  # checked by the rig
-            solved = trained.solve(motion.positions, named, fps=read.fps, smoothing_s=smoothing)
+            solved = trained.solve(motion.positions, method, fps=read.fps, smoothing_s=smoothing)
             report_progress("solving", 2, 2, clip.name)
         _report(trained, solved)
         # On ground the clip would lie below it.
@@ -173,8 +171,7 @@ def _moving(keys: RigKeys) -> int:
 
 
 def _report(trained: RigInverse, solved: RigSolution) -> None:
-    from deepphase.rigs.character_rig import CharacterRig
-    from deepphase.rigs.residuals import part_residuals
+    from deepphase.rigs.character_rig import CharacterRig, part_residuals
 
     body = trained.rig
     assert isinstance(body, CharacterRig)

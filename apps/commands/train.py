@@ -453,8 +453,8 @@ def rig_command(
         A store, a folder of motion files, or one motion file with the poses that are learnt. Other
         bodies are retargeted. Without it the motion in the .blend file is learnt.
     config
-        Config of the inverse: a YAML file, or one of default, blender and paper (configs/rig). For
-        .blend files take blender: the others need far more poses, which Blender evaluates slowly.
+        Config of the inverse: a YAML file, or one of default and blender (configs/rig). For .blend
+        files take blender: the other needs far more poses, which Blender evaluates slowly.
     controls
         Names of the bones of a .blend file that may move, separated by commas, with * for any
         letters. By default few bones are chosen that move the body as the poses do.
@@ -462,7 +462,7 @@ def rig_command(
     from deepphase.formats.load import load
     from deepphase.rigs.blender_rig import BlenderRig
     from deepphase.rigs.body_rig import BodyRig
-    from deepphase.rigs.train import rig_report_rows, train_rig
+    from deepphase.rigs.training import rig_report_rows, train_rig
 
     in_blender = rig.suffix.lower() == ".blend"
     if poses is None and not in_blender:

@@ -32,8 +32,6 @@ _BENT = 0.02
 _AXES = "xyz"
 # Poses at a time, so that what one step reads is still in the cache.
 _BATCH = 1024
-# Step of complex derivatives: its square is lost beside 1.
-_COMPLEX_STEP = 1e-30
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,24 +326,6 @@ class BodyRig(CharacterRig):
         first = unit(rest[limb.middle] - rest[limb.upper])
         second = unit(rest[limb.last] - rest[limb.middle])
         return frame(first, side), frame(second, side)
-
-    def exact_jacobian(self, values: Array, columns: Array | None = None) -> Array:
-        """Derivative of the positions by the controls, by complex steps: exact but for rounding.
-
-        Parameters and result are those of `jacobian`.
-
-        References
-        ----------
-        Squire and Trapp 1998, Using complex variables to estimate derivatives of real functions.
-        """
-        values = np.asarray(values, np.float64)
-        columns = np.arange(len(self.controls)) if columns is None else np.asarray(columns)
-        found = np.empty((len(values), 3 * len(self.joints), len(columns)))
-        for row, pose in enumerate(values):
-            moved = np.repeat(pose[None].astype(np.complex128), len(columns), axis=0)
-            moved[np.arange(len(columns)), columns] += 1j * _COMPLEX_STEP
-            found[row] = self.evaluate(moved).imag.reshape(len(columns), -1).T / _COMPLEX_STEP
-        return found
 
 
 @dataclass(frozen=True, eq=False)

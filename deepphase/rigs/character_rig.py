@@ -1,11 +1,14 @@
-"""Rigs that pose the skeleton of a body."""
+"""Rigs that pose the skeleton of a body, and their distances from a motion by parts of it."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import NamedTuple
+
+import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.motion.roles import Roles
+from deepphase.motion.roles import Roles, body_parts
 from deepphase.motion.skeleton import Skeleton
 from deepphase.rigs.rig_function import RigFunction
 
@@ -47,3 +50,28 @@ class CharacterRig(RigFunction):
         positions : (poses, joints, 3) metres
             With the end sites.
         """
+
+
+class PartResidual(NamedTuple):
+    """Distances of the joints of a part, metres."""
+
+    part: str
+    mean: float
+    largest: float
+
+
+def part_residuals(rig: CharacterRig, errors: Array) -> list[PartResidual]:
+    """Mean and largest distance of each part of the body.
+
+    Parameters
+    ----------
+    errors : (frames, joints) metres
+        As in `RigSolution`.
+    """
+    of_joint = body_parts(rig.skeleton, rig.roles)
+    parts = np.array([*of_joint, *(of_joint[joint] for joint in rig.skeleton.end_parents)])
+    return [
+        PartResidual(part, float(own.mean()), float(own.max()))
+        for part in dict.fromkeys(parts.tolist())
+        for own in [errors[:, parts == part]]
+    ]

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, get_args
+from typing import ClassVar
 
 from deepphase.config import SectionedConfig, require
-from deepphase.rigs.sampling import Sampling
 
 
 @dataclass(frozen=True)
@@ -16,50 +15,35 @@ class ProcessOptions:
     Parameters
     ----------
     examples
-        Poses that it keeps.
-    farthest
-        How many of them are chosen to lie far from each other; the rest is what it misses most.
-    jacobians
-        Whether it also learns the derivative of the rig.
+        Poses that it keeps, drawn by chance.
     """
 
     examples: int = 750
-    farthest: int = 50
-    jacobians: bool = True
 
     def __post_init__(self) -> None:
         require(2 <= self.examples <= 5000, f"examples must lie in 2 to 5000, not {self.examples}")
-        require(self.farthest >= 1, f"farthest must be positive, not {self.farthest}")
 
 
 @dataclass(frozen=True)
 class NetworkOptions:
-    """Network, and the samples of the rig that it learns beside the poses.
+    """Network of a body's rig, and the samples that it learns beside the poses.
 
     Parameters
     ----------
     hidden
         Units.
-    sampling
-        Distribution of the samples: pca (around poses, along principal components), uniform,
-        univariate, multivariate, gmm or none.
     samples
-        Number of samples.
+        Number of samples around poses, along their principal components.
     noise
-        Deviation of pca samples from their pose, in deviations of the data.
+        Deviation of samples from their pose, in deviations of the data.
     """
 
     hidden: int = 1024
-    sampling: Sampling = "pca"
     samples: int = 60_000
     noise: float = 0.5
 
     def __post_init__(self) -> None:
         require(1 <= self.hidden <= 16_384, f"hidden must lie in 1 to 16384, not {self.hidden}")
-        names = get_args(Sampling)
-        require(
-            self.sampling in names, f"no sampling {self.sampling!r}; there are {', '.join(names)}"
-        )
         require(
             0 <= self.samples <= 5_000_000, f"samples must lie in 0 to 5000000, not {self.samples}"
         )

@@ -87,18 +87,11 @@ def inverse_of_effectors(inverse: RigInverse, joints: Array) -> RigInverse:
     joints
         Indices of joints of the rig, as of `named_effectors`.
 
-    Raises
-    ------
-    ParameterError
-        If the inverse has no process.
-
     References
     ----------
     Holden 2017, section 3.8: whole-body inverse kinematics in the space of the rig.
     """
     process = inverse.process
-    if process is None:
-        raise ParameterError("the rig has no process, which effectors need")
     columns = (3 * joints[:, None] + np.arange(3)).ravel()
     inputs, outputs = process.inputs[:, columns], process.predict(process.inputs)
     some = np.random.default_rng(0).permutation(len(inputs))[:_WIDTH_EXAMPLES]

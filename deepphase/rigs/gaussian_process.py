@@ -1,4 +1,4 @@
-"""Gaussian process regression with the multiquadric kernel, and its examples.
+"""Gaussian process regression with the multiquadric kernel.
 
 The kernel is conditionally definite only: its matrix has one positive and otherwise negative
 eigenvalues, so that it is factorised by LU, the ridge is subtracted, and there is no variance.
@@ -17,10 +17,6 @@ RIDGE = 1e-5
 # Of outputs that need not be exact at the examples, as derivatives, whose weights are float32.
 JACOBIAN_RIDGE = 1e-2
 WIDTHS = tuple(np.geomspace(1e-4, 1e2, 13).tolist())
-# Examples that are added before the process is fitted again.
-_ADDED = 25
-# Frames among which the next example is looked for.
-_CANDIDATES = 4000
 
 
 def kernel(first: Array, second: Array, width: float) -> Array:
@@ -89,61 +85,3 @@ def chosen_width(
             made = MultiquadricProcess.fit(inputs[fitted], outputs[fitted], width, ridge)
             errors[row] += np.mean((made.predict(inputs[held_out]) - outputs[held_out]) ** 2)
     return widths[int(np.argmin(errors))]
-
-
-def chosen_examples(
-    inputs: Array,
-    outputs: Array,
-    count: int,
-    width: float,
-    *,
-    farthest: int = 50,
-    seed: int = 0,
-) -> Array:
-    """Indices of examples that cover the inputs, then of those that the process misses most.
-
-    Parameters
-    ----------
-    inputs : (n, inputs)
-        The first is the first example: the rest pose.
-    outputs : (n, outputs)
-    count
-        Examples in all.
-    width
-        Of the kernel.
-    farthest
-        Examples that are each the farthest from those before.
-
-    References
-    ----------
-    Holden 2017, section 3.5.2, equations 3.7 to 3.12. Several examples are added at once.
-    """
-    total = len(inputs)
-    if count >= total:
-        return np.arange(total)
-    rng = np.random.default_rng(seed)
-    chosen = [0]
-    nearest = ((inputs - inputs[0]) ** 2).sum(axis=-1)
-    while len(chosen) < min(farthest, count):
-        chosen.append(int(np.argmax(nearest)))
-        np.minimum(nearest, ((inputs - inputs[chosen[-1]]) ** 2).sum(axis=-1), out=nearest)
-    left = np.ones(total, bool)
-    left[chosen] = False
-    while len(chosen) < count:
-        process = MultiquadricProcess.fit(inputs[chosen], outputs[chosen], width)
-        rows = np.flatnonzero(left)
-        if len(rows) > _CANDIDATES:
-            rows = rng.choice(rows, _CANDIDATES, replace=False)
-        missed = ((process.predict(inputs[rows]) - outputs[rows]) ** 2).sum(axis=-1)
-        worst = rows[np.argsort(-missed, kind="stable")]
-        # Frames next to each other are missed alike: one of them is enough.
-        added: list[int] = []
-        for row in worst.tolist():
-            if len(added) == min(_ADDED, count - len(chosen)):
-                break
-            if all(abs(row - other) > 2 for other in added):
-                added.append(row)
-        added = added or worst[:1].tolist()
-        chosen.extend(added)
-        left[added] = False
-    return np.array(chosen)

@@ -22,18 +22,14 @@ from deepphase.rigs.rig_function import RigFunction
 from deepphase.rigs.rig_parts import check_shape, rig_of_parts, rig_parts
 from deepphase.short_repr import counted, short_repr
 
-FORMAT, VERSION = "deepphase.rig", 1
-Method = Literal[
-    "process",
-    "process-learned",
-    "process-computed",
-    "network",
-    "network-computed",
-    "optimisation",
-]
-"""Regression by the Gaussian process or the network, then refinement by learned or computed
-derivatives; optimisation begins at the rest pose."""
+FORMAT, VERSION = "deepphase.rig", 2
+Method = Literal["regression", "learned", "computed"]
+"""Regression alone, or refined by learned derivatives, or by computed ones."""
 
+# A control that moves by less, in its unit, is not used.
+_MOVES = 1e-3
+# Smallest deviation of a control, in its unit: it measures errors and steps.
+_LEAST_DEVIATION = 5e-3
 # Metres, and times the median error of held-out poses.
 _MIN_REACH_M, _REACH_RATIO = 0.01, 5.0
 
@@ -84,6 +80,8 @@ class RigScale:
 
     Parameters
     ----------
+    used
+        Indices of the controls that move in the examples; the others keep their values.
     position_mean
         (3 joints,) metres.
     value_mean, value_scale
@@ -92,10 +90,34 @@ class RigScale:
         (controls,) values of the others.
     """
 
+    used: Array
     position_mean: Array
     value_mean: Array
     value_scale: Array
     rest: Array
+
+    @classmethod
+    def of_examples(cls, values: Array, positions: Array) -> RigScale:
+        """The scale of poses: values (poses, controls) and positions (poses, joints, 3)."""
+        deviations = values.std(axis=0)
+        used = np.flatnonzero(deviations > _MOVES)
+        return cls(
+            used,
+            positions.reshape(len(values), -1).mean(axis=0),
+            values[:, used].mean(axis=0),
+            np.maximum(deviations[used], _LEAST_DEVIATION),
+            values.mean(axis=0),
+        )
+
+    def normalised(self, values: Array) -> Array:
+        """(poses, used) values (poses, controls) in deviations."""
+        return np.asarray((values[:, self.used] - self.value_mean) / self.value_scale)
+
+    def values(self, normalised: Array) -> Array:
+        """(poses, controls) of what `normalised` returns."""
+        values = np.repeat(self.rest[None], len(normalised), axis=0)
+        values[:, self.used] = normalised * self.value_scale + self.value_mean
+        return values
 
 
 @dataclass(eq=False)
@@ -106,14 +128,16 @@ class RigInverse:
     ----------
     rig
         The rig function.
-    used
-        Indices of the controls that move in the examples; the others keep their values.
     scale
         Normalisation.
     damping
         Of refinement, see `refined`.
-    process, jacobians, network
-        What was trained, else None; `jacobians` gives derivatives by normalised controls.
+    process
+        Regression of the controls from examples.
+    jacobians
+        Derivatives by normalised controls, of rigs that take long to evaluate; else None.
+    network
+        Regression that is more exact than the process; None without one.
     config, report, provenance
         Config of the training, measures on held-out clips, and data.
     joints
@@ -122,10 +146,9 @@ class RigInverse:
     """
 
     rig: RigFunction
-    used: Array
     scale: RigScale
     damping: float
-    process: MultiquadricProcess | None = None
+    process: MultiquadricProcess
     jacobians: MultiquadricProcess | None = None
     network: ReluNetwork | None = None
     config: Mapping[str, Any] = field(default_factory=dict)
@@ -141,27 +164,20 @@ class RigInverse:
         )
 
     @property
+    def used(self) -> Array:
+        """Indices of the controls that move."""
+        return self.scale.used
+
+    @property
     def methods(self) -> tuple[Method, ...]:
-        """Available methods, for each kind from the fastest to the most accurate."""
-        has = {
-            "process": self.process is not None,
-            "process-learned": self.jacobians is not None,
-            "process-computed": self.process is not None,
-            "network": self.network is not None,
-            "network-computed": self.network is not None,
-            "optimisation": True,
-        }
-        return tuple(name for name in get_args(Method) if has[name])
+        """Available methods, from the fastest to the most accurate."""
+        known = get_args(Method)
+        return tuple(name for name in known if name != "learned" or self.jacobians is not None)
 
     @property
     def best(self) -> Method:
-        """The default method, with the smallest error of joints in Holden 2017.
-
-        Blender rigs use "process-learned": their Jacobian takes seconds per frame.
-        """
-        if isinstance(self.rig, BlenderRig) and self.jacobians is not None:
-            return "process-learned"
-        return "network-computed" if self.network is not None else "process-computed"
+        """The default method: "learned" where the Jacobian of the rig takes seconds per frame."""
+        return "computed" if self.jacobians is None else "learned"
 
     def reach(self, method: Method) -> float:
         """Root mean square error of joints above which a pose counts as out of reach, metres.
@@ -178,22 +194,10 @@ class RigInverse:
             return np.asarray(flat)
         return np.asarray(flat.reshape(positions.shape)[:, self.joints].reshape(len(flat), -1))
 
-    def regressed(self, positions: Array, kind: Literal["process", "network"]) -> Array:
-        """(poses, controls) by regression alone, within the limits.
-
-        Raises
-        ------
-        ParameterError
-            If it was not trained.
-        """
-        regression = self.process if kind == "process" else self.network
-        if regression is None:
-            raise ParameterError(
-                f"the rig has no {kind}", hint=f"it has the methods {', '.join(self.methods)}"
-            )
-        values = np.repeat(self.scale.rest[None], len(positions), axis=0)
-        made = regression.predict(self.inputs(positions))
-        values[:, self.used] = made * self.scale.value_scale + self.scale.value_mean
+    def regressed(self, positions: Array) -> Array:
+        """(poses, controls) by regression alone, within the limits."""
+        regression = self.process if self.network is None else self.network
+        values = self.scale.values(regression.predict(self.inputs(positions)))
         return np.asarray(np.clip(values, self.rig.lower, self.rig.upper))
 
     def learned_jacobians(self, positions: Array) -> Array:
@@ -248,18 +252,12 @@ class RigInverse:
         if weights is None and self.joints is not None:
             weights = np.zeros(len(self.rig.joints))
             weights[self.joints] = 1.0
-        kind, _, refinement = method.partition("-")
-        if kind == "optimisation":
-            values, refinement = (
-                np.repeat(self.scale.rest[None], len(positions), axis=0),
-                "computed",
-            )
+        values = self.regressed(positions)
+        if smoothing_s > 0 and len(values) > 1:
+            values = gaussian_filter1d(values, smoothing_s * fps, axis=0, mode="nearest")
+        if method == "regression":
+            made = self.rig.evaluate(values)
         else:
-            values = self.regressed(positions, "process" if kind == "process" else "network")
-            if smoothing_s > 0 and len(values) > 1:
-                values = gaussian_filter1d(values, smoothing_s * fps, axis=0, mode="nearest")
-        if refinement:
-            learned = refinement == "learned"
             values, made = refined(
                 self.rig,
                 values,
@@ -268,13 +266,11 @@ class RigInverse:
                 scale=self.scale.value_scale,
                 damping=self.damping,
                 jacobians=(lambda part: self.learned_jacobians(positions[part]))
-                if learned
+                if method == "learned"
                 else None,
                 weights=weights,
                 iterations=iterations,
             )
-        else:
-            made = self.rig.evaluate(values)
         errors = np.linalg.norm(made - positions, axis=-1)
         counted_ = np.ones(errors.shape[1]) if weights is None else np.asarray(weights)
         spread = np.sqrt((errors**2 * counted_).sum(axis=1) / counted_.sum())
@@ -290,25 +286,22 @@ class RigInverse:
                 "this inverse follows only some joints and cannot be saved",
                 hint="save the inverse of all joints that it was made from",
             )
-        arrays: dict[str, Array] = {"used": self.used}
-        arrays |= {f"scale.{name}": value for name, value in vars(self.scale).items()}
-        for name in ("process", "jacobians"):
-            process = getattr(self, name)
-            if process is not None:
-                arrays[f"{name}.weights"] = process.weights
-                arrays[f"{name}.mean"] = process.mean
-                arrays[f"{name}.inputs"] = process.inputs
+        arrays: dict[str, Array] = {
+            f"scale.{name}": value for name, value in vars(self.scale).items()
+        }
+        processes = {"process": self.process}
+        if self.jacobians is not None:
+            processes["jacobians"] = self.jacobians
+        for name, process in processes.items():
+            for part in ("inputs", "weights", "mean"):
+                arrays[f"{name}.{part}"] = getattr(process, part)
         if self.network is not None:
             arrays |= {f"network.{name}": each for name, each in vars(self.network).items()}
         rig_arrays, rig_header = rig_parts(rig, Path(path).parent)
         arrays |= rig_arrays
         header = {
             "rig": rig_header,
-            "widths": {
-                name: getattr(self, name).width
-                for name in ("process", "jacobians")
-                if getattr(self, name) is not None
-            },
+            "widths": {name: process.width for name, process in processes.items()},
             "damping": self.damping,
             "config": dict(self.config),
             "report": dict(self.report),
@@ -330,10 +323,10 @@ class RigInverse:
         try:
             rig = rig_of_parts(arrays, header["rig"], Path(path).parent)
             count, outputs = len(rig.controls), 3 * len(rig.joints)
-            used = arrays["used"]
+            scale = RigScale(**_part(arrays, "scale."))
+            used = scale.used
             if used.ndim != 1 or used.min() < 0 or used.max() >= count:
                 raise ValueError("controls that the rig does not have")
-            scale = RigScale(**_part(arrays, "scale."))
             shapes = {"position_mean": outputs, "rest": count}
             for name, value in vars(scale).items():
                 if value.shape != (shapes.get(name, len(used)),):
@@ -358,10 +351,9 @@ class RigInverse:
                 check_shape(network.second_bias, (len(used),))
             return cls(
                 rig,
-                used,
                 scale,
                 float(header["damping"]),
-                processes.get("process"),
+                processes["process"],
                 processes.get("jacobians"),
                 network,
                 checked_mapping(header["config"], "config"),
@@ -378,7 +370,7 @@ class RigInverse:
         ) as error:
             raise CheckpointError(
                 f"the parts of the rig do not fit: {' '.join(str(error).split())[:200]}",
-                hint="the file was changed after it was written: train again or take a copy",
+                hint="the file is of an earlier version or was changed: train it again",
                 path=path,
             ) from None
 

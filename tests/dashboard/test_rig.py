@@ -12,7 +12,7 @@ from deepphase.rigs.blender_rig import BlenderRig
 from deepphase.rigs.body_rig import BodyRig
 from deepphase.rigs.config import RigConfig
 from deepphase.rigs.inverse import RigInverse
-from deepphase.rigs.train import train_rig
+from deepphase.rigs.training import train_rig
 from deepphase.synthetic.locomotion import locomotion
 from tests.dashboard.app_pages import opened, players, words
 from tests.rigs.test_blender_rig import blender_runs, needs_blender
@@ -28,7 +28,7 @@ def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("rigged")
     store = ClipStore.from_clips([locomotion(seed=seed, seconds=1.0).clip for seed in range(2)])
     store.save(place / "walks.store")
-    config = RigConfig.load("default", **TINY, **{"process.jacobians": False})
+    config = RigConfig.load("default", **TINY)
     body = BodyRig.of_clip(store.clip(0))
     made = train_rig(store, body, config, folder=place / "work", accelerator="cpu")
     made.save(place / "hero.rig")
@@ -46,7 +46,7 @@ def test_a_rig_is_made_for_the_open_clips_and_kept(folder, tmp_path, monkeypatch
         assert isinstance(rig, BodyRig)
         return RigInverse.load(folder / "hero.rig")
 
-    monkeypatch.setattr("deepphase.rigs.train.train_rig", trained)
+    monkeypatch.setattr("deepphase.rigs.training.train_rig", trained)
     (tmp_path / "walks.store").write_bytes((folder / "walks.store").read_bytes())
     app = opened("rig", monkeypatch, tmp_path)
     next(each for each in app.button if each.label == "Train the rig").click().run()
@@ -71,7 +71,7 @@ def test_the_rig_stands_beside_the_clip(folder, monkeypatch):
     assert len(app.multiselect[0].value) == 4
     assert [each.label for each in app.get("download_button")][:1] == ["Keys (JSON)"]
     # Another method has not been run yet.
-    next(each for each in app.selectbox if each.label == "Method").set_value("process").run()
+    next(each for each in app.selectbox if each.label == "Method").set_value("regression").run()
     assert '"rig"' not in players(app)[0]
 
 
@@ -82,8 +82,7 @@ def test_a_rig_in_blender_gives_its_own_file(tmp_path, monkeypatch):
     walk = locomotion(0, 1.0, gait="walk", fps=30.0).clip
     store = ClipStore.from_clips([walk])
     store.save(tmp_path / "walk.store")
-    sizes = {"process.examples": 20, "network.samples": 20, "training.frames": 25}
-    config = RigConfig.load("blender", **sizes, **{"training.epochs": 2.0})
+    config = RigConfig.load("blender", **{"process.examples": 20, "training.frames": 25})
     rig = BlenderRig.open(small)
     made = train_rig(store, rig, config, folder=tmp_path / "work", accelerator="cpu")
     made.save(tmp_path / "small.rig")

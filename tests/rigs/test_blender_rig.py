@@ -27,7 +27,7 @@ from deepphase.rigs.fitting import chosen_controls
 from deepphase.rigs.inverse import RigInverse
 from deepphase.rigs.keys import RigKeys
 from deepphase.rigs.rigify import RIGIFY_BODIES, make_rigify
-from deepphase.rigs.train import train_rig
+from deepphase.rigs.training import train_rig
 from deepphase.synthetic.locomotion import locomotion
 
 needs_blender = pytest.mark.skipif(
@@ -271,11 +271,7 @@ def test_training_on_a_rig_in_blender(pretend, tmp_path):
         "blender",
         **{
             "process.examples": 20,
-            "process.farthest": 8,
-            "network.hidden": 16,
-            "network.samples": 20,
             "training.frames": 30,
-            "training.epochs": 2.0,
         },
     )
     store = ClipStore.from_clips([clip])
@@ -285,21 +281,23 @@ def test_training_on_a_rig_in_blender(pretend, tmp_path):
         store, rig, config, folder=tmp_path, controls=["hips*", "thigh*"], accelerator="cpu"
     )
     assert {rig.groups[column] for column in inverse.used} <= {"hips", "thigh.L", "thigh.R"}
-    assert inverse.best == "process-learned"
+    assert inverse.best == "learned"
     methods = inverse.report["methods"]
-    assert methods["process-computed"]["joint_m"] < 2e-3
+    assert methods["computed"]["joint_m"] < 2e-3
     inverse.save(tmp_path / "hero.rig")
     again = RigInverse.load(tmp_path / "hero.rig")
     np.testing.assert_array_equal(again.rig.pattern, rig.pattern)
     wanted = rig.evaluate(rig.rest[None] + 0.02)
     np.testing.assert_allclose(
-        again.solve(wanted, "process").values, inverse.solve(wanted, "process").values, atol=1e-5
+        again.solve(wanted, "regression").values,
+        inverse.solve(wanted, "regression").values,
+        atol=1e-5,
     )
     again.rig.close()
     rig.close()
     path.write_bytes(b"BLENDER another")
     with pytest.raises(FormatError, match="was changed"):
-        again.solve(wanted, "process")
+        again.solve(wanted, "regression")
 
 
 def blender_runs(script, *words):
@@ -394,9 +392,9 @@ def test_curves_go_into_blender_and_back(small, tmp_path):
 def test_commands_with_a_rig_in_blender(small, tmp_path, capsys):
     walk, hero = tmp_path / "walk.bvh", tmp_path / "hero.rig"
     save(locomotion(0, 1.0, gait="walk", fps=30.0).clip, walk)
-    changes = ["--set=process.examples=20", "--set=network.samples=20", "--set=training.frames=25"]
+    changes = ["--set=process.examples=20", "--set=training.frames=25"]
     train = ["train", "rig", str(small), "-o", str(hero), "--config", "blender", *changes]
-    assert main([*train, "--poses", str(walk), "--set=training.epochs=2"]) == 0
+    assert main([*train, "--poses", str(walk)]) == 0
     assert "bones that move" in capsys.readouterr().out
     keys, blend, fbx = (tmp_path / name for name in ("keys.json", "walk.blend", "walk.fbx"))
     assert main(["rig-controls", str(hero), str(walk), "-o", str(keys)]) == 0
@@ -405,7 +403,7 @@ def test_commands_with_a_rig_in_blender(small, tmp_path, capsys):
     content = json.loads(keys.read_text())
     assert "foot_ik.L.tx" in content["controls"]
     inverse = RigInverse.load(hero)
-    assert inverse.report["methods"]["process-computed"]["joint_m"] < 0.03
+    assert inverse.report["methods"]["computed"]["joint_m"] < 0.03
     read = RigKeys.load(keys)
     again = inverse.rig.own_motion(blend)[0]
     np.testing.assert_allclose(again, read.values_of(inverse.rig), atol=1e-4)

@@ -1,18 +1,11 @@
-"""Parts of inverse rig functions: the Gaussian process, its examples, samples, refinement."""
+"""Parts of inverse rig functions: the Gaussian process, samples, refinement."""
 
 import numpy as np
-import pytest
 
-from deepphase.errors import ParameterError
-from deepphase.rigs.gaussian_process import (
-    MultiquadricProcess,
-    chosen_examples,
-    chosen_width,
-    kernel,
-)
+from deepphase.rigs.gaussian_process import MultiquadricProcess, chosen_width, kernel
 from deepphase.rigs.refinement import refined
 from deepphase.rigs.rig_function import Control, FunctionRig
-from deepphase.rigs.sampling import sampled_controls
+from deepphase.rigs.training import sampled_controls
 
 
 def wave(count, seed=0):
@@ -47,45 +40,16 @@ def test_the_width_is_chosen_by_held_out_halves():
     assert error(chosen) < error(1e2)
 
 
-def test_chosen_examples_beat_those_by_chance():
-    inputs, outputs = wave(2000)
-    # Most of the frames are nearly alike, as where a body stands.
-    inputs[:1600], outputs[:1600] = 0.01 * inputs[:1600], wave(2000)[1][:1] * 0
-    chosen = chosen_examples(inputs, outputs, 120, 0.3, farthest=30)
-    assert chosen[0] == 0
-    assert len(set(chosen.tolist())) == 120
-    others, truth = wave(300, seed=1)
-
-    def error(rows):
-        made = MultiquadricProcess.fit(inputs[rows], outputs[rows], 0.3)
-        return np.mean((made.predict(others) - truth) ** 2)
-
-    chance = np.random.default_rng(2).permutation(2000)[:120]
-    assert error(chosen) < 0.5 * error(chance)
-    np.testing.assert_array_equal(chosen_examples(inputs[:5], outputs[:5], 9, 0.3), np.arange(5))
-
-
-@pytest.mark.parametrize("kind", ["pca", "uniform", "univariate", "multivariate", "gmm"])
-def test_samples_have_the_spread_of_their_kind(kind):
+def test_samples_lie_around_examples_along_their_principal_components():
     rng = np.random.default_rng(0)
     main = rng.standard_normal(300)
     values = np.column_stack([main, main + 0.05 * rng.standard_normal(300)])
-    made = sampled_controls(values, 4000, kind, 0.5, seed=3)
+    made = sampled_controls(values, 4000, 0.5, seed=3)
     assert made.shape == (4000, 2)
-    apart = np.std(made[:, 0] - made[:, 1])
-    if kind in ("uniform", "univariate"):
-        # Without what the controls have in common.
-        assert apart > 1.0
-    else:
-        assert apart < 0.2
-    assert 0.8 < made[:, 0].std() < 2.5
-
-
-def test_no_samples_and_no_such_kind():
-    values = np.zeros((4, 2))
-    assert sampled_controls(values, 100, "none").shape == (0, 2)
-    with pytest.raises(ParameterError, match="gmm"):
-        sampled_controls(values, 100, "sobol")
+    assert np.std(made[:, 0] - made[:, 1]) < 0.2
+    # Examples and half of their deviation.
+    np.testing.assert_allclose(made.std(axis=0), np.sqrt(1.25) * values.std(axis=0), rtol=0.05)
+    assert sampled_controls(values, 0, 0.5, seed=3).shape == (0, 2)
 
 
 def arm(values):

@@ -52,11 +52,20 @@ def test_what_does_not_fit_is_refused(make, words):
         make()
 
 
+def exact_jacobian(rig, values):
+    """Derivatives by complex steps (Squire and Trapp 1998): exact but for rounding."""
+    found = []
+    for pose in values:
+        moved = pose + 1e-30j * np.eye(len(pose))
+        found.append(rig.evaluate(moved).imag.reshape(len(pose), -1).T / 1e-30)
+    return np.stack(found)
+
+
 @pytest.mark.parametrize("body", ["person", "dog"])
 def test_numeric_and_exact_jacobians_agree(body, request):
     rig = request.getfixturevalue(body)
     values = wild(rig, 4)
-    exact = rig.exact_jacobian(values)
+    exact = exact_jacobian(rig, values)
     numeric = rig.jacobian(values, step=1e-5)
     assert np.abs(exact).max() > 0.5
     np.testing.assert_allclose(numeric, exact, atol=2e-4 * np.abs(exact).max())

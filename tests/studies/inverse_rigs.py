@@ -1,12 +1,13 @@
 """Inverse rig functions against each other: tables 3.1 and 3.2 of Holden 2017, on clips.
 
-python -m tests.studies.inverse_rigs CLIPS [--test WORD,WORD] [--every N] [--sampling]
-    [--noise N ...] [--output RIG] [--seed 0]
+    python -m tests.studies.inverse_rigs CLIPS [--test WORD,WORD] [--every N] [--sampling]
+        [--noise N ...] [--output RIG] [--seed 0]
 
 Trains on the clips whose names lack a word and measures on those that have it. Joints are off by
 means in centimetres and mean squares in square centimetres, controls by mean squares in deviations,
 both against the controls by rule and the joints that they give. Frames a second are of one thread,
-by processor time, in batches and one frame at a time.
+by processor time, in batches and one frame at a time. With --sampling, networks learn samples of
+other distributions.
 """
 
 from __future__ import annotations
@@ -14,21 +15,44 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
+from sklearn.mixture import GaussianMixture
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.formats.load import load
 from deepphase.rigs.body_rig import BodyRig
 from deepphase.rigs.config import RigConfig
+from deepphase.rigs.effectors import inverse_of_effectors, named_effectors
 from deepphase.rigs.examples import RigExamples
-from deepphase.rigs.inverse import RigInverse
-from deepphase.rigs.train import RigData, rig_report, train_rig
+from deepphase.rigs.inverse import Method, RigInverse
+from deepphase.rigs.training import rig_report, train_rig, with_process
 
-_SAMPLINGS = ("none", "uniform", "univariate", "multivariate", "gmm", "pca")
-_SINGLE = 60
+_SINGLE, _POSES = 60, 600
+Solve = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+
+def sampled(kind: str, values: np.ndarray, count: int, noise: float, seed: int) -> np.ndarray:
+    """(count, controls) values of controls by other distributions (Holden 2017, 3.7.2)."""
+    rng = np.random.default_rng(seed)
+    shape, mean = (count, values.shape[1]), values.mean(axis=0)
+    if kind == "none":
+        return values[:0]
+    if kind == "uniform":
+        return rng.uniform(values.min(axis=0), values.max(axis=0), shape)
+    if kind == "univariate":
+        return mean + values.std(axis=0) * rng.standard_normal(shape)
+    if kind == "multivariate":
+        return rng.multivariate_normal(mean, np.cov(values.T), count)
+    mixture = GaussianMixture(25, reg_covar=1e-4, random_state=seed, max_iter=30)
+    return mixture.fit(values).sample(count)[0]
+
+
+_SAMPLINGS = ("none", "uniform", "univariate", "multivariate", "gmm")
 
 
 def main() -> None:
@@ -63,51 +87,88 @@ def main() -> None:
     inverse = trained()
     if options.output:
         inverse.save(options.output)
-    table("table 3.1", inverse, held_out)
-    random_examples(store, rig, inverse, held_out)
-    if options.sampling:
-        changes: list[dict[str, object]] = [{"network.sampling": name} for name in _SAMPLINGS]
-        changes += [{"network.noise": noise} for noise in options.noise]
-        for change in changes:
-            made = trained(**{"process.jacobians": False, **change})
-            measured = rig_report(made, held_out, ("network", "network-computed"))["methods"]
-            for name, each in measured.items():
-                print(f"{change} {name}: {100 * each['joint_m']:.4f} cm, {each['controls']:.3f}")
-
-
-def table(title: str, inverse: RigInverse, held_out: RigExamples) -> None:
-    """Print the measures of all methods, with the speed of one frame at a time."""
-    print(f"{title}: {len(inverse.used)} of {len(inverse.rig.controls)} controls move")
-    report = rig_report(inverse, held_out, poses=600)["methods"]
-    for name, each in report.items():
-        start = time.process_time()
-        for row in range(_SINGLE):
-            inverse.solve(held_out.positions[row : row + 1], name)
-        single = _SINGLE / (time.process_time() - start)
-        print(
-            f"{name:18} {100 * each['joint_m']:8.4f} cm  {each['joint_cm2']:8.4f} cm2  "
-            f"{each['controls']:6.3f}  {each['fps']:7.0f} fps  {single:6.0f} fps one by one",
-            flush=True,
-        )
-
-
-def random_examples(
-    store: ClipStore, rig: BodyRig, inverse: RigInverse, held_out: RigExamples
-) -> None:
-    """Print the error of the process with as many examples by chance."""
     config = RigConfig.from_mapping(inverse.config)
-    small = replace(config, network=replace(config.network, samples=0))
-    data = RigData(rig, RigExamples.of_store(store, rig, config.training.frames), small)
-    assert inverse.process is not None
-    rows = np.random.default_rng(0).permutation(len(data.learnt))[: len(inverse.process.inputs)]
-    inputs = data.learnt.positions[rows].reshape(len(rows), -1) - data.scale.position_mean
-    chance = type(inverse.process).fit(
-        inputs, data.normalised(data.learnt.values[rows]), inverse.process.width
+    poses = RigExamples.of_store(store, rig, config.training.frames)
+    learnt_poses = poses.split(config.training.held_out, options.seed)[0]
+    process = with_process(rig, learnt_poses, config, jacobians=True)
+    print(f"{len(inverse.used)} of {len(rig.controls)} controls move")
+    for name, each in methods(inverse, process).items():
+        row(name, each, inverse, held_out)
+    effectors(inverse, held_out)
+    if not options.sampling:
+        return
+    for kind in _SAMPLINGS:
+        draw = "deepphase.rigs.training.sampled_controls"
+        with mock.patch(draw, lambda *given, kind=kind: sampled(kind, *given)):
+            sampling_row(kind, trained(), held_out)
+    for noise in options.noise:
+        sampling_row(f"noise {noise:g}", trained(**{"network.noise": noise}), held_out)
+
+
+def methods(inverse: RigInverse, process: RigInverse) -> dict[str, Solve]:
+    """All methods of the thesis, of an inverse with a network and of one with a process."""
+
+    def by(which: RigInverse, method: Method) -> Solve:
+        def solve(positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            made = which.solve(positions, method)
+            return made.values, made.errors
+
+        return solve
+
+    # A regression that always gives the rest pose leaves all to optimisation.
+    still = replace(process.process, weights=0.0 * process.process.weights)
+    still = replace(still, mean=process.scale.normalised(process.scale.rest[None])[0])
+    return {
+        "process": by(process, "regression"),
+        "process, learned": by(process, "learned"),
+        "process, computed": by(process, "computed"),
+        "network": by(inverse, "regression"),
+        "network, computed": by(inverse, "computed"),
+        "optimisation": by(replace(process, process=still), "computed"),
+    }
+
+
+def row(name: str, solve: Solve, inverse: RigInverse, held_out: RigExamples) -> None:
+    """Print the measures of a method, with the speed of one frame at a time."""
+    some = np.unique(np.linspace(0, len(held_out) - 1, _POSES).astype(np.int64))
+    wanted = held_out.taken(some)
+    start = time.process_time()
+    values, errors = solve(wanted.positions)
+    batch = len(wanted) / (time.process_time() - start)
+    start = time.process_time()
+    for index in range(_SINGLE):
+        solve(wanted.positions[index : index + 1])
+    single = _SINGLE / (time.process_time() - start)
+    off = (values - wanted.values)[:, inverse.used] / inverse.scale.value_scale
+    print(
+        f"{name:18} {100 * errors.mean():8.4f} cm  {1e4 * (errors**2).mean() / 3:8.4f} cm2  "
+        f"{(off**2).mean():6.3f}  {batch:7.0f} fps  {single:6.0f} fps one by one",
+        flush=True,
     )
-    measured = rig_report(replace(inverse, process=chance), held_out, ("process",))["methods"]
-    each = measured["process"]
-    print(f"examples by chance: {100 * each['joint_m']:.4f} cm, {each['controls']:.3f}")
-    print(f"width of the kernel: {inverse.process.width:.3g}", flush=True)
+
+
+def effectors(inverse: RigInverse, held_out: RigExamples) -> None:
+    """Print the distances of a few joints that are followed, and of all others."""
+    wanted = held_out.positions[::8]
+    for names in (["seven"], ["feet"], ["hands", "head"]):
+        joints = named_effectors(inverse.rig, names)  # type: ignore[arg-type]
+        few = inverse_of_effectors(inverse, joints)
+        for method in few.methods:
+            start = time.process_time()
+            errors = few.solve(wanted, method).errors
+            fps = len(wanted) / (time.process_time() - start)
+            own, others = errors[:, joints], np.delete(errors, joints, axis=1)
+            print(
+                f"{'+'.join(names):12} {method:10} {100 * own.mean():.3f}, {100 * own.max():.2f} cm"
+                f"  others {100 * others.mean():.2f} cm  {fps:.0f} fps",
+                flush=True,
+            )
+
+
+def sampling_row(name: str, inverse: RigInverse, held_out: RigExamples) -> None:
+    """Print the errors of a network by its samples."""
+    for method, each in rig_report(inverse, held_out)["methods"].items():
+        print(f"{name} {method}: {100 * each['joint_m']:.4f} cm, {each['controls']:.3f}")
 
 
 if __name__ == "__main__":

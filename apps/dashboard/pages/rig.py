@@ -28,12 +28,11 @@ from deepphase.motion.clip import Clip
 from deepphase.progress import Progress
 from deepphase.rigs.blender_rig import BlenderRig
 from deepphase.rigs.body_rig import BodyRig
-from deepphase.rigs.character_rig import CharacterRig
+from deepphase.rigs.character_rig import CharacterRig, part_residuals
 from deepphase.rigs.examples import motion_on_rig
 from deepphase.rigs.inverse import FORMAT, Method, RigInverse, RigSolution
 from deepphase.rigs.keying import clip_of_controls
 from deepphase.rigs.keys import RigKeys
-from deepphase.rigs.residuals import part_residuals
 from deepphase.temporary_files import temporary_folder
 from deepphase.viewer.take import Take
 
@@ -145,7 +144,7 @@ def _offer_training() -> None:
     """Draw the training of a rig for the open clips; DeepPhaseError where they do not fit."""
 
     def train(store: ClipStore, folder: Path, progress: Progress) -> RigInverse | None:
-        from deepphase.rigs.train import train_rig
+        from deepphase.rigs.training import train_rig
 
         rig = BodyRig.of_clip(store.clip(0))
         return train_rig(store, rig, folder=folder, progress=progress, accelerator="cpu")

@@ -23,27 +23,20 @@ from deepphase.rigs.blender_rig import BlenderRig
 from deepphase.rigs.body_rig import BodyRig
 from deepphase.rigs.config import RigConfig
 from deepphase.rigs.examples import RigExamples
-from deepphase.rigs.gaussian_process import (
-    JACOBIAN_RIDGE,
-    MultiquadricProcess,
-    chosen_examples,
-    chosen_width,
-)
-from deepphase.rigs.inverse import Method, ReluNetwork, RigInverse, RigScale
+from deepphase.rigs.gaussian_process import JACOBIAN_RIDGE, MultiquadricProcess, chosen_width
+from deepphase.rigs.inverse import ReluNetwork, RigInverse, RigScale
 from deepphase.rigs.rig_function import RigFunction
-from deepphase.rigs.sampling import sampled_controls
 from deepphase.training.resumable import ResumableData, ResumableModule, cosine_rate
 from deepphase.training.task import TrainedTask, run_task
-from deepphase.training.trainer import versions
+from deepphase.training.trainer import check_trainer, versions
+from deepphase.training.world import joined
 
-# A control that moves by less, in its unit, is not used.
-_MOVES = 1e-3
-# Smallest deviation of a control, in its unit: it measures errors and steps.
-_LEAST_DEVIATION = 5e-3
 # Share of the largest singular value of the derivatives. Half of the values may be 0, so that their
 # median is not a measure.
 _DAMPING = 0.005
 _WARMUP = 0.02
+# Principal components with a smaller share of the largest deviation carry no motion.
+_LEAST_COMPONENT = 1e-6
 # Poses that widths of kernels, the damping and the report are found with.
 _WIDTH_POSES, _DAMPING_POSES, _REPORT_POSES = 600, 40, 300
 
@@ -64,8 +57,8 @@ class RigData(ResumableData, pl.LightningDataModule):
     ----------
     learnt, held_out_examples
         The examples of the training and of held-out clips.
-    scale, used
-        See `RigInverse`.
+    scale
+        Of the examples of the training.
     inputs, outputs
         (rows, 3 joints) and (rows, used) float32, normalised: poses, samples, held-out poses.
     """
@@ -76,38 +69,24 @@ class RigData(ResumableData, pl.LightningDataModule):
         self.rig, self.config, self.batch_size = rig, config, options.batch_size
         self.learnt, self.held_out_examples = examples.split(options.held_out, options.seed)
         values = self.learnt.values
-        deviations = values.std(axis=0)
-        self.used = used = np.flatnonzero(deviations > _MOVES)
+        self.scale = scale = RigScale.of_examples(values, self.learnt.positions)
         flat = self.learnt.positions.reshape(len(values), -1)
-        self.scale = RigScale(
-            flat.mean(axis=0),
-            values[:, used].mean(axis=0),
-            np.maximum(deviations[used], _LEAST_DEVIATION),
-            values.mean(axis=0),
-        )
         self.position_scale = np.maximum(flat.std(axis=0), 1e-3)
         made = sampled_controls(
-            self.normalised(values),
+            scale.normalised(values),
             config.network.samples,
-            config.network.sampling,
             config.network.noise,
             options.seed,
         )
-        sampled = np.repeat(self.scale.rest[None], len(made), axis=0)
-        sampled[:, used] = made * self.scale.value_scale + self.scale.value_mean
-        sampled = np.clip(sampled, rig.lower, rig.upper)
+        sampled = np.clip(scale.values(made), rig.lower, rig.upper)
         positions = [self.learnt.positions, self.held_out_examples.positions]
         every = np.concatenate([values, sampled, self.held_out_examples.values])
         joints = np.concatenate([positions[0], rig.evaluate(sampled), positions[1]])
         self.train_rows = len(values) + len(sampled)
         self.inputs = torch.from_numpy(self.whitened(joints).astype(np.float32))
-        self.outputs = torch.from_numpy(self.normalised(every).astype(np.float32))
+        self.outputs = torch.from_numpy(scale.normalised(every).astype(np.float32))
         self.held_out = torch.arange(self.train_rows, len(every))
         self._order = WindowOrder(self.train_rows, options.seed)
-
-    def normalised(self, values: Array) -> Array:
-        """(poses, used) values (poses, controls) in deviations."""
-        return np.asarray((values[:, self.used] - self.scale.value_mean) / self.scale.value_scale)
 
     def whitened(self, positions: Array) -> Array:
         """(poses, 3 joints) what the network reads, each value in its deviations."""
@@ -188,6 +167,28 @@ class RigModule(ResumableModule):
         return ReluNetwork(scaled, *arrays[1:])
 
 
+def sampled_controls(values: Array, count: int, noise: float, seed: int) -> Array:
+    """(count, controls) values around examples, moved along their principal components.
+
+    Parameters
+    ----------
+    values : (examples, controls)
+        In units of their standard deviations.
+    noise
+        Deviation of a sample from its example, in deviations of each component.
+
+    References
+    ----------
+    Holden 2017, algorithm 2, with components that are whitened.
+    """
+    rng = np.random.default_rng(seed)
+    _, scales, axes = np.linalg.svd(values - values.mean(axis=0), full_matrices=False)
+    kept = scales > _LEAST_COMPONENT * scales.max(initial=1e-12)
+    scales, axes = scales[kept] / np.sqrt(len(values)), axes[kept]
+    moves = rng.standard_normal((count, len(scales))) * scales @ axes
+    return np.asarray(values[rng.integers(len(values), size=count)] + noise * moves)
+
+
 def train_rig(
     store: ClipStore | None,
     rig: BodyRig | BlenderRig,
@@ -207,11 +208,12 @@ def train_rig(
         Clips of one skeleton; on other bodies than the rig's they are retargeted. None for the
         motion in the file of a rig in Blender.
     rig
-        The rig. Controls of a `BodyRig` are set by rule; those of a `BlenderRig` are fitted.
+        The rig. Controls of a `BodyRig` are set by rule, and a network learns them; those of a
+        `BlenderRig` are fitted, and a Gaussian process learns them with the derivatives of the rig.
     config
         `configs/rig/default.yaml` if None.
     folder
-        Folder of the resume point while the network is trained, and of `metrics.csv`.
+        Folder of the resume point while a network is trained, and of `metrics.csv`.
     controls
         Names of the bones of a `BlenderRig` that may move, with * for any letters; without any they
         are chosen.
@@ -241,26 +243,43 @@ def train_rig(
     """
     config = RigConfig.load("default") if config is None else config
 
-    def result(data: RigData, module: RigModule, run: dict[str, Any]) -> RigInverse:
+    def measured(inverse: RigInverse, learnt: int, held_out: RigExamples) -> RigInverse:
         origin = {
             "store": None if store is None or store.path is None else Path(store.path).name,
             "clips": 0 if store is None else len(store),
-            "frames": len(data.learnt),
+            "frames": learnt,
             "skeleton": None if store is None else store.group,
         }
-        inverse = replace(
-            with_process(data, progress),
-            network=module.relu_network(data),
-            provenance={"data": origin, "steps": run["steps"], **versions()},
-        )
-        report = rig_report(inverse, data.held_out_examples, progress=progress)
-        return replace(inverse, report=report)
+        provenance = {"data": origin, **inverse.provenance, **versions()}
+        report = rig_report(inverse, held_out, progress=progress)
+        return replace(inverse, provenance=provenance, report=report)
+
+    if isinstance(rig, BlenderRig):
+        check_trainer(trainer)
+        with joined(trainer) as world:
+            if world.rank:
+                return None
+        examples = _examples(store, rig, config, controls, progress)
+        learnt, held_out = examples.split(config.training.held_out, config.training.seed)
+        inverse = with_process(rig, learnt, config, progress, jacobians=True)
+        return measured(inverse, len(learnt), held_out)
+
+    def result(data: RigData, module: RigModule, run: dict[str, Any]) -> RigInverse:
+        process = with_process(rig, data.learnt, config, progress)
+        steps = {"steps": run["steps"]}
+        inverse = replace(process, network=module.relu_network(data), provenance=steps)
+        return measured(inverse, len(data.learnt), data.held_out_examples)
 
     task = TrainedTask(
         config.training.seed,
         data=lambda: RigData(rig, _examples(store, rig, config, controls, progress), config),
         module=RigModule,
-        fingerprint=lambda data: rig_fingerprint(config, data),
+        fingerprint=lambda data: {
+            "config": config.as_mapping(),
+            "controls": list(rig.names),
+            "poses": len(data.learnt),
+            "checksum": float(data.inputs.abs().sum(dtype=torch.float64)),
+        },
         result=result,
     )
     return run_task(task, folder=folder, resume=resume, progress=progress, trainer=trainer)
@@ -283,58 +302,53 @@ def _examples(
     return RigExamples.of_blender(store, rig, frames, controls, progress)
 
 
-def rig_fingerprint(config: RigConfig, data: RigData) -> dict[str, Any]:
-    """Values that two trainings must share for one to continue the other's resume point."""
-    return {
-        "config": config.as_mapping(),
-        "controls": list(data.rig.names),
-        "poses": len(data.learnt),
-        "checksum": float(data.inputs.abs().sum(dtype=torch.float64)),
-    }
+def with_process(
+    rig: RigFunction,
+    learnt: RigExamples,
+    config: RigConfig,
+    progress: Progress | None = None,
+    *,
+    jacobians: bool = False,
+) -> RigInverse:
+    """The inverse by a Gaussian process, without a network.
 
-
-def with_process(data: RigData, progress: Progress | None = None) -> RigInverse:
-    """The inverse by a Gaussian process, with learned derivatives, without a network."""
-    options, rig, scale = data.config.process, data.rig, data.scale
-    seed = data.config.training.seed
+    Parameters
+    ----------
+    learnt
+        The poses. The process keeps the rest pose and others by chance: those that lie far apart,
+        or that a process misses most, are no better examples.
+    jacobians
+        Learn the derivatives of the rig, too.
+    """
+    seed, count = config.training.seed, config.process.examples
     if progress is not None:
-        progress("fitting the Gaussian process", 0, 1, f"{options.examples} examples")
-    positions = np.concatenate([rig.evaluate(rig.rest[None]), data.learnt.positions])
-    values = data.normalised(np.concatenate([rig.rest[None], data.learnt.values]))
+        progress("fitting the Gaussian process", 0, 1, f"{count} examples")
+    scale = RigScale.of_examples(learnt.values, learnt.positions)
+    values = np.concatenate([rig.rest[None], learnt.values])
+    positions = np.concatenate([rig.evaluate(rig.rest[None]), learnt.positions])
     inputs = positions.reshape(len(positions), -1) - scale.position_mean
-    rng = np.random.default_rng(seed)
-    some = rng.permutation(len(inputs))[:_WIDTH_POSES]
-    width = chosen_width(inputs[some], values[some], seed)
-    rows = chosen_examples(
-        inputs, values, options.examples, width, farthest=options.farthest, seed=seed
-    )
-    process = MultiquadricProcess.fit(inputs[rows], values[rows], width)
-    kept = np.concatenate([rig.rest[None], data.learnt.values])[rows]
-    derivatives = rig.jacobian(kept if options.jacobians else kept[:_DAMPING_POSES], data.used)
+    outputs = scale.normalised(values)
+    order = np.random.default_rng(seed).permutation(len(values))
+    width = chosen_width(inputs[order[:_WIDTH_POSES]], outputs[order[:_WIDTH_POSES]], seed)
+    rows = np.concatenate([[0], order[order > 0][: count - 1]])
+    process = MultiquadricProcess.fit(inputs[rows], outputs[rows], width)
+    derivatives = rig.jacobian(values[rows if jacobians else rows[:_DAMPING_POSES]], scale.used)
     derivatives = derivatives * scale.value_scale
     singular = np.linalg.svd(derivatives[:_DAMPING_POSES], compute_uv=False)
     learned = None
-    if options.jacobians:
+    if jacobians:
         flat = derivatives.reshape(len(derivatives), -1)
         learned = MultiquadricProcess.fit(inputs[rows], flat, width, JACOBIAN_RIDGE)
         learned = replace(learned, weights=learned.weights.astype(np.float32))
     if progress is not None:
         progress("fitting the Gaussian process", 1, 1, f"width {width:.2g}")
-    return RigInverse(
-        rig,
-        data.used,
-        scale,
-        _DAMPING * float(singular.max(axis=1).mean()),
-        process,
-        learned,
-        config=data.config.as_mapping(),
-    )
+    damping = _DAMPING * float(singular.max(axis=1).mean())
+    return RigInverse(rig, scale, damping, process, learned, config=config.as_mapping())
 
 
 def rig_report(
     inverse: RigInverse,
     examples: RigExamples,
-    methods: tuple[Method, ...] | None = None,
     *,
     poses: int = _REPORT_POSES,
     progress: Progress | None = None,
@@ -347,12 +361,11 @@ def rig_report(
     chosen = np.unique(np.linspace(0, len(examples) - 1, poses).astype(np.int64))
     some = examples.taken(chosen)
     measured: dict[str, Mapping[str, float]] = {}
-    names = inverse.methods if methods is None else methods
     # Blender computes in another process, whose time is not ours.
     clock = time.perf_counter if isinstance(inverse.rig, BlenderRig) else time.process_time
-    for row, method in enumerate(names):
+    for row, method in enumerate(inverse.methods):
         if progress is not None:
-            progress("measuring", row, len(names), method)
+            progress("measuring", row, len(inverse.methods), method)
         start = clock()
         solved = inverse.solve(some.positions, method)
         seconds = max(clock() - start, 1e-6)
@@ -366,7 +379,7 @@ def rig_report(
             "fps": len(some) / seconds,
         }
     if progress is not None:
-        progress("measuring", len(names), len(names), "")
+        progress("measuring", len(measured), len(measured), "")
     return {"poses": len(some), "methods": measured}
 
 

@@ -18,14 +18,8 @@ from deepphase.arrays import Array, release_pages
 from deepphase.atomic_write import atomic_write
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
-from deepphase.evaluation.matches import (
-    Frames,
-    alignment_by_chance,
-    alignment_errors,
-    future_ranks,
-    interval_95,
-    query_frames,
-)
+from deepphase.evaluation.matches import Frames
+from deepphase.evaluation.phase_measures import MeasuredPhases, ReportedMeasure, measured
 from deepphase.phase.extractor import (
     BASELINES,
     PhaseExtractor,
@@ -45,22 +39,8 @@ from deepphase.viewer.page import save_player
 
 FORMAT, VERSION = "deepphase.report", 1
 _PLAYER = "player.html"
-# Time over which phases are advanced for future ranks, in seconds.
-_AHEAD_S = 0.25
 # Signals of more bytes are mapped from a temporary file.
 _SIGNAL_BYTES = 1_000_000_000
-
-
-@dataclass(frozen=True)
-class ReportedMeasure:
-    """One measured value, as report.json lists it."""
-
-    name: str
-    definition: str
-    value: float
-    unit: str
-    n: int
-    interval_95: list[float] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,13 +125,15 @@ def evaluation_report(
         progress("measuring", 1, 2, "")
     frames, inside, poses = frames_and_poses(model, store, phases)
 
-    def matched(encoded: list[ClipPhases]) -> list[ReportedMeasure]:
+    def measures_of(encoded: list[ClipPhases], health: Health | None) -> list[ReportedMeasure]:
         whole = gathered_parameters(encoded, inside)
-        return _match_measures(model, whole, frames, poses, queries, seed)
+        return measured(
+            MeasuredPhases(whole, poses, frames, model.fps, model.window, queries, seed, health)
+        )
 
-    measures = [*_health_measures(health), *matched(phases)]
+    measures = measures_of(phases, health)
     others = {
-        name: matched(other_phases(name, model, store, description))
+        name: measures_of(other_phases(name, model, store, description), None)
         for name in dict.fromkeys(against)
     }
     if progress is not None:
@@ -189,32 +171,6 @@ def _health(model: PhaseExtractor, store: ClipStore, phases: list[ClipPhases]) -
         return measure_phases([each.parameters[each.interior] for each in phases], model.fps)
     corpus = SignalCorpus.read(store, signals=model.signals, memory=_SIGNAL_BYTES)
     return measured_health(model, corpus.values, np.stack([corpus.starts, corpus.stops], axis=1))
-
-
-def _health_measures(health: Health) -> list[ReportedMeasure]:
-    measured = (
-        (
-            "explained variance",
-            "1 - squared reconstruction error / squared deviation from the window's mean",
-            health.explained_variance,
-        ),
-        (
-            "phase-speed error",
-            "median of |phase step - F dt| / (F dt), weighted by amplitude",
-            health.speed_error,
-        ),
-        (
-            "phase goes forward",
-            "share of steps in which the phase of the strongest channel grows",
-            health.forward_strongest,
-        ),
-    )
-    # Baselines reconstruct nothing, and some have no frequency: these measures are None.
-    return [
-        ReportedMeasure(name, definition, value, "", health.frames)
-        for name, definition, value in measured
-        if value is not None
-    ]
 
 
 def frames_and_poses(
@@ -261,60 +217,6 @@ def other_phases(
             hint="compare models of one frame rate",
         )
     return [other.encode(clip) for clip in store]
-
-
-def _match_measures(
-    model: PhaseExtractor,
-    whole: PhaseParameters,
-    frames: Frames,
-    pose: Array,
-    queries: int,
-    seed: int,
-) -> list[ReportedMeasure]:
-    options: dict[str, Any] = {"queries": queries, "seed": seed}
-    ahead = round(_AHEAD_S * model.fps)
-    measures = []
-    try:
-        exclude = model.window // 2
-        manifold = whole.manifold()
-        errors = alignment_errors(manifold, pose, frames, exclude=exclude, **options)
-        query = query_frames(len(pose), queries, seed)
-        best = alignment_errors(
-            pose.reshape(len(pose), -1), pose, frames, exclude=exclude, **options
-        ).mean()
-        chance = alignment_by_chance(pose, **options)
-        value = float(errors.mean())
-        measures += [
-            ReportedMeasure(
-                "alignment error",
-                "mean distance of corresponding joints, 10 matches by phase manifold",
-                value,
-                "m",
-                len(errors),
-                interval_95(errors, frames.clip[query]),
-            ),
-            ReportedMeasure(
-                "alignment error, normalised",
-                "0: as good as matching by the pose itself; 1: chance",
-                float((value - best) / max(chance - best, 1e-9)),
-                "",
-                len(errors),
-            ),
-        ]
-    except ParameterError:
-        # With too few clips, no frame is far enough from a query to be compared.
-        pass
-    ranks = future_ranks(whole, frames, model.fps, ahead=ahead, **options)
-    measures.append(
-        ReportedMeasure(
-            f"rank of the frame {ahead} frames ahead",
-            "among all frames, by the manifold advanced by frequency * time",
-            float(ranks.mean()),
-            "",
-            len(ranks),
-        )
-    )
-    return measures
 
 
 def _poses(model: PhaseExtractor, store: ClipStore, inside: list[Array]) -> Array:

@@ -7,7 +7,7 @@ removes the sway of steps. The smoothing looks ahead: a body that changes its ve
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -184,49 +184,63 @@ def own_changes(
     -------
     Kind of change -> durations, of the velocity and of the heading.
     """
-    speeds: dict[str, list[float]] = {}
-    headings: dict[str, list[float]] = {}
-    half, span = round(_HALF_S * fps), round(_MEAN_S * fps)
-    count = len(positions)
-    if count < 2 * (half + span) + 1:
-        return speeds, headings
+    rises: dict[str, list[float]] = {}
+    turns: dict[str, list[float]] = {}
     smoothed = smoothed_velocities(positions, fps)
+    facing = np.unwrap(np.asarray(angles, np.float64))
+    for change in _steady_changes(smoothed, fps, standing):
+        moving, difference = smoothed[change.frames], change.new - change.old
+        share = (moving - change.old) @ difference / (difference @ difference)
+        rise = _rise_s(share, _reached(change.kind, change.old, change.new, moving), fps)
+        if rise is not None:
+            rises.setdefault(change.kind, []).append(rise)
+        turned = facing[change.frames] - facing[change.frames][0]
+        if change.kind in _TURNS and abs(turned[-1]) >= _MIN_HEADING:
+            share = turned / turned[-1]
+            rise = _rise_s(share, share >= _REACHED, fps)
+            if rise is not None:
+                turns.setdefault(change.kind, []).append(rise)
+    return rises, turns
+
+
+@dataclass(frozen=True, eq=False)
+class _SteadyChange:
+    """A change between two steady velocities (2,), m/s, with the frames from one to the other."""
+
+    kind: str
+    frames: slice
+    old: Array
+    new: Array
+
+
+def _steady_changes(smoothed: Array, fps: float, standing: float) -> Iterator[_SteadyChange]:
+    """Changes of velocities (frames, 2) that do not overlap, the largest first."""
+    half, span = round(_HALF_S * fps), round(_MEAN_S * fps)
+    count = len(smoothed)
+    if count < 2 * (half + span) + 1:
+        return
     means = uniform_filter1d(smoothed, span, axis=0, mode="nearest")
     centres = np.arange(half + span, count - half - span)
     early, late = centres - half - span // 2, centres + half + span // 2
     old, new = means[early], means[late]
-    largest = np.maximum(np.linalg.norm(old, axis=1), np.linalg.norm(new, axis=1))
-    wavering = np.maximum(
+    fastest = np.maximum(np.linalg.norm(old, axis=1), np.linalg.norm(new, axis=1))
+    unsteadiness = np.maximum(
         *(
             np.linalg.norm(smoothed[at - span // 2] - smoothed[at + span // 2], axis=1)
             for at in (early, late)
         )
     )
-    size = np.where(
-        wavering <= _STEADY * np.maximum(largest, standing), np.linalg.norm(new - old, axis=1), 0.0
-    )
-    facing = np.unwrap(np.asarray(angles, np.float64))
-    taken = np.zeros(len(centres), bool)
+    steady = unsteadiness <= _STEADY * np.maximum(fastest, standing)
+    size = np.where(steady, np.linalg.norm(new - old, axis=1), 0.0)
+    covered = np.zeros(len(centres), bool)
     for index in np.argsort(-size, kind="stable"):
         if size[index] <= standing:
             break
-        kind = None if taken[index] else kind_of_change(old[index], new[index], standing)
-        if kind is None:
-            continue
-        taken[max(0, index - 2 * half) : index + 2 * half + 1] = True
-        part = slice(early[index], late[index] + 1)
-        change = new[index] - old[index]
-        share = (smoothed[part] - old[index]) @ change / (change @ change)
-        rise = _rise_s(share, _reached(kind, old[index], new[index], smoothed[part]), fps)
-        if rise is not None:
-            speeds.setdefault(kind, []).append(rise)
-        turn = facing[part][-1] - facing[part][0]
-        if kind in _TURNS and abs(turn) >= _MIN_HEADING:
-            share = (facing[part] - facing[part][0]) / turn
-            rise = _rise_s(share, share >= _REACHED, fps)
-            if rise is not None:
-                headings.setdefault(kind, []).append(rise)
-    return speeds, headings
+        kind = None if covered[index] else kind_of_change(old[index], new[index], standing)
+        if kind is not None:
+            covered[max(0, index - 2 * half) : index + 2 * half + 1] = True
+            frames = slice(early[index], late[index] + 1)
+            yield _SteadyChange(kind, frames, old[index], new[index])
 
 
 def summary(durations: Mapping[str, Iterable[float]]) -> dict[str, dict[str, Any]]:

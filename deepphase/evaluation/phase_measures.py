@@ -1,0 +1,196 @@
+"""Measures of phases on clips: what `deepphase evaluate` reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from deepphase.arrays import Array
+from deepphase.errors import ParameterError
+from deepphase.evaluation.matches import (
+    Frames,
+    alignment_by_chance,
+    alignment_errors,
+    future_ranks,
+    interval_95,
+    query_frames,
+)
+from deepphase.phase.health import Health
+from deepphase.phase.parameters import PhaseParameters
+
+# Time over which phases are advanced for future ranks, in seconds.
+_AHEAD_S = 0.25
+
+
+@dataclass(frozen=True)
+class ReportedMeasure:
+    """One measured value, as report.json lists it.
+
+    Parameters
+    ----------
+    name, definition, unit
+        The unit is "" for shares and counts.
+    value, n
+        The value, and of how many frames it is.
+    interval_95
+        95 % interval of the value, if it is known.
+    """
+
+    name: str
+    definition: str
+    value: float
+    unit: str
+    n: int
+    interval_95: list[float] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredPhases:
+    """Phases of the interior frames of clips, with the poses there.
+
+    Parameters
+    ----------
+    parameters
+        (frames, channels) each.
+    poses
+        (frames, joints, 3) metres, root space.
+    frames
+        The clip of each frame, and its index there.
+    fps
+        Frames per second.
+    window
+        Frames of the model's window.
+    queries, seed
+        Number of random frames on which matches are measured, and the seed of their choice.
+    health
+        Health of the model on these clips; None where it is not measured.
+    """
+
+    parameters: PhaseParameters
+    poses: Array
+    frames: Frames
+    fps: float
+    window: int
+    queries: int = 10_000
+    seed: int = 0
+    health: Health | None = None
+
+    @cached_property
+    def alignment(self) -> Array | None:
+        """(queries,) metres, of `alignment_errors`; None with too few clips to compare."""
+        return self._alignment(self.parameters.manifold())
+
+    @cached_property
+    def alignment_by_pose(self) -> Array | None:
+        """The same where frames are matched by the pose itself."""
+        return self._alignment(self.poses.reshape(len(self.poses), -1))
+
+    def _alignment(self, features: Array) -> Array | None:
+        options = {"queries": self.queries, "seed": self.seed, "exclude": self.window // 2}
+        try:
+            return alignment_errors(features, self.poses, self.frames, **options)
+        except ParameterError:
+            # No frame is far enough from a query.
+            return None
+
+
+def explained_variance(phases: MeasuredPhases) -> ReportedMeasure | None:
+    """How well the sinusoids reconstruct the signals; None for baselines."""
+    health = phases.health
+    if health is None or health.explained_variance is None:
+        return None
+    definition = "1 - squared reconstruction error / squared deviation from the window's mean"
+    return ReportedMeasure(
+        "explained variance", definition, health.explained_variance, "", health.frames
+    )
+
+
+def speed_error(phases: MeasuredPhases) -> ReportedMeasure | None:
+    """How far phases advance as their frequency says; None without frequencies."""
+    health = phases.health
+    if health is None or health.speed_error is None:
+        return None
+    definition = "median of |phase step - F dt| / (F dt), weighted by amplitude"
+    return ReportedMeasure("phase-speed error", definition, health.speed_error, "", health.frames)
+
+
+def phase_goes_forward(phases: MeasuredPhases) -> ReportedMeasure | None:
+    """How often the phase grows."""
+    health = phases.health
+    if health is None:
+        return None
+    definition = "share of steps in which the phase of the strongest channel grows"
+    return ReportedMeasure(
+        "phase goes forward", definition, health.forward_strongest, "", health.frames
+    )
+
+
+def alignment_error(phases: MeasuredPhases) -> ReportedMeasure | None:
+    """Distance of poses with similar phases; None with too few clips."""
+    errors = phases.alignment
+    if errors is None:
+        return None
+    queries = query_frames(len(phases.poses), phases.queries, phases.seed)
+    return ReportedMeasure(
+        "alignment error",
+        "mean distance of corresponding joints, 10 matches by phase manifold",
+        float(errors.mean()),
+        "m",
+        len(errors),
+        interval_95(errors, phases.frames.clip[queries]),
+    )
+
+
+def normalised_alignment_error(phases: MeasuredPhases) -> ReportedMeasure | None:
+    """The same between matches by the pose and random ones; None with too few clips."""
+    errors, by_pose = phases.alignment, phases.alignment_by_pose
+    if errors is None or by_pose is None:
+        return None
+    chance = alignment_by_chance(phases.poses, queries=phases.queries, seed=phases.seed)
+    best = by_pose.mean()
+    return ReportedMeasure(
+        "alignment error, normalised",
+        "0: as good as matching by the pose itself; 1: chance",
+        float((errors.mean() - best) / max(chance - best, 1e-9)),
+        "",
+        len(errors),
+    )
+
+
+def future_rank(phases: MeasuredPhases) -> ReportedMeasure:
+    """Rank of the true frame among those that resemble the advanced phases."""
+    ahead = round(_AHEAD_S * phases.fps)
+    ranks = future_ranks(
+        phases.parameters,
+        phases.frames,
+        phases.fps,
+        ahead=ahead,
+        queries=phases.queries,
+        seed=phases.seed,
+    )
+    return ReportedMeasure(
+        f"rank of the frame {ahead} frames ahead",
+        "among all frames, by the manifold advanced by frequency * time",
+        float(np.mean(ranks)),
+        "",
+        len(ranks),
+    )
+
+
+MEASURES: tuple[Callable[[MeasuredPhases], ReportedMeasure | None], ...] = (
+    explained_variance,
+    speed_error,
+    phase_goes_forward,
+    alignment_error,
+    normalised_alignment_error,
+    future_rank,
+)
+"""All measures in the order of reports; None of one means that these clips do not have it."""
+
+
+def measured(phases: MeasuredPhases) -> list[ReportedMeasure]:
+    """All measures of some phases."""
+    return [found for measure in MEASURES if (found := measure(phases)) is not None]

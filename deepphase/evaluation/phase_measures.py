@@ -97,7 +97,7 @@ class MeasuredPhases:
             return None
 
 
-def explained_variance(phases: MeasuredPhases) -> ReportedMeasure | None:
+def variance_explained(phases: MeasuredPhases) -> ReportedMeasure | None:
     """How well the sinusoids reconstruct the signals; None for baselines."""
     health = phases.health
     if health is None or health.explained_variance is None:
@@ -181,7 +181,7 @@ def future_rank(phases: MeasuredPhases) -> ReportedMeasure:
 
 
 MEASURES: tuple[Callable[[MeasuredPhases], ReportedMeasure | None], ...] = (
-    explained_variance,
+    variance_explained,
     speed_error,
     phase_goes_forward,
     alignment_error,

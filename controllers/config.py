@@ -32,8 +32,6 @@ class ControllerTraining:
         150.
     batch_size
         Number of frame pairs in a batch, on each device. The papers have 32.
-    sequence_frames
-        Length in frames of the sequences that recurrent networks are trained on.
     unroll_frames
         Number of frames over which other networks are unrolled in training: from the second on,
         the network's own pose, trajectory and phases are its input. 1 trains on recorded frames
@@ -61,8 +59,6 @@ class ControllerTraining:
         Number of times in the second half of the training that the controller runs along a course
         of its own, at most one for 100,000 frame pairs. The weights that run best are kept. 0 keeps
         the last weights; so do data that do not travel, and controllers with tracks.
-    run_patience
-        The training ends early after this many checks without a better run; 0 never ends it.
     optimizer
         Optimizer of the weights. "muon" makes the changes of blended layers orthogonal, over the
         inputs that their experts share, and leaves the other weights to "adamw".
@@ -72,26 +68,13 @@ class ControllerTraining:
         Decoupled weight decay, as a factor on the learning rate; with "muon" of the blended layers
         alone.
     schedule
-        Learning rate schedule. "cosine" rises linearly during `warmup`, then falls along a cosine
-        to `final_rate`; "restarts" repeats a cosine that falls to 0 (AdamWR).
-    warmup
-        Length of the warm-up as a fraction of the training.
-    final_rate
-        Last learning rate as a fraction of the highest.
-    restart_epochs
-        Length of the first cycle of the schedule "restarts" in epochs; DeepPhase has 10.
-    restart_factor
-        Each cycle of the schedule "restarts" is this many times as long as the one before;
-        DeepPhase has 2.
+        Learning rate schedule. "cosine" rises linearly, then falls along a cosine to a hundredth;
+        "restarts" repeats a cosine that falls to 0 (AdamWR), over 10, 20, 40 epochs and so on.
     weight_magnitude
         Weight of the mean absolute network weight in the loss; PFNN's paper has 0.01.
     pose_noise
         Standard deviation of the noise added to the pose inputs, in units of their own standard
         deviation. It trains the network to recover from its own errors.
-    path_noise
-        Standard deviation of random changes of the trajectory inputs: of the logarithm of their
-        length, and half that of an additional turning in rad/s. It trains networks without goals,
-        such as dancers, to keep the recorded speed and turning.
     mirror
         Whether to train on the mirror image of every clip as well.
     ends
@@ -121,7 +104,6 @@ class ControllerTraining:
     samples: int = 1_500_000
     epochs: float = 20.0
     batch_size: int = 256
-    sequence_frames: int = 16
     unroll_frames: int = 1
     unroll_after: float = 0.0
     final_dropout: float | None = None
@@ -130,18 +112,12 @@ class ControllerTraining:
     foot_weight: float = 0.0
     phase_weight: float = 1.0
     run_checks: int = 6
-    run_patience: int = 0
     optimizer: Optimizer = "adamw"
     learning_rate: float = 1e-3
     weight_decay: float = 1e-4
     schedule: Schedule = "cosine"
-    warmup: float = 0.02
-    final_rate: float = 0.01
-    restart_epochs: float = 10.0
-    restart_factor: float = 2.0
     weight_magnitude: float = 0.0
     pose_noise: float = 0.0
-    path_noise: float = 0.0
     mirror: bool = False
     ends: EndsRule = "auto"
     actions: ActionsRule = "kept"
@@ -152,7 +128,7 @@ class ControllerTraining:
     split_seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("batch_size", "sequence_frames", "unroll_frames"):
+        for name in ("batch_size", "unroll_frames"):
             if getattr(self, name) < 1:
                 raise ParameterError(f"{name} must be positive, not {getattr(self, name)}")
         if self.samples < 0 or not (self.samples or self.epochs > 0):
@@ -166,7 +142,7 @@ class ControllerTraining:
                 "weight_decay must be at least 0, and its product with the learning rate below "
                 f"0.5, not {self.weight_decay}"
             )
-        for name in ("warmup", "held_out", "unroll_after", "made_stops"):
+        for name in ("held_out", "unroll_after", "made_stops"):
             if not 0 <= getattr(self, name) < 1:
                 raise ParameterError(f"{name} must lie in 0 to 1, not {getattr(self, name)}")
         if not 0 < self.held_out < 0.9:
@@ -175,19 +151,13 @@ class ControllerTraining:
             raise ParameterError(f"sudden_goals must lie in 0 to 1, not {self.sudden_goals}")
         if self.final_dropout is not None and not 0 <= self.final_dropout < 1:
             raise ParameterError(f"final_dropout must lie in 0 to 1, not {self.final_dropout}")
-        if not 0 <= self.final_rate <= 1:
-            raise ParameterError(f"final_rate must lie in 0 to 1, not {self.final_rate}")
         for name in (
-            *("weight_magnitude", "pose_noise", "path_noise"),
-            *("root_weight", "foot_weight"),
-            *("run_checks", "run_patience"),
+            *("weight_magnitude", "pose_noise", "root_weight", "foot_weight", "run_checks"),
         ):
             if not (math.isfinite(getattr(self, name)) and getattr(self, name) >= 0):
                 raise ParameterError(f"{name} must not be negative, not {getattr(self, name)}")
         if not (math.isfinite(self.phase_weight) and self.phase_weight > 0):
             raise ParameterError(f"phase_weight must be above 0, not {self.phase_weight}")
-        if not (self.restart_epochs > 0 and self.restart_factor >= 1):
-            raise ParameterError("restart_epochs must be positive, restart_factor at least 1")
         for name, kind in (
             ("optimizer", Optimizer),
             ("schedule", Schedule),

@@ -17,6 +17,9 @@ from deepphase.errors import ParameterError
 from deepphase.phase.windows import WindowOrder
 from deepphase.training.resumable import ResumableData
 
+SEQUENCE_FRAMES = 16
+"""Length of the sequences that recurrent networks are trained on."""
+
 _VALIDATION_SAMPLES = 2048
 # Samples are kept on the device if its free memory is this many times their size.
 _SPARE = 3
@@ -66,7 +69,7 @@ class ControllerBatches(ResumableData, pl.LightningDataModule):
         self.data, self.config = data, config
         options, samples, split = config.training, data.samples, data.split
         recurrent = network_kind(config.name).is_recurrent
-        stages = ((0.0, options.sequence_frames),) if recurrent else options.unroll_stages
+        stages = ((0.0, SEQUENCE_FRAMES),) if recurrent else options.unroll_stages
         self._stages, self.frames = stages, stages[-1][1]
         self.batch_size = options.batch_size
         following = samples.following(split.train)

@@ -33,7 +33,7 @@ from deepphase.phase.model import load_weights
 from deepphase.short_repr import counted, short_repr
 from deepphase.steering.goal_limits import GoalLimits
 
-FORMAT, VERSION = "deepphase.controller", 1
+FORMAT, VERSION = "deepphase.controller", 2
 _NORMALISED = ("inputs", "gate", "outputs")
 # Metres in the trajectory's time that are always within reach.
 _MIN_REACH_M = 0.1

@@ -74,15 +74,6 @@ class CourseChecks:
             return None
         return int(min(self.checks, key=lambda each: float(each["score"]))["step"])
 
-    @property
-    def is_over(self) -> bool:
-        """Whether the last `training.run_patience` checks were no better than one before them."""
-        patience = self._config.training.run_patience
-        scores = [each["score"] for each in self.checks]
-        if not patience or len(scores) <= patience:
-            return False
-        return min(scores[:-patience]) <= min(scores[-patience:])
-
     def restore(self, network: NormalisedController) -> None:
         """Set a network to the best weights; none before the first check."""
         if self._best:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from controllers.networks.registry import make_network
 from controllers.schema.config import PHASE_BLOCKS, POSE_BLOCKS
 from controllers.training.closed_loop import ClipGoals, ClosedLoop, FootVelocities, RootOffset
 from controllers.training.course_checks import CourseChecks
-from controllers.training.path_noise import PathNoise
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.features.layout import FeatureLayout
@@ -27,6 +25,12 @@ from deepphase.training.resumable import ResumableModule, cosine_rate
 
 # Entry of checkpoints.
 _CHECKS = "course_checks"
+# Schedule "cosine": length of the warm-up as a share of the training, and last learning rate as
+# one of the highest.
+_WARMUP, _FINAL_RATE = 0.02, 0.01
+# Schedule "restarts": epochs of the first cycle, and times that each is longer than the one before
+# (DeepPhase).
+_RESTART_EPOCHS, _RESTART_FACTOR = 10.0, 2.0
 
 
 class ControllerModule(ResumableModule):
@@ -82,7 +86,6 @@ class ControllerModule(ResumableModule):
         self._loop = ClosedLoop(data.schema) if unrolled else None
         self._feet = FootVelocities(data.schema) if unrolled and options.foot_weight else None
         self._goals = ClipGoals(data.schema) if unrolled and options.unroll_goals else None
-        self._path = PathNoise(data.schema, options.path_noise) if options.path_noise else None
         self._checks = CourseChecks(config, data, batches.total_samples)
         layers = [each for each in controller.modules() if isinstance(each, torch.nn.Dropout)]
         self._dropouts = [(layer, layer.p) for layer in layers]
@@ -95,13 +98,13 @@ class ControllerModule(ResumableModule):
         if options.schedule == "constant":
             return 1.0
         if options.schedule == "cosine":
-            return cosine_rate(step, total, options.warmup, options.final_rate)
+            return cosine_rate(step, total, _WARMUP, _FINAL_RATE)
         pairs = step * self._batch_size * self.trainer.world_size
-        return restarted_rate(pairs / self._pairs, options.restart_epochs, options.restart_factor)
+        return restarted_rate(pairs / self._pairs, _RESTART_EPOCHS, _RESTART_FACTOR)
 
     def on_fit_start(self) -> None:
         self.controller.to(self.device)
-        for part in (self._loop, self._goals, self._feet, self._path):
+        for part in (self._loop, self._goals, self._feet):
             if part is not None:
                 part.to(self.device)
         self._noise, self._weights = self._noise.to(self.device), self._weights.to(self.device)
@@ -121,7 +124,6 @@ class ControllerModule(ResumableModule):
                 layer.p = initial + fallen * (final - initial)
 
     def training_step(self, batch: FrameBatch) -> Tensor:
-        batch = self._with_path_noise(batch)
         if self._loop is None or batch.inputs.dim() == 2:
             loss, extra = self._teacher_forced_loss(batch)
         else:
@@ -141,15 +143,11 @@ class ControllerModule(ResumableModule):
         checks, trainer = self._checks, self.trainer
         if trainer.sanity_checking:
             return
-        over = False
         # The other processes of a training wait for the first.
         if trainer.is_global_zero and checks.is_due(trainer.global_step / self._total):
             self.log(
                 "run_score", checks.check(self.controller, trainer.global_step), rank_zero_only=True
             )
-            over = checks.is_over
-        if self.options.run_patience and trainer.strategy.broadcast(over):
-            trainer.should_stop = True
 
     @property
     def _total(self) -> float:
@@ -221,15 +219,6 @@ class ControllerModule(ResumableModule):
         if self.options.phase_weight == 1.0:
             return torch.nn.functional.mse_loss(predicted, target)
         return (self._weights * (predicted - target).square()).mean()
-
-    def _with_path_noise(self, batch: FrameBatch) -> FrameBatch:
-        """The batch with the config's noise on the trajectories."""
-        if self._path is None:
-            return batch
-        inputs = batch.inputs
-        single = inputs.dim() == 2
-        changed = self._path.changed(inputs[:, None] if single else inputs)
-        return replace(batch, inputs=changed[:, 0] if single else changed)
 
     def _with_noise(self, inputs: Tensor) -> Tensor:
         """Normalised inputs with the config's noise on the pose."""

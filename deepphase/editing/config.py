@@ -64,17 +64,8 @@ class EditorTraining:
         Highest learning rate of AdamW.
     weight_decay
         Weight decay of AdamW.
-    warmup
-        Length of the warm-up as a fraction of the training.
-    final_rate
-        Last learning rate as a fraction of the highest.
     known_weight
         Weight in the loss of values that the input has, relative to those that it lacks.
-    decoded_weight
-        Weight in the loss of the rows that are decoded from hidden units alone, beside those that
-        are repaired.
-    smoothness
-        Weight in the loss of the changes from frame to frame.
     mirror
         Fraction of the windows that are mirrored, if the skeleton has a left and a right side.
     held_out
@@ -88,11 +79,7 @@ class EditorTraining:
     batch_size: int = 32
     learning_rate: float = 1e-3
     weight_decay: float = 1e-4
-    warmup: float = 0.03
-    final_rate: float = 0.01
     known_weight: float = 0.25
-    decoded_weight: float = 0.25
-    smoothness: float = 1.0
     mirror: float = 0.5
     held_out: float = 0.1
     seed: int = 0
@@ -105,15 +92,13 @@ class EditorTraining:
             0 < self.learning_rate < 1,
             f"learning_rate must lie between 0 and 1, not {self.learning_rate}",
         )
-        for name in ("weight_decay", "warmup"):
-            value = getattr(self, name)
-            require(0 <= value < 1, f"{name} must be at least 0 and below 1, not {value}")
-        for name in ("final_rate", "known_weight", "decoded_weight", "mirror"):
+        require(
+            0 <= self.weight_decay < 1,
+            f"weight_decay must be at least 0 and below 1, not {self.weight_decay}",
+        )
+        for name in ("known_weight", "mirror"):
             value = getattr(self, name)
             require(0 <= value <= 1, f"{name} must lie in 0 to 1, not {value}")
-        require(
-            0 <= self.smoothness <= 100, f"smoothness must lie in 0 to 100, not {self.smoothness}"
-        )
         require(0 < self.held_out < 0.9, f"held_out must lie in 0 to 0.9, not {self.held_out}")
         require(0 <= self.seed < 2**31, f"seed must lie in 0 to 2147483647, not {self.seed}")
 

@@ -23,6 +23,12 @@ from deepphase.training.resumable import ResumableModule, cosine_rate
 from deepphase.training.task import TrainedTask, run_task
 from deepphase.training.trainer import versions
 
+# Length of the warm-up as a share of the training, and last learning rate as one of the highest.
+_WARMUP, _FINAL_RATE = 0.03, 0.01
+# Weight in the loss of the rows that are decoded from hidden units alone, beside those that are
+# repaired.
+_DECODED_WEIGHT = 0.25
+
 
 class EditorModule(ResumableModule):
     """Restore damaged windows through the hidden units.
@@ -53,7 +59,7 @@ class EditorModule(ResumableModule):
 
     def rate(self, step: int, total: float) -> float:
         """Fraction of the highest learning rate at an optimizer step."""
-        return cosine_rate(step, total, self.options.warmup, self.options.final_rate)
+        return cosine_rate(step, total, _WARMUP, _FINAL_RATE)
 
     def _seed(self) -> int:
         trainer = self.trainer
@@ -85,15 +91,12 @@ class EditorModule(ResumableModule):
         restored, decoded = self.network(rows, known)
         loss = self._weighted(restored - windows, known)
         self.last_loss = loss.detach()
-        return loss + self.options.decoded_weight * self._weighted(decoded - windows, known)
+        return loss + _DECODED_WEIGHT * self._weighted(decoded - windows, known)
 
     def _weighted(self, error: Tensor, known: Tensor) -> Tensor:
         error, weights = error.float(), self._value_weights(known)
-        loss = (weights * error.square()).mean()
-        if self.options.smoothness:
-            changes = error.diff(dim=-1).square()
-            loss = loss + self.options.smoothness * (weights[..., 1:] * changes).mean()
-        return loss
+        changes = error.diff(dim=-1).square()
+        return (weights * error.square()).mean() + (weights[..., 1:] * changes).mean()
 
     def _value_weights(self, known: Tensor) -> Tensor:
         group = torch.from_numpy(self.layout.group).to(known.device)

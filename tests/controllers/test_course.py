@@ -110,14 +110,6 @@ def test_checks_are_spread_over_the_second_half_and_rare_in_short_trainings(data
     assert not CourseChecks(_config(), musical, 1_000_000).is_due(1.0)
 
 
-def test_patience_ends_a_training_that_gets_no_better(data):
-    checks = CourseChecks(_config(**{"training.run_patience": 2}), data, 1_000_000)
-    for score, over in ((3.0, False), (2.0, False), (2.5, False), (2.0, True)):
-        checks.checks.append({"step": len(checks.checks), "score": score})
-        assert checks.is_over is over
-    assert checks.best_step == 1
-
-
 @pytest.mark.slow
 def test_the_weights_that_run_best_are_kept_and_resumed_trainings_keep_the_same(
     data, short, tmp_path, monkeypatch
@@ -154,13 +146,3 @@ def test_the_weights_that_run_best_are_kept_and_resumed_trainings_keep_the_same(
     assert resumed.provenance["run_checks"] == checks
     for name, value in resumed.network.network.state_dict().items():
         assert torch.equal(value, kept[name]), name
-
-
-@pytest.mark.slow
-def test_an_impatient_training_ends_early(data, short, tmp_path, monkeypatch):
-    monkeypatch.setattr(CourseChecks, "is_over", property(lambda self: len(self.checks) == 2))
-    made = train_controller(
-        data, _config(**{"training.run_patience": 1}), folder=tmp_path / "whole"
-    )
-    assert made is not None
-    assert made.provenance["steps"] == 19

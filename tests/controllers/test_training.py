@@ -12,7 +12,7 @@ from pytorch_lightning.callbacks import Timer
 from pytorch_lightning.loggers import CSVLogger
 
 from controllers.config import ControllerConfig
-from controllers.data.controller_batches import ControllerBatches
+from controllers.data.controller_batches import SEQUENCE_FRAMES, ControllerBatches
 from controllers.data.controller_data import ControllerData
 from controllers.data.sample_split import SampleSplit
 from controllers.runtime.characters import Characters
@@ -164,7 +164,7 @@ def test_sequences_lie_in_one_run():
     options, rows = config.training, np.arange(len(samples))
     batches = ControllerBatches(data_of(samples, rows, rows[:40]), config)
     rows = batches.batch(0, 512).numpy()
-    assert rows.shape == (512 // options.sequence_frames, options.sequence_frames)
+    assert rows.shape == (512 // SEQUENCE_FRAMES, SEQUENCE_FRAMES)
     assert (np.diff(rows, axis=1) == 1).all()
     np.testing.assert_array_equal(samples.run_of(rows[:, 0]), samples.run_of(rows[:, -1]))
     # As many pairs a step as a network without memory is shown.

@@ -77,7 +77,7 @@ def test_edit_repair(files, capsys):
     ("words", "message"),
     [
         (["--frames", "9-x"], "is not a stretch of frames"),
-        (["--frames", "170-190"], "frames are 0-179"),
+        (["--frames", "170-190"], "which has frames 0-179"),
         (["--joints", "Tail"], "no joint 'Tail'"),
         (["-o", "{files}/held.bvh"], "would be written over its own file"),
         (["-o", "{files}/held.mov"], "cannot be written as .mov"),

@@ -21,8 +21,6 @@ _APART_S = 2.0
 # Pieces nearer than this are one and the same step; recorded repetitions are about this far apart.
 _SAME_M = 0.06
 _COUNTED_S = 10.0
-# Pieces that are compared with all others at once.
-_CHUNK = 512
 _UP = np.array([0.0, 1.0, 0.0])
 
 
@@ -59,27 +57,6 @@ def dance_pieces(points: Mapping[str, Array], fps: float) -> Array:
     return (scale * local[frames].reshape(len(frames), _SAMPLES * len(names) * 3)).astype(
         np.float32
     )
-
-
-def nearest_pieces(pieces: Array, others: Array) -> tuple[Array, Array]:
-    """Of each piece the distance to the nearest of other pieces in metres, and its index.
-
-    Returns
-    -------
-    distance, index : (pieces,) each
-    """
-    if not (len(pieces) and len(others)):
-        return np.zeros(0), np.zeros(0, np.intp)
-    rows = others.astype(np.float32)
-    squares = np.einsum("nd,nd->n", rows, rows)
-    index = np.concatenate(
-        [
-            np.argmin(squares - 2.0 * some.astype(np.float32) @ rows.T, axis=1)
-            for some in np.array_split(pieces, -(-len(pieces) // _CHUNK))
-        ]
-    )
-    # Exact distances of the nearest ones: squares of floats lose what lies below a millimetre.
-    return np.linalg.norm(pieces.astype(np.float64) - rows[index], axis=1), index
 
 
 def nearest_repeats(pieces: Array) -> Array:

@@ -100,14 +100,6 @@ def clip_segments(clips: Iterable[Clip]) -> list[Array]:
     return segment_groups(bodies, fps)
 
 
-def shared_share(groups: Sequence[Array]) -> float:
-    """Share of all frames whose segment occurs in another clip as well."""
-    clips = np.repeat(np.arange(len(groups)), [len(each) for each in groups])
-    flat = np.concatenate(groups)
-    pairs = np.unique(np.stack([flat, clips], axis=1), axis=0)
-    return float((np.bincount(pairs[:, 0])[flat] > 1).mean())
-
-
 @dataclass(frozen=True)
 class _Stretch:
     """Frames start to stop - 1 of one clip, which are those `lag` later of another or the same."""

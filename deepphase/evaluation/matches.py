@@ -139,35 +139,6 @@ def nearest_frames(
     return nearest
 
 
-def nearest_to(wanted: Array, features: Array, left_out: Array) -> Array:
-    """(queries,) index of the frame nearest to each vector, other than the one left out.
-
-    Parameters
-    ----------
-    wanted
-        (queries, dimensions).
-    features
-        (frames, dimensions).
-    left_out
-        (queries,) index of a frame that is not an answer.
-    """
-    wanted = wanted.astype(np.float64)
-    best = np.full(len(wanted), np.inf)
-    nearest = np.zeros(len(wanted), np.int64)
-    for block in _parts(len(features), _FRAMES_AT_ONCE):
-        candidates = _Candidates(features[block])
-        for part in _parts(len(wanted), _QUERIES_AT_ONCE):
-            distance = candidates.distances(wanted[part])
-            here = np.flatnonzero((left_out[part] >= block.start) & (left_out[part] < block.stop))
-            distance[here, left_out[part][here] - block.start] = np.inf
-            own = distance.argmin(axis=1)
-            least = distance[np.arange(len(own)), own]
-            better = least < best[part]
-            best[part] = np.where(better, least, best[part])
-            nearest[part] = np.where(better, own + block.start, nearest[part])
-    return nearest
-
-
 def match_distances_m(poses: Array, chosen: Array, nearest: Array) -> Array:
     """(queries,) metres: mean distance of corresponding joints of each query and its matches.
 

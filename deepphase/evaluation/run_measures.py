@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -38,225 +38,138 @@ AT_REST_M_S = 0.05
 RUNAWAY_M = 0.5
 _CM = 100.0
 
-RUN_MEASURES: dict[str, tuple[str, str]] = {
-    "survived": ("", "share of the frames before the values diverged"),
-    "joint_rotation": ("deg/s", "mean over joints, of local rotations; jitter raises it too"),
-    "jerk": ("m/s3", "mean over joints and frames"),
-    "rotation_ratio": ("", "joint rotation over the data's at the same speeds of the root"),
-    "jerk_ratio": ("", "jerk over the data's at the same speeds"),
-    "acceleration_ratio": (
-        "",
-        "acceleration of the joint that accelerates most over the data's at the same speeds",
-    ),
-    "skating": (
-        "",
-        "mean of v / v_max: v the speed of the slowest point of feet that the runner has in "
-        "contact, v_max the data's largest",
-    ),
-    "contact_speed": ("cm/s", "the mean of v"),
-    "unlocked_skating": ("", "the same as skating without foot IK"),
-    "unlocked_contact_speed": ("cm/s", "the mean of v without foot IK"),
-    "found_skating": ("", "skating at contacts detected on the motion, as in the data"),
-    "found_contact_speed": ("cm/s", "the mean of v at those"),
-    "weaker": ("", "share of frames with less kinetic energy than 99 % of the data's"),
-    "stronger": ("", "share of frames with more kinetic energy than 99 % of the data's"),
-    "limb_change": ("", "largest change of a limb's length, as a share of it"),
-    "limb_error": (
-        "m",
-        "distance between predicted joints and those of the rotations and limb lengths",
-    ),
-    "frozen": (
-        "",
-        "share of seconds with a desired speed in which the joint speed relative to the root is "
-        "below half of the data's 1st percentile in travel",
-    ),
-    "speed": ("m/s", "mean of the root"),
-    "desired_speed": ("m/s", "mean of the goal"),
-    "turning_rate": ("rad/s", "mean size of the root's"),
-    "path_error": ("m", "mean distance of the root from the nearest place on the path"),
-    "largest_path_error": ("m", "its largest"),
-    "clock_error": ("m", "mean distance from the path's place at its clock"),
-    "worst_clock_error": ("m", "the same of the worst character"),
-    "runaways": ("", "share of characters for which it is above 0.5 m"),
-    **{
-        f"{kind}_s": (
-            "s",
-            f"median time to 90 % of the new velocity after {what} of the goal; of the data: from "
-            "10 to 90 % of its own",
-        )
-        for kind, what in (
-            ("start", "a start"),
-            ("stop", "a stop"),
-            ("turn_90", "a turn by 60 to 120 degrees"),
-            ("turn_180", "a turn by 150 to 180 degrees"),
-        )
-    },
-    **{
-        f"heading_{turn}_s": ("s", f"median time to 90 % of the new heading after turn {turn}")
-        for turn in ("90", "180")
-    },
-    "changes": ("", "number of these changes of the goal"),
-    "unanswered": (
-        "",
-        "share of them whose velocity never comes: not in 4 s, nor before the next change",
-    ),
-    "label_s": (
-        "s",
-        "median time until poses look like those of a new label, by linear discriminants",
-    ),
-    **{kind: ("", f"share of frames of {kind}") for kind in KINDS},
-    "style_changes": ("1/s", "changes of the label style per second"),
-    "idle_ratio": (
-        "",
-        "joint speed relative to the root where standing is desired and the root stands, over that "
-        "of the data's idle frames",
-    ),
-    "limited_goals": (
-        "",
-        "share of frames whose goals were faster than the data can be, and were limited",
-    ),
-    "jump_jerk": ("m/s3", "mean over joints, within 0.1 s of jumps"),
-    "jump_acceleration": ("m/s2", "the largest of any joint within 0.1 s of jumps"),
-    "over_usual": ("", "share of those frames over the data's 99.9th percentile"),
-    "alignment": ("m", "mean distance of joints between the poses on both sides of jumps"),
-    "jumps_per_s": ("1/s", "jumps per second"),
-    "playing_on": ("", "share of time more than 0.1 s after a jump"),
-    "longest_s": ("s", "longest stretch without a jump"),
-}
-"""Measure -> (unit, definition), in the order of tables."""
+
+def _measured(unit: str, definition: str, **default: Any) -> Any:
+    """A field of `RunMeasures`, which every run has."""
+    return field(metadata={"unit": unit, "definition": definition}, **default)
 
 
-@dataclass(frozen=True)
+def _optional(unit: str, definition: str) -> Any:
+    """A field of `RunMeasures` that is None where a run, its goals or the data do not have it."""
+    return _measured(unit, definition, default=None)
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunMeasures:
     """Measures of a run, over all frames of all characters while they are alive.
 
-    Parameters
-    ----------
-    survived
-        Share of the frames before the values diverged.
-    joint_rotation
-        Degrees per second, mean over joints and frames, of local rotations.
-    jerk
-        m/s^3, mean over joints and frames.
-    skating
-        Mean of v / v_max of feet that the runner has in contact; v is that of a foot's slowest
-        point, v_max the data's largest.
-    rotation_ratio, jerk_ratio, acceleration_ratio
-        Joint rotation, jerk, and acceleration of the joint that accelerates most, over the data's
-        means at the same speeds of the root; None where the data lacks most of these speeds.
-    contact_speed
-        cm/s: the mean of v itself. It and `skating` are None without contacts.
-    unlocked_skating, unlocked_contact_speed
-        The same without foot locking; None if the runner did not lock feet.
-    found_skating, found_contact_speed
-        The same for contacts detected on the motion, as in the data.
-    weaker, stronger
-        Shares of frames whose kinetic energy is below and above the data's band.
-    limb_change
-        Largest change of a limb's length, as a share of it.
-    limb_error
-        Distance in metres between predicted joints and those of the rotations and limb lengths;
-        None if joints are not predicted.
-    frozen
-        Share of seconds with a desired speed in which the joint speed relative to the root is below
-        half of the data's 1st percentile in travel; None without such seconds.
-    speed, turning_rate
-        m/s and rad/s of the root, mean.
-    desired_speed
-        m/s of the goal, mean; None without one.
-    path_error, largest_path_error
-        Metres from the root to the nearest place of the path, mean and largest; None without one.
-    clock_error
-        Metres to the path's place at its clock, which waits for characters that lag; mean.
-    worst_clock_error
-        Its mean over the frames of the worst character.
-    runaways
-        Share of characters for which that is above 0.5 m.
-    start_s, stop_s, turn_90_s, turn_180_s
-        Seconds to 90 % of the new velocity after changes of the goal: medians, infinite if most
-        changes are never answered, None without such changes. See `response`.
-    heading_90_s, heading_180_s
-        Seconds to 90 % of the new heading after turns.
-    changes
-        Number of changes of the goal that were measured.
-    unanswered
-        Share of them whose velocity never comes.
-    label_s
-        Seconds until poses look like those of a new desired label more than like those of the old
-        one: the median, infinite if most changes are never answered, None without changes. See
-        `label_discriminants`.
-    idle, locomotion, action
-        Shares of frames of each kind; None if kinds are not known.
-    style_changes
-        Changes of style per second; None if styles are not known.
-    idle_ratio
-        Mean joint speed, relative to the root, in the seconds in which the goal and the root stand,
-        over that of the data's idle frames; None without such seconds or frames.
-    limited_goals
-        Share of frames whose goals were out of `goal_limits.GoalLimits`; None without goals.
-    jump_jerk, jump_acceleration
-        m/s^3, mean over joints, and m/s^2, the largest, within 0.1 s of jumps. These and the
-        following are None if the runner has no transitions, or made none.
-    over_usual
-        Share of those frames above the data's 99.9th percentile.
-    alignment
-        Metres: mean distance of corresponding joints between the pose before a jump and the one
-        that it leads to.
-    jumps_per_s
-        Jumps per second of a character.
-    playing_on
-        Share of time more than 0.1 s after a jump.
-    longest_s
-        Seconds: the longest stretch without a jump.
+    Each field has its unit and definition, which `RUN_MEASURES` lists. Response times are infinite
+    if most changes of the goal are never answered; see `response` and `label_discriminants`.
     """
 
-    survived: float
-    joint_rotation: float
-    jerk: float
-    rotation_ratio: float | None
-    jerk_ratio: float | None
-    acceleration_ratio: float | None
-    skating: float | None
-    contact_speed: float | None
-    unlocked_skating: float | None
-    unlocked_contact_speed: float | None
-    found_skating: float | None
-    found_contact_speed: float | None
-    weaker: float
-    stronger: float
-    limb_change: float
-    limb_error: float | None
-    frozen: float | None
-    speed: float
-    desired_speed: float | None
-    turning_rate: float
-    path_error: float | None
-    largest_path_error: float | None
-    clock_error: float | None
-    worst_clock_error: float | None
-    runaways: float | None
-    start_s: float | None = None
-    stop_s: float | None = None
-    turn_90_s: float | None = None
-    turn_180_s: float | None = None
-    heading_90_s: float | None = None
-    heading_180_s: float | None = None
-    changes: float | None = None
-    unanswered: float | None = None
-    label_s: float | None = None
-    idle: float | None = None
-    locomotion: float | None = None
-    action: float | None = None
-    style_changes: float | None = None
-    idle_ratio: float | None = None
-    limited_goals: float | None = None
-    jump_jerk: float | None = None
-    jump_acceleration: float | None = None
-    over_usual: float | None = None
-    alignment: float | None = None
-    jumps_per_s: float | None = None
-    playing_on: float | None = None
-    longest_s: float | None = None
+    survived: float = _measured("", "share of the frames before the values diverged")
+    joint_rotation: float = _measured(
+        "deg/s", "mean over joints, of local rotations; jitter raises it too"
+    )
+    jerk: float = _measured("m/s3", "mean over joints and frames")
+    rotation_ratio: float | None = _optional(
+        "", "joint rotation over the data's at the same speeds of the root"
+    )
+    jerk_ratio: float | None = _optional("", "jerk over the data's at the same speeds")
+    acceleration_ratio: float | None = _optional(
+        "", "acceleration of the joint that accelerates most over the data's at the same speeds"
+    )
+    skating: float | None = _optional(
+        "",
+        "mean of v / v_max: v the speed of the slowest point of feet that the runner has in "
+        "contact, v_max the data's largest",
+    )
+    contact_speed: float | None = _optional("cm/s", "the mean of v")
+    unlocked_skating: float | None = _optional("", "the same as skating without foot IK")
+    unlocked_contact_speed: float | None = _optional("cm/s", "the mean of v without foot IK")
+    found_skating: float | None = _optional(
+        "", "skating at contacts detected on the motion, as in the data"
+    )
+    found_contact_speed: float | None = _optional("cm/s", "the mean of v at those")
+    weaker: float = _measured(
+        "", "share of frames with less kinetic energy than 99 % of the data's"
+    )
+    stronger: float = _measured(
+        "", "share of frames with more kinetic energy than 99 % of the data's"
+    )
+    limb_change: float = _measured("", "largest change of a limb's length, as a share of it")
+    limb_error: float | None = _optional(
+        "m", "distance between predicted joints and those of the rotations and limb lengths"
+    )
+    frozen: float | None = _optional(
+        "",
+        "share of seconds with a desired speed in which the joint speed relative to the root is"
+        " below half of the data's 1st percentile in travel",
+    )
+    speed: float = _measured("m/s", "mean of the root")
+    desired_speed: float | None = _optional("m/s", "mean of the goal")
+    turning_rate: float = _measured("rad/s", "mean size of the root's")
+    path_error: float | None = _optional(
+        "m", "mean distance of the root from the nearest place on the path"
+    )
+    largest_path_error: float | None = _optional("m", "its largest")
+    clock_error: float | None = _optional("m", "mean distance from the path's place at its clock")
+    worst_clock_error: float | None = _optional("m", "the same of the worst character")
+    runaways: float | None = _optional("", "share of characters for which it is above 0.5 m")
+    start_s: float | None = _optional(
+        "s",
+        "median time to 90 % of the new velocity after a start of the goal; of the data: from "
+        "10 to 90 % of its own",
+    )
+    stop_s: float | None = _optional(
+        "s",
+        "median time to 90 % of the new velocity after a stop of the goal; of the data: from 10"
+        " to 90 % of its own",
+    )
+    turn_90_s: float | None = _optional(
+        "s",
+        "median time to 90 % of the new velocity after a turn by 60 to 120 degrees of the goal;"
+        " of the data: from 10 to 90 % of its own",
+    )
+    turn_180_s: float | None = _optional(
+        "s",
+        "median time to 90 % of the new velocity after a turn by 150 to 180 degrees of the "
+        "goal; of the data: from 10 to 90 % of its own",
+    )
+    heading_90_s: float | None = _optional(
+        "s", "median time to 90 % of the new heading after turn 90"
+    )
+    heading_180_s: float | None = _optional(
+        "s", "median time to 90 % of the new heading after turn 180"
+    )
+    changes: float | None = _optional("", "number of these changes of the goal")
+    unanswered: float | None = _optional(
+        "", "share of them whose velocity never comes: not in 4 s, nor before the next change"
+    )
+    label_s: float | None = _optional(
+        "s", "median time until poses look like those of a new label, by linear discriminants"
+    )
+    idle: float | None = _optional("", "share of frames of idle")
+    locomotion: float | None = _optional("", "share of frames of locomotion")
+    action: float | None = _optional("", "share of frames of action")
+    style_changes: float | None = _optional("1/s", "changes of the label style per second")
+    idle_ratio: float | None = _optional(
+        "",
+        "joint speed relative to the root where standing is desired and the root stands, over "
+        "that of the data's idle frames",
+    )
+    limited_goals: float | None = _optional(
+        "", "share of frames whose goals were faster than the data can be, and were limited"
+    )
+    jump_jerk: float | None = _optional("m/s3", "mean over joints, within 0.1 s of jumps")
+    jump_acceleration: float | None = _optional(
+        "m/s2", "the largest of any joint within 0.1 s of jumps"
+    )
+    over_usual: float | None = _optional(
+        "", "share of those frames over the data's 99.9th percentile"
+    )
+    alignment: float | None = _optional(
+        "m", "mean distance of joints between the poses on both sides of jumps"
+    )
+    jumps_per_s: float | None = _optional("1/s", "jumps per second")
+    playing_on: float | None = _optional("", "share of time more than 0.1 s after a jump")
+    longest_s: float | None = _optional("s", "longest stretch without a jump")
+
+
+RUN_MEASURES: dict[str, tuple[str, str]] = {
+    each.name: (each.metadata["unit"], each.metadata["definition"]) for each in fields(RunMeasures)
+}
+"""Measure -> (unit, definition), in the order of tables."""
 
 
 def run_measures(

@@ -7,9 +7,9 @@ from deepphase.evaluation.dance_body import net_turning, travel
 from deepphase.evaluation.dance_pieces import (
     dance_pieces,
     distinct_pieces,
-    nearest_pieces,
     nearest_repeats,
 )
+from tests.studies.dances.rows import nearest_pieces
 
 FPS = 60.0
 

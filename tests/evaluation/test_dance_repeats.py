@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from deepphase.errors import ParameterError
-from deepphase.evaluation.dance_repeats import clip_segments, segment_groups, shared_share
+from deepphase.evaluation.dance_repeats import clip_segments, segment_groups
+from tests.studies.dances.rows import shared_share
 
 FPS = 60.0
 

@@ -13,7 +13,6 @@ from deepphase.errors import ParameterError
 from deepphase.evaluation.motion_measures import MeasuredMotion, measured_data
 from deepphase.evaluation.run_measures import (
     RUN_MEASURES,
-    RunMeasures,
     data_values,
     joint_rotations,
     run_measures,
@@ -245,7 +244,7 @@ def test_movement_while_standing_is_compared_with_the_datas_idle_frames(replayed
 
 
 def test_every_measure_has_a_unit_and_a_definition():
-    assert list(RUN_MEASURES) == list(RunMeasures.__dataclass_fields__)
+    assert all(definition for _, definition in RUN_MEASURES.values())
 
 
 def test_the_data_stands_beside_and_is_needed(replayed):

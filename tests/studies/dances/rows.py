@@ -10,13 +10,14 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.evaluation.dance_measures import DanceMeasures, DanceScale
-from deepphase.evaluation.dance_pieces import distinct_pieces, nearest_pieces, nearest_repeats
-from deepphase.evaluation.dance_repeats import shared_share
+from deepphase.evaluation.dance_pieces import distinct_pieces, nearest_repeats
 from deepphase.evaluation.matches import interval_95
 from tests.studies.dances.dance_set import DanceSet
 from tests.studies.dances.frechet import Spread, diversity, halves_distance, smallest_half
 
 _PERIODS = {1: "beat"}
+# Pieces that are compared with all others at once.
+_CHUNK = 512
 
 
 @dataclass(frozen=True)
@@ -369,3 +370,32 @@ def _segment_of_windows(dances: DanceSet) -> Array:
             for segments, each in zip(dances.segments, dances.measures, strict=True)
         ]
     )
+
+
+def nearest_pieces(pieces: Array, others: Array) -> tuple[Array, Array]:
+    """Of each piece the distance to the nearest of other pieces in metres, and its index.
+
+    Returns
+    -------
+    distance, index : (pieces,) each
+    """
+    if not (len(pieces) and len(others)):
+        return np.zeros(0), np.zeros(0, np.intp)
+    rows = others.astype(np.float32)
+    squares = np.einsum("nd,nd->n", rows, rows)
+    index = np.concatenate(
+        [
+            np.argmin(squares - 2.0 * some.astype(np.float32) @ rows.T, axis=1)
+            for some in np.array_split(pieces, -(-len(pieces) // _CHUNK))
+        ]
+    )
+    # Exact distances of the nearest ones: squares of floats lose what lies below a millimetre.
+    return np.linalg.norm(pieces.astype(np.float64) - rows[index], axis=1), index
+
+
+def shared_share(groups: Sequence[Array]) -> float:
+    """Share of all frames whose segment occurs in another clip as well."""
+    clips = np.repeat(np.arange(len(groups)), [len(each) for each in groups])
+    flat = np.concatenate(groups)
+    pairs = np.unique(np.stack([flat, clips], axis=1), axis=0)
+    return float((np.bincount(pairs[:, 0])[flat] > 1).mean())

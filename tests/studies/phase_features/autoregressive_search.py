@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from deepphase.arrays import Array
-from deepphase.evaluation.matches import Frames, nearest_to
+from deepphase.evaluation.matches import Frames
 from tests.studies.phase_features.frame_features import FrameFeatures
 
 
@@ -95,3 +96,21 @@ def _forward(paths: Array, poses: Array, frames: Frames) -> Array:
         change = poses[path[1:]].astype(np.float64) - poses[here]
         shares.append(float((np.einsum("fjc,fjc->f", change, motion) > 0).mean()))
     return np.array(shares)
+
+
+def nearest_to(wanted: Array, features: Array, left_out: Array) -> Array:
+    """(queries,) index of the frame nearest to each vector, other than the one left out.
+
+    Parameters
+    ----------
+    wanted, features
+        (queries, dimensions) and (frames, dimensions).
+    left_out
+        (queries,) index of a frame that is not an answer.
+    """
+    nearest = []
+    for query, other in zip(wanted.astype(np.float64), left_out.tolist(), strict=True):
+        distances = cdist(query[None], features, "sqeuclidean")[0]
+        distances[other] = np.inf
+        nearest.append(int(distances.argmin()))
+    return np.array(nearest, np.int64)

@@ -12,11 +12,10 @@ from apps.reports.example_window import example_window
 from apps.reports.figure_data import FigureData
 from apps.reports.manifold_cloud import PhaseCloud
 from apps.reports.page import Page
-from deepphase.figures.explained_by_joint import explained_by_joint
+from deepphase.figures.channel_joints import explained_by_joint
 from deepphase.figures.image import Images, write_images
 from deepphase.figures.manifold import manifold_2d, manifold_3d
-from deepphase.figures.parameter_distributions import parameter_distributions
-from deepphase.figures.parameters_over_time import parameters_over_time
+from deepphase.figures.phase_parameters import parameter_distributions, parameters_over_time
 from deepphase.figures.phase_strips import phase_strips
 from deepphase.figures.similarity_map import similarity_map
 from deepphase.figures.theme import label

@@ -17,9 +17,9 @@ from apps.reports.page import Page
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.figures.image import write_images
+from deepphase.figures.learning_curves import training_metrics
 from deepphase.figures.manifold import manifold_2d, manifold_3d
-from deepphase.figures.parameters_over_time import parameters_over_time
-from deepphase.figures.training_metrics import training_metrics
+from deepphase.figures.phase_parameters import parameters_over_time
 from deepphase.figures.window_fit import WindowExample, window_fit
 from deepphase.motion.clip import Clip
 from deepphase.music.cache import song_features

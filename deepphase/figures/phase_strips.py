@@ -6,9 +6,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from deepphase.arrays import Array
-from deepphase.errors import ParameterError
 from deepphase.figures.excerpt import excerpt
-from deepphase.figures.parameters_over_time import shade_frames
+from deepphase.figures.phase_parameters import checked_interior, shade_frames
 from deepphase.figures.theme import (
     WEBGL_POINTS,
     add_message,
@@ -63,14 +62,8 @@ def phase_strips(
     ----------
     Starke et al. 2022, fig. 5.
     """
-    if parameters.phase.ndim != 2:
-        raise ParameterError(
-            f"phases must have shape (frames, channels), not {parameters.phase.shape}"
-        )
+    interior = checked_interior(parameters, interior)
     frames, channels = parameters.phase.shape
-    interior = np.ones(frames, bool) if interior is None else np.asarray(interior, bool)
-    if interior.shape != (frames,):
-        raise ParameterError(f"interior must have shape ({frames},), not {interior.shape}")
     chart = figure(title, height=130 + _ROW_PIXELS * max(channels, 3))
     if not frames:
         return add_message(chart, "no frames to show")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.excerpt import excerpt, thinning, thinning_note
 from deepphase.figures.manifold import manifold_2d
-from deepphase.figures.parameters_over_time import parameters_over_time
+from deepphase.figures.phase_parameters import parameters_over_time
 from deepphase.figures.phase_strips import phase_strips
 from tests.figures.made_phases import FPS, made_phases
 

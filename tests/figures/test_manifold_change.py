@@ -6,7 +6,7 @@ from scipy.spatial.transform import Rotation
 
 from deepphase.errors import ParameterError
 from deepphase.figures.colouring import Colouring
-from deepphase.figures.manifold_change import aligned_views, manifold_change
+from deepphase.figures.manifold import aligned_views, manifold_change
 
 
 def test_turned_and_mirrored_views_come_to_lie_alike():

@@ -8,15 +8,17 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from deepphase.figures.channel_joints import channel_joints, followed_body, followed_parts_bars
+from deepphase.figures.channel_joints import (
+    channel_joints,
+    explained_by_joint,
+    followed_body,
+    followed_parts_bars,
+)
 from deepphase.figures.colouring import Colouring
-from deepphase.figures.explained_by_joint import explained_by_joint
 from deepphase.figures.learning_curves import LearningCurve, learning_curves
-from deepphase.figures.manifold import manifold_2d, manifold_3d
-from deepphase.figures.manifold_change import manifold_change
+from deepphase.figures.manifold import manifold_2d, manifold_3d, manifold_change
 from deepphase.figures.match_distances import MatchSet, match_distances
-from deepphase.figures.parameter_distributions import parameter_distributions
-from deepphase.figures.parameters_over_time import parameters_over_time
+from deepphase.figures.phase_parameters import parameter_distributions, parameters_over_time
 from deepphase.figures.phase_strips import phase_strips
 from deepphase.figures.similarity_map import similarity_map
 from deepphase.figures.theme import DARK, LIGHT, channel_colour, themed

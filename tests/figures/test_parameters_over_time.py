@@ -8,7 +8,7 @@ import pytest
 
 from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
-from deepphase.figures.parameters_over_time import broken_at_wrap, parameters_over_time
+from deepphase.figures.phase_parameters import broken_at_wrap, parameters_over_time
 from deepphase.figures.theme import channel_colour
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.windows import interior_frames

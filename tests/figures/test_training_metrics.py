@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from deepphase.figures.training_metrics import training_metrics
+from deepphase.figures.learning_curves import training_metrics
 
 METRICS = {
     "step": np.array([2.0, 4.0, 4.0, 6.0]),

@@ -29,7 +29,7 @@ from apps.dashboard.parts.widgets import (
 )
 from deepphase.errors import DeepPhaseError
 from deepphase.figures.channel_joints import channel_joints, followed_body, followed_parts_bars
-from deepphase.figures.parameters_over_time import parameters_over_time
+from deepphase.figures.phase_parameters import parameters_over_time
 from deepphase.figures.phase_strips import phase_strips
 from deepphase.figures.similarity_map import similarity_map
 from deepphase.figures.theme import label

@@ -26,7 +26,7 @@ from apps.training.request import CHANNELS, OFFERED_CONFIGS, WINDOW_S
 from apps.training.status import FAILED, STOPPED, Epoch, TrainingStatus
 from deepphase.errors import DeepPhaseError
 from deepphase.figures.learning_curves import learning_curves
-from deepphase.figures.manifold_change import aligned_views, manifold_change
+from deepphase.figures.manifold import aligned_views, manifold_change
 from deepphase.phase.health import Health
 
 # Length of a training -> number of training windows.

@@ -13,7 +13,7 @@ from deepphase.errors import DeepPhaseError, ParameterError
 if TYPE_CHECKING:
     from deepphase.corpus.motion_files import MotionFile
     from deepphase.corpus.solved_files import SolvedFile
-    from deepphase.solving.distance_spread import DistanceSpread
+    from deepphase.solving.point_distances import DistanceSpread
 
 # Number of files whose residuals are listed.
 _MAX_LISTED = 60
@@ -127,7 +127,7 @@ class _Residuals:
     """Residuals and feet of all files, without their frames."""
 
     def __init__(self) -> None:
-        from deepphase.solving.distance_spread import DistanceSpread
+        from deepphase.solving.point_distances import DistanceSpread
 
         self.clips, self.joints, self.seconds = 0, 0, 0.0
         self._all, self._moved = DistanceSpread(), DistanceSpread()
@@ -140,7 +140,7 @@ class _Residuals:
 
     def add(self, file: SolvedFile) -> None:
         """Add a file that was solved."""
-        from deepphase.solving.distance_spread import DistanceSpread
+        from deepphase.solving.point_distances import DistanceSpread
 
         if self._first is None:
             self._first = replace(file, residuals=file.residuals[:0], feet=None)

@@ -24,7 +24,7 @@ from controllers.training.train import train_controller
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
-from deepphase.evaluation.clip_clocks import DanceClocks, clocks_of_clips
+from deepphase.evaluation.dance_clock import DanceClocks, clocks_of_clips
 from deepphase.evaluation.dance_measures import DanceMeasures, measure_dance
 from deepphase.evaluation.dance_repeats import clip_segments
 from deepphase.motion.clip import Clip

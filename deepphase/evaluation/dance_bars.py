@@ -1,6 +1,6 @@
 """Bar phase of dances: the place in the bar where a movement is fastest and highest.
 
-:mod:`deepphase.evaluation.dance_rhythm` measures how strongly a movement keeps the bar's period,
+:mod:`deepphase.evaluation.dance_beats` measures how strongly a movement keeps the bar's period,
 wherever in the bar it is: another song of nearly the same tempo does as well as the dance's own.
 This measure compares a movement's phase in the bar with that of recorded dances, with its sign.
 A dance that is independent of the bars has 0 in expectation, above or below by chance; so has a
@@ -19,7 +19,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-from deepphase.evaluation.dance_rhythm import RHYTHM_WINDOW_S, beat_count, cycle_windows
+from deepphase.evaluation.dance_beats import RHYTHM_WINDOW_S, beat_count, cycle_windows
 
 
 @dataclass(frozen=True, eq=False)

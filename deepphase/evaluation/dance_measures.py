@@ -11,10 +11,13 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.evaluation.dance_beats import (
     BeatAlignment,
+    Rhythm,
     beat_alignment,
     beat_alignment_by_chance,
+    counted_beats,
     mean_joint_speed,
     motion_beats,
+    rhythm,
 )
 from deepphase.evaluation.dance_body import (
     broken_share,
@@ -31,7 +34,6 @@ from deepphase.evaluation.dance_features import (
     kinetic_features,
 )
 from deepphase.evaluation.dance_pieces import dance_pieces
-from deepphase.evaluation.dance_rhythm import Rhythm, counted_beats, rhythm
 from deepphase.evaluation.runs import (
     foot_skating,
     foot_speeds,

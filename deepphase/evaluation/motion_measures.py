@@ -21,9 +21,10 @@ from deepphase.evaluation.runs import (
     joint_accelerations,
     joint_jerks,
     joint_rotation_rates,
+    kinetic_energies,
+    means_by_speed,
+    seconds_of,
 )
-from deepphase.evaluation.speed_bins import means_by_speed
-from deepphase.evaluation.survival import kinetic_energies, seconds_of
 from deepphase.features.moment_kinds import IDLE, moment_kinds
 from deepphase.features.pose import BodyFrames
 from deepphase.motion.clip import Clip

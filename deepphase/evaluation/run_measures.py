@@ -13,11 +13,14 @@ from deepphase.errors import ParameterError
 from deepphase.evaluation.label_discriminants import LabelDiscriminants
 from deepphase.evaluation.motion_measures import MIN_FRAMES, MeasuredMotion
 from deepphase.evaluation.response import Responses, goal_changes
-from deepphase.evaluation.runs import BLEND_S, foot_skating, joint_rotation_rates, near_marked
-from deepphase.evaluation.speed_bins import ratio_at_speed
-from deepphase.evaluation.survival import (
+from deepphase.evaluation.runs import (
+    BLEND_S,
+    foot_skating,
     frozen_share,
+    joint_rotation_rates,
     limb_length_change,
+    near_marked,
+    ratio_at_speed,
     seconds_of,
     shares_of_band,
 )

@@ -14,7 +14,7 @@ from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.songs import ClipSongs, songs_of_clips
 from deepphase.errors import ParameterError, SkeletonError
-from deepphase.evaluation.clip_clocks import DanceClocks, clocks_of_clips
+from deepphase.evaluation.dance_clock import DanceClocks, clocks_of_clips
 from deepphase.features.layout import FeatureLayout
 from deepphase.motion.clip import Clip
 from deepphase.music.conditioning import feature_values, sample_at

@@ -14,7 +14,7 @@ from deepphase.corpus.solved_files import solve_files
 from deepphase.errors import ParameterError
 from deepphase.formats.points import save_points
 from deepphase.solving import fitting
-from deepphase.solving.distance_spread import DistanceSpread
+from deepphase.solving.point_distances import DistanceSpread
 from deepphase.solving.solve import SolveSettings
 from tests.solving.point_bodies import points_of, walker
 

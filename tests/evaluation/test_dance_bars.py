@@ -5,8 +5,8 @@ import pytest
 
 from deepphase.errors import ParameterError
 from deepphase.evaluation.dance_bars import BarDirection, bar_phases
+from deepphase.evaluation.dance_beats import explained_by_cycle, vector_strength
 from deepphase.evaluation.dance_measures import measure_dance
-from deepphase.evaluation.dance_rhythm import explained_by_cycle, vector_strength
 from deepphase.synthetic.dance import dance
 from deepphase.synthetic.song import make_song
 

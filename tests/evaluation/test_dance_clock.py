@@ -7,8 +7,13 @@ import pytest
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.songs import ClipSongs
-from deepphase.evaluation.clip_clocks import clocks_of_clips, retimed
-from deepphase.evaluation.dance_clock import DanceClock, DanceInBars, dance_clocks
+from deepphase.evaluation.dance_clock import (
+    DanceClock,
+    DanceInBars,
+    clocks_of_clips,
+    dance_clocks,
+    retimed,
+)
 from deepphase.music.song_controls import silent_song
 from deepphase.synthetic.dance import dance
 from deepphase.synthetic.song import make_song

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from deepphase.errors import ParameterError
-from deepphase.evaluation.dance_rhythm import (
+from deepphase.evaluation.dance_beats import (
     beat_count,
     counted_beats,
     explained_by_cycle,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from deepphase.errors import ParameterError
-from deepphase.evaluation.survival import (
+from deepphase.evaluation.runs import (
     frozen_share,
     kinetic_energies,
     limb_length_change,

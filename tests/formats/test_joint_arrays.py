@@ -8,8 +8,8 @@ from deepphase.formats.load import load
 from deepphase.formats.points import holds_points
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
-from deepphase.motion.handedness import is_left_handed, reflected
 from deepphase.motion.kinematics import global_transforms, joint_positions
+from deepphase.motion.mirror import is_left_handed, reflected
 from deepphase.motion.orientation import rotate_from_y_up, scaled
 from deepphase.motion.roles import find_roles
 from deepphase.solving.solve import track_of

@@ -33,8 +33,8 @@ from deepphase.formats.npz.archive import NpzArchive, read_npz
 from deepphase.formats.npz.rotation_fit import SPACES, fitted_clip, unit_quaternions
 from deepphase.formats.units import METRES_PER_UNIT, check_up_option, metres_per_unit
 from deepphase.motion.clip import Clip, Source
-from deepphase.motion.handedness import is_left_handed, reflected
 from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.mirror import is_left_handed, reflected
 from deepphase.motion.orientation import infer_unit, infer_up, rotate_up, scaled
 from deepphase.motion.point_track import PointTrack
 from deepphase.motion.roles import find_roles

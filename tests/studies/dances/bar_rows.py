@@ -8,8 +8,8 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.evaluation.dance_bars import BarDirection, BarPhases, bar_phases
+from deepphase.evaluation.dance_beats import TEMPO_FACTORS
 from deepphase.evaluation.dance_measures import DanceMeasures
-from deepphase.evaluation.dance_rhythm import TEMPO_FACTORS
 from tests.studies.dances.dance_set import DanceSet
 from tests.studies.dances.rows import DanceMeasure, mean_of
 

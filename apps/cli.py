@@ -6,7 +6,7 @@ import difflib
 import importlib
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from apps.interruption import INTERRUPTED, MESSAGE, interrupts_after_imports
@@ -15,134 +15,143 @@ from deepphase.errors import DeepPhaseError, ParameterError
 
 DONE, BUG, MISTAKE = 0, 1, 2
 
-# Command -> (its module in apps.commands, one line for the overview). A module is imported when
-# its command is called. Its function is named `command`, or after the colon.
-COMMANDS = {
-    "inspect": ("inspect_files", "show the content of files: skeletons, rates, lengths, problems"),
-    "solve": ("solve", "solve for a skeleton and rotations from point tracks"),
-    "convert": ("convert", "convert clips to another file format"),
-    "retarget": ("retarget", "put clips on another skeleton of the same kind of body"),
-    "prepare": ("prepare_store", "read, check and resample a folder of clips into one store"),
-    "train phase": (
-        "train:phase_command",
-        "train a phase model on clips or songs, without labels",
-    ),
-    "train causal": (
-        "train:causal_command",
-        "train the encoder that gives current phases out of the past alone",
-    ),
-    "train controller": (
-        "train:controller_command",
-        "train a controller on clips and their phases",
-    ),
-    "train dance": ("train:dance_command", "train a dancer on clips with their songs"),
-    "train editor": (
-        "train:editor_command",
-        "train an autoencoder of motion, which repairs and edits clips",
-    ),
-    "train path": (
-        "train:path_command",
-        "train the networks that lead from paths, or from hands and feet, to motion of an editor",
-    ),
-    "train rig": ("train:rig_command", "learn the controls of a rig for any pose"),
-    "make rig": ("make_rig", "make a rig with Rigify, an add-on of Blender"),
-    "rig-controls": ("rig_controls", "find the controls of a rig that give the joints of a clip"),
-    "edit repair": (
-        "edit:edit_repair",
-        "repair a clip: missing joints, dropped frames, jumps, noise, stepped keys",
-    ),
-    "edit inbetween": (
-        "edit:edit_inbetween",
-        "make the motion between two clips, or between the keys of one",
-    ),
-    "edit constrain": (
-        "edit:edit_constrain",
-        "put hands and feet of a clip at targets, and its root on a path",
-    ),
-    "edit path": (
-        "edit:edit_path",
-        "make motion of any length along a path, for one character or a crowd",
-    ),
-    "edit effectors": (
-        "edit:edit_effectors",
-        "make full-body motion from the paths of hands and feet, as of punches and kicks",
-    ),
-    "edit style": (
-        "edit:edit_style",
-        "give a clip the style of other clips, with its own timing",
-    ),
-    "dance": ("dance_song", "make a new dance to a song, with a page that plays it"),
-    "fit phases": (
-        "fit:phases_command",
-        "fit baseline phases by a rule: contacts, PCA or foot strikes",
-    ),
-    "fit ground": (
-        "fit:ground_command",
-        "fit the ground that clips were captured on to their feet",
-    ),
-    "fit ball": (
-        "fit:ball_command",
-        "fit a ball to the feet of clips, or read the ball of captures",
-    ),
-    "encode": (
-        "encode_clips",
-        "write the phases of every frame of clips, as .npz and .csv",
-    ),
-    "stream": ("stream_phases", "print the phases of frames as they happen, from the past alone"),
-    "evaluate": ("evaluate_model", "measure a phase model on clips, as a page and as JSON"),
-    "match build": (
-        "match_build:build_command",
-        "build a motion database: features and a search index",
-    ),
-    "match merge": (
-        "match_build:merge_command",
-        "merge the shards of a motion database into one file",
-    ),
-    "match query": (
-        "match_find:query_command",
-        "find the frames of a database nearest to a frame of a clip",
-    ),
-    "match similar": (
-        "match_find:similar_command",
-        "find the clips of a store that are most similar to a clip",
-    ),
-    "match run": ("match_run", "move characters along a path or by a gamepad, by motion matching"),
-    "match why": (
-        "match_find:why_command",
-        "show why a run plays a moment: costs by feature and rejected moments",
-    ),
-    "control": ("control", "move characters along a path or by a gamepad, with a controller"),
-    "live": ("live", "steer a character by hand, in a page of the browser"),
-    "export": (
-        "export_model",
-        "export a model as ONNX for other engines, or as a page in which it is steered",
-    ),
-    "figures": ("figures", "draw the manifold and other figures of a model on clips, as a page"),
-    "play": ("play", "write a page that plays clips, with their phases and a song"),
-    "demo": ("demo", "run the whole chain on synthetic motion, offline"),
-    "app": ("app", "open the dashboard in the browser"),
-    "doctor": ("doctor", "check the installation: versions, devices, missing packages"),
-}
-
+# Job -> command -> (its module in apps.commands, one line for the overview). A module is imported
+# when its command is called. Its function is named `command`, or after the colon.
 JOBS = {
-    "Clips": ("inspect", "prepare", "convert", "retarget", "solve", "play"),
-    "Phases": (
-        "train phase",
-        "train causal",
-        "fit phases",
-        "encode",
-        "stream",
-        "evaluate",
-        "figures",
-    ),
-    "Characters": ("train controller", "control", "live", "fit ground", "fit ball"),
-    "Motion matching": ("match",),
-    "Dance": ("train dance", "dance"),
-    "Editing": ("train editor", "train path", "edit"),
-    "Rigs": ("make rig", "train rig", "rig-controls"),
-    "deepphase": ("demo", "app", "export", "doctor"),
+    "Clips": {
+        "inspect": (
+            "inspect_files",
+            "show the content of files: skeletons, rates, lengths, problems",
+        ),
+        "prepare": ("prepare_store", "read, check and resample a folder of clips into one store"),
+        "convert": ("convert", "convert clips to another file format"),
+        "retarget": ("retarget", "put clips on another skeleton of the same kind of body"),
+        "solve": ("solve", "solve for a skeleton and rotations from point tracks"),
+        "play": ("play", "write a page that plays clips, with their phases and a song"),
+    },
+    "Phases": {
+        "train phase": (
+            "train:phase_command",
+            "train a phase model on clips or songs, without labels",
+        ),
+        "train causal": (
+            "train:causal_command",
+            "train the encoder that gives current phases out of the past alone",
+        ),
+        "fit phases": (
+            "fit:phases_command",
+            "fit baseline phases by a rule: contacts, PCA or foot strikes",
+        ),
+        "encode": ("encode_clips", "write the phases of every frame of clips, as .npz and .csv"),
+        "stream": (
+            "stream_phases",
+            "print the phases of frames as they happen, from the past alone",
+        ),
+        "evaluate": ("evaluate_model", "measure a phase model on clips, as a page and as JSON"),
+        "figures": (
+            "figures",
+            "draw the manifold and other figures of a model on clips, as a page",
+        ),
+    },
+    "Characters": {
+        "train controller": (
+            "train:controller_command",
+            "train a controller on clips and their phases",
+        ),
+        "control": ("control", "move characters along a path or by a gamepad, with a controller"),
+        "live": ("live", "steer a character by hand, in a page of the browser"),
+        "fit ground": (
+            "fit:ground_command",
+            "fit the ground that clips were captured on to their feet",
+        ),
+        "fit ball": (
+            "fit:ball_command",
+            "fit a ball to the feet of clips, or read the ball of captures",
+        ),
+    },
+    "Motion matching": {
+        "match build": (
+            "match_build:build_command",
+            "build a motion database: features and a search index",
+        ),
+        "match merge": (
+            "match_build:merge_command",
+            "merge the shards of a motion database into one file",
+        ),
+        "match query": (
+            "match_find:query_command",
+            "find the frames of a database nearest to a frame of a clip",
+        ),
+        "match similar": (
+            "match_find:similar_command",
+            "find the clips of a store that are most similar to a clip",
+        ),
+        "match run": (
+            "match_run",
+            "move characters along a path or by a gamepad, by motion matching",
+        ),
+        "match why": (
+            "match_find:why_command",
+            "show why a run plays a moment: costs by feature and rejected moments",
+        ),
+    },
+    "Dance": {
+        "train dance": ("train:dance_command", "train a dancer on clips with their songs"),
+        "dance": ("dance_song", "make a new dance to a song, with a page that plays it"),
+    },
+    "Editing": {
+        "train editor": (
+            "train:editor_command",
+            "train an autoencoder of motion, which repairs and edits clips",
+        ),
+        "train path": (
+            "train:path_command",
+            "train the networks that lead from paths, hands or feet to motion of an editor",
+        ),
+        "edit repair": (
+            "edit:edit_repair",
+            "repair a clip: missing joints, dropped frames, jumps, noise, stepped keys",
+        ),
+        "edit inbetween": (
+            "edit:edit_inbetween",
+            "make the motion between two clips, or between the keys of one",
+        ),
+        "edit constrain": (
+            "edit:edit_constrain",
+            "put hands and feet of a clip at targets, and its root on a path",
+        ),
+        "edit path": (
+            "edit:edit_path",
+            "make motion of any length along a path, for one character or a crowd",
+        ),
+        "edit effectors": (
+            "edit:edit_effectors",
+            "make full-body motion from the paths of hands and feet, as of punches and kicks",
+        ),
+        "edit style": (
+            "edit:edit_style",
+            "give a clip the style of other clips, with its own timing",
+        ),
+    },
+    "Rigs": {
+        "make rig": ("make_rig", "make a rig with Rigify, an add-on of Blender"),
+        "train rig": ("train:rig_command", "learn the controls of a rig for any pose"),
+        "rig-controls": (
+            "rig_controls",
+            "find the controls of a rig that give the joints of a clip",
+        ),
+    },
+    "deepphase": {
+        "demo": ("demo", "run the whole chain on synthetic motion, offline"),
+        "app": ("app", "open the dashboard in the browser"),
+        "export": (
+            "export_model",
+            "export a model as ONNX for other engines, or as a page in which it is steered",
+        ),
+        "doctor": ("doctor", "check the installation: versions, devices, missing packages"),
+    },
 }
-"""Job -> its commands, in the order of the overview; `edit` stands for all that begin so."""
+COMMANDS = {name: row for rows in JOBS.values() for name, row in rows.items()}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -240,19 +249,6 @@ def _run_command(name: str, words: list[str]) -> int:
     return outcome.status
 
 
-def _by_job(names: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
-    """The jobs of some commands, with the commands of each."""
-    for job, words in JOBS.items():
-        of_job = [
-            name
-            for word in words
-            for name in names
-            if name == word or (name.split()[0] == word and word not in COMMANDS)
-        ]
-        if of_job:
-            yield job, of_job
-
-
 def _second_words(names: Iterable[str]) -> str:
     return ", ".join(name.partition(" ")[2] for name in names)
 
@@ -260,8 +256,9 @@ def _second_words(names: Iterable[str]) -> str:
 def _overview(names: Iterable[str] = COMMANDS) -> str:
     width = max(map(len, names))
     lines: list[str] = []
-    for job, of_job in _by_job(list(names)):
-        lines += ["", f"{job}:", *(f"  {name:<{width}}  {COMMANDS[name][1]}" for name in of_job)]
+    for job, rows in JOBS.items():
+        shown = [f"  {name:<{width}}  {text}" for name, (_, text) in rows.items() if name in names]
+        lines += ["", f"{job}:", *shown] if shown else []
     return "\n".join(
         [
             "deepphase: phase manifolds from unlabelled motion capture",

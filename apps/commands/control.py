@@ -50,9 +50,6 @@ def command(
         Events of the ball, for controllers that dribble: kick@SECONDS:SPEED kicks it ahead with
         the next touch, pass@SECONDS:X:Z to a place, and place@SECONDS:X:Z puts it there, as in
         kick@5:8,pass@12:0:6. A ball that is lost is fetched.
-    measure
-        Also measure path errors at three blends, ten minutes of motion, variation and sensitivity
-        to phase, which takes some minutes.
 
     Other Parameters
     ----------------

@@ -46,7 +46,8 @@ def command(
     """
     import numpy as np
 
-    from apps.reports.player_takes import song_for_player, takes_of_clips
+    from apps.reports.player_songs import song_for_player
+    from apps.reports.player_takes import takes_of_clips
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.clips import clips_in
     from deepphase.corpus.motion_files import song_beside

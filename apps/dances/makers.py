@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 from apps.dances.databases import dance_reference, dance_styles, rows_of_style
 from controllers.dance.dancer import Dancer
@@ -97,8 +98,8 @@ class DanceResult:
         return with_root_motion(self.clip, self.hips, self.root, root_motion)
 
 
-class DanceMaker(Protocol):
-    """Protocol of everything that makes a dance to a song."""
+class DanceMaker(ABC):
+    """Base class of everything that makes dances to songs."""
 
     def dance(
         self, song: SongFeatures, request: DanceRequest, progress: Progress | None = None
@@ -110,19 +111,19 @@ class DanceMaker(Protocol):
         ParameterError
             If the song ends before the start.
         """
-        ...
+        return self.dances([(song, request)], progress)[0]
 
+    @abstractmethod
     def dances(
         self,
         requests: Sequence[tuple[SongFeatures, DanceRequest]],
         progress: Progress | None = None,
     ) -> list[DanceResult]:
         """Dances to several songs."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
-class NetworkDanceMaker:
+class NetworkDanceMaker(DanceMaker):
     """Maker of dances from a trained dancer.
 
     Parameters
@@ -135,12 +136,6 @@ class NetworkDanceMaker:
 
     dancer: Dancer
     source: str
-
-    def dance(
-        self, song: SongFeatures, request: DanceRequest, progress: Progress | None = None
-    ) -> DanceResult:
-        """See `DanceMaker.dance`."""
-        return self.dances([(song, request)], progress)[0]
 
     def dances(
         self,
@@ -163,7 +158,6 @@ class NetworkDanceMaker:
             root=made.root,
             phases=made.phases,
             gating=None if made.gating is None else Gating(made.gating, fps),
-            curves=[],
             markers=[Marker("restart", second, second) for second in made.restarts_s],
             notes=made.notes,
             restarts_s=made.restarts_s,
@@ -177,7 +171,7 @@ class NetworkDanceMaker:
 
 
 @dataclass(frozen=True, eq=False)
-class DatabaseDanceMaker:
+class DatabaseDanceMaker(DanceMaker):
     """Maker of dances from a motion database.
 
     Parameters
@@ -193,12 +187,6 @@ class DatabaseDanceMaker:
     database: MotionDatabase
     source: str
     warn: Callable[[str], None] | None = None
-
-    def dance(
-        self, song: SongFeatures, request: DanceRequest, progress: Progress | None = None
-    ) -> DanceResult:
-        """See `DanceMaker.dance`."""
-        return self.dances([(song, request)], progress)[0]
 
     def dances(
         self,

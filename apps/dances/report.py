@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,93 +9,20 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from apps.dances.makers import DanceResult
 from apps.reports.evaluation_report import FORMAT, VERSION
 from apps.reports.page import Link, Page
+from apps.reports.player_songs import part_of_song
 from apps.runs.files import write_motion, write_table
 from controllers.dance.reference import DanceReference
-from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write
-from deepphase.errors import FormatError
 from deepphase.export.film import write_film
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.root_motion import RootMotion
 from deepphase.music.audio import SAMPLE_RATE, read_sound
-from deepphase.music.features import SongFeatures
-from deepphase.music.spectra import MEL_RANGE_HZ
 from deepphase.progress import Progress
 from deepphase.viewer.page import save_player
-from deepphase.viewer.song import PlayerSong
 from deepphase.viewer.take import Channels, Take
-
-# Frames per column of the spectrogram: 30 columns per second match the resolution of the player.
-_FRAMES_PER_COLUMN = 2
-# Larger files, and parts of songs, are encoded again for the page.
-_MAX_BYTES = 24_000_000
-# Sample rate of the encoded sound, and samples per block of the encoder.
-_RATE, _BLOCK = 44_100, 1 << 16
-
-
-def song_of_dance(path: Path, features: SongFeatures, start_s: float, seconds: float) -> PlayerSong:
-    """Sound of a dance with beats and spectrogram, from the dance's first frame on.
-
-    Parameters
-    ----------
-    path
-        The song's file.
-    features
-        Features of the song.
-    start_s, seconds
-        Part of the song.
-    """
-    fps = features.fps
-    first, last = round(start_s * fps), round((start_s + seconds) * fps)
-    whole = start_s == 0 and seconds > features.duration_s - 1.0
-    player_song: dict[str, object] = {}
-    if features.has_beat:
-        player_song["beats"] = _inside(features.beats_s, start_s, seconds)
-        if features.downbeats_s is not None:
-            player_song["downbeats"] = _inside(features.downbeats_s, start_s, seconds)
-    player_song |= {
-        "name": features.name,
-        "duration_s": features.duration_s if whole else seconds,
-        "spectrogram": features.blocks["mel"][first : max(last, first + 1) : _FRAMES_PER_COLUMN].T,
-        "band_hz": MEL_RANGE_HZ,
-    }
-    if whole and path.stat().st_size <= _MAX_BYTES:
-        try:
-            return PlayerSong.of_file(path, **player_song)
-        except FormatError:
-            # Browsers do not play this format: encode it again.
-            pass
-    return PlayerSong(_encoded(path, start_s, seconds), "audio/ogg", **player_song)  # type: ignore[arg-type]
-
-
-def _inside(times: Array, start_s: float, seconds: float) -> Array:
-    times = times - start_s
-    return times[(times >= 0) & (times <= seconds)]
-
-
-def _encoded(path: Path, start_s: float, seconds: float) -> bytes:
-    """Part of a song as mono Ogg Vorbis."""
-    import soundfile
-    import soxr
-
-    samples = read_sound(path).samples
-    first = round(start_s * SAMPLE_RATE)
-    part = samples[first : first + round(seconds * SAMPLE_RATE)]
-    part = soxr.resample(part, SAMPLE_RATE, _RATE)
-    loudest = float(np.abs(part).max(initial=0.0))
-    if loudest > 1.0:
-        part = part / loudest
-    file = io.BytesIO()
-    with soundfile.SoundFile(file, "w", _RATE, 1, format="OGG", subtype="VORBIS") as encoder:
-        for start in range(0, len(part), _BLOCK):
-            encoder.write(part[start : start + _BLOCK])
-    return file.getvalue()
-
 
 _BAR = (
     "{} of the {}-beat bar, 20 s windows; recorded dances follow the bar more than the beat",
@@ -324,7 +250,7 @@ def dance_take(dance: DanceResult, song: Path) -> Take:
         gating=dance.gating,
         curves=dance.curves,
         markers=dance.markers,
-        song=song_of_dance(song, dance.song, dance.start_s, clip.duration),
+        song=part_of_song(song, dance.song, dance.start_s, clip.duration),
         note=" ".join(dance.notes),
     )
 

@@ -260,7 +260,31 @@ class TrainingOptions(OptionGroup):
 
 
 @dataclass(frozen=True)
-class SteeringOptions(OptionGroup):
+class LaidGroundOptions(OptionGroup):
+    """Ground that the motion is laid on.
+
+    Parameters
+    ----------
+    terrain
+        Ground: noise, hills, steps, stairs, ramps, boxes, platforms, beam, pits or rocks, or a file
+        with heights (.npz, .npy or a greyscale image) around the origin.
+
+    Other Parameters
+    ----------------
+    terrain_spacing
+        Metres between the points of a file with heights; 0.05 if not given, and .npz has its own.
+    terrain_scale
+        Metres per unit of a file with heights: 1 for arrays and, from black to white, 2 for images,
+        if not given.
+    """
+
+    terrain: str | None = None
+    terrain_spacing: float | None = None
+    terrain_scale: float | None = None
+
+
+@dataclass(frozen=True)
+class SteeringOptions(LaidGroundOptions):
     """Steering.
 
     Parameters
@@ -297,11 +321,6 @@ class SteeringOptions(OptionGroup):
         Joint of the written files that carries the travel: root (a joint above the hips, on the
         ground, which is added where there is none), hips, or in_place for none. auto is the topmost
         joint of the skeleton.
-    terrain_spacing
-        Metres between the points of a file with heights; 0.05 if not given, and .npz has its own.
-    terrain_scale
-        Metres per unit of a file with heights: 1 for arrays and, from black to white, 2 for images,
-        if not given.
     """
 
     path: str | None = None
@@ -312,33 +331,6 @@ class SteeringOptions(OptionGroup):
     characters: int = 1
     seed: int = 0
     root_motion: Literal["auto", "root", "hips", "in_place"] = "auto"
-    terrain: str | None = None
-    terrain_spacing: float | None = None
-    terrain_scale: float | None = None
-
-
-@dataclass(frozen=True)
-class LaidGroundOptions(OptionGroup):
-    """Ground that the motion is laid on.
-
-    Parameters
-    ----------
-    terrain
-        Ground: noise, hills, steps, stairs, ramps, boxes, platforms, beam, pits or rocks, or a file
-        with heights (.npz, .npy or a greyscale image) around the origin.
-
-    Other Parameters
-    ----------------
-    terrain_spacing
-        Metres between the points of a file with heights; 0.05 if not given, and .npz has its own.
-    terrain_scale
-        Metres per unit of a file with heights: 1 for arrays and, from black to white, 2 for images,
-        if not given.
-    """
-
-    terrain: str | None = None
-    terrain_spacing: float | None = None
-    terrain_scale: float | None = None
 
 
 @dataclass(frozen=True)

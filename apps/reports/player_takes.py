@@ -3,57 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
 from apps.reports.manifold_cloud import PhaseCloud
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.errors import FormatError
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import velocities
-from deepphase.music.cache import song_features
-from deepphase.music.spectra import MEL_RANGE_HZ
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.model import ClipPhases
 from deepphase.viewer.actor import Actor
 from deepphase.viewer.song import PlayerSong
 from deepphase.viewer.take import Channels, Curve, ManifoldCloud, Take, point_colours
-
-# Frames of the features (60 Hz) in one column of the spectrogram.
-_FRAMES_PER_COLUMN = 2
-
-
-def song_for_player(path: str | Path) -> PlayerSong:
-    """The song of a file with its spectrogram, beats and downbeats.
-
-    Beats and downbeats of low confidence are left out. A file that only browsers can decode has
-    no spectrogram, beats or downbeats.
-
-    Raises
-    ------
-    FormatError
-        If the file cannot be read or browsers do not play its format.
-    """
-    song = PlayerSong.of_file(path)
-    try:
-        features = song_features(path)
-    except FormatError:
-        return song
-    known = {}
-    if features.has_beat:
-        known["beats"] = features.beats_s
-    if features.downbeats_s is not None:
-        known["downbeats"] = features.downbeats_s
-    return PlayerSong.of_file(
-        path,
-        duration_s=features.duration_s,
-        spectrogram=features.blocks["mel"][::_FRAMES_PER_COLUMN].T,
-        band_hz=MEL_RANGE_HZ,
-        **known,
-    )
-
 
 # Limits of a report's player: clips, and frames of all clips.
 _MAX_CLIPS, _MAX_FRAMES = 8, 30_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from apps.options.groups import LaidGroundOptions, SteeringOptions
+from apps.options.groups import LaidGroundOptions
 from deepphase.errors import ParameterError
 from deepphase.terrain.ground_file import read_ground
 from deepphase.terrain.heightmap import Heightmap
@@ -20,7 +20,7 @@ _NO_GROUND = {
 }
 
 
-def chosen_ground(options: SteeringOptions | LaidGroundOptions) -> str | Heightmap | None:
+def chosen_ground(options: LaidGroundOptions) -> str | Heightmap | None:
     """The kind of made ground in the options, the ground in their file, or None for a flat floor.
 
     Raises

@@ -145,19 +145,6 @@ class DanceConfig:
         return self.controller.training
 
     @classmethod
-    def of_sections(
-        cls,
-        name: str,
-        network: ControllerNetworkConfig,
-        schema: SchemaConfig,
-        training: ControllerTraining,
-        music: MusicConfig,
-        dance: DanceTraining,
-    ) -> DanceConfig:
-        """The config of a network of that name with these sections."""
-        return cls(ControllerConfig(name, network, schema, training), music, dance)
-
-    @classmethod
     def load(cls, config: str | Path, **changes: Any) -> DanceConfig:
         """The shipped config of that name, or the YAML file at that path, with dotted `changes`.
 

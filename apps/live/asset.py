@@ -11,11 +11,7 @@ from apps.live.asset_file import asset_bytes
 from apps.live.database_asset import database_asset
 from apps.live.manifold import manifold_arrays
 from apps.live.phase_asset import phase_asset
-from controllers.networks.experts import Experts
-from controllers.networks.pfnn import Pfnn
-from controllers.networks.plain import Plain
-from controllers.networks.recurrent import Recurrent
-from controllers.networks.variational import Variational
+from controllers.networks.registry import NETWORKS
 from controllers.runtime.controller import Controller
 from controllers.runtime.engine_description import describe_controller
 from controllers.runtime.int8_network import check_no_int8
@@ -26,15 +22,6 @@ from deepphase.steering.foot_lock import FootLockSettings
 from matching.database.database import MotionDatabase
 
 Weights = Literal["float32", "float16"]
-
-# The networks that the runtime evaluates; see `deepphase/viewer/runtime/network.js`.
-_NETWORKS = {
-    Experts: "experts",
-    Pfnn: "pfnn",
-    Plain: "plain",
-    Recurrent: "recurrent",
-    Variational: "variational",
-}
 
 
 def live_asset(
@@ -61,11 +48,13 @@ def live_asset(
     if isinstance(source, PhaseModel):
         return phase_asset(source)
     check_no_int8(source.network)
-    kind = _NETWORKS.get(type(source.network.network))
-    if kind is None:
+    kind = source.network.network.page_form
+    if not kind:
+        known = [name for name, each in NETWORKS.items() if each.has_page_form]
         raise ParameterError(
-            f"the network {source.name!r} has no JavaScript form",
-            hint=f"networks that have one: {', '.join(sorted(set(_NETWORKS.values())))}",
+            f"the network {source.name!r} has no JavaScript form, which pages need",
+            hint=f"networks that have one: {', '.join(known)}; your own network names its form in "
+            "`page_form`",
         )
     if source.schema.config.tracks:
         raise ParameterError(

@@ -172,8 +172,13 @@ def in_form(
 
     With `groups`, also with weights that are blended for this many gates.
 
-    Raises ParameterError for networks that do not have it.
+    Raises ParameterError for networks that do not have it, and if both are given.
     """
+    if int8 and groups is not None:
+        raise ParameterError(
+            "--int8 and --groups cannot be used together",
+            hint="leave out --int8: groups are computed in 8 bits, too",
+        )
     made = controller if form == "cubic" else controller.precomputed(form)
     if groups is not None:
         return replace(made, network=grouped_network(made, groups))

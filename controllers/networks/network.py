@@ -63,7 +63,9 @@ class ControllerNetwork(nn.Module):
     has loss terms of its own                      `training_outputs`
     is fitted, not trained by gradient descent     `is_fitted`, `fit`
     blends weights                                 `blend_weights`
-    has faster forms, or none in ONNX              `precomputed`, `check_exportable`
+    has precomputed forms, or none in ONNX         `precomputed`, `check_exportable`
+    runs in a live page                            `page_form`
+    runs in groups                                 `grouped_layers`
     =============================================  ===============================================
 
     `registry.register_network` registers it by a name.
@@ -79,6 +81,12 @@ class ControllerNetwork(nn.Module):
     """Whether two runs from the same frame differ."""
     is_fitted: bool = False
     """Whether the parameters come from `fit` instead of gradient descent."""
+
+    page_form: str = ""
+    """Key of its form in `NETWORKS` of `deepphase/viewer/runtime/network.js`; empty without one."""
+    grouped_layers: tuple[str, ...] = ()
+    """Names of the layers (`BlendedLinear`, ELU between them, no state) that make up `forward` with
+    `blend_weights`, so that groups of characters can share their weights; empty for others."""
 
     def __init__(self, dims: NetworkDims) -> None:
         super().__init__()

@@ -73,6 +73,9 @@ class Pfnn(ControllerNetwork):
     The gate is the phase in cycles, which grows with time.
     """
 
+    page_form = "pfnn"
+    grouped_layers = ("layer_in", "layer_mid", "layer_out")
+
     def __init__(self, dims: NetworkDims, config: PfnnConfig) -> None:
         super().__init__(dims)
         if dims.gate != 1:

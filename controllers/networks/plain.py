@@ -42,6 +42,8 @@ class PlainConfig(ControllerNetworkConfig):
 class Plain(ControllerNetwork):
     """Three layers; the sine and cosine of the gate, if there is one, are further inputs."""
 
+    page_form = "plain"
+
     def __init__(self, dims: NetworkDims, config: PlainConfig) -> None:
         super().__init__(dims)
         ins = dims.inputs + 2 * dims.gate

@@ -198,6 +198,11 @@ def _exp(value):
     return found * np.int32((int32(whole) + int32(127)) << int32(23)).view(np.float32)
 
 
+@njit(error_model="numpy", fastmath={"contract"})
+def _elu(value):
+    return value if value > float32(0.0) else _exp(value) - float32(1.0)
+
+
 @compiled(
     void(float32[:, ::1], int64[::1], int8[:, ::1], float32[::1], int32[::1]),
     error_model="numpy",
@@ -256,7 +261,7 @@ def activate(products, scales, sums, surplus, weight_scales, biases, starts, rou
             for i in range(outs):
                 product = float32(products[row, i] - less)
                 value = size * weight_scales[group, i] * product + biases[group, i]
-                values[i] = value if value > float32(0.0) else _exp(value) - float32(1.0)
+                values[i] = _elu(value)
             _round(values, rounded[row], scales, sums, row)
 
 
@@ -325,8 +330,7 @@ def fade_changes(made, left, changed, keep, leaving):
 def elu_in_place(values):
     """ELU of values (n,), to six digits."""
     for i in range(len(values)):
-        value = values[i]
-        values[i] = value if value > float32(0.0) else _exp(value) - float32(1.0)
+        values[i] = _elu(values[i])
 
 
 @compiled(void(int64[::1], int64[::1], int64[::1]), error_model="numpy")

@@ -8,7 +8,8 @@ the nearest gate: one product in place of one for each expert.
 from __future__ import annotations
 
 import math
-from typing import Any
+from itertools import pairwise
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -19,7 +20,7 @@ from controllers.networks.blended_linear import BlendedLinear
 from controllers.networks.experts import Experts
 from controllers.networks.network import ControllerNetwork, State
 from controllers.networks.normalised import NormalisedController
-from controllers.networks.pfnn import Pfnn
+from controllers.networks.registry import NETWORKS
 from controllers.runtime.characters import Characters
 from controllers.runtime.controller import Controller
 from controllers.runtime.frame import CharacterSettings
@@ -86,10 +87,12 @@ def grouped_network(
     network = controller.network.network
     if any(getattr(each, "in_8_bits", False) for each in network.modules()):
         raise ParameterError("the network is in 8 bits already", hint="group the exact one")
-    if not isinstance(network, Experts | Pfnn):
+    if not network.grouped_layers:
+        known = [name for name, each in NETWORKS.items() if each.has_groups]
         raise ParameterError(
-            "the network has no blended layers to group",
-            hint="mixtures of experts and PFNN have them",
+            f"the network {controller.name!r} has no blended layers to group",
+            hint=f"networks that have them: {', '.join(known)}; your own network names its layers "
+            "in `grouped_layers`",
         )
     if controller.schema.config.tracks:
         raise ParameterError("controllers that read tracks, such as music, run in no groups")
@@ -135,7 +138,7 @@ def usual_blends(controller: Controller, seed: int = 0) -> Array:
 
 
 class GroupedBlend(ControllerNetwork):
-    """A blended network of three layers with weights for given blends, in 8 bits.
+    """A network of blended layers with weights for given blends, in 8 bits.
 
     The state is the set of weights of each character, (batch,), and what is left of the difference
     between the outputs with its last set and with this one, (batch, outputs).
@@ -152,13 +155,15 @@ class GroupedBlend(ControllerNetwork):
 
     in_8_bits = True
 
-    def __init__(self, network: Experts | Pfnn, centres: Array, keep: float = 0.0) -> None:
+    def __init__(self, network: ControllerNetwork, centres: Array, keep: float = 0.0) -> None:
         super().__init__(network.dims)
         self._exact, self._keep = network, keep
         self.centres = torch.from_numpy(centres)
         self._offsets = 0.5 * self.centres.square().sum(dim=1)
-        layers = (network.layer_in, network.layer_mid, network.layer_out)
-        self._layers = [_GroupedLayer(layer, self.centres) for layer in layers]
+        self._layers = [
+            _GroupedLayer(cast(BlendedLinear, network.get_submodule(name)), self.centres)
+            for name in network.grouped_layers
+        ]
         self._starts = np.zeros(len(centres) + 1, np.int64)
         self._seen: tuple[Tensor, Tensor] | None = None
 
@@ -176,8 +181,8 @@ class GroupedBlend(ControllerNetwork):
 
     def _blends(self, gate: Tensor) -> Tensor:
         network = self._exact
-        if not isinstance(network, Experts):
-            return network.blend_weights(gate)
+        if type(network) is not Experts:
+            return cast(Tensor, network.blend_weights(gate))
         # PyTorch's ELU takes as long as the products.
         for layer in (network.gate_in, network.gate_mid):
             gate = layer(gate)
@@ -217,13 +222,13 @@ class GroupedBlend(ControllerNetwork):
         rows = np.empty(count + ROWS_AT_ONCE * min(count, len(self.centres)), np.int64)
         sort_into_groups(chosen.numpy(), self._starts, rows)
         rows = rows[: self._starts[-1]]
-        first, middle, last = self._layers
+        first, last = self._layers[0], self._layers[-1]
         scales, sums = np.empty(len(rows), np.float32), np.empty(len(rows), np.int32)
         given_rows = rows
         if again is not None:
             given_rows = np.concatenate([np.arange(len(inputs)), again.numpy()])[rows]
         round_inputs(given, given_rows, first.rows(len(rows)), scales, sums)
-        for layer, following in ((first, middle), (middle, last)):
+        for layer, following in pairwise(self._layers):
             products = layer.products(len(rows), self._starts)
             made = following.rows(len(rows))
             activate(products, scales, sums, *layer.values, self._starts, made)

@@ -10,8 +10,7 @@ from controllers.data.initial_states import InitialStates
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.evaluation.dance_beats import mean_joint_speed
-from deepphase.evaluation.dance_body import STANDS
-from deepphase.evaluation.dance_features import body_points
+from deepphase.evaluation.dance_body import STANDS, body_points
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import find_roles

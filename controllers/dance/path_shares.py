@@ -15,7 +15,7 @@ from controllers.dance.dancer import Dancer
 from controllers.dance.dancing import generate_dances
 from controllers.dance.song_clips import SongClips
 from controllers.runtime.frame import CharacterSettings
-from deepphase.evaluation.dance_features import body_points
+from deepphase.evaluation.dance_body import body_points
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import find_roles

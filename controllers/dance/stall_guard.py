@@ -24,7 +24,7 @@ from controllers.runtime.frame import CharacterSettings
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.evaluation.dance_beats import mean_joint_speed
-from deepphase.evaluation.dance_features import body_points
+from deepphase.evaluation.dance_body import body_points
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import find_roles

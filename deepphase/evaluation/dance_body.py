@@ -1,4 +1,4 @@
-"""Physical measures of dances: foot contact, standing, broken motion and bandwidth."""
+"""The body in a dance: its points, foot contact, standing, broken motion and bandwidth."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from scipy.ndimage import uniform_filter1d
 from scipy.signal import welch
 
 from deepphase.arrays import Array
-from deepphase.errors import ParameterError
+from deepphase.errors import ParameterError, SkeletonError
 from deepphase.evaluation.runs import foot_speeds
+from deepphase.motion.roles import Roles
 
+_SIDED = ("hip", "knee", "foot", "toe", "shoulder", "elbow", "hand")
+_NEEDED = ("hip", "knee", "foot", "shoulder", "elbow", "hand")
 # The rate of the motion that physical foot contact was published for: its unit.
 _PFC_FPS = 30.0
 _PFC_SCALE = 1e4
@@ -24,6 +27,36 @@ _SPECTRUM_S, _MOVEMENT = 4.0, 0.95
 # Below this share of the data's usual speed it stands; above this multiple of the data's largest
 # speed it has come apart.
 STANDS, COMES_APART = 0.1, 1.5
+
+
+def body_points(positions: Array, roles: Roles) -> dict[str, Array]:
+    """(frames, 3) each, metres: the points of a body by what they are, as in "left_knee".
+
+    `root` is the middle of the hips and `neck` that of the shoulders: all skeletons have these.
+
+    Raises
+    ------
+    SkeletonError
+        Where a pair of hips, knees, feet, shoulders, elbows or hands was not found.
+    """
+    lacking = [part for part in _NEEDED if roles.both(part) is None]
+    if lacking:
+        raise SkeletonError(
+            f"features of a dance need left and right {', '.join(lacking)}, which this "
+            "skeleton does not have",
+            hint="name them in a skeleton description (left_knee, right_knee, ...)",
+        )
+    points: dict[str, Array] = {}
+    for part in _SIDED:
+        pair = roles.both(part)
+        # Feet without toes end at the ankle.
+        pair = roles.both("foot") if pair is None else pair
+        assert pair is not None
+        for side, joint in zip(("left", "right"), pair, strict=True):
+            points[f"{side}_{part}"] = positions[:, joint].astype(np.float64)
+    points["root"] = 0.5 * (points["left_hip"] + points["right_hip"])
+    points["neck"] = 0.5 * (points["left_shoulder"] + points["right_shoulder"])
+    return points
 
 
 def physical_foot_contact(root: Array, left: Array, right: Array, fps: float) -> float:
@@ -118,7 +151,7 @@ def net_turning(points: Mapping[str, Array], fps: float) -> float:
     Parameters
     ----------
     points
-        Of :func:`deepphase.evaluation.dance_features.body_points`.
+        Of `body_points`.
     """
     across = points["left_hip"] - points["right_hip"]
     facing = np.unwrap(np.arctan2(across[:, 2], across[:, 0]))

@@ -17,7 +17,7 @@ from deepphase.arrays import Array
 from deepphase.corpus.songs import ClipSongs
 from deepphase.evaluation.dance_bars import BarDirection, BarPhases, bar_phases
 from deepphase.evaluation.dance_beats import mean_joint_speed
-from deepphase.evaluation.dance_features import body_points
+from deepphase.evaluation.dance_body import body_points
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.resample import at_frames, low_passed

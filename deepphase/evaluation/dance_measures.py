@@ -20,18 +20,13 @@ from deepphase.evaluation.dance_beats import (
     rhythm,
 )
 from deepphase.evaluation.dance_body import (
+    body_points,
     broken_share,
     moving_speed,
     net_turning,
     physical_foot_contact,
     standing_share,
     travel,
-)
-from deepphase.evaluation.dance_features import (
-    body_points,
-    feature_windows,
-    geometric_features,
-    kinetic_features,
 )
 from deepphase.evaluation.dance_pieces import dance_pieces
 from deepphase.evaluation.runs import (
@@ -92,10 +87,6 @@ class DanceMeasures:
         m/s^3, mean over points of the body and frames.
     turning
         Degrees a second; None where joints are points that never turn.
-    kinetic, geometric
-        (windows, dimensions) features.
-    windows
-        (windows, 2) their frames.
     pieces
         (pieces, values) its pieces of two seconds, see :func:`dance_pieces`.
     net_turning, travel
@@ -117,9 +108,6 @@ class DanceMeasures:
     foot_contact: float
     jerk: float
     turning: float | None
-    kinetic: Array
-    geometric: Array
-    windows: Array
     pieces: Array
     net_turning: float
     travel: float
@@ -152,7 +140,6 @@ def measure_dance(clip: Clip) -> DanceMeasures:
         np.stack([points[f"{side}_foot"], points[f"{side}_toe"]], axis=1)
         for side in ("left", "right")
     )
-    windows = feature_windows(len(clip), clip.fps)
     return DanceMeasures(
         name=clip.name,
         song=clip.source.song or clip.name,
@@ -168,9 +155,6 @@ def measure_dance(clip: Clip) -> DanceMeasures:
         turning=float(joint_rotation_rates(clip.rotations, clip.fps).mean())
         if clip.has_rotations
         else None,
-        kinetic=kinetic_features(points, clip.fps, windows),
-        geometric=geometric_features(points, clip.fps, windows),
-        windows=windows,
         pieces=dance_pieces(points, clip.fps),
         net_turning=net_turning(points, clip.fps),
         travel=travel(points, clip.fps),
@@ -214,15 +198,11 @@ class DanceScale:
         m/s: median and largest of their windows of a second.
     largest_sliding
         m/s: 99.9th percentile of feet in contact. (Of captures the largest is one bad frame.)
-    kinetic, geometric
-        (2, dimensions) mean and deviation of their features, by which all are made comparable.
     """
 
     usual_speed: float
     largest_speed: float
     largest_sliding: float
-    kinetic: Array
-    geometric: Array
 
     @classmethod
     def of(cls, dances: Sequence[DanceMeasures]) -> DanceScale:
@@ -233,10 +213,6 @@ class DanceScale:
             float(np.median(moving)),
             float(moving.max()),
             float(np.percentile(sliding, 99.9)) if len(sliding) else 0.0,
-            _mean_and_deviation([each.kinetic for each in dances], 0.01),
-            # A relation that holds in less than a hundredth of the frames tells dances apart
-            # no better than the others.
-            _mean_and_deviation([each.geometric for each in dances], 0.01),
         )
 
     def standing(self, dance: DanceMeasures) -> float:
@@ -250,13 +226,3 @@ class DanceScale:
     def skating(self, dance: DanceMeasures) -> float:
         """Mean of v / v_max over feet in contact."""
         return foot_skating(dance.sliding, self.largest_sliding) if self.largest_sliding else 0.0
-
-    def features(self, dances: Sequence[DanceMeasures], kind: str) -> Array:
-        """(windows, dimensions) "kinetic" or "geometric" features of dances, standardised."""
-        mean, deviation = getattr(self, kind)
-        return (np.concatenate([getattr(each, kind) for each in dances]) - mean) / deviation
-
-
-def _mean_and_deviation(features: list[Array], least: float) -> Array:
-    rows = np.concatenate(features)
-    return np.stack([rows.mean(axis=0), np.maximum(rows.std(axis=0), least)])

@@ -33,7 +33,7 @@ def dance_pieces(points: Mapping[str, Array], fps: float) -> Array:
     Parameters
     ----------
     points
-        Of :func:`deepphase.evaluation.dance_features.body_points`.
+        Of :func:`deepphase.evaluation.dance_body.body_points`.
     fps
         Frames a second.
 

@@ -22,6 +22,7 @@ from deepphase.evaluation.dance_measures import (
 from deepphase.evaluation.dance_repeats import clip_segments
 from deepphase.music.features import SongFeatures
 from deepphase.progress import Progress
+from tests.studies.dances.dance_features import DanceFeatures
 
 _FPS = 60.0
 # Number of other songs that a dance is compared with.
@@ -52,6 +53,8 @@ class DanceSet:
         For every clip (frames,) the number of the captured segment.
     songs
         Clip -> features of its song; without clips that have no song.
+    features
+        Kinetic and geometric features of every clip.
     """
 
     name: str
@@ -62,6 +65,7 @@ class DanceSet:
     others: Mapping[str, tuple[DanceToSong, ...]]
     segments: tuple[Array, ...]
     songs: Mapping[str, SongFeatures] = field(default_factory=dict)
+    features: tuple[DanceFeatures, ...] = ()
 
     def selected(self, name: str, label: str, value: str) -> DanceSet:
         """The dances with this value of a label, as a set; segments keep their numbers."""
@@ -75,6 +79,7 @@ class DanceSet:
             self.others,
             tuple(self.segments[i] for i in kept),
             self.songs,
+            tuple(self.features[i] for i in kept),
         )
 
     @property
@@ -125,9 +130,10 @@ def read_dance_set(
     store = corpus_of(folder, fps=_FPS, progress=progress, **options)
     for left in store.left_out:
         warn(f"{left['file']}: left out: {left['reason']}")
-    measures = []
+    measures, features = [], []
     for number, clip in enumerate(store):
         measures.append(measure_dance(clip))
+        features.append(DanceFeatures.of_clip(clip))
         if progress is not None:
             progress(f"measuring {folder.name}", number + 1, len(store), clip.name)
     beats, bars, songs = _song_beats(folder, store, warn, progress)
@@ -145,7 +151,15 @@ def read_dance_set(
             progress(f"comparing {folder.name}", number + 1, len(measures), dance.name)
     segments = clip_segments(store)
     return DanceSet(
-        name or folder.name, tuple(measures), beats, bars, own, others, tuple(segments), songs
+        name or folder.name,
+        tuple(measures),
+        beats,
+        bars,
+        own,
+        others,
+        tuple(segments),
+        songs,
+        tuple(features),
     )
 
 

@@ -12,6 +12,7 @@ from deepphase.errors import ParameterError
 from deepphase.evaluation.dance_measures import DanceMeasures, DanceScale
 from deepphase.evaluation.dance_pieces import distinct_pieces, nearest_repeats
 from deepphase.evaluation.matches import interval_95
+from tests.studies.dances.dance_features import FeatureScale
 from tests.studies.dances.dance_set import DanceSet
 from tests.studies.dances.frechet import Spread, diversity, halves_distance, smallest_half
 
@@ -62,7 +63,7 @@ def measures_of(
         *_alignments(dances),
         *_rhythms(dances, metres),
         *body_measures(dances, scale),
-        *_distances(dances, reference, scale),
+        *_distances(dances, reference),
         *_repeats(dances),
     ]
 
@@ -280,12 +281,13 @@ def _distance(name: str, text: str, spread: Spread) -> DanceMeasure:
     return DanceMeasure(name, text, spread.mean, "", spread.rows, "windows a half", interval)
 
 
-def _distances(dances: DanceSet, reference: DanceSet, scale: DanceScale) -> list[DanceMeasure]:
+def _distances(dances: DanceSet, reference: DanceSet) -> list[DanceMeasure]:
     found = []
+    scale = FeatureScale.of(reference.features)
     same = dances is reference
     for kind in ("kinetic", "geometric"):
-        mine = scale.features(dances.measures, kind)
-        real = scale.features(reference.measures, kind)
+        mine = scale.features(dances.features, kind)
+        real = scale.features(reference.features, kind)
         clips, real_clips = _clip_of_windows(dances), _clip_of_windows(reference)
         text = (
             "Frechet distance of standardised features of 4 s windows, halves by clip, 20 "
@@ -358,7 +360,7 @@ def _with_song(dances: DanceSet) -> list[DanceMeasures]:
 
 def _clip_of_windows(dances: DanceSet) -> Array:
     return np.repeat(
-        np.arange(len(dances.measures)), [len(each.windows) for each in dances.measures]
+        np.arange(len(dances.features)), [len(each.windows) for each in dances.features]
     )
 
 
@@ -367,7 +369,7 @@ def _segment_of_windows(dances: DanceSet) -> Array:
     return np.concatenate(
         [
             segments[each.windows.mean(axis=1).astype(int)]
-            for segments, each in zip(dances.segments, dances.measures, strict=True)
+            for segments, each in zip(dances.segments, dances.features, strict=True)
         ]
     )
 

@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 
 from deepphase.errors import ParameterError, SkeletonError
-from deepphase.evaluation.dance_features import (
+from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.roles import Roles, find_roles
+from deepphase.synthetic.locomotion import locomotion
+from tests.studies.dances.dance_features import (
     body_points,
     feature_windows,
     geometric_features,
     kinetic_features,
     relations,
 )
-from deepphase.motion.kinematics import joint_positions
-from deepphase.motion.roles import Roles, find_roles
-from deepphase.synthetic.locomotion import locomotion
 from tests.synthetic.poses import constant_pose
 
 FPS = 60.0

@@ -96,7 +96,7 @@ def bar_phases(
     """Where in the bars of a song a movement is.
 
     Of the speed sum((x - mean(x)) exp(2 pi i bar)) / sum(x): the vector of which
-    :func:`deepphase.evaluation.dance_rhythm.vector_strength` is the size, but for the mean, which
+    :func:`deepphase.evaluation.dance_beats.vector_strength` is the size, but for the mean, which
     would point somewhere in windows that end within a bar. Of the height the complex amplitude of
     the sinusoid of a bar that fits it best, over the square root of twice its variance.
 
@@ -111,7 +111,7 @@ def bar_phases(
     factor
         How much faster the song is taken to be, as a control.
     window_s
-        Seconds, as for :func:`deepphase.evaluation.dance_rhythm.rhythm`.
+        Seconds, as for :func:`deepphase.evaluation.dance_beats.rhythm`.
 
     Returns
     -------

@@ -8,7 +8,6 @@ beats of bars need not be known.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -97,27 +96,21 @@ def motion_beats(speed: Array, fps: float, *, smoothing_s: float = SMOOTHING_S) 
     return 0.5 * (moving[turns] + 1 + moving[turns + 1]) / fps
 
 
-def beat_scores(beats: Array, others: Array, *, sigma_s: float = SIGMA_S) -> Array:
+def beat_scores(beats: Array, others: Array) -> Array:
     """(beats,) exp(-d^2 / (2 sigma^2)), d each beat's distance to the nearest of the others.
 
     Parameters
     ----------
     beats, others : (beats,), (others,)
-        Seconds; none of the others scores 0.
-    sigma_s
-        Seconds: at that distance a beat still counts 0.61.
+        Seconds; none of the others scores 0. At a distance of `SIGMA_S` a beat counts 0.61.
     """
-    if not sigma_s > 0:
-        raise ParameterError(f"sigma_s must be above 0, not {sigma_s}")
     if not len(others):
         return np.zeros(len(beats))
     distance = np.abs(np.asarray(beats)[:, None] - np.asarray(others)).min(axis=1)
-    return np.exp(-(distance**2) / (2 * sigma_s**2))
+    return np.exp(-(distance**2) / (2 * SIGMA_S**2))
 
 
-def beat_alignment(
-    movement: Array, music: Array, seconds: float, *, sigma_s: float = SIGMA_S
-) -> BeatAlignment:
+def beat_alignment(movement: Array, music: Array, seconds: float) -> BeatAlignment:
     """Both beat alignments of a dance; NaN never: without beats on one side both are 0.
 
     Parameters
@@ -130,8 +123,8 @@ def beat_alignment(
         How long the dance is.
     """
     inside = _inside(music, seconds)
-    by_motion = beat_scores(movement, inside, sigma_s=sigma_s)
-    by_music = beat_scores(inside, movement, sigma_s=sigma_s)
+    by_motion = beat_scores(movement, inside)
+    by_music = beat_scores(inside, movement)
     return BeatAlignment(
         float(by_motion.mean()) if len(by_motion) else 0.0,
         float(by_music.mean()) if len(by_music) else 0.0,
@@ -141,13 +134,7 @@ def beat_alignment(
 
 
 def beat_alignment_by_chance(
-    movement: Array,
-    music: Array,
-    seconds: float,
-    *,
-    sigma_s: float = SIGMA_S,
-    draws: int = 200,
-    seed: int = 0,
+    movement: Array, music: Array, seconds: float, *, draws: int = 200
 ) -> BeatAlignment:
     """Both scores by chance: their mean over shifts of the song against the dance.
 
@@ -159,10 +146,9 @@ def beat_alignment_by_chance(
             f"seconds must be above 0 and draws at least 1, not {seconds} and {draws}"
         )
     inside = _inside(music, seconds)
-    shifts = np.random.default_rng(seed).uniform(0.0, seconds, draws)
+    shifts = np.random.default_rng(0).uniform(0.0, seconds, draws)
     scores = [
-        beat_alignment(movement, np.sort((inside + shift) % seconds), seconds, sigma_s=sigma_s)
-        for shift in shifts
+        beat_alignment(movement, np.sort((inside + shift) % seconds), seconds) for shift in shifts
     ]
     return BeatAlignment(
         float(np.mean([each.by_motion for each in scores])),
@@ -291,8 +277,6 @@ def rhythm(
     beats: Array,
     *,
     beats_per_cycle: float,
-    window_s: float = RHYTHM_WINDOW_S,
-    factors: Sequence[float] = TEMPO_FACTORS,
 ) -> Rhythm:
     """How strongly a movement follows every so many beats of a song, and other tempi by chance.
 
@@ -311,28 +295,22 @@ def rhythm(
         Seconds of the song's beats, from the first frame on.
     beats_per_cycle
         3 or 4 for a bar, 1 for a beat.
-    window_s
-        Seconds; a song that is shorter is one window, if it has three cycles.
-    factors
-        Tempi of the controls as shares of the song's own.
-
     Returns
     -------
-    As many windows as fit; none where the song has too few beats.
+    As many windows of `RHYTHM_WINDOW_S` as fit; a song that is shorter is one window, if it has
+    three cycles. None where the song has too few beats.
     """
     if len(speed) != len(height):
         raise ParameterError(
             f"speed and height must have the same number of frames, but have {len(speed)} "
             f"and {len(height)}"
         )
-    if not (beats_per_cycle > 0 and window_s > 0 and len(factors)):
-        raise ParameterError(
-            "beats_per_cycle and window_s must be above 0, and factors must not be empty"
-        )
+    if not beats_per_cycle > 0:
+        raise ParameterError(f"beats_per_cycle must be above 0, not {beats_per_cycle}")
     cycles = beat_count(beats, np.arange(len(speed)) / fps) / beats_per_cycle
     rows = []
-    for frames in cycle_windows(cycles, fps, window_s):
-        shifted = [cycles[frames] * factor for factor in factors]
+    for frames in cycle_windows(cycles, fps, RHYTHM_WINDOW_S):
+        shifted = [cycles[frames] * factor for factor in TEMPO_FACTORS]
         rows.append(
             (
                 vector_strength(speed[frames], cycles[frames]),

@@ -91,15 +91,15 @@ def physical_foot_contact(root: Array, left: Array, right: Array, fps: float) ->
     return float(_PFC_SCALE * np.mean(size / size.max() * moved[:, 0] * moved[:, 1]))
 
 
-def moving_speed(speed: Array, fps: float, window_s: float = MOVING_S) -> Array:
-    """(windows,) m/s: mean speed over each window that fits, half a window apart."""
-    length = min(max(round(window_s * fps), 1), len(speed))
+def moving_speed(speed: Array, fps: float) -> Array:
+    """(windows,) m/s: mean speed over each window of a second that fits, half a window apart."""
+    length = min(max(round(MOVING_S * fps), 1), len(speed))
     means = uniform_filter1d(speed.astype(np.float64), length, mode="nearest")
     # The filter's window of even length reaches one frame further back.
     return means[length // 2 : len(speed) - (length - 1) // 2 : max(length // 2, 1)]
 
 
-def standing_share(moving: Array, usual: float, share: float = STANDS) -> float:
+def standing_share(moving: Array, usual: float) -> float:
     """Share of windows in which a dance stands still: slower than a share of the data's usual.
 
     Parameters
@@ -113,12 +113,12 @@ def standing_share(moving: Array, usual: float, share: float = STANDS) -> float:
         raise ParameterError(
             f"usual must be above 0, not {usual} m/s", hint="give recorded dances that move"
         )
-    return float(np.mean(moving < share * usual))
+    return float(np.mean(moving < STANDS * usual))
 
 
-def broken_share(moving: Array, largest: float, multiple: float = COMES_APART) -> float:
+def broken_share(moving: Array, largest: float) -> float:
     """Share of windows faster than a multiple of the data's fastest: the body comes apart."""
-    return float(np.mean(moving > multiple * largest))
+    return float(np.mean(moving > COMES_APART * largest))
 
 
 def bandwidth_hz(positions: Array, fps: float) -> float:

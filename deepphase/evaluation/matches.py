@@ -13,6 +13,8 @@ from deepphase.phase.parameters import PhaseParameters
 # Distances are computed for so many queries and frames at a time.
 _QUERIES_AT_ONCE = 256
 _FRAMES_AT_ONCE = 16_384
+# Resampled means of an interval.
+_DRAWS = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,13 +224,13 @@ def ranks_of_later(wanted: Array, features: Array, chosen: Array, ahead: int) ->
     return ranks
 
 
-def interval_95(values: Array, groups: Array, *, draws: int = 500, seed: int = 0) -> list[float]:
+def interval_95(values: Array, groups: Array) -> list[float]:
     """95 % interval of a mean by resampling whole groups (clips), not single frames."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     names, place = np.unique(groups, return_inverse=True)
     sums = np.bincount(place, values, minlength=len(names))
     counts = np.bincount(place, minlength=len(names))
-    drawn = rng.integers(0, len(names), (draws, len(names)))
+    drawn = rng.integers(0, len(names), (_DRAWS, len(names)))
     means = sums[drawn].sum(1) / counts[drawn].sum(1)
     return [float(value) for value in np.percentile(means, (2.5, 97.5))]
 

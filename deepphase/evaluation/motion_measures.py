@@ -257,7 +257,7 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody, label: str = "") ->
     limb_lengths            metres of each joint to its parent by its name
     by_speed                means of joint_rotation, jerk and acceleration (m/s^2, of the joint that
                             accelerates most) in bins of speed that are standing_speed wide; see
-                            `speed_bins.means_by_speed`. Missing for bodies without legs
+                            `runs.means_by_speed`. Missing for bodies without legs
     changes, headings       median and number of the durations, in seconds, of the data's own
                             starts, stops and turns; see `response.own_changes`
     labels                  discriminants of the label's values; see `LabelDiscriminants`. Missing

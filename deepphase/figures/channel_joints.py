@@ -29,9 +29,7 @@ _MIN_SHARE = 0.1
 _MOSTLY_LOST = 0.4
 
 
-def channel_joints(
-    shares: Array, joints: Sequence[str], *, title: str = "Which joints each channel follows"
-) -> go.Figure:
+def channel_joints(shares: Array, joints: Sequence[str]) -> go.Figure:
     """One row per joint and one column per channel, brighter for larger shares.
 
     Parameters
@@ -40,8 +38,6 @@ def channel_joints(
         (channels, joints) shares of each joint's variance; negative shares are drawn as 0.
     joints
         (joints,) names.
-    title
-        Title of the figure.
 
     Raises
     ------
@@ -49,7 +45,9 @@ def channel_joints(
         If the shapes do not fit.
     """
     shares = _checked(shares, joints)
-    chart = figure(title, height=150 + _ROW_PIXELS * max(len(joints), 4))
+    chart = figure(
+        "Which joints each channel follows", height=150 + _ROW_PIXELS * max(len(joints), 4)
+    )
     if not shares.size:
         return add_message(chart, "no joint was measured")
     percent = 100 * shares.T
@@ -82,12 +80,7 @@ def channel_joints(
 
 
 def followed_body(
-    shares: Array,
-    positions: Array,
-    links: Array,
-    joints: Sequence[str],
-    *,
-    title: str = "The body, coloured by channel",
+    shares: Array, positions: Array, links: Array, joints: Sequence[str]
 ) -> go.Figure:
     """The body from the front: joints have the colour of their strongest channel, and sizes that
     grow with its share.
@@ -106,7 +99,7 @@ def followed_body(
     shares = _checked(shares, joints)
     if positions.shape != (len(joints), 3):
         raise ParameterError(f"positions must have shape ({len(joints)}, 3), not {positions.shape}")
-    chart = figure(title, height=560)
+    chart = figure("The body, coloured by channel", height=560)
     if not shares.size:
         return add_message(chart, "no joint was measured")
     lines = positions[np.asarray(links, np.int64).reshape(-1, 2)]
@@ -154,10 +147,7 @@ def followed_body(
 
 
 def followed_parts_bars(
-    shares: Mapping[str, Array],
-    energy: Mapping[str, float] | None = None,
-    *,
-    title: str = "Which part of the body each channel follows",
+    shares: Mapping[str, Array], energy: Mapping[str, float] | None = None
 ) -> go.Figure:
     """One group of bars per part of the body, one bar per channel.
 
@@ -168,7 +158,7 @@ def followed_parts_bars(
     energy
         Part -> its share of the movement of the whole body, written below its name.
     """
-    chart = figure(title, height=380)
+    chart = figure("Which part of the body each channel follows", height=380)
     if not shares:
         return add_message(chart, "nothing moves")
     values = np.stack([np.asarray(each, float) for each in shares.values()], axis=1)
@@ -217,9 +207,7 @@ def _checked(shares: Array, joints: Sequence[str]) -> Array:
     return shares
 
 
-def explained_by_joint(
-    shares: Mapping[str, float], *, title: str = "", what: str = "joint"
-) -> go.Figure:
+def explained_by_joint(shares: Mapping[str, float], *, what: str = "joint") -> go.Figure:
     """One bar per joint, the best explained at the top.
 
     Parameters
@@ -227,12 +215,10 @@ def explained_by_joint(
     shares
         Joint name -> share of its variance that the reconstruction explains, up to 1. A negative
         share (worse than a constant pose) is drawn as 0, and its value appears on hovering.
-    title
-        Title of the figure; "Explained variance by joint" if empty.
     what
         Kind of the named things: "joint", or "feature" for songs.
     """
-    chart = figure(title or f"Explained variance by {what}", height=150 + 19 * max(len(shares), 4))
+    chart = figure(f"Explained variance by {what}", height=150 + 19 * max(len(shares), 4))
     if not shares:
         return add_message(chart, f"no {what} was measured")
     ordered = sorted(shares.items(), key=lambda item: item[1])

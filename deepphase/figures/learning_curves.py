@@ -123,7 +123,7 @@ def learning_curves(
     )
 
 
-def training_metrics(metrics: Mapping[str, Array], *, title: str = "") -> go.Figure:
+def training_metrics(metrics: Mapping[str, Array]) -> go.Figure:
     """Panels of loss, explained variance and learning rate over the optimizer steps.
 
     Parameters
@@ -137,7 +137,7 @@ def training_metrics(metrics: Mapping[str, Array], *, title: str = "") -> go.Fig
         for name, text in _METRICS
         if name in metrics and np.isfinite(metrics[name]).any()
     ]
-    chart = figure(title, height=180 + 180 * max(len(shown), 1))
+    chart = figure("", height=180 + 180 * max(len(shown), 1))
     if not shown:
         return add_message(chart, "no metrics were logged")
     chart.set_subplots(rows=len(shown), cols=1, shared_xaxes=True, vertical_spacing=0.08)

@@ -43,13 +43,7 @@ class MatchSet:
     colour: str
 
 
-def match_distances(
-    sets: Sequence[MatchSet],
-    others: Array,
-    axes: tuple[str, str],
-    *,
-    title: str = "Distances of the matches",
-) -> go.Figure:
+def match_distances(sets: Sequence[MatchSet], others: Array, axes: tuple[str, str]) -> go.Figure:
     """Numbered matches among the distances of other frames.
 
     Parameters
@@ -71,7 +65,7 @@ def match_distances(
             raise ParameterError(
                 f"distances must be finite and have shape (matches, 2), not {each.shape}"
             )
-    chart = figure(title, height=460)
+    chart = figure("Distances of the matches", height=460)
     if not any(len(matches.distances) for matches in sets):
         return add_message(chart, "no matches")
     kind = go.Scattergl if len(others) > WEBGL_POINTS else go.Scatter

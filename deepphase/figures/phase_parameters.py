@@ -205,9 +205,7 @@ def shade_frames(chart: go.Figure, time: Array, chosen: Array, words: str) -> No
         add_note(chart, words, side="below")
 
 
-def parameter_distributions(
-    parameters: PhaseParameters, *, title: str = "Frequency and amplitude of each channel"
-) -> go.Figure:
+def parameter_distributions(parameters: PhaseParameters) -> go.Figure:
     """One row of histograms per channel: frequencies on the left, amplitudes on the right.
 
     The highest bin of every histogram has the height of a row; a stroke marks the median. All
@@ -217,8 +215,6 @@ def parameter_distributions(
     ----------
     parameters
         (frames, channels) each, frames of any clips.
-    title
-        Title of the figure.
 
     Raises
     ------
@@ -239,7 +235,9 @@ def parameter_distributions(
         cols=2,
         shared_yaxes=True,
         horizontal_spacing=0.04,
-        figure=figure(title, height=150 + _ROW_PIXELS * max(channels, 3)),
+        figure=figure(
+            "Frequency and amplitude of each channel", height=150 + _ROW_PIXELS * max(channels, 3)
+        ),
     )
     outliers = []
     for column, (name, words) in enumerate(_COLUMNS.items(), start=1):

@@ -97,7 +97,7 @@ class WindowExample:
         return np.array(list(chosen.values()), np.int64)
 
 
-def window_fit(example: WindowExample, *, signals: int = _SIGNALS, title: str = "") -> go.Figure:
+def window_fit(example: WindowExample, *, signals: int = _SIGNALS) -> go.Figure:
     """Left: the strongest signals and their reconstruction; right: each channel and its fit.
 
     Parameters
@@ -106,12 +106,10 @@ def window_fit(example: WindowExample, *, signals: int = _SIGNALS, title: str = 
         The window.
     signals
         Number of signals.
-    title
-        Title of the figure; by default the explained share and the clip.
     """
     shown, channels = example.strongest(signals), example.parameters.channels
-    words = title or f"One window, {100 * example.explained:.0f} % of it explained"
-    if not title and example.clip:
+    words = f"One window, {100 * example.explained:.0f} % of it explained"
+    if example.clip:
         words = f"{words} ({label(example.clip)} at {example.at:.2f} s)"
     chart = figure(words, height=max(680, 170 + 70 * channels))
     chart.update_layout(showlegend=False, margin={"t": 120, "l": 60})

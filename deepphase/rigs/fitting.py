@@ -76,7 +76,7 @@ def named_controls(rig: BlenderRig, patterns: Sequence[str]) -> Array:
     return np.array(sorted(found))
 
 
-def find_pattern(rig: BlenderRig, seed: int = 0) -> None:
+def find_pattern(rig: BlenderRig) -> None:
     """Find which controls move which joints.
 
     What a control moves can be hidden in one pose: a straight arm does not show the turn of its
@@ -84,11 +84,11 @@ def find_pattern(rig: BlenderRig, seed: int = 0) -> None:
     """
     columns = movable(rig)
     beside = rig.rest.copy()
-    beside[columns] += _BESIDE * np.random.default_rng(seed).standard_normal(len(columns))
+    beside[columns] += _BESIDE * np.random.default_rng(0).standard_normal(len(columns))
     rig.learn_pattern(np.stack([rig.rest, np.clip(beside, rig.lower, rig.upper)]))
 
 
-def chosen_controls(rig: BlenderRig, motions: Sequence[BodyMotion], seed: int = 0) -> Array:
+def chosen_controls(rig: BlenderRig, motions: Sequence[BodyMotion]) -> Array:
     """Indices of the controls of few bones that move the body as the clips do.
 
     Bone after bone is taken that explains most of what is left of small movements, first about the
@@ -108,7 +108,7 @@ def chosen_controls(rig: BlenderRig, motions: Sequence[BodyMotion], seed: int = 
     columns = movable(rig)
     shaping = [any(word in rig.groups[each].lower() for word in _SHAPING) for each in columns]
     columns = columns[~np.array(shaping, bool)]
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     turned = np.concatenate([motion.turns for motion in motions])
     targets = np.concatenate([motion.positions for motion in motions])
     rows = rng.permutation(len(turned))

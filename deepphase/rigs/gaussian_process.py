@@ -17,6 +17,7 @@ RIDGE = 1e-5
 # Of outputs that need not be exact at the examples, as derivatives, whose weights are float32.
 JACOBIAN_RIDGE = 1e-2
 WIDTHS = tuple(np.geomspace(1e-4, 1e2, 13).tolist())
+_SPLITS = 10
 
 
 def kernel(first: Array, second: Array, width: float) -> Array:
@@ -70,18 +71,16 @@ def chosen_width(
     inputs: Array,
     outputs: Array,
     seed: int = 0,
-    splits: int = 10,
-    widths: tuple[float, ...] = WIDTHS,
     ridge: float = RIDGE,
 ) -> float:
     """The width with the lowest mean error on held-out halves of the examples (3.5.1.1)."""
     rng = np.random.default_rng(seed)
-    errors = np.zeros(len(widths))
-    for _ in range(splits):
+    errors = np.zeros(len(WIDTHS))
+    for _ in range(_SPLITS):
         order = rng.permutation(len(inputs))
         half = len(order) // 2
         fitted, held_out = order[:half], order[half:]
-        for row, width in enumerate(widths):
+        for row, width in enumerate(WIDTHS):
             made = MultiquadricProcess.fit(inputs[fitted], outputs[fitted], width, ridge)
             errors[row] += np.mean((made.predict(inputs[held_out]) - outputs[held_out]) ** 2)
-    return widths[int(np.argmin(errors))]
+    return WIDTHS[int(np.argmin(errors))]

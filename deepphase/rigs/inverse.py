@@ -215,7 +215,6 @@ class RigInverse:
         fps: float = 60.0,
         smoothing_s: float = 0.0,
         weights: Array | None = None,
-        iterations: int = 10,
     ) -> RigSolution:
         """Controls of a motion.
 
@@ -230,8 +229,6 @@ class RigInverse:
             says over time, before it is refined.
         weights : (joints,), optional
             Of the joints in refinement; 1 for those that are followed if not given.
-        iterations
-            Steps of refinement at most.
 
         Raises
         ------
@@ -269,7 +266,6 @@ class RigInverse:
                 if method == "learned"
                 else None,
                 weights=weights,
-                iterations=iterations,
             )
         errors = np.linalg.norm(made - positions, axis=-1)
         counted_ = np.ones(errors.shape[1]) if weights is None else np.asarray(weights)

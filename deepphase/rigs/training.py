@@ -350,7 +350,6 @@ def rig_report(
     inverse: RigInverse,
     examples: RigExamples,
     *,
-    poses: int = _REPORT_POSES,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Errors of joints and of controls on examples, and frames a second, of each method.
@@ -358,7 +357,7 @@ def rig_report(
     Errors of controls are mean squares in deviations of each control (Holden 2017, 3.7.1), of
     joints means in metres and mean squares in square centimetres.
     """
-    chosen = np.unique(np.linspace(0, len(examples) - 1, poses).astype(np.int64))
+    chosen = np.unique(np.linspace(0, len(examples) - 1, _REPORT_POSES).astype(np.int64))
     some = examples.taken(chosen)
     measured: dict[str, Mapping[str, float]] = {}
     # Blender computes in another process, whose time is not ours.

@@ -70,13 +70,7 @@ class RetargetedMotion:
     unmatched: tuple[str, ...]
 
 
-def retarget(
-    clip: Clip,
-    to: Clip | Skeleton,
-    *,
-    roles: Roles | None = None,
-    target_roles: Roles | None = None,
-) -> RetargetedMotion:
+def retarget(clip: Clip, to: Clip | Skeleton) -> RetargetedMotion:
     """Put the motion of a clip on another skeleton of the same kind of body.
 
     Joints correspond by their roles. In the rest poses, or upright poses of the clips where the
@@ -92,8 +86,6 @@ def retarget(
     to
         The target: a skeleton, or any clip of it, which is needed if the body does not stand in
         its rest pose. Conventions of its file (unit, axes) are those of the result.
-    roles, target_roles
-        Roles of the joints; None finds them.
 
     Raises
     ------
@@ -109,8 +101,7 @@ def retarget(
                 hint="solve it first: deepphase solve",
                 path=motion.source.path or None,
             )
-    roles = roles or find_roles(clip.skeleton, clip=clip)
-    target_roles = target_roles or find_roles(target, clip=sample)
+    roles, target_roles = find_roles(clip.skeleton, clip=clip), find_roles(target, clip=sample)
     matches = match_joints(clip.skeleton, roles, target, target_roles)
     leg_m = _limb_length(target, target_roles, "hip", "knee", "foot")
     scale = leg_m / _limb_length(clip.skeleton, roles, "hip", "knee", "foot")

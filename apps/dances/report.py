@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from apps.dances.makers import DanceResult
-from apps.reports.evaluation_report import FORMAT, VERSION
 from apps.reports.page import Link, Page
 from apps.reports.player_songs import part_of_song
+from apps.reports.report_file import save_report
 from apps.runs.files import write_motion, write_table
 from controllers.dance.reference import DanceReference
-from deepphase.atomic_write import atomic_write
 from deepphase.export.film import write_film
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.root_motion import RootMotion
@@ -190,13 +187,12 @@ def dance_report(
     title = f"A dance to {dance.song.name}"
     save_player(folder / "player.html", [dance_take(dance, song)], title=title)
     columns, rows = _table(dance, values)
-    content = {
-        "format": FORMAT,
-        "version": VERSION,
-        "made_with": {"deepphase": metadata.version("deepphase"), **dance.made_with},
-        "data": _song_data(dance),
-        "seeds": [dance.made_with.get("seed", 0)],
-        "measures": [
+    save_report(
+        folder,
+        dance.made_with,
+        _song_data(dance),
+        dance.made_with.get("seed", 0),
+        [
             {
                 "name": name,
                 "definition": definition,
@@ -209,10 +205,8 @@ def dance_report(
             for name, (unit, definition) in DANCE_MEASURES.items()
             if name in values
         ],
-        "notes": list(dance.notes),
-    }
-    with atomic_write(folder / "report.json") as file:
-        file.write(json.dumps(content, indent=1).encode())
+        notes=list(dance.notes),
+    )
     findings = dance_findings(
         values,
         {} if dance.reference is None else dance.reference.values,

@@ -169,7 +169,7 @@ def read_command_line(name: str, command: Callable[..., Any], words: Sequence[st
     if given is not None:
         values["config"] = _config(program, given, values["config"], common.get("set") or [])
     if everything:
-        keys = [] if given is None else list(_keys(values["config"]))
+        keys = [] if given is None else list(config_keys(values["config"]))
         _parser(program, command, [*options, *keys], required=False, everything=True).print_help()
         raise SystemExit(0)
     types = typing.get_type_hints(command)
@@ -273,13 +273,6 @@ def parameter_texts(docstring: str, section: str = PARAMETERS) -> dict[str, str]
     return {name: " ".join(lines).strip() for name, lines in texts.items()}
 
 
-def all_options(command: Callable[..., Any]) -> list[Option]:
-    """All options of a command: its own, the keys of its default config, and the common ones."""
-    given = _config_option(command)
-    keys = [] if given is None else _keys(given.kind.load(given.default))
-    return [*options_of(command), *keys, *common_options(command)]
-
-
 def common_options(command: Callable[..., Any]) -> list[Option]:
     """Options that the program adds to a command, such as --quiet, --json and --set."""
     options = [Option("quiet", bool, False, "Print warnings and errors only.")]
@@ -333,7 +326,7 @@ def _config_option(command: Callable[..., Any]) -> ConfigOption | None:
     return default if isinstance(default, ConfigOption) else None
 
 
-def _keys(config: Any) -> Iterator[Option]:
+def config_keys(config: Any) -> Iterator[Option]:
     """The keys of a config: the fields of its sections, which are dataclasses."""
     if not dataclasses.is_dataclass(config):
         return
@@ -342,7 +335,7 @@ def _keys(config: Any) -> Iterator[Option]:
         if not dataclasses.is_dataclass(section):
             continue
         if any(dataclasses.is_dataclass(getattr(section, each.name)) for each in _fields(section)):
-            yield from _keys(section)
+            yield from config_keys(section)
         else:
             yield from _field_options(type(section), section, prefix=f"{field.name}.")
 

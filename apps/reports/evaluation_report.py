@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +12,8 @@ import numpy as np
 from apps.reports.health_section import add_health
 from apps.reports.page import Link, Page
 from apps.reports.player_takes import takes_of_store
+from apps.reports.report_file import save_report
 from deepphase.arrays import Array, release_pages
-from deepphase.atomic_write import atomic_write
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.evaluation.matches import Frames
@@ -37,7 +35,6 @@ from deepphase.progress import Progress
 from deepphase.temporary_files import mapped_array
 from deepphase.viewer.page import save_player
 
-FORMAT, VERSION = "deepphase.report", 1
 _PLAYER = "player.html"
 # Signals of more bytes are mapped from a temporary file.
 _SIGNAL_BYTES = 1_000_000_000
@@ -141,28 +138,23 @@ def evaluation_report(
     folder = Path(folder)
     page = _page(store, health, measures, others)
     add_health(page, health)
-    content = {
-        "format": FORMAT,
-        "version": VERSION,
-        "made_with": {"deepphase": metadata.version("deepphase"), "model_sha256": model.sha256},
-        "data": {
+    compared = {name: [asdict(measure) for measure in found] for name, found in others.items()}
+    written = page.write(folder / "index.html")
+    save_player(folder / _PLAYER, takes_of_store(model, store), title="Clips and their phases")
+    save_report(
+        folder,
+        {"model_sha256": model.sha256},
+        {
             "clips": len(store),
             "minutes": store.minutes,
             "fps": store.fps,
             "skeleton": store.group,
         },
-        "seeds": [seed],
-        "measures": [asdict(measure) for measure in measures],
-        "health": health.as_mapping(),
-    }
-    if others:
-        content["against"] = {
-            name: [asdict(measure) for measure in found] for name, found in others.items()
-        }
-    written = page.write(folder / "index.html")
-    save_player(folder / _PLAYER, takes_of_store(model, store), title="Clips and their phases")
-    with atomic_write(folder / "report.json") as file:
-        file.write(json.dumps(content, indent=1).encode())
+        seed,
+        [asdict(measure) for measure in measures],
+        health=health.as_mapping(),
+        **({"against": compared} if compared else {}),
+    )
     return EvaluationResult(written, measures, health, others)
 
 

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from apps.reports.evaluation_report import FORMAT, VERSION
 from apps.reports.page import Link, Page
+from apps.reports.report_file import save_report
 from apps.runs.files import DECISIONS_SUFFIX, motion_note, write_run
 from apps.runs.request import Goal, MeasuredRun, RunRequest, measured_run
 from apps.runs.scene import scene_objects
 from apps.runs.sections import Section, ball_sections
 from apps.runs.take import run_take
-from deepphase.atomic_write import atomic_write
 from deepphase.evaluation.run_measures import RUN_MEASURES, data_values, joint_rotations
 from deepphase.progress import Progress
 from deepphase.steering.run import Runner, RunnerSource
@@ -125,28 +122,25 @@ def run_report(
     data = first.source.data
     reference = data_values(data)
     findings = _findings(runs)
-    content = {
-        "format": FORMAT,
-        "version": VERSION,
-        "made_with": {"deepphase": metadata.version("deepphase"), **first.made_with},
-        "data": dict(data) | dict(first.data),
-        "findings": findings,
-        "seeds": [first.source.seed],
-        "settings": asdict(first.source.settings)
+    save_report(
+        folder,
+        first.made_with,
+        dict(data) | dict(first.data),
+        first.source.seed,
+        [
+            *(entry for each in runs for entry in each.entries(reference)),
+            *(entry for each in runs for entry in each.joint_entries(data["joint_rotations"])),
+            *(entry for section in sections for entry in section.entries),
+        ],
+        findings=findings,
+        settings=asdict(first.source.settings)
         | {
             "characters": request.characters,
             "labels": dict(first.source.labels),
             "root_motion": request.root_motion,
             "terrain": None if request.ground is None else request.ground.name,
         },
-        "measures": [
-            *(entry for each in runs for entry in each.entries(reference)),
-            *(entry for each in runs for entry in each.joint_entries(data["joint_rotations"])),
-            *(entry for section in sections for entry in section.entries),
-        ],
-    }
-    with atomic_write(folder / "report.json") as file:
-        file.write(json.dumps(content, indent=1).encode())
+    )
     columns, rows = _table(runs, reference)
     note = motion_note(runs[0].made.run, request.root_motion)
     page = _page(first, runs, columns, rows, files, sections, note)

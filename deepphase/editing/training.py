@@ -95,8 +95,9 @@ class EditorModule(ResumableModule):
 
     def _weighted(self, error: Tensor, known: Tensor) -> Tensor:
         error, weights = error.float(), self._value_weights(known)
+        loss = (weights * error.square()).mean()
         changes = error.diff(dim=-1).square()
-        return (weights * error.square()).mean() + (weights[..., 1:] * changes).mean()
+        return loss + (weights[..., 1:] * changes).mean()
 
     def _value_weights(self, known: Tensor) -> Tensor:
         group = torch.from_numpy(self.layout.group).to(known.device)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args, get_type_hints
@@ -12,7 +14,13 @@ import pytest
 import yaml
 
 from apps.cli import COMMANDS, JOBS, command_named, main
-from apps.options.command_line import Option, all_options, read_command_line
+from apps.options.command_line import (
+    Option,
+    common_options,
+    config_keys,
+    options_of,
+    read_command_line,
+)
 from apps.options.completion import completion_script
 from apps.options.groups import ConfigOption, FileOptions, OptionGroup
 from apps.terminal import Outcome
@@ -33,7 +41,14 @@ BANNED = re.compile(
 
 
 def _options(name: str) -> list[Option]:
-    return all_options(command_named(name))
+    return _all_options(command_named(name))
+
+
+def _all_options(command: Callable[..., Any]) -> list[Option]:
+    parameter = inspect.signature(command).parameters.get("config")
+    given = None if parameter is None else parameter.default
+    keys = config_keys(given.kind.load(given.default)) if given else ()
+    return [*options_of(command), *keys, *common_options(command)]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -123,7 +138,7 @@ def test_every_network_explains_its_sizes(name):
 
     def command(config: Any = given) -> None: ...
 
-    options = [each for each in all_options(command) if each.name.startswith("network.")]
+    options = [each for each in _all_options(command) if each.name.startswith("network.")]
     assert options
     for option in options:
         assert re.match(r"[A-Z].*[.]$", option.help), option

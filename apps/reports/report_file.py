@@ -1,0 +1,54 @@
+"""The file report.json, which every report writes beside its page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from deepphase.atomic_write import atomic_write
+
+_FORMAT, _VERSION = "deepphase.report", 1
+
+
+def save_report(
+    folder: Path,
+    made_with: Mapping[str, Any],
+    data: Mapping[str, Any],
+    seed: int,
+    measures: Sequence[Mapping[str, Any]],
+    **more: Any,
+) -> None:
+    """Write FOLDER/report.json.
+
+    Parameters
+    ----------
+    made_with
+        Provenance beside the version of deepphase.
+    data
+        Properties of what was measured, or of what it is compared with.
+    seed
+        Random seed.
+    measures
+        Name, definition, value and unit of each measure, and what it is of.
+    more
+        Further entries.
+
+    Raises
+    ------
+    CheckpointError
+        If the file cannot be written.
+    """
+    content = {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "made_with": {"deepphase": metadata.version("deepphase"), **made_with},
+        "data": dict(data),
+        "seeds": [seed],
+        "measures": list(measures),
+        **more,
+    }
+    with atomic_write(folder / "report.json") as file:
+        file.write(json.dumps(content, indent=1).encode())

@@ -17,9 +17,10 @@ from controllers.data.samples import ClipTracks, ControllerSamples, Ends, schema
 from controllers.data.starts_and_stops import starts_and_stops
 from controllers.networks.registry import network_kind
 from controllers.schema.config import GATES_OF_PHASES, SchemaConfig
-from controllers.schema.phase_choice import phase_choice
+from controllers.schema.frame_blocks import PhaseSource
 from controllers.schema.schema import ControllerSchema
 from controllers.schema.sudden_goals import SuddenGoal
+from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.evaluation.motion_measures import measured_data
@@ -28,6 +29,7 @@ from deepphase.features.moment_kinds import ACTION, clip_kinds
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.roles import find_roles
 from deepphase.phase.extractor import PhaseExtractor
+from deepphase.phase.signals import JointVelocities
 from deepphase.phase.windows import interior_frames
 from deepphase.progress import Progress
 from deepphase.terrain.grounded_clip import ClipGrounds
@@ -41,6 +43,10 @@ _MOSTLY = 0.5
 _MAX_MEASURED_CLIPS = 120
 # Maximum number of clips whose floor is measured.
 _MAX_FLOORS = 20
+
+# Maximum number of clips that are evaluated, spread over the store.
+_CHOICE_CLIPS = 60
+_HARMONICS = (1, 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +126,7 @@ class ControllerData:
                 hint=f"prepare the clips with --fps {phases.fps:g}",
             )
         if gate == "phase" and schema_config.phase_channel is None and phases is not None:
-            channel = phase_choice(store, phases)[0] if phases.channels > 1 else 0
+            channel = _phase_choice(store, phases) if phases.channels > 1 else 0
             schema_config = replace(schema_config, phase_channel=channel)
         schema = schema_of_store(
             store,
@@ -294,3 +300,44 @@ def _ends(
             inside = inside & interior_frames(length, phases.window)
         kept += int(inside.sum())
     return "left_out" if 2 * kept >= store.frames else "continued"
+
+
+def _phase_choice(store: ClipStore, phases: PhaseSource) -> int:
+    """The channel whose phase explains most of the joints' velocities.
+
+    Left and right steps of a walk differ, so a channel with the period of the whole cycle explains
+    more than one with the period of a step.
+
+    Returns
+    -------
+    The channel, of whose phase two harmonics explain the largest share of the variance.
+
+    Raises
+    ------
+    ParameterError
+        If no clip is as long as a window of the phase model.
+    """
+    signals, cycles = [], []
+    count = min(_CHOICE_CLIPS, len(store))
+    for index in np.unique(np.linspace(0, len(store) - 1, count).astype(int)):
+        clip = store.clip(int(index))
+        encoded = phases.encode(clip)
+        read = JointVelocities.of_clip(clip, find_roles(clip.skeleton, clip=clip)).read(clip)
+        signals.append(read[encoded.interior])
+        cycles.append(encoded.parameters.phase[encoded.interior])
+    values, phase = np.concatenate(signals), np.concatenate(cycles)
+    if not len(values):
+        raise ParameterError(
+            "no clip is as long as a window of the phase model", hint="add longer clips"
+        )
+    values = values - values.mean(0)
+    return int(np.argmax([_explained(phase[:, c], values) for c in range(phase.shape[1])]))
+
+
+def _explained(phase: Array, values: Array) -> float:
+    """Sum of squares of `values` (frames, dims) explained by harmonics of a phase (frames,)."""
+    angles = 2.0 * np.pi * phase[:, None] * np.array(_HARMONICS)
+    waves = np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
+    waves -= waves.mean(0)
+    basis, _ = np.linalg.qr(waves)
+    return float(np.square(basis.T @ values).sum())

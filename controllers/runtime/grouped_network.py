@@ -42,6 +42,7 @@ from controllers.runtime.int8_kernel import LARGEST, SMALLEST
 from controllers.runtime.int8_network import check_products, kept_in_memory
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
+from deepphase.steering.run import Frame, rollout
 from deepphase.steering.velocity_goals import VelocityGoals
 
 GROUPS = 64
@@ -122,19 +123,20 @@ def usual_blends(controller: Controller, seed: int = 0) -> Array:
     settings = CharacterSettings(foot_ik=False, gating=True)
     characters = Characters(controller, controller.starts.select(rows), settings=settings)
     goals = VelocityGoals(characters.root_states)
-    frames, change = round(_RUN_S * controller.fps), round(_GOAL_S * controller.fps)
-    blends = []
-    for frame in range(frames):
+    change = round(_GOAL_S * controller.fps)
+
+    def step(frame: int) -> Frame:
         if frame % change == 0:
             speeds = random.uniform(0.0, controller.goal_limits.top_speed, _RUNNERS)
             # A quarter of the goals stand.
             speeds[random.random(_RUNNERS) < 0.25] = 0.0
             ways = random.uniform(0.0, 2.0 * np.pi, _RUNNERS)
             goals.set(speeds[:, None] * np.stack([np.sin(ways), np.cos(ways)], axis=1))
-        made = characters.step(goals)
-        assert made.gating is not None
-        blends.append(made.gating[made.alive])
-    return np.concatenate(blends)
+        return characters.step(goals)
+
+    run = rollout(characters, goals, _RUN_S, step=step)
+    assert run.gating is not None
+    return run.gating.swapaxes(0, 1)[run.alive.T]
 
 
 class GroupedBlend(ControllerNetwork):

@@ -283,15 +283,15 @@ class Run:
     angles: Array
     contacts: Array
     alive: Array
-    limb_errors: Array | None
-    jumped: Array | None
-    gating: Array | None
-    phases: PhaseParameters | None
-    trajectory: Array | None
-    trajectory_angles: Array | None
-    desired_positions: Array | None
-    desired_angles: Array | None
-    tracks: Mapping[str, Array]
+    limb_errors: Array | None = None
+    jumped: Array | None = None
+    gating: Array | None = None
+    phases: PhaseParameters | None = None
+    trajectory: Array | None = None
+    trajectory_angles: Array | None = None
+    desired_positions: Array | None = None
+    desired_angles: Array | None = None
+    tracks: Mapping[str, Array] = field(default_factory=dict)
     limited: Array | None = None
     unlocked: Array | None = None
     commanded_velocities: Array | None = None
@@ -386,6 +386,7 @@ def rollout(
     progress: Progress | None = None,
     *,
     step: Callable[[int], Frame] | None = None,
+    is_over: Callable[[], bool] | None = None,
 ) -> Run:
     """Drive a runner along goals for some seconds, and record it.
 
@@ -396,6 +397,8 @@ def rollout(
     step
         Makes frame i, counted from 0; by default `runner.step(goal_source)`. For runners whose step
         takes more than goals.
+    is_over
+        Whether the run ends with the frame that was made last, before the seconds are over.
 
     Raises
     ------
@@ -427,7 +430,9 @@ def rollout(
             living = int(frame.alive.sum())
             word = "" if living == count else f"{living} of {count} alive"
             progress("running", index + 1, frames, word)
-    arrays = recording.arrays
+        if is_over is not None and is_over():
+            break
+    arrays = {name: each[:, : index + 1] for name, each in recording.arrays.items()}
     phases = None
     if "phase" in arrays:
         phases = PhaseParameters(*(arrays[name] for name in _OF_PHASES))

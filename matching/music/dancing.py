@@ -8,7 +8,6 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from deepphase.arrays import Array
-from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import at_frames, values_at_frames
 from deepphase.motion.root_trajectory import RootTrajectory
@@ -17,10 +16,10 @@ from deepphase.music.features import SongFeatures
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.progress import Progress
 from deepphase.steering.root_states import RootStates
-from deepphase.steering.run import Frame
+from deepphase.steering.run import Frame, rollout
 from matching.database.database import MotionDatabase
 from matching.music.music_search import DanceSettings, MusicSearch
-from matching.music.playback_sync import PlaybackSync
+from matching.music.playback_sync import MAX_RATE_CHANGE, PlaybackSync
 from matching.player.playback import Playback
 from matching.player.player import Player, PlayerSettings
 from matching.search.searcher import Searcher
@@ -185,56 +184,41 @@ def dance_with_database(
     )
     # The first step advances to the start.
     goal_source = DanceGoals(policy, clock, start_s - 1.0 / fps)
-    played: list[Frame] = []
     times: list[float] = []
     rates: list[float] = []
-    # With a margin of half a frame, since sums of frame times are not exact.
-    while not times or times[-1] < start_s + (frames - 1.5) / fps:
+
+    def step(_: int) -> Frame:
         goal_source.row = int(player.rows[0])
         frame = player.step(goal_source)
         policy.mark_played(int(frame.tracks["row"][0]))
-        played.append(frame)
         times.append(goal_source.time_s)
         rates.append(goal_source.rate)
         if progress is not None:
             done = min(round((goal_source.time_s - start_s) * fps) + 1, frames)
             progress("generating the dance", done, frames, song.name)
+        return frame
+
+    # With a margin of half a frame, since sums of frame times are not exact.
+    last_s = start_s + (frames - 1.5) / fps
+    longest_s = (1.0 + MAX_RATE_CHANGE) * frames / fps + 1.0
+    run = rollout(player, goal_source, longest_s, step=step, is_over=lambda: times[-1] >= last_s)
     moments = _moments(np.array(times), start_s + np.arange(frames) / fps)
-    nearest = np.clip(np.rint(moments), 0, len(played) - 1).astype(np.int64)
-    rows = np.array([int(each.tracks["row"][0]) for each in played])[nearest]
-    jumped = np.concatenate([each.jumped for each in played if each.jumped is not None])
+    nearest = np.clip(np.rint(moments), 0, len(run) - 1).astype(np.int64)
+    rows, costs = (run.tracks[name][0, nearest] for name in ("row", "cost"))
+    assert run.jumped is not None
     speed = np.array(rates)[nearest]
+    positions, angles = (values_at_frames(each[0], moments) for each in (run.positions, run.angles))
     return DatabaseDance(
-        clip=at_frames(_clip(played, playback, song.name), moments),
+        clip=at_frames(run.clip(0, song.name), moments),
         start_s=start_s,
         rows=rows,
-        jumped=_resampled_jumps(jumped, nearest),
-        costs=np.array([float(each.tracks["cost"][0]) for each in played])[nearest],
+        jumped=_resampled_jumps(run.jumped[0], nearest),
+        costs=costs,
         rates=speed,
         phases=_phases(database, rows, speed),
         notes=tuple(notes),
         hips=playback.carrier,
-        root=_root_trajectory(played, moments),
-    )
-
-
-def _root_trajectory(played: list[Frame], moments: Array) -> RootTrajectory:
-    positions, angles = (
-        values_at_frames(np.concatenate(values).astype(np.float64), moments)
-        for values in ([each.positions for each in played], [each.angles for each in played])
-    )
-    return RootTrajectory.of_ground(positions, angles)
-
-
-def _clip(played: list[Frame], playback: Playback, name: str) -> Clip:
-    return Clip(
-        skeleton=playback.skeleton,
-        rotations=quaternions.sign_continuous(np.concatenate([f.rotations for f in played])),
-        translations=np.concatenate([f.translations for f in played]).astype(np.float32),
-        fps=playback.fps,
-        translated_joints=playback.translated_joints,
-        source=replace(playback.source, fps=playback.fps, notes=("played from a motion database",)),
-        name=name,
+        root=RootTrajectory.of_ground(positions, angles),
     )
 
 

@@ -1,8 +1,8 @@
 """Search of a block tree, compiled by numba.
 
-Without numba, `matching.search.exact.scan_blocks` finds the same rows more slowly. Distances along
-the leading axes are float32 and may be summed in any order. The distances that decide are summed in
-float64 in the order of the dimensions, as in `matching.search.distances.squared_distances`.
+Distances along the leading axes are float32 and may be summed in any order. The distances that
+decide are summed in float64 in the order of the dimensions, as in
+`matching.search.distances.squared_distances`.
 """
 
 from __future__ import annotations

@@ -9,6 +9,11 @@ import pytest
 
 import apps.demo
 from controllers.runtime.controller import Controller
+from controllers.runtime.future_trajectory import (
+    blended_angles,
+    blended_positions,
+    desired_weights,
+)
 from controllers.runtime.start import CharacterSource
 from deepphase.errors import ParameterError
 from deepphase.evaluation.run_measures import run_measures
@@ -66,3 +71,20 @@ def test_limits_are_similar_without_measures_of_the_clips(controller, monkeypatc
     assert measured == pytest.approx(1.5 * controller.data["top_speed"])
     monkeypatch.setattr(controller, "data", {})
     assert 0.5 * measured < controller.goal_limits.speed < 3.0 * measured
+
+
+def test_blending_goes_from_the_prediction_to_the_wish():
+    weights = desired_weights(6, 2.0)
+    assert weights[-1] == 1.0
+    assert (np.diff(weights) > 0).all()
+    assert (desired_weights(6, 0.5)[:-1] < weights[:-1]).all()
+    predicted = np.stack([np.zeros(4), np.arange(1, 5.0)], 1)
+    desired = np.stack([np.arange(1, 5.0), np.zeros(4)], 1)
+    blended = blended_positions(predicted, desired, 1.0)
+    np.testing.assert_allclose(blended[0], 0.75 * predicted[0] + 0.25 * desired[0])
+    np.testing.assert_allclose(blended[-1] - blended[-2], [1.0, 0.0])
+    np.testing.assert_allclose(blended_positions(predicted, predicted, 0.7), predicted)
+    turned = blended_angles(np.full(2, 3.0), np.full(2, -3.0), 1.0)
+    np.testing.assert_allclose(turned, [np.pi, 2 * np.pi - 3.0])
+    with pytest.raises(ParameterError):
+        desired_weights(0, 1.0)

@@ -8,8 +8,7 @@ import pytest
 from controllers.config import ControllerConfig
 from controllers.data.controller_data import ControllerData
 from controllers.data.samples import schema_of_store
-from controllers.data.starts_and_stops import starts_and_stops
-from controllers.data.stitched import stitched
+from controllers.data.starts_and_stops import starts_and_stops, stitched
 from controllers.schema.config import SchemaConfig
 from controllers.schema.frame_blocks import FrameBlocks
 from deepphase.corpus.clip_store import ClipStore

@@ -47,11 +47,7 @@ def by_formula(database, queries, k, allowed=None, excluded=None, bound=np.inf):
 
 
 def exact_searchers(database):
-    return [
-        ExactSearcher(database),
-        ExactSearcher(database, compiled=False),
-        FaissSearcher.build(database, "flat"),
-    ]
+    return [ExactSearcher(database), FaissSearcher.build(database, "flat")]
 
 
 @settings(max_examples=40)
@@ -102,9 +98,8 @@ def test_large_tree_is_exact_and_looks_at_few_blocks():
     database = rows_database(smooth_rows(20_000), clips=20)
     queries = smooth_rows(20_000, seed=0)[::1000] + np.float32(0.02)
     expected = by_formula(database, queries, 10)
-    for searcher in (ExactSearcher(database), ExactSearcher(database, compiled=False)):
-        found = searcher.search(queries, 10)
-        np.testing.assert_array_equal(found[1], expected[1])
+    found = ExactSearcher(database).search(queries, 10)
+    np.testing.assert_array_equal(found[1], expected[1])
 
 
 def test_batch_equals_one_at_a_time():

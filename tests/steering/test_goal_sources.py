@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-from deepphase.errors import ParameterError
-from deepphase.steering.blending import blended_angles, blended_positions, desired_weights
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import GamepadSettings, PathGoals, PathSettings
 from deepphase.steering.made_paths import circle, made_path
@@ -120,23 +118,6 @@ def test_an_abrupt_stick_asks_for_a_search_once():
     changed = [bool(goal_source.advance(state, 0.1)[0]) for _ in range(20)]
     assert sum(changed) == 1
     assert 9 <= changed.index(True) <= 11
-
-
-def test_blending_goes_from_the_prediction_to_the_wish():
-    weights = desired_weights(6, 2.0)
-    assert weights[-1] == 1.0
-    assert (np.diff(weights) > 0).all()
-    assert (desired_weights(6, 0.5)[:-1] < weights[:-1]).all()
-    predicted = np.stack([np.zeros(4), np.arange(1, 5.0)], 1)
-    desired = np.stack([np.arange(1, 5.0), np.zeros(4)], 1)
-    blended = blended_positions(predicted, desired, 1.0)
-    np.testing.assert_allclose(blended[0], 0.75 * predicted[0] + 0.25 * desired[0])
-    np.testing.assert_allclose(blended[-1] - blended[-2], [1.0, 0.0])
-    np.testing.assert_allclose(blended_positions(predicted, predicted, 0.7), predicted)
-    turned = blended_angles(np.full(2, 3.0), np.full(2, -3.0), 1.0)
-    np.testing.assert_allclose(turned, [np.pi, 2 * np.pi - 3.0])
-    with pytest.raises(ParameterError):
-        desired_weights(0, 1.0)
 
 
 def test_the_command_of_a_path_is_that_of_its_line_at_each_clock():

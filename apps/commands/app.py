@@ -9,8 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from apps.dashboard.parts.folder import FOLDER_VARIABLE
-from apps.dashboard.script.hosts import HOST_NAMES_VARIABLE
-from apps.dashboard.script.hosts import host_names as read_host_names
+from apps.hosts import HOST_NAMES_VARIABLE
+from apps.hosts import host_names as read_host_names
 from apps.terminal import next_step, note
 from deepphase.errors import FormatError, ParameterError
 

@@ -206,7 +206,7 @@ class _GroundMaker:
         takes = []
         for name, each in self._fitted(clip, stem, track, actor.floor):
             self._row(name, each.ground.shifted(-actor.floor), track)
-            takes.append(Take(name, [actor], terrain=each.ground))
+            takes.append(Take.of(actor, name, terrain=each.ground))
         for name, each in self._placed(clip, stem, track, roles):
             laid = GroundedClip.of_clip(clip, each.ground, roles, laid=True)
             track = FootTrack.of_clip(laid.clip, contacts=laid.contacts)
@@ -399,22 +399,16 @@ def _ball_of(clip: Clip, ball: Ball, reading: StoreOptions) -> BallTrack:
 
 
 def _ball_take(clip: Clip, track: BallTrack) -> Take:
-    import numpy as np
-
     from deepphase.viewer.actor import Actor
     from deepphase.viewer.take import Curve, Marker, Take
 
-    actor = Actor.of_clip(clip)
-    positions = track.positions + np.array([0.0, actor.floor, 0.0])
-    actor = Actor.of_clip(clip, ball=positions, ball_radius_m=track.ball.radius_m)
+    actor = Actor.of_clip(clip).with_ball(track.positions, track.ball.radius_m)
     touches = [
         Marker(f"touch by {foot}", frame / track.fps, frame / track.fps)
         for frame, foot in zip(track.touches.frames.tolist(), track.touches.feet, strict=True)
     ]
-    return Take(
-        clip.name, [actor], curves=[Curve("plausible", "", track.plausible, track.fps)],
-        markers=touches,
-    )  # fmt: skip
+    plausible = Curve("plausible", "", track.plausible, track.fps)
+    return Take.of(actor, clip.name, curves=[plausible], markers=touches)
 
 
 def _keep_settings(path: Path, settings: Mapping[str, Any]) -> bool:

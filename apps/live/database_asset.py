@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from apps.live.asset_file import asset_bytes
-from apps.live.manifold import manifold_arrays
+from apps.live.asset_file import asset_bytes, manifold_arrays
 from controllers.runtime.engine_description import describe_skeleton, goal_settings
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from apps.dashboard.script.hosts import is_own_request
+from apps.hosts import is_own_request
 from apps.live.page import live_page
 from apps.live.sources import asset_of
 from apps.printable import printable

@@ -9,19 +9,15 @@ import numpy as np
 from apps.runs.request import MeasuredRun
 from apps.runs.scene import ground_patch
 from deepphase.arrays import Array
-from deepphase.motion.kinematics import global_transforms
-from deepphase.motion.roles import find_roles
 from deepphase.steering.run import Run
-from deepphase.viewer.actor import Actor, feet_labels, joints_and_tips
+from deepphase.viewer.actor import Actor
 from deepphase.viewer.costs import CostComparison
-from deepphase.viewer.skin import Skin
 from deepphase.viewer.take import Channels, Curve, Gating, Marker, Take
 
 _IN_CONTACT = 0.5
 # Maximum number of characters in one take; pages with more open slowly.
 MAX_ACTORS = 24
 _ROUTE_POINTS = 600
-_FLOOR_PERCENTILE = 5
 # Track -> (title, unit) of a curve over time.
 _CURVES = {"cost": ("cost of the last search", "")}
 
@@ -58,38 +54,22 @@ def run_take(measured: MeasuredRun, name: str, costs: CostComparison | None = No
 
 
 def _actor(measured: MeasuredRun, character: int) -> Actor:
-    """The joints and tips of a character's motion, with its root states."""
+    """A character's motion with its root states, contacts, goals and ball."""
     run, path = measured.run, measured.path
-    spec, clip = run.spec, run.clip(character)
-    skeleton = spec.skeleton
-    transforms = global_transforms(clip)
-    positions, parents, names = joints_and_tips(clip, transforms)
-    # Without the link from a root on the ground to the hips.
-    body = spec.joint_indices
-    links = [(parent, joint) for joint, parent in enumerate(parents.tolist()) if parent in body]
-    feet = tuple(skeleton.index(name) for name in spec.feet)
     angles = run.angles[character]
     route = None
     if path is not None:
         times = np.linspace(path.times[0], path.times[0] + len(run) / run.fps, _ROUTE_POINTS)
         route = path.positions_at(times) + measured.origins[character]
-    lowest = positions[:, [joint for _, joint in links], 1].min(axis=1)
-    roles = find_roles(skeleton, clip=clip)
-    return Actor(
+    return Actor.of_clip(
+        run.clip(character),
         name=f"character {character + 1}" if run.characters > 1 else "run",
-        positions=positions,
-        links=np.array(links),
-        fps=clip.fps,
-        joint_names=names,
+        feet=tuple(run.spec.skeleton.index(name) for name in run.spec.feet),
         contacts=run.contacts[character] > _IN_CONTACT,
-        feet=feet,
-        feet_labels=feet_labels(skeleton, roles, feet),
         root_positions=np.insert(run.positions[character], 1, 0.0, axis=1),
         root_directions=np.stack([np.sin(angles), np.zeros_like(angles), np.cos(angles)], axis=1),
         desired_trajectory=_ahead(run, character),
         desired_path=route,
-        floor=float(np.percentile(lowest, _FLOOR_PERCENTILE)),
-        skin=Skin.of_joints(skeleton.parents, transforms[0], roles),
         **_ball_of(run, character),
     )
 

@@ -217,6 +217,12 @@ class Actor:
         """Time of the take at the last frame, seconds."""
         return self.start_s + (len(self) - 1) / self.fps
 
+    def with_ball(self, positions: Array, radius_m: float) -> Actor:
+        """The body with a ball, (frames, 3) metres over the body's floor."""
+        return replace(
+            self, ball=positions + np.array([0.0, self.floor, 0.0]), ball_radius_m=radius_m
+        )
+
     def sliced(self, start: int, stop: int) -> Actor:
         """Frames `start` to `stop` - 1; they begin at the same `start_s`."""
         parts = {name: getattr(self, name) for name in _PER_FRAME}
@@ -243,42 +249,60 @@ class Actor:
         return replace(first, **(joined | known | given))
 
     @classmethod
-    def of_clip(cls, clip: Clip, **given: Any) -> Actor:
+    def of_clip(
+        cls,
+        clip: Clip,
+        *,
+        feet: Sequence[int] | None = None,
+        contacts: Array | None = None,
+        **given: Any,
+    ) -> Actor:
         """The body of a clip with its end sites, contacts and root motion.
 
-        `given` sets further fields, such as `name`, `start_s` or `colour`. A body without feet has
-        no contacts. Joints above the hips (some files have a node at the origin) are left out.
+        Joints above the hips (some files have a node at the origin) are left out.
+
+        Parameters
+        ----------
+        clip
+            The clip.
+        feet, contacts
+            (feet,) joints of the clip's skeleton, and (frames, feet) bool, where they are known;
+            otherwise they are found, and a body without feet has none.
+        given
+            Further fields, such as `name`, `start_s` or `colour`.
         """
         skeleton = clip.skeleton
         transforms = global_transforms(clip)
         positions, parents, names = joints_and_tips(clip, transforms)
         roles = find_roles(skeleton, clip=clip)
-        root = root_trajectory(clip, roles, positions=transforms[1])
         body = _below(parents, roles.hips)
         place = {int(joint): new for new, joint in enumerate(body)}
         positions = np.ascontiguousarray(positions[:, body])
         known: dict[str, Any] = {
             "name": clip.name,
             "joint_names": tuple(names[joint] for joint in body),
-            "root_positions": root.positions,
-            "root_directions": root.directions,
             "floor": _lowest(positions),
             "skin": Skin.of_joints(
                 skeleton.parents, transforms[0], roles, body[body < len(skeleton.parents)].tolist()
             ),
         }
-        try:
-            contacts = foot_contacts(clip, roles, transforms=transforms)
-        except SkeletonError:
-            pass
-        else:
-            feet = tuple(place[joint] for joint in contacts.joints)
+        if not {"root_positions", "root_directions"} <= given.keys():
+            root = root_trajectory(clip, roles, positions=transforms[1])
+            known |= {"root_positions": root.positions, "root_directions": root.directions}
+        if feet is None:
+            try:
+                found = foot_contacts(clip, roles, transforms=transforms)
+            except SkeletonError:
+                feet = ()
+            else:
+                feet, contacts = found.joints, found.flags
+                known["floor"] = min(known["floor"], found.floor)
+        if feet:
             known |= {
-                "contacts": contacts.flags,
-                "feet": feet,
-                "feet_labels": feet_labels(skeleton, roles, contacts.joints),
+                "contacts": contacts,
+                "feet": tuple(place[joint] for joint in feet),
+                "feet_labels": feet_labels(skeleton, roles, feet),
             }
-            known["floor"] = min(known["floor"], contacts.floor)
         links = links_of(np.array([place.get(int(parents[joint]), -1) for joint in body]))
         return cls(positions=positions, links=links, fps=clip.fps, **(known | given))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,8 @@ from deepphase.terrain.heightmap import Heightmap
 from deepphase.viewer.actor import Actor
 from deepphase.viewer.costs import CostComparison
 from deepphase.viewer.song import PlayerSong
+
+Motion = Clip | PointTrack
 
 # Colours of a scale, fine enough that steps are invisible.
 _SHADES = 64
@@ -207,7 +209,7 @@ class Take:
     @classmethod
     def of(
         cls,
-        motions: Clip | PointTrack | Sequence[Clip | PointTrack] | Mapping[str, Clip | PointTrack],
+        motions: Motion | Actor | Sequence[Motion | Actor] | Mapping[str, Motion | Actor],
         name: str = "",
         *,
         ghost: bool = False,
@@ -218,7 +220,7 @@ class Take:
         Parameters
         ----------
         motions
-            One motion, several, or name in the legend -> motion.
+            One clip, point track or actor, several, or name in the legend -> one of them.
         name
             Name of the take; that of the first motion by default.
         ghost
@@ -226,14 +228,16 @@ class Take:
         parts
             Further fields of the take, such as `channels`, `song` or `terrain`.
         """
-        if isinstance(motions, Clip | PointTrack):
+        if isinstance(motions, Motion | Actor):
             motions = [motions]
         if not isinstance(motions, Mapping):
             named = [(each.name, each) for each in motions]
         else:
             named = list(motions.items())
         actors = [
-            Actor.of(motion, name=label, ghost=ghost and number == 0)
+            replace(motion, name=label, ghost=motion.ghost or (ghost and number == 0))
+            if isinstance(motion, Actor)
+            else Actor.of(motion, name=label, ghost=ghost and number == 0)
             for number, (label, motion) in enumerate(named)
         ]
         return cls(name or named[0][1].name, actors, **parts)

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from apps.dashboard.script.hosts import HostMiddleware, host_names
+from apps.hosts import HostMiddleware, host_names
 from deepphase.errors import ParameterError
 
 PORT = 8501

@@ -9,7 +9,7 @@ from pathlib import Path
 import streamlit as st
 from starlette.middleware import Middleware
 
-from apps.dashboard.script.hosts import (
+from apps.hosts import (
     HOST_NAMES_VARIABLE,
     HostMiddleware,
     Message,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from loky import ProcessPoolExecutor
+from loky import ProcessPoolExecutor, cpu_count
 
 from deepphase.corpus.ray_pool import RayPool, ray_address
 from deepphase.errors import ParameterError
@@ -27,13 +27,7 @@ _DEATHS_WITHOUT_A_RESULT = 4
 # Read by the numerical libraries when a worker imports them. One thread per worker avoids
 # oversubscription of the cores.
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-
-
-def usable_cores() -> int:
-    """Number of cores that this process may use, which a container may restrict."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+_PARENT_CHECK_S = 0.5
 
 
 def workers_for(
@@ -53,18 +47,12 @@ def workers_for(
         The given number.
     """
     if workers is None:
-        workers = min(usable_cores(), 1 + sum(sizes) // bytes_per_worker)
+        workers = min(cpu_count(), 1 + sum(sizes) // bytes_per_worker)
     return max(1, min(workers, tasks))
 
 
 def check_parallel(workers: int | None = None, cluster: str | None = None) -> None:
-    """Raise ParameterError unless the options are possible, before any work begins.
-
-    Parameters
-    ----------
-    workers, cluster
-        As for :func:`map_in_order`; None for the default.
-    """
+    """Raise ParameterError unless the options of :func:`map_in_order` are possible."""
     if workers is not None and workers < 1:
         raise ParameterError(f"workers must be at least 1, not {workers}")
     if cluster is not None:
@@ -110,7 +98,12 @@ def map_in_order(
     deaths, survived = 0, False
     pending: deque[tuple[Task, Any]] = deque()
     rest = iter(tasks)
-    with _ends_with_sigterm(), _pool(function, workers, cluster, pending) as pool:
+    pool: _ProcessPool | RayPool
+    if cluster is None:
+        pool = _ProcessPool(function, workers)
+    else:
+        pool = RayPool(function, ray_address(cluster), workers)
+    try:
         while True:
             for task in rest:
                 pending.append((task, pool.submit(task)))
@@ -132,100 +125,62 @@ def map_in_order(
                     raise error from None
                 result = lost(task, error)
             yield result
-
-
-@contextmanager
-def _pool(
-    function: Callable[[Any], Any], workers: int, cluster: str | None, pending: deque
-) -> Iterator[_ProcessPool | RayPool]:
-    pool: _ProcessPool | RayPool
-    if cluster is None:
-        pool = _ProcessPool(function, workers)
-    else:
-        pool = RayPool(function, ray_address(cluster), workers)
-    try:
-        yield pool
     finally:
-        for _, submitted in pending:
-            pool.cancel(submitted)
-        pool.close()
+        pool.close([submitted for _, submitted in pending])
 
 
 class _ProcessPool:
     """Processes of this machine.
 
     Where a process dies, the operating system does not say with which task, and all unfinished
-    tasks lose their pool. Each of them is run once more, alone in a process of its own, which shows
-    the one at fault and leaves it the whole memory. Other tasks go on in new processes.
+    tasks lose their executor. Each of them is run once more, alone in a process of its own, which
+    shows the one at fault and leaves it the whole memory. Other tasks go on in new processes.
     """
 
     def __init__(self, function: Callable[[Any], Any], workers: int) -> None:
         self.workers = workers
         self._function = function
-        self._pool = _processes(workers)
-        self._single: ProcessPoolExecutor | None = None
+        self._executors: dict[int, ProcessPoolExecutor] = {}
 
-    def submit(self, task: Any) -> Future[Any]:
-        """Begin a task."""
+    def submit(self, task: Any, workers: int | None = None) -> Future[Any]:
+        """Begin a task, in one of as many processes."""
+        workers = workers or self.workers
+        # Loky's processes begin with a clean interpreter: forked ones would inherit locked locks of
+        # BLAS and torch threads, and the standard library's spawned ones run the user's script
+        # again, which is an endless recursion where it has no `if __name__ == "__main__"`.
+        if workers not in self._executors:
+            self._executors[workers] = ProcessPoolExecutor(
+                workers, initializer=_begin_worker, env=_ONE_THREAD
+            )
         try:
-            return self._pool.submit(self._function, task)
+            return self._executors[workers].submit(self._function, task)
         except BrokenProcessPool:
-            self._pool.shutdown()
-            self._pool = _processes(self.workers)
-            return self._pool.submit(self._function, task)
+            self._executors.pop(workers).shutdown()
+            return self.submit(task, workers)
 
     def result(self, task: Any, future: Future[Any]) -> Any:
         """Result of a task. Raises BrokenProcessPool where its second process died as well."""
         try:
             return future.result()
         except BrokenProcessPool:
-            self._single = self._single or _processes(1)
-        try:
-            return self._single.submit(self._function, task).result()
-        except BrokenProcessPool:
-            self._single.shutdown()
-            self._single = None
-            raise
+            return self.submit(task, 1).result()
 
-    def cancel(self, future: Future[Any]) -> None:
-        """Drop a task that has not begun."""
-        future.cancel()
-
-    def close(self) -> None:
-        """Wait for tasks that have begun, and end the processes."""
-        for pool in (self._pool, self._single):
-            if pool is not None:
-                pool.shutdown()
+    def close(self, pending: Iterable[Future[Any]]) -> None:
+        """Drop pending tasks that have not begun, wait for the others, and end the processes."""
+        for future in pending:
+            future.cancel()
+        for executor in self._executors.values():
+            executor.shutdown()
 
 
-def _processes(workers: int) -> ProcessPoolExecutor:
-    # Loky's processes begin with a clean interpreter: forked ones would inherit locked locks of
-    # BLAS and torch threads, and the standard library's spawned ones run the user's script again,
-    # which is an endless recursion where it has no `if __name__ == "__main__"`.
-    return ProcessPoolExecutor(workers, initializer=_ignore_interrupt, env=_ONE_THREAD)
-
-
-def _ignore_interrupt() -> None:
+def _begin_worker() -> None:
     # Ctrl-C reaches every process of a terminal; the parent ends the workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
 
 
-@contextmanager
-def _ends_with_sigterm() -> Iterator[None]:
-    """Within the block SIGTERM raises SystemExit, so that workers and spools are ended as well.
-
-    A handler of the program's own is kept.
-    """
-    here = threading.current_thread() is threading.main_thread()
-    if not here or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        yield
-        return
-
-    def leave(number: int, frame: object) -> None:
-        raise SystemExit(128 + number)
-
-    signal.signal(signal.SIGTERM, leave)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+def _end_with_parent(parent: int) -> None:
+    # A parent that is killed cannot end its workers, which would wait for tasks for ever.
+    while os.getppid() == parent:
+        time.sleep(_PARENT_CHECK_S)
+    os._exit(1)

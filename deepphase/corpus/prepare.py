@@ -24,7 +24,7 @@ from deepphase.corpus.point_sets import PointSets, agreed_point_sets
 from deepphase.corpus.prepared_file import FileTask, PreparedFile, left_out_file, prepare_file
 from deepphase.corpus.shards import Shard
 from deepphase.corpus.store import ClipStore, StoreGroup, StoreWriter, open_store, store_groups
-from deepphase.corpus.store_shards import PreparedShards, write_shard
+from deepphase.corpus.store_shards import merged_shards, shard_entry
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.array_file import is_array_file
 from deepphase.formats.load import MOTION_FORMATS
@@ -146,7 +146,7 @@ def prepare(
     min_seconds
         Leave out shorter clips.
     shard
-        Read the files of this share only, and write a shard instead of a store. Units are not yet
+        Read the files of this share only. The store is a shard for `merge`: units are not yet
         agreed on and mirror images not yet added, which needs all shares.
     merge
         Shards of the same inputs and options; their clips are taken, and the store has the same
@@ -213,12 +213,13 @@ def prepare(
         "allow_truncated": allow_truncated,
         "min_seconds": min_seconds,
     }
-    shards = PreparedShards(merge, [task.file for task in tasks], common) if merge else None
     if shard is not None:
         tasks = [task for task in tasks if shard.holds(task.file)]
     run = _Run(tasks, notes)
     with StoreWriter(output) as writer:
-        if shards is None:
+        if merge:
+            results = merged_shards(merge, [task.file for task in tasks], common)
+        else:
             results = map_in_order(
                 prepare_file,
                 tasks,
@@ -226,14 +227,16 @@ def prepare(
                 cluster=cluster,
                 lost=lambda _, error: left_out_file(error),
             )
-        else:
-            results = shards.results()
         for done, (task, result) in enumerate(zip(tasks, results, strict=True), start=1):
             run.take(writer, task, result)
             if progress is not None:
                 progress("preparing", done, len(tasks), task.file)
         if shard is not None:
-            write_shard(writer, shard, common, run.prepared())
+            writer.finish(
+                common,
+                [vars(each) for each in run.left_out],
+                shard=shard_entry(shard, common, writer, run.prepared()),
+            )
             return run.preparation(output, len(tasks), writer.summary(), in_names)
         if not len(writer):
             raise _nothing_left(run.left_out, inputs)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +15,19 @@ from deepphase.errors import ParameterError
 from deepphase.extras import extra_packages
 from deepphase.temporary_files import temporary_folder
 
-# Read by Ray when it starts. It sends no usage statistics; a task that the memory monitor kills is
-# run once more, as after any other death, instead of without end.
+# Read by Ray when it is imported or starts. It sends no usage statistics; a task that the memory
+# monitor kills is run once more, as after any other death, instead of without end; its processes
+# take longer to start on a busy machine than Ray waits for by default.
 _SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_task_oom_retries": "1",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-    # The start of its processes takes longer on a busy machine than Ray waits for by default.
     "RAY_agent_register_timeout_ms": "120000",
 }
-# Without this, a Ray started here listens at the machine's outer address as well. Read when Ray is
-# imported; other machines cannot be connected with it.
+# Without this, a Ray started here listens at the machine's outer address as well. Other machines
+# cannot be connected with it.
 _LOOPBACK_ONLY = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 _CONNECT_S = 5.0
-_START = "ray start --head --port=6379"
 
 
 def ray_address(cluster: str) -> str | None:
@@ -71,17 +70,30 @@ class RayPool:
     """
 
     def __init__(self, function: Callable[[Any], Any], address: str | None, workers: int) -> None:
-        self._settings = _SETTINGS | (_LOOPBACK_ONLY if address is None else {})
-        with extra_packages("Ray clusters"), _environment(self._settings):
+        for name, value in (_SETTINGS | ({} if address else _LOOPBACK_ONLY)).items():
+            os.environ.setdefault(name, value)
+        with extra_packages("Ray clusters"):
             import ray
         self._ray = ray
-        self._folder = ExitStack()
-        if address is None:
-            self._start(workers)
-        else:
-            self._connect(address)
+        self._open = ExitStack()
+        try:
+            self._start(address, workers)
+        # Ray raises plain exceptions where a node does not start or cannot be reached.
+        except Exception as error:
+            self._open.close()
+            reason = " ".join(str(error).split())[:200]
+            if address is None:
+                fact, hint = (
+                    f"Ray does not start on this machine: {reason}",
+                    "leave out --cluster and give --workers",
+                )
+            else:
+                fact = f"there is no Ray cluster at {address}: {reason}"
+                hint = "start one with `ray start --head --port=6379`, on a machine in reach"
+            raise ParameterError(fact, hint=hint) from None
         self.workers = int(ray.cluster_resources().get("CPU", 1))
-        self._run = ray.remote(max_retries=1, num_cpus=1)(_run)
+        # Ray takes functions only, and a partial is none.
+        self._run = ray.remote(max_retries=1, num_cpus=1)(lambda run, task: run(task))
         self._function = ray.put(function)
 
     def submit(self, task: Any) -> Any:
@@ -103,77 +115,28 @@ class RayPool:
         ):
             raise BrokenProcessPool from None
 
-    def cancel(self, submitted: Any) -> None:
-        """Drop a task that has not begun."""
-        self._ray.cancel(submitted)
+    def close(self, pending: Iterable[Any]) -> None:
+        """Drop the pending tasks, leave the cluster, and end a Ray that was started here."""
+        for submitted in pending:
+            self._ray.cancel(submitted)
+        self._open.close()
 
-    def close(self) -> None:
-        """Leave the cluster, and end a Ray that was started here."""
-        self._ray.shutdown()
-        self._folder.close()
-
-    def _start(self, workers: int) -> None:
-        try:
+    def _start(self, address: str | None, workers: int) -> None:
+        options: dict[str, Any] = {"address": address}
+        if address is None:
             # The system's own folder may have too long a path for Ray's sockets, as on macOS.
             parent = Path("/tmp") if Path("/tmp").is_dir() else None
-            folder = self._folder.enter_context(temporary_folder(parent, short=True))
-            self._init(num_cpus=workers, _node_ip_address="127.0.0.1", _temp_dir=str(folder))
-        except BaseException:
-            self.close()
-            raise
-
-    def _connect(self, address: str) -> None:
-        host, _, port = address.rpartition("//")[2].rpartition(":")
-        try:
+            folder = self._open.enter_context(temporary_folder(parent, short=True))
+            options = {
+                "num_cpus": workers,
+                "_node_ip_address": "127.0.0.1",
+                "_temp_dir": str(folder),
+            }
+        else:
             # Ray itself tries for minutes.
+            host, _, port = address.rpartition("//")[2].rpartition(":")
             socket.create_connection((host, int(port)), _CONNECT_S).close()
-        except (OSError, ValueError) as error:
-            raise _no_cluster(address, error) from None
-        self._init(address=address)
-
-    def _init(self, **options: Any) -> None:
-        with _environment(self._settings):
-            try:
-                self._ray.init(
-                    include_dashboard=False,
-                    log_to_driver=False,
-                    logging_level=logging.ERROR,
-                    **options,
-                )
-            # Ray raises plain exceptions where a node does not start.
-            except Exception as error:
-                address = options.get("address")
-                if address is not None:
-                    raise _no_cluster(address, error) from None
-                raise ParameterError(
-                    f"Ray does not start on this machine: {error}",
-                    hint="leave out --cluster and give --workers",
-                ) from None
-
-
-def _run(function: Callable[[Any], Any], task: Any) -> Any:
-    # Ray takes functions only, and a partial is none.
-    return function(task)
-
-
-def _no_cluster(address: str, error: Exception) -> ParameterError:
-    reason = " ".join(str(error).split())[:200]
-    return ParameterError(
-        f"there is no Ray cluster at {address}: {reason}",
-        hint=f"start one with `{_START}`, on this machine or one that it can reach",
-    )
-
-
-@contextmanager
-def _environment(settings: Mapping[str, str]) -> Iterator[None]:
-    """Settings in the environment, which Ray's processes inherit, within the block."""
-    before = {name: os.environ.get(name) for name in settings}
-    os.environ.update(settings)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+        self._open.callback(self._ray.shutdown)
+        self._ray.init(
+            include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR, **options
+        )

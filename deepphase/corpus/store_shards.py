@@ -1,9 +1,9 @@
-"""Shards of a preparation: the prepared files of one share, which a merge makes into a store.
+"""Shards of a preparation: stores of the files of one share each, which a merge joins.
 
-Format "deepphase.store_shard", version 1. Its groups and arrays are those of a store. The header's
-``shard`` holds ``share`` ("2/8"), ``options`` (what all shards must have in common) and ``files``:
-for each file of the share ``file``, ``notes``, ``glitches``, ``sha256``, ``reason``, ``hint``,
-``line`` and ``clips``, each with ``group`` and ``place`` in it, ``name`` and ``translated_joints``.
+A shard is a store, see :mod:`deepphase.corpus.store`. Its header also has ``shard``: ``share``
+("2/8"), ``options`` (what all shards have in common) and ``files``: for each file of the share
+``notes``, ``glitches``, ``sha256``, ``reason``, ``hint``, ``line`` and ``clips``, each a list of
+group, place in the group, name and translated joints.
 """
 
 from __future__ import annotations
@@ -19,25 +19,27 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.prepared_file import PreparedFile
 from deepphase.corpus.shards import Shard
 from deepphase.corpus.store import STORE_TYPES, store_of_group
-from deepphase.corpus.store_writer import SHARD_FORMAT, SHARD_VERSION, StoreWriter
+from deepphase.corpus.store_writer import STORE_FORMAT, STORE_VERSION, StoreWriter
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.formats.array_file import map_arrays
 from deepphase.motion.clip import Clip
 from deepphase.motion.glitches import Glitch
 
 
-def write_shard(
-    writer: StoreWriter,
+def shard_entry(
     shard: Shard,
     options: Mapping[str, Any],
+    writer: StoreWriter,
     prepared: Sequence[tuple[str, PreparedFile, Sequence[int]]],
-) -> None:
-    """Write the clips that were added to a writer as a shard.
+) -> dict[str, Any]:
+    """Entry `shard` of the header of a shard.
 
     Parameters
     ----------
     options
         JSON values that all shards of a preparation have in common.
+    writer
+        The writer of the shard, which has all its clips.
     prepared
         File, result without its clips, and the numbers of its clips in the writer, of each file of
         the share.
@@ -47,41 +49,27 @@ def write_shard(
         for group, clips in enumerate(writer.groups())
         for place, (number, _) in enumerate(clips)
     }
-    files = []
-    for file, result, numbers in prepared:
-        clips = []
-        for number in numbers:
-            record, (group, place) = writer.record(number), places[number]
-            clips.append(
-                {
-                    "group": group,
-                    "place": place,
-                    "name": record.name,
-                    "translated_joints": record.translated_joints.tolist(),
-                }
-            )
-        files.append(
-            {
-                "file": file,
-                "notes": list(result.notes),
-                "glitches": [asdict(glitch) for glitch in result.glitches],
-                "sha256": result.sha256,
-                "reason": result.reason,
-                "hint": result.hint,
-                "line": result.line,
-                "clips": clips,
-            }
-        )
-    writer.finish(shard={"share": str(shard), "options": dict(options), "files": files})
+
+    def clip_entry(number: int) -> list[Any]:
+        record = writer.record(number)
+        return [*places[number], record.name, record.translated_joints.tolist()]
+
+    files = {
+        file: asdict(result) | {"clips": [clip_entry(number) for number in numbers]}
+        for file, result, numbers in prepared
+    }
+    return {"share": str(shard), "options": dict(options), "files": files}
 
 
-class PreparedShards:
-    """The prepared files of all shards of a preparation.
+def merged_shards(
+    paths: Sequence[str | Path], files: Sequence[str], options: Mapping[str, Any]
+) -> Iterator[PreparedFile]:
+    """The results of all shards of a preparation, with their clips, in the order of the files.
 
     Parameters
     ----------
     paths
-        Files of :func:`write_shard`.
+        The shards, in any order.
     files
         All files of the inputs, relative to them.
     options
@@ -92,74 +80,52 @@ class PreparedShards:
     CheckpointError
         Where a file is not a shard, or damaged.
     ParameterError
-        Where a shard is missing, given twice, or was prepared from other files or with other
-        options.
+        Where a file is in no shard or in two, or a shard was prepared from other files or with
+        other options.
     """
-
-    def __init__(
-        self, paths: Sequence[str | Path], files: Sequence[str], options: Mapping[str, Any]
-    ) -> None:
-        self._stores: list[list[ClipStore]] = []
-        self._entries: dict[str, tuple[int, Mapping[str, Any]]] = {}
-        shares: dict[str, str | Path] = {}
-        for number, path in enumerate(paths):
-            arrays, header = map_arrays(
-                path, format=SHARD_FORMAT, version=SHARD_VERSION, types=STORE_TYPES
-            )
-            try:
-                content = header["shard"]
-                share = str(content["share"])
-                _check_options(path, dict(content["options"]), options)
-                if share in shares:
+    entries: dict[str, tuple[str | Path, list[ClipStore], Mapping[str, Any]]] = {}
+    for path in paths:
+        arrays, header = map_arrays(
+            path, format=STORE_FORMAT, version=STORE_VERSION, types=STORE_TYPES
+        )
+        try:
+            content = header["shard"]
+            _check_options(path, dict(content["options"]), options)
+            names = [group["name"] for group in header["groups"]]
+            stores = [store_of_group(path, name, header, arrays) for name in names]
+            for file, entry in content["files"].items():
+                if file in entries:
                     raise ParameterError(
-                        f"shard {share} is given twice",
-                        hint=f"remove it, or {shares[share]}",
+                        f"{file} is in two shards",
+                        hint=f"give each shard once; see {entries[file][0]}",
                         path=path,
                     )
-                shares[share] = path
-                self._stores.append(
-                    [
-                        store_of_group(path, group["name"], header, arrays)
-                        for group in header["groups"]
-                    ]
-                )
-                self._entries.update({each["file"]: (number, each) for each in content["files"]})
-            except (KeyError, TypeError, ValueError, AttributeError) as error:
-                raise _inconsistent(path, error) from None
-        _check_shares(shares, files, self._entries)
-        self._files = files
-        self._paths = list(paths)
+                entries[file] = path, stores, entry
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise _inconsistent(path, error) from None
+    _check_files(files, entries)
+    for file in files:
+        path, stores, entry = entries[file]
+        try:
+            glitches = tuple(Glitch(**glitch) for glitch in entry["glitches"])
+            clips = tuple(_clip(stores, *clip) for clip in entry["clips"])
+            known = {**entry, "notes": tuple(entry["notes"]), "glitches": glitches, "clips": clips}
+            yield PreparedFile(**known)
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise _inconsistent(path, error) from None
 
-    def results(self) -> Iterator[PreparedFile]:
-        """The results in the order of the files, with their clips."""
-        for file in self._files:
-            number, entry = self._entries[file]
-            try:
-                yield PreparedFile(
-                    clips=tuple(self._clip(number, clip) for clip in entry["clips"]),
-                    notes=tuple(entry["notes"]),
-                    glitches=tuple(Glitch(**glitch) for glitch in entry["glitches"]),
-                    sha256=entry["sha256"],
-                    reason=entry["reason"],
-                    hint=entry["hint"],
-                    line=entry["line"],
-                )
-            except (KeyError, TypeError, ValueError, IndexError) as error:
-                raise _inconsistent(self._paths[number], error) from None
 
-    def _clip(self, number: int, entry: Mapping[str, Any]) -> tuple[Clip, dict[str, Any]]:
-        store = self._stores[number][entry["group"]]
-        clip = store.clip(entry["place"])
-        # The group's joints that this clip does not translate are at rest in it.
-        own = np.array(entry["translated_joints"], np.int64)
-        columns = np.searchsorted(store.translated_joints, own)
-        clip = replace(
-            clip,
-            name=entry["name"],
-            translations=clip.translations[:, columns],
-            translated_joints=own,
-        )
-        return clip, dict(store.provenance[entry["place"]])
+def _clip(
+    stores: Sequence[ClipStore], group: int, place: int, name: str, translated_joints: list[int]
+) -> tuple[Clip, dict[str, Any]]:
+    store = stores[group]
+    clip = store.clip(place)
+    # The group's joints that this clip does not translate are at rest in it.
+    own = np.array(translated_joints, np.int64)
+    columns = np.searchsorted(store.translated_joints, own)
+    translations = clip.translations[:, columns]
+    clip = replace(clip, name=name, translations=translations, translated_joints=own)
+    return clip, dict(store.provenance[place])
 
 
 def _check_options(path: str | Path, options: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
@@ -173,43 +139,21 @@ def _check_options(path: str | Path, options: Mapping[str, Any], wanted: Mapping
             )
 
 
-def _check_shares(
-    shares: Mapping[str, str | Path], files: Sequence[str], entries: Mapping[str, object]
-) -> None:
-    counts = {share.partition("/")[2] for share in shares}
-    if len(counts) != 1:
-        raise ParameterError(
-            "the shards must be of one preparation, but their counts are "
-            f"{' and '.join(sorted(counts)) or 'missing'}",
-            hint="give all shards of one preparation",
-        )
-    count = int(counts.pop())
-    every = [Shard(number, count) for number in range(1, count + 1)]
-    missing = {
-        str(shard) for shard in every if str(shard) not in shares and any(map(shard.holds, files))
-    }
-    if missing:
-        raise ParameterError(
-            f"shard {', '.join(sorted(missing))} is missing",
-            hint="prepare it with --shard, or add its file",
-        )
-    added = [file for file in files if file not in entries]
-    if added:
-        raise ParameterError(
-            f"no shard holds {len(added)} of the files, such as {added[0]}",
-            hint="the folder has changed: prepare the shards again",
-        )
-    if len(entries) > len(files):
-        gone = next(file for file in entries if file not in set(files))
-        raise ParameterError(
-            f"{gone} is in a shard, but no longer among the files",
-            hint="the folder has changed: prepare the shards again",
-        )
+def _check_files(files: Sequence[str], entries: Mapping[str, object]) -> None:
+    for some, what in (
+        ([file for file in files if file not in entries], "in no shard"),
+        (sorted(entries.keys() - set(files)), "in a shard, but no longer among the files"),
+    ):
+        if some:
+            raise ParameterError(
+                f"{len(some)} of {len(files)} files are {what}, such as {some[0]}",
+                hint="give all shards of the inputs as they are; --shard prepares a missing one",
+            )
 
 
 def _inconsistent(path: str | Path, error: Exception) -> CheckpointError:
     return CheckpointError(
         f"this is not a shard of this version of deepphase ({type(error).__name__}: {error})",
-        hint="prepare the shard again",
+        hint="prepare it with --shard",
         path=path,
     )

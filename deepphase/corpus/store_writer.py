@@ -23,8 +23,6 @@ from deepphase.temporary_files import temporary_folder
 
 STORE_FORMAT = "deepphase.store"
 STORE_VERSION = 1
-SHARD_FORMAT = "deepphase.store_shard"
-SHARD_VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -156,8 +154,8 @@ class StoreWriter:
     ) -> dict[str, Any]:
         """Write the store, in the order of addition; returns its header.
 
-        With `shard`, its entry in the header, the file is a shard of a store, which may be without
-        clips.
+        `shard` is the header's entry of a shard, see :mod:`deepphase.corpus.store_shards`; it may
+        be without clips.
 
         Raises
         ------
@@ -187,10 +185,7 @@ class StoreWriter:
         }
         if shard is not None:
             header["shard"] = dict(shard)
-            kind: dict[str, Any] = {"format": SHARD_FORMAT, "version": SHARD_VERSION}
-        else:
-            kind = {"format": STORE_FORMAT, "version": STORE_VERSION}
-        return write_arrays(self.path, arrays, header, **kind)
+        return write_arrays(self.path, arrays, header, format=STORE_FORMAT, version=STORE_VERSION)
 
     def _group_names(self) -> list[str]:
         plain = [default_group_name(group.skeleton) for group in self._groups.values()]

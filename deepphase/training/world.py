@@ -18,11 +18,11 @@ from typing import Any, NoReturn, TypeVar
 
 import pytorch_lightning as pl
 import torch.distributed as dist
+from loky import cpu_count
 from torch.distributed.elastic.multiprocessing.api import SignalException
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
-from deepphase.corpus.parallel import usable_cores
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.training.trainer import (
     HARDWARE,
@@ -235,7 +235,7 @@ def _run_all(devices: int) -> NoReturn:
         If one of them was killed.
     """
     logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)
-    os.environ.setdefault("OMP_NUM_THREADS", str(max(usable_cores() // devices, 1)))
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(cpu_count() // devices, 1)))
     config = LaunchConfig(
         min_nodes=1,
         max_nodes=1,

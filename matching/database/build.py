@@ -46,38 +46,49 @@ def built_fields(
 ) -> dict[str, Any]:
     """The fields of a `MotionDatabase` of stores; arguments and errors as of its `build`."""
     clips = ClipSequence.of(stores)
+    content, moments = read_fields(
+        clips, layout, model, tracks, end_margin_s, spool, workers, cluster, progress
+    )
+    layout = content["layout"]
+    normalisation = moments.normalisation(layout)
+    if spool is None:
+        _normalise(content["features"], normalisation)
+    else:
+        # Normalised as they are read, in place of a second pass over the file.
+        content["features"] = JoinedRows([content["features"]], normalisation)
+    check_offered(content["offered"], clips.lengths, layout, content["fps"], end_margin_s)
+    return {**content, "normalisation": normalisation}
+
+
+def read_fields(
+    clips: ClipSequence,
+    layout: FeatureLayout,
+    model: PhaseExtractor | None,
+    tracks: TrackReader | None,
+    end_margin_s: float,
+    spool: Path | None,
+    workers: int | None,
+    cluster: str | None,
+    progress: Progress | None,
+) -> tuple[dict[str, Any], Moments]:
+    """The fields of a `MotionDatabase` of clips with raw features, and the moments of these."""
     reader = FrameReader.for_store(clips.stores[0], layout, model, tracks, end_margin_s)
     columns = reader.columns(int(clips.lengths.sum()), spool)
     moments = Moments(reader.layout.dims)
     for rows in clips.read(reader, workers=workers, cluster=cluster, progress=progress):
         columns.append(rows)
         moments.add(rows["features"])
-    arrays: dict[str, Any] = dict(columns.arrays)
-    normalisation = moments.normalisation(reader.layout)
-    if spool is None:
-        _normalise(arrays["features"], normalisation)
-    else:
-        # Normalised as they are read, in place of a second pass over the file.
-        arrays["features"] = JoinedRows([arrays["features"]], normalisation)
-    check_offered(
-        arrays["offered"], clips.lengths, reader.layout, clips.stores[0].fps, end_margin_s
-    )
-    return {
+    content = {
         **clip_fields(clips),
         "layout": reader.layout,
-        "normalisation": normalisation,
         "body": reader.body,
-        "made_with": made_with(model, end_margin_s),
-        **row_fields(arrays),
+        "made_with": {
+            "model_sha256": None if model is None else model.sha256,
+            "end_margin_s": end_margin_s,
+        },
+        **row_fields(columns.arrays),
     }
-
-
-def made_with(model: PhaseExtractor | None, end_margin_s: float) -> dict[str, Any]:
-    """The provenance of a database."""
-    return {
-        "model_sha256": None if model is None else model.sha256,
-        "end_margin_s": end_margin_s,
-    }
+    return content, moments
 
 
 def clip_fields(clips: ClipSequence) -> dict[str, Any]:

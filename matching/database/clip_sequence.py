@@ -8,10 +8,11 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
+from loky import cpu_count
 
 from deepphase.arrays import Array, release_pages
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.corpus.parallel import map_in_order, usable_cores
+from deepphase.corpus.parallel import map_in_order
 from deepphase.corpus.shards import Shard
 from deepphase.corpus.store import open_store
 from deepphase.errors import ParameterError
@@ -112,7 +113,7 @@ class ClipSequence:
         tasks = self._tasks(reader)
         results: Iterator[list[dict[str, Array]]]
         if workers is None:
-            workers = usable_cores() if len(tasks) >= _MANY_TASKS else 1
+            workers = cpu_count() if len(tasks) >= _MANY_TASKS else 1
         if saved and (cluster is not None or (workers > 1 and len(tasks) > 1)):
             results = map_in_order(_read_task, tasks, workers, cluster=cluster)
         else:

@@ -25,7 +25,7 @@ from deepphase.short_repr import counted, short_repr
 from matching.database.build import END_MARGIN_S, built_fields, clip_fields, extended_rows
 from matching.database.clip_labels import clips_with
 from matching.database.clip_sequence import ClipSequence
-from matching.database.file import database_fields, not_a_database, save_fields
+from matching.database.file import database_fields, not_a_database, open_database, save_fields
 from matching.database.frame_reader import (
     KINDS_COLUMN,
     PHASE_COLUMNS,
@@ -34,7 +34,7 @@ from matching.database.frame_reader import (
     TrackReader,
     check_rate,
 )
-from matching.database.shards import is_shard, joined_fields, shards_in
+from matching.database.shards import complete_shards, join_shards, shards_in
 from matching.database.store_link import StoreLink
 
 if TYPE_CHECKING:
@@ -90,8 +90,8 @@ class MotionDatabase:
         Kind of search index that it was built with; see `matching.search.searcher.open_searcher`.
     path
         The database's file; None in memory or in shards.
-    shard_paths
-        Files of its shards, in the order of their rows.
+    shards
+        Its shards, in the order of their rows, with the normalisation of all; empty without.
     hashes
         Arrays of its file, each with the hash in the header.
     """
@@ -115,7 +115,7 @@ class MotionDatabase:
     made_with: Mapping[str, Any] = field(default_factory=dict)
     index: str = "auto"
     path: Path | None = None
-    shard_paths: tuple[Path, ...] = ()
+    shards: tuple[MotionDatabase, ...] = field(default=(), repr=False)
     hashes: tuple[tuple[Array | JoinedRows, str], ...] = field(default=(), repr=False)
     kinds: Array | None = None
 
@@ -479,7 +479,7 @@ class MotionDatabase:
             links=(*self.links, *new["links"]),
             clip_links=np.concatenate([self.clip_links, len(self.links) + new["clip_links"]]),
             path=None,
-            shard_paths=(),
+            shards=(),
             **extended_rows(
                 old, reader, store, self.normalisation, spool, workers, cluster, progress
             ),
@@ -540,45 +540,15 @@ class MotionDatabase:
         paths = [Path(path)] if isinstance(path, str | Path) else [Path(each) for each in path]
         if len(paths) == 1 and paths[0].is_dir():
             paths = shards_in(paths[0])
+        opened = [(each, *open_database(each, verify=verify)) for each in paths]
+        if len(opened) > 1 or "shard" in opened[0][2]:
+            opened = complete_shards(opened)
         try:
-            if len(paths) > 1 or is_shard(paths[0]):
-                return cls(**joined_fields(paths, store=store, verify=verify))
-            return cls(**database_fields(paths[0], store=store, verify=verify))
-        except (TypeError, ValueError, AttributeError, DeepPhaseError) as error:
+            databases = [cls(**database_fields(*each, store)) for each in opened]
+            if "shard" not in opened[0][2]:
+                return databases[0]
+            return join_shards(databases, [arrays["moments"] for _, arrays, _ in opened])
+        except (KeyError, TypeError, ValueError, AttributeError, DeepPhaseError) as error:
             if isinstance(error, CheckpointError):
                 raise
             raise not_a_database(error, paths[0]) from None
-
-    @cached_property
-    def shards(self) -> tuple[MotionDatabase, ...]:
-        """Each shard's rows as a database with the normalisation of all; empty without shards."""
-        if not isinstance(self.features, JoinedRows) or not self.shard_paths:
-            return ()
-        return tuple(self._shard(number) for number in range(len(self.shard_paths)))
-
-    def _shard(self, number: int) -> MotionDatabase:
-        assert isinstance(self.features, JoinedRows)
-        stop = int(self.features.stops[number])
-        start = stop - len(self.features.parts[number])
-        clips = slice(int(self.clip_of(start)), int(self.clip_of(stop - 1)) + 1)
-        phases = None
-        if self.phases is not None:
-            columns = (getattr(self.phases, name) for name in PHASE_COLUMNS)
-            phases = PhaseParameters.trusted(*(each.parts[number] for each in columns))
-        return replace(
-            self,
-            features=JoinedRows([self.features.parts[number]], self.features.transform),
-            range_starts=self.range_starts[clips] - start,
-            range_stops=self.range_stops[clips] - start,
-            clip_names=self.clip_names[clips],
-            labels=self.labels[clips],
-            clip_links=self.clip_links[clips],
-            root_positions=self.root_positions[start:stop],
-            root_angles=self.root_angles[start:stop],
-            interior=self.interior[start:stop],
-            offered=self.offered[start:stop],
-            kinds=None if self.kinds is None else self.kinds[start:stop],
-            phases=phases,
-            path=self.shard_paths[number],
-            shard_paths=(),
-        )

@@ -21,12 +21,13 @@ amplitude, offset
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, DeepPhaseError
 from deepphase.features.layout import FeatureLayout
@@ -57,20 +58,24 @@ ARRAY_TYPES = {
 }
 
 
-def save_fields(content: Mapping[str, Any], path: Path) -> None:
-    """Write the fields of a `MotionDatabase` as one file; CheckpointError where it cannot be."""
+def save_fields(
+    content: Mapping[str, Any],
+    path: Path,
+    *,
+    shard: Mapping[str, Any] | None = None,
+    moments: Array | None = None,
+) -> None:
+    """Write the fields of a `MotionDatabase` as one file; CheckpointError where it cannot be.
+
+    `shard` and `moments` are those of :mod:`matching.database.shards`.
+    """
     arrays = {name: content[name] for name in _ARRAYS}
     arrays |= {"mean": content["normalisation"].mean, "scale": content["normalisation"].scale}
     if content[KINDS_COLUMN] is not None:
         arrays[KINDS_COLUMN] = content[KINDS_COLUMN]
     if content["phases"] is not None:
         arrays |= {name: getattr(content["phases"], name) for name in PHASE_COLUMNS}
-    write_arrays(path, arrays, header_of(content, path), format=FORMAT, version=VERSION)
-
-
-def header_of(content: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """The header of a file at `path` with these fields of a `MotionDatabase`."""
-    return {
+    header = {
         "fps": content["fps"],
         "layout": content["layout"].as_mapping(),
         "body": dict(content["body"]),
@@ -84,50 +89,43 @@ def header_of(content: Mapping[str, Any], path: Path) -> dict[str, Any]:
             )
         ],
     }
+    if shard is not None:
+        header["shard"] = dict(shard)
+        arrays["moments"] = moments
+    write_arrays(path, arrays, header, format=FORMAT, version=VERSION)
 
 
-def header_fields(
-    header: Mapping[str, Any],
-    clips: Sequence[Mapping[str, Any]],
+def open_database(path: Path, *, verify: bool) -> tuple[dict[str, Array], dict[str, Any]]:
+    """The arrays, mapped, and the header of a database file. Raises CheckpointError."""
+    return map_arrays(path, format=FORMAT, version=VERSION, verify=verify, types=ARRAY_TYPES)
+
+
+def database_fields(
     path: Path,
+    arrays: Mapping[str, Array],
+    header: Mapping[str, Any],
     store: ClipStore | None,
 ) -> dict[str, Any]:
-    """The fields of a `MotionDatabase` in the header of a file at `path`.
+    """The fields of a `MotionDatabase` from its file, as `open_database` reads it.
 
-    Parameters
-    ----------
-    clips
-        Entries of the clips, those of several shards one after the other.
-    store
-        As of `MotionDatabase.load`.
+    `store` as of its `load`. Raises CheckpointError where they do not fit together.
     """
-    links = [StoreLink.from_mapping(each, path.absolute()) for each in header["stores"]]
-    if store is not None:
-        links = [link.with_store(store) for link in links]
-    return {
-        "layout": FeatureLayout.from_mapping(header["layout"]),
-        "fps": checked_rate(header["fps"]),
-        "clip_names": tuple(checked_text(clip["name"], "name") for clip in clips),
-        "labels": tuple(checked_labels(clip["labels"]) for clip in clips),
-        "links": tuple(links),
-        "clip_links": np.array(
-            [checked_count(clip["store"], "store", 0, len(links) - 1) for clip in clips], np.int64
-        ),
-        "body": checked_labels(header["body"], "body"),
-        "made_with": checked_mapping(header["made_with"], "made_with"),
-        "index": checked_text(header["index"], "index"),
-    }
-
-
-def database_fields(path: str | Path, *, store: ClipStore | None, verify: bool) -> dict[str, Any]:
-    """The fields of a `MotionDatabase` from its file; arguments and errors as of its `load`."""
-    path = Path(path)
-    arrays, header = map_arrays(
-        path, format=FORMAT, version=VERSION, verify=verify, types=ARRAY_TYPES
-    )
     try:
+        links = [StoreLink.from_mapping(each, path.absolute()) for each in header["stores"]]
+        if store is not None:
+            links = [link.with_store(store) for link in links]
+        clips, last = header["clips"], len(links) - 1
+        clip_links = [checked_count(clip["store"], "store", 0, last) for clip in clips]
         return {
-            **header_fields(header, header["clips"], path, store),
+            "layout": FeatureLayout.from_mapping(header["layout"]),
+            "fps": checked_rate(header["fps"]),
+            "clip_names": tuple(checked_text(clip["name"], "name") for clip in clips),
+            "labels": tuple(checked_labels(clip["labels"]) for clip in clips),
+            "links": tuple(links),
+            "clip_links": np.array(clip_links, np.int64),
+            "body": checked_labels(header["body"], "body"),
+            "made_with": checked_mapping(header["made_with"], "made_with"),
+            "index": checked_text(header["index"], "index"),
             "normalisation": Normalisation(np.array(arrays["mean"]), np.array(arrays["scale"])),
             "path": path,
             "hashes": tuple((arrays[name], header["sha256"][name]) for name in HASHED),

@@ -143,7 +143,7 @@ def test_shards_are_merged_and_queried_as_one(database, folder, capsys):
         assert run(*words, "--shard", f"{number}/2", "-o", shards / f"{number}.shard") == 0
         if number == 1:
             assert run("match", "merge", shards, "-o", folder / "merged.database") == 2
-            assert "shard 2 of 2 missing" in capsys.readouterr().err
+            assert "shards 1 of 2 are given" in capsys.readouterr().err
     assert "shard 2/2: 480 frames" in capsys.readouterr().out
     assert run("match", "merge", shards, "-o", folder / "merged.database") == 0
     assert (folder / "merged.database").read_bytes() == database.read_bytes()

@@ -72,14 +72,14 @@ def pool():
     """One Ray of one CPU: its start takes seconds."""
     started = RayPool(abs, None, 1)
     yield started
-    started.close()
+    started.close([])
 
 
 @pytest.fixture
 def on_pool(pool, monkeypatch):
     """Every pool is the running one."""
-    monkeypatch.setattr(ray_pool.RayPool, "_start", lambda self, workers: None)
-    monkeypatch.setattr(ray_pool.RayPool, "close", lambda self: None)
+    monkeypatch.setattr(ray_pool.RayPool, "_start", lambda self, address, workers: None)
+    monkeypatch.setattr(ray_pool.RayPool, "close", lambda self, pending: None)
 
 
 def deadly(folder: Path, number: int) -> int:

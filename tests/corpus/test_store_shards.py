@@ -10,7 +10,7 @@ import pytest
 from deepphase.corpus import prepared_file
 from deepphase.corpus.prepare import prepare
 from deepphase.corpus.shards import Shard
-from deepphase.corpus.store import open_store
+from deepphase.corpus.store import open_store, store_groups
 from deepphase.errors import CheckpointError, DeepPhaseError, FormatError, ParameterError
 from deepphase.motion.clip import Clip
 from tests.corpus.made_clips import OTHER_ORDER, in_other_order, made_clip, made_skeleton, write_bvh
@@ -99,8 +99,8 @@ def test_what_does_not_fit_together(captures, tmp_path):
         assert not (tmp_path / "merged").exists()
 
     paths = sharded(captures, tmp_path, 2)
-    refused(ParameterError, "shard 2/2 is missing", merge=paths[:1])
-    refused(ParameterError, "shard 1/2 is given twice", merge=[paths[0], *paths])
+    refused(ParameterError, "files are in no shard", merge=paths[:1])
+    refused(ParameterError, "is in two shards", merge=[paths[0], *paths])
     refused(ParameterError, "another fps: 60.0, not 30.0", merge=paths, fps=30.0)
     refused(ParameterError, "another unit: None, not 'cm'", merge=paths, unit="cm")
     refused(
@@ -109,26 +109,29 @@ def test_what_does_not_fit_together(captures, tmp_path):
         merge=paths,
         shard=Shard(1, 2),
     )
-    other = tmp_path / "other"
-    prepare(captures, other, shard=Shard(1, 3))
-    refused(
-        ParameterError,
-        "the shards must be of one preparation, but their counts are 2",
-        merge=[*paths, other],
-    )
     prepare(captures, tmp_path / "store")
-    refused(CheckpointError, "deepphase.store", merge=[tmp_path / "store"])
+    refused(CheckpointError, "not a shard", merge=[tmp_path / "store"])
     content = bytearray(paths[0].read_bytes())
     content[-9] ^= 1
     (tmp_path / "damaged").write_bytes(content)
     refused(CheckpointError, "not the one that was written", merge=[tmp_path / "damaged", paths[1]])
-    with pytest.raises(CheckpointError, match="store_shard"):
-        open_store(paths[0])
     write_bvh(captures / "new.bvh", made_clip(30))
-    refused(ParameterError, r"no shard holds 1 of the files, such as new\.bvh", merge=paths)
+    refused(ParameterError, "1 of 12 files are in no shard, such as new.bvh", merge=paths)
     (captures / "new.bvh").unlink()
     (captures / "b" / "dog.bvh").unlink()
-    refused(ParameterError, "b/dog.bvh is in a shard", merge=paths)
+    refused(
+        ParameterError, "in a shard, but no longer among the files, such as b/dog.bvh", merge=paths
+    )
+
+
+def test_a_shard_is_a_store_of_its_files(captures, tmp_path):
+    (path,) = sharded(captures, tmp_path, 1)
+    prepare(captures, tmp_path / "whole")
+    for group in store_groups(path):
+        some, whole = (open_store(each, group.name) for each in (path, tmp_path / "whole"))
+        assert some.names == whole.names
+        np.testing.assert_array_equal(some.rotations, whole.rotations)
+        assert len(some.left_out) == 1
 
 
 def test_merged_shards_without_a_usable_file(tmp_path):

@@ -97,7 +97,9 @@ def test_shards_are_searched_as_one(joined, whole, index, monkeypatch):
     ]
     notes = []
     shards = open_searcher(joined, index, note=notes.append)
-    again = open_searcher(MotionDatabase.load([*joined.shard_paths]), index, note=notes.append)
+    again = open_searcher(
+        MotionDatabase.load([each.path for each in joined.shards]), index, note=notes.append
+    )
     assert not notes
     expected = open_searcher(whole, "exact")
     for each in options:
@@ -158,22 +160,22 @@ def test_sets_that_are_not_one_database(folder, tmp_path):
         return str(caught.value)
 
     first, second, third = (parts / f"{number}.db" for number in (1, 2, 3))
-    assert "shard 2 of 3 missing" in says(first, third)
-    assert "shards 2, 3 of 3 missing" in says(first)
+    assert "shards 1, 3 of 3 are given" in says(first, third)
+    assert "shards 1 of 3 are given" in says(first)
     shutil.copy(second, tmp_path / "copy.db")
-    assert "shard 2 of 3 is there twice" in says(first, second, third, tmp_path / "copy.db")
+    assert "shards 1, 2, 2, 3 of 3 are given" in says(first, second, third, tmp_path / "copy.db")
     other = tmp_path / "other.db"
     write_store(tmp_path / "b.store", swinging_store(3, seconds=3.0, first=7))
     for wrong, options in (
         ("other features", {"layout": "phase"}),
         ("another end margin", {"margin": 0.1}),
-        ("one of 2 shards, not of 3", {"of": 2}),
-        ("of other clips", {"stores": [stores[0].selected({"pace": "slow"}), stores[1]]}),
-        ("of another store", {"stores": [stores[0], open_store(tmp_path / "b.store")]}),
+        ("another number of shards", {"of": 2}),
+        ("other clips of the store", {"stores": [stores[0].selected({"pace": "slow"}), stores[1]]}),
+        ("another store", {"stores": [stores[0], open_store(tmp_path / "b.store")]}),
     ):
         shard(other, **{"stores": stores, "model": model, "number": 2, **options})
         assert wrong in says(first, other, third)
-    assert "a deepphase.motion_database, not" in says(first, folder / "whole.db")
+    assert "this motion database is not a shard" in says(first, folder / "whole.db")
     empty = tmp_path / "empty"
     empty.mkdir()
     with pytest.raises(CheckpointError, match="no shard of a motion database"):

@@ -102,9 +102,6 @@ if TYPE_CHECKING:
     from deepphase.music.features import SongFeatures as SongFeatures
     from deepphase.music.song_styles import SongSummary as SongSummary
     from deepphase.music.song_styles import song_summary as song_summary
-    from deepphase.phase.any_skeleton.model import AnySkeletonModel as AnySkeletonModel
-    from deepphase.phase.any_skeleton.shipped import shipped_model as shipped_model
-    from deepphase.phase.any_skeleton.training import train_any_skeleton as train_any_skeleton
     from deepphase.phase.causal.data import CausalTraining as CausalTraining
     from deepphase.phase.causal.encoder import CausalEncoder as CausalEncoder
     from deepphase.phase.causal.training import train_causal as train_causal
@@ -114,6 +111,7 @@ if TYPE_CHECKING:
     from deepphase.phase.extractor import fit_phases as fit_phases
     from deepphase.phase.extractor import load_extractor as load_extractor
     from deepphase.phase.extractor import load_model as load_model
+    from deepphase.phase.extractor import shipped_model as shipped_model
     from deepphase.phase.health import Health as Health
     from deepphase.phase.manifold import ManifoldProjection as ManifoldProjection
     from deepphase.phase.model import ClipPhases as ClipPhases
@@ -175,7 +173,6 @@ if TYPE_CHECKING:
 # Public name -> the module that defines it.
 _MODULES = {
     "Actor": "deepphase.viewer.actor",
-    "AnySkeletonModel": "deepphase.phase.any_skeleton.model",
     "BlenderRig": "deepphase.rigs.blender_rig",
     "BodyRig": "deepphase.rigs.body_rig",
     "CausalEncoder": "deepphase.phase.causal.encoder",
@@ -298,14 +295,13 @@ _MODULES = {
     "song_features": "deepphase.music.cache",
     "song_summary": "deepphase.music.song_styles",
     "start_on_path": "deepphase.steering.run",
-    "shipped_model": "deepphase.phase.any_skeleton.shipped",
+    "shipped_model": "deepphase.phase.extractor",
     "start_under_gamepad": "deepphase.steering.run",
     "store_groups": "deepphase.corpus.store",
     "styled": "deepphase.editing.style",
     "train_editor": "deepphase.editing.training",
     "train_path": "deepphase.editing.control_training",
     "thinned_keys": "deepphase.rigs.key_thinning",
-    "train_any_skeleton": "deepphase.phase.any_skeleton.training",
     "train_causal": "deepphase.phase.causal.training",
     "train_phase": "deepphase.phase.training.train",
     "train_rig": "deepphase.rigs.training",

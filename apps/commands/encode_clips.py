@@ -39,13 +39,12 @@ def command(
     """
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.clips import clips_in
-    from deepphase.phase.any_skeleton.confidence import confidence_words
-    from deepphase.phase.any_skeleton.shipped import SHIPPED, is_motion
+    from deepphase.phase.confidence import confidence_words
     from deepphase.phase.encoding import encode_files, song_entries
-    from deepphase.phase.extractor import load_model, reads_songs
+    from deepphase.phase.extractor import SHIPPED, load_model, reads_songs
     from deepphase.phase.model import PhaseModel
 
-    model, files = (SHIPPED, files) if is_motion(files[0]) else (files[0], files[1:])
+    model, files = (SHIPPED, files) if _is_motion(files[0]) else (files[0], files[1:])
     if not files:
         raise ParameterError(
             "no clips are given", hint="name motion files, folders or stores after the model"
@@ -88,3 +87,16 @@ def command(
         next_step("app", *([files[0]] if files[0].is_dir() else []))
     else:
         next_step("figures", model, files[0], "-o", "figures")
+
+
+def _is_motion(path: Path) -> bool:
+    """Whether a path holds clips: a folder, a motion file or a store; not a model."""
+    from deepphase.corpus.motion_files import is_motion_file
+    from deepphase.corpus.store_writer import STORE_FORMAT
+    from deepphase.formats.array_file import is_array_file, read_header
+
+    if path.is_dir():
+        return True
+    if is_array_file(path):
+        return bool(read_header(path)["format"] == STORE_FORMAT)
+    return is_motion_file(path)

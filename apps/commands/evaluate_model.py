@@ -44,9 +44,8 @@ def command(
     from apps.reports.evaluation_report import evaluation_report
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.prepare import corpus_of
-    from deepphase.phase.any_skeleton.model import AnySkeletonModel
     from deepphase.phase.encoding import encode_clips
-    from deepphase.phase.extractor import for_clips, load_model
+    from deepphase.phase.extractor import load_model
 
     spread = parallel.parallel
     loaded = load_model(model)
@@ -54,11 +53,10 @@ def command(
     check_writable(output / "index.html")
     with progress() as on_progress:
         clips = corpus_of(store, fps=loaded.fps, progress=on_progress, **reading.corpus, **spread)
-        trained = for_clips(loaded, clips, reading.description)
-        # Processes read the file, which knows no skeleton.
-        bound = isinstance(loaded, AnySkeletonModel)
+        trained = loaded.bound(clips, reading.description)
         spread["workers"] = parallel.workers or 1
-        encoded = None if bound else encode_clips(model, clips, **spread)
+        # Processes read the file, which knows no skeleton.
+        encoded = encode_clips(model, clips, **spread) if trained is loaded else None
         result = evaluation_report(
             trained,
             clips,

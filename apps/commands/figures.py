@@ -43,7 +43,7 @@ def command(
     from apps.reports.figures_page import figures_page
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.prepare import corpus_of
-    from deepphase.phase.extractor import for_clips, load_model
+    from deepphase.phase.extractor import load_model
 
     check_writable(output / "index.html")
     loaded = load_model(model)
@@ -53,7 +53,7 @@ def command(
     with progress() as on_progress:
         corpus = corpus_of(store, fps=loaded.fps, progress=on_progress, **reading.corpus)
         data = FigureData.read(
-            for_clips(loaded, corpus, reading.description),
+            loaded.bound(corpus, reading.description),
             corpus,
             projection_file=model.with_name(f"{model.name}.projection"),
             clips=clips,
@@ -61,7 +61,7 @@ def command(
         )
         compared = {
             name: FigureData.read(
-                for_clips(load_model(other), corpus, reading.description),
+                load_model(other).bound(corpus, reading.description),
                 corpus,
                 projection_file=other.with_name(f"{other.name}.projection"),
                 clips=data.chosen,

@@ -69,7 +69,7 @@ def build_command(
     from deepphase.corpus.shards import Shard
     from deepphase.corpus.store import open_store
     from deepphase.features.layout import FeatureLayout
-    from deepphase.phase.extractor import for_clips, load_model
+    from deepphase.phase.extractor import load_model
     from deepphase.terrain.grounded_clip import ClipGrounds
     from matching.database.database import MotionDatabase
     from matching.database.frame_reader import TrackReader
@@ -90,7 +90,7 @@ def build_command(
     clips = [open_store(store, skeleton) for store in stores]
     if labels is not None:
         clips = [each.selected(parse_labels(labels)) for each in clips]
-    trained = None if model is None else for_clips(load_model(model), clips[0])
+    trained = None if model is None else load_model(model).bound(clips[0])
     grown = None if extend is None else MotionDatabase.load(extend)
     layout = config if grown is None else grown.layout
     if has_ground_heights(layout) != (terrain is not None):

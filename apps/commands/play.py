@@ -72,7 +72,7 @@ def command(
     phases = []
     loaded = trained = None
     if model is not None:
-        from deepphase.phase.extractor import for_clips, load_model
+        from deepphase.phase.extractor import load_model
 
         loaded = load_model(model)
 
@@ -81,7 +81,7 @@ def command(
         clip = entry.load()
         if loaded is not None:
             phases.append(loaded.encode(clip))
-            trained = trained or for_clips(loaded, clip, reading.description)
+            trained = trained or loaded.bound(clip, reading.description)
         read.append(clip)
 
     each_clip([entries[index] for index in chosen.astype(int)], use, "reading", "read")

@@ -64,11 +64,10 @@ def phase_command(
         Memory for the signals of each process, such as 2GB or 500MB. Larger signals are kept in a
         temporary file, and windows are shuffled within blocks that fit. No limit if not given.
     """
-    from apps.training.phase import AnySkeletonTraining, PhaseTraining
-    from deepphase.phase.config import ANY_SKELETON
+    from apps.training.phase import PhaseTraining
 
     limit = None if memory is None else parse_size(memory)
-    any_skeleton = config.network.preset == ANY_SKELETON
+    any_skeleton = config.any_skeleton
     if any_skeleton and any(each is not None for each in (features, start, memory)):
         raise ParameterError(
             "--features, --start and --memory apply to models of one skeleton or of songs"
@@ -79,8 +78,7 @@ def phase_command(
             hint="--config any_skeleton trains one model on several",
         )
     names = None if features is None else tuple(name.strip() for name in features.split(","))
-    kind = AnySkeletonTraining if any_skeleton else PhaseTraining
-    training = kind(stores, config, reading, names, start, limit)
+    training = PhaseTraining(stores, config, reading, names, start, limit)
     folder = output.with_name(f"{output.name}.report") if report is None else report
     run_training(
         "model",
@@ -202,7 +200,7 @@ def controller_command(
     from controllers.data.controller_data import ControllerData
     from controllers.training.health import health_lines
     from controllers.training.train import train_controller
-    from deepphase.phase.extractor import for_clips, load_model
+    from deepphase.phase.extractor import load_model
     from deepphase.terrain.grounded_clip import ClipGrounds
 
     schema = config.schema
@@ -221,7 +219,7 @@ def controller_command(
         grounds = together(lambda: None if terrain is None else ClipGrounds.read(terrain))
         balls = together(lambda: None if ball is None else ClipBalls.read(ball))
         corpus = inputs.clips(store)
-        phases = None if loaded is None else for_clips(loaded, corpus, inputs.description)
+        phases = None if loaded is None else loaded.bound(corpus, inputs.description)
         data = together(
             lambda: ControllerData.read(
                 corpus,
@@ -280,7 +278,7 @@ def dance_command(
     from controllers.dance.song_clips import song_clips
     from controllers.dance.training import DanceData, train_dance
     from controllers.training.health import health_lines
-    from deepphase.phase.extractor import for_clips, load_model
+    from deepphase.phase.extractor import load_model
 
     _check_phases(
         config.controller.name, model,
@@ -308,7 +306,7 @@ def dance_command(
             f"{len(learnt.store)} clips, {learnt.store.minutes:.1f} minutes, to "
             f"{len(learnt.songs)} songs"
         )
-        phases = None if loaded is None else for_clips(loaded, learnt.store, description)
+        phases = None if loaded is None else loaded.bound(learnt.store, description)
         data = world.together(
             lambda: DanceData.read(learnt, config, phases, description=description, progress=shown)
         )

@@ -22,7 +22,6 @@ from deepphase.phase.extractor import (
     BASELINES,
     PhaseExtractor,
     fit_phases,
-    for_clips,
     load_model,
 )
 from deepphase.phase.health import Health
@@ -202,7 +201,7 @@ def other_phases(
         seconds = model.window / model.fps
         other = fit_phases(store, name, window_s=seconds, description=description)
     else:
-        other = for_clips(load_model(name), store, description)
+        other = load_model(name).bound(store, description)
     if other.fps != model.fps:
         raise ParameterError(
             f"{name} has {other.fps:g} frames per second, and the model {model.fps:g}",

@@ -21,7 +21,7 @@ from controllers.runtime.start import CharacterSource
 from deepphase.corpus.clips import clips_in
 from deepphase.errors import ParameterError
 from deepphase.motion.resample import resample
-from deepphase.phase.extractor import for_clips, load_model
+from deepphase.phase.extractor import load_model
 from deepphase.progress import Progress
 
 Form = Literal["cubic", "linear", "constant"]
@@ -157,7 +157,7 @@ def start_of_file(
     if len(entries) != 1:
         raise ParameterError(f"{len(entries)} clips, but one is needed", path=file)
     clip = entries[0].load()
-    phases = None if model is None else for_clips(load_model(model), clip)
+    phases = None if model is None else load_model(model).bound(clip)
     controller.check_phases(phases)
     if clip.fps != controller.fps:
         clip = resample(clip, controller.fps)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,19 +19,19 @@ from deepphase.phase.config import PhaseConfig
 from deepphase.progress import Progress
 
 if TYPE_CHECKING:
-    from deepphase.phase.any_skeleton.model import AnySkeletonModel
     from deepphase.phase.model import PhaseModel
     from deepphase.phase.signal_corpus import SignalCorpus
 
 
 @dataclass
 class PhaseTraining:
-    """Training on the clips of one skeleton, or on songs.
+    """Training on the clips of one skeleton or of several, or on songs.
 
     Parameters
     ----------
     stores
-        Store, folder or file of clips or songs; one of them.
+        Store, folder or file of clips or songs. There is one of them, unless the config is for any
+        skeleton: all skeleton groups of the stores are then read.
     config
         Config of the training.
     reading
@@ -57,66 +57,44 @@ class PhaseTraining:
         from deepphase.corpus.songs import holds_only_songs
         from deepphase.phase.training.train import train_phase
 
-        (store,) = self.stores
         world, description = inputs.world, inputs.description
-        if self.features is not None or holds_only_songs(store):
+        store, several = self.stores[0], self.config.any_skeleton
+        if several:
+            for path in self.stores:
+                self.corpora += _groups(path, inputs.options) or [inputs.clips(path)]
+        elif self.features is not None or holds_only_songs(store):
             refuse_for_songs(self.reading)
             self.corpora.append(
                 world.first_then_others(lambda: _songs(store, self.features, inputs.progress))
             )
         else:
             self.corpora.append(inputs.clips(store))
-        first, start = None, self.start
+        config, first, start = self.config, None, self.start
         if start is not None:
             first = world.together(lambda: _start(start, self.corpora[0], description))
+            config = PhaseConfig(first.config.network, config.training)
         return partial(
             train_phase,
-            self.corpora[0],
-            self.config
-            if first is None
-            else PhaseConfig(first.config.network, self.config.training),
+            self.corpora if several else self.corpora[0],
+            config,
             description=description,
             memory=self.memory,
             start=first,
         )
 
-    def lines(self, model: Any) -> Iterable[str]:
-        """Sentences on the trained model."""
-        return model.health.words() if model.health else ()
+    def lines(self, model: PhaseModel[Any]) -> Iterable[str]:
+        """Sentences on the trained model, or on each of its skeletons."""
+        yield from model.health.words() if model.health else ()
+        for skeleton in model.skeletons:
+            yield skeleton.words()
 
-    def pages(self, model: Any, folder: Path, output: Path) -> Iterator[Path]:
-        """Write the report."""
-        yield _report(model, self.corpora[0], folder, output)
-
-
-class AnySkeletonTraining(PhaseTraining):
-    """Training on the clips of several skeletons.
-
-    All skeleton groups of the stores are read, and folders or motion files of one skeleton.
-    """
-
-    def prepare(self, inputs: TrainingInputs) -> Callable[..., AnySkeletonModel | None]:
-        """Read the clips; returns the function that trains."""
-        from deepphase.phase.any_skeleton.training import train_any_skeleton
-
-        for path in self.stores:
-            self.corpora += _groups(path, inputs.options) or [inputs.clips(path)]
-        return partial(
-            train_any_skeleton, self.corpora, self.config, description=inputs.description
-        )
-
-    def lines(self, model: AnySkeletonModel) -> Iterable[str]:
-        """Sentences on each skeleton."""
-        from deepphase.phase.any_skeleton.model import trained_words
-
-        return trained_words(model.skeletons)
-
-    def pages(self, model: AnySkeletonModel, folder: Path, output: Path) -> Iterator[Path]:
-        """Write a report for each skeleton."""
-        trained = zip(self.corpora, model.skeletons, strict=True)
-        for number, (store, skeleton) in enumerate(trained, start=1):
-            bound = model.bound(store, self.reading.description)
-            bound.health = skeleton.health
+    def pages(self, model: PhaseModel[Any], folder: Path, output: Path) -> Iterator[Path]:
+        """Write a report, or one for each skeleton."""
+        if not self.config.any_skeleton:
+            yield _report(model, self.corpora[0], folder, output)
+        for number, skeleton in enumerate(model.skeletons, start=1):
+            store = self.corpora[number - 1]
+            bound = replace(model.bound(store, self.reading.description), health=skeleton.health)
             yield _report(bound, store, folder / f"{number}_{store.group}", output)
 
 
@@ -138,12 +116,12 @@ def _groups(path: Path, options: dict[str, Any]) -> list[ClipStore]:
 
 def _start(path: Path, corpus: Any, description: dict[str, Any] | None) -> PhaseModel:
     """The model that a training starts from; one for any skeleton is bound to the clips."""
-    from deepphase.phase.extractor import for_clips, load_model, reads_songs
+    from deepphase.phase.extractor import load_model, reads_songs
     from deepphase.phase.model import PhaseModel
 
     model: Any = PhaseModel.load(path) if reads_songs(path) else load_model(path)
     if isinstance(corpus, ClipStore):
-        model = for_clips(model, corpus, description)
+        model = model.bound(corpus, description)
     if not isinstance(model, PhaseModel):
         raise ParameterError(
             "a training starts from a trained network of the same kind",

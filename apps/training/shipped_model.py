@@ -15,10 +15,10 @@ from apps.terminal import note, progress
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.prepare import corpus_of
 from deepphase.errors import ParameterError
-from deepphase.phase.any_skeleton.model import AnySkeletonModel, trained_words
-from deepphase.phase.any_skeleton.shipped import SHIPPED
-from deepphase.phase.any_skeleton.training import train_any_skeleton
 from deepphase.phase.config import PhaseConfig
+from deepphase.phase.extractor import SHIPPED
+from deepphase.phase.model import PhaseModel
+from deepphase.phase.training.train import train_phase
 from deepphase.progress import Progress
 from deepphase.synthetic.bodies import BODY_KINDS
 from deepphase.synthetic.training_set import corpus
@@ -35,7 +35,7 @@ CHANGES = {
 
 def train_shipped_model(
     captured: ClipStore, progress: Progress | None = None, **changes: object
-) -> AnySkeletonModel:
+) -> PhaseModel:
     """Train on captured clips and on made motion of a person and a dog.
 
     Parameters
@@ -52,7 +52,7 @@ def train_shipped_model(
     ]
     config = PhaseConfig.load("any_skeleton", **(changes or CHANGES))
     with temporary_folder() as folder:
-        model = train_any_skeleton(
+        model = train_phase(
             [captured, *made], config, folder=folder, progress=progress, accelerator="cpu"
         )
     assert model is not None, "only None in further processes of a distributed training"
@@ -68,8 +68,8 @@ def main(words: list[str]) -> None:
         model = train_shipped_model(captured, on_progress)
     model.save(SHIPPED)
     note(f"{SHIPPED}: {SHIPPED.stat().st_size / 1e3:.0f} kB")
-    for line in trained_words(model.skeletons):
-        note(line)
+    for skeleton in model.skeletons:
+        note(skeleton.words())
 
 
 if __name__ == "__main__":

@@ -9,8 +9,10 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from deepphase.errors import ParameterError
 from deepphase.export.onnx_file import Parity, export_onnx
 from deepphase.motion.root_trajectory import FACING_SMOOTHING_S, VECTOR_SMOOTHING_S
+from deepphase.phase.body_points import PointVelocities
 from deepphase.phase.model import CONVENTIONS, PhaseModel
 from deepphase.phase.signals import JointVelocities
 
@@ -46,8 +48,14 @@ def export_phase_model(model: PhaseModel, path: str | Path) -> list[Parity]:
     """Write a model's encoder as ONNX: input `velocities`, outputs `OUTPUTS`.
 
     The file's metadata says which joints it reads, their order, rate and unit, how their root space
-    is found, and the conventions. Raises as `export_onnx` does.
+    is found, and the conventions. Raises as `export_onnx` does, and ParameterError for a model for
+    any skeleton that is not bound to one.
     """
+    if isinstance(model.signals, PointVelocities):
+        raise ParameterError(
+            "a model for any skeleton cannot be exported",
+            hint="`deepphase train phase CLIPS --start MODEL` makes the model of one skeleton",
+        )
     signals = model.signals.names
     body = model.signals.body if isinstance(model.signals, JointVelocities) else {}
     metadata = {

@@ -16,7 +16,6 @@ from scipy.ndimage import correlate1d
 from deepphase.arrays import Array
 from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
-from deepphase.phase.any_skeleton.model import AnySkeletonModel
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.model import ClipPhases, PhaseModel
 from deepphase.phase.networks.sine_fit_autoencoder import SineFitAutoencoder
@@ -30,9 +29,7 @@ _MOST_HZ_PER_S = 1.0
 _NO_AMPLITUDE = 1e-9
 
 
-def phases_of_chirps(
-    phases: ClipPhases, model: PhaseExtractor | PhaseModel | AnySkeletonModel
-) -> ClipPhases:
+def phases_of_chirps(phases: ClipPhases, model: PhaseExtractor | PhaseModel) -> ClipPhases:
     """Phases of a clip with those that its frames have where frequency changes.
 
     Frequency, amplitude and offset stay as they are: around a chirp's middle they are the same.
@@ -56,7 +53,7 @@ def phases_of_chirps(
     return replace(phases, parameters=replace(parameters, phase=phase))
 
 
-def mean_square_of_fit(model: PhaseExtractor | PhaseModel | AnySkeletonModel) -> float:
+def mean_square_of_fit(model: PhaseExtractor | PhaseModel) -> float:
     """Mean of t^2 in s^2 over a model's fit of the phase.
 
     Raises

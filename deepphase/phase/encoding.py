@@ -21,9 +21,8 @@ from deepphase.formats.frame_rates import corrections
 from deepphase.memory import within_memory
 from deepphase.motion.clip import Clip
 from deepphase.music.cache import song_features
-from deepphase.phase.any_skeleton.confidence import explained_variance
-from deepphase.phase.any_skeleton.model import AnySkeletonModel
 from deepphase.phase.chirp import mean_square_of_fit, phases_of_chirps
+from deepphase.phase.confidence import explained_variance
 from deepphase.phase.extractor import PhaseExtractor, load_model, reads_songs
 from deepphase.phase.model import ClipPhases, PhaseModel
 from deepphase.phase.phase_file import save_csv, save_phases
@@ -169,15 +168,21 @@ def encode_clips(
     workers, cluster
         See :func:`deepphase.corpus.parallel.map_in_order`.
     """
-    return map_in_order(partial(_encoded, Path(model).absolute()), clips, workers, cluster=cluster)
+    return map_in_order(
+        partial(_encoded_by, Path(model).absolute()), clips, workers, cluster=cluster
+    )
 
 
-def _encoded(model: Path, clip: Any) -> ClipPhases:
+def _encoded_by(model: Path, clip: Clip) -> ClipPhases:
+    return _encoded(_extractor(model), clip)
+
+
+def _encoded(model: PhaseExtractor, clip: Any) -> ClipPhases:
     # Sums differ in the last bits between numbers of threads.
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        return _extractor(model).encode(clip)
+        return model.encode(clip)
     finally:
         torch.set_num_threads(threads)
 
@@ -188,10 +193,9 @@ def _encode_file(model: Path, folder: Path, csv: bool, chirp: bool, task: _Task)
         notes = corrections(source) if isinstance(source, Clip) else ()
         notes = tuple(f"{task.entry.name}: {note}" for note in notes)
         loaded = _extractor(model)
-        explained = None
-        if isinstance(loaded, AnySkeletonModel):
-            explained = explained_variance(loaded.bound(source), source)
-        return _encoded(model, source), notes, explained
+        bound: Any = loaded.bound(source)
+        explained = None if bound is loaded else explained_variance(bound, source)
+        return _encoded(bound, source), notes, explained
 
     try:
         phases, notes, explained = within_memory(encoded, about=task.entry.name)
@@ -208,7 +212,7 @@ def _encode_file(model: Path, folder: Path, csv: bool, chirp: bool, task: _Task)
     return EncodedFile(len(phases), notes=notes, explained_variance=explained)
 
 
-def _extractor(path: Path) -> PhaseExtractor | AnySkeletonModel:
+def _extractor(path: Path) -> PhaseExtractor:
     return _read_once(path, _state(path))[0]
 
 
@@ -226,7 +230,7 @@ def _state(path: Path) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=1)
-def _read_once(path: Path, state: tuple[int, int]) -> tuple[PhaseExtractor | AnySkeletonModel, str]:
+def _read_once(path: Path, state: tuple[int, int]) -> tuple[PhaseExtractor, str]:
     """The model, read once per process, and its hash."""
     model = PhaseModel.load(path) if reads_songs(path) else load_model(path)
     return model, model.sha256

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -10,10 +11,10 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.formats.array_file import read_header
 from deepphase.motion.clip import Clip
-from deepphase.phase.any_skeleton.model import AnySkeletonModel
 from deepphase.phase.baselines.baseline import Baseline
 from deepphase.phase.baselines.foot_phases import ContactPhase, PfnnPhase
 from deepphase.phase.baselines.pca_phase import PcaPhase
+from deepphase.phase.body_points import PointVelocities
 from deepphase.phase.health import Health
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.model import FORMAT, ClipPhases, PhaseModel
@@ -24,6 +25,8 @@ from deepphase.progress import Progress
 BASELINES: dict[str, type[ContactPhase | PcaPhase | PfnnPhase]] = {
     kind.METHOD: kind for kind in (ContactPhase, PcaPhase, PfnnPhase)
 }
+SHIPPED = Path(__file__).with_name("any_skeleton.model")
+"""File of the shipped model, which reads any skeleton."""
 _KINDS = {FORMAT: PhaseModel} | {kind.FORMAT: kind for kind in BASELINES.values()}
 
 
@@ -64,6 +67,12 @@ class PhaseExtractor(Protocol):
         """Hash of all that the phases depend on."""
         ...
 
+    def bound(
+        self, clips: Clip | ClipStore, description: Mapping[str, Any] | None = None
+    ) -> PhaseExtractor:
+        """The extractor of clips of one skeleton: itself, if it is not for any skeleton."""
+        ...
+
     def encode(self, clip: Clip) -> ClipPhases:
         """Phases of every frame of a clip, at `fps`."""
         ...
@@ -74,7 +83,27 @@ class PhaseExtractor(Protocol):
 
 
 def load_extractor(path: str | Path) -> PhaseExtractor:
+    """Read a phase model or a baseline of one skeleton.
+
+    Raises
+    ------
+    CheckpointError
+        As `load_model` does, and where the file is a model for any skeleton.
+    """
+    model = load_model(path)
+    if isinstance(model.signals, PointVelocities):
+        raise CheckpointError(
+            "a model for any skeleton where one skeleton's model is needed",
+            hint="`deepphase train phase CLIPS --start MODEL` makes the model of one skeleton",
+            path=path,
+        )
+    return model
+
+
+def load_model(path: str | Path) -> PhaseExtractor:
     """Read a phase model or a baseline of motion: the format name in the header says which.
+
+    Its `bound` gives the extractor of some clips: a model for any skeleton has no joints before.
 
     Raises
     ------
@@ -82,12 +111,6 @@ def load_extractor(path: str | Path) -> PhaseExtractor:
         Where the file is neither, reads songs, or is damaged.
     """
     found = read_header(path)["format"]
-    if found == AnySkeletonModel.FORMAT:
-        raise CheckpointError(
-            "a model for any skeleton where one skeleton's model is needed",
-            hint="`deepphase train phase CLIPS --start MODEL` makes the model of one skeleton",
-            path=path,
-        )
     if found not in _KINDS:
         raise CheckpointError(
             f"this is a {found}, not a phase model",
@@ -104,31 +127,10 @@ def load_extractor(path: str | Path) -> PhaseExtractor:
     return _KINDS[found].load(path)
 
 
-def load_model(path: str | Path) -> PhaseExtractor | AnySkeletonModel:
-    """Read what `load_extractor` reads, or a model for any skeleton.
-
-    `for_clips` makes the extractor of some clips of it. Raises CheckpointError as `load_extractor`.
-    """
-    if read_header(path)["format"] == AnySkeletonModel.FORMAT:
-        return AnySkeletonModel.load(path)
-    return load_extractor(path)
-
-
-def for_clips(
-    model: PhaseExtractor | AnySkeletonModel,
-    clips: Clip | ClipStore,
-    description: Mapping[str, Any] | None = None,
-) -> PhaseExtractor:
-    """The extractor of clips of one skeleton: a model for any skeleton is bound to it.
-
-    Parameters
-    ----------
-    model
-        Of `load_model`. Other models are returned as they are.
-    description
-        A skeleton description (`load_description`).
-    """
-    return model.bound(clips, description) if isinstance(model, AnySkeletonModel) else model
+@lru_cache(maxsize=1)
+def shipped_model() -> PhaseModel:
+    """The shipped model, which reads any skeleton; its file is read once per process."""
+    return PhaseModel.load(SHIPPED)
 
 
 def baseline_named(method: str) -> type[ContactPhase | PcaPhase | PfnnPhase]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from deepphase.formats.header_values import (
     checked_count,
     checked_mapping,
     checked_number,
+    checked_text,
     checked_texts,
 )
 from deepphase.phase.parameter_errors import weighted_percentile
@@ -120,6 +121,44 @@ class Health:
             + ", ".join(f"{index} at {self.channels[index].frequency[1]:.2f} Hz" for index in used),
             *self.findings,
         ]
+
+
+@dataclass(frozen=True)
+class TrainedSkeleton:
+    """A skeleton that a model for any skeleton was trained on.
+
+    Parameters
+    ----------
+    name
+        Name of the skeleton group.
+    kind
+        Kind of the body, as "biped".
+    joints
+        Number of its joints.
+    health
+        Measures on its held-out clips.
+    """
+
+    name: str
+    kind: str
+    joints: int
+    health: Health
+
+    @classmethod
+    def from_mapping(cls, content: Mapping[str, Any]) -> TrainedSkeleton:
+        """From its fields in a file; ParameterError where a value is impossible."""
+        return cls(
+            checked_text(content["name"], "name"),
+            checked_text(content["kind"], "kind"),
+            checked_count(content["joints"], "joints"),
+            Health.from_mapping(checked_mapping(content["health"], "health")),
+        )
+
+    def words(self) -> str:
+        """Its joints and its measures as one line."""
+        error = self.health.speed_error
+        speed = "" if error is None else f", phase-speed error {error:.1%}"
+        return f"{self.name} ({self.kind}, {self.joints} joints): {self.health.words()[0]}{speed}"
 
 
 def _percentiles(values: Any) -> tuple[float, float, float]:

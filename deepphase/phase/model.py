@@ -13,16 +13,18 @@ import torch
 from torch import nn
 
 from deepphase.arrays import Array
+from deepphase.corpus.clip_store import ClipStore
 from deepphase.cycles import wrapped
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.formats.array_file import read_arrays, write_arrays
 from deepphase.formats.header_values import checked_mapping
 from deepphase.motion.clip import Clip
 from deepphase.music.features import SongFeatures
+from deepphase.phase.body_points import BodyPlan, PointVelocities, bound_weights, joints_of
 from deepphase.phase.causal.encoder import CausalEncoder
 from deepphase.phase.clip_ends import advanced_to_ends, confidence_of_frames
 from deepphase.phase.config import PhaseConfig, UnregisteredAutoencoderError
-from deepphase.phase.health import Health
+from deepphase.phase.health import Health, TrainedSkeleton
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.networks.autoencoder import PeriodicAutoencoder
 from deepphase.phase.networks.presets import make_autoencoder
@@ -32,10 +34,14 @@ from deepphase.phase.song_signals import SongSignals
 from deepphase.phase.windows import gather, interior_frames
 from deepphase.short_repr import counted, short_repr, timed
 
-Signals = TypeVar("Signals", bound=JointVelocities | SongSignals)
+Signals = TypeVar("Signals", bound=JointVelocities | SongSignals | PointVelocities)
 
 FORMAT, VERSION = "deepphase.phase_model", 1
-_SIGNALS: dict[str, Any] = {kind.KIND: kind for kind in (JointVelocities, SongSignals)}
+_SIGNALS: dict[str, Any] = {
+    kind.KIND: kind for kind in (JointVelocities, SongSignals, PointVelocities)
+}
+# Architecture of a model that is bound to a skeleton: the same, over its joints.
+_BOUND_PRESET = "sine_fit"
 # Windows encoded at once: large enough for the matrix products, small enough for the cache.
 _BATCH = 256
 
@@ -114,15 +120,21 @@ class PhaseModel(Generic[Signals]):
     config
         Configuration of the network and of its training.
     signals
-        Input signals: a clip's joint velocities, or a song's features.
+        Input signals: a clip's joint velocities, a song's features, or the points of any body.
     projection
         The PCA view of the manifold of its training clips.
     health
-        Its measures on held-out clips.
+        Its measures on held-out clips; of a model for any skeleton, `skeletons` has them.
     provenance
         Data, package versions and seed of the training.
     causal
         Gives the phases out of the past alone; see `train_causal`.
+    skeletons
+        The skeletons that a model for any skeleton was trained on.
+    bound_from
+        Hash of the model for any skeleton that was bound to this one's. It is the hash of this one,
+        too, so that databases, controllers and phases files name the model file and no skeleton.
+        Files do not have it.
     """
 
     network: PeriodicAutoencoder
@@ -132,6 +144,8 @@ class PhaseModel(Generic[Signals]):
     health: Health | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
     causal: CausalEncoder | None = field(default=None, kw_only=True)
+    skeletons: tuple[TrainedSkeleton, ...] = field(default=(), kw_only=True)
+    bound_from: str = field(default="", kw_only=True)
 
     def __post_init__(self) -> None:
         self.network.eval()
@@ -163,10 +177,49 @@ class PhaseModel(Generic[Signals]):
     @property
     def sha256(self) -> str:
         """Hash of the weights; phases files name it."""
-        return weights_hash(self.network)
+        return self.bound_from or weights_hash(self.network)
+
+    def bound(
+        self, clips: Clip | ClipStore, description: Mapping[str, Any] | None = None
+    ) -> PhaseModel[Any]:
+        """The model of one skeleton, without training; itself, where it does not read any skeleton.
+
+        Parameters
+        ----------
+        clips
+            A clip, or clips of one skeleton. Of a store the longest clip shows the roles.
+        description
+            A skeleton description (`load_description`), where names and structure do not show which
+            joint is which.
+
+        Raises
+        ------
+        SkeletonError
+            Where the description names a joint that does not exist.
+        """
+        if not isinstance(self.signals, PointVelocities):
+            return self
+        return self.bound_to(*joints_of(clips, description))
+
+    def bound_to(self, signals: JointVelocities, plan: BodyPlan) -> PhaseModel[JointVelocities]:
+        """The model of joints with these places on the body; see `bound`."""
+        network = replace(self.config.network, preset=_BOUND_PRESET)
+        config = PhaseConfig(network, self.config.training.of_one_skeleton())
+        read, write = map(torch.from_numpy, (plan.points_from_joints(), plan.joints_from_points()))
+        bound = make_autoencoder(len(signals.names), signals.fps, network)
+        with torch.no_grad():
+            bound.load_state_dict(bound_weights(self.network.state_dict(), read, write))
+        sha256 = self.sha256
+        origin = {**self.provenance, "bound_from": sha256}
+        return PhaseModel(
+            bound, config, signals, self.projection, provenance=origin, bound_from=sha256
+        )
 
     def encode(self, clip: Clip | SongFeatures) -> ClipPhases:
         """Phases of every frame of a clip, or of a song, at the model's rate.
+
+        A model for any skeleton finds the roles of the joints in the clip alone: clips of one
+        skeleton are read alike by ``model.bound(store).encode(clip)``.
 
         Raises
         ------
@@ -179,6 +232,8 @@ class PhaseModel(Generic[Signals]):
             if not isinstance(self.signals, SongSignals):
                 raise ParameterError(f"{clip.name}: a song, and this model reads motion")
             return self.encode_signals(self.signals.read(clip), name=clip.name, source=clip.source)
+        if isinstance(self.signals, PointVelocities):
+            return self.bound(clip).encode(clip)
         if not isinstance(self.signals, JointVelocities):
             raise ParameterError(f"{clip.name}: a clip, and this model reads songs")
         return self.encode_signals(self.signals.read(clip), name=clip.name, source=clip.source.path)
@@ -205,7 +260,7 @@ class PhaseModel(Generic[Signals]):
         arrays = _weights(self.network, "network.")
         if self.projection is not None:
             arrays |= self.projection.as_arrays("projection.")
-        header = {
+        header: dict[str, Any] = {
             "config": asdict(self.config),
             "signals": {
                 "kind": self.signals.KIND,
@@ -217,6 +272,8 @@ class PhaseModel(Generic[Signals]):
             "health": None if self.health is None else self.health.as_mapping(),
             "provenance": dict(self.provenance),
         }
+        if self.skeletons:
+            header["skeletons"] = [asdict(each) for each in self.skeletons]
         if self.causal is not None:
             header["causal"] = self.causal.as_mapping()
             arrays |= _weights(self.causal.network, "causal.")
@@ -256,6 +313,7 @@ class PhaseModel(Generic[Signals]):
                 None if health is None else Health.from_mapping(health),
                 checked_mapping(header["provenance"], "provenance"),
                 causal=_causal_encoder(arrays, header, config, signals),
+                skeletons=tuple(map(TrainedSkeleton.from_mapping, header.get("skeletons", ()))),
             )
         except UnregisteredAutoencoderError:
             name = header["config"]["network"]["preset"]
@@ -287,7 +345,7 @@ def _causal_encoder(
     if "causal" not in header:
         return None
     if not isinstance(signals, JointVelocities):
-        raise ParameterError("a causal encoder of a model of songs is not possible")
+        raise ParameterError("a causal encoder needs a model of one skeleton")
     encoder = CausalEncoder.from_mapping(
         header["causal"], len(signals.joints), config.network.channels, signals.fps
     )

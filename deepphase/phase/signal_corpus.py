@@ -16,9 +16,11 @@ from deepphase.errors import DeepPhaseError, FormatError, ParameterError
 from deepphase.motion.roles import find_roles
 from deepphase.music.cache import song_features
 from deepphase.music.features import check_names
+from deepphase.phase.body_points import POINTS, BodyPlan, PointVelocities, joints_of
 from deepphase.phase.model import Signals
 from deepphase.phase.signals import JointVelocities, check_speed
 from deepphase.phase.song_signals import SONG_FEATURES, SongSignals
+from deepphase.phase.windows import Split, split_by_source
 from deepphase.progress import Progress
 from deepphase.temporary_files import ScratchRows
 
@@ -26,6 +28,28 @@ from deepphase.temporary_files import ScratchRows
 _STILL = 1e-4
 # Frames that are copied at once.
 _BLOCK = 65_536
+
+
+@dataclass(frozen=True, eq=False)
+class CorpusBody:
+    """One body among several in a corpus.
+
+    Parameters
+    ----------
+    name
+        Name of its skeleton group.
+    clips
+        Its clips among those of the corpus.
+    joints
+        The velocities of its joints; frames count from its first one.
+    plan
+        Places of these joints on the body.
+    """
+
+    name: str
+    clips: slice
+    joints: SignalCorpus[JointVelocities]
+    plan: BodyPlan
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +68,8 @@ class SignalCorpus(Generic[Signals]):
         (clips,) the file of each clip; of songs with the same content the first.
     origin
         What they were read from, as a model's provenance keeps it.
+    bodies
+        The bodies whose points the signals are of, in this order; empty for other signals.
     """
 
     signals: Signals
@@ -52,6 +78,7 @@ class SignalCorpus(Generic[Signals]):
     stops: Array
     sources: list[str]
     origin: Mapping[str, Any] = field(default_factory=dict)
+    bodies: tuple[CorpusBody, ...] = ()
 
     @classmethod
     def read(
@@ -176,6 +203,70 @@ class SignalCorpus(Generic[Signals]):
         files = {os.path.relpath(source, folder).replace(os.sep, "/") for source in sources}
         origin = {"songs": Path(folder).name, "files": sorted(files)}
         return SignalCorpus(signals, signals.scaled(values), starts, stops, sources, origin)
+
+    @classmethod
+    def of_bodies(
+        cls,
+        stores: Sequence[ClipStore],
+        progress: Progress | None = None,
+        description: Mapping[str, Any] | None = None,
+    ) -> SignalCorpus[PointVelocities]:
+        """Velocities of the body points of several skeletons, at 60 frames per second.
+
+        Points that a skeleton lacks are zero.
+
+        Parameters
+        ----------
+        stores
+            Clips of one skeleton each.
+        description
+            A skeleton description (`load_description`), for all of them.
+
+        Raises
+        ------
+        ParameterError
+            Where there are no stores.
+        """
+        if not stores:
+            raise ParameterError("a model for any skeleton needs at least one store")
+        bodies: list[CorpusBody] = []
+        parts: list[Array] = []
+        clips = 0
+        for store in stores:
+            signals, plan = joints_of(store, description)
+            joints = SignalCorpus.read(store, progress, signals)
+            own = joints.values.reshape(len(joints.values), -1, 3)
+            points = np.einsum("pj,fjc->fpc", plan.points_from_joints(), own)
+            parts.append(points.reshape(len(points), 3 * len(POINTS)))
+            bodies.append(CorpusBody(store.group, slice(clips, clips + len(store)), joints, plan))
+            clips += len(store)
+        lengths = np.concatenate([body.joints.stops - body.joints.starts for body in bodies])
+        stops = np.cumsum(lengths)
+        return SignalCorpus(
+            PointVelocities(),
+            np.concatenate(parts),
+            stops - lengths,
+            stops,
+            [source for body in bodies for source in body.joints.sources],
+            {"skeletons": [dict(body.joints.origin) for body in bodies]},
+            tuple(bodies),
+        )
+
+    def split(self, window: int, held_out: float, seed: int) -> Split:
+        """Frames to train on and frames to measure, of each body its own (`split_by_source`)."""
+        own = [body.clips for body in self.bodies] or [slice(None)]
+        parts = [
+            split_by_source(
+                self.starts[clips], self.stops[clips], self.sources[clips], window, held_out, seed
+            )
+            for clips in own
+        ]
+        return Split(
+            np.concatenate([part.train for part in parts]),
+            np.concatenate([part.held_out for part in parts]),
+            np.concatenate([part.held_out_ranges for part in parts]),
+            sum(part.too_short for part in parts),
+        )
 
     def _moving(self: SignalCorpus[JointVelocities], power: Array) -> SignalCorpus[JointVelocities]:
         """Without the joints that never move, such as a root that stays at the origin.

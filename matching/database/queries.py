@@ -116,9 +116,9 @@ def query_moment(
         )
     read, extractor = load(clip), None
     if model is not None:
-        from deepphase.phase.extractor import for_clips, load_model
+        from deepphase.phase.extractor import load_model
 
-        extractor = for_clips(load_model(model), read)
+        extractor = load_model(model).bound(read)
     queries, resampled = clip_queries(database, read, extractor)
     if not 0 <= frame < len(queries):
         raise ParameterError(

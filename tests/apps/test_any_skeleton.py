@@ -12,8 +12,7 @@ from apps.reports import training_report
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import write_store
 from deepphase.formats.load import save
-from deepphase.phase.any_skeleton.shipped import shipped_model
-from deepphase.phase.extractor import load_model
+from deepphase.phase.extractor import load_model, shipped_model
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.phase_file import load_phases
 from deepphase.synthetic.locomotion import locomotion

@@ -14,22 +14,20 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.motion.skeleton import Skeleton
-from deepphase.phase.any_skeleton.augmentation import Augmentation
-from deepphase.phase.any_skeleton.binding import bound_weights
-from deepphase.phase.any_skeleton.body_points import (
+from deepphase.phase.body_points import (
     POINTS,
     BodyPlan,
+    PointVelocities,
+    bound_weights,
     mirrored_points,
     parent_points,
 )
-from deepphase.phase.any_skeleton.confidence import confidence_words, explained_variance
-from deepphase.phase.any_skeleton.model import AnySkeletonModel
-from deepphase.phase.any_skeleton.shipped import SHIPPED, shipped_model
-from deepphase.phase.any_skeleton.training import train_any_skeleton
+from deepphase.phase.confidence import confidence_words, explained_variance
 from deepphase.phase.config import NetworkConfig, PhaseConfig
-from deepphase.phase.extractor import for_clips, load_extractor, load_model
+from deepphase.phase.extractor import SHIPPED, load_extractor, load_model, shipped_model
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.networks.presets import make_autoencoder
+from deepphase.phase.training.bodies import Augmentation
 from deepphase.phase.training.train import train_phase
 from deepphase.synthetic.bodies import biped, quadruped
 from deepphase.synthetic.locomotion import locomotion
@@ -180,6 +178,16 @@ def test_options_for_several_skeletons_are_refused_for_one():
         PhaseConfig.load("any_skeleton", **{"training.joint_dropout": 1.0})
 
 
+def test_stores_and_config_go_together(tmp_path):
+    given = stores()
+    with pytest.raises(ParameterError, match="2 stores, but a model of one skeleton"):
+        train_phase(given, PhaseConfig.load("default"), folder=tmp_path)
+    with pytest.raises(ParameterError, match="at least one store"):
+        train_phase([], tiny(), folder=tmp_path, accelerator="cpu")
+    with pytest.raises(ParameterError, match="a limit of memory applies"):
+        train_phase(given, tiny(), folder=tmp_path, memory=10**9)
+
+
 def tiny(**changes) -> PhaseConfig:
     options = {
         "network.channels": 3,
@@ -205,9 +213,9 @@ def stores() -> list[ClipStore]:
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory) -> AnySkeletonModel:
+def trained(tmp_path_factory) -> PhaseModel:
     folder = tmp_path_factory.mktemp("any")
-    return train_any_skeleton(stores(), tiny(), folder=folder, accelerator="cpu", logger=False)
+    return train_phase(stores(), tiny(), folder=folder, accelerator="cpu", logger=False)
 
 
 def foreign(seed: int = 3, seconds: float = 6.0, height: float = 1.2) -> tuple[Clip, float]:
@@ -251,9 +259,8 @@ def test_an_unseen_skeleton_is_read_without_training(trained):
     np.testing.assert_array_equal(phases.parameters.phase, model.encode(clip).parameters.phase)
     assert explained_variance(model, clip) > 0.1
     # An untrained one explains nothing.
-    blank = AnySkeletonModel(
-        make_autoencoder(3 * len(POINTS), 60.0, trained.config.network), trained.config
-    )
+    network = make_autoencoder(3 * len(POINTS), 60.0, trained.config.network)
+    blank = PhaseModel(network, trained.config, PointVelocities())
     assert explained_variance(blank.bound(clip), clip) < 0.05
 
 
@@ -262,7 +269,7 @@ def test_its_file_gives_the_same_phases_and_names_itself(trained, tmp_path):
     trained.save(tmp_path / "any.model")
     read = load_model(tmp_path / "any.model")
     clip, _ = foreign()
-    assert isinstance(read, AnySkeletonModel)
+    assert isinstance(read.signals, PointVelocities)
     assert read.skeletons == trained.skeletons
     assert read.sha256 == trained.sha256 == read.bound(clip).sha256
     np.testing.assert_array_equal(
@@ -280,7 +287,7 @@ def test_its_file_gives_the_same_phases_and_names_itself(trained, tmp_path):
 @pytest.mark.slow
 def test_a_bound_model_is_saved_as_one_of_its_skeleton(trained, tmp_path):
     clip, _ = foreign()
-    bound = for_clips(trained, clip)
+    bound = trained.bound(clip)
     bound.save(tmp_path / "own.model")
     own = PhaseModel.load(tmp_path / "own.model")
     np.testing.assert_allclose(
@@ -311,15 +318,15 @@ def test_a_training_begins_with_its_weights(trained, tmp_path):
 def test_the_same_seed_trains_the_same_weights_also_when_resumed(tmp_path):
     config = tiny(**{"training.windows": 192})
     options = {"accelerator": "cpu", "logger": False}
-    whole = train_any_skeleton(stores(), config, folder=tmp_path / "whole", **options)
+    whole = train_phase(stores(), config, folder=tmp_path / "whole", **options)
 
     def stop(what, done, of, words):
         if what == "training" and done > of // 2:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train_any_skeleton(stores(), config, folder=tmp_path / "cut", progress=stop, **options)
-    resumed = train_any_skeleton(stores(), config, folder=tmp_path / "cut", resume=True, **options)
+        train_phase(stores(), config, folder=tmp_path / "cut", progress=stop, **options)
+    resumed = train_phase(stores(), config, folder=tmp_path / "cut", resume=True, **options)
     assert resumed.sha256 == whole.sha256
 
 

@@ -22,11 +22,10 @@ from apps.dashboard.parts.session import session
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import open_store, store_groups
 from deepphase.errors import ParameterError
-from deepphase.phase.any_skeleton.confidence import confidence_words, explained_variance
-from deepphase.phase.any_skeleton.model import AnySkeletonModel, BoundModel
-from deepphase.phase.any_skeleton.shipped import shipped_model
+from deepphase.phase.confidence import confidence_words, explained_variance
 from deepphase.phase.config import ANY_SKELETON
-from deepphase.phase.extractor import PhaseExtractor, for_clips, load_model
+from deepphase.phase.extractor import PhaseExtractor, load_model, shipped_model
+from deepphase.phase.model import PhaseModel
 
 # Keys of the choosers, which are also parts of the address.
 CLIPS_KEY, MODEL_KEY = "clips", "model"
@@ -140,7 +139,7 @@ def model_sources(clips: OpenClips, *, embeddings: bool = False) -> list[ModelSo
         ModelSource(
             f"session:{name}",
             f"{name} (this session)",
-            _joints(model),
+            model.signals.joints,
             _preset(model),
             _opener(f"session:{name}", name, model, clips),
         )
@@ -242,7 +241,7 @@ def _opened_store(stamp: Stamp, group: str) -> ClipStore:
 
 
 @st.cache_resource(max_entries=_MODELS, show_spinner="Opening the phase model")
-def _opened_model(stamp: Stamp) -> tuple[PhaseExtractor | AnySkeletonModel, str]:
+def _opened_model(stamp: Stamp) -> tuple[PhaseExtractor, str]:
     model = load_model(stamp[0])
     return model, model.sha256
 
@@ -273,9 +272,7 @@ def _kept_opener(clips: OpenClips) -> Callable[[], OpenClips]:
     return lambda: clips
 
 
-def _opener(
-    id: str, name: str, model: PhaseExtractor | AnySkeletonModel, clips: OpenClips
-) -> Callable[[], OpenModel]:
+def _opener(id: str, name: str, model: PhaseExtractor, clips: OpenClips) -> Callable[[], OpenModel]:
     return lambda: OpenModel(
         id, name, model.sha256, _for_clips(clips.key, model.sha256, clips, model)
     )
@@ -294,13 +291,13 @@ def _for_clips(
     clips_key: Hashable,
     model_key: str,
     _clips: OpenClips,
-    _model: PhaseExtractor | AnySkeletonModel,
+    _model: PhaseExtractor,
 ) -> PhaseExtractor:
-    return for_clips(_model, _clips.store)
+    return _model.bound(_clips.store)
 
 
 @st.cache_resource(max_entries=_MODELS, show_spinner=False)
-def _confidence(clips_key: Hashable, model_key: str, _clips: OpenClips, _model: BoundModel) -> str:
+def _confidence(clips_key: Hashable, model_key: str, _clips: OpenClips, _model: PhaseModel) -> str:
     store = _clips.store
     count = min(len(store), _CONFIDENCE_CLIPS)
     chosen = [int(each * len(store) / count) for each in range(count)]
@@ -312,16 +309,12 @@ def _confidence(clips_key: Hashable, model_key: str, _clips: OpenClips, _model: 
 def model_confidence(clips: OpenClips, model: OpenModel) -> str:
     """How much of the clips a model for any skeleton explains, in words; empty for others."""
     extractor = model.extractor
-    if not isinstance(extractor, BoundModel):
+    if not isinstance(extractor, PhaseModel) or not extractor.bound_from:
         return ""
     return _confidence(clips.key, model.key, clips, extractor)
 
 
-def _joints(model: PhaseExtractor | AnySkeletonModel) -> tuple[str, ...]:
-    return () if isinstance(model, AnySkeletonModel) else model.signals.joints
-
-
-def _preset(model: PhaseExtractor | AnySkeletonModel) -> str:
+def _preset(model: PhaseExtractor) -> str:
     config = getattr(model, "config", None)
     return "" if config is None else str(config.network.preset)
 

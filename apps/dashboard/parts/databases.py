@@ -324,6 +324,10 @@ class KnownPhases:
     def sha256(self) -> str:
         return self._model.sha256
 
+    def bound(self, *_: object) -> KnownPhases:
+        """Itself: the model is bound to the clips already."""
+        return self
+
     def encode(self, clip: Clip) -> ClipPhases:
         """The phases of the clip of that name in the store."""
         return self._read.phases(self._places[clip.name])

@@ -15,7 +15,6 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import ResampleLimit
-from deepphase.phase.any_skeleton.model import AnySkeletonModel
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.temporary_files import temporary_folder
 
@@ -39,7 +38,7 @@ class Session:
 
     def __init__(self) -> None:
         self.clips: list[tuple[Clip, Mapping[str, Any]]] = []
-        self.models: dict[str, PhaseExtractor | AnySkeletonModel] = {}
+        self.models: dict[str, PhaseExtractor] = {}
         self._folder: Path | None = None
         self._stores: list[ClipStore] | None = None
 
@@ -83,7 +82,7 @@ class Session:
         self.clips.clear()
         self._stores = None
 
-    def add_model(self, name: str, model: PhaseExtractor | AnySkeletonModel) -> str:
+    def add_model(self, name: str, model: PhaseExtractor) -> str:
         """Add a model, and return its unique name; the oldest model is dropped beyond the limit."""
         while len(self.models) >= MAX_MODELS:
             self.models.pop(next(iter(self.models)))

@@ -100,6 +100,10 @@ class Baseline:
         """(frames, channels) each, of a clip at this rate whose joints are known."""
         raise NotImplementedError
 
+    def bound(self, clips: Clip | ClipStore, description: Mapping[str, Any] | None = None) -> Self:
+        """Itself: it reads one skeleton."""
+        return self
+
     def encode(self, clip: Clip) -> ClipPhases:
         """Phases of every frame of a clip, at the model's rate.
 

@@ -41,7 +41,7 @@ PRESETS: dict[str, Factory] = {
     "released_v1": partial(PaperAutoencoder, variant=RELEASED_V1),
     "released_v2": partial(PaperAutoencoder, variant=RELEASED_V2),
     "conv_embedding": EmbeddingAutoencoder,
-    # Its signals are those of body points; `deepphase.phase.any_skeleton` binds them to joints.
+    # Its signals are those of body points; `PhaseModel.bound` binds them to joints.
     ANY_SKELETON: SineFitAutoencoder,
 }
 

@@ -15,12 +15,13 @@ from torch import Tensor
 from deepphase.arrays import Array, release_pages
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
+from deepphase.phase.body_points import PointVelocities
 from deepphase.phase.config import PhaseConfig
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.phase.signals import JointVelocities
 from deepphase.phase.song_signals import SongSignals
 from deepphase.phase.training.variation import Stretches, VariedWindows, WindowVariation
-from deepphase.phase.windows import BlockOrder, WindowOrder, gather, split_by_source
+from deepphase.phase.windows import BlockOrder, WindowOrder, gather
 from deepphase.progress import Progress
 from deepphase.training.resumable import ResumableData
 
@@ -86,14 +87,7 @@ class PhaseData(ResumableData, pl.LightningDataModule):
         options = config.training
         self.corpus, self.config, self.batch_size = corpus, config, options.batch_size
         self.window = config.network.window(corpus.signals.fps)
-        self.split = split = split_by_source(
-            corpus.starts,
-            corpus.stops,
-            corpus.sources,
-            self.window,
-            options.held_out,
-            options.seed,
-        )
+        self.split = split = corpus.split(self.window, options.held_out, options.seed)
         if len(split.train) < options.batch_size:
             raise ParameterError(
                 f"there are {len(split.train)} training windows, fewer than one batch of "
@@ -109,12 +103,12 @@ class PhaseData(ResumableData, pl.LightningDataModule):
         self._mirror = None if mirror is None else tuple(map(torch.from_numpy, mirror))
         self._train = torch.from_numpy(split.train)
         self._stretches = Stretches.of(split.train, self.window)
-        of_motion = isinstance(corpus.signals, JointVelocities)
-        self._variation = WindowVariation(options) if of_motion else None
+        of_songs = isinstance(corpus.signals, SongSignals)
+        self._variation = None if of_songs else WindowVariation(options)
         self._order = WindowOrder(len(split.train), options.seed)
 
     @property
-    def signals(self) -> JointVelocities | SongSignals:
+    def signals(self) -> JointVelocities | SongSignals | PointVelocities:
         """What the corpus holds: names, units, frame rate."""
         return self.corpus.signals
 
@@ -202,21 +196,12 @@ class PhaseData(ResumableData, pl.LightningDataModule):
 
         In training a share of them is mirrored, where the body has two sides.
         """
-        device = batch.device if isinstance(batch, Tensor) else batch.centres.device
-        if self._mirror is not None and self._mirror[0].device != device:
-            self._mirror = tuple(part.to(device) for part in self._mirror)
         if isinstance(batch, Tensor) and batch.is_floating_point():
             windows = batch
         else:
-            # Not a buffer of the module: buffers are broadcast between devices and stored.
-            if self._values.device != device:
-                self._values = self._values.to(device)
-                self._stretches = self._stretches.to(device)
-            if isinstance(batch, Tensor):
-                windows = gather(self._values, batch, self.window)
-            else:
-                room = self._stretches.room(batch.centres)
-                windows = batch.gathered(self._values, room, self.window)
+            windows = self.gathered(batch)
+        if self._mirror is not None and self._mirror[0].device != windows.device:
+            self._mirror = tuple(part.to(windows.device) for part in self._mirror)
         share = self.config.training.mirror
         if self._mirror is not None and share and self.trainer.training:
             order, sign = self._mirror
@@ -225,6 +210,18 @@ class PhaseData(ResumableData, pl.LightningDataModule):
             count = len(range(rank, round(share * len(windows) * devices), devices))
             windows[:count] = windows[:count, order] * sign[:, None]
         return windows
+
+    def gathered(self, drawn: Tensor | VariedWindows) -> Tensor:
+        """Windows (batch, signals, frames) around middle frames, on the device of these."""
+        device = drawn.device if isinstance(drawn, Tensor) else drawn.centres.device
+        # Not a buffer of the module: buffers are broadcast between devices and stored.
+        if self._values.device != device:
+            self._values = self._values.to(device)
+            self._stretches = self._stretches.to(device)
+        if isinstance(drawn, Tensor):
+            return gather(self._values, drawn, self.window)
+        room = self._stretches.room(drawn.centres)
+        return drawn.gathered(self._values, room, self.window)
 
     def validation_batch(self, rows: Tensor) -> Tensor:
         """Middle frames of held-out windows; of signals in a file, the windows."""

@@ -9,6 +9,7 @@ import numpy as np
 from torch import Tensor
 
 from deepphase.arrays import release_pages
+from deepphase.phase.body_points import PointVelocities
 from deepphase.phase.config import PhaseConfig
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.measuring import measured_health
@@ -52,7 +53,9 @@ class PhaseModule(ResumableModule):
 
     network: PeriodicAutoencoder
 
-    def __init__(self, config: PhaseConfig, signals: JointVelocities | SongSignals) -> None:
+    def __init__(
+        self, config: PhaseConfig, signals: JointVelocities | SongSignals | PointVelocities
+    ) -> None:
         options = config.training
         super().__init__(
             make_autoencoder(len(signals.names), signals.fps, config.network),
@@ -109,6 +112,12 @@ class PhaseModule(ResumableModule):
             corpus.signals,
             provenance={**made, **(provenance or {})},
         )
+        self._measure(model, data, progress)
+        return model
+
+    def _measure(self, model: PhaseModel, data: PhaseData, progress: Progress | None) -> None:
+        """Give a model its measures on held-out clips, and its projection."""
+        corpus, split = data.corpus, data.split
         if progress is not None:
             progress("measuring", 0, 1, "on held-out clips")
         seen = split.train[:: max(len(split.train) // _PROJECTED_FRAMES, 1)] - model.window // 2
@@ -119,4 +128,3 @@ class PhaseModule(ResumableModule):
             release_pages(corpus.values)
         model.health = measured_health(model, corpus.values, split.held_out_ranges)
         model.projection = ManifoldProjection.fit(np.concatenate(manifolds))
-        return model

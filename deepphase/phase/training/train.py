@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,21 +13,24 @@ import torch
 from deepphase.arrays import Array, release_pages
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
-from deepphase.phase.config import PhaseConfig
+from deepphase.phase.config import ANY_SKELETON, PhaseConfig
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.signal_corpus import SignalCorpus
+from deepphase.phase.training.bodies import BodyData, BodyModule
 from deepphase.phase.training.data import PhaseData
 from deepphase.phase.training.module import PhaseModule
 from deepphase.phase.training.watching import Watch, Watcher
 from deepphase.progress import Progress
 from deepphase.training.task import TrainedTask, run_task
 
+# Of a model for any skeleton, whose batches differ more from each other.
+_LARGEST_GRADIENT = 1.0
 # Frames that are summed at once.
 _BLOCK = 65_536
 
 
 def train_phase(
-    clips: ClipStore | SignalCorpus,
+    clips: ClipStore | SignalCorpus | Sequence[ClipStore],
     config: PhaseConfig | None = None,
     *,
     folder: str | Path,
@@ -39,70 +42,68 @@ def train_phase(
     start: PhaseModel | None = None,
     **trainer: Any,
 ) -> PhaseModel | None:
-    """Train a phase model on all clips of a store, or on the signals of songs.
+    """Train a phase model on all clips of a store, of several skeletons, or on songs.
+
+    Further parameters are those of :func:`deepphase.training.task.run_task`, which also says what
+    is raised.
 
     Parameters
     ----------
     clips
-        Clips of one skeleton; or signals, as of songs (`SignalCorpus.of_songs`).
+        Clips of one skeleton; several of these, for a model for any skeleton; or signals, as of
+        songs (`SignalCorpus.of_songs`).
     config
-        Network and training; `configs/phase/default.yaml` if None.
-    folder
-        Folder of the resume point while the training runs.
-    resume
-        Continue from the resume point in `folder`. On a CPU the final weights equal those of an
-        uninterrupted training bit for bit.
+        Network and training. If None, `configs/phase/default.yaml`, and `any_skeleton.yaml` for
+        several skeletons.
     description
         A skeleton description (`load_description`), for skeletons whose roles cannot be inferred
         from names and structure.
-    progress
-        Called regularly; see `Progress`.
     watch
         Called with a `TrainingView` about twenty times and at the end.
     memory
         Bytes of memory for the signals of each process; None for as much as they take. Larger
         signals are kept in a file, and windows are shuffled within blocks of shards that fit.
+        Signals of several skeletons are in memory.
     start
         Phase model whose weights the training starts from, of the same network as the config. Its
         joints must include those that move in the clips.
-    trainer
-        Options of `pytorch_lightning.Trainer`: accelerator, devices, precision, strategy, logger,
-        callbacks, gradient_clip_val ... Loggers and callbacks join those of the training, which
-        writes its metrics to `folder`/metrics.csv; `logger=False` leaves these out.
-
-    Returns
-    -------
-    The model; None in all processes but the first of a training on several devices.
 
     Raises
     ------
     ParameterError
-        If the config does not fit the clips, if Lightning refuses an option, or if the option would
-        make resuming inexact (the config alone sets the length of a training).
-    KeyboardInterrupt
-        If the training is interrupted; the resume point is kept.
-    CheckpointError
-        If `resume` finds no resume point, or that of another training.
+        If the config does not fit the clips.
     """
-    given = PhaseConfig.load("default") if config is None else config
+    if config is None:
+        config = PhaseConfig.load(ANY_SKELETON if isinstance(clips, Sequence) else "default")
+    given = config
     if given.any_skeleton:
-        raise ParameterError(
-            "this config is for several skeletons at once",
-            hint="train_any_skeleton, or `deepphase train phase` on several stores, takes it",
-        )
+        if isinstance(clips, SignalCorpus):
+            raise ParameterError("a model for any skeleton is trained on stores, not on signals")
+        if memory is not None:
+            raise ParameterError("a limit of memory applies to models of one skeleton or of songs")
+
+    def data() -> PhaseData:
+        if given.any_skeleton and not isinstance(clips, SignalCorpus):
+            stores = clips if isinstance(clips, Sequence) else [clips]
+            return BodyData(stores, given, description=description, progress=progress)
+        if isinstance(clips, Sequence):
+            raise ParameterError(
+                f"{len(clips)} stores, but a model of one skeleton is trained on one",
+                hint=f"the config {ANY_SKELETON!r} trains one model on several",
+            )
+        return PhaseData(clips, given, description=description, progress=progress, memory=memory)
 
     def module(data: PhaseData) -> PhaseModule:
         # The data choose what the config leaves to the body.
-        made = PhaseModule(data.config, data.signals)
+        kind = BodyModule if given.any_skeleton else PhaseModule
+        made = kind(data.config, data.signals)
         if start is not None:
             made.network.load_state_dict(_weights(start, data.config, data))
         return made
 
     task = TrainedTask(
         given.training.seed,
-        data=lambda: PhaseData(
-            clips, given, description=description, progress=progress, memory=memory
-        ),
+        data=data,
         module=module,
         fingerprint=lambda data: (
             phase_fingerprint(data.config, data.corpus)
@@ -114,6 +115,8 @@ def train_phase(
         ),
         callbacks=lambda data: [] if watch is None else [Watcher(watch, data)],
     )
+    if given.any_skeleton:
+        trainer = {"gradient_clip_val": _LARGEST_GRADIENT, **trainer}
     return run_task(task, folder=folder, resume=resume, progress=progress, trainer=trainer)
 
 

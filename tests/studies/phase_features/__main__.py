@@ -17,7 +17,7 @@ from pathlib import Path
 
 from apps.reports.evaluation_report import frames_and_poses
 from deepphase.corpus.prepare import corpus_of
-from deepphase.phase.extractor import for_clips, load_model
+from deepphase.phase.extractor import load_model
 from tests.studies.phase_features.feature_comparison import (
     MODEL,
     FeatureComparison,
@@ -42,7 +42,7 @@ def compared(
     names = checked_rivals(against.split(","))
     loaded = load_model(model_file)
     store = corpus_of(clips, fps=loaded.fps)
-    model = for_clips(loaded, store)
+    model = loaded.bound(store)
     phases = [model.encode(clip) for clip in store]
     frames = ComparedFrames.of(model, store, *frames_and_poses(model, store, phases))
     own = frames.gathered(phases)

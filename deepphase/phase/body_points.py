@@ -1,16 +1,23 @@
-"""Body points: a fixed set of points of a body, interpolated from the joints of any skeleton."""
+"""Body points, the input signals of models for any skeleton: interpolated from its joints."""
 
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
+from torch import Tensor
 
 from deepphase.arrays import Array
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.errors import ParameterError
+from deepphase.motion.clip import Clip
 from deepphase.motion.limbs import ancestors, bone_lengths, longest_chains
-from deepphase.motion.roles import Roles
+from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.skeleton import Skeleton
+from deepphase.phase.signals import JointVelocities
 
 # Chains of the body and the points along each, the first of which is another chain's. A leg of a
 # biped and the hind leg of a quadruped are the same chain, as are an arm and a front leg.
@@ -46,6 +53,95 @@ def mirrored_points() -> tuple[int, ...]:
     return tuple(
         _INDEX[" ".join(sides.get(word, word) for word in name.split())] for name in POINTS
     )
+
+
+@dataclass(frozen=True)
+class PointVelocities:
+    """Velocities of the points of a body, each frame in its own root space.
+
+    Clips have joints instead: those of one skeleton become part of a network's weights
+    (`bound_weights`), and `PhaseModel.bound` gives the model that reads them.
+    """
+
+    KIND: ClassVar[str] = "body-point velocities in root space"
+    UNIT: ClassVar[str] = JointVelocities.UNIT
+    NORMALISATION: ClassVar[str] = JointVelocities.NORMALISATION
+    PADDING: ClassVar[str] = JointVelocities.PADDING
+
+    # No joint of a certain name is needed.
+    joints: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def from_mapping(cls, content: Mapping[str, Any]) -> PointVelocities:
+        """From the mapping of `as_mapping`; ParameterError where its points are others."""
+        if tuple(content["points"]) != POINTS or content["fps"] != FPS:
+            raise ParameterError("its body points are others")
+        return cls()
+
+    def as_mapping(self) -> dict[str, Any]:
+        """The points and their rate as values for JSON."""
+        return {"points": list(POINTS), "fps": FPS}
+
+    @property
+    def fps(self) -> float:
+        """60 frames a second."""
+        return FPS
+
+    @property
+    def names(self) -> list[str]:
+        """(3 * points,) names of the signals, as in "left knee.x"."""
+        return [f"{point}.{axis}" for point in POINTS for axis in "xyz"]
+
+    @property
+    def groups(self) -> list[str]:
+        """(3 * points,) the point that each signal is of."""
+        return [point for point in POINTS for _ in "xyz"]
+
+    def mirror(self) -> None:
+        """None: a training mirrors whole bodies in place of windows."""
+
+
+def joints_of(
+    clips: Clip | ClipStore, description: Mapping[str, Any] | None = None
+) -> tuple[JointVelocities, BodyPlan]:
+    """The joints of a clip's body, or of a store's, as signals, and their places on the body.
+
+    Of a store the longest clip shows the roles, where the skeleton `description` leaves them open.
+    """
+    clip = clips if isinstance(clips, Clip) else clips.clip(int(np.argmax(clips.lengths)))
+    roles = find_roles(clip.skeleton, description, clip=clip)
+    signals = replace(JointVelocities.of_clip(clip, roles), fps=FPS)
+    index = np.array([clip.skeleton.index(name) for name in signals.joints])
+    return signals, BodyPlan.of(clip.skeleton, roles).of_joints(index)
+
+
+def bound_weights(weights: Mapping[str, Tensor], read: Tensor, write: Tensor) -> dict[str, Tensor]:
+    """Weights that read and reconstruct joints in place of body points.
+
+    Interpolation is linear, as is the first convolution of the encoder and the last of the decoder,
+    so that both are one convolution. The derivatives with respect to `weights` are kept.
+
+    Parameters
+    ----------
+    weights
+        State of an autoencoder with three signals per body point.
+    read : (points, joints)
+        Weights of `BodyPlan.points_from_joints`.
+    write : (joints, points)
+        Weights of `BodyPlan.joints_from_points`.
+    """
+    bound = dict(weights)
+    encoder, decoder = weights["encoder_in.weight"], weights["decoder_out.weight"]
+    kernel, _, hidden = encoder.shape
+    points = len(POINTS)
+    by_point = encoder.view(kernel, points, 3 * hidden).transpose(0, 1).reshape(points, -1)
+    # (joints, kernel, 3, hidden) -> (kernel, joints, 3, hidden)
+    by_joint = (read.T @ by_point).view(-1, kernel, 3 * hidden).transpose(0, 1)
+    bound["encoder_in.weight"] = by_joint.reshape(kernel, -1, hidden)
+    taps = decoder.view(kernel * hidden, points, 3).transpose(1, 2)
+    bound["decoder_out.weight"] = (taps @ write.T).transpose(1, 2).reshape(kernel, hidden, -1)
+    bound["decoder_out.bias"] = (write @ weights["decoder_out.bias"].view(points, 3)).reshape(-1)
+    return bound
 
 
 @dataclass(frozen=True, eq=False)

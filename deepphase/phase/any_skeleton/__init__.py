@@ -1,1 +1,0 @@
-"""Phase models that read skeletons which they were not trained on."""

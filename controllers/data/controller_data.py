@@ -15,7 +15,9 @@ from controllers.data.initial_states import InitialStates
 from controllers.data.sample_split import SampleSplit
 from controllers.data.samples import ClipTracks, ControllerSamples, Ends, schema_of_store
 from controllers.data.starts_and_stops import starts_and_stops
+from controllers.networks.normalised import NormalisedController
 from controllers.networks.registry import network_kind
+from controllers.runtime.controller import Controller
 from controllers.schema.config import GATES_OF_PHASES, SchemaConfig
 from controllers.schema.frame_blocks import PhaseSource
 from controllers.schema.schema import ControllerSchema
@@ -168,6 +170,33 @@ class ControllerData:
             samples = samples.joined(read, memory)
             split = replace(split, train=np.concatenate([split.train, rows]))
         return cls(store, phases, schema, samples, split, tracks, balls)
+
+    def controller(
+        self,
+        network: NormalisedController,
+        config: ControllerConfig,
+        provenance: Mapping[str, Any] | None = None,
+    ) -> Controller:
+        """The controller of a network that is trained on these data; it is not measured.
+
+        Parameters
+        ----------
+        network
+            Its network, which is moved to the CPU and set to evaluation mode.
+        config
+            Config that the network is trained with.
+        """
+        return Controller(
+            config=replace(config, schema=self.schema.config),
+            schema=self.schema,
+            network=network.to("cpu"),
+            skeleton=self.store.skeleton,
+            starts=self.starts,
+            phases={} if self.phases is None else {"sha256": self.phases.sha256},
+            data=self.measures,
+            provenance=provenance or {},
+            source=self.store.sources[0].conventions,
+        )
 
     @cached_property
     def starts(self) -> InitialStates:

@@ -16,12 +16,6 @@ from torch import Tensor, nn
 from controllers.networks.phase_update import updated_phases
 from controllers.schema.config import BALL_BLOCKS, POSE_BLOCKS
 from controllers.schema.schema import ControllerSchema
-from controllers.training.ground_columns import (
-    complex_columns,
-    real_columns,
-    unit_at,
-    with_block,
-)
 from deepphase.features.layout import FeatureLayout
 from deepphase.features.trajectory import (
     TRAJECTORY_BLOCKS,
@@ -113,18 +107,18 @@ class ClosedLoop(nn.Module):
             )
             old = input_gate[:, self._manifold].reshape(shape)
             new = updated_phases(old, predicted, frequency, amplitude, self._seconds, self._blend)
-            gate = with_block(gate, self._manifold, new.flatten(1))
+            gate = _with_block(gate, self._manifold, new.flatten(1))
         if self._phase is not None:
             rate = outputs[:, self._rate].clamp(min=0.0)
             grown = input_gate[:, self._phase] + self._seconds * rate
-            gate = with_block(gate, self._phase, torch.remainder(grown + 0.5, 1.0) - 0.5)
+            gate = _with_block(gate, self._phase, torch.remainder(grown + 0.5, 1.0) - 0.5)
         return inputs, gate
 
     def _facing(self, outputs: Tensor) -> Tensor:
         """The outputs with trajectory directions of length 1."""
         block = outputs[:, self._direction].unflatten(1, (-1, 2))
         length = block.square().sum(-1, keepdim=True).clamp(min=_MIN_LENGTH**2).sqrt()
-        return with_block(outputs, self._direction, (block / length).flatten(1))
+        return _with_block(outputs, self._direction, (block / length).flatten(1))
 
 
 def _columns(schema: ControllerSchema, layout: FeatureLayout) -> tuple[list[int], list[int]]:
@@ -217,17 +211,17 @@ class ClipGoals(nn.Module):
         """The offset one frame later, after the root's steps in raw outputs (batch, dims) each."""
         step, turn = self._root(outputs)
         recorded_step, recorded_turn = self._root(recorded)
-        place = offset.place + step * unit_at(-offset.angle) - recorded_step
-        return RootOffset(place * unit_at(recorded_turn), offset.angle + turn - recorded_turn)
+        place = offset.place + step * _unit_at(-offset.angle) - recorded_step
+        return RootOffset(place * _unit_at(recorded_turn), offset.angle + turn - recorded_turn)
 
     def seen(self, inputs: Tensor, offset: RootOffset) -> Tensor:
         """Raw recorded inputs with their trajectory relative to the network's own root."""
-        turn = unit_at(offset.angle)[:, None]
+        turn = _unit_at(offset.angle)[:, None]
         for name, block in self._inputs.items():
-            values = complex_columns(inputs[:, block])
+            values = _complex_columns(inputs[:, block])
             if name == TRAJECTORY_POSITION:
                 values = values - offset.place[:, None]
-            inputs = with_block(inputs, block, real_columns(values * turn))
+            inputs = _with_block(inputs, block, _real_columns(values * turn))
         for name, block in self._balls.items():
             x, height, z = inputs[:, block].unflatten(1, (-1, 3)).unbind(-1)
             values = torch.complex(x, z)
@@ -235,7 +229,7 @@ class ClipGoals(nn.Module):
                 values = values - offset.place[:, None]
             values = values * turn
             moved = torch.stack([values.real, height, values.imag], dim=-1).flatten(1)
-            inputs = with_block(inputs, block, moved)
+            inputs = _with_block(inputs, block, moved)
         return inputs
 
     def blended(self, outputs: Tensor, seen: Tensor, biases: tuple[Tensor, Tensor]) -> Tensor:
@@ -255,9 +249,9 @@ class ClipGoals(nn.Module):
             if name not in self._outputs:
                 continue
             columns = self._outputs[name]
-            whole = complex_columns(outputs[:, columns])
+            whole = _complex_columns(outputs[:, columns])
             before, own = whole[:, : -self._later + 1], whole[:, -self._later + 1 :]
-            goal = complex_columns(seen[:, block])[:, -self._later + 1 :]
+            goal = _complex_columns(seen[:, block])[:, -self._later + 1 :]
             if name == TRAJECTORY_POSITION:
                 steps = _steps(own) + position * (_steps(goal) - _steps(own))
                 mixed = torch.cumsum(steps, dim=1)
@@ -265,10 +259,12 @@ class ClipGoals(nn.Module):
                 apart = goal * own.conj()
                 # Without a direction, both 0, the angle would have no derivative.
                 angle = torch.atan2(apart.imag, apart.real + _MIN_LENGTH**2)
-                mixed = own * unit_at(direction * angle)
+                mixed = own * _unit_at(direction * angle)
             else:
                 mixed = own + position * (goal - own)
-            outputs = with_block(outputs, columns, real_columns(torch.cat([before, mixed], dim=1)))
+            outputs = _with_block(
+                outputs, columns, _real_columns(torch.cat([before, mixed], dim=1))
+            )
         return outputs
 
     def _root(self, outputs: Tensor) -> tuple[Tensor, Tensor]:
@@ -317,7 +313,7 @@ class FootVelocities(nn.Module):
             rows[:, slices["joint_position"]].unflatten(1, (-1, 3))[:, self.feet]
             for rows, slices in ((inputs, self._inputs), (outputs, self._outputs))
         )
-        ground = torch.complex(after[..., 0], after[..., 2]) * unit_at(-turn)[:, None]
+        ground = torch.complex(after[..., 0], after[..., 2]) * _unit_at(-turn)[:, None]
         ground = ground + step[:, None]
         moved = torch.stack([ground.real, after[..., 1], ground.imag], dim=-1) - before
         return moved / self._seconds
@@ -327,10 +323,31 @@ def _root_step(
     outputs: Tensor, slices: Mapping[str, slice], seconds: float
 ) -> tuple[Tensor, Tensor]:
     """(batch,) complex metres and (batch,) radians: the root's step in raw outputs."""
-    step = complex_columns(outputs[:, slices["root_velocity"]])[:, 0]
+    step = _complex_columns(outputs[:, slices["root_velocity"]])[:, 0]
     return seconds * step, seconds * outputs[:, slices["root_turn"]][:, 0]
 
 
 def _steps(places: Tensor) -> Tensor:
     """(batch, n) steps to places (batch, n), the first from the origin."""
     return torch.diff(places, dim=1, prepend=torch.zeros_like(places[:, :1]))
+
+
+def _unit_at(angle: Tensor) -> Tensor:
+    """exp(i angle) of radians (...)."""
+    return torch.complex(torch.cos(angle), torch.sin(angle))
+
+
+def _complex_columns(values: Tensor) -> Tensor:
+    """(batch, 2 * n) x and z interleaved -> (batch, n) complex."""
+    x, z = values.unflatten(1, (-1, 2)).unbind(-1)
+    return torch.complex(x, z)
+
+
+def _real_columns(values: Tensor) -> Tensor:
+    """(batch, n) complex -> (batch, 2 * n)."""
+    return torch.view_as_real(values).flatten(1)
+
+
+def _with_block(rows: Tensor, block: slice, values: Tensor) -> Tensor:
+    """(batch, dims) rows with other values (batch, n) in a block of columns."""
+    return torch.cat([rows[:, : block.start], values, rows[:, block.stop :]], dim=1)

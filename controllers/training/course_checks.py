@@ -13,7 +13,6 @@ from controllers.config import ControllerConfig
 from controllers.data.controller_data import ControllerData
 from controllers.evaluation.course import course_run
 from controllers.networks.normalised import NormalisedController
-from controllers.training.assembled import assembled_controller
 
 # Share of the training after which weights are checked; before, the learning rate is too high.
 _BEGIN = 0.5
@@ -58,7 +57,7 @@ class CourseChecks:
     def check(self, network: NormalisedController, step: int) -> float:
         """Run a copy of a network along the course; the score, the lower the better."""
         copied = copy.deepcopy(network)
-        run = course_run(assembled_controller(copied, self._config, self._data))
+        run = course_run(self._data.controller(copied, self._config))
         score = run.score.total
         if not self.checks or score < min(each["score"] for each in self.checks):
             self._best = {

@@ -16,7 +16,6 @@ from controllers.data.controller_data import ControllerData
 from controllers.data.samples import ControllerSamples
 from controllers.networks.normalised import NormalisedController
 from controllers.runtime.controller import Controller
-from controllers.training.assembled import assembled_controller
 from controllers.training.health import training_health
 from controllers.training.module import ControllerModule, new_network
 from deepphase.arrays import Array
@@ -116,8 +115,8 @@ def measured_controller(
         Further entries of the controller's provenance.
     """
     samples = {"samples": len(data.samples), "training_samples": len(data.split.train)}
-    made = assembled_controller(
-        network, config, data, {**samples, **(provenance or {}), **_provenance(data, config)}
+    made = data.controller(
+        network, config, {**samples, **(provenance or {}), **_provenance(data, config)}
     )
     return replace(made, health=training_health(made, data, progress))
 

@@ -16,8 +16,14 @@ from deepphase.arrays import Array
 from deepphase.errors import FormatError
 from deepphase.formats.file_content import check_is_file, foreign_content
 from deepphase.music.containers import ContainerSound, has_av
-from deepphase.music.decoder_messages import decoder_errors
-from deepphase.music.decoding import LOUDEST, both_halves, is_sound, mixed, truncation
+from deepphase.music.decoding import (
+    LOUDEST,
+    both_halves,
+    decoder_errors,
+    is_sound,
+    mixed,
+    truncation,
+)
 
 SAMPLE_RATE, HOP = 30_720, 512
 """Samples a second of all features, and samples a frame: exactly 60 frames a second."""

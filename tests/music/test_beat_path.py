@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from deepphase.music.beat_path import beat_path
+from deepphase.music.beats import beat_path
 
 _FPS = 60.0
 

@@ -11,8 +11,7 @@ import soundfile
 from deepphase.errors import FormatError
 from deepphase.music import audio, decoding
 from deepphase.music.audio import read_sound
-from deepphase.music.decoder_messages import decoder_errors
-from deepphase.music.decoding import both_halves, is_sound, mixed
+from deepphase.music.decoding import both_halves, decoder_errors, is_sound, mixed
 from tests.music.made_sounds import file_bytes
 
 RATE, SECONDS = 22_050, 17.3

@@ -230,7 +230,7 @@ def command_named(name: str) -> Callable[..., Any]:
 
 def _run_command(name: str, words: list[str]) -> int:
     # Imported here, since jsonargparse takes longer to import than `deepphase --help` may take.
-    from apps.options.command_line import read_command_line
+    from apps.options.command_line import check_inputs, read_command_line
     from apps.terminal import output
     from deepphase.extras import extra_packages
 
@@ -240,6 +240,7 @@ def _run_command(name: str, words: list[str]) -> int:
         if call.config:
             print(call.config, end="")
             return DONE
+        check_inputs(command, call.arguments)
         with output(quiet=call.quiet, to_stderr=call.json):
             outcome = command(**call.arguments)
     if outcome is None:

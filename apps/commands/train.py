@@ -81,16 +81,12 @@ def phase_command(
     training = PhaseTraining(stores, config, reading, names, start, limit)
     folder = output.with_name(f"{output.name}.report") if report is None else report
     run_training(
-        "model",
-        output,
-        run,
-        reading,
-        training.prepare,
+        "model", output, run, reading, training.prepare,
         lines=training.lines,
         pages=partial(training.pages, folder=folder, output=output),
         writes=() if report is None else [report / "index.html"],
         then=("encode", output, "CLIPS" if any_skeleton else stores[0], "-o", "phases"),
-    )
+    )  # fmt: skip
 
 
 def causal_command(
@@ -144,15 +140,11 @@ def causal_command(
         return partial(train_causal, inputs.clips(store), given, training)
 
     run_training(
-        "model",
-        output,
-        run,
-        reading,
-        prepare,
+        "model", output, run, reading, prepare,
         lines=lambda trained: trained.causal.words() if trained.causal else (),
         part="causal",
         then=("stream", output, "-"),
-    )
+    )  # fmt: skip
 
 
 def controller_command(
@@ -235,14 +227,10 @@ def controller_command(
         return partial(train_controller, data, config)
 
     run_training(
-        "controller",
-        output,
-        run,
-        reading,
-        prepare,
+        "controller", output, run, reading, prepare,
         lines=lambda trained: health_lines(trained.health),
         then=("control", output, "--path", "square", "-o", "run"),
-    )
+    )  # fmt: skip
 
 
 def dance_command(
@@ -357,14 +345,10 @@ def editor_command(
         return partial(train_editor, inputs.clips(store), config, description=inputs.description)
 
     run_training(
-        "editor",
-        output,
-        run,
-        reading,
-        prepare,
+        "editor", output, run, reading, prepare,
         lines=lambda trained: report_lines(trained.report),
         json_report=True,
-    )
+    )  # fmt: skip
 
 
 def path_command(

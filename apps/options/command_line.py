@@ -9,7 +9,7 @@ import inspect
 import re
 import sys
 import typing
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -19,7 +19,7 @@ import yaml
 
 from apps.options.groups import ConfigOption, OptionGroup
 from apps.terminal import Outcome
-from deepphase.errors import ParameterError
+from deepphase.errors import FormatError, ParameterError
 
 REQUIRED = inspect.Parameter.empty
 """Default of an option that has none."""
@@ -271,6 +271,39 @@ def parameter_texts(docstring: str, section: str = PARAMETERS) -> dict[str, str]
         elif name:
             texts.setdefault(name, []).append(line.strip())
     return {name: " ".join(lines).strip() for name, lines in texts.items()}
+
+
+def check_inputs(command: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
+    """Refuse files and folders that are not there, before a command imports what reads them.
+
+    Parameters
+    ----------
+    command
+        The function.
+    arguments
+        Its keyword arguments; those of positional paths are files to read.
+
+    Raises
+    ------
+    FormatError
+        If one of them does not exist.
+    """
+    for option in options_of(command):
+        if not option.positional or option.default is not REQUIRED:
+            continue
+        given = arguments[option.name]
+        for path in given if isinstance(given, list) else [given]:
+            if not isinstance(path, Path) or str(path) == "-":
+                continue
+            try:
+                path.stat()
+            except FileNotFoundError:
+                raise FormatError(
+                    "there is no such file or folder", hint="check the path", path=path
+                ) from None
+            except (OSError, ValueError):
+                # What reads it says why it cannot be read.
+                continue
 
 
 def common_options(command: Callable[..., Any]) -> list[Option]:

@@ -816,7 +816,7 @@ def test_encode_of_one_bad_file_is_one_error(model, broken, tmp_path):
 
 def test_a_file_that_is_no_model(swings, model, tmp_path):
     output = ("-o", tmp_path / "p")
-    run("encode", tmp_path / "nowhere", swings, *output).refused("nowhere: cannot be read")
+    run("encode", tmp_path / "nowhere", swings, *output).refused("nowhere: there is no such file")
     (tmp_path / "notes.txt").write_text("no model")
     run("encode", tmp_path / "notes.txt", swings, *output).refused("not a deepphase file")
     run("encode", model, *output).refused("no clips are given")

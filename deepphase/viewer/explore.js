@@ -3,7 +3,7 @@
 import { ColouredPoints, decoded, escaped } from "./clouds/coloured_points.js";
 import { download } from "./scene/download.js";
 import { Plot } from "./clouds/plot.js";
-import { clamp } from "./scene/vectors.js";
+import { clamp } from "./vectors.js";
 
 const clouds = new WeakMap();
 // Pixels around the mouse in which a point is hit, and seconds of the trail behind the moment.

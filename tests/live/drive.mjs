@@ -16,7 +16,7 @@ import { buildMannequin } from "../../deepphase/viewer/body/mannequin.js";
 import { bvhText, glbBytes } from "../../deepphase/viewer/body/save.js";
 import { readBody } from "../../deepphase/viewer/body/skin.js";
 import { networkOf } from "../../deepphase/viewer/runtime/network.js";
-import { add, cross, distance, dot, inverse, point, rotate, subtract, turn } from "../../deepphase/viewer/scene/vectors.js";
+import { add, cross, distance, dot, inverse, point, rotate, subtract, turn } from "../../deepphase/viewer/vectors.js";
 import { foreignBody } from "./foreign.mjs";
 import { createRandom } from "../../deepphase/viewer/runtime/random.js";
 import { RowSearch } from "../../deepphase/viewer/runtime/search.js";
@@ -57,7 +57,7 @@ function carried(mesh, frame) {
 }
 
 /** The glb file with other names of its nodes, and with other units and axes of mesh and joints. */
-function changed(bytes, { names, circle, unit = 1, axes = [1, 0, 0, 0] }) {
+function changed(bytes, { names, circle, unit = 1, axes = [0, 0, 0, 1] }) {
   const view = new DataView(bytes.buffer);
   const length = view.getUint32(12, true);
   const json = JSON.parse(new TextDecoder().decode(bytes.subarray(20, 20 + length)));

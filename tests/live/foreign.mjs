@@ -1,11 +1,11 @@
 /** A body in a glb file by other conventions than those of the page's own files. */
 
 import { inverseMatrix, movedPlaces } from "../../deepphase/viewer/body/nodes.js";
-import { multiply, product, rotate } from "../../deepphase/viewer/scene/vectors.js";
+import { multiply, product, rotate } from "../../deepphase/viewer/vectors.js";
 
 const HALF = Math.SQRT1_2;
 // Z up, in centimetres, as meshes of other programs are.
-const UPRIGHT = [HALF, HALF, 0, 0];
+const UPRIGHT = [HALF, 0, 0, HALF];
 const CM = 100;
 const SCALED = 1.6;
 const TYPES = { Uint8Array: 5121, Uint16Array: 5123, Uint32Array: 5125, Float32Array: 5126 };
@@ -90,7 +90,7 @@ export function foreignBody(skeleton, mannequin, turn) {
   const some = joints.filter((j) => j >= joints.length / 3);
   const order = [...joints].reverse();
   const inverses = (list, space) => Float32Array.from(list.flatMap((j) => product(inverseMatrix(placed[j]), space)));
-  const identity = matrixOf([0, 0, 0], [1, 0, 0, 0], 1);
+  const identity = matrixOf([0, 0, 0], [0, 0, 0, 1], 1);
   json.skins = [
     { joints: order, inverseBindMatrices: file.add(inverses(order, identity), "MAT4") },
     { joints: some, inverseBindMatrices: file.add(inverses(some, toMesh), "MAT4") },

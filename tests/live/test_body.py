@@ -38,7 +38,7 @@ def answers(tmp_path_factory):
         "own": {},
         "prefix": {"names": [f"mixamorig:{name.upper()}" for name in names]},
         "centimetres": {"unit": 100.0},
-        "other axes": {"axes": [half, 0.0, half, 0.0]},
+        "other axes": {"axes": [0.0, half, 0.0, half]},
         "other names": {"names": [_OTHER.get(name, f"extra {name}") for name in names]},
         "strange names": {"names": [f"bone{at}" for at in range(len(names))]},
         "circle": {"circle": True},
@@ -74,7 +74,7 @@ def test_a_file_by_the_conventions_of_other_programs_moves_like_the_mannequin(tm
     # Two skins with other joints, axes and units; scaled joints below an armature; 16-bit joints,
     # normalised weights, sparse places, colours, no normals; a hat that hangs on the head.
     half = 0.5**0.5
-    turns = [[1.0, 0.0, 0.0, 0.0], [half, 0.0, half, 0.0]]
+    turns = [[0.0, 0.0, 0.0, 1.0], [0.0, half, 0.0, half]]
     same, turned = ask_node(tmp_path, asset_of(CONTROLLER), "foreign", turns=turns)
     for given in (same, turned):
         assert given["matched"] == len(Controller.load(CONTROLLER).skeleton)

@@ -2,7 +2,7 @@
 
 import { pathDown, standing, tipOf } from "./bodyplan.js";
 import { ellipsoid, limb, trunk } from "./shapes.js";
-import { add, between, cross, distance, dot, mix, scaled, subtract, unit, without } from "../scene/vectors.js";
+import { add, between, cross, distance, dot, mix, scaled, subtract, unit, without } from "../vectors.js";
 
 // Sizes below are shares of the trunk, from hips to shoulders.
 // Rows (place from rump to chest, half width, half depth, shift below the line from hips to shoulders).

@@ -1,6 +1,6 @@
 // Balls that are drawn and saved: a sphere, and its place between frames.
 
-import { mix } from "../scene/vectors.js";
+import { mix } from "../vectors.js";
 
 const RINGS = 16, SEGMENTS = 32;
 

@@ -1,6 +1,6 @@
 // The parts of a body by joint: from the roles in the asset, else from the joints' names.
 
-import { rotate } from "../scene/vectors.js";
+import { rotate } from "../vectors.js";
 
 const NAMES = {
   hips: /^(joint_?)?(hips?|pelvis|root)$/i,

@@ -3,7 +3,7 @@
 import { below, childrenOf, rolesOf } from "./bodyplan.js";
 import { personShapes } from "./person.js";
 import { quadrupedShapes, stickShapes } from "./animal.js";
-import { aroundY, inverse, multiply, point, rotate, shortestArc, subtract, turn, unit } from "../scene/vectors.js";
+import { aroundY, inverse, multiply, point, rotate, shortestArc, subtract, turn, unit } from "../vectors.js";
 import { meshAround, normalsOf, opennessOf } from "./surface.js";
 
 // Influences of a vertex, and the number of joints above and below one that may share its surface.

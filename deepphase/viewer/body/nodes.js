@@ -1,6 +1,6 @@
 // Nodes of a glTF file: which is above which, and their matrices (4 x 4, by columns).
 
-import { product } from "../scene/vectors.js";
+import { product } from "../vectors.js";
 
 export const IDENTITY = [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1];
 

@@ -2,7 +2,7 @@
 
 import { below, childrenOf, pathDown, standing, tipOf } from "./bodyplan.js";
 import { ellipsoid, limb, spread, trunk } from "./shapes.js";
-import { add, between, cross, distance, mix, smooth, subtract, unit, without } from "../scene/vectors.js";
+import { add, between, cross, distance, mix, smooth, subtract, unit, without } from "../vectors.js";
 
 const SIDES = ["left", "right"];
 // Leg and trunk of the adult that the sizes below belong to, in metres.

@@ -1,10 +1,10 @@
 // The joints of a take's body at a moment, as the mannequin reads them: positions and rotations in the world.
 
-import { inverse, point, rotate, subtract, turn } from "../scene/vectors.js";
+import { inverse, point, rotate, subtract, turn } from "../vectors.js";
 
 const PART_STEPS = 511, BITS = 10;
 
-// Quaternions (w, x, y, z) out of 32 bits each: which of x, y, z, w is largest, and the other three.
+// Quaternions (x, y, z, w) out of 32 bits each: which of x, y, z, w is largest, and the other three.
 function unpackTurn(bits, out, at) {
   const largest = bits >>> 30;
   let squares = 0;
@@ -12,10 +12,10 @@ function unpackTurn(bits, out, at) {
     if (part === largest) continue;
     const value = (((bits >>> shift) & (2 ** BITS - 1)) - PART_STEPS) / (Math.SQRT2 * PART_STEPS);
     shift -= BITS;
-    out[at + ((part + 1) & 3)] = value;
+    out[at + part] = value;
     squares += value * value;
   }
-  out[at + ((largest + 1) & 3)] = Math.sqrt(Math.max(0, 1 - squares));
+  out[at + largest] = Math.sqrt(Math.max(0, 1 - squares));
 }
 
 export class PosedBody {

@@ -2,7 +2,7 @@
 
 import { ballColours, unitSphere } from "./ball_shape.js";
 import { groundMesh } from "../scene/ground_shape.js";
-import { inverse, multiply, point, rotate, subtract, turn } from "../scene/vectors.js";
+import { inverse, multiply, point, rotate, subtract, turn } from "../vectors.js";
 
 // A joint that leaves its place at its parent by more than this has a position in every frame (m).
 const MOVES_BY = 2e-4;
@@ -40,7 +40,7 @@ function lengthsOf(skeleton, poses) {
 }
 
 // Angles in degrees of the rotation Rz * Rx * Ry.
-function eulerZXY([w, x, y, z]) {
+function eulerZXY([x, y, z, w]) {
   const degrees = 180 / Math.PI;
   const sine = Math.min(Math.max(2 * (y * z + w * x), -1), 1);
   if (Math.abs(sine) > 0.999999) {
@@ -96,8 +96,7 @@ export function glbBytes(skeleton, frames, frameRate, mesh, tint, { ballRadius, 
   const joints = skeleton.names.map((_, j) => j);
   file.json.nodes = joints.map((j) => {
     const children = joints.filter((k) => skeleton.parents[k] === j);
-    const [w, x, y, z] = poses[0].rotations[j];
-    const node = { name: skeleton.names[j], translation: poses[0].translations[j], rotation: [x, y, z, w] };
+    const node = { name: skeleton.names[j], translation: poses[0].translations[j], rotation: poses[0].rotations[j] };
     return children.length ? { ...node, children } : node;
   });
   const roots = joints.filter((j) => skeleton.parents[j] < 0);
@@ -136,7 +135,7 @@ export function glbBytes(skeleton, frames, frameRate, mesh, tint, { ballRadius, 
       if (q.reduce((sum, v, a) => sum + v * before[a], 0) < 0) q = q.map((v) => -v);
       before = q;
       const size = Math.hypot(...q);
-      turns.set([q[1] / size, q[2] / size, q[3] / size, q[0] / size], 4 * i);
+      turns.set(q.map((value) => value / size), 4 * i);
     });
     animate(j, "rotation", turns, "VEC4");
     if (lengths[j].moves) animate(j, "translation", Float32Array.from(poses.flatMap((pose) => pose.translations[j])), "VEC3");

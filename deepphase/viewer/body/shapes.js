@@ -1,6 +1,6 @@
 // Shapes that a body is made of: tapered limbs and ellipsoids, each carried by one joint.
 
-import { add, cross, dot, mix, scaled, smooth, subtract, unit, without } from "../scene/vectors.js";
+import { add, cross, dot, mix, scaled, smooth, subtract, unit, without } from "../vectors.js";
 
 // Box around balls: [[center, radius], ...].
 function boxOf(balls) {

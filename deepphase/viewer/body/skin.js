@@ -4,7 +4,7 @@ import { quaternionOf } from "../runtime/pose.js";
 import { rolesOf } from "./bodyplan.js";
 import { Glb } from "./glb.js";
 import { IDENTITY, inverseMatrix, movedNormals, movedPlaces, nodesAbove, sceneMatrix } from "./nodes.js";
-import { add, cross, distance, length, multiply, inverse, product, rotate, scaled, shortestArc, subtract, unit } from "../scene/vectors.js";
+import { add, cross, distance, length, multiply, inverse, product, rotate, scaled, shortestArc, subtract, unit } from "../vectors.js";
 
 // Joints that a body must have, of those that the skeleton has.
 const NEEDED = ["hips", "left_hip", "left_knee", "left_foot", "right_hip", "right_knee", "right_foot"];
@@ -76,13 +76,7 @@ function bindOf(m) {
   const shift = [m[12], m[13], m[14]];
   const squares = axes.map((axis) => length(axis) ** 2 || 1);
   const place = [0, 1, 2].map((k) => -axes.reduce((sum, axis, row) => sum + (axis[k] * shift[row]) / squares[row], 0));
-  return { place, rotation: rotationTo(...axes.map((axis) => unit(axis))) };
-}
-
-// Rotation from the axes x, y, z to three others at right angles.
-function rotationTo(...axes) {
-  const [x, y, z, w] = quaternionOf(...axes);
-  return [w, x, y, z];
+  return { place, rotation: quaternionOf(...axes.map((axis) => unit(axis))) };
 }
 
 const plainName = (name) => name.slice(name.lastIndexOf(":") + 1).toLowerCase().replace(/[^a-z0-9]/g, "");
@@ -175,7 +169,7 @@ function poseOf(skeleton, matches, binds, size) {
   const pose = { positions: [], rotations: [] };
   skeleton.names.forEach((_, joint) => {
     const parent = matchedAbove(skeleton, matches, joint);
-    const before = parent < 0 ? [1, 0, 0, 0] : pose.rotations[parent];
+    const before = parent < 0 ? [0, 0, 0, 1] : pose.rotations[parent];
     const found = matches.has(joint);
     pose.positions.push(found ? place(joint) : rest[joint]);
     if (found && same) pose.rotations.push(binds.get(matches.get(joint)).rotation);
@@ -198,7 +192,7 @@ function turnedTo(before, pairs) {
   const frame = (k) => {
     const [a, b] = [best[0][k], best[1][k]];
     const [x, y] = [unit(add(a, b)), unit(subtract(a, b))];
-    return rotationTo(x, y, cross(x, y));
+    return quaternionOf(x, y, cross(x, y));
   };
   return multiply(frame(1), inverse(frame(0)));
 }

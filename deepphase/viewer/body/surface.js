@@ -4,7 +4,7 @@
 // is their smooth minimum, -k log sum exp(-d / k), which does not depend on their order. Surface
 // nets: Gibson, "Constrained Elastic Surface Nets", 1998; here without the relaxation.
 
-import { clamp } from "../scene/vectors.js";
+import { clamp } from "../vectors.js";
 
 // Beyond this many blending lengths, a shape no longer contributes.
 const REACH = 7;

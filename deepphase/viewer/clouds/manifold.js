@@ -2,7 +2,7 @@
 
 import { scene, styleOf, look } from "../page_content.js";
 import { arrayOf, Series } from "../tracks/take_data.js";
-import { clamp } from "../scene/vectors.js";
+import { clamp } from "../vectors.js";
 import { fontOf, faded, Surface, onDrag } from "../scene/surface2d.js";
 import { Plot } from "./plot.js";
 

@@ -2,7 +2,7 @@
 
 import { Camera } from "../scene/camera.js";
 import { faded, niceTicks, shortNumber } from "../scene/surface2d.js";
-import { clamp } from "../scene/vectors.js";
+import { clamp } from "../vectors.js";
 
 // Distance of the eye from the middle of a cube with edges of 2.
 const AWAY = 4;

@@ -1,6 +1,6 @@
 // A pose from the front and from the side; its hand or foot is dragged, and the limb follows.
 
-import { add, dot, length, subtract } from "../scene/vectors.js";
+import { add, dot, length, subtract } from "../vectors.js";
 
 const WIDTH = 230, HEIGHT = 250, MARGIN = 22;
 // Metres of an arrow key, and milliseconds after the last one until the page learns of it.

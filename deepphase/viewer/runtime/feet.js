@@ -1,6 +1,6 @@
 /** Foot locking: feet in contact are held in place by turning the joints of their legs. */
 
-import { conjugate, cross, dot, forwardKinematics, multiply, rotate, subtract } from "./quaternions.js";
+import { inverse, cross, dot, forwardKinematics, multiply, rotate, subtract } from "../vectors.js";
 import { faded, springRate } from "./springs.js";
 
 const IN_CONTACT = 0.5;
@@ -82,7 +82,7 @@ export class FootLock {
       const hinge = [leg.bend * Math.cos(angle), 0, -leg.bend * Math.sin(angle)];
       const goal = withinReach(upper, last, target, length);
       const turns = twoJointTurns(upper, middle, last, goal, hinge);
-      const kept = conjugate(multiply(turns[0], turns[1]));
+      const kept = inverse(multiply(turns[0], turns[1]));
       turns.push(lifts ? multiply(kept, toesDown(last, tip, goal[1] - target[1])) : kept);
       [leg.upper, leg.middle, leg.last].forEach((joint, k) => {
         this.turnJoint(joint, turns[k], localRotations);
@@ -100,7 +100,7 @@ export class FootLock {
   turnJoint(joint, turn, localRotations) {
     const parent = 4 * this.parents[joint];
     const above = this.worldRotations.subarray(parent, parent + 4);
-    const axis = rotate(conjugate(above), turn);
+    const axis = rotate(inverse(above), turn);
     const own = localRotations.subarray(4 * joint, 4 * joint + 4);
     own.set(multiply([...axis, turn[3]], own));
   }

@@ -1,6 +1,6 @@
 /** Frames as characters return them. */
 
-import { forwardKinematics } from "./quaternions.js";
+import { forwardKinematics } from "../vectors.js";
 
 /**
  * A frame of a pose in the world.

@@ -3,7 +3,7 @@
 import { FootLock } from "./feet.js";
 import { frameOf } from "./frame.js";
 import { VelocityGoals } from "./goals.js";
-import { aboutY, multiply, rotate } from "./quaternions.js";
+import { aroundY, multiply, rotate } from "../vectors.js";
 import { createRandom } from "./random.js";
 import { RowSearch } from "./search.js";
 import { positiveRemainder, wrappedAngle } from "./springs.js";
@@ -337,7 +337,7 @@ export class DatabaseCharacter {
     const limbs = header.legs.bends.length;
     const localRotations = Float64Array.from(this.pose.rotations);
     const localPositions = Float64Array.from(this.pose.positions);
-    const turn = aboutY(root.angle);
+    const turn = aroundY(root.angle);
     localRotations.set(multiply(turn, localRotations.subarray(0, 4)), 0);
     const [x, y, z] = rotate(turn, localPositions.subarray(0, 3));
     const level = this.ground ? this.ground.level(root) : 0;

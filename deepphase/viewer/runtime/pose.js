@@ -1,6 +1,6 @@
 /** Poses of a skeleton from predicted values, with constant limb lengths. */
 
-import { aboutY, conjugate, multiply, multiplyInto, rotateInto } from "./quaternions.js";
+import { aroundY, inverse, multiply, multiplyInto, rotateInto } from "../vectors.js";
 import { fromFacing } from "./trajectory.js";
 
 const MIN_AXIS = 1e-8;
@@ -63,11 +63,11 @@ export class PoseReader {
     }
     for (let index = 1; index < joints.length; index++) {
       const parent = 4 * this.parents[index];
-      const inverse = conjugate(rotations.subarray(parent, parent + 4));
-      multiplyInto(localRotations, 4 * joints[index], inverse, 0, rotations, 4 * index);
+      const back = inverse(rotations.subarray(parent, parent + 4));
+      multiplyInto(localRotations, 4 * joints[index], back, 0, rotations, 4 * index);
     }
     const hips = joints[0];
-    const turn = aboutY(root.angle);
+    const turn = aroundY(root.angle);
     const ownTurn = rotations.subarray(0, 4);
     if (above.length) {
       for (const joint of above) localPositions.fill(0, 3 * joint, 3 * joint + 3);

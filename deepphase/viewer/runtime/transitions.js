@@ -1,6 +1,6 @@
 /** Inertialized transitions between rows of a database: offsets that decay by springs. */
 
-import { conjugate, cross, dot, forwardKinematics, multiply, rotate } from "./quaternions.js";
+import { inverse, cross, dot, forwardKinematics, multiply, rotate } from "../vectors.js";
 import { faded, springRate } from "./springs.js";
 
 // Below these angles in radians, series replace ill-conditioned quotients.
@@ -157,12 +157,12 @@ function fromVector(vector) {
 }
 
 function angularVelocity(before, after, seconds) {
-  return toVector(multiply(after, conjugate(before))).map((value) => value / seconds);
+  return toVector(multiply(after, inverse(before))).map((value) => value / seconds);
 }
 
 /** Rotation vector, and its rate, so that a new motion continues an old one. */
 function rotationOffset(old, oldVelocity, now, newVelocity) {
-  const turn = multiply(old, conjugate(now));
+  const turn = multiply(old, inverse(now));
   const offset = toVector(turn);
   const moved = rotate(turn, newVelocity);
   const wanted = oldVelocity.map((value, k) => value - moved[k]);

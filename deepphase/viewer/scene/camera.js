@@ -1,6 +1,6 @@
 // Cameras that turn around a target: angles in radians, lengths in metres or any other unit.
 
-import { add, clamp, cross, lookAt, mix, product, subtract, scaled, unit } from "./vectors.js";
+import { add, clamp, cross, lookAt, mix, product, subtract, scaled, unit } from "../vectors.js";
 
 const FIELD_OF_VIEW = (36 * Math.PI) / 180;
 const STEEPEST = 1.5;

@@ -1,6 +1,6 @@
 // Marks on the ground and in the air, in metres: lines, arrows, rings and soft discs. Renderers draw them.
 
-import { unit } from "./vectors.js";
+import { unit } from "../vectors.js";
 
 // Heights over the ground at which marks are drawn, so that later ones cover earlier ones.
 const DISC_M = 0.004, LINE_M = 0.006, ARROW_M = 0.01;

@@ -1,6 +1,6 @@
 // The picture on a plain canvas: skeletons of limbs, for point tracks and where a browser has no WebGL 2.
 
-import { clamp } from "./vectors.js";
+import { clamp } from "../vectors.js";
 import { faded, mixed } from "./surface2d.js";
 
 // Lines of the grid on either side of the camera's target, at least and at most.

@@ -4,7 +4,7 @@ import { unitSphere } from "../body/ball_shape.js";
 import { MarkVertices } from "./mark_vertices.js";
 import { MOST_PITS } from "./obstacles.js";
 import * as glsl from "./shaders.js";
-import { lookAt, orthographic, product, unit } from "./vectors.js";
+import { lookAt, orthographic, product, unit } from "../vectors.js";
 
 // Characters that the page of one that is steered has, at most.
 export const MOST_CHARACTERS = 12;
@@ -230,8 +230,8 @@ export class Renderer {
       const start = 4 * wide * row;
       out.set([...linear(character.tint), character.alpha ?? 1, ...linear(character.accent), 1], start);
       for (let j = 0; j < jointCount; j++) {
-        const [bw, bx, by, bz] = rotations[j];
-        const [w, x, y, z] = character.rotations.subarray(4 * j, 4 * j + 4);
+        const [bx, by, bz, bw] = rotations[j];
+        const [x, y, z, w] = character.rotations.subarray(4 * j, 4 * j + 4);
         // q = pose * inverse(bind)
         const qw = w * bw + x * bx + y * by + z * bz;
         const qx = -w * bx + x * bw - y * bz + z * by;

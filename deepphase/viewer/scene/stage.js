@@ -3,7 +3,7 @@
 import { look, styleOf } from "../page_content.js";
 import { Heightmap } from "../runtime/ground/heightmap.js";
 import { arrayOf } from "../tracks/take_data.js";
-import { clamp } from "./vectors.js";
+import { clamp } from "../vectors.js";
 import { Camera } from "./camera.js";
 import { Marks } from "./marks.js";
 import { PlainRenderer } from "./plain_renderer.js";

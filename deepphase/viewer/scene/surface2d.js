@@ -1,6 +1,6 @@
 // Canvases in the resolution of the screen, and drawing helpers of all views.
 
-import { mix } from "./vectors.js";
+import { mix } from "../vectors.js";
 
 export const FONT = getComputedStyle(document.documentElement).getPropertyValue("--font");
 export const fontOf = (size, weight = "") => `${weight} ${size}px ${FONT}`;

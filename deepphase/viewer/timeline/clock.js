@@ -1,7 +1,7 @@
 // The time of the page. While a song plays, the time follows the position in the song.
 
 import { arrayBytes } from "../tracks/take_data.js";
-import { clamp } from "../scene/vectors.js";
+import { clamp } from "../vectors.js";
 
 const SPEEDS = [0.1, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 4];
 // Browsers report the position in a song in steps: smaller differences are smoothed, larger ones

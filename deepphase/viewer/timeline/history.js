@@ -6,20 +6,13 @@ export const KEPT_S = 60;
 
 const copied = (array) => (array ? Float32Array.from(array) : null);
 
-// Quaternions (x, y, z, w), as the runtime has them, in the page's order (w, x, y, z).
-function reordered(rotations) {
-  const out = new Float32Array(rotations.length);
-  for (let j = 0; j < out.length; j += 4) out.set([rotations[j + 3], rotations[j], rotations[j + 1], rotations[j + 2]], j);
-  return out;
-}
-
 // A frame's own copy of what the page shows and saves.
 export function kept(frame, manifold = null) {
   const { trajectory, phases } = frame;
   return {
     root: { position: [...frame.root.position], heading: frame.root.heading },
     positions: copied(frame.positions),
-    rotations: reordered(frame.rotations),
+    rotations: copied(frame.rotations),
     trajectory: trajectory && {
       predicted: copied(trajectory.predicted),
       desired: copied(trajectory.desired),

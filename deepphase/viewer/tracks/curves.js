@@ -2,7 +2,7 @@
 
 import { styleOf, look } from "../page_content.js";
 import { rangeOf, Timed } from "./take_data.js";
-import { clamp } from "../scene/vectors.js";
+import { clamp } from "../vectors.js";
 import { fontOf, faded, niceTicks, shortNumber, fitted } from "../scene/surface2d.js";
 
 // From this number of frames per pixel, a line is drawn as the range in each pixel.

@@ -1,7 +1,7 @@
 // A bar for each expert: its weight at the time cursor.
 
 import { styleOf, look } from "../page_content.js";
-import { clamp } from "../scene/vectors.js";
+import { clamp } from "../vectors.js";
 import { fontOf, faded, Surface } from "../scene/surface2d.js";
 
 export class GatingBars {

@@ -2,7 +2,7 @@
 
 import { styleOf, look } from "../page_content.js";
 import { arrayOf, Series } from "./take_data.js";
-import { clamp } from "../scene/vectors.js";
+import { clamp } from "../vectors.js";
 import { fontOf, faded, shortNumber, fitted } from "../scene/surface2d.js";
 import {
   Derived, visibleFrames, eachPixel, isDense, strokeColumn, drawTicks, shadeEdges, drawLegend, drawStack,

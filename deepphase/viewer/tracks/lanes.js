@@ -1,7 +1,7 @@
 // Curves over time. Each lane is drawn once per view, and one cursor moves over all of them.
 
 import { look } from "../page_content.js";
-import { clamp } from "../scene/vectors.js";
+import { clamp } from "../vectors.js";
 import { fontOf, faded, niceTicks, shortNumber, Surface, onDrag } from "../scene/surface2d.js";
 
 // Length in seconds of the part of a long clip that is in view.

@@ -1,7 +1,7 @@
 // Data of the page: its JSON, and typed arrays that are decoded at their first use.
 
 import { bytesOf } from "../page_bytes.js";
-import { clamp } from "../scene/vectors.js";
+import { clamp } from "../vectors.js";
 import { styleOf, look } from "../page_content.js";
 
 const decoded = new Map();

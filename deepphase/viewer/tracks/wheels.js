@@ -1,7 +1,7 @@
 // A wheel for each phase channel: the angle of its hand is the phase, the length the amplitude.
 
 import { styleOf, look } from "../page_content.js";
-import { clamp } from "../scene/vectors.js";
+import { clamp } from "../vectors.js";
 import { fontOf, faded, Surface } from "../scene/surface2d.js";
 
 const WHEEL_TRAIL_S = 0.35;

@@ -1,6 +1,6 @@
 /** Physics of a ball on flat or sloping ground: it flies, bounces and rolls, without spin. */
 
-import { dot, subtract } from "../quaternions.js";
+import { dot, subtract } from "../../vectors.js";
 
 const GRAVITY = 9.81;
 // A bounce that would be slower than this, m/s, ends: the ball rolls.

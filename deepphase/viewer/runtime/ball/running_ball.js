@@ -1,6 +1,6 @@
 /** The ball of a running character: predicted near the feet, and free elsewhere. */
 
-import { dot, forwardKinematics, multiply, rotate, subtract } from "../quaternions.js";
+import { dot, forwardKinematics, multiply, rotate, subtract } from "../../vectors.js";
 import { wrappedAngle } from "../springs.js";
 import { fromFacing, toFacing } from "../trajectory.js";
 import { Ball, size } from "./physics.js";

@@ -1,8 +1,7 @@
-// Vectors (x, y, z), quaternions (w, x, y, z) and matrices (4 x 4, by columns) in plain arrays.
+// Vectors (x, y, z), unit quaternions (x, y, z, w) and matrices (4 x 4, by columns) in plain arrays.
 
 export const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 export const mix = (a, b, part) => a + (b - a) * part;
-export const wrapAngle = (angle) => angle - 2 * Math.PI * Math.floor(angle / (2 * Math.PI) + 0.5);
 // Smooth step from 0 at `low` to 1 at `high`.
 export const smooth = (low, high, value) => {
   const t = clamp((value - low) / (high - low), 0, 1);
@@ -29,27 +28,53 @@ export const unit = (a, spare = [0, 1, 0]) => {
 // The part of `a` at right angles to the unit vector `b`.
 export const without = (a, b) => add(a, b, -dot(a, b));
 
-export const multiply = (a, b) => [
-  a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3],
-  a[0] * b[1] + a[1] * b[0] + a[2] * b[3] - a[3] * b[2],
-  a[0] * b[2] - a[1] * b[3] + a[2] * b[0] + a[3] * b[1],
-  a[0] * b[3] + a[1] * b[2] - a[2] * b[1] + a[3] * b[0],
-];
-export const inverse = (q) => [q[0], -q[1], -q[2], -q[3]];
-export const rotate = (q, v) => {
-  const t = scaled(cross([q[1], q[2], q[3]], v), 2);
-  const c = cross([q[1], q[2], q[3]], t);
-  return [v[0] + q[0] * t[0] + c[0], v[1] + q[0] * t[1] + c[1], v[2] + q[0] * t[2] + c[2]];
-};
-export const aroundY = (angle) => [Math.cos(angle / 2), 0, Math.sin(angle / 2), 0];
+/** out[o] = a[i] * b[j]: the rotation by b[j], then by a[i]. */
+export function multiplyInto(out, o, a, i, b, j) {
+  const ax = a[i], ay = a[i + 1], az = a[i + 2], aw = a[i + 3];
+  const bx = b[j], by = b[j + 1], bz = b[j + 2], bw = b[j + 3];
+  out[o] = aw * bx + ax * bw + ay * bz - az * by;
+  out[o + 1] = aw * by - ax * bz + ay * bw + az * bx;
+  out[o + 2] = aw * bz + ax * by - ay * bx + az * bw;
+  out[o + 3] = aw * bw - ax * bx - ay * by - az * bz;
+}
+
+// The product of two quaternions.
+export function multiply(a, b) {
+  const result = [0, 0, 0, 0];
+  multiplyInto(result, 0, a, 0, b, 0);
+  return result;
+}
+
+export const inverse = (q) => [-q[0], -q[1], -q[2], q[3]];
+
+/** out[o] = the vector v[i] rotated by q[j]. */
+export function rotateInto(out, o, q, j, v, i) {
+  const qx = q[j], qy = q[j + 1], qz = q[j + 2], qw = q[j + 3];
+  const vx = v[i], vy = v[i + 1], vz = v[i + 2];
+  const tx = 2 * (qy * vz - qz * vy);
+  const ty = 2 * (qz * vx - qx * vz);
+  const tz = 2 * (qx * vy - qy * vx);
+  out[o] = vx + qw * tx + (qy * tz - qz * ty);
+  out[o + 1] = vy + qw * ty + (qz * tx - qx * tz);
+  out[o + 2] = vz + qw * tz + (qx * ty - qy * tx);
+}
+
+// The vector rotated by a quaternion.
+export function rotate(q, v) {
+  const turned = [0, 0, 0];
+  rotateInto(turned, 0, q, 0, v, 0);
+  return turned;
+}
+
+export const aroundY = (angle) => [0, Math.sin(0.5 * angle), 0, Math.cos(0.5 * angle)];
 // The smallest rotation that turns one unit vector to another.
 export const shortestArc = (from, to) => {
   const w = 1 + dot(from, to);
   if (w < 1e-6) {
     const side = unit(Math.abs(from[0]) < 0.8 ? cross(from, [1, 0, 0]) : cross(from, [0, 1, 0]));
-    return [0, ...side];
+    return [...side, 0];
   }
-  const q = [w, ...cross(from, to)];
+  const q = [...cross(from, to), w];
   const size = Math.hypot(...q);
   return q.map((v) => v / size);
 };
@@ -58,11 +83,6 @@ export const point = (array, index) => [array[3 * index], array[3 * index + 1], 
 export const turn = (array, index) => [
   array[4 * index], array[4 * index + 1], array[4 * index + 2], array[4 * index + 3],
 ];
-
-export function perspective(fieldOfView, aspect, near, far) {
-  const f = 1 / Math.tan(fieldOfView / 2);
-  return [f / aspect, 0, 0, 0, 0, f, 0, 0, 0, 0, (far + near) / (near - far), -1, 0, 0, (2 * far * near) / (near - far), 0];
-}
 
 export function orthographic(halfWidth, halfHeight, near, far) {
   return [1 / halfWidth, 0, 0, 0, 0, 1 / halfHeight, 0, 0, 0, 0, -2 / (far - near), 0, 0, 0, -(far + near) / (far - near), 1];
@@ -85,4 +105,24 @@ export function product(a, b) {
     }
   }
   return out;
+}
+
+/**
+ * Local rotations and positions -> those in the world, by forward kinematics.
+ *
+ * Arrays have 4 or 3 numbers a joint; parents stand before their children, the root has -1.
+ */
+export function forwardKinematics(parents, rotations, positions, worldRotations, worldPositions) {
+  for (let joint = 0; joint < parents.length; joint++) {
+    const parent = parents[joint];
+    const q = 4 * joint, p = 3 * joint;
+    if (parent < 0) {
+      for (let k = 0; k < 4; k++) worldRotations[q + k] = rotations[q + k];
+      for (let k = 0; k < 3; k++) worldPositions[p + k] = positions[p + k];
+      continue;
+    }
+    multiplyInto(worldRotations, q, worldRotations, 4 * parent, rotations, q);
+    rotateInto(worldPositions, p, worldRotations, 4 * parent, positions, p);
+    for (let k = 0; k < 3; k++) worldPositions[p + k] += worldPositions[3 * parent + k];
+  }
 }

@@ -9,6 +9,7 @@ import { Input, isTyping } from "./input/input.js";
 import { Obstacles } from "./scene/obstacles.js";
 import { paint, readBody } from "./body/skin.js";
 import { bvhText, glbBytes } from "./body/save.js";
+import { download } from "./scene/download.js";
 import { canRecord, record } from "./scene/video.js";
 import { look, scene } from "./page_content.js";
 import { View } from "./scene/view.js";
@@ -517,11 +518,9 @@ class App {
   }
 
   download(content, suffix, type) {
-    const address = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
-    const link = Object.assign(document.createElement("a"), { href: address, download: `${this.options.name || "driven"}${suffix}` });
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(address), 10_000);
-    this.say(`saved ${link.download}`);
+    const name = `${this.options.name || "driven"}${suffix}`;
+    download(content instanceof Blob ? content : new Blob([content], { type }), name);
+    this.say(`saved ${name}`);
   }
 
   saveBvh() {
@@ -540,7 +539,7 @@ class App {
   // Play the history back from its beginning, or from the frame that is shown, and record it.
   saveVideo() {
     const from = this.shownIndex !== null && this.shownIndex < this.history.count - 1 ? this.shownIndex : 0;
-    this.recording = { end: record(this.el.stage, 60), at: from, pictures: 0 };
+    this.recording = { end: record(this.el.stage.captureStream(60)), at: from, pictures: 0 };
     this.shownIndex = from;
     this.el["save-video"].textContent = "Stop";
     this.view.camera.jump(this.history.at(from).frames[0].root.position);
@@ -562,7 +561,7 @@ class App {
     this.goLive();
     this.el["save-video"].textContent = "WebM";
     const video = await end();
-    if (video.size) this.download(video, ".webm");
+    if (video.size) this.download(video, video.type.includes("mp4") ? ".mp4" : ".webm");
     else this.say("this browser recorded nothing");
   }
 

@@ -3,18 +3,16 @@
 import { scene, look } from "../page_content.js";
 import { FONT, fitted } from "./surface2d.js";
 import { download } from "./download.js";
+import { canRecord, record } from "./video.js";
 import { pressed } from "../input/controls.js";
 
 const FILM_FPS = 30;
-// Milliseconds after which a part of the film is handed over.
-const PART_MS = 200;
-const FILM_KINDS = ["video/webm;codecs=vp9", "video/webm;codecs=vp8", "video/webm", "video/mp4"];
 
 export class Capture {
   constructor({ app, clock, button, onProblem }) {
     Object.assign(this, { app, clock, button, onProblem });
     this.canvas = document.createElement("canvas");
-    this.recorder = null;
+    this.endRecording = null;
     this.bytes = 0;
   }
 
@@ -76,38 +74,33 @@ export class Capture {
 
   // Begin a film, which plays from the moment shown, or end it.
   film() {
-    if (this.recorder) return this.recorder.stop();
-    const kind = window.MediaRecorder && FILM_KINDS.find((each) => MediaRecorder.isTypeSupported(each));
-    if (!kind) return this.onProblem("This browser records no films: take a picture, or another browser.");
+    if (this.endRecording) return this.endFilm();
+    if (!canRecord()) return this.onProblem("This browser records no films: take a picture, or another browser.");
     this.compose();
     const stream = this.canvas.captureStream(FILM_FPS);
     for (const track of this.clock.song?.tracks() ?? []) stream.addTrack(track);
-    const parts = [];
-    this.recorder = new MediaRecorder(stream, { mimeType: kind, videoBitsPerSecond: 6_000_000 });
     this.bytes = 0;
-    this.recorder.addEventListener("dataavailable", (event) => {
-      parts.push(event.data);
-      this.bytes += event.data.size;
-    });
-    this.recorder.addEventListener("stop", () => {
-      this.recorder = null;
-      this.clock.loop = this.looped;
-      this.clock.pause();
-      pressed(this.button, false);
-      for (const track of stream.getVideoTracks()) track.stop();
-      this.save(new Blob(parts, { type: kind }), kind.includes("mp4") ? "mp4" : "webm");
-    });
+    this.endRecording = record(stream, (size) => { this.bytes += size; });
     this.looped = this.clock.loop;
     this.clock.loop = false;
     pressed(this.button, true);
-    this.recorder.start(PART_MS);
     this.clock.play();
+  }
+
+  async endFilm() {
+    const end = this.endRecording;
+    this.endRecording = null;
+    this.clock.loop = this.looped;
+    this.clock.pause();
+    pressed(this.button, false);
+    const film = await end();
+    this.save(film, film.type.includes("mp4") ? "mp4" : "webm");
   }
 
   // Once for each frame that the page has drawn.
   draw() {
-    if (!this.recorder) return;
+    if (!this.endRecording) return;
     this.compose();
-    if (!this.clock.playing) this.recorder.stop();
+    if (!this.clock.playing) this.endFilm();
   }
 }

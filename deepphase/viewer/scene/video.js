@@ -1,22 +1,27 @@
-// The picture as a WebM video, while a part of the history is played back.
+// Films of a canvas.
 
-const KINDS = ["video/webm;codecs=vp9", "video/webm;codecs=vp8", "video/webm"];
-const BITS_PER_S = 12_000_000;
+const KINDS = ["video/webm;codecs=vp9", "video/webm;codecs=vp8", "video/webm", "video/mp4"];
+const BITS_PER_S = 8_000_000;
+// Milliseconds after which a part of the film is handed over.
+const PART_MS = 200;
 
-export const canRecord = () => typeof MediaRecorder !== "undefined" && KINDS.some((kind) => MediaRecorder.isTypeSupported(kind));
+const kindOf = () => typeof MediaRecorder !== "undefined" && KINDS.find((kind) => MediaRecorder.isTypeSupported(kind));
+export const canRecord = () => Boolean(kindOf());
 
-// Start to record a canvas; returns a function that ends it and gives the file.
-export function record(canvas, framesPerSecond) {
-  const stream = canvas.captureStream(framesPerSecond);
-  const mimeType = KINDS.find((kind) => MediaRecorder.isTypeSupported(kind));
-  const recorder = new MediaRecorder(stream, { mimeType, videoBitsPerSecond: BITS_PER_S });
+// Start to record a stream; returns a function that ends it and gives the file. `onBytes`: told the size of each part.
+export function record(stream, onBytes = () => {}) {
+  const type = kindOf();
+  const recorder = new MediaRecorder(stream, { mimeType: type, videoBitsPerSecond: BITS_PER_S });
   const parts = [];
-  recorder.addEventListener("dataavailable", (event) => event.data.size && parts.push(event.data));
-  recorder.start(500);
+  recorder.addEventListener("dataavailable", ({ data }) => {
+    if (data.size) parts.push(data);
+    onBytes(data.size);
+  });
+  recorder.start(PART_MS);
   return () => new Promise((done) => {
     recorder.addEventListener("stop", () => {
-      stream.getTracks().forEach((track) => track.stop());
-      done(new Blob(parts, { type: "video/webm" }));
+      for (const track of stream.getVideoTracks()) track.stop();
+      done(new Blob(parts, { type: type.split(";")[0] }));
     });
     recorder.stop();
   });

@@ -39,22 +39,15 @@ def train_controller(
 ) -> Controller | None:
     """Train a controller.
 
+    Further parameters are those of :func:`deepphase.training.task.run_task`, which also says what
+    is raised.
+
     Parameters
     ----------
     data
         Training data, from `ControllerData.read` with this config.
     config
         Config of the network and of its training.
-    folder
-        Folder for the resume point while the training runs, and for `metrics.csv`.
-    resume
-        Whether to continue from the resume point in `folder`. On a CPU the weights are then bit for
-        bit those of an uninterrupted training.
-    progress
-        Callback for progress reports; see `Progress`.
-    trainer
-        Options of `pytorch_lightning.Trainer`: accelerator, devices, precision, strategy, logger,
-        callbacks ...
 
     Returns
     -------
@@ -64,10 +57,6 @@ def train_controller(
     ------
     ParameterError
         If the config does not fit the samples.
-    KeyboardInterrupt
-        If it was interrupted; the resume point is kept.
-    CheckpointError
-        If `resume` finds no resume point, or that of another training.
     """
     check_trainer(trainer)
     config = replace(config, schema=data.schema.config)

@@ -190,6 +190,9 @@ def train_path(
 ) -> MotionEditor | None:
     """Train the networks that lead from paths, or from hands and feet, to an editor's motion.
 
+    Further parameters are those of :func:`deepphase.training.task.run_task`, which also says what
+    is raised.
+
     Parameters
     ----------
     store
@@ -199,18 +202,10 @@ def train_path(
     training
         Length, batches and seed of the training; by default batches of 32 windows, or of 8 with
         `effectors`.
-    folder
-        Folder of the resume point while the training runs, and of `metrics.csv`.
     effectors
         Train the networks of hands and feet instead of those of paths.
     labels
         Take only clips with these labels: label -> values.
-    resume
-        Continue from the resume point in `folder`.
-    progress
-        Called regularly; see `Progress`.
-    trainer
-        Options of `pytorch_lightning.Trainer`.
 
     Returns
     -------
@@ -223,10 +218,6 @@ def train_path(
         If no clip has the labels, travels or is long enough, or Lightning refuses an option.
     SkeletonError
         If the clips have another skeleton.
-    KeyboardInterrupt
-        If the training is interrupted; the resume point is kept.
-    CheckpointError
-        If `resume` finds no resume point, or that of another training.
     """
     training = training or PathTraining(**({"batch_size": EFFECTOR_BATCH} if effectors else {}))
 

@@ -157,25 +157,18 @@ def train_editor(
 ) -> MotionEditor | None:
     """Train an editor on all clips of a store.
 
+    Further parameters are those of :func:`deepphase.training.task.run_task`, which also says what
+    is raised.
+
     Parameters
     ----------
     store
         Clips of one skeleton.
     config
         Network and training; `configs/editor/masked.yaml` if None.
-    folder
-        Folder of the resume point while the training runs, and of `metrics.csv`.
-    resume
-        Continue from the resume point in `folder`. On a CPU the final weights equal those of an
-        uninterrupted training bit for bit.
     description
         A skeleton description (`load_description`), for skeletons whose roles cannot be inferred
         from names and structure.
-    progress
-        Called regularly; see `Progress`.
-    trainer
-        Options of `pytorch_lightning.Trainer`: accelerator, devices, precision, strategy, logger,
-        callbacks ...
 
     Returns
     -------
@@ -188,10 +181,6 @@ def train_editor(
         If the config does not fit the clips, or Lightning refuses an option.
     SkeletonError
         If no pair of feet was found.
-    KeyboardInterrupt
-        If the training is interrupted; the resume point is kept.
-    CheckpointError
-        If `resume` finds no resume point, or that of another training.
     """
     config = EditorConfig.load("masked") if config is None else config
 

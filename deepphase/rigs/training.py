@@ -202,6 +202,9 @@ def train_rig(
 ) -> RigInverse | None:
     """Learn the inverse of a rig function from clips.
 
+    Further parameters are those of :func:`deepphase.training.task.run_task`, which also says what
+    is raised.
+
     Parameters
     ----------
     store
@@ -212,18 +215,9 @@ def train_rig(
         `BlenderRig` are fitted, and a Gaussian process learns them with the derivatives of the rig.
     config
         `configs/rig/default.yaml` if None.
-    folder
-        Folder of the resume point while a network is trained, and of `metrics.csv`.
     controls
         Names of the bones of a `BlenderRig` that may move, with * for any letters; without any they
         are chosen.
-    resume
-        Continue from the resume point in `folder`.
-    progress
-        Called regularly; see `Progress`.
-    trainer
-        Options of `pytorch_lightning.Trainer`: accelerator, devices, precision, strategy, logger,
-        callbacks ...
 
     Returns
     -------
@@ -236,10 +230,6 @@ def train_rig(
         If there are too few poses, or Lightning refuses an option.
     SkeletonError
         If a clip is of another kind of body.
-    KeyboardInterrupt
-        If the training is interrupted; the resume point is kept.
-    CheckpointError
-        If `resume` finds no resume point, or that of another training.
     """
     config = RigConfig.load("default") if config is None else config
 

@@ -70,7 +70,10 @@ def run_task(
     progress
         Called regularly; see `Progress`.
     trainer
-        Options of `pytorch_lightning.Trainer`.
+        Options of `pytorch_lightning.Trainer`: accelerator, devices, precision, strategy, logger,
+        callbacks, gradient_clip_val ... Loggers and callbacks join those of the training, which
+        writes its metrics to `folder`/metrics.csv; `logger=False` leaves these out. Functions that
+        train take these options as further keyword arguments.
 
     Returns
     -------

@@ -107,6 +107,9 @@ def train_causal(
 ) -> PhaseModel[JointVelocities] | None:
     """Train a causal encoder, which gives the phases of a model out of the past alone.
 
+    Further parameters are those of :func:`deepphase.training.task.run_task`, which also says what
+    is raised.
+
     Parameters
     ----------
     store
@@ -115,16 +118,8 @@ def train_causal(
         Phase model of motion with the preset sine_fit; its own network is not changed.
     training
         Length and seed of the training.
-    folder
-        Folder of the resume point while the training runs, and of `metrics.csv`.
     form
         Sizes of the network.
-    resume
-        Continue from the resume point in `folder`.
-    progress
-        Called regularly; see `Progress`.
-    trainer
-        Options of `pytorch_lightning.Trainer`.
 
     Returns
     -------
@@ -137,10 +132,6 @@ def train_causal(
         If the model cannot be streamed, no clip is long enough, or Lightning refuses an option.
     SkeletonError
         If the clips have another skeleton, or its facing is not known without the future.
-    KeyboardInterrupt
-        If the training is interrupted; the resume point is kept.
-    CheckpointError
-        If `resume` finds no resume point, or that of another training.
     """
     training, form = training or CausalTraining(), form or CausalForm()
     streamable(model)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from apps.training.resumable import finish, work_folder
+from apps.training.command import finish, work_folder
 from deepphase import temporary_files
 from deepphase.atomic_write import atomic_write, check_writable
 from deepphase.errors import CheckpointError

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from apps.options.groups import StoreOptions, TrainingOptions
-from apps.terminal import next_step, note, progress
-from apps.training.processes import processes, shared_corpus
-from apps.training.resumable import finish, resumable, work_folder
+from apps.terminal import next_step, note, progress, silence, warn
 from deepphase.atomic_write import atomic_write, check_writable
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.corpus.prepare import corpus_of, prepare
+from deepphase.corpus.store import open_store
+from deepphase.errors import ParameterError
+from deepphase.formats.array_file import is_array_file
 from deepphase.progress import Progress
+from deepphase.temporary_files import temporary_folder
 
 if TYPE_CHECKING:
     from deepphase.training.world import World
+
+
+# Seconds after which a file that another machine has written is visible in a shared folder.
+_VISIBLE_S = 3.0
 
 
 class Saveable(Protocol):
@@ -101,6 +112,8 @@ def run_training(
     then
         The command to type next; none if empty.
     """
+    from deepphase.training.world import joined
+
     report = output.with_name(f"{output.name}.report.json")
     options, trainer = reading.corpus, run.trainer(output)
 
@@ -110,7 +123,8 @@ def run_training(
             check_writable(path)
         return work
 
-    with processes(trainer) as world, progress() as on_progress:
+    # Only the first process prints its progress.
+    with joined(trainer) as world, silence(world.rank != 0), progress() as on_progress:
         work = world.first(checked_work_folder)
         train = prepare(TrainingInputs(world, work, options, on_progress))
         with resumable(world, work, restart=run.restart):
@@ -132,3 +146,140 @@ def run_training(
         note(f"report: {page}")
     if then:
         next_step(*then)
+
+
+def work_folder(output: Path, *, resume: bool, restart: bool) -> Path:
+    """Folder in which the unfinished training of an output file is kept.
+
+    Raises
+    ------
+    ParameterError
+        If both --resume and --restart are given.
+    CheckpointError
+        If a training is running there, or neither is given and there is an unfinished training, or
+        the file cannot be written.
+    """
+    from deepphase.training.metrics import metrics_file
+    from deepphase.training.resume import refuse_running, refuse_unfinished
+    from deepphase.training.trainer import restarted
+
+    if resume and restart:
+        raise ParameterError(
+            "--resume and --restart cannot be used together", hint="give one of them, or neither"
+        )
+    work = output.with_name(f"{output.name}.unfinished")
+    check_writable(output, example="model")
+    # Inside the folder of an unfinished training, where a killed one leaves temporary files.
+    check_writable(metrics_file(work) if os.path.isdir(work) else work)
+    # First of all: --resume and --restart are no way out while it runs.
+    refuse_running(work)
+    if not resume and not restart and not restarted():
+        refuse_unfinished(work)
+    return work
+
+
+@contextmanager
+def resumable(world: World, work: Path, *, restart: bool) -> Iterator[None]:
+    """Context of a training; when it is interrupted, a warning explains how to resume it.
+
+    The resume point remains until the caller has written the result and calls :func:`finish`.
+
+    Parameters
+    ----------
+    world
+        The processes of the training.
+    work
+        Folder of :func:`work_folder`.
+    restart
+        Whether to discard an unfinished training first, unless torchrun has started again.
+
+    Raises
+    ------
+    CheckpointError
+        With `restart`, if a training is running there by now.
+    """
+    from deepphase.training.resume import discard, refuse_running, unfinished
+    from deepphase.training.trainer import restarted
+
+    if restart and not restarted():
+        # Reading the clips took a while, in which another training may have been started.
+        world.first(lambda: refuse_running(work))
+        world.first(lambda: discard(work))
+    try:
+        yield
+    except KeyboardInterrupt:
+        if world.rank == 0 and unfinished(work):
+            warn("the same command with --resume continues this training")
+        raise
+
+
+def finish(work: Path, output: Path, part: str = "") -> Path | None:
+    """Move the metrics of a training beside its model file, and discard its resume point.
+
+    `part` names the network that the training added to a model; see `metrics_beside`.
+
+    Returns
+    -------
+    The CSV file of metrics; None if the training wrote none.
+    """
+    from deepphase.training.metrics import move_metrics
+    from deepphase.training.resume import discard
+
+    metrics = move_metrics(work, output, part)
+    discard(work)
+    return metrics
+
+
+def shared_corpus(world: World, path: Path, work: Path, **options: Any) -> ClipStore:
+    """The clips at a path, as `corpus_of` reads them; a folder is prepared once for all processes.
+
+    The first process prepares it in the work folder. On nodes that do not share that folder, one
+    process prepares it in the temporary folder of its node, from its own copy of the motion files.
+
+    Parameters
+    ----------
+    path
+        A store, a folder or a motion file.
+    work
+        Folder of the resume point.
+    options
+        Arguments of `corpus_of`.
+    """
+    if world.size == 1 or is_array_file(path):
+        return world.together(lambda: corpus_of(path, **options))
+    skeleton = options.pop("skeleton", None)
+    shared = world.first(lambda: work / f"prepared-{secrets.token_hex(8)}.store")
+    with temporary_folder() as folder:
+        own = folder / "prepared.store"
+        try:
+            world.first(lambda: _prepare(path, shared, options))
+            places = world.gather((world.node, _is_visible(shared)))
+            blind = [rank for rank, place in enumerate(places) if place == (world.node, False)]
+            if world.rank in blind[:1]:
+                world.together(lambda: _prepare(path, own, options))
+            else:
+                world.together(lambda: None)
+            owns = world.gather(own)
+            store = owns[blind[0]] if world.rank in blind else shared
+            corpus = world.together(lambda: open_store(store, skeleton, verify=False))
+            world.gather(None)
+        finally:
+            if world.rank == 0:
+                # Open files remain readable.
+                with suppress(OSError):
+                    shared.unlink(missing_ok=True)
+                    work.rmdir()
+    return corpus
+
+
+def _prepare(path: Path, store: Path, options: Mapping[str, Any]) -> None:
+    prepare(path, store, **options)
+
+
+def _is_visible(path: Path) -> bool:
+    deadline = time.monotonic() + _VISIBLE_S
+    while not path.is_file():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.1)
+    return True

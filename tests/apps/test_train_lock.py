@@ -9,7 +9,7 @@ import socket
 import pytest
 
 from apps.cli import main
-from apps.training.resumable import resumable
+from apps.training.command import resumable
 from deepphase.errors import CheckpointError
 from deepphase.training.resume import resume_point, sole_training
 from deepphase.training.world import World

@@ -27,8 +27,8 @@ def compiled(signature: Any, **options: Any) -> Callable[[Callable[..., Any]], A
         try:
             return compile_with(signature, cache=True, nogil=True, **options)(function)
         except Exception:
-            # No folder for a cache, or a file in it that is damaged, which numba tells in many
-            # ways: this process compiles for itself.
+            # No folder for a cache, or a file in it that is damaged, which numba reports by many
+            # errors: this process compiles for itself.
             return compile_with(signature, nogil=True, **options)(function)
 
     return compile_

@@ -49,6 +49,10 @@ BANNED_PHRASES = {
     "who are": "say which",
     "it is told": "it is given",
     "better a": "say the fact",
+    "of now": "current",
+    r"(?<!there )(?:is|are|was|were) no(?= )(?! (?:longer|more|less|such|other|closer|better)\b)": (
+        "is not a"
+    ),
 }
 # (file, word): where a banned word is right.
 ALLOWED: set[tuple[str, str]] = set()
@@ -124,21 +128,26 @@ def modules() -> list[Path]:
 
 
 def documents() -> list[Path]:
+    """Guides, configs and scripts of pages: every line of them is read as prose."""
     names = ("README.md", "CONTRIBUTING.md")
-    return [_ROOT / name for name in names] + sorted((_ROOT / "docs").rglob("*.md"))
+    guides = sorted((_ROOT / "docs").rglob("*.md"))
+    configs = sorted((_ROOT / "configs").rglob("*.yaml"))
+    scripts = [path for package in _PACKAGES for path in (_ROOT / package).rglob("*.js")]
+    return [*(_ROOT / name for name in names), *guides, *configs, *sorted(scripts)]
 
 
 def of_module(path: Path) -> Iterator[Offence]:
     """Banned words in the identifiers, texts and docstrings of a module."""
     file, source = _relative(path), path.read_text(encoding="utf-8")
     tree = ast.parse(source)
-    hidden = _private_docstrings(tree)
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.NAME:
             for word in BANNED.keys() & _words(token.string):
                 yield from _offence(file, token.start[0], "identifier", word, token.string)
+        elif token.type == tokenize.COMMENT:
+            yield from _in_prose(file, token.start[0], "comment", token.string)
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in hidden:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
             kind = "text" if "\n" not in node.value else "docstring"
             yield from _in_prose(file, node.lineno, kind, node.value)
     opening = (ast.get_docstring(tree) or "").split(" ", 1)[0]
@@ -169,19 +178,6 @@ def repeated_names() -> list[Offence]:
     ]
 
 
-def _private_docstrings(tree: ast.Module) -> set[ast.Constant]:
-    """Docstrings of private functions and classes, whose wording is their authors' own."""
-    return {
-        node.body[0].value
-        for node in ast.walk(tree)
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef))
-        and node.name.startswith("_")
-        and not node.name.startswith("__")
-        and isinstance(node.body[0], ast.Expr)
-        and isinstance(node.body[0].value, ast.Constant)
-    }
-
-
 def _words(identifier: str) -> set[str]:
     return {word.lower() for word in _WORD.findall(identifier)}
 
@@ -190,14 +186,18 @@ def _in_prose(file: str, line: int, kind: str, text: str) -> Iterator[Offence]:
     for number, content in enumerate(text.splitlines()):
         words = _words(content)
         lowered = content.lower()
-        phrases = {each for each in BANNED_PHRASES if re.search(rf"\b{each}\b", lowered)}
-        for word in sorted((BANNED.keys() & words) | phrases):
+        for word in sorted(BANNED.keys() & words):
             yield from _offence(file, line + number, kind, word, content.strip())
+        for phrase in BANNED_PHRASES:
+            for match in re.finditer(rf"\b{phrase}\b", lowered):
+                yield from _offence(file, line + number, kind, match[0], content.strip(), phrase)
 
 
-def _offence(file: str, line: int, kind: str, word: str, text: str) -> Iterator[Offence]:
+def _offence(
+    file: str, line: int, kind: str, word: str, text: str, phrase: str = ""
+) -> Iterator[Offence]:
     if (file, word) not in ALLOWED:
-        instead = BANNED.get(word) or BANNED_PHRASES[word]
+        instead = BANNED_PHRASES[phrase] if phrase else BANNED[word]
         yield Offence(file, line, f"{kind} with '{word}' ({instead})", text[:80])
 
 
@@ -241,6 +241,26 @@ def test_a_banned_word_is_found(tmp_path, monkeypatch, text, word):
     path = tmp_path / "module.py"
     path.write_text(f'"""Modules."""\n\n{text}\n', encoding="utf-8")
     assert any(f"'{word}'" in offence.kind for offence in of_module(path))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "word"),
+    [
+        ("module.py", '"""Modules."""\n# what nobody sees\n', "nobody"),
+        ("module.py", '"""Modules."""\ndef _private():\n    """Played anew."""\n', "anew"),
+        ("config.yaml", "# Dances that are heard.\n", "heard"),
+        ("view.js", "// the phases of now\n", "of now"),
+        ("guide.md", "An archive of 9 files is no motion.\n", "is no"),
+    ],
+)
+def test_comments_private_docstrings_configs_scripts_and_guides_are_read(
+    tmp_path, monkeypatch, name, text, word
+):
+    monkeypatch.setattr(sys.modules[__name__], "_ROOT", tmp_path)
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    found = of_module(path) if path.suffix == ".py" else of_document(path)
+    assert any(f"'{word}'" in offence.kind for offence in found)
 
 
 def test_parts_of_other_words_are_no_offence(tmp_path, monkeypatch):

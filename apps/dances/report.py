@@ -64,7 +64,7 @@ DANCE_MEASURES = {
 
 # A dance is on the beat, or follows the bars, if its score is so many times the score by chance.
 _OVER_CHANCE, _OVER_SHIFTED = 1.1, 1.5
-# Below this share of the hips' height that the bars explain, nobody sees them.
+# Below this share of the hips' height that the bars explain, they are invisible.
 _SEEN_SHARE = 0.05
 
 

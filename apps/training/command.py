@@ -171,7 +171,7 @@ def work_folder(output: Path, *, resume: bool, restart: bool) -> Path:
     check_writable(output, example="model")
     # Inside the folder of an unfinished training, where a killed one leaves temporary files.
     check_writable(metrics_file(work) if os.path.isdir(work) else work)
-    # First of all: --resume and --restart are no way out while it runs.
+    # First of all: neither --resume nor --restart helps while it runs.
     refuse_running(work)
     if not resume and not restart and not restarted():
         refuse_unfinished(work)

@@ -29,7 +29,8 @@ _CHANGE = 0.35
 _TIGHTNESS = 100.0
 # Beats that lie this near to an even grid, in seconds, are one that the tracker's frames blur.
 _EVEN_S = 0.03
-# Onsets below this share of the strong ones are silence, and fewer peaks than these are no beat.
+# Onsets below this share of the strong ones are silence, and fewer peaks than these do not
+# make a beat.
 _AUDIBLE = 0.05
 _FEWEST_SOUNDS = 3
 # Sum of squared onsets of a window below which nothing in it counts.

@@ -106,7 +106,7 @@ class SongFeatures:
         Probability that bars have 3 beats and not 4, even where neither is clear; 0.5 without
         beats.
     name, source, sha256
-        The song, its file, and the hash of the file's bytes; empty where it was no file.
+        The song, its file, and the hash of the file's bytes; empty where it was not a file.
     fps
         60.
     """

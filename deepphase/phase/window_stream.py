@@ -162,7 +162,7 @@ class _WindowEncoder:
     """A network's encoder for one window at a time, in NumPy.
 
     For a single window, torch's calls cost more than its products, and the transforms of the
-    kernels are made anew in each call.
+    kernels are made again in each call.
     """
 
     def __init__(self, network: SineFitAutoencoder) -> None:

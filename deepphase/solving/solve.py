@@ -33,7 +33,7 @@ _FOOT_WEIGHT = 3.0
 # Seconds within which some foot is on the floor, and the change of the floor's height that is not
 # levelled, as a share of the leg length.
 _FLOOR_WINDOW_S, _LEVEL_SHARE = 2.0, 0.05
-# Leg lengths per second: drift is slower, and whoever climbs or jumps on a box is faster.
+# Leg lengths per second: drift is slower, and climbing or jumping on a box is faster.
 _CLIMB_SHARE = 0.15
 
 

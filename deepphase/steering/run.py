@@ -273,7 +273,7 @@ class Run:
         (characters, frames, ...) as `Frame` has them, or None.
     commanded_velocities, commanded_angles
         (characters, frames, 2) m/s and (characters, frames) rad: the desired velocity and facing
-        before any smoothing; None if the goals are no `VelocityCommands`.
+        before any smoothing; None if the goals are not `VelocityCommands`.
     """
 
     spec: RunnerSpec

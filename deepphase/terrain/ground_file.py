@@ -116,7 +116,7 @@ def read_texts(path: str | Path) -> dict[str, str]:
     Raises
     ------
     FormatError
-        If it is no .npz.
+        If it is not an .npz.
     """
     path = Path(path)
     try:

@@ -92,7 +92,7 @@ class Cloud {
     [this.width, this.height] = [clientWidth, clientHeight];
     const size = [clientWidth, clientHeight].map((length) => Math.max(1, Math.round(length * this.ratio)));
     for (const canvas of [this.back, this.front]) {
-      // Even the same size would make it anew.
+      // Even the same size would clear it.
       if (canvas.width !== size[0] || canvas.height !== size[1]) [canvas.width, canvas.height] = size;
     }
     this.stale = true;

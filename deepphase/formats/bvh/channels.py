@@ -84,7 +84,7 @@ def continuous_euler(rotations: Array, order: str) -> Array:
     other[..., 1] = np.pi - angles[..., 1]
     to_same = _turn_between(angles[:-1], angles[1:])
     to_other = _turn_between(angles[:-1], other[1:])
-    # Both triples are equally far from both of the next frame's, so a change of triple is told
+    # Both triples are equally far from both of the next frame's, so a change of triple is found
     # from one frame to the next and adds up.
     is_other = np.cumsum(to_other < to_same, axis=0) % 2 == 1
     angles[1:][is_other] = other[1:][is_other]

@@ -140,7 +140,7 @@ def _parse_with_care(
         notes = ("frames are wrapped, not one a line",)
     else:
         row = next((row for row, count in enumerate(counts) if count != channels), len(counts))
-        # The row that a bad number cut short is told by that number.
+        # The row that a bad number cut short is reported by that number.
         if row < len(counts) - bool(fault):
             fault = (
                 f"{counts[row]:,} numbers, but the hierarchy declares {channels:,} channels",

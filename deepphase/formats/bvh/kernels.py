@@ -30,7 +30,7 @@ def load_kernels() -> Kernels | None:
         from deepphase.formats.bvh.euler_kernel import rotate_joints
         from deepphase.formats.bvh.number_scan_kernel import scan_numbers
     except Exception:
-        # numba knows only some versions of NumPy and of Python, which it tells in many ways.
+        # numba knows only some versions of NumPy and of Python, which it reports by many errors.
         return None
     return Kernels(scan_numbers, rotate_joints)
 

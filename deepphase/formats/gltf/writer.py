@@ -268,7 +268,7 @@ def _animation(
     channels: list[dict[str, Any]] = []
 
     def add(node: int, path: str, values: Array, kind: str) -> None:
-        # The root's travel has all keys: it tells how long the clip is.
+        # The root's travel has all keys: it states the length of the clip.
         if (values == values[:1]).all() and not (node == 0 and path == "translation"):
             values = values[:1]
         if len(values) not in inputs:

@@ -157,7 +157,7 @@ def array_members(path: Path) -> tuple[str, ...]:
     Raises
     ------
     FormatError
-        Where the file cannot be read, is no .npz archive, does not match its checksum, or would
+        Where the file cannot be read, is not an .npz archive, does not match its checksum, or would
         unpack to more than 20 times its size (and more than 16 MiB).
     """
     with as_format_error(path):

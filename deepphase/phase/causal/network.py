@@ -1,8 +1,8 @@
 """Network that reads the last velocities of the joints and gives the current phases.
 
 A periodic autoencoder describes the middle of a window, so its current phases need the second to
-come. Here a perceptron is trained to give what the autoencoder will say of now, and of a few
-moments before, once their windows are complete.
+come. Here a perceptron is trained to predict the phases that the autoencoder will
+compute for this moment and a few before it, once their windows are complete.
 
 The past is read through a few averages that grow longer with the time that has gone by: what
 happened a moment ago is read finely, and what happened two seconds ago coarsely.

@@ -12,7 +12,7 @@ from deepphase.errors import ParameterError
 
 # Frequencies that are tried first lie so far apart, in spectral lines (1 / the window's seconds).
 _STEP_PER_LINE = 0.2
-# Fewer cycles in a window than this cannot be told from a trend.
+# Fewer cycles in a window than this cannot be distinguished from a trend.
 _LEAST_CYCLES = 0.8
 _HIGHEST_HZ = 10.0
 # How sharply the best of the tried frequencies is preferred: two that explain shares e1 and e2

@@ -44,7 +44,7 @@ export function readBody(bytes, skeleton) {
 }
 
 // Inverse bind matrices of all joints, and the matrix from the space of each skin's meshes to the space of the first
-// one's. A joint of both, else the pose in which the file is saved, tells how the spaces lie.
+// one's. A joint of both, else the pose in which the file is saved, defines how the spaces lie.
 function inverseBindsOf(glb, nodes, above, skins, skinned) {
   const joints = new Map();
   const spaces = new Map();

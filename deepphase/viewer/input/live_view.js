@@ -16,7 +16,7 @@ export function component({ parentElement, data, setTriggerValue }) {
     addEventListener("message", shown.listen);
   }
   shown.send = (motion) => setTriggerValue("driven", motion);
-  // The same page again would begin anew.
+  // The same page again would start again.
   if (shown.page !== data.page) {
     shown.page = data.page;
     shown.frame.title = data.title;

@@ -62,7 +62,7 @@ class Network {
     return this.network.blend || null;
   }
 
-  /** Draw new noise for a stochastic network; `stepped` tells whether a foot touched down. */
+  /** Draw new noise for a stochastic network; `stepped` is whether a foot touched down. */
   redraw(state, stepped, random) {
     if (this.network.redraw) this.network.redraw(state, stepped, random);
   }

@@ -6,7 +6,7 @@ precision highp int;
 precision highp sampler2DShadow;
 `;
 
-// Light and shadow of all lit surfaces, whose programs are told SHADE_SAMPLES, the places of the shadows'
+// Light and shadow of all lit surfaces, whose programs get SHADE_SAMPLES, the places of the shadows'
 // picture that shade a pixel. Colours are linear; `shown` makes them a screen's.
 const LIGHT = `
 uniform vec3 eye, toLight, keyColour, skyColour, floorColour, fogColour;

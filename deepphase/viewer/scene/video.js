@@ -8,7 +8,7 @@ const PART_MS = 200;
 const kindOf = () => typeof MediaRecorder !== "undefined" && KINDS.find((kind) => MediaRecorder.isTypeSupported(kind));
 export const canRecord = () => Boolean(kindOf());
 
-// Start to record a stream; returns a function that ends it and gives the file. `onBytes`: told the size of each part.
+// Start to record a stream; returns a function that ends it and gives the file. `onBytes` gets the size of each part.
 export function record(stream, onBytes = () => {}) {
   const type = kindOf();
   const recorder = new MediaRecorder(stream, { mimeType: type, videoBitsPerSecond: BITS_PER_S });

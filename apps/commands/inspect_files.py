@@ -75,7 +75,11 @@ def command(
             note(f"... and {len(good) - _ROWS} more files: --every shows them")
     _show_problems(found)
     if not good:
-        raise FormatError(f"none of {len(found)} files can be read", path=path[0])
+        raise FormatError(
+            f"none of {len(found)} files can be read",
+            path=path[0],
+            hint="the reasons are listed above",
+        )
     if all(each.has_rotations for each in good):
         next_step("prepare", *path, "-o", "mocap.store")
     else:

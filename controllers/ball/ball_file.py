@@ -31,7 +31,10 @@ def save_ball(track: BallTrack, path: str | Path) -> None:
     """
     path = Path(path)
     if path.suffix != SUFFIX:
-        raise ParameterError(f"balls are saved as {SUFFIX}, not {path.suffix!r}")
+        raise ParameterError(
+            f"balls are saved as {SUFFIX}, not {path.suffix!r}",
+            hint=f"give a file name that ends in {SUFFIX}",
+        )
     arrays = {
         "positions": track.positions.astype(np.float64),
         "velocities": track.velocities.astype(np.float64),

@@ -86,7 +86,10 @@ def write_arrays(
         array = prepared[name]
         code = dtype_code(array.dtype)
         if code is None or name == "__metadata__":
-            raise ParameterError(f"array {name!r} of type {array.dtype} cannot be stored")
+            raise ParameterError(
+                f"array {name!r} of type {array.dtype} cannot be stored",
+                hint="store finite numbers or booleans",
+            )
         begin, end = end, end + array.nbytes
         rows[name] = {"dtype": code, "shape": list(array.shape), "data_offsets": [begin, end]}
     full = {**header, "format": format, "version": version}

@@ -54,7 +54,7 @@ def read_content(path: Path) -> bytes:
         reason = getattr(error, "strerror", None) or error
         raise FormatError(f"cannot be read: {reason}", path=path) from None
     if not content:
-        raise FormatError("this is an empty file", path=path)
+        raise FormatError("this is an empty file", path=path, hint="copy or export the file again")
     return content
 
 

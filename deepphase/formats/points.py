@@ -114,7 +114,11 @@ def load_points(
     positions = data.positions
     # Prevents overflow in the checks below.
     if np.abs(positions).max() > np.finfo(np.float32).max:
-        raise FormatError("positions beyond what float32 holds", path=path)
+        raise FormatError(
+            "positions beyond what float32 holds",
+            path=path,
+            hint="the file may be damaged: export it again",
+        )
     unit_m, note = _unit(body_size(positions), given_m, data.unit_m)
     positions = positions * positions.dtype.type(unit_m)
     if np.abs(positions).max() > LARGEST_LENGTH_M:
@@ -220,10 +224,16 @@ def _names(archive: NpzArchive, points: int) -> tuple[str, ...]:
         return plain_names(points)
     names = archive.strings(key)
     if len(names) != points:
-        raise FormatError(f"{len(names)} names for {points} points", path=archive.path)
+        raise FormatError(
+            f"{len(names)} names for {points} points",
+            path=archive.path,
+            hint="save the file again with one name for each point",
+        )
     if len(set(names)) != points:
         twice = next(name for name in names if names.count(name) > 1)
-        raise FormatError(f"two points are named {twice!r}", path=archive.path)
+        raise FormatError(
+            f"two points are named {twice!r}", path=archive.path, hint="rename one of them"
+        )
     return names
 
 

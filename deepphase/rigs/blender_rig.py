@@ -255,7 +255,11 @@ class BlenderRig(CharacterRig):
             opened, arrays = self._prepared(session, path, motion=True, prune=False)
         rows = arrays.get("motion", np.empty((0, 0)))
         if not rows.size:
-            raise ParameterError("the rig in this file has no motion", path=path)
+            raise ParameterError(
+                "the rig in this file has no motion",
+                path=path,
+                hint="animate the rig, or give another file",
+            )
         if not np.isfinite(rows).all():
             raise FormatError("curves of the rig have values that are not numbers", path=path)
         values, root = rows[:, :-16].copy(), rows[:, -16:].reshape(-1, 4, 4)

@@ -74,7 +74,9 @@ class RigExamples:
                 progress("keying clips", index + 1, len(store), store.names[index])
         joined = np.concatenate(values)
         if len(joined) < 10:
-            raise ParameterError(f"{len(joined)} poses are too few for a rig")
+            raise ParameterError(
+                f"{len(joined)} poses are too few for a rig", hint="give more clips"
+            )
         return cls(joined, rig.evaluate(joined), np.concatenate(clips))
 
     @classmethod
@@ -115,7 +117,9 @@ class RigExamples:
         columns = chosen_controls(rig, motions) if named is None else named
         joined = np.concatenate(targets)
         if len(joined) < 10:
-            raise ParameterError(f"{len(joined)} poses are too few for a rig")
+            raise ParameterError(
+                f"{len(joined)} poses are too few for a rig", hint="give more clips"
+            )
         values = fitted(rig, joined, columns, progress)
         clips = np.repeat(np.arange(len(targets)), [len(each) for each in targets])
         return cls(values, rig.evaluate(values), clips)
@@ -131,7 +135,9 @@ class RigExamples:
         """
         values = np.clip(rig.own_motion()[0], rig.lower, rig.upper)
         if len(values) < 10:
-            raise ParameterError(f"{len(values)} poses are too few for a rig", path=rig.path)
+            raise ParameterError(
+                f"{len(values)} poses are too few for a rig", path=rig.path, hint="give more clips"
+            )
         find_pattern(rig)
         return cls(values, rig.evaluate(values), np.zeros(len(values), np.int64))
 

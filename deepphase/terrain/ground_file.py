@@ -100,7 +100,10 @@ def save_ground(ground: Heightmap, path: str | Path, **about: str) -> None:
     """
     path = Path(path)
     if path.suffix.lower() != ".npz":
-        raise ParameterError(f"ground is saved as .npz, not {path.suffix!r}")
+        raise ParameterError(
+            f"ground is saved as .npz, not {path.suffix!r}",
+            hint="give a file name that ends in .npz",
+        )
     content = io.BytesIO()
     arrays: dict[str, Any] = {name: np.array(text) for name, text in about.items()}
     arrays["heights"], arrays["spacing_m"] = ground.heights, np.float64(ground.spacing_m)
@@ -172,7 +175,9 @@ def _read_image(path: Path) -> Array:
                     heights[opaque == 0] = np.nan
                 return heights
     except UnidentifiedImageError:
-        raise FormatError("this is not an image", path=path) from None
+        raise FormatError(
+            "this is not an image", path=path, hint="give a PNG image, a .npy or a .npz"
+        ) from None
     except (OSError, ValueError, SyntaxError) as error:
         raise FormatError(f"this is not an image: {error}", path=path) from None
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:

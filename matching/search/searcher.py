@@ -65,9 +65,12 @@ class IndexCache:
         try:
             arrays, header = map_arrays(self.path, format=FORMAT, version=VERSION, types=_TYPES)
             if header.get("index") != self.name:
-                raise CheckpointError(f"its index is of another kind, {header.get('index')!r}")
+                raise CheckpointError(
+                    f"its index is of another kind, {header.get('index')!r}",
+                    hint="build the index again",
+                )
             if header.get("arrays_sha256") != self.database.arrays_sha256:
-                raise CheckpointError("its index is of other rows")
+                raise CheckpointError("its index is of other rows", hint="build the index again")
             return restore(arrays, header)
         except (DeepPhaseError, KeyError, TypeError, ValueError, RuntimeError) as error:
             fact = error.fact if isinstance(error, DeepPhaseError) else str(error)

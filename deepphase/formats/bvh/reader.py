@@ -109,7 +109,7 @@ def read_bvh(
     check_rate_option(fps)
     content = _normalized(read_content(path))
     if not content or content.isspace():
-        raise FormatError("this is an empty file", path=path)
+        raise FormatError("this is an empty file", path=path, hint="copy or export the file again")
     if not _HIERARCHY.match(content):
         found = foreign_content(content) or "it does not begin with HIERARCHY"
         raise FormatError(f"this is not a BVH file: {found}", path=path, line=1)

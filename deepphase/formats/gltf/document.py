@@ -142,9 +142,13 @@ def parse_document(text: bytes | memoryview, path: Path) -> Item:
     try:
         value = json.loads(text.decode("utf-8-sig"), parse_constant=_refuse)
     except RecursionError:
-        raise FormatError("the JSON is nested too deeply", path=path) from None
+        raise FormatError(
+            "the JSON is nested too deeply", path=path, hint="export the file again"
+        ) from None
     except UnicodeDecodeError:
-        raise FormatError("the JSON is not UTF-8", path=path) from None
+        raise FormatError(
+            "the JSON is not UTF-8", path=path, hint="export the file again"
+        ) from None
     except json.JSONDecodeError as error:
         raise FormatError(
             f"the file has broken JSON: {error.msg}", path=path, line=error.lineno
@@ -152,7 +156,9 @@ def parse_document(text: bytes | memoryview, path: Path) -> Item:
     except ValueError as error:
         raise FormatError(f"the file has broken JSON: {str(error)[:80]}", path=path) from None
     if not isinstance(value, dict):
-        raise FormatError("the JSON is not a glTF document", path=path)
+        raise FormatError(
+            "the JSON is not a glTF document", path=path, hint="export the file again as glTF 2.0"
+        )
     return Item(value, "", path)
 
 

@@ -227,7 +227,11 @@ def _opened(path: str | Path, skin: str | int | None) -> _Scene:
     path_nodes = set(joints.path_nodes)
     moving = [number for number, nodes in enumerate(targets) if not path_nodes.isdisjoint(nodes)]
     if not moving:
-        raise FormatError("no animation moves the joints of the skin", path=path)
+        raise FormatError(
+            "no animation moves the joints of the skin",
+            path=path,
+            hint="export the file with its animation",
+        )
     return _Scene(file, tree, joints, animations, moving)
 
 

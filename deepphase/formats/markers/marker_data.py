@@ -72,7 +72,11 @@ def seen_markers(data: MarkerData, path: Path) -> tuple[MarkerData, Array]:
     positions[~np.isfinite(positions).all(axis=-1)] = np.nan
     frames, points = positions.shape[:2]
     if frames == 0 or points == 0:
-        raise FormatError(f"there are {frames} frames of {points} markers", path=path)
+        raise FormatError(
+            f"there are {frames} frames of {points} markers",
+            path=path,
+            hint="export at least one frame with two markers",
+        )
     if points > MAX_POINTS:
         raise FormatError(
             f"one body has {points:,} points", hint=f"the limit is {MAX_POINTS:,}", path=path

@@ -57,12 +57,16 @@ def number_rows(rows: Sequence[tuple[int, Sequence[str]]], width: int, path: Pat
             f"there are rows with far fewer cells than the {width:,} of the header",
             path=path,
             line=line,
+            hint="export the table again",
         )
     values = np.full((len(rows), width), np.nan)
     for row, (line, cells) in enumerate(rows):
         if len(cells) > width and any(cell.strip() for cell in cells[width:]):
             raise FormatError(
-                f"{len(cells)} cells, but the header declares {width}", path=path, line=line
+                f"{len(cells)} cells, but the header declares {width}",
+                path=path,
+                line=line,
+                hint="export the table again",
             )
         for column, cell in enumerate(cells[:width]):
             word = cell.strip()

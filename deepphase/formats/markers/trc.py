@@ -22,7 +22,9 @@ def read_trc(path: Path) -> MarkerData:
     """
     lines = text_lines(path, _WHAT, "PathFileType")
     if len(lines) < 5:
-        raise FormatError("the header ends too early", path=path, line=len(lines))
+        raise FormatError(
+            "the header ends too early", path=path, line=len(lines), hint="export the file again"
+        )
     stated = dict(zip(_cells(lines[1]), _cells(lines[2]), strict=False))
     lower = {name.strip().lower(): value.strip() for name, value in stated.items()}
     try:

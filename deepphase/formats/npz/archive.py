@@ -165,10 +165,18 @@ class NpzArchive:
         """
         meta = self.json("meta")
         if not isinstance(meta, dict):
-            raise FormatError("array 'meta' is not a JSON object", path=self.path)
+            raise FormatError(
+                "array 'meta' is not a JSON object",
+                path=self.path,
+                hint="save the file again with the program that wrote it",
+            )
         found, of_version = meta.get("format", format), meta.get("version", version)
         if found != format:
-            raise FormatError(f"this is a {str(found)[:60]} file, not {format}", path=self.path)
+            raise FormatError(
+                f"this is a {str(found)[:60]} file, not {format}",
+                path=self.path,
+                hint=f"give a {format} file",
+            )
         if type(of_version) is not int or of_version > version:
             raise FormatError(
                 f"version {str(of_version)[:20]} of {format}; this deepphase reads up to {version}",
@@ -269,7 +277,10 @@ def write_npz(path: str | Path, arrays: Mapping[str, Any]) -> None:
 
 def _storable(name: str, array: Array) -> Array:
     if array.dtype.kind not in "biufU":
-        raise ParameterError(f"array {name!r} of type {array.dtype} cannot be stored")
+        raise ParameterError(
+            f"array {name!r} of type {array.dtype} cannot be stored",
+            hint="store finite numbers, booleans or text",
+        )
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise ParameterError(
             f"array {name!r} has values that are not finite; nothing was written",

@@ -195,6 +195,7 @@ def _positions(archive: NpzArchive, frames: int | None) -> tuple[Array, str]:
         raise FormatError(
             f"a joint {np.abs(positions).max():.3g} units from the origin is too far",
             path=archive.path,
+            hint="the file may be damaged: save it again",
         )
     return positions, key
 
@@ -227,7 +228,11 @@ def _names(archive: NpzArchive, joints: int) -> tuple[tuple[str, ...], list[str]
         return plain_names(joints), ["the file names no joints"]
     names = archive.strings(key)
     if len(names) != joints:
-        raise FormatError(f"{len(names)} names for {joints} joints", path=archive.path)
+        raise FormatError(
+            f"{len(names)} names for {joints} joints",
+            path=archive.path,
+            hint="save the file again with one name for each joint",
+        )
     unique, renamed = unique_names(names)
     return unique, [f"repeated names were numbered: {', '.join(renamed)}"] if renamed else []
 
@@ -242,7 +247,11 @@ def _parents(archive: NpzArchive, names: tuple[str, ...]) -> tuple[Array, list[i
         above = archive.array(key, (joints,), "integer").tolist()
     else:
         if len(words) != joints:
-            raise FormatError(f"there are {len(words)} parents for {joints} joints", path=path)
+            raise FormatError(
+                f"there are {len(words)} parents for {joints} joints",
+                path=path,
+                hint="save the file again with one parent for each joint",
+            )
         index = {name: joint for joint, name in enumerate(names)}
         above = []
         for name, word in zip(names, words, strict=True):

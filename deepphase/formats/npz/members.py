@@ -178,7 +178,9 @@ def array_members(path: Path) -> tuple[str, ...]:
         )
     if len(members) > _MAX_MEMBERS:
         raise FormatError(
-            f"this archive has {len(members):,} files and is not a motion file", path=path
+            f"this archive has {len(members):,} files and is not a motion file",
+            path=path,
+            hint="unpack it, if motion files are in it",
         )
     names = Counter(info.filename for info in members)
     twice = next((name for name, count in names.items() if count > 1), None)

@@ -113,9 +113,9 @@ def test_the_root_follows_a_path_with_held_feet(walker, walk):
     ("targets", "message"),
     [
         ([("Tail", 0, 0)], "no joint 'Tail'"),
-        ([("Head", 0, 0)], "neither a hand nor a foot"),
-        ([("LeftHand", 5, 900)], "frames are 0-179"),
-        ([("LeftHand", 5, 9), ("LeftHand", 9, 12)], "two targets of LeftHand"),
+        ([("Head", 0, 0)], "cannot have a target"),
+        ([("LeftHand", 5, 900)], "the clip has frames 0-179"),
+        ([("LeftHand", 5, 9), ("LeftHand", 9, 12)], "LeftHand has two targets"),
         ([("LeftHand", 5, 9), ("LeftHandMiddle1", 19, 22)], "on one limb"),
     ],
 )

@@ -85,7 +85,7 @@ def test_paths_beyond_the_clips_are_named(reacher, walks):
     assert any("m from the floor under the hips" in each for each in findings)
     assert any("m/s at" in each for each in findings)
     paths.known[:] = False
-    with pytest.raises(ParameterError, match="no place of a hand or a foot is known"):
+    with pytest.raises(ParameterError, match="the paths state no place of a hand or a foot"):
         motion_of_effectors(paths, reacher)
 
 
@@ -109,9 +109,9 @@ def test_places_are_read_as_a_curve_and_unknown_outside_of_it(reacher, tmp_path)
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("t,joint,x,y,z\n0,{hand},0,nan,0\n", "is not a place"),
-        ("t,joint,x,y,z\n1,{hand},0,1,0\n1,{hand},0,1,0\n", "do not rise"),
-        ("t,joint,x,y,z\n", "no place"),
+        ("t,joint,x,y,z\n0,{hand},0,nan,0\n", "is not a time and a place"),
+        ("t,joint,x,y,z\n1,{hand},0,1,0\n1,{hand},0,1,0\n", "must rise from row to row"),
+        ("t,joint,x,y,z\n", "the table has no rows"),
         ("t,x,y,z\n0,0,0,0\n", "joint"),
     ],
 )

@@ -84,9 +84,9 @@ def test_keys_stay_at_their_times(editor):
     [
         ([5], None, "two or more rising frames"),
         ([5, 5], None, "two or more rising frames"),
-        ([5, 400], None, "a key at frame 400"),
-        ([5, 9], [0.0, 0.0], "do not rise"),
-        ([5, 9], [0.0], "2 keys with 1 times"),
+        ([5, 400], None, "the key at frame 400"),
+        ([5, 9], [0.0, 0.0], "must rise by a frame"),
+        ([5, 9], [0.0], "2 keys and 1 times"),
         ([5, 9], [0.0, 30.0], "at most 10 s"),
     ],
 )
@@ -97,7 +97,7 @@ def test_impossible_keys_are_refused(editor, keys, times, message):
 
 @pytest.mark.parametrize("seconds", [0.0, -1.0, 11.0, float("nan")])
 def test_impossible_durations_are_refused(editor, seconds):
-    with pytest.raises(ParameterError, match="s between the clips"):
+    with pytest.raises(ParameterError, match="the time between the clips"):
         in_between(walk(), walk(), seconds, editor)
 
 

@@ -166,7 +166,9 @@ def test_bridged_rotations_of_a_constant_offset_are_the_known_ones():
 def test_stated_damage_is_checked():
     with pytest.raises(SkeletonError, match="no joint 'Tail'"):
         Damage.stated(10, NAMES, joints=["Tail"])
-    with pytest.raises(ParameterError, match="frames 4-12 of a clip whose frames are 0-9"):
+    with pytest.raises(
+        ParameterError, match="frames 4-12 are not in the clip, which has frames 0-9"
+    ):
         Damage.stated(10, NAMES, stretches=[(4, 12)])
     with pytest.raises(ParameterError, match="nothing whole would be left"):
         Damage.stated(10, NAMES, stretches=[(0, 9)])

@@ -91,7 +91,7 @@ def test_every_config_loads_and_names_its_audio_features():
         ("schema: {tracks: [music]}\nmusic: {names: []}", "unknown key"),
         ("schema: {tracks: [music]}\nmusic: {features: mel}", "features must be"),
         ("schema: {tracks: [music]}\nmusic: {features: [noise]}", "no song feature 'noise'"),
-        ("[]", "not a mapping"),
+        ("[]", "must be a mapping"),
     ],
 )
 def test_an_invalid_config_is_refused(tmp_path, content, message):

@@ -149,7 +149,7 @@ def test_mistakes_are_sentences(folder, monkeypatch):
     app.session_state[key], app.session_state["edit drawn"] = [[0, 0, len(last) - 1]], True
     app.run()
     assert not app.exception
-    assert "Nothing whole would be left" in words(app)
+    assert "The damage covers every joint of every frame" in words(app)
     app.segmented_control[0].set_value("Style").run()
     assert widget(app, "Apply").disabled
     app.segmented_control[0].set_value("Constrain").run()

@@ -170,12 +170,12 @@ def test_stated_damage_is_checked():
         ParameterError, match="frames 4-12 are not in the clip, which has frames 0-9"
     ):
         Damage.stated(10, NAMES, stretches=[(4, 12)])
-    with pytest.raises(ParameterError, match="nothing whole would be left"):
+    with pytest.raises(ParameterError, match="the damage covers every joint of every frame"):
         Damage.stated(10, NAMES, stretches=[(0, 9)])
     known = Damage.stated(10, NAMES, joints=["Head"], stretches=[(2, 3)]).known
     assert np.argwhere(known == 0).tolist() == [[2, NAMES.index("Head") + 1], [3, 13]]
 
 
 def test_damage_of_another_clip_is_refused(editor):
-    with pytest.raises(ParameterError, match="damage has 10 frames and the clip 240"):
+    with pytest.raises(ParameterError, match="the same number of frames, but have 10 and 240"):
         repaired(walk(), editor, Damage.none(10, NAMES))

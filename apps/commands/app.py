@@ -85,7 +85,7 @@ def _free_port(requested: int | None) -> int:
 def _serve(settings: dict[str, object], port: int) -> None:
     from streamlit.web import bootstrap
 
-    from apps.dashboard.parts.demo import warm_up
+    from apps.dashboard.entry import warm_up
 
     note("starting the dashboard")
     script = Path(__file__).parent.parent / "dashboard" / "script" / "run.py"

@@ -17,16 +17,24 @@ from apps.dashboard.parts.collection import (
     MODEL_KEY,
     OpenClips,
     clip_sources,
-    look_again,
     model_confidence,
     model_sources,
     open_clips,
-    open_folder,
     open_model,
 )
+from apps.dashboard.parts.demo import demo_clips, demo_model
+from apps.dashboard.parts.files import chooser
+from apps.dashboard.parts.folder import look_again, open_folder
 from apps.dashboard.parts.messages import error_sentence, plain, show_error
 from deepphase.errors import DeepPhaseError
 
+# Modules that Streamlit imports at their first use, and one that compiles itself on a new machine.
+_LAZY_IMPORTS = (
+    "pandas",
+    "pyarrow",
+    "plotly.graph_objects",
+    "matching.search.block_tree_kernel",
+)
 # Modules that were loaded when objects were last frozen.
 _frozen_modules = 0
 
@@ -44,17 +52,31 @@ def freeze_modules() -> None:
         gc.freeze()
 
 
+def warm_up() -> None:
+    """Load what the first pages need, before the first session opens.
+
+    Modules that Streamlit imports at their first use are imported here as well, because sessions
+    that start at the same moment could see them half imported.
+    """
+    import torch
+
+    # The sessions of a server share the processor; one session must not use all of it.
+    torch.set_num_threads(max(1, min(4, torch.get_num_threads())))
+    for name in (*_LAZY_IMPORTS, *(f"apps.dashboard.pages.{page.address}" for page in PAGES)):
+        importlib.import_module(name)
+    demo_model().encode(demo_clips().clip(0))
+
+
 def sidebar() -> None:
     """Draw the choosers of clips and model, which `open_clips` and `open_model` read."""
-    requested = st.session_state.pop("to choose", {})
     with st.sidebar:
         st.subheader("Collection", anchor=False)
-        sources = {each.id: each.name for each in clip_sources()}
+        sources = clip_sources()
         if not sources:
             st.caption("Nothing to show yet.")
         else:
-            _chooser("Clips", CLIPS_KEY, sources, requested)
-            _models(requested)
+            chooser("Clips", CLIPS_KEY, sources, bind="query-params")
+            _models()
         folder = open_folder()
         if folder is not None:
             st.caption(f"Folder :material/folder: {plain(folder.path.name)}")
@@ -67,10 +89,10 @@ def sidebar() -> None:
             st.button("Look again", on_click=look_again, icon=":material/refresh:")
 
 
-def _models(requested: dict[str, str]) -> None:
+def _models() -> None:
     try:
         clips = open_clips()
-        models = {each.id: each.name for each in model_sources(clips)}
+        sources = model_sources(clips)
     except DeepPhaseError:
         # The page shows the error.
         return
@@ -79,7 +101,7 @@ def _models(requested: dict[str, str]) -> None:
         f"{len(store):,} clips · {store.minutes:,.1f} min · {len(store.skeleton)} joints · "
         f"{store.fps:g} frames/s"
     )
-    _chooser("Phase model", MODEL_KEY, models, requested)
+    chooser("Phase model", MODEL_KEY, sources, bind="query-params")
     _confidence(clips)
 
 
@@ -91,16 +113,6 @@ def _confidence(clips: OpenClips) -> None:
         icon = ":material/model_training:"
         if st.button("Train a model", key="train from confidence", icon=icon):
             go_to("train")
-
-
-def _chooser(label: str, key: str, options: dict[str, str], requested: dict[str, str]) -> None:
-    if requested.get(key) in options:
-        st.session_state[key] = requested[key]
-    elif st.session_state.get(key) not in options:
-        st.session_state[key] = next(iter(options))
-    st.selectbox(
-        label, list(options), format_func=options.__getitem__, key=key, bind="query-params"
-    )
 
 
 def page_of(entry: PageEntry) -> Callable[[], None]:

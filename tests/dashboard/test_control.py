@@ -9,16 +9,15 @@ import re
 import zipfile
 from contextlib import nullcontext
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from apps.dashboard.parts import live_view, result_cache, steerables, uploads
+from apps.dashboard.parts import live_view, result_cache
 from apps.dashboard.parts.live_view import keep_driven
 from apps.dashboard.parts.result_cache import ResultCache
 from apps.dashboard.parts.session import Session
-from apps.dashboard.parts.steerables import OpenController, OpenMatching, read_controller_upload
+from apps.dashboard.parts.steerables import CONTROLLERS, OpenController, OpenMatching
 from apps.dashboard.parts.steered_runs import SteeringRequest, steered_run
 from apps.dashboard.parts.steering_choice import checked_points, drawn_path, read_path_upload
 from apps.demo.controller import CONTROLLER, turning_clips
@@ -226,34 +225,26 @@ def test_a_path_of_a_file(page):
     ],
 )
 def test_a_file_that_is_no_path_is_refused(content, error, tmp_path, monkeypatch):
-    monkeypatch.setattr("apps.dashboard.parts.steering_choice.session", lambda: Reader(tmp_path))
+    own = Session()
+    monkeypatch.setattr("apps.dashboard.parts.steering_choice.session", lambda: own)
     with pytest.raises(error):
         read_path_upload("../../way.csv", content)
-    assert list(tmp_path.iterdir()) == []
-
-
-class Reader:
-    """A session that has only a folder."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    assert list(own.folder.iterdir()) == []
 
 
 @pytest.fixture
-def reader(tmp_path, monkeypatch):
-    """Whose controllers are taken in."""
-    own: dict[str, OpenController] = {}
-    monkeypatch.setattr(uploads, "session", lambda: Reader(tmp_path))
-    monkeypatch.setattr(steerables, "uploaded_controllers", lambda: own)
-    return own
+def own() -> Session:
+    """A session into which files are uploaded."""
+    return Session()
 
 
-def test_an_uploaded_controller_is_kept_under_its_name(reader, tmp_path):
+def test_an_uploaded_controller_is_kept_under_its_name(own):
     content = CONTROLLER.read_bytes()
-    assert read_controller_upload("mine.controller", content) == "mine"
-    assert read_controller_upload("mine.controller", content) == "mine (2)"
-    assert reader["mine"].values == ("jog", "run", "skip", "walk")
-    assert list(tmp_path.iterdir()) == []
+    files = [CONTROLLERS.read_upload(own, "mine.controller", content) for _ in range(2)]
+    assert [each.name for each in files] == ["mine", "mine (2)"]
+    assert CONTROLLERS.open(files[0]).values == ("jog", "run", "skip", "walk")
+    # Under names of their own, and nothing is left of the upload.
+    assert sorted(own.folder.iterdir()) == sorted(each.path for each in files)
 
 
 def broken(where: str) -> bytes:
@@ -270,13 +261,13 @@ def broken(where: str) -> bytes:
 
 
 @pytest.mark.parametrize("where", ["half", "other", "pickle", "huge"])
-def test_what_is_no_controller_is_refused(reader, tmp_path, where):
+def test_what_is_no_controller_is_refused(own, where):
     with pytest.raises((CheckpointError, FormatError)) as caught:
-        read_controller_upload("../../evil.controller", broken(where))
+        CONTROLLERS.read_upload(own, "../../evil.controller", broken(where))
     assert caught.value.hint
-    assert str(tmp_path) not in str(caught.value)
-    assert reader == {}
-    assert list(tmp_path.iterdir()) == []
+    assert str(own.folder) not in str(caught.value)
+    assert own.files == []
+    assert list(own.folder.iterdir()) == []
 
 
 def test_an_upload_is_chosen_in_its_own_session_only(page, monkeypatch):

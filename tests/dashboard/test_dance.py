@@ -7,7 +7,6 @@ import json
 import re
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +16,7 @@ from apps.dances.makers import DatabaseDanceMaker
 from apps.dashboard.parts import songs
 from apps.dashboard.parts.dancers import OpenDancer, dance_of_song
 from apps.dashboard.parts.demo import demo_model
+from apps.dashboard.parts.session import Session
 from apps.dashboard.parts.songs import (
     ChosenDance,
     OpenSong,
@@ -65,20 +65,12 @@ def page(monkeypatch):
     return chosen(app, "Length of the song (s)", _SHORT_S)
 
 
-class Reader:
-    """A session that has only a folder."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-
 @pytest.fixture(autouse=True)
-def reader(tmp_path, monkeypatch):
+def reader(monkeypatch):
     """Where songs lie while they are read."""
-    folder = tmp_path / "session"
-    folder.mkdir()
-    monkeypatch.setattr(songs, "session", lambda: Reader(folder))
-    return folder
+    own = Session()
+    monkeypatch.setattr(songs, "session", lambda: own)
+    return own.folder
 
 
 def take(app) -> dict:

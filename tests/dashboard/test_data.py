@@ -14,8 +14,8 @@ import pytest
 
 from apps.dashboard.parts.folder import look_into
 from apps.dashboard.parts.messages import error_sentence
-from apps.dashboard.parts.session import Session
-from apps.dashboard.parts.uploads import read_upload, safe_name, suffix_of
+from apps.dashboard.parts.session import Session, safe_name
+from apps.dashboard.parts.uploads import read_upload, suffix_of
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import write_store
 from deepphase.errors import DeepPhaseError, FormatError

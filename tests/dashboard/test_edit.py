@@ -64,7 +64,8 @@ def test_an_editor_is_trained_on_the_open_clips_and_kept(folder, tmp_path, monke
         widget(app, "Train the editor").click().run()
         assert not app.exception
         chosen = next(each for each in app.selectbox if each.key == "editor")
-        assert chosen.value == ("trainings/My editor.editor" if place else "My editor.editor")
+        kept = tmp_path / "trainings" / "My editor.editor"
+        assert chosen.value == (f"file:{kept}" if place else "session:My editor")
         assert widget(app, "Apply")
     assert (tmp_path / "trainings" / "My editor.editor").is_file()
     assert seen[0] == (3, 20_000)

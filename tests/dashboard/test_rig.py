@@ -51,10 +51,9 @@ def test_a_rig_is_made_for_the_open_clips_and_kept(folder, tmp_path, monkeypatch
     app = opened("rig", monkeypatch, tmp_path)
     next(each for each in app.button if each.label == "Train the rig").click().run()
     assert not app.exception
-    assert next(each for each in app.selectbox if each.key == "rig").value == (
-        "trainings/My rig.rig"
-    )
-    assert (tmp_path / "trainings" / "My rig.rig").is_file()
+    kept = tmp_path / "trainings" / "My rig.rig"
+    assert next(each for each in app.selectbox if each.key == "rig").value == f"file:{kept}"
+    assert kept.is_file()
 
 
 def test_the_rig_stands_beside_the_clip(folder, monkeypatch):

@@ -11,7 +11,8 @@ import pytest
 
 import apps.dashboard.pages.train as page
 import apps.training.run as runs
-from apps.dashboard.parts.uploads import read_model_upload
+from apps.dashboard.parts.collection import MODELS
+from apps.dashboard.parts.session import Session
 from apps.demo.model import PHASES
 from apps.training.request import TrainingRequest
 from apps.training.run import TrainingRun
@@ -225,8 +226,8 @@ def test_the_page_stops_and_keeps_or_discards(store, monkeypatch):
     app.run()
     assert not training.run.running
     assert "It was stopped before its end" in words(app)
-    assert training.kept.parent == store.parent / "trainings"
-    PhaseModel.load(training.kept)
+    assert training.kept.path.parent == store.parent / "trainings"
+    PhaseModel.load(training.kept.path)
     button(app, "Start training").click().run()
     discarded = app.session_state["trainings"][-1]
     button(app, "Discard it").click().run()
@@ -246,18 +247,13 @@ def test_two_models_are_compared(monkeypatch, finished):
     assert "Explained variance" in table.value.iloc[:, 0].tolist()
 
 
-def test_no_model_is_refused(tmp_path, monkeypatch, finished):
-    class Reader:
-        folder = tmp_path
-
-        def add_model(self, name, model):
-            return name
-
-    monkeypatch.setattr("apps.dashboard.parts.uploads.session", Reader)
+def test_no_model_is_refused(finished):
+    own = Session()
     with pytest.raises(CheckpointError):
-        read_model_upload("../../evil.model", b"\x00" * 4096)
-    assert read_model_upload("../mine.model", finished.model_file.read_bytes()) == "../mine"
-    assert list(tmp_path.iterdir()) == []
+        MODELS.read_upload(own, "../../evil.model", b"\x00" * 4096)
+    kept = MODELS.read_upload(own, "../mine.model", finished.model_file.read_bytes())
+    assert kept.name == "mine"
+    assert list(own.folder.iterdir()) == [kept.path]
 
 
 def test_a_part_of_one_pass_is_not_praised(monkeypatch):

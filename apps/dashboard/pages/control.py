@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
+from apps.dashboard.parts.files import chooser
 from apps.dashboard.parts.live_view import steer_by_hand
 from apps.dashboard.parts.messages import show_error
 from apps.dashboard.parts.result_cache import cancellable_result
 from apps.dashboard.parts.steerables import (
+    CONTROLLERS,
     OpenController,
     OpenMatching,
-    Steerable,
-    read_controller_upload,
     steerables,
 )
 from apps.dashboard.parts.steered_runs import (
@@ -26,7 +26,6 @@ from apps.dashboard.parts.steered_runs import (
 )
 from apps.dashboard.parts.steering_choice import choose_run
 from apps.dashboard.parts.theme import heading, wide_columns
-from apps.dashboard.parts.uploads import offer_upload
 from apps.dashboard.parts.widgets import (
     offer,
     offer_player,
@@ -39,8 +38,7 @@ from deepphase.errors import DeepPhaseError
 from deepphase.motion.root_motion import RootMotion
 
 _PLAYER_HEIGHT = 1040
-# Session state: the id that is chosen, and the id of an upload to choose in the next run.
-_CHOSEN, _UPLOADED = "steerable", "steerable to choose"
+_CHOSEN = "steerable"
 # Measure -> its title above the table.
 _HEADLINES = {
     "path_error": "Off the path",
@@ -73,7 +71,7 @@ def page() -> None:
     )
     left, right = wide_columns("control", [3, 7])
     with left:
-        source = _source()
+        source = chooser("Controller or motion", _CHOSEN, steerables())
         request = opened = None
         by_hand = False
         try:
@@ -86,7 +84,13 @@ def page() -> None:
                 request = choose_run(opened, source.id)
         except DeepPhaseError as error:
             show_error(error)
-        _upload()
+        with st.expander("Open a controller", icon=":material/upload_file:"):
+            CONTROLLERS.offer_upload(
+                "A file that `deepphase train controller` wrote",
+                "Other users cannot see it.",
+                _CHOSEN,
+                "above",
+            )
     with right:
         if by_hand and isinstance(opened, OpenController):
             try:
@@ -99,36 +103,6 @@ def page() -> None:
             run = _run(opened, request)
             if run is not None:
                 _show(run, request)
-
-
-def _source() -> Steerable:
-    sources = {each.id: each for each in steerables()}
-    uploaded = st.session_state.pop(_UPLOADED, None)
-    if uploaded in sources:
-        st.session_state[_CHOSEN] = uploaded
-    elif st.session_state.get(_CHOSEN) not in sources:
-        st.session_state[_CHOSEN] = next(iter(sources))
-    chosen = st.selectbox(
-        "Controller or motion", list(sources), format_func=lambda id: sources[id].name, key=_CHOSEN
-    )
-    return sources[chosen]
-
-
-def _upload() -> None:
-    """Draw the upload of a controller file."""
-    with st.expander("Open a controller", icon=":material/upload_file:"):
-        offer_upload(
-            "A file that `deepphase train controller` wrote",
-            "controller",
-            "Other users cannot see it.",
-            read_controller_upload,
-            _choose_upload,
-            "above",
-        )
-
-
-def _choose_upload(name: str) -> None:
-    st.session_state[_UPLOADED] = f"session:{name}"
 
 
 def _run(opened: OpenController | OpenMatching, request: SteeringRequest) -> SteeredRun | None:

@@ -8,7 +8,6 @@ import streamlit as st
 
 from apps.dances.report import DANCE_MEASURES
 from apps.dashboard.parts.dancers import (
-    DancerSource,
     OpenDance,
     OpenDancer,
     dance_cache,
@@ -17,6 +16,7 @@ from apps.dashboard.parts.dancers import (
     film_cache,
     film_of_dance,
 )
+from apps.dashboard.parts.files import chooser
 from apps.dashboard.parts.messages import plain, show_error
 from apps.dashboard.parts.result_cache import cancellable_result
 from apps.dashboard.parts.songs import (
@@ -39,7 +39,6 @@ from deepphase.errors import DeepPhaseError
 from deepphase.music.containers import has_av
 
 _PLAYER_HEIGHT = 1040
-_CHOSEN = "dancer"
 # Measures shown above the table -> their titles.
 _HEADLINES = {
     "by_motion": "Moves on the beat",
@@ -64,7 +63,7 @@ def page() -> None:
     left, right = wide_columns("dance", [3, 7])
     opened = song = chosen = None
     with left:
-        source = _source()
+        source = chooser("Dancer", "dancer", dancer_sources())
         try:
             song = choose_song()
             opened = source.open()
@@ -90,16 +89,6 @@ def _trials(dancer: OpenDancer) -> None:
     if dancer.trials:
         with st.expander("How well it follows songs", icon=":material/hearing:", expanded=True):
             st.markdown("\n".join(f"- {plain(_title(each))}." for each in dancer.trials))
-
-
-def _source() -> DancerSource:
-    sources = {each.id: each for each in dancer_sources()}
-    if st.session_state.get(_CHOSEN) not in sources:
-        st.session_state[_CHOSEN] = next(iter(sources))
-    chosen = st.selectbox(
-        "Dancer", list(sources), format_func=lambda id: sources[id].name, key=_CHOSEN
-    )
-    return sources[chosen]
 
 
 def _dance(

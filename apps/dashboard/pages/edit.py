@@ -13,13 +13,13 @@ from streamlit.delta_generator import DeltaGenerator
 from apps.dashboard.parts.collection import OpenClips, open_clips, open_model
 from apps.dashboard.parts.edit_timeline import key_timeline, span_timeline
 from apps.dashboard.parts.editors import (
+    EDITORS,
     Edits,
     EditStep,
     edits_of,
-    known_editors,
     offer_editor_training,
-    opened_editor,
 )
+from apps.dashboard.parts.files import chooser
 from apps.dashboard.parts.messages import plain, show_error, working
 from apps.dashboard.parts.motion_bytes import motion_bytes
 from apps.dashboard.parts.pose_pad import pose_pad
@@ -91,7 +91,7 @@ def page() -> None:
 
 def _choices(timeline: DeltaGenerator) -> Edits | None:
     """Draw the choices; return the edits of the chosen clip, None without an editor."""
-    editors = known_editors()
+    editors = EDITORS.sources()
     if not editors:
         st.info(
             "No editor is in the folder. Train one on the open clips here, or with `deepphase "
@@ -100,18 +100,18 @@ def _choices(timeline: DeltaGenerator) -> Edits | None:
         )
         offer_editor_training()
         return None
-    name = st.selectbox("Editor", list(editors), key="editor")
-    editor = opened_editor(editors[name])
+    source = chooser("Editor", EDITORS.name, editors)
+    editor = source.open()
     clips = open_clips()
     chosen = st.selectbox("Clip", list(clips.store.names), key="edited clip")
     whole = clips.store.clip(clips.store.names.index(chosen))
     given = editor.space.on_hips(whole.sliced(0, round(_EDITED_S * whole.fps)))
     if len(given) < len(whole):
         st.caption(f"The first {_EDITED_S:g} s of {whole.duration:,.0f} s are edited.")
-    edits = edits_of((editors[name], clips.key, chosen), given)
+    edits = edits_of((source.stamp, clips.key, chosen), given)
     task = st.segmented_control("What to do", _TASKS, default=_TASKS[0], key="task") or ""
     start, depth = edits.start(task)
-    sheet = Sheet(start, editor, clips, f"{task} {chosen} {name} {depth}", timeline)
+    sheet = Sheet(start, editor, clips, f"{task} {chosen} {source.id} {depth}", timeline)
     drawn = st.session_state.pop(_DRAWN, False)
     try:
         edit = _TASK_CHOICES[task](sheet) if task else None

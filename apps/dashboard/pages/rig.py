@@ -15,10 +15,10 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from apps.dashboard.parts.collection import open_clips
-from apps.dashboard.parts.folder import Stamp
+from apps.dashboard.parts.files import FileKind, ListedSource, chooser
 from apps.dashboard.parts.messages import show_error, working
 from apps.dashboard.parts.theme import heading, wide_columns
-from apps.dashboard.parts.tool_trainings import known_tools, offer_tool_training
+from apps.dashboard.parts.trainings import offer_training
 from apps.dashboard.parts.widgets import offer, offer_player, show_figure, show_player, show_table
 from apps.reports.player_takes import takes_of_clips
 from deepphase.corpus.clip_store import ClipStore
@@ -30,13 +30,14 @@ from deepphase.rigs.blender_rig import BlenderRig
 from deepphase.rigs.body_rig import BodyRig
 from deepphase.rigs.character_rig import CharacterRig, part_residuals
 from deepphase.rigs.examples import motion_on_rig
-from deepphase.rigs.inverse import FORMAT, Method, RigInverse, RigSolution
+from deepphase.rigs.inverse import Method, RigInverse, RigSolution
 from deepphase.rigs.keying import clip_of_controls
 from deepphase.rigs.keys import RigKeys
 from deepphase.temporary_files import temporary_folder
 from deepphase.viewer.take import Take
 
-_RIGS, _KEY = 3, "solved rig"
+RIGS = FileKind("rig", lambda file: RigInverse.load(file.path))
+_KEY = "solved rig"
 # Longest part of a clip, seconds: Blender evaluates some ten poses a second.
 _SOLVED_S, _SOLVED_IN_BLENDER_S = 20.0, 3.0
 _PLAYER_HEIGHT, _CHART_HEIGHT = 620, 260
@@ -75,7 +76,7 @@ def page() -> None:
         "A rig has controls that an animator sets. Find the controls that give the joints of a "
         "clip, look at how far the rig remains from it, and take the curves along.",
     )
-    rigs = known_tools(FORMAT, "rig")
+    rigs = RIGS.sources()
     if not rigs:
         st.info(
             "The dashboard has no rig. Make one for the body of the open clips, which learns its "
@@ -106,10 +107,10 @@ def page() -> None:
         show_error(error)
 
 
-def _choices(rigs: dict[str, Stamp]) -> tuple[RigInverse, Clip, SolvedClip | None]:
+def _choices(rigs: list[ListedSource[RigInverse]]) -> tuple[RigInverse, Clip, SolvedClip | None]:
     """Draw the choices; return the rig, and the clip, with its controls where they were found."""
-    name = st.selectbox("Rig", list(rigs), key="rig")
-    inverse = _opened_rig(rigs[name])
+    source = chooser("Rig", RIGS.name, rigs)
+    inverse = source.open()
     clips = open_clips()
     chosen = st.selectbox("Clip", list(clips.store.names), key="rigged clip")
     whole = clips.store.clip(clips.store.names.index(chosen))
@@ -125,7 +126,7 @@ def _choices(rigs: dict[str, Stamp]) -> tuple[RigInverse, Clip, SolvedClip | Non
     given = whole.sliced(0, max(1, round(longest * whole.fps)))
     if len(given) < len(whole):
         st.caption(f"The first {longest:g} s of {whole.duration:,.0f} s are taken.")
-    key = (rigs[name], clips.key, chosen, method, smoothing)
+    key = (source.stamp, clips.key, chosen, method, smoothing)
     if st.button("Find controls", type="primary"):
         with working("Finding the controls") as progress:
             progress("finding the controls", 0, 1, chosen)
@@ -149,13 +150,7 @@ def _offer_training() -> None:
         rig = BodyRig.of_clip(store.clip(0))
         return train_rig(store, rig, folder=folder, progress=progress, accelerator="cpu")
 
-    offer_tool_training("rig", FORMAT, "rig", train)
-
-
-@st.cache_resource(max_entries=_RIGS, show_spinner="Opening the rig")
-def _opened_rig(stamp: Stamp) -> RigInverse:
-    """The rig of a file. Raises CheckpointError where it is damaged."""
-    return RigInverse.load(stamp[0])
+    offer_training(RIGS, train)
 
 
 def _solved(inverse: RigInverse, given: Clip, method: Method, smoothing: float) -> SolvedClip:

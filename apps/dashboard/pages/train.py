@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import streamlit as st
 
-from apps.dashboard.parts.collection import EMBEDDING_PRESET, OpenClips, choose, open_clips
+from apps.dashboard.parts.collection import (
+    EMBEDDING_PRESET,
+    MODEL_KEY,
+    MODELS,
+    OpenClips,
+    open_clips,
+)
+from apps.dashboard.parts.files import choose
 from apps.dashboard.parts.messages import plain, show_error
 from apps.dashboard.parts.model_comparison import compare_models
 from apps.dashboard.parts.theme import heading
 from apps.dashboard.parts.trainings import (
-    TRAININGS_FOLDER,
     OwnTraining,
     curve_of,
+    name_field,
     own_trainings,
     passes_of,
     remove_training,
     running_training,
+    show_clips,
     start_training,
     stop_training,
     training_windows,
 )
-from apps.dashboard.parts.uploads import offer_model_upload
 from apps.dashboard.parts.widgets import offer, offer_figure, offer_table, show_figure
 from apps.training.request import CHANNELS, OFFERED_CONFIGS, WINDOW_S
 from apps.training.status import FAILED, STOPPED, Epoch, TrainingStatus
@@ -38,7 +45,6 @@ _LENGTHS = {
     "Longest": 400_000,
 }
 _UPDATE_S = 1.0
-_MAX_LETTERS = 40
 
 
 def page() -> None:
@@ -52,7 +58,13 @@ def page() -> None:
     left, right = st.columns([2, 5], gap="large")
     with left:
         _form(clips)
-        offer_model_upload()
+        MODELS.offer_upload(
+            "Open a finished model",
+            "A file that `deepphase train phase`, `deepphase fit phases` or this page wrote. "
+            "Other users cannot see it.",
+            MODEL_KEY,
+            "on the left of every page",
+        )
     with right:
         _trainings()
     compare_models(clips)
@@ -60,9 +72,8 @@ def page() -> None:
 
 def _form(clips: OpenClips) -> None:
     busy = running_training() is not None
-    store = clips.store
     st.header("A new training", anchor=False)
-    st.caption(f"On {plain(clips.name)}: {len(store)} clips, {store.minutes:.1f} minutes.")
+    show_clips(clips)
     config_name = st.selectbox(
         "Network",
         list(OFFERED_CONFIGS),
@@ -88,7 +99,7 @@ def _form(clips: OpenClips) -> None:
             "Batch size (windows)", [16, 32, 64, 128, 256], 64, key="train batch"
         )
         seed = st.number_input("Seed", 0, 2**31 - 1, 0, key="train seed")
-    name = st.text_input("Name", "My training", max_chars=_MAX_LETTERS, key="training name")
+    name = name_field("My training", "training name")
     if not available:
         st.warning(
             f"No clip is as long as {window_s:g} s: choose a shorter window.",
@@ -106,7 +117,7 @@ def _form(clips: OpenClips) -> None:
         try:
             start_training(
                 clips,
-                name.strip() or "My training",
+                name,
                 config_name=config_name,
                 channels=channels,
                 window_s=window_s,
@@ -289,20 +300,17 @@ def _ended(training: OwnTraining) -> None:
         f"{passes_of(training):.2g} passes over the data."
         + (" It was stopped before its end." if status.state == STOPPED else "")
         + (
-            f" Its model is {plain(TRAININGS_FOLDER)}/{plain(training.kept.name)} in the folder."
-            if training.kept
+            f" Its model is {plain(training.kept.name)} in the folder."
+            if training.kept and not training.kept.own
             else ""
         )
     )
     with st.container(horizontal=True):
-        if request.config_name != EMBEDDING_PRESET and st.button(
-            "Open on all pages",
-            type="primary",
-            icon=":material/open_in_new:",
-            key="open trained model",
-        ):
-            choose(model=training.model_id)
-            st.rerun()
+        if training.kept is not None and request.config_name != EMBEDDING_PRESET:
+            words, icon = "Open on all pages", ":material/open_in_new:"
+            if st.button(words, type="primary", icon=icon, key="open trained model"):
+                choose(MODEL_KEY, training.kept.id)
+                st.rerun()
         offer(
             "Model",
             training.run.model_file.read_bytes,

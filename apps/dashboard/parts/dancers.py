@@ -4,31 +4,32 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from functools import partial
 
 import streamlit as st
 
 from apps.dances.databases import dance_styles
 from apps.dances.makers import DanceMaker, DanceResult, DatabaseDanceMaker, NetworkDanceMaker
 from apps.dances.report import DanceFinding, dance_film, dance_report, dance_take
-from apps.dashboard.parts.collection import open_folder
 from apps.dashboard.parts.demo import demo_model
-from apps.dashboard.parts.folder import FoundFile, Stamp
+from apps.dashboard.parts.files import FileKind, ListedSource
+from apps.dashboard.parts.folder import FoundFile, open_folder
 from apps.dashboard.parts.result_cache import ResultCache
 from apps.dashboard.parts.songs import ChosenDance, OpenSong
 from apps.demo.dances import made_dances
 from controllers.dance.config import MUSIC
 from controllers.dance.dancer import Dancer
 from controllers.dance.health import dance_words
+from controllers.runtime.controller import FORMAT
 from deepphase.errors import DeepPhaseError
 from deepphase.features.layout import FeatureLayout
-from deepphase.formats.array_file import read_header
 from deepphase.progress import Progress
 from deepphase.temporary_files import temporary_folder
 from deepphase.viewer.take import Take
 from matching.database.database import MotionDatabase
+from matching.database.file import FORMAT as DATABASE_FORMAT
 from matching.music.dancing import DEFAULT_LOCK
 from matching.music.song_tracks import has_song_tracks
 from matching.player.trajectory_search import future_offsets
@@ -126,8 +127,8 @@ def dance_of_song(
     )
 
 
-# Entries in the caches of dancers, of databases and of file headers.
-_CACHED_DANCERS, _CACHED_DATABASES, _CACHED_HEADERS = 4, 3, 256
+# Databases in the cache that all sessions share.
+_CACHED_DATABASES = 3
 _OPENING = "Opening the dances"
 
 
@@ -155,97 +156,64 @@ class OpenDancer:
     trials: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class DancerSource:
-    """A dancer or database to choose; `open` raises DeepPhaseError if it cannot be opened."""
-
-    id: str
-    name: str
-    open: Callable[[], OpenDancer] = field(compare=False)
-
-
-def dancer_sources() -> list[DancerSource]:
+def dancer_sources() -> list[ListedSource[OpenDancer]]:
     """The dance databases and dancers of the open folder, then the demo.
 
     Databases come first, as in `deepphase dance` (see `apps.dances.sources.dance_source`).
     """
     found = open_folder()
-    sources = []
-    if found is not None:
-        sources = [
-            DancerSource(f"database:{each.path}", f"Database: {each.name}", _database_opener(each))
-            for each in found.databases
-            if _has_music(each.stamp)
-        ]
-        sources += [
-            DancerSource(f"file:{each.path}", f"Dancer: {each.name}", _dancer_opener(each))
-            for each in found.controllers
-            if is_dancer(each)
-        ]
-    return [*sources, DancerSource("demo", "Made dances (demo)", _open_demo)]
+    databases = found.of_format(DATABASE_FORMAT) if found is not None else []
+    return [
+        *(
+            ListedSource(
+                f"database:{each.path}", f"Database: {each.name}", partial(_database, each)
+            )
+            for each in databases
+            if _has_music(each)
+        ),
+        *(DANCERS.source(each, "Dancer: ") for each in DANCERS.files(is_dancer)),
+        ListedSource("demo", "Made dances (demo)", _open_demo),
+    ]
 
 
 def is_dancer(file: FoundFile) -> bool:
-    """Whether a controller in the folder reads music."""
-    return MUSIC in _tracks(file.stamp)
-
-
-@st.cache_resource(max_entries=_CACHED_HEADERS, show_spinner=False)
-def _tracks(stamp: Stamp) -> tuple[str, ...]:
-    config = _mapping(_mapping(_header(stamp).get("config")).get("schema"))
-    tracks = config.get("tracks")
-    return tuple(map(str, tracks)) if isinstance(tracks, list | tuple) else ()
+    """Whether a file is a controller that reads music."""
+    tracks = file.entry("config", "schema", "tracks")
+    return file.format == FORMAT and isinstance(tracks, list | tuple) and MUSIC in tracks
 
 
 def follows_goals(file: FoundFile) -> bool:
     """Whether a database in the folder has a trajectory ahead; True if it cannot be read."""
-    return _has_future(file.stamp)
+    layout = _layout(file)
+    # Opening it says what is wrong.
+    return layout is None or bool(len(future_offsets(layout)))
 
 
-@st.cache_resource(max_entries=_CACHED_HEADERS, show_spinner=False)
-def _has_future(stamp: Stamp) -> bool:
+def _has_music(file: FoundFile) -> bool:
+    layout = _layout(file)
+    return layout is not None and has_song_tracks(layout)
+
+
+def _layout(file: FoundFile) -> FeatureLayout | None:
+    """The layout of a database; None where it is damaged."""
     try:
-        return bool(len(future_offsets(FeatureLayout.from_mapping(_header(stamp)["layout"]))))
+        return FeatureLayout.from_mapping(file.about["layout"])
     except (DeepPhaseError, KeyError, TypeError, ValueError):
-        # Opening it says what is wrong.
-        return True
+        return None
 
 
-@st.cache_resource(max_entries=_CACHED_HEADERS, show_spinner=False)
-def _has_music(stamp: Stamp) -> bool:
-    try:
-        return has_song_tracks(FeatureLayout.from_mapping(_header(stamp)["layout"]))
-    except (DeepPhaseError, KeyError, TypeError, ValueError):
-        return False
-
-
-def _header(stamp: Stamp) -> Mapping[str, Any]:
-    try:
-        return read_header(stamp[0])
-    except DeepPhaseError:
-        return {}
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-@st.cache_resource(max_entries=_CACHED_DANCERS, show_spinner="Opening the dancer")
-def _open_dancer(name: str, stamp: Stamp) -> OpenDancer:
-    dancer = Dancer.load(stamp[0])
+def _load_dancer(file: FoundFile) -> OpenDancer:
+    dancer = Dancer.load(file.path)
     styles = () if dancer.styles is None else tuple(dancer.styles.names)
-    return OpenDancer(name, stamp, NetworkDanceMaker(dancer, name), None, styles, _trials(dancer))
-
-
-def _trials(dancer: Dancer) -> tuple[str, ...]:
     health = dancer.controller.health.get("dance")
-    if not isinstance(health, Mapping):
-        return ()
-    return tuple(dance_words(health, dancer.reference.values))
+    trials = (
+        tuple(dance_words(health, dancer.reference.values)) if isinstance(health, Mapping) else ()
+    )
+    maker = NetworkDanceMaker(dancer, file.name)
+    return OpenDancer(file.name, file.stamp, maker, None, styles, trials)
 
 
-def _dancer_opener(file: FoundFile) -> Callable[[], OpenDancer]:
-    return lambda: _open_dancer(file.name, file.stamp)
+DANCERS = FileKind("dancer", _load_dancer)
 
 
 @st.cache_resource(show_spinner=False)
@@ -253,14 +221,14 @@ def _database_cache() -> ResultCache[OpenDancer]:
     return ResultCache(_CACHED_DATABASES)
 
 
-def _database_opener(file: FoundFile) -> Callable[[], OpenDancer]:
+def _database(file: FoundFile) -> OpenDancer:
     def opened(_: object) -> OpenDancer:
-        database = MotionDatabase.load(file.stamp[0])
+        database = MotionDatabase.load(file.path)
         maker, known = DatabaseDanceMaker(database, file.name), dance_styles(database)
         styles = () if known is None else tuple(known.names)
         return OpenDancer(file.name, file.stamp, maker, DEFAULT_LOCK, styles)
 
-    return lambda: _database_cache().find_or_make(("database", file.stamp), opened, _OPENING)
+    return _database_cache().find_or_make(("database", file.stamp), opened, _OPENING)
 
 
 def _open_demo() -> OpenDancer:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import streamlit as st
 
 from apps.dashboard.parts.collection import OpenClips, OpenModel
-from apps.dashboard.parts.encodings import Encodings, encodings
+from apps.dashboard.parts.encodings import encodings, known_phases
 from apps.dashboard.parts.motion_bytes import motion_bytes
 from apps.dashboard.parts.result_cache import ResultCache
 from apps.reports.matches_page import moment_actor
@@ -20,10 +19,6 @@ from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
 from deepphase.figures.match_distances import MatchSet
 from deepphase.figures.theme import NEUTRAL, channel_colour
-from deepphase.motion.clip import Clip
-from deepphase.phase.health import Health
-from deepphase.phase.manifold import ManifoldProjection
-from deepphase.phase.model import ClipPhases
 from deepphase.phase.signals import JointVelocities
 from deepphase.progress import Progress
 from deepphase.viewer.actor import Actor
@@ -298,44 +293,6 @@ class Searched:
     searcher: Searcher
 
 
-class KnownPhases:
-    """A `PhaseExtractor` that returns the phases already read from the clips of a store."""
-
-    def __init__(self, read: Encodings) -> None:
-        self._read, self._model = read, read.extractor
-        self._places = {name: index for index, name in enumerate(read.store.names)}
-        self.signals: JointVelocities = self._model.signals
-        self.projection: ManifoldProjection | None = self._model.projection
-        self.health: Health | None = self._model.health
-
-    @property
-    def fps(self) -> float:
-        return self._model.fps
-
-    @property
-    def window(self) -> int:
-        return self._model.window
-
-    @property
-    def channels(self) -> int:
-        return self._model.channels
-
-    @property
-    def sha256(self) -> str:
-        return self._model.sha256
-
-    def bound(self, *_: object) -> KnownPhases:
-        """Itself: the model is bound to the clips already."""
-        return self
-
-    def encode(self, clip: Clip) -> ClipPhases:
-        """The phases of the clip of that name in the store."""
-        return self._read.phases(self._places[clip.name])
-
-    def save(self, path: str | Path) -> None:
-        self._model.save(path)
-
-
 def searched(clips: OpenClips, model: OpenModel, layout: str, what: str) -> Searched:
     """A database to search; the page shows the progress of building it.
 
@@ -363,7 +320,7 @@ def build_searched(
 ) -> Searched:
     """The database of a layout; arguments as of `searched`."""
     read = encodings(clips, model)
-    phases = KnownPhases(read) if layout in (PHASE, PHASE_POSTURE) else None
+    phases = known_phases(read) if layout in (PHASE, PHASE_POSTURE) else None
     database = MotionDatabase.build(read.store, layout, phases, progress=progress)
     return Searched(database, open_searcher(database, "exact", progress=progress))
 

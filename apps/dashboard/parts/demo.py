@@ -1,15 +1,13 @@
-"""Demo data of the dashboard: synthetic motion of all gaits, and the models that are shipped."""
+"""Demo data of the dashboard: synthetic motion of all gaits, and the model that is shipped."""
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import replace
 
 import numpy as np
 import streamlit as st
 
-from apps.dashboard.pages import PAGES
-from apps.demo.model import EMBEDDING, PHASES
+from apps.demo.model import PHASES
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.phase.model import PhaseModel
 from deepphase.synthetic.gait import gaits_of
@@ -20,13 +18,6 @@ NAME = "Made motion (demo)"
 # Other individuals than those that the models learnt from.
 _SEED = 2203
 _CLIP_S, _BODY = 11.0, "biped"
-# Modules that Streamlit imports at their first use, and one that compiles itself on a new machine.
-_LAZY_IMPORTS = (
-    "pandas",
-    "pyarrow",
-    "plotly.graph_objects",
-    "matching.search.block_tree_kernel",
-)
 # The fourth motion of a corpus is a medley of gaits.
 _MEDLEY = 3
 
@@ -52,25 +43,3 @@ def demo_clips() -> ClipStore:
 def demo_model() -> PhaseModel:
     """The small phase model that is shipped."""
     return PhaseModel.load(PHASES)
-
-
-@st.cache_resource(show_spinner=False)
-def demo_embedding() -> PhaseModel:
-    """The shipped model with fully connected layers in place of the phase layers."""
-    return PhaseModel.load(EMBEDDING)
-
-
-def warm_up() -> None:
-    """Load what the first pages need, before the first session opens.
-
-    Modules that Streamlit imports at their first use are imported here as well, because sessions
-    that start at the same moment could see them half imported.
-    """
-    import torch
-
-    # The sessions of a server share the processor; one session must not use all of it.
-    torch.set_num_threads(max(1, min(4, torch.get_num_threads())))
-    for name in (*_LAZY_IMPORTS, *(f"apps.dashboard.pages.{page.address}" for page in PAGES)):
-        importlib.import_module(name)
-    clips, model, _ = demo_clips(), demo_model(), demo_embedding()
-    model.encode(clips.clip(0))

@@ -9,15 +9,15 @@ from typing import Any
 
 import streamlit as st
 
-from apps.dashboard.parts.folder import Stamp
-from apps.dashboard.parts.tool_trainings import known_tools, offer_tool_training
+from apps.dashboard.parts.files import FileKind
+from apps.dashboard.parts.trainings import offer_training
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.editing.config import EditorConfig
-from deepphase.editing.editor import FORMAT, MotionEditor
+from deepphase.editing.editor import MotionEditor
 from deepphase.motion.clip import Clip
 from deepphase.progress import Progress
 
-_EDITORS, _MAX_STEPS = 3, 20
+_MAX_STEPS = 20
 _KEY = "edits"
 
 
@@ -100,9 +100,7 @@ _LENGTHS = {"Glance": 6_000, "Short": 20_000, "Usual": 60_000}
 _WINDOWS_A_SECOND = 150
 
 
-def known_editors() -> dict[str, Stamp]:
-    """Name -> stamp of the editors in the folder and of this session."""
-    return known_tools(FORMAT, "editor")
+EDITORS = FileKind("editor", lambda file: MotionEditor.load(file.path))
 
 
 def offer_editor_training() -> None:
@@ -121,13 +119,7 @@ def offer_editor_training() -> None:
         config = EditorConfig.load("masked", **{"training.windows": windows})
         return train_editor(store, config, folder=folder, progress=progress, accelerator="cpu")
 
-    offer_tool_training("editor", FORMAT, "editor", train)
-
-
-@st.cache_resource(max_entries=_EDITORS, show_spinner="Opening the editor")
-def opened_editor(stamp: Stamp) -> MotionEditor:
-    """The editor of a file. Raises CheckpointError where it is damaged."""
-    return MotionEditor.load(stamp[0])
+    offer_training(EDITORS, train)
 
 
 def edits_of(key: Hashable, given: Clip) -> Edits:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Hashable, Sequence
+from typing import Any, cast
 
 import numpy as np
 import streamlit as st
@@ -13,6 +14,8 @@ from apps.dashboard.parts.messages import working
 from apps.reports.manifold_cloud import ground_speed
 from deepphase.arrays import Array
 from deepphase.figures.excerpt import thinning
+from deepphase.motion.clip import Clip
+from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.model import ClipPhases, PhaseModel
 from deepphase.phase.windows import interior_frames
 from deepphase.progress import Progress
@@ -98,6 +101,30 @@ def all_phases(clips: OpenClips, model: OpenModel) -> list[ClipPhases]:
 @st.cache_resource(max_entries=_CACHED_PAIRS, show_spinner=False)
 def _kept(clips_key: Hashable, model_key: str, _clips: OpenClips, _model: OpenModel) -> Encodings:
     return Encodings(_clips, _model)
+
+
+class _KnownPhases:
+    """A phase extractor that returns the phases already read from the clips of a store."""
+
+    def __init__(self, read: Encodings) -> None:
+        self._read = read
+        self._places = {name: index for index, name in enumerate(read.store.names)}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._read.extractor, name)
+
+    def bound(self, *_: object) -> _KnownPhases:
+        """Itself: the model is bound to the clips already."""
+        return self
+
+    def encode(self, clip: Clip) -> ClipPhases:
+        """The phases of the clip of that name in the store."""
+        return self._read.phases(self._places[clip.name])
+
+
+def known_phases(read: Encodings) -> PhaseExtractor:
+    """The model of `read`, which encodes no clip of its store again."""
+    return cast(PhaseExtractor, _KnownPhases(read))
 
 
 def _chosen_frames(lengths: Array, window: int) -> list[Array]:

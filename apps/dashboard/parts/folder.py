@@ -7,57 +7,28 @@ import threading
 import weakref
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import streamlit as st
 
 from apps.dashboard.parts.messages import working
 from deepphase.corpus.motion_files import MAX_LISTED_FILES, files_under, is_motion_file
 from deepphase.corpus.prepare import prepare
-from deepphase.corpus.store_writer import STORE_FORMAT
 from deepphase.errors import DeepPhaseError
 from deepphase.formats.array_file import is_array_file, read_header
 from deepphase.formats.load import MOTION_FORMATS
-from deepphase.phase.config import ANY_SKELETON
 from deepphase.temporary_files import temporary_folder
-
-# Prepared folders that all sessions share.
-_MAX_PREPARED = 2
-
-
-@dataclass(frozen=True)
-class _Prepared:
-    stamp: Stamp
-
-
-# Streamlit's cache could not show the progress of preparing.
-_folders: dict[tuple[Stamp, ...], _Prepared] = {}
-_lock = threading.Lock()
-
-
-def prepared_store(found: FoundFolder) -> Stamp:
-    """The store of a folder's motion files, made if missing, with progress.
-
-    Raises FormatError where no file can be used.
-    """
-    # Concurrent sessions wait for the first one, and use its store.
-    with working("Preparing the motion files") as progress, _lock:
-        if found.motion not in _folders:
-            with ExitStack() as place:
-                store = place.enter_context(temporary_folder()) / "prepared.store"
-                files = [path for path, *_ in found.motion]
-                prepare(files, store, progress=progress, workers=1)
-                prepared = _Prepared(stamp_of(store))
-                # Removed with the entry, and at the end of the program.
-                weakref.finalize(prepared, place.pop_all().close)
-            while len(_folders) >= _MAX_PREPARED:
-                _folders.pop(next(iter(_folders)))
-            _folders[found.motion] = prepared
-        return _folders[found.motion].stamp
-
 
 # Environment variable with the path of the folder, empty for none; `deepphase app` sets it.
 FOLDER_VARIABLE = "DEEPPHASE_APP_FOLDER"
+# Seconds after which the folder is listed again.
+_FRESH_S = 20.0
+# Prepared folders that all sessions share.
+_MAX_PREPARED = 2
+# Entries of a header by which pages choose files.
+_KEPT = ("config", "layout", "signals")
 Stamp = tuple[str, int, int]
 
 
@@ -70,23 +41,59 @@ class FoundFile:
     path
         The file.
     name
-        Relative to the folder.
+        Displayed name: relative to the folder, or that of an upload.
     format
         As in "deepphase.store".
     stamp
         Path, time of change and size: the key of caches of its content.
-    joints
-        Joints that a phase model reads; empty for other files.
-    preset
-        Network preset of a phase model; empty for other files.
+    about
+        Configuration, layout and signals of its header, where it has them.
+    own
+        Whether it was uploaded or trained in the session, and belongs to it alone.
     """
 
     path: Path
     name: str
     format: str
     stamp: Stamp
-    joints: tuple[str, ...] = ()
-    preset: str = ""
+    about: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    own: bool = False
+
+    @classmethod
+    def described(cls, path: Path, name: str, *, own: bool = False) -> FoundFile:
+        """Read the header of a file. CheckpointError where it is damaged."""
+        header = read_header(path)
+        about = {name: header[name] for name in _KEPT if name in header}
+        return cls(path, name, str(header["format"]), stamp_of(path), about, own)
+
+    @property
+    def id(self) -> str:
+        """Value of the choosers, and part of the address."""
+        return f"session:{self.name}" if self.own else f"file:{self.path}"
+
+    @property
+    def title(self) -> str:
+        """Name in the choosers."""
+        return f"{self.name} (this session)" if self.own else self.name
+
+    def entry(self, *names: str) -> Any:
+        """An entry of the kept header, as in ("config", "network", "preset"); None without it."""
+        value: Any = self.about
+        for name in names:
+            value = value.get(name) if isinstance(value, Mapping) else None
+        return value
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """Joints that a phase model reads; empty for other files."""
+        is_model = self.format.endswith(("phase_model", "_phase"))
+        joints = self.entry("signals", "joints") if is_model else None
+        return tuple(map(str, joints)) if isinstance(joints, list) else ()
+
+    @property
+    def preset(self) -> str:
+        """Network preset of a phase model; empty for other files."""
+        return str(self.entry("config", "network", "preset") or "")
 
 
 @dataclass(frozen=True)
@@ -113,35 +120,31 @@ class FoundFolder:
     refused: tuple[DeepPhaseError, ...]
     cut: bool = False
 
-    def of_format(self, *formats: str) -> list[FoundFile]:
-        """Files of the given formats."""
-        return [each for each in self.files if each.format in formats]
-
-    @property
-    def stores(self) -> list[FoundFile]:
-        """Stores of clips."""
-        return self.of_format(STORE_FORMAT)
-
-    @property
-    def models(self) -> list[FoundFile]:
-        """Phase models and baselines: files that name the joints they read, or read all."""
-        return [each for each in self.files if each.joints or each.preset == ANY_SKELETON]
-
-    @property
-    def databases(self) -> list[FoundFile]:
-        """Motion databases."""
-        return self.of_format("deepphase.motion_database")
-
-    @property
-    def controllers(self) -> list[FoundFile]:
-        """Trained controllers."""
-        return self.of_format("deepphase.controller")
+    def of_format(self, format_: str) -> list[FoundFile]:
+        """Files of a format, as in "deepphase.store"."""
+        return [each for each in self.files if each.format == format_]
 
 
 def configured_folder() -> Path | None:
     """The folder that the program was started on."""
     given = os.environ.get(FOLDER_VARIABLE, "")
     return Path(given) if given else None
+
+
+def open_folder() -> FoundFolder | None:
+    """Content of the folder that the program was started on; None without one."""
+    folder = configured_folder()
+    return None if folder is None else _listed(folder)
+
+
+def look_again() -> None:
+    """Clear the cached content of the folder, so that it is listed again."""
+    _listed.clear()
+
+
+@st.cache_resource(ttl=_FRESH_S, max_entries=4, show_spinner="Listing the folder")
+def _listed(folder: Path) -> FoundFolder:
+    return look_into(folder)
 
 
 def look_into(folder: Path) -> FoundFolder:
@@ -158,7 +161,7 @@ def look_into(folder: Path) -> FoundFolder:
             if is_motion_file(path):
                 motion.append(stamp_of(path))
             elif path.suffix.lower() not in MOTION_FORMATS and _is_own_file(path):
-                files.append(_found(path, path.relative_to(folder).as_posix()))
+                files.append(FoundFile.described(path, path.relative_to(folder).as_posix()))
         except DeepPhaseError as error:
             refused.append(error)
         except OSError:
@@ -177,21 +180,32 @@ def _is_own_file(path: Path) -> bool:
     return path.is_file() and is_array_file(path)
 
 
-def _found(path: Path, name: str) -> FoundFile:
-    header = read_header(path)
-    signals = _mapping(header.get("signals"))
-    network = _mapping(_mapping(header.get("config")).get("network"))
-    is_model = str(header["format"]).endswith(("phase_model", "_phase"))
-    joints = signals.get("joints") if is_model else None
-    return FoundFile(
-        path,
-        name,
-        str(header["format"]),
-        stamp_of(path),
-        tuple(map(str, joints)) if isinstance(joints, list) else (),
-        str(network.get("preset", "")),
-    )
+@dataclass(frozen=True)
+class _Prepared:
+    stamp: Stamp
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+# Streamlit's cache could not show the progress of preparing.
+_prepared: dict[tuple[Stamp, ...], _Prepared] = {}
+_lock = threading.Lock()
+
+
+def prepared_store(found: FoundFolder) -> Stamp:
+    """The store of a folder's motion files, made if missing, with progress.
+
+    Raises FormatError where no file can be used.
+    """
+    # Concurrent sessions wait for the first one, and use its store.
+    with working("Preparing the motion files") as progress, _lock:
+        if found.motion not in _prepared:
+            with ExitStack() as place:
+                store = place.enter_context(temporary_folder()) / "prepared.store"
+                files = [path for path, *_ in found.motion]
+                prepare(files, store, progress=progress, workers=1)
+                prepared = _Prepared(stamp_of(store))
+                # Removed with the entry, and at the end of the program.
+                weakref.finalize(prepared, place.pop_all().close)
+            while len(_prepared) >= _MAX_PREPARED:
+                _prepared.pop(next(iter(_prepared)))
+            _prepared[found.motion] = prepared
+        return _prepared[found.motion].stamp

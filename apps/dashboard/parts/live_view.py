@@ -9,9 +9,10 @@ from typing import Any
 import streamlit as st
 
 from apps.dashboard.parts.collection import choose_own_clip
+from apps.dashboard.parts.files import chooser
 from apps.dashboard.parts.messages import error_sentence, plain, show_error
 from apps.dashboard.parts.session import session
-from apps.dashboard.parts.steerables import OpenController, steerables
+from apps.dashboard.parts.steerables import OpenController, controller_sources, demo_controller
 from apps.dashboard.parts.steered_runs import MeasureRow, measure_rows
 from apps.dashboard.parts.theme import is_dark
 from apps.dashboard.parts.uploads import UPLOAD_FPS, prepared_upload
@@ -82,11 +83,9 @@ def steer_by_hand(opened: OpenController) -> KeptRun | None:
 
 def steer_on_the_manifold() -> None:
     """Draw the live page of a controller of the user's choice, with a large manifold."""
-    controllers = [each for each in steerables() if each.name.startswith("Controller:")]
-    chosen = st.selectbox("Character", controllers, format_func=lambda each: each.name)
+    chosen = chooser("Character", "character", [*controller_sources(), demo_controller()])
     try:
         opened = chosen.open()
-        assert isinstance(opened, OpenController)
         page = _page(str(opened.key), is_dark(), opened, large=True)
     except DeepPhaseError as error:
         show_error(error)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import streamlit as st
 
 from apps.dashboard.parts.clouds import open_cloud
-from apps.dashboard.parts.collection import OpenClips, OpenModel, model_sources
+from apps.dashboard.parts.collection import MODELS, OpenClips, OpenModel, model_sources
 from apps.dashboard.parts.messages import plain, show_error, working
 from apps.dashboard.parts.session import session
 from apps.dashboard.parts.trainings import curve_of, own_trainings
@@ -45,7 +45,9 @@ def embedding_for(clips: OpenClips, model: OpenModel) -> OpenModel | None:
     if isinstance(model.extractor, PhaseModel) and st.button(
         "Train it", type="primary", key="train embedding"
     ):
-        session().add_model(_NAME, _trained(clips, model.extractor))
+        path = session().new_path(MODELS.suffix)
+        _trained(clips, model.extractor).save(path)
+        session().add_file(path, _NAME)
         st.rerun()
     return None
 
@@ -79,7 +81,7 @@ def compare_models(clips: OpenClips) -> None:
     """Draw the comparison of two models: measures, learning curves and manifolds."""
     sources = [
         *model_sources(clips),
-        *(each for each in model_sources(clips, embeddings=True) if each.id != "demo"),
+        *(each for each in model_sources(clips, embeddings=True) if each.id != "demo embedding"),
     ]
     st.header("Compare two models", anchor=False)
     if len(sources) < 2:
@@ -98,7 +100,7 @@ def compare_models(clips: OpenClips) -> None:
 def _compared(clips: OpenClips) -> None:
     sources = [
         *model_sources(clips),
-        *(each for each in model_sources(clips, embeddings=True) if each.id != "demo"),
+        *(each for each in model_sources(clips, embeddings=True) if each.id != "demo embedding"),
     ]
     places = list(range(len(sources)))
     columns = st.columns(2, gap="medium")
@@ -140,7 +142,7 @@ def _measures(models: list[OpenModel]) -> None:
 
 
 def _curves(models: list[OpenModel]) -> None:
-    trainings = {each.model_id: each for each in own_trainings() if each.model_id}
+    trainings = {each.kept.id: each for each in own_trainings() if each.kept}
     runs = list(dict.fromkeys(model.id for model in models if model.id in trainings))
     if not runs:
         return

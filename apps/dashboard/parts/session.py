@@ -1,44 +1,46 @@
-"""State of one browser session: uploaded clips, trained models, and a temporary folder."""
+"""State of one browser session: uploaded clips, its files, and a temporary folder."""
 
 from __future__ import annotations
 
+import secrets
 import weakref
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import streamlit as st
 
+from apps.dashboard.parts.folder import FoundFile
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.errors import ParameterError
+from deepphase.errors import DeepPhaseError, ParameterError
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import ResampleLimit
-from deepphase.phase.extractor import PhaseExtractor
 from deepphase.temporary_files import temporary_folder
 
 _KEY = "deepphase session"
 # Limits of one session, so that many can share a machine.
-MAX_CLIPS, MAX_FRAMES, MAX_MODELS = 200, 400_000, 12
+MAX_CLIPS, MAX_FRAMES, MAX_FILES = 200, 400_000, 12
 # Bytes of one upload's clips while they are resampled.
 _MAX_CLIP_BYTES = 512 << 20
+_MAX_NAME_LETTERS = 60
 
 
 class Session:
-    """Clips, models and files of one session, which are removed at its end.
+    """Clips and files of one session, which are removed at its end.
 
     Attributes
     ----------
     clips
         Uploaded clips with their provenance, at one rate.
-    models
-        Display name -> model that was trained or uploaded here.
+    files
+        Models, controllers, editors and rigs that were uploaded or trained here.
     """
 
     def __init__(self) -> None:
         self.clips: list[tuple[Clip, Mapping[str, Any]]] = []
-        self.models: dict[str, PhaseExtractor] = {}
+        self.files: list[FoundFile] = []
         self._folder: Path | None = None
         self._stores: list[ClipStore] | None = None
 
@@ -72,7 +74,7 @@ class Session:
                 f"there are more than {MAX_CLIPS} clips or {MAX_FRAMES:,} frames in one session",
                 hint="remove some, or give the program a folder: deepphase app FOLDER",
             )
-        clip = _renamed(clip, {each.name for each, _ in self.clips})
+        clip = replace(clip, name=unused_name(clip.name, {each.name for each, _ in self.clips}))
         self.clips.append((clip, provenance))
         self._stores = None
         return clip
@@ -82,15 +84,40 @@ class Session:
         self.clips.clear()
         self._stores = None
 
-    def add_model(self, name: str, model: PhaseExtractor) -> str:
-        """Add a model, and return its unique name; the oldest model is dropped beyond the limit."""
-        while len(self.models) >= MAX_MODELS:
-            self.models.pop(next(iter(self.models)))
-        given, number = name, 2
-        while given in self.models:
-            given, number = f"{name} ({number})", number + 1
-        self.models[given] = model
-        return given
+    def new_path(self, suffix: str) -> Path:
+        """A path of a random name in the session's folder."""
+        return self.folder / f"{secrets.token_hex(8)}{suffix}"
+
+    def add_file(self, path: Path, name: str) -> FoundFile:
+        """Add a file of the session's folder under a unique name; beyond the limit the oldest goes.
+
+        Raises
+        ------
+        CheckpointError
+            If its header is damaged.
+        """
+        name = unused_name(name, {each.name for each in self.files})
+        file = FoundFile.described(path, name, own=True)
+        while len(self.files) >= MAX_FILES:
+            self.files.pop(0).path.unlink(missing_ok=True)
+        self.files.append(file)
+        return file
+
+    @contextmanager
+    def uploaded(self, content: bytes, suffix: str, name: str = "") -> Iterator[Path]:
+        """An upload as a file under a random name, within a block; errors name the upload."""
+        path = self.new_path(suffix)
+        try:
+            path.write_bytes(content)
+            yield path
+        except DeepPhaseError as error:
+            fact, shown = (
+                error.fact.removeprefix(f"{path.stem}: "),
+                safe_name(name) if name else None,
+            )
+            raise type(error)(fact, hint=error.hint, path=shown, line=error.line) from None
+        finally:
+            path.unlink(missing_ok=True)
 
     def stores(self) -> list[ClipStore]:
         """The uploaded clips, one store for each skeleton."""
@@ -122,8 +149,16 @@ def session() -> Session:
     return st.session_state[_KEY]
 
 
-def _renamed(clip: Clip, taken: set[str]) -> Clip:
-    name, number = clip.name, 2
-    while name in taken:
-        name, number = f"{clip.name} ({number})", number + 1
-    return replace(clip, name=name)
+def unused_name(name: str, taken: Collection[str]) -> str:
+    """The name, with a number behind it where it is taken, as in "walk (2)"."""
+    given, number = name, 2
+    while given in taken:
+        given, number = f"{name} ({number})", number + 1
+    return given
+
+
+def safe_name(file: str) -> str:
+    """The name of a file without folders and unprintable characters, at most 60 letters."""
+    last = PurePosixPath(file.replace("\\", "/")).name
+    stem = "".join(c if c.isprintable() else " " for c in PurePosixPath(last).stem).strip()
+    return stem[:_MAX_NAME_LETTERS] or "file"

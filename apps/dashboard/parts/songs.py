@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import secrets
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -13,8 +12,7 @@ import streamlit as st
 
 from apps.dashboard.parts.collection import content_key
 from apps.dashboard.parts.messages import plain
-from apps.dashboard.parts.session import session
-from apps.dashboard.parts.uploads import safe_name
+from apps.dashboard.parts.session import safe_name, session
 from deepphase.errors import FormatError
 from deepphase.music.audio import decoded, stated_duration_s
 from deepphase.music.beats_file import BEATS_SUFFIX, GivenBeats, read_beats
@@ -86,16 +84,8 @@ def upload_suffixes() -> list[str]:
 
 
 def _given_beats(file: str, content: bytes) -> GivenBeats:
-    path = session().folder / f"beats-{secrets.token_hex(8)}{BEATS_SUFFIX}"
-    try:
-        path.write_bytes(content)
+    with session().uploaded(content, BEATS_SUFFIX, file) as path:
         return replace(read_beats(path), path=Path(safe_name(file)))
-    except FormatError as error:
-        raise FormatError(
-            error.fact, hint=error.hint, path=Path(safe_name(file)), line=error.line
-        ) from None
-    finally:
-        path.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)
@@ -235,12 +225,8 @@ class OpenSong:
     def as_file(self) -> Iterator[Path]:
         """A temporary file of the song under a safe name in the folder of the session."""
         suffix = next((s for begin, s in _SUFFIXES.items() if self.content.startswith(begin)), None)
-        path = session().folder / f"song-{secrets.token_hex(8)}{suffix or _OTHER_SUFFIX}"
-        try:
-            path.write_bytes(self.content)
+        with session().uploaded(self.content, suffix or _OTHER_SUFFIX) as path:
             yield path
-        finally:
-            path.unlink(missing_ok=True)
 
 
 @st.cache_resource(max_entries=_CACHED_SONGS, show_spinner="Making the song")

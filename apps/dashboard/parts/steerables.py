@@ -4,27 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from apps.dashboard.parts import uploads
-from apps.dashboard.parts.collection import (
-    OpenClips,
-    OpenModel,
-    content_key,
-    open_clips,
-    open_folder,
-    open_model,
-)
+from apps.dashboard.parts.collection import OpenModel, open_clips, open_model
 from apps.dashboard.parts.dancers import follows_goals, is_dancer
-from apps.dashboard.parts.databases import KnownPhases
-from apps.dashboard.parts.encodings import all_phases, encodings
-from apps.dashboard.parts.folder import Stamp, stamp_of
+from apps.dashboard.parts.encodings import all_phases, encodings, known_phases
+from apps.dashboard.parts.files import FileKind, ListedSource
+from apps.dashboard.parts.folder import FoundFile, open_folder, stamp_of
 from apps.dashboard.parts.result_cache import ResultCache
 from apps.demo.controller import CONTROLLER, turning_clips
 from controllers.config import ControllerConfig
@@ -40,6 +32,7 @@ from deepphase.formats.array_file import read_header
 from deepphase.motion.clip import Clip
 from deepphase.progress import Progress
 from matching.database.database import MotionDatabase
+from matching.database.file import FORMAT as DATABASE_FORMAT
 from matching.player.playback import Playback
 from matching.player.player import PlayerSettings
 from matching.player.source import PlayerSource, database_measures
@@ -156,38 +149,9 @@ class OpenMatching:
         )
 
 
-# Session state: name -> uploaded controller.
-_UPLOADS = "own controllers"
-_MAX_UPLOADS = 6
-
-
-def uploaded_controllers() -> dict[str, OpenController]:
-    """Name -> uploaded controller of this session."""
-    return st.session_state.setdefault(_UPLOADS, {})
-
-
-def read_controller_upload(name: str, content: bytes) -> str:
-    """Add an uploaded controller to the session, and return the name under which it can be chosen.
-
-    Raises
-    ------
-    CheckpointError
-        If the file is not a controller, is damaged, or declares more weights than it holds.
-    """
-    controller = uploads.load_upload(content, ".controller", _load)
-    given = base = uploads.display_name(".controller", name, "Controller")
-    controllers, number = uploaded_controllers(), 2
-    while given in controllers:
-        given, number = f"{base} ({number})", number + 1
-    while len(controllers) >= _MAX_UPLOADS:
-        controllers.pop(next(iter(controllers)))
-    controllers[given] = OpenController(given, ("upload", content_key(content)), controller)
-    return given
-
-
-def _load(path: Path) -> Controller:
-    _check_size(path)
-    return Controller.load(path)
+def _load_controller(file: FoundFile) -> OpenController:
+    _check_size(file.path)
+    return OpenController(file.name, file.stamp, Controller.load(file.path))
 
 
 def _check_size(path: Path) -> None:
@@ -212,71 +176,48 @@ def _check_size(path: Path) -> None:
         )
 
 
-# Controllers and databases in the caches that all sessions share.
-_OPEN_CONTROLLERS, _OPEN_DATABASES = 6, 4
+CONTROLLERS = FileKind("controller", _load_controller)
+# Databases in the cache that all sessions share.
+_OPEN_DATABASES = 4
 # A collection of up to this many frames is offered first, as it opens quickly.
 _QUICK_FRAMES = 60_000
+Steerable = ListedSource[OpenController | OpenMatching]
 
 
-@dataclass(frozen=True)
-class Steerable:
-    """An entry of the chooser; `open` raises DeepPhaseError if opening fails."""
+def controller_sources() -> list[ListedSource[OpenController]]:
+    """Controllers of this session and of the folder; dancers follow music and are left out."""
+    return [
+        CONTROLLERS.source(file, "Controller: ")
+        for file in CONTROLLERS.files()
+        if not is_dancer(file)
+    ]
 
-    id: str
-    name: str
-    open: Callable[[], OpenController | OpenMatching] = field(compare=False)
+
+def demo_controller() -> ListedSource[OpenController]:
+    """The controller that is shipped."""
+    file = FoundFile(CONTROLLER, "small demo", FORMAT, stamp_of(CONTROLLER))
+    return ListedSource("demo", "Controller: small demo", lambda: CONTROLLERS.open(file))
 
 
 def steerables() -> list[Steerable]:
     """All sources of motion, the most likely choice first."""
     folder = open_folder()
-    sources = [
-        Steerable(f"session:{name}", f"Controller: {name} (this session)", _opener(each))
-        for name, each in uploaded_controllers().items()
-    ]
-    if folder is not None:
-        sources += [
-            Steerable(
-                f"file:{file.path}", f"Controller: {file.name}", _of_file(file.name, file.stamp)
-            )
-            for file in folder.controllers
-            # Dancers follow music: they are on page Dance.
-            if not is_dancer(file)
-        ]
-        sources += [
-            Steerable(
-                f"database:{file.path}",
-                f"Motion matching: {file.name}",
-                _of_database(file.name, file.stamp),
-            )
-            for file in folder.databases
-            # Databases of dances without a trajectory are on page Dance.
-            if follows_goals(file)
-        ]
-    shipped = Steerable(
-        "demo",
-        "Controller: small demo",
-        lambda: _file_controller("small demo", stamp_of(CONTROLLER)),
-    )
+    sources: list[Any] = controller_sources()
     if folder is None:
-        made = Steerable("made", "Motion matching: made turns (demo)", _made_matching)
-        return [*sources, shipped, made, *_of_open_clips()]
+        made = ListedSource("made", "Motion matching: made turns (demo)", _made_matching)
+        return [*sources, demo_controller(), made, *_of_open_clips()]
+    sources += [
+        ListedSource(
+            f"database:{file.path}", f"Motion matching: {file.name}", partial(_loaded, file)
+        )
+        for file in folder.of_format(DATABASE_FORMAT)
+        # Databases of dances without a trajectory are on page Dance.
+        if follows_goals(file)
+    ]
     open_ones = _of_open_clips()
     quick = open_ones and open_clips().store.frames <= _QUICK_FRAMES
+    shipped = demo_controller()
     return [*sources, *open_ones, shipped] if quick else [*sources, shipped, *open_ones]
-
-
-def _opener(opened: OpenController) -> Callable[[], OpenController]:
-    return lambda: opened
-
-
-@st.cache_resource(max_entries=_OPEN_CONTROLLERS, show_spinner="Opening the controller")
-def _file_controller(name: str, stamp: Stamp) -> OpenController:
-    return OpenController(name, stamp, Controller.load(stamp[0]))
-
-
-def _of_file(name: str, stamp: Stamp) -> Callable[[], OpenController]:
-    return lambda: _file_controller(name, stamp)
 
 
 @st.cache_resource(show_spinner=False)
@@ -294,8 +235,8 @@ def _matching(
     )
 
 
-def _of_database(name: str, stamp: Stamp) -> Callable[[], OpenMatching]:
-    return lambda: _matching(("database", stamp), name, lambda _: MotionDatabase.load(stamp[0]))
+def _loaded(file: FoundFile) -> OpenMatching:
+    return _matching(("database", file.stamp), file.name, lambda _: MotionDatabase.load(file.path))
 
 
 def _made_matching() -> OpenMatching:
@@ -322,30 +263,18 @@ def _of_open_clips() -> list[Steerable]:
     if model is not None and model.extractor.fps != clips.store.fps:
         model = None
     by = "poses" if model is None else "phases"
-    return [
-        Steerable(
-            f"clips:{clips.id}:{by}",
-            f"Motion matching: {clips.name}, by {by}",
-            lambda: _clips_matching(clips, model),
-        )
-    ]
 
-
-def _clips_matching(clips: OpenClips, model: OpenModel | None) -> OpenMatching:
-    if model is None:
+    def opened() -> OpenMatching:
+        if model is not None:
+            all_phases(clips, model)
+        known = None if model is None else known_phases(encodings(clips, model))
+        layout = "pose_trajectory" if model is None else "phase_trajectory"
         return _matching(
-            ("poses", clips.key),
+            (by, clips.key, None if model is None else model.key),
             clips.name,
-            lambda progress: MotionDatabase.build(
-                clips.store, "pose_trajectory", progress=progress
-            ),
+            lambda progress: MotionDatabase.build(clips.store, layout, known, progress=progress),
         )
-    all_phases(clips, model)
-    known = KnownPhases(encodings(clips, model))
-    return _matching(
-        ("phases", clips.key, model.key),
-        clips.name,
-        lambda progress: MotionDatabase.build(
-            clips.store, "phase_trajectory", known, progress=progress
-        ),
-    )
+
+    return [
+        ListedSource(f"clips:{clips.id}:{by}", f"Motion matching: {clips.name}, by {by}", opened)
+    ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -10,10 +9,9 @@ import numpy as np
 import streamlit as st
 
 from apps.dashboard.parts.messages import plain
-from apps.dashboard.parts.session import session
+from apps.dashboard.parts.session import safe_name, session
 from apps.dashboard.parts.steerables import OpenController, OpenMatching
 from apps.dashboard.parts.steered_runs import MAX_CHARACTER_S, SteeringRequest
-from apps.dashboard.parts.uploads import safe_name
 from apps.runs.controller import BLENDS
 from controllers.runtime.frame import CharacterSettings
 from deepphase.arrays import Array
@@ -270,16 +268,8 @@ def read_path_upload(name: str, content: bytes) -> GroundPath:
         raise FormatError(
             f"{shown}: the file has more than {_MAX_FILE_MB} MB", hint="upload fewer points"
         )
-    # The name of the upload is only displayed; the file on disk gets a random one.
-    place = session().folder / f"path-{secrets.token_hex(8)}.csv"
-    place.write_bytes(content)
-    try:
+    with session().uploaded(content, ".csv", name) as place:
         path = read_path(place)
-    except FormatError as error:
-        fact = error.fact.removeprefix(f"{place.stem}: ")
-        raise FormatError(fact, hint=error.hint, path=shown, line=error.line) from None
-    finally:
-        place.unlink(missing_ok=True)
     if len(path.times) > _MAX_FILE_POINTS:
         raise ParameterError(
             f"{shown}: the path has {len(path.times):,} points, more than {_MAX_FILE_POINTS:,}",

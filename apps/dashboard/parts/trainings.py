@@ -1,8 +1,7 @@
-"""Trainings of a session: started on the open clips, monitored and cancelled."""
+"""Trainings on the open clips: of phase models, monitored and cancelled; of editors and rigs."""
 
 from __future__ import annotations
 
-import os
 import secrets
 import time
 from collections.abc import Callable
@@ -14,30 +13,35 @@ import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from apps.dashboard.parts.collection import OpenClips, content_key, look_again
-from apps.dashboard.parts.folder import configured_folder
-from apps.dashboard.parts.session import session
+from apps.dashboard.parts.collection import MODELS, OpenClips, content_key, open_clips
+from apps.dashboard.parts.files import FileKind, choose, keep_file
+from apps.dashboard.parts.folder import FoundFile
+from apps.dashboard.parts.messages import plain, working
+from apps.dashboard.parts.session import session, unused_name
+from apps.training.command import Saveable
 from apps.training.request import TrainingRequest
 from apps.training.run import TrainingRun
 from apps.training.status import Epoch, TrainingStatus, load_curve_points, load_views
 from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write
+from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import store_groups
 from deepphase.errors import ParameterError
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.learning_curves import LearningCurve
 from deepphase.phase.model import PhaseModel
+from deepphase.progress import Progress
+from deepphase.temporary_files import temporary_folder
 from deepphase.training.metrics import metrics_beside
 
 _KEY = "trainings"
-# Folder of models in the folder that the program was started on.
-TRAININGS_FOLDER = "trainings"
 # Trainings of one session; a new one replaces the oldest.
 _MAX_TRAININGS = 6
 # A training ends when its page has been closed for this long; a reload takes less.
 _GRACE_S = 30.0
 # Values of a label that a legend can distinguish.
 _MAX_VALUES = 12
+_MAX_LETTERS = 40
 
 
 @dataclass(eq=False)
@@ -52,18 +56,15 @@ class OwnTraining:
         Display name of its clips.
     colouring_name, colouring_values
         Title of the colours of the manifold figure, and the category of each clip.
-    model_id
-        Id of its model among those of the pages, once it has one.
     kept
-        File of the model in the folder that the program was started on; None without one.
+        Its model in the folder or the session, once it has ended.
     """
 
     run: TrainingRun
     clips_name: str
     colouring_name: str
     colouring_values: tuple[str, ...]
-    model_id: str = ""
-    kept: Path | None = None
+    kept: FoundFile | None = None
     _views: tuple[Array, ...] = ()
 
     @property
@@ -89,22 +90,13 @@ class OwnTraining:
 
     def keep_model(self) -> None:
         """Keep the model where all pages can open it: in the folder, else in the session."""
-        if self.model_id or not self.run.finished:
+        if self.kept is not None or not self.run.finished:
             return
-        model = PhaseModel.load(self.run.model_file)
-        folder = configured_folder()
-        if folder is not None and os.access(folder, os.W_OK):
-            self.kept = unused_file(folder / TRAININGS_FOLDER, self.name)
-            self.kept.parent.mkdir(exist_ok=True)
-            model.save(self.kept)
-            metrics = metrics_beside(self.run.model_file)
-            if metrics.is_file():
-                with atomic_write(metrics_beside(self.kept)) as file:
-                    file.write(metrics.read_bytes())
-            look_again()
-            self.model_id = f"file:{self.kept}"
-        else:
-            self.model_id = f"session:{session().add_model(self.name, model)}"
+        self.kept = keep_file(PhaseModel.load(self.run.model_file).save, self.name, MODELS.suffix)
+        metrics = metrics_beside(self.run.model_file)
+        if not self.kept.own and metrics.is_file():
+            with atomic_write(metrics_beside(self.kept.path)) as file:
+                file.write(metrics.read_bytes())
 
 
 def own_trainings() -> list[OwnTraining]:
@@ -151,7 +143,9 @@ def start_training(
         seed=seed,
     )
     folder = session().folder / f"training-{secrets.token_hex(8)}"
-    run = TrainingRun.start(_unused_name(name, trainings), request, folder, alive=_page_is_open())
+    run = TrainingRun.start(
+        unused_name(name, {each.name for each in trainings}), request, folder, alive=_page_is_open()
+    )
     training = OwnTraining(run, clips.name, *_clip_groups(clips))
     trainings.append(training)
     return training
@@ -180,15 +174,6 @@ def passes_of(training: OwnTraining) -> float:
     """Passes over all training windows when it ended."""
     epochs = training.status().epochs
     return epochs[-1].epoch if epochs else 0.0
-
-
-def unused_file(folder: Path, name: str, suffix: str = ".model") -> Path:
-    """A path in the folder for a model of that name, where no file lies."""
-    stem = "".join(c if c.isalnum() or c in "-_ " else "_" for c in name).strip()[:60] or "training"
-    path, number = folder / f"{stem}{suffix}", 2
-    while path.exists():
-        path, number = folder / f"{stem} {number}{suffix}", number + 1
-    return path
 
 
 def curve_of(name: str, epochs: tuple[Epoch, ...]) -> LearningCurve:
@@ -235,11 +220,50 @@ def _clip_groups(clips: OpenClips) -> tuple[str, tuple[str, ...]]:
     return "clip", store.names
 
 
-def _unused_name(name: str, trainings: list[OwnTraining]) -> str:
-    taken, given, number = {each.name for each in trainings} | set(session().models), name, 2
-    while given in taken:
-        given, number = f"{name} ({number})", number + 1
-    return given
+def show_clips(clips: OpenClips) -> None:
+    """Draw what a training learns from."""
+    store = clips.store
+    st.caption(f"On {plain(clips.name)}: {len(store)} clips, {store.minutes:.1f} minutes.")
+
+
+def name_field(default: str, key: str) -> str:
+    """Draw the field for the name of a training, and return the name."""
+    return st.text_input("Name", default, max_chars=_MAX_LETTERS, key=key).strip() or default
+
+
+def offer_training(
+    kind: FileKind, train: Callable[[ClipStore, Path, Progress], Saveable | None]
+) -> None:
+    """Draw a training of an editor or a rig on the open clips, within the run of the page.
+
+    Parameters
+    ----------
+    kind
+        Kind of its file, whose name is also the key of the chooser that then shows it.
+    train
+        Trains on clips, with a folder for its files.
+
+    Raises
+    ------
+    DeepPhaseError
+        If the clips do not fit.
+    """
+    clips = open_clips()
+    show_clips(clips)
+    name = name_field(f"My {kind.name}", f"name of the {kind.name}")
+    place = st.empty()
+    if not place.button(f"Train the {kind.name}", icon=":material/model_training:", type="primary"):
+        return
+    with place.container(), temporary_folder(session().folder) as folder:
+        # A click ends the run of a page, and its training with it.
+        st.button("Cancel", icon=":material/stop:", key="cancel it")
+        st.caption("Any click ends the training, and nothing of it is kept.")
+        with working(f"Training the {kind.name}") as progress:
+            progress("reading clips", 0, 1, "")
+            trained = train(clips.store, folder, progress)
+    assert trained is not None, "one process trains"
+    choose(kind.name, keep_file(trained.save, name, kind.suffix).id)
+    st.rerun()
 
 
 def _page_is_open() -> Callable[[], bool]:

@@ -1,0 +1,209 @@
+"""Choosers of the pages, and the files behind them: of the folder, uploaded, or trained here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import streamlit as st
+
+from apps.dashboard.parts.folder import (
+    FoundFile,
+    Stamp,
+    configured_folder,
+    look_again,
+    open_folder,
+)
+from apps.dashboard.parts.messages import error_sentence, plain
+from apps.dashboard.parts.session import Session, safe_name, session, unused_name
+from deepphase.errors import DeepPhaseError
+
+# Folder, in that which the program was started on, of what is trained on the pages.
+TRAININGS_FOLDER = "trainings"
+MAX_FILE_MB = 64
+# Opened files in the cache of all sessions.
+_OPENED = 24
+# Session state: key of a chooser -> id of the entry that it shall show.
+_TO_CHOOSE = "to choose"
+Opened = TypeVar("Opened")
+Opened_co = TypeVar("Opened_co", covariant=True)
+
+
+@dataclass(frozen=True)
+class ListedSource(Generic[Opened_co]):
+    """An entry of a chooser.
+
+    Parameters
+    ----------
+    id, name
+        Value of the chooser, and what it shows.
+    open
+        Raises DeepPhaseError if it cannot be opened.
+    stamp
+        Of its file, which changes with the content; None without a file.
+    """
+
+    id: str
+    name: str
+    open: Callable[[], Opened_co] = field(compare=False)
+    stamp: Stamp | None = None
+
+
+def choose(key: str, id: str) -> None:
+    """Make the chooser of a key show another entry, from the next run on."""
+    st.session_state.setdefault(_TO_CHOOSE, {})[key] = id
+
+
+def chooser(
+    label: str, key: str, sources: Sequence[ListedSource[Opened]], **options: Any
+) -> ListedSource[Opened]:
+    """Draw the chooser of one of several sources, at first of the first one.
+
+    Parameters
+    ----------
+    options
+        As for `st.selectbox`.
+    """
+    known = {each.id: each for each in sources}
+    requested = st.session_state.get(_TO_CHOOSE, {}).pop(key, None)
+    if requested in known:
+        st.session_state[key] = requested
+    elif st.session_state.get(key) not in known:
+        st.session_state[key] = next(iter(known))
+    chosen = st.selectbox(
+        label, list(known), format_func=lambda id: known[id].name, key=key, **options
+    )
+    return known[chosen]
+
+
+def keep_file(save: Callable[[Path], object], name: str, suffix: str) -> FoundFile:
+    """Save what was trained in the open folder, else for the session.
+
+    Parameters
+    ----------
+    save
+        Writes it to a path.
+    suffix
+        As in ".model".
+    """
+    folder = configured_folder()
+    if folder is None or not os.access(folder, os.W_OK):
+        path = session().new_path(suffix)
+        save(path)
+        return session().add_file(path, name)
+    place = folder / TRAININGS_FOLDER
+    place.mkdir(exist_ok=True)
+    stem = "".join(c if c.isalnum() or c in "-_ " else "_" for c in name).strip()[:60] or "training"
+    path = place / unused_name(f"{stem}{suffix}", [each.name for each in place.iterdir()])
+    save(path)
+    look_again()
+    return FoundFile.described(path, path.relative_to(folder).as_posix())
+
+
+@dataclass(frozen=True)
+class FileKind(Generic[Opened]):
+    """A kind of file that pages open.
+
+    Parameters
+    ----------
+    name
+        As in "editor"; with a dot before it, the suffix of such files.
+    load
+        Opens a file; raises DeepPhaseError where it is not of this kind or damaged.
+    """
+
+    name: str
+    load: Callable[[FoundFile], Opened]
+
+    @property
+    def suffix(self) -> str:
+        """As in ".editor"."""
+        return f".{self.name}"
+
+    def files(self, accepts: Callable[[FoundFile], bool] | None = None) -> list[FoundFile]:
+        """Files of this session, then those of the folder.
+
+        Parameters
+        ----------
+        accepts
+            Which files are of this kind; by default those of the format "deepphase.NAME".
+        """
+        found = open_folder()
+        every = [*session().files, *(found.files if found else ())]
+        if accepts is None:
+            return [each for each in every if each.format == f"deepphase.{self.name}"]
+        return [each for each in every if accepts(each)]
+
+    def open(self, file: FoundFile) -> Opened:
+        """Open a file, once for all sessions. Raises as `load`."""
+        return _opened(self.name, file.stamp, file, self.load)
+
+    def source(self, file: FoundFile, words: str = "") -> ListedSource[Opened]:
+        """The entry of a file, with words before its name."""
+        return ListedSource(file.id, f"{words}{file.title}", lambda: self.open(file), file.stamp)
+
+    def sources(self) -> list[ListedSource[Opened]]:
+        """The entries of all files."""
+        return [self.source(each) for each in self.files()]
+
+    def read_upload(self, own: Session, name: str, content: bytes) -> FoundFile:
+        """Add an uploaded file, which is not trusted, to a session.
+
+        Raises
+        ------
+        DeepPhaseError
+            If it is not of this kind, or damaged; the error does not name a file.
+        """
+        with own.uploaded(content, self.suffix) as path:
+            self.load(FoundFile.described(path, safe_name(name)))
+            kept = own.new_path(self.suffix)
+            path.rename(kept)
+        return own.add_file(kept, safe_name(name))
+
+    def offer_upload(self, label: str, help_: str, key: str, where: str) -> None:
+        """Draw a file uploader and the outcome of the upload.
+
+        Parameters
+        ----------
+        label, help_
+            Texts of the widget.
+        key
+            Key of the chooser, which then shows the file.
+        where
+            Place of the chooser, as in "above".
+        """
+        file = st.file_uploader(
+            label, max_upload_size=MAX_FILE_MB, key=f"{self.name} upload", help=help_
+        )
+        if file is None:
+            return
+        # Id of an upload -> what became of it.
+        outcomes: dict[str, FoundFile | DeepPhaseError] = st.session_state.setdefault(
+            f"{self.name} uploads", {}
+        )
+        if file.file_id not in outcomes:
+            try:
+                content = bytes(file.getbuffer())
+                added = self.read_upload(session(), file.name, content)
+            except DeepPhaseError as error:
+                outcomes[file.file_id] = error
+            else:
+                outcomes[file.file_id] = added
+                choose(key, added.id)
+                st.rerun()
+        outcome = outcomes[file.file_id]
+        if isinstance(outcome, DeepPhaseError):
+            words = f"Refused. {plain(file.name)}: {error_sentence(outcome)}"
+            st.error(words, icon=":material/block:")
+        else:
+            st.success(f"{plain(outcome.name)} can be chosen {where}.", icon=":material/check:")
+
+
+@st.cache_resource(max_entries=_OPENED, show_spinner="Opening the file")
+def _opened(
+    kind: str, stamp: Stamp, _file: FoundFile, _load: Callable[[FoundFile], Opened]
+) -> Opened:
+    return _load(_file)

@@ -112,7 +112,7 @@ SIZES: dict[str, dict[str, dict[str, Any]]] = {
         "training": {"windows": 320, "batch_size": 16},
     },
     "rig": {
-        "process": {"examples": 40, "farthest": 10},
+        "process": {"examples": 40},
         "network": {"hidden": 16, "samples": 200},
         "training": {"frames": 300, "epochs": 1.0},
     },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import re
@@ -184,6 +185,8 @@ def joined(options: Mapping[str, Any]) -> Iterator[World]:
             )
         _run_all(probe.num_devices)
     own = os.environ.get("TORCHELASTIC_RUN_ID") == _RUN
+    status: list[int] = []
+    atexit.register(_end_with, status)
     try:
         with _terminated_as_interrupted():
             if restarted():
@@ -199,12 +202,25 @@ def joined(options: Mapping[str, Any]) -> Iterator[World]:
             yield world
             world.leave()
     except KeyboardInterrupt:
+        status.append(_INTERRUPTED)
         if own or probe.global_rank:
             # The agent, or the first process, says it.
             raise SystemExit(_INTERRUPTED) from None
         raise
     finally:
         _active = None
+
+
+def _end_with(status: list[int]) -> None:
+    """End an interrupted process with its status, if there is one, without further clean-up.
+
+    A thread in a collective operation waits for other processes, and aborts the interpreter that
+    ends without it.
+    """
+    if status:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status[0])
 
 
 def _connect_again(device: str) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from controllers.dance.dancer import Dancer
 from controllers.runtime.controller import Controller
@@ -15,18 +16,26 @@ from deepphase.corpus.store import open_store
 from deepphase.errors import CheckpointError
 from deepphase.formats import array_table
 from deepphase.music import cache
+from deepphase.music.audio import HOP, SAMPLE_RATE
+from deepphase.phase.baselines.pca_phase import PcaPhase
+from deepphase.phase.config import PhaseConfig
 from deepphase.phase.extractor import load_extractor
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.model import PhaseModel
+from deepphase.phase.networks.presets import make_autoencoder
+from deepphase.phase.song_signals import SongSignals
 from matching.database.database import MotionDatabase
 from matching.search import searcher
 from matching.search.searcher import open_searcher
 from tests.compatibility.test_formats import _FILES as FILES
+from tests.matching.made_databases import swinging_store
 
 READERS: dict[str, Callable[[Path], Any]] = {
     "clips.store": open_store,
     "default.model": load_extractor,
+    "songs.model": PhaseModel.load,
     "contact.phases": load_extractor,
+    "pca.phases": load_extractor,
     "experts.controller": Controller.load,
     "small.dancer": Dancer.load,
     "motion.db": MotionDatabase.load,
@@ -41,7 +50,22 @@ def _file(name: str, folder: Path) -> Path:
         assert projection is not None
         projection.save(folder / name)
         return folder / name
+    if name == "pca.phases":
+        PcaPhase.fit(swinging_store()).save(folder / name)
+        return folder / name
+    if name == "songs.model":
+        _songs_model().save(folder / name)
+        return folder / name
     return Path(shutil.copy(FILES / name, folder))
+
+
+def _songs_model() -> PhaseModel:
+    """A phase model of two features of songs, with the weights of its seed."""
+    torch.manual_seed(0)
+    config = PhaseConfig.load("default", **{"network.channels": 2, "network.hidden": 8})
+    signals = SongSignals(("beat", "chroma"), (1.0,) * 13)
+    network = make_autoencoder(13, SAMPLE_RATE / HOP, config.network)
+    return PhaseModel(network, config, signals)
 
 
 def damaged(whole: bytes, flips: int, cuts: int) -> Iterator[bytes]:
@@ -171,15 +195,16 @@ def test_impossible_values_are_refused(name, place, tmp_path):
             READERS[name](path)
 
 
-@pytest.mark.parametrize("index", ["exact"])
+@pytest.mark.parametrize("index", ["exact", "hnsw"])
 def test_a_damaged_index_is_built_again_with_a_word(index, tmp_path, monkeypatch):
     database = MotionDatabase.load(FILES / "motion.db")
     path = tmp_path / "index"
-    whole = (FILES / f"motion.db.{index}.index").read_bytes()
-    built = open_searcher(database, index, cache=FILES / f"motion.db.{index}.index")
+    built = open_searcher(database, index, cache=path)
+    whole = path.read_bytes()
     write = monkeypatch.setattr
     write(type(built), "build", lambda *_, **__: built, raising=False)
-    write(searcher, "ExactSearcher", lambda *_, **__: built)
+    if index == "exact":
+        write(searcher, "ExactSearcher", lambda *_, **__: built)
     write(searcher, "write_arrays", lambda *_, **__: None)
     for content in damaged(whole, flips=40, cuts=10):
         path.write_bytes(content)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from deepphase.editing.config import EditorNetwork
 from deepphase.editing.motion_rows import ROOT_VALUES, MotionSpace
+from deepphase.editing.networks import MotionAutoencoder
 from deepphase.formats.header_values import checked_mapping
 from deepphase.motion.roles import find_roles
 
@@ -61,10 +62,6 @@ class PathNetworks(nn.Module):
     ----------
     feet
         Number of feet.
-    hidden
-        Hidden units of the editor at each of its hidden frames.
-    stride
-        Frames of a hidden frame.
     config
         Network of the editor.
     limits
@@ -79,11 +76,9 @@ class PathNetworks(nn.Module):
     step_mean: Tensor
     step_scale: Tensor
 
-    def __init__(
-        self, feet: int, hidden: int, stride: int, config: EditorNetwork, limits: PathLimits
-    ) -> None:
+    def __init__(self, feet: int, config: EditorNetwork, limits: PathLimits) -> None:
         super().__init__()
-        self.feet, self.stride, self.limits = feet, stride, limits
+        self.feet, self.limits = feet, limits
         fps = config.fps
         steps = 1 + feet + 2 * (feet - 1)
         wide, narrow = (_odd(seconds * fps) for seconds in _STEP_KERNELS_S)
@@ -92,7 +87,7 @@ class PathNetworks(nn.Module):
             nn.ReLU(),
             _layer(_STEP_FILTERS, steps, narrow),
         )
-        self.control = _control_network(ROOT_VALUES + feet, hidden, stride, fps)
+        self.control = _control_network(ROOT_VALUES + feet, config)
         self.register_buffer("velocity_scale", torch.ones(ROOT_VALUES))
         self.register_buffer("step_mean", torch.zeros(steps))
         self.register_buffer("step_scale", torch.ones(steps))
@@ -108,7 +103,7 @@ class PathNetworks(nn.Module):
         return self.steps(velocities / self.velocity_scale[:, None])
 
     def hidden(self, velocities: Tensor, contacts: Tensor) -> Tensor:
-        """(batch, hidden, frames / stride) hidden units of the editor.
+        """(batch, hidden, frames / 4) hidden units of the editor.
 
         Parameters
         ----------
@@ -175,10 +170,6 @@ class EffectorNetworks(nn.Module):
     ----------
     values
         Values of the editor's rows.
-    hidden
-        Hidden units of the editor at each of its hidden frames.
-    stride
-        Frames of a hidden frame.
     config
         Network of the editor.
     limits
@@ -197,15 +188,13 @@ class EffectorNetworks(nn.Module):
     def __init__(
         self,
         values: int,
-        hidden: int,
-        stride: int,
         config: EditorNetwork,
         limits: EffectorLimits,
     ) -> None:
         super().__init__()
-        self.stride, self.limits = stride, limits
+        self.limits = limits
         count = len(limits.joints)
-        self.control = _control_network(ROOT_VALUES + 4 * count, hidden, stride, config.fps)
+        self.control = _control_network(ROOT_VALUES + 4 * count, config)
         self._reading = len(self.control) - 2
         self.correction = nn.Conv1d(_FILTERS[-1], values, 3, padding=1, padding_mode="replicate")
         # Hands and feet are among the values of the rows.
@@ -244,21 +233,21 @@ class EffectorNetworks(nn.Module):
         return decode(hidden) + self.correction(features) + self.passing(values)
 
 
-def _control_network(inputs: int, hidden: int, stride: int, fps: float) -> nn.Sequential:
-    """Layers from values (batch, inputs, frames) to hidden units, a hidden frame for `stride`.
+def _control_network(inputs: int, config: EditorNetwork) -> nn.Sequential:
+    """Layers from values (batch, inputs, frames) to hidden units of an editor.
 
     References
     ----------
     Holden 2017 (thesis), equation 5.4.
     """
-    first, second, third = (_odd(seconds * fps) for seconds in _KERNELS_S)
+    first, second, third = (_odd(seconds * config.fps) for seconds in _KERNELS_S)
     return nn.Sequential(
         _layer(inputs, _FILTERS[0], first),
         nn.ReLU(),
         _layer(_FILTERS[0], _FILTERS[1], second),
         nn.ReLU(),
-        _layer(_FILTERS[1], hidden, third),
-        nn.MaxPool1d(stride),
+        _layer(_FILTERS[1], config.hidden, third),
+        nn.MaxPool1d(MotionAutoencoder.stride),
     )
 
 

@@ -104,8 +104,6 @@ class PathModule(ControlModule):
     def __init__(self, data: PathData, editor: MotionEditor) -> None:
         networks = PathNetworks(
             len(editor.feet),
-            _hidden_units(editor),
-            editor.network.stride,
             editor.config.network,
             data.limits,
         )
@@ -144,8 +142,6 @@ class EffectorModule(ControlModule):
     def __init__(self, data: PathData, editor: MotionEditor) -> None:
         networks = EffectorNetworks(
             len(editor.layout.group),
-            _hidden_units(editor),
-            editor.network.stride,
             editor.config.network,
             _effector_limits(data, editor.fps),
         )
@@ -240,15 +236,6 @@ def train_path(
         result=result,
     )
     return run_task(task, folder=folder, resume=resume, progress=progress, trainer=trainer)
-
-
-def _hidden_units(editor: MotionEditor) -> int:
-    """Hidden units of an editor at each of its hidden frames."""
-    with torch.inference_mode():
-        frames = editor.network.stride
-        rows = torch.zeros(1, len(editor.layout.group), frames)
-        known = torch.ones(1, len(editor.layout.depends), frames)
-        return int(editor.network.encode(rows, known).shape[1])
 
 
 def _effector_limits(data: PathData, fps: float) -> EffectorLimits:

@@ -299,22 +299,12 @@ class MotionEditor:
             paths: PathNetworks | None = None
             effectors: EffectorNetworks | None = None
             if header.get("path") is not None:
-                paths = PathNetworks(
-                    len(feet),
-                    _hidden_units(arrays, "path"),
-                    network.stride,
-                    config.network,
-                    PathLimits.from_mapping(header["path"]),
-                )
+                limits = PathLimits.from_mapping(header["path"])
+                paths = PathNetworks(len(feet), config.network, limits)
                 _load_part(paths, arrays, "path")
             if header.get("effectors") is not None:
-                effectors = EffectorNetworks(
-                    values,
-                    _hidden_units(arrays, "effectors"),
-                    network.stride,
-                    config.network,
-                    EffectorLimits.from_mapping(header["effectors"]),
-                )
+                reached = EffectorLimits.from_mapping(header["effectors"])
+                effectors = EffectorNetworks(values, config.network, reached)
                 _load_part(effectors, arrays, "effectors")
             return cls(
                 network,
@@ -364,10 +354,6 @@ def _part(arrays: Mapping[str, Array], prefix: str) -> dict[str, Array]:
         for name, value in arrays.items()
         if name.startswith(prefix)
     }
-
-
-def _hidden_units(arrays: Mapping[str, Array], part: str) -> int:
-    return int(arrays[f"{part}.control.4.bias"].shape[0])
 
 
 def _load_part(networks: nn.Module, arrays: Mapping[str, Array], part: str) -> None:

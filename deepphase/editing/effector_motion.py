@@ -180,8 +180,8 @@ def motion_of_effectors(
     known = np.zeros((frames, len(names)), np.float32)
     places[:, chosen] = to_root_space(paths.places, paths.root)
     known[:, chosen] = paths.known
-    margin = round(MARGIN_S * fps / networks.stride) * networks.stride
-    extra = margin, margin + (-frames) % networks.stride
+    margin = round(MARGIN_S * fps / editor.network.stride) * editor.network.stride
+    extra = margin, margin + (-frames) % editor.network.stride
     velocities, flat, flags = (
         torch.from_numpy(np.pad(each, (extra, (0, 0)), mode="edge").T[None].astype(np.float32))
         for each in (

@@ -127,9 +127,9 @@ def motions_on_paths(
         _checked_speed(path, each, networks.limits, editor.fps)
         for path, each in zip(paths, velocities, strict=True)
     ]
-    margin = round(MARGIN_S * editor.fps / networks.stride) * networks.stride
+    margin = round(MARGIN_S * editor.fps / editor.network.stride) * editor.network.stride
     longest = max(map(len, velocities)) + 2 * margin
-    longest += -longest % networks.stride
+    longest += -longest % editor.network.stride
     batch = np.stack(
         [
             np.pad(each, ((margin, longest - margin - len(each)), (0, 0)), mode="edge").T

@@ -30,7 +30,7 @@ EXTRAS = {
 
 @contextmanager
 def extra_packages(what: str) -> Iterator[None]:
-    """Imports within the block; ParameterError where the package of an extra is missing.
+    """Imports within the block; ParameterError where the package of an extra is missing or broken.
 
     Other import errors pass, since they are not for the user to solve.
 
@@ -41,11 +41,13 @@ def extra_packages(what: str) -> Iterator[None]:
     """
     try:
         yield
-    except ModuleNotFoundError as error:
-        extra = EXTRAS.get((error.name or "").partition(".")[0])
-        if extra is None:
+    except ImportError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRAS:
             raise
+        missing = isinstance(error, ModuleNotFoundError)
+        state = "is not installed" if missing else f"cannot be imported: {error}"
         raise ParameterError(
-            f"the package {error.name}, needed for {what}, is not installed",
-            hint=f"install it with pip install 'deepphase[{extra}]'",
+            f"the package {package}, needed for {what}, {state}",
+            hint=f"install it with pip install 'deepphase[{EXTRAS[package]}]'",
         ) from None

@@ -28,8 +28,16 @@ def test_a_command_without_the_package_of_an_extra_names_the_extra(monkeypatch, 
     monkeypatch.setitem(sys.modules, "streamlit.web", None)
     assert main(["app", str(tmp_path)]) == MISTAKE
     said = capsys.readouterr().err
-    assert "the package streamlit.web, needed for deepphase app, is not installed" in said
+    assert "the package streamlit, needed for deepphase app, is not installed" in said
     assert "pip install 'deepphase[app]'" in said
+
+
+def test_a_package_that_cannot_be_imported_is_named_with_the_reason():
+    with (
+        pytest.raises(ParameterError, match="umap, needed for maps, cannot be imported: no symbol"),
+        extra_packages("maps"),
+    ):
+        raise ImportError("no symbol", name="umap.layouts")
 
 
 def test_packages_of_no_extra_are_not_for_the_user_to_install():

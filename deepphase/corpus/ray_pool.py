@@ -93,7 +93,7 @@ class RayPool:
             raise ParameterError(fact, hint=hint) from None
         self.workers = int(ray.cluster_resources().get("CPU", 1))
         # Ray takes functions only, and a partial is none.
-        self._run = ray.remote(max_retries=1, num_cpus=1)(lambda run, task: run(task))
+        self._run: Any = ray.remote(max_retries=1, num_cpus=1)(lambda run, task: run(task))
         self._function = ray.put(function)
 
     def submit(self, task: Any) -> Any:

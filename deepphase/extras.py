@@ -48,6 +48,6 @@ def extra_packages(what: str) -> Iterator[None]:
         missing = isinstance(error, ModuleNotFoundError)
         state = "is not installed" if missing else f"cannot be imported: {error}"
         raise ParameterError(
-            f"the package {package}, needed for {what}, {state}",
+            f"the package {package} is needed for {what} and {state}",
             hint=f"install it with pip install 'deepphase[{EXTRAS[package]}]'",
         ) from None

@@ -16,7 +16,7 @@ def test_a_missing_package_is_named_with_the_way_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with (
         pytest.raises(
-            ParameterError, match="onnxruntime, needed for ONNX files, is not installed"
+            ParameterError, match="onnxruntime is needed for ONNX files and is not installed"
         ) as said,
         extra_packages("ONNX files"),
     ):
@@ -28,13 +28,15 @@ def test_a_command_without_the_package_of_an_extra_names_the_extra(monkeypatch, 
     monkeypatch.setitem(sys.modules, "streamlit.web", None)
     assert main(["app", str(tmp_path)]) == MISTAKE
     said = capsys.readouterr().err
-    assert "the package streamlit, needed for deepphase app, is not installed" in said
+    assert "the package streamlit is needed for deepphase app and is not installed" in said
     assert "pip install 'deepphase[app]'" in said
 
 
 def test_a_package_that_cannot_be_imported_is_named_with_the_reason():
     with (
-        pytest.raises(ParameterError, match="umap, needed for maps, cannot be imported: no symbol"),
+        pytest.raises(
+            ParameterError, match="umap is needed for maps and cannot be imported: no symbol"
+        ),
         extra_packages("maps"),
     ):
         raise ImportError("no symbol", name="umap.layouts")

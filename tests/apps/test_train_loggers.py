@@ -21,7 +21,7 @@ def test_a_logger_whose_package_is_missing_says_what_to_install(package, monkeyp
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ParameterError) as caught:
         TrainingOptions(logger=package).trainer(Path("walk.model"))
-    assert f"the package {package}, needed for {package} logs, is not installed" in str(
+    assert f"the package {package} is needed for {package} logs and is not installed" in str(
         caught.value
     )
     assert caught.value.hint == "install it with pip install 'deepphase[loggers]'"

@@ -61,7 +61,7 @@ def test_what_is_no_film_is_refused(monkeypatch):
     with pytest.raises(ParameterError, match=r"dance\.gif: a film must be a \.mp4 or \.webm file"):
         check_film("dance.gif")
     monkeypatch.setitem(sys.modules, "av", None)
-    with pytest.raises(ParameterError, match="av, needed for films, is not installed") as said:
+    with pytest.raises(ParameterError, match="av is needed for films and is not installed") as said:
         check_film("dance.mp4")
     assert said.value.hint == "install it with pip install 'deepphase[av]'"
 

@@ -78,9 +78,11 @@ class RayPool:
         self._open = ExitStack()
         try:
             self._start(address, workers)
-        # Ray raises plain exceptions where a node does not start or cannot be reached.
-        except Exception as error:
+        except BaseException as error:
             self._open.close()
+            # Ray raises plain exceptions where a node does not start or cannot be reached.
+            if not isinstance(error, Exception):
+                raise
             reason = " ".join(str(error).split())[:200]
             if address is None:
                 fact, hint = (

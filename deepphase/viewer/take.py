@@ -213,9 +213,14 @@ class Take:
         name: str = "",
         *,
         ghost: bool = False,
+        sequence: bool = False,
         **parts: Any,
     ) -> Take:
-        """Motions that play together in one place.
+        """Motions that play together in one place, or one after the other.
+
+        Every take is made by this call: clips, runs, edits and rigs as motions, matches as actors
+        that stand beside each other and begin at times of their own, and passages of clips with
+        `sequence`.
 
         Parameters
         ----------
@@ -225,6 +230,9 @@ class Take:
             Name of the take; that of the first motion by default.
         ghost
             Draw the first body faint, as one that the others are compared with.
+        sequence
+            Play the motions one after the other, each with a marker of its name: as one body where
+            all have the same joints and feet.
         parts
             Further fields of the take, such as `channels`, `song` or `terrain`.
         """
@@ -240,7 +248,17 @@ class Take:
             else Actor.of(motion, name=label, ghost=ghost and number == 0)
             for number, (label, motion) in enumerate(named)
         ]
-        return cls(name or named[0][1].name, actors, **parts)
+        name = name or named[0][1].name
+        if sequence:
+            starts = np.cumsum([0.0, *(len(each) / each.fps for each in actors)]).tolist()
+            spans = zip(actors, starts[:-1], starts[1:], strict=True)
+            parts = {"markers": [Marker(each.name, *span) for each, *span in spans]} | parts
+            if len({(each.positions.shape[1:], each.feet) for each in actors}) == 1:
+                actors = [Actor.joined(actors, name=name, start_s=0.0)]
+            else:
+                pairs = zip(actors, starts, strict=False)
+                actors = [replace(each, start_s=start) for each, start in pairs]
+        return cls(name, actors, **parts)
 
     @property
     def fps(self) -> float:

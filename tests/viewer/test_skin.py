@@ -24,6 +24,9 @@ from tests.viewer.player_pages import made_actor
 # fourth, which follows from them, by 3 e; an angle is twice the length of the difference.
 TURN_BOUND = 2 * np.sqrt(12) * 0.5 / (511 * np.sqrt(2)) * 1.01
 
+# Name -> first frame and the one after the last.
+HALVES = {"first": (0, 30), "second": (30, 60)}
+
 
 def unpacked(content: bytes, shape: list[int]) -> np.ndarray:
     """(..., 4) quaternions, written down from the description of the format."""
@@ -77,6 +80,19 @@ def test_a_take_of_motions_names_its_bodies_and_draws_the_first_faint():
     assert [each.ghost for each in take.actors] == [True, False]
     alone = Take.of(clip, note="alone")
     assert (alone.name, alone.note, alone.actors[0].name) == (clip.name, "alone", clip.name)
+
+
+def test_motions_in_sequence_are_one_body_where_their_joints_agree():
+    clip = locomotion(0, 1.0).clip
+    halves = [Actor.of(clip, name=name).sliced(*cut) for name, cut in HALVES.items()]
+    take = Take.of(halves, "both", sequence=True)
+    (body,) = take.actors
+    assert (body.name, len(body)) == ("both", len(clip))
+    spans = [(each.label, each.start_s, each.stop_s) for each in take.markers]
+    half = 30 / clip.fps
+    assert spans == [("first", 0.0, half), ("second", half, len(clip) / clip.fps)]
+    mixed = Take.of([halves[0], made_actor(12)], "mixed", sequence=True)
+    assert [each.start_s for each in mixed.actors] == [0.0, half]
 
 
 def test_the_skin_of_a_clip_has_the_joints_of_the_actor():

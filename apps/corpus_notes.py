@@ -6,6 +6,7 @@ import math
 import shlex
 from collections import Counter
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 
@@ -36,6 +37,13 @@ def note_name_labels(found: NameLabels) -> None:
             note(f"  as by {pattern} in {files} files")
     for name, values in counts.items():
         note(f"  {name}: {listed_counts(values, 'files')}")
+
+
+def note_chosen_skeleton(corpus: ClipStore, path: Path) -> None:
+    """Print the skeleton of a model, where the clips at a path have several."""
+    groups = corpus.header.get("groups", ())
+    if len(groups) > 1:
+        note(f"skeleton: {corpus.group}, of {len(groups)} in {path}")
 
 
 def note_kinds(shares: Mapping[str, float], before: str = "", of: str = "") -> None:

@@ -82,13 +82,7 @@ def write_clips(
     from deepphase.corpus.clips import clips_in
     from deepphase.formats.load import save
 
-    entries = clips_in(
-        paths,
-        skeleton=reading.skeleton,
-        description=reading.description,
-        **reading.reader,
-        **options,
-    )
+    entries = clips_in(paths, **reading.clips, **options)
     targets = clip_targets([entry.name for entry in entries], paths, output, format)
     texts: dict[str, None] = {}
     seconds: list[float] = []

@@ -27,6 +27,7 @@ from rich.text import Text
 from apps.printable import printable
 from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.progress import Progress as Report
+from deepphase.short_repr import counted
 
 
 class _Console(Console):
@@ -44,6 +45,8 @@ if not console.is_terminal:
 # so many seconds.
 _LINE_SHARE = 0.1
 _LINE_S = 3.0
+# Files that are named where several are left out for one reason.
+_FILES_LISTED = 3
 
 
 @contextmanager
@@ -162,12 +165,21 @@ def warn(text: str) -> None:
 
 
 def list_left_out(what: str, errors: Iterable[DeepPhaseError]) -> None:
-    """Print one warning per error; a hint that several errors share is printed once."""
-    printed: set[str] = set()
+    """Print one warning per reason, with its files; a hint of several reasons is printed once."""
+    alike: dict[tuple[str, str], list[DeepPhaseError]] = {}
     for error in errors:
-        again = type(error)(error.fact, path=error.path, line=error.line)
-        warn(f"{what}: {again if error.hint in printed else error}")
-        printed.add(error.hint)
+        name = "" if error.path is None else f"{error.path.stem}: "
+        alike.setdefault((error.fact.removeprefix(name), error.hint), []).append(error)
+    printed: set[str] = set()
+    for (reason, hint), (first, *others) in alike.items():
+        fact = reason
+        if others:
+            fact = f"{reason}; {counted(len(others), 'more file')}: "
+            fact += ", ".join(str(each.path or each.fact) for each in others[:_FILES_LISTED])
+            fact += ", ..." if len(others) > _FILES_LISTED else ""
+        hint = "" if hint in printed else hint
+        warn(f"{what}: {type(first)(fact, hint=hint, path=first.path, line=first.line)}")
+        printed.add(hint)
 
 
 def list_or_refuse(refused: Sequence[DeepPhaseError], total: int, what: str, done: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from apps.options.groups import ShardOptions, StoreOptions, refuse_for_songs
 from apps.terminal import list_or_refuse, next_step, note, progress, warn
@@ -54,17 +55,19 @@ def command(
     if of_songs:
         refuse_for_songs(reading, allow_truncated=allow_truncated)
     # Files that are not models are refused before a folder is made and clips are looked for.
-    fps = (PhaseModel.load if of_songs else load_model)(model).fps
+    loaded: Any = (PhaseModel.load if of_songs else load_model)(model)
     if model == SHIPPED:
         note("no model is given: the shipped model for any skeleton reads the clips")
     check_writable(output / "clip.phases.npz")
-    options = {**reading.reader, "allow_truncated": allow_truncated}
     with progress() as report:
         if of_songs:
             entries = song_entries(files)
         else:
             entries = clips_in(
-                files, skeleton=reading.skeleton, description=reading.description, **options
+                files,
+                joints=loaded.signals.joints,
+                allow_truncated=allow_truncated,
+                **reading.clips,
             )
         done = encode_files(
             model, entries, output, csv=csv, chirp=chirp, shard=shard, progress=report, **spread
@@ -77,7 +80,7 @@ def command(
     written = len(done) - len(refused)
     frames = sum(each.frames for each in done)
     share = "" if shard is None else f"shard {shard}: "
-    note(f"{share}{written} {what}, {frames:,} frames at {fps:g} fps -> {output}")
+    note(f"{share}{written} {what}, {frames:,} frames at {loaded.fps:g} fps -> {output}")
     confidence = confidence_words([each.explained_variance for each in done])
     if confidence:
         note(confidence)

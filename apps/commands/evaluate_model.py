@@ -41,9 +41,11 @@ def command(
         Phases to measure on the same frames, separated by commas: the baselines contact, pca and
         pfnn, which are fitted to these clips, or files of other models.
     """
+    from apps.corpus_notes import note_chosen_skeleton
     from apps.reports.evaluation_report import evaluation_report
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.prepare import corpus_of
+    from deepphase.formats.array_file import is_array_file
     from deepphase.phase.encoding import encode_clips
     from deepphase.phase.extractor import load_model
 
@@ -52,7 +54,14 @@ def command(
     others = [name.strip() for name in (against or "").split(",") if name.strip()]
     check_writable(output / "index.html")
     with progress() as on_progress:
-        clips = corpus_of(store, fps=loaded.fps, progress=on_progress, **reading.corpus, **spread)
+        clips = corpus_of(
+            store,
+            fps=loaded.fps,
+            joints=loaded.signals.joints,
+            progress=on_progress,
+            **reading.corpus,
+            **spread,
+        )
         trained = loaded.bound(clips, reading.description)
         spread["workers"] = parallel.workers or 1
         # Processes read the file, which knows no skeleton.
@@ -68,6 +77,7 @@ def command(
             description=reading.description,
             progress=on_progress,
         )
+    note_chosen_skeleton(clips, store)
     for line in result.health.words():
         note(line)
     for measure in result.measures:
@@ -76,7 +86,10 @@ def command(
         for measure in measures:
             note(f"{measure.name}, {name}: {measure.value:.4g} {measure.unit}".rstrip())
     note(f"report: {result.page}")
-    next_step("match", "build", store, "--model", model, "-o", "mocap.db")
+    if is_array_file(store):
+        next_step("match", "build", store, "--model", model, "-o", "mocap.db")
+    else:
+        next_step("prepare", store, "-o", "mocap.store")
     return Outcome(
         {
             "model": str(model),

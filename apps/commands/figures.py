@@ -39,6 +39,7 @@ def command(
     png
         Also write every figure as PNG, which needs Chromium.
     """
+    from apps.corpus_notes import note_chosen_skeleton
     from apps.reports.figure_data import FigureData
     from apps.reports.figures_page import figures_page
     from deepphase.atomic_write import check_writable
@@ -51,7 +52,13 @@ def command(
     names = [] if compare is None else [name.strip() for name in compare.split(",")]
     others = {name: Path(name) for name in names if name}
     with progress() as on_progress:
-        corpus = corpus_of(store, fps=loaded.fps, progress=on_progress, **reading.corpus)
+        corpus = corpus_of(
+            store,
+            fps=loaded.fps,
+            joints=loaded.signals.joints,
+            progress=on_progress,
+            **reading.corpus,
+        )
         data = FigureData.read(
             loaded.bound(corpus, reading.description),
             corpus,
@@ -70,6 +77,7 @@ def command(
             for name, other in others.items()
         }
         page, images = figures_page(data, output, colours=colours, compared=compared, pictures=png)
+    note_chosen_skeleton(corpus, store)
     if images.problem:
         warn(images.problem)
     if images.paths:

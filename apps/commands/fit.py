@@ -144,9 +144,7 @@ def ground_command(
             raise ParameterError(
                 f"there is no kind of ground {name!r}", hint=f"kinds: {', '.join(MADE_GROUNDS)}"
             )
-    entries = clips_in(
-        clips, skeleton=reading.skeleton, description=reading.description, **reading.reader
-    )
+    entries = clips_in(clips, **reading.clips)
     check_writable(output / "player.html")
     again = _keep_settings(output / _GROUND_SETTINGS, settings)
     maker = _GroundMaker(output, fits, laid, chosen, settings, again=again)
@@ -334,9 +332,7 @@ def ball_command(
     from deepphase.viewer.page import save_player
 
     ball = Ball(radius, rolling=rolling)
-    entries = clips_in(
-        clips, skeleton=reading.skeleton, description=reading.description, **reading.reader
-    )
+    entries = clips_in(clips, **reading.clips)
     check_writable(output / "player.html")
     again = _keep_settings(output / _BALL_SETTINGS, asdict(ball))
     tracks: list[BallTrack] = []

@@ -47,7 +47,8 @@ def build_command(
     labels
         Use only clips with these labels, as in style=old+happy,action=walk.
     skeleton
-        Name of the skeleton group to use, if the stores hold several.
+        Name of the skeleton group to use, if the stores hold several; that of the model if it is
+        not given.
     extend
         Existing database to extend with the clips of the stores.
     songs
@@ -63,6 +64,7 @@ def build_command(
         of frames. The output is the file of that shard. Give the shards one folder of their own,
         which `match query` and `match run` open as one database and `match merge` makes one file.
     """
+    from apps.corpus_notes import note_chosen_skeleton
     from apps.dances.databases import with_songs
     from apps.runs.database import database_report
     from deepphase.atomic_write import check_writable
@@ -87,10 +89,13 @@ def build_command(
     if terrain is not None and config == FeatureLayout.load(_DEFAULT):
         config = FeatureLayout.load(_ON_GROUND)
     check_writable(output, example="motion.database")
-    clips = [open_store(store, skeleton) for store in stores]
+    loaded = None if model is None else load_model(model)
+    joints = () if loaded is None else loaded.signals.joints
+    clips = [open_store(store, skeleton, joints=joints) for store in stores]
+    note_chosen_skeleton(clips[0], stores[0])
     if labels is not None:
         clips = [each.selected(parse_labels(labels)) for each in clips]
-    trained = None if model is None else load_model(model).bound(clips[0])
+    trained = None if loaded is None else loaded.bound(clips[0])
     grown = None if extend is None else MotionDatabase.load(extend)
     layout = config if grown is None else grown.layout
     if has_ground_heights(layout) != (terrain is not None):

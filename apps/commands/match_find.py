@@ -172,7 +172,8 @@ def similar_command(
 
     if k < 1:
         raise ParameterError(f"-k must be positive, not {k}")
-    opened, trained = open_store(store), load_editor(editor)
+    trained = load_editor(editor)
+    opened = open_store(store, joints=trained.space.skeleton.names)
     phases = None if model is None else PhaseModel.load(model)
     given = read_clip(clip, trained, reading)
     with progress() as report_progress:

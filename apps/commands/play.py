@@ -64,17 +64,16 @@ def command(
         )
     check_writable(output)
     audio = None if song is None else song_for_player(song)
-    entries = clips_in(
-        clips, skeleton=reading.skeleton, description=reading.description, **reading.reader
-    )
-    chosen = np.unique(np.linspace(0, len(entries) - 1, min(max_clips, len(entries))).round())
-    read: list[Clip] = []
-    phases = []
     loaded = trained = None
     if model is not None:
         from deepphase.phase.extractor import load_model
 
         loaded = load_model(model)
+    joints = () if loaded is None else loaded.signals.joints
+    entries = clips_in(clips, joints=joints, **reading.clips)
+    chosen = np.unique(np.linspace(0, len(entries) - 1, min(max_clips, len(entries))).round())
+    read: list[Clip] = []
+    phases = []
 
     def use(entry: ClipEntry) -> None:
         nonlocal trained

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from apps.each_clip import write_clips
 from apps.options.groups import StoreOptions
 from apps.terminal import note, table, warn
-from deepphase.errors import FormatError, ParameterError
+from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:
     from deepphase.motion.clip import Clip
@@ -47,14 +47,13 @@ def command(
     import numpy as np
 
     from deepphase.corpus.clips import clips_in
+    from deepphase.corpus.store import open_store
+    from deepphase.formats.array_file import is_array_file
     from deepphase.motion.retargeting.retarget import retarget
 
     if to is None:
         raise ParameterError("there is no target skeleton", hint="name a motion file: --to FILE")
-    targets = clips_in([to])
-    if not targets:
-        raise FormatError("there is no clip in the store", path=to)
-    sample = targets[0].load()
+    sample = open_store(to).clip(0) if is_array_file(to) else clips_in([to])[0].load()
     rows: list[tuple[str, ...]] = []
     unmatched: dict[str, None] = {}
 

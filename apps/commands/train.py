@@ -137,7 +137,7 @@ def causal_command(
     training = CausalTraining(frames, varied, seed=seed)
 
     def prepare(inputs: TrainingInputs) -> partial[PhaseModel[JointVelocities] | None]:
-        return partial(train_causal, inputs.clips(store), given, training)
+        return partial(train_causal, inputs.clips(store, given.signals.joints), given, training)
 
     run_training(
         "model", output, run, reading, prepare,
@@ -210,7 +210,7 @@ def controller_command(
         loaded = together(lambda: None if model is None else load_model(model))
         grounds = together(lambda: None if terrain is None else ClipGrounds.read(terrain))
         balls = together(lambda: None if ball is None else ClipBalls.read(ball))
-        corpus = inputs.clips(store)
+        corpus = inputs.clips(store, () if loaded is None else loaded.signals.joints)
         phases = None if loaded is None else loaded.bound(corpus, inputs.description)
         data = together(
             lambda: ControllerData.read(
@@ -277,7 +277,7 @@ def dance_command(
     def prepare(inputs: TrainingInputs) -> partial[Dancer | None]:
         world, shown, description = inputs.world, inputs.progress, inputs.description
         loaded = world.together(lambda: None if model is None else load_model(model))
-        corpus = inputs.clips(dances)
+        corpus = inputs.clips(dances, () if loaded is None else loaded.signals.joints)
         folder = songs or (dances if dances.is_dir() else dances.parent)
         learnt = world.first_then_others(
             lambda: song_clips(corpus, folder, description=description, progress=shown)
@@ -395,7 +395,7 @@ def path_command(
     given = load_editor(editor)
 
     def prepare(inputs: TrainingInputs) -> partial[MotionEditor | None]:
-        clips = inputs.clips(store)
+        clips = inputs.clips(store, given.space.skeleton.names)
         return partial(train_path, clips, given, training, effectors=effectors, labels=wanted)
 
     def lines(trained: MotionEditor) -> list[str]:

@@ -120,7 +120,8 @@ class StoreOptions(FileOptions):
     Parameters
     ----------
     skeleton
-        Name of the skeleton group to use, if the files hold several skeletons.
+        Name of the skeleton group to use, if the files hold several skeletons; that of the model
+        if it is not given and there is one.
     """
 
     skeleton: str | None = None
@@ -129,6 +130,11 @@ class StoreOptions(FileOptions):
     def corpus(self) -> dict[str, Any]:
         """Keyword arguments of :func:`deepphase.corpus.prepare.corpus_of`."""
         return {"skeleton": self.skeleton, **self.preparation}
+
+    @property
+    def clips(self) -> dict[str, Any]:
+        """Keyword arguments of :func:`deepphase.corpus.clips.clips_in`."""
+        return {"skeleton": self.skeleton, "description": self.description, **self.reader}
 
 
 @dataclass(frozen=True)

@@ -67,9 +67,11 @@ class TrainingInputs:
         """The skeleton description."""
         return self.options["description"]
 
-    def clips(self, path: Path) -> ClipStore:
-        """The clips at a path, which all processes share."""
-        return shared_corpus(self.world, path, self.work, progress=self.progress, **self.options)
+    def clips(self, path: Path, joints: Sequence[str] = ()) -> ClipStore:
+        """The clips at a path, which all processes share; see `corpus_of` for `joints`."""
+        return shared_corpus(
+            self.world, path, self.work, joints=joints, progress=self.progress, **self.options
+        )
 
 
 def run_training(
@@ -247,7 +249,7 @@ def shared_corpus(world: World, path: Path, work: Path, **options: Any) -> ClipS
     """
     if world.size == 1 or is_array_file(path):
         return world.together(lambda: corpus_of(path, **options))
-    skeleton = options.pop("skeleton", None)
+    skeleton, joints = options.pop("skeleton", None), options.pop("joints", ())
     shared = world.first(lambda: work / f"prepared-{secrets.token_hex(8)}.store")
     with temporary_folder() as folder:
         own = folder / "prepared.store"
@@ -261,7 +263,9 @@ def shared_corpus(world: World, path: Path, work: Path, **options: Any) -> ClipS
                 world.together(lambda: None)
             owns = world.gather(own)
             store = owns[blind[0]] if world.rank in blind else shared
-            corpus = world.together(lambda: open_store(store, skeleton, verify=False))
+            corpus = world.together(
+                lambda: open_store(store, skeleton, joints=joints, verify=False)
+            )
             world.gather(None)
         finally:
             if world.rank == 0:

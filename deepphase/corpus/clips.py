@@ -11,7 +11,7 @@ from typing import Any
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.motion_files import MotionFile, check_file_options, find_motion_files
 from deepphase.corpus.point_sets import PointSets, agreed_point_sets, load_point_clip
-from deepphase.corpus.store import open_store
+from deepphase.corpus.store import open_store, store_groups
 from deepphase.errors import DeepPhaseError
 from deepphase.formats.array_file import is_array_file
 from deepphase.formats.load import list_animations, load, load_all
@@ -97,6 +97,16 @@ def clip_entries(file: MotionFile, point_sets: PointSets, **reader: Any) -> list
     ]
 
 
+def _entries_of_store(store: ClipStore, path: Path) -> list[ClipEntry]:
+    frame_bytes = (store.rotations.nbytes + store.translations.nbytes) // len(store.rotations)
+    return [
+        ClipEntry(name, partial(_stored_clip, path, store.group, index), name, size)
+        for index, (name, size) in enumerate(
+            zip(store.names, (store.lengths * frame_bytes).tolist(), strict=True)
+        )
+    ]
+
+
 def _stored_clip(path: Path, group: str, index: int) -> Clip:
     # Not of the open store, whose frames would be pickled.
     status = path.stat()
@@ -128,6 +138,7 @@ def clips_in(
     paths: Sequence[str | Path],
     *,
     skeleton: str | None = None,
+    joints: Sequence[str] = (),
     description: Mapping[str, Any] | None = None,
     **reader: Any,
 ) -> list[ClipEntry]:
@@ -136,7 +147,9 @@ def clips_in(
     Parameters
     ----------
     skeleton
-        Skeleton group, for stores with several.
+        Skeleton group of stores with several; all of them if neither it nor `joints` are given.
+    joints
+        Joints that are read, as a model's: see :func:`deepphase.corpus.store.open_store`.
     description
         A skeleton description, for point tracks.
     reader
@@ -153,15 +166,12 @@ def clips_in(
     entries = []
     stores = [path for path in paths if is_array_file(path)]
     for path in stores:
-        store = open_store(path, skeleton)
-        absolute = Path(path).absolute()
-        frame_bytes = (store.rotations.nbytes + store.translations.nbytes) // len(store.rotations)
-        entries += [
-            ClipEntry(name, partial(_stored_clip, absolute, store.group, index), name, size)
-            for index, (name, size) in enumerate(
-                zip(store.names, (store.lengths * frame_bytes).tolist(), strict=True)
-            )
-        ]
+        if skeleton is None and not joints:
+            groups = [open_store(path, group.name) for group in store_groups(path)]
+        else:
+            groups = [open_store(path, skeleton, joints=joints)]
+        for store in groups:
+            entries += _entries_of_store(store, Path(path).absolute())
     files = [path for path in paths if path not in stores]
     if files:
         given = {name: value for name, value in reader.items() if value not in (None, False)}

@@ -262,7 +262,12 @@ def prepare(
 
 
 def corpus_of(
-    path: str | Path, *, skeleton: str | None = None, fps: float = 60.0, **options: Any
+    path: str | Path,
+    *,
+    skeleton: str | None = None,
+    joints: Sequence[str] = (),
+    fps: float = 60.0,
+    **options: Any,
 ) -> ClipStore:
     """The clips at a path: a store is opened, a folder or motion file is prepared.
 
@@ -271,7 +276,9 @@ def corpus_of(
     path
         A store, a folder or a motion file.
     skeleton
-        Name of the group, needed where there are several.
+        Name of the group, needed where there are several and `joints` do not decide.
+    joints
+        Joints that are read, as a model's: see :func:`deepphase.corpus.store.open_store`.
     fps, options
         Arguments of :func:`prepare`, for folders and motion files. Their store lies in the
         system's temporary folder and is removed when the program ends.
@@ -289,12 +296,12 @@ def corpus_of(
                 hint="prepare the store again from the motion files with this option",
                 path=path,
             )
-        return open_store(path, skeleton)
+        return open_store(path, skeleton, joints=joints)
     with temporary_folder() as folder:
         store = folder / "prepared.store"
         prepare(path, store, fps=fps, **options)
         try:
-            return open_store(store, skeleton, verify=False)
+            return open_store(store, skeleton, joints=joints, verify=False)
         except ParameterError as error:
             # The user knows the folder, not the temporary store.
             raise ParameterError(error.fact, hint=error.hint, path=path) from None

@@ -19,7 +19,7 @@ end_offsets          (ends, 3) float64                    metres
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +81,13 @@ def store_groups(path: str | Path) -> list[StoreGroup]:
         raise _inconsistent(path, error.fact) from None
 
 
-def open_store(path: str | Path, skeleton: str | None = None, *, verify: bool = True) -> ClipStore:
+def open_store(
+    path: str | Path,
+    skeleton: str | None = None,
+    *,
+    joints: Sequence[str] = (),
+    verify: bool = True,
+) -> ClipStore:
     """Open one group of a store file; its frames are memory-mapped.
 
     Parameters
@@ -90,6 +96,9 @@ def open_store(path: str | Path, skeleton: str | None = None, *, verify: bool = 
         A file of :func:`write_store` or :func:`deepphase.corpus.prepare.prepare`.
     skeleton
         Name of the group; needed where the file has several.
+    joints
+        Joints that are read, as a model's. Of several groups the one that has all of them is
+        opened where `skeleton` is not given, of two such groups the one with fewer others.
     verify
         Compare the arrays with their hashes first, which reads them once.
 
@@ -101,7 +110,7 @@ def open_store(path: str | Path, skeleton: str | None = None, *, verify: bool = 
         Where it is not a store, damaged, or written by a newer deepphase.
     """
     groups = store_groups(path)
-    name = _chosen(path, groups, skeleton)
+    name = _chosen(path, groups, skeleton, joints)
     arrays, header = map_arrays(
         path,
         format=STORE_FORMAT,
@@ -172,13 +181,24 @@ def _group(description: Mapping[str, Any], fps: float) -> StoreGroup:
     )
 
 
-def _chosen(path: str | Path, groups: list[StoreGroup], skeleton: str | None) -> str:
+def _chosen(
+    path: str | Path, groups: list[StoreGroup], skeleton: str | None, joints: Sequence[str]
+) -> str:
     names = [group.name for group in groups]
     if skeleton is None and len(names) == 1:
         return names[0]
     if skeleton in names:
         return skeleton
-    fact = f"{len(names)} skeletons" if skeleton is None else f"no skeleton {skeleton!r}"
+    if skeleton is None and joints:
+        fitting = [group for group in groups if set(joints) <= set(group.joints)]
+        least = min((len(group.joints) for group in fitting), default=0)
+        fitting = [group for group in fitting if len(group.joints) == least]
+        if len(fitting) == 1:
+            return fitting[0].name
+    if skeleton is None:
+        fact = f"it has {len(names)} skeletons, and one is needed"
+    else:
+        fact = f"it has no skeleton {skeleton!r}"
     raise ParameterError(fact, hint=f"choose with --skeleton NAME: {group_list(groups)}", path=path)
 
 

@@ -180,10 +180,12 @@ class JointVelocities:
         """
         missing = [name for name in self.joints if name not in clip.skeleton.names]
         if missing:
+            others = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
             raise SkeletonError(
-                f"{clip.name}: another skeleton: it has no joint {missing[0]!r}",
-                hint=f"the model reads {', '.join(self.joints)}; "
-                f"the clip has {', '.join(clip.skeleton.names)}",
+                f"{clip.name}: it has another skeleton, without {missing[0]!r}{others} of the "
+                f"{len(self.joints)} joints that the model reads",
+                hint="`deepphase train phase` makes a model of these clips, and `deepphase "
+                "retarget` puts them on the model's skeleton",
                 path=clip.source.path or None,
             )
         if clip.fps != self.fps:

@@ -551,7 +551,9 @@ def test_a_training_says_how_it_went(trained, swings):
 @pytest.mark.slow
 def test_of_several_skeletons_one_is_taken(two_bodies, tmp_path):
     words = ("train", "phase", two_bodies, "-o", tmp_path / "m", *TINY)
-    run(*words).refused("mixed: 2 skeletons", "--skeleton NAME", "Hips-13 (6 clips", "Hips-9 (2")
+    run(*words).refused(
+        "mixed: it has 2 skeletons", "--skeleton NAME", "Hips-13 (6 clips", "Hips-9 (2"
+    )
     run(*words, "--skeleton", "Dog").refused("no skeleton 'Dog'", "Hips-13")
     store = tmp_path / "s.store"
     prepared = run("prepare", two_bodies, "-o", store)
@@ -753,10 +755,28 @@ def test_encode_of_a_store_is_encode_of_its_files(swings, model, tmp_path):
 
 def test_encode_of_one_group_of_a_store(two_bodies, model, tmp_path):
     assert run("prepare", two_bodies, "-o", tmp_path / "s").status == 0
-    words = ("encode", model, tmp_path / "s", "-o", tmp_path / "phases")
-    run(*words).refused("2 skeletons", "--skeleton NAME")
-    assert run(*words, "--skeleton", "Hips-13").status == 0
-    assert len(list((tmp_path / "phases").iterdir())) == 6
+    for words in ((), ("--skeleton", "Hips-13")):
+        folder = tmp_path / f"phases{len(words)}"
+        assert run("encode", model, tmp_path / "s", "-o", folder, *words).status == 0
+        assert len(list(folder.iterdir())) == 6
+
+
+@pytest.mark.parametrize(
+    ("words", "written"),
+    [
+        (["evaluate", "MODEL", "CLIPS", "--queries", "50"], "Hips-13, of 2"),
+        (["figures", "MODEL", "CLIPS"], "Hips-13, of 2"),
+        (["match", "build", "CLIPS", "--model", "MODEL"], "Hips-13, of 2"),
+        (["play", "CLIPS", "--model", "MODEL"], "reading: 6 of 6"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_the_skeleton_of_a_model_is_the_default(words, written, two_bodies, model, tmp_path):
+    assert run("prepare", two_bodies, "-o", tmp_path / "s").status == 0
+    places = {"MODEL": model, "CLIPS": tmp_path / "s"}
+    ran = run(*(places.get(word, word) for word in words), "-o", tmp_path / "out")
+    assert ran.status == 0, ran.err
+    assert written in ran.out
 
 
 def test_encode_keeps_clips_of_one_name_apart(swings, model, tmp_path):
@@ -792,7 +812,8 @@ def test_encode_leaves_out_what_it_cannot_read(swings, model, broken, tmp_path):
     assert "6 clips" in ran.out
     assert "broken.bvh:" in ran.err
     assert "other.bvh" in ran.err
-    assert ran.err.count("the model reads Hips") == 1
+    assert ran.err.count("another skeleton") == 1
+    assert "; 1 more file: " in ran.err
     broken.unlink()
     ran = run(*words)
     assert ran.status == 2
@@ -800,11 +821,11 @@ def test_encode_leaves_out_what_it_cannot_read(swings, model, broken, tmp_path):
     assert "none of 2 clips could be encoded" in ran.err
 
 
-def test_encode_of_another_skeleton_lists_both(model, tmp_path):
+def test_encode_of_another_skeleton_says_what_it_lacks(model, tmp_path):
     clip = made_clip(skeleton=made_skeleton(root="Pelvis"))
     write_bvh(tmp_path / "other.bvh", clip)
     run("encode", model, tmp_path / "other.bvh", "-o", tmp_path / "p").refused(
-        "other.bvh", "another skeleton", "LeftArm", "Pelvis"
+        "other.bvh", "another skeleton", "without 'Hips'", "deepphase retarget"
     )
 
 

@@ -24,13 +24,15 @@ from deepphase.evaluation.runs import (
     seconds_of,
     shares_of_band,
 )
-from deepphase.features.moment_kinds import KINDS
+from deepphase.features.moment_kinds import KINDS, LYING, SITTING
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.limbs import bone_lengths
 from deepphase.steering.path import GroundPath
 from deepphase.steering.run import Run
 
 _IN_CONTACT = 0.5
+# Kinds of moments that most runs do not have.
+_LOW_RESTS = (KINDS[SITTING], KINDS[LYING])
 # Share of the data's `still_speed` below which a body counts as frozen.
 _FROZEN_SHARE = 0.5
 DESIRED_LABEL = "desired_label"
@@ -145,6 +147,8 @@ class RunMeasures:
     idle: float | None = _optional("", "share of frames of idle")
     locomotion: float | None = _optional("", "share of frames of locomotion")
     action: float | None = _optional("", "share of frames of action")
+    sitting: float | None = _optional("", "share of frames of sitting")
+    lying: float | None = _optional("", "share of frames of lying")
     style_changes: float | None = _optional("1/s", "changes of the label style per second")
     idle_ratio: float | None = _optional(
         "",
@@ -457,7 +461,8 @@ def _kinds(
     """Shares of frames by kind, and changes of style per second."""
     found: dict[str, float] = {}
     if kinds is not None:
-        found = {kind: float((kinds[living] == kind).mean()) for kind in KINDS}
+        shares = {kind: float((kinds[living] == kind).mean()) for kind in KINDS}
+        found = {kind: each for kind, each in shares.items() if each or kind not in _LOW_RESTS}
     if styles is not None and living[:, 1:].any():
         both = living[:, 1:] & (styles[:, 1:] != "") & (styles[:, :-1] != "")
         changed = both & (styles[:, 1:] != styles[:, :-1])

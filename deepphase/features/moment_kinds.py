@@ -1,16 +1,20 @@
-"""Kinds of moments: every frame of a motion is idle, locomotion or an action.
+"""Kinds of moments: every frame of a motion is rest, locomotion or an action.
 
-A frame is found to be one of them by the speeds of root, feet, hands and head. Speeds are compared
-as shares of sqrt(g * leg length), the unit of the Froude number, in which bodies of all sizes walk
-and run alike (Alexander 1984).
+A frame is found to be one of them by posture and by the speeds of root, feet, hands and head.
+Speeds are compared as shares of sqrt(g * leg length), the unit of the Froude number, in which
+bodies of all sizes walk and run alike (Alexander 1984).
+
+Rest is quiet, and has one of three postures. A body that stands at rest, "idle", has its feet under
+the hips, its trunk upright (that of a quadruped: level), its head up and its hands hanging. A
+bow, or an arm that is held out, is an action however still it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
-from scipy.ndimage import gaussian_filter1d
+from scipy.ndimage import gaussian_filter1d, maximum_filter1d
 
 from deepphase.arrays import Array, true_runs
 from deepphase.errors import ParameterError
@@ -19,15 +23,17 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import GRAVITY
 from deepphase.motion.limbs import bone_lengths, path_length
 from deepphase.motion.roles import Roles, find_roles
+from deepphase.motion.skeleton import Skeleton
 
-KINDS = ("idle", "locomotion", "action")
-"""The kinds, in the order of their numbers."""
+KINDS = ("idle", "locomotion", "action", "sitting", "lying")
+"""The kinds, in the order of their numbers: idle stands."""
 KIND_LABEL = "kind"
 """Label of a clip that sets the kind of all its frames."""
-IDLE, LOCOMOTION, ACTION = range(3)
+IDLE, LOCOMOTION, ACTION, SITTING, LYING = range(5)
 
-# Standard deviation in seconds of the Gaussian over speeds: about half a step.
-_SMOOTHING_S = 0.25
+# Standard deviation in seconds of the Gaussian over speeds: about half a step. Rest may begin soon
+# after a movement.
+_SMOOTHING_S, _REST_SMOOTHING_S = 0.25, 0.1
 # Speeds as shares of sqrt(g * leg length), 3 m/s for a person. A root that is slower stands.
 _STANDING = 0.09
 # Largest speeds in root space of hands, head and feet of a body that stands and does nothing else.
@@ -36,20 +42,39 @@ _STILL = {"quadruped": (0.0, 0.15, 0.25), "biped": (0.085, 0.045, 0.12)}
 # Largest speeds in root space of feet and hands in locomotion, beyond a multiple of the root's.
 _STEPS, _SWING = {"quadruped": 0.35, "biped": 0.22}, 0.3
 _PER_TRAVEL = 1.35
-# Heights of a body that stands and does nothing else: of the hands over the hips, as a share of the
-# way to the head, and of the head, as a share of its usual height.
+# Heights of a body that moves on and does nothing else: of the hands over the hips, as a share of
+# the way to the head, and of the head, as a share of its usual height.
 _RAISED_HAND, _LOWERED_HEAD = 0.55, 0.93
+# Hanging hands are at most this high, and at most this share of the arm's length from the shoulder,
+# over the ground.
+_HANGING_HAND, _REACH = 0.3, 0.6
+# Heights of the hips over the lowest joint as shares of the leg length: at least of a body that
+# stands, and at most of one that sits or lies.
+_STANDING_HIPS, _LOW_HIPS = 0.9, 0.8
+# Angles between the trunk and the vertical: at most of a person who stands, at most of one who
+# sits; of a quadruped, at most of one that sits, and between these it stands.
+_UPRIGHT, _SEATED = np.radians(15.0), np.radians(50.0)
+_RAISED_TRUNK, _LEVEL = np.radians(75.0), (np.radians(70.0), np.radians(125.0))
+# Largest distances over the ground of feet that stand, as shares of the leg length: from the hips
+# to the middle of both, from one to the other, and from a quadruped's hips and shoulders.
+_FEET_OFF_HIPS, _STANCE, _PAWS = 0.2, 0.5, 0.5
 # In locomotion hands may be higher the faster it is, up to the height of the head.
 _HIGHER_BY_SPEED, _OVERHEAD = 1.5, 1.0
 # Percentile over frames of the height of the head that is its usual one.
 _USUAL_PERCENTILE = 90.0
 # Share of the leg length at which feet turn about the root where a body turns on the spot.
 _TURNING_RADIUS = 0.35
-# An action that is shorter than this is none, and one that pauses for less than this goes on.
-_SHORTEST_S, _PAUSE_S = 0.3, 1.0
-# Idle and locomotion beside an action that are shorter than this, such as a step back after a blow,
-# belong to it.
-_BESIDE_S = (0.5, 1.5)
+# An action that is shorter than this is none, and one that pauses for less than this goes on. A
+# body settles for this long at most between locomotion and rest.
+_SHORTEST_S, _PAUSE_S, _SETTLING_S = 0.3, 1.0, 0.8
+# What is shorter than this beside an action, such as a step back after a blow or a dancer's lunge,
+# belongs to it: between two actions, and before a clip's first or after its last one.
+_BETWEEN_S = {IDLE: 0.5, LOCOMOTION: 3.0, SITTING: 0.5, LYING: 0.5}
+_OUTSIDE_S = {IDLE: 0.25, LOCOMOTION: 2.0, SITTING: 0.25, LYING: 0.25}
+# Hips that are higher than this multiple of their height in a stride are those of a jump, which
+# begins and ends some seconds earlier and later: they rise by a tenth in the flight of a person's
+# run, and by a quarter in a gallop.
+_JUMPING_HIPS, _JUMP_S = {"quadruped": 1.35, "biped": 1.17}, 0.35
 
 
 def moment_kinds(clip: Clip, frames: BodyFrames, body: Mapping[str, str] | None = None) -> Array:
@@ -67,7 +92,7 @@ def moment_kinds(clip: Clip, frames: BodyFrames, body: Mapping[str, str] | None 
     Returns
     -------
     (frames,) uint8
-        Numbers of `KINDS`: 0 idle, 1 locomotion, 2 action.
+        Numbers of `KINDS`: 0 idle, 1 locomotion, 2 action, 3 sitting, 4 lying.
     """
     labelled = clip.labels.get(KIND_LABEL)
     if labelled in KINDS:
@@ -92,18 +117,21 @@ def moment_kinds(clip: Clip, frames: BodyFrames, body: Mapping[str, str] | None 
     travel *= frames.fps / unit
     stepping = _activity(frames, feet, smoothing) / unit
     waving = _activity(frames, hands, smoothing) / unit
-    nodding = _activity(frames, _given(roles.head), smoothing) / unit
     standing = travel < _STANDING
     of = roles.kind if roles.kind in _STILL else "biped"
-    still_hands, still_head, still_feet = _STILL[of]
-    still = (waving <= still_hands) & (nodding < still_head) & (stepping < still_feet)
+    still = np.ones(len(frames), bool)
+    for joints, most in zip((hands, _given(roles.head), feet), _STILL[of], strict=True):
+        still &= _activity(frames, joints, _REST_SMOOTHING_S * frames.fps) <= most * unit
     expected = _PER_TRAVEL * travel
     steady = (stepping < _STEPS[of] + expected) & (waving < _SWING + expected)
     raised, lowered = _posture(frames, roles, hands)
     kinds = np.full(len(frames), ACTION, np.uint8)
-    kinds[standing & still & (raised < _RAISED_HAND) & ~lowered] = IDLE
+    postures = _rest_postures(frames, roles, clip.skeleton, leg_length)
+    postures[(postures == IDLE) & ((raised > _HANGING_HAND) | lowered)] = ACTION
+    kinds[standing & still] = postures[standing & still]
     high = np.minimum(_RAISED_HAND + _HIGHER_BY_SPEED * (travel - _STANDING), _OVERHEAD)
     kinds[~standing & steady & (raised < high)] = LOCOMOTION
+    kinds[_jumping(frames, roles, _JUMPING_HIPS[of], leg_length)] = ACTION
     return _settled(kinds, frames.fps)
 
 
@@ -131,10 +159,10 @@ def kind_numbers(names: Iterable[str]) -> list[int]:
 
 
 def kind_shares(kinds: Array) -> dict[str, float]:
-    """Share of the frames of every kind."""
+    """Share of the frames of every kind; of sitting and lying only where they occur."""
     counts = np.bincount(kinds, minlength=len(KINDS))
-    shares = counts / max(len(kinds), 1)
-    return dict(zip(KINDS, shares.tolist(), strict=True))
+    shares = dict(zip(KINDS, (counts / max(len(kinds), 1)).tolist(), strict=True))
+    return {name: share for name, share in shares.items() if share or KINDS.index(name) <= ACTION}
 
 
 def kind_shares_text(kinds: Array) -> str:
@@ -186,20 +214,79 @@ def _posture(frames: BodyFrames, roles: Roles, hands: list[int]) -> tuple[Array,
     return (frames.positions[:, hands, 1].max(1) - hips) / trunk, lowered
 
 
+def _rest_postures(
+    frames: BodyFrames, roles: Roles, skeleton: Skeleton, leg_length: float
+) -> Array:
+    """(frames,) uint8 kind of rest of each frame by its posture alone; ACTION where it has none.
+
+    A body whose legs or trunk are not found stands.
+    """
+    places = frames.positions.astype(np.float64)
+    hips, feet, hands = roles.both("hip"), roles.both("foot"), roles.both("hand")
+    shoulders = roles.both("shoulder")
+    postures = np.full(len(frames), IDLE, np.uint8)
+    if hips is None or feet is None or shoulders is None:
+        return postures
+    height = (places[:, roles.hips, 1] - places[..., 1].min(axis=1)) / leg_length
+    trunk = places[:, list(shoulders)].mean(axis=1) - places[:, list(hips)].mean(axis=1)
+    inclined = np.arccos(trunk[:, 1] / np.maximum(np.linalg.norm(trunk, axis=1), 1e-9))
+    if roles.kind == "quadruped":
+        seated = inclined < _RAISED_TRUNK
+        upright = (inclined > _LEVEL[0]) & (inclined < _LEVEL[1])
+        pairs = [(hips, feet)] + ([] if hands is None else [(shoulders, hands)])
+        off = np.concatenate([_over_ground(places, *pair) for pair in pairs], axis=1)
+        under = off.max(axis=1) < _PAWS * leg_length
+    else:
+        seated, upright = inclined < _SEATED, inclined < _UPRIGHT
+        middle = places[:, list(feet)].mean(axis=1) - places[:, roles.hips]
+        under = np.linalg.norm(middle[:, ::2], axis=1) < _FEET_OFF_HIPS * leg_length
+        under &= _over_ground(places, feet[:1], feet[1:])[:, 0] < _STANCE * leg_length
+        if hands is not None:
+            arms = [path_length(skeleton, *arm) for arm in zip(shoulders, hands, strict=True)]
+            under &= (_over_ground(places, shoulders, hands) < _REACH * np.array(arms)).all(axis=1)
+    low = height < _LOW_HIPS
+    postures[~(upright & under & (height > _STANDING_HIPS))] = ACTION
+    postures[low] = np.where(seated[low], SITTING, LYING)
+    return postures
+
+
+def _jumping(frames: BodyFrames, roles: Roles, share: float, leg_length: float) -> Array:
+    """(frames,) bool: frames of jumps that are higher than those of a run."""
+    hips = frames.positions[:, roles.hips, 1]
+    upright = hips > _STANDING_HIPS * leg_length
+    if not upright.any():
+        return np.zeros(len(frames), bool)
+    high = hips > share * np.median(hips[upright])
+    return maximum_filter1d(high, 2 * round(_JUMP_S * frames.fps) + 1)
+
+
+def _over_ground(places: Array, joints: Sequence[int], others: Sequence[int]) -> Array:
+    """(frames, joints) metres over the ground from joints to others."""
+    apart = places[:, list(joints)] - places[:, list(others)]
+    return np.linalg.norm(apart[..., ::2], axis=-1)
+
+
 def _settled(kinds: Array, fps: float) -> Array:
     """Kinds without actions that are too short to be one and without pauses of actions."""
     kinds = kinds.copy()
     for start, stop in true_runs(kinds == ACTION):
+        outer = (
+            kinds[start - 1] if start else ACTION,
+            kinds[stop] if stop < len(kinds) else ACTION,
+        )
         if stop - start < _SHORTEST_S * fps and stop - start < len(kinds):
-            kinds[start:stop] = kinds[start - 1] if start else kinds[stop]
+            kinds[start:stop] = outer[0] if start else outer[1]
+        elif stop - start < _SETTLING_S * fps and LOCOMOTION in outer and ACTION not in outer:
+            kinds[start:stop] = LOCOMOTION
     # A step back may follow a pause, so that runs are looked at twice.
     for _ in range(2):
-        for kind in (IDLE, LOCOMOTION):
+        for kind in _BETWEEN_S:
             for start, stop in true_runs(kinds == kind):
                 beside = ACTION in kinds[max(start - 1, 0) : start] or (
                     ACTION in kinds[stop : stop + 1]
                 )
-                if beside and stop - start < _BESIDE_S[kind] * fps:
+                shortest = _BETWEEN_S if start > 0 and stop < len(kinds) else _OUTSIDE_S
+                if beside and stop - start < shortest[kind] * fps:
                     kinds[start:stop] = ACTION
     for start, stop in true_runs(kinds != ACTION):
         if start and stop < len(kinds) and stop - start < _PAUSE_S * fps:

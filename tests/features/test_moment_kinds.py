@@ -100,6 +100,42 @@ def test_arms_over_the_head_are_an_action_of_a_walking_body():
     assert only(replace(walking, rotations=rotations)) == "action"
 
 
+def held(**angles):
+    """A pose that is held, by joint name -> radians about X."""
+    return posed({name: np.full(480, angle) for name, angle in angles.items()})
+
+
+@pytest.mark.parametrize(
+    "angles",
+    [
+        {"LeftArm": -1.2},
+        {"Hips": 0.6, "LeftUpLeg": -0.6, "RightUpLeg": -0.6},
+        {"LeftUpLeg": 0.6, "RightUpLeg": -0.6},
+    ],
+    ids=["an arm held out", "a bow", "a lunge"],
+)
+def test_a_pose_that_is_held_is_no_rest(angles):
+    assert only(held()) == "idle"
+    assert only(held(**angles)) == "action"
+
+
+def test_a_body_on_the_floor_sits_or_lies():
+    assert only(held(LeftUpLeg=-1.5, RightUpLeg=-1.5)) == "sitting"
+    assert only(held(Hips=-1.5)) == "lying"
+
+
+def test_a_jump_is_an_action_and_the_flight_of_a_run_is_not():
+    walking, _ = swinging(1.0)
+    times = np.arange(len(walking)) / FPS
+    heights = np.where(np.abs(times - 3.0) < 0.25, 1.0 - (4.0 * (times - 3.0)) ** 2, 0.0)
+    for height, actions in ((0.08, 0.0), (0.3, 0.5)):
+        translations = walking.translations.copy()
+        translations[:, 0, 1] += height * heights
+        kinds = kinds_of(replace(walking, translations=translations))
+        assert (kinds[(times > 2.6) & (times < 3.4)] == 2).mean() >= actions
+        assert (kinds == 2).any() == (actions > 0)
+
+
 def test_the_label_kind_sets_the_kind():
     waving = posed({"RightArm": WAVING})
     assert only(replace(waving, labels={"kind": "locomotion"})) == "locomotion"
@@ -113,3 +149,4 @@ def test_names_and_shares():
         kind_numbers(["dance"])
     shares = kind_shares(np.array([0, 1, 1, 1], np.uint8))
     assert shares == {"idle": 0.25, "locomotion": 0.75, "action": 0.0}
+    assert kind_shares(np.array([3, 4, 4, 4], np.uint8))["lying"] == 0.75

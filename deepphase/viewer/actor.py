@@ -18,6 +18,7 @@ from deepphase.motion.point_track import PointTrack
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.motion.skeleton import Skeleton
+from deepphase.viewer.checks import check_array, check_rate
 from deepphase.viewer.skin import Skin
 
 # Percentile of the lowest joint's height over time, which ignores single frames below the floor.
@@ -146,38 +147,35 @@ class Actor:
     def __post_init__(self) -> None:
         links = np.asarray(self.links, np.int64).reshape(-1, 2)
         object.__setattr__(self, "links", links)
-        if self.positions.ndim != 3 or self.positions.shape[2] != 3 or not self.positions.size:
-            raise ParameterError(
-                f"{self.name}: positions {self.positions.shape}, expected (frames, joints, 3)"
-            )
+        check_rate(self.name, self.fps, self.start_s)
+        check_array(f"{self.name}: positions", self.positions, "frames", "joints", 3)
         frames, joints = self.positions.shape[:2]
+        shapes: dict[str, tuple[int | str, ...]] = {
+            "contacts": (frames, len(self.feet)),
+            "root_positions": (frames, 3),
+            "root_directions": (frames, 3),
+            "desired_trajectory": (frames, "samples", 2),
+            "desired_path": ("points", 2),
+            "ball": (frames, 3),
+        }
+        for what, shape in shapes.items():
+            check_array(f"{self.name}: {what}", getattr(self, what), *shape)
+        check_array(f"{self.name}: floor", np.asarray(self.floor))
         if ((links < 0) | (links >= joints)).any():
             raise ParameterError(f"{self.name}: a link to a joint that is not one of {joints}")
-        if not (np.isfinite(self.fps) and self.fps > 0 and np.isfinite(self.start_s)):
-            raise ParameterError(
-                f"{self.name}: {self.fps} frames a second from {self.start_s} s are not possible"
-            )
+        if any(not 0 <= foot < joints for foot in self.feet):
+            raise ParameterError(f"{self.name}: a foot that is not one of {joints} joints")
         if self.colour and not re.fullmatch(r"#[0-9a-fA-F]{6}", self.colour):
             raise ParameterError(
                 f"{self.name}: a colour {self.colour!r} is not possible",
                 hint="write it as in #0072B2",
             )
-        if self.joint_names and len(self.joint_names) != joints:
-            raise ParameterError(f"{self.name}: {len(self.joint_names)} names of {joints} joints")
-        if self.feet_labels and len(self.feet_labels) != len(self.feet):
-            raise ParameterError(
-                f"{self.name}: there are {len(self.feet_labels)} labels of {len(self.feet)} feet"
-            )
-        expected = {
-            "contacts": (frames, len(self.feet)),
-            "root_positions": (frames, 3),
-            "root_directions": (frames, 3),
-            "ball": (frames, 3),
-        }
-        for what, shape in expected.items():
-            value = getattr(self, what)
-            if value is not None and value.shape != shape:
-                raise ParameterError(f"{self.name}: {what} {value.shape}, expected {shape}")
+        for names, count, what in (
+            (self.joint_names, joints, "joints"),
+            (self.feet_labels, len(self.feet), "feet"),
+        ):
+            if names and len(names) != count:
+                raise ParameterError(f"{self.name}: {len(names)} names of {count} {what}")
         if self.skin is not None and (
             len(self.skin.rotations) != frames or len(self.skin.parents) > joints
         ):
@@ -186,28 +184,6 @@ class Actor:
                 f"{self.positions.shape}",
                 hint="give a skin of the same frames, whose joints come first",
             )
-        for what, axes in (("desired_trajectory", 3), ("desired_path", 2)):
-            value = getattr(self, what)
-            fits = value is None or (value.ndim == axes and value.shape[-1] == 2 and value.size)
-            if not fits or (axes == 3 and value is not None and len(value) != frames):
-                raise ParameterError(
-                    f"{self.name}: there are {what} {value.shape} of {frames} frames"
-                )
-        if any(not 0 <= foot < joints for foot in self.feet):
-            raise ParameterError(f"{self.name}: a foot that is not one of {joints} joints")
-        numbers = (
-            "positions",
-            "root_positions",
-            "root_directions",
-            "desired_trajectory",
-            "desired_path",
-            "floor",
-            "ball",
-        )
-        for what in numbers:
-            value = getattr(self, what)
-            if value is not None and not np.isfinite(value).all():
-                raise ParameterError(f"{self.name}: {what} holds values that are not finite")
 
     def __len__(self) -> int:
         return len(self.positions)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +15,10 @@ from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write
 from deepphase.errors import ParameterError
 from deepphase.figures.theme import DARK, LIGHT, NEUTRAL, channel_style
-from deepphase.terrain.heightmap import Heightmap
-from deepphase.viewer.actor import Actor
 from deepphase.viewer.bundle import VIEWER, bundled_script
 from deepphase.viewer.costs import CostComparison
 from deepphase.viewer.packing import PackedArrays
 from deepphase.viewer.page_data import json_in_page
-from deepphase.viewer.skin import Skin
-from deepphase.viewer.song import PlayerSong
 from deepphase.viewer.take import Channels, ManifoldCloud, Take
 
 # Number of distinct styles of channels and experts.
@@ -56,100 +54,63 @@ def palette() -> dict[str, Any]:
     }
 
 
+def described(part: Any, packed: PackedArrays) -> Any:
+    """A part of a take for the page's JSON; its arrays are added to `packed`.
+
+    Fields have their names in the page without units, in the style of JavaScript: `ball_radius_m`
+    is `ballRadius`. Arrays come without loss, unless `_FORMS` says otherwise.
+    """
+    if isinstance(part, np.ndarray):
+        return packed.add(part)
+    if isinstance(part, np.generic):
+        return part.item()
+    if isinstance(part, Mapping):
+        return dict(part)
+    if isinstance(part, Sequence) and not isinstance(part, str):
+        return [described(each, packed) for each in part]
+    if not is_dataclass(part):
+        return part
+    content = {}
+    for field in fields(part):
+        value = getattr(part, field.name)
+        first, *words = re.sub(r"_(m|s)$", "", field.name).split("_")
+        form = _FORMS.get(field.name, described)
+        content[first + "".join(map(str.capitalize, words))] = (
+            None if value is None else form(value, packed)
+        )
+    return content
+
+
 def describe_take(take: Take, packed: PackedArrays) -> dict[str, Any]:
     """Describe one take, and add its arrays to `packed`."""
-    return {
-        "name": take.name,
-        "note": take.note,
-        "fps": take.fps,
-        "duration": take.duration_s,
-        "actors": [_actor(actor, packed) for actor in take.actors],
-        "channels": None if take.channels is None else _channels(take.channels, packed),
-        "manifold": None if take.manifold is None else _manifold(take.manifold, packed),
-        "gating": None
-        if take.gating is None
-        else _timed(take.gating, values=packed.add_series(take.gating.weights)),
-        "costs": None if take.costs is None else _costs(take.costs, packed),
-        "curves": [
-            _timed(
-                curve,
-                name=curve.name,
-                unit=curve.unit,
-                lines=list(curve.lines),
-                values=packed.add_series(curve.values),
-            )
-            for curve in take.curves
-        ],
-        "markers": [[marker.label, marker.start_s, marker.stop_s] for marker in take.markers],
-        "song": None if take.song is None else _song(take.song, packed),
-        "terrain": None if take.terrain is None else _terrain(take.terrain, packed),
-    }
+    times = {"fps": take.fps, "duration": take.duration_s}
+    return described(take, packed) | times
 
 
-def _timed(part: Any, **content: Any) -> dict[str, Any]:
-    return {"fps": part.fps, "start": part.start_s, **content}
+def _numbers(values: Array, packed: PackedArrays) -> list[float]:
+    return np.ravel(values).tolist()
 
 
-def _actor(actor: Actor, packed: PackedArrays) -> dict[str, Any]:
-    def added(values: Array | None) -> Mapping[str, Any] | None:
-        return None if values is None else packed.add(values)
-
-    return _timed(
-        actor,
-        name=actor.name,
-        colour=actor.colour,
-        floor=float(actor.floor),
-        links=actor.links.reshape(-1).tolist(),
-        jointNames=list(actor.joint_names),
-        feet=list(actor.feet),
-        feetLabels=list(actor.feet_labels),
-        positions=packed.add_positions(actor.positions),
-        contacts=added(None if actor.contacts is None else actor.contacts.astype(bool)),
-        rootPositions=added(actor.root_positions),
-        rootDirections=added(actor.root_directions),
-        desiredTrajectory=added(actor.desired_trajectory),
-        desiredPath=added(actor.desired_path),
-        ball=added(actor.ball),
-        ballRadius=actor.ball_radius_m,
-        ghost=actor.ghost,
-        skin=None if actor.skin is None else _skin(actor.skin, packed),
-    )
+def _flags(values: Array, packed: PackedArrays) -> dict[str, Any]:
+    return packed.add(values.astype(bool))
 
 
-def _skin(skin: Skin, packed: PackedArrays) -> dict[str, Any]:
-    return {
-        "parents": skin.parents.tolist(),
-        "kind": skin.kind,
-        "roles": dict(skin.roles),
-        "tail": list(skin.tail),
-        "rotations": packed.add_rotations(skin.rotations),
-    }
+def _series(values: Array, packed: PackedArrays) -> dict[str, Any]:
+    return packed.add_series(values)
 
 
 def _channels(channels: Channels, packed: PackedArrays) -> dict[str, Any]:
-    parameters = channels.parameters
-    series = {
-        name: packed.add_series(getattr(parameters, name))
-        for name in ("phase", "frequency", "amplitude", "offset")
-    }
-    interior = None
-    if channels.interior is not None and not channels.interior.all():
-        interior = packed.add(channels.interior.astype(bool))
-    return _timed(channels, interior=interior, **series)
+    inside = channels.interior
+    if inside is not None and inside.all():
+        channels = replace(channels, interior=None)
+    stated = described(channels, packed)
+    return stated | stated.pop("parameters")
 
 
 def _manifold(cloud: ManifoldCloud, packed: PackedArrays) -> dict[str, Any]:
-    step = max(1, -(-len(cloud.points) // _MAX_POINTS))
-    return _timed(
-        cloud,
-        path=packed.add_series(cloud.path),
-        points=packed.add(cloud.points[::step]),
-        colours=None
-        if cloud.colours is None
-        else packed.add(cloud.colours[::step].astype(np.uint8)),
-        colourTitle=cloud.colour_title,
-        explained=[float(share) for share in cloud.explained],
-    )
+    chosen = slice(None, None, max(1, -(-len(cloud.points) // _MAX_POINTS)))
+    colours = None if cloud.colours is None else cloud.colours[chosen].astype(np.uint8)
+    return described(replace(cloud, points=cloud.points[chosen], colours=colours), packed)
 
 
 def _costs(costs: CostComparison, packed: PackedArrays) -> dict[str, Any]:
@@ -157,7 +118,7 @@ def _costs(costs: CostComparison, packed: PackedArrays) -> dict[str, Any]:
     names = {name: place for place, name in enumerate(dict.fromkeys(each.name for each in options))}
     return {
         "features": list(costs.features),
-        "times": _rounded([search.time_s for search in costs.searches]),
+        "times": _moments([search.time_s for search in costs.searches]),
         "texts": [search.text for search in costs.searches],
         "counts": [len(search.options) for search in costs.searches],
         "names": list(names),
@@ -167,35 +128,33 @@ def _costs(costs: CostComparison, packed: PackedArrays) -> dict[str, Any]:
     }
 
 
-def _song(song: PlayerSong, packed: PackedArrays) -> dict[str, Any]:
-    spectrogram = None
-    if song.spectrogram is not None:
-        loudness = song.spectrogram.astype(np.float64)
-        span = float(np.ptp(loudness)) or 1.0
-        spectrogram = packed.add(np.rint(255 * (loudness - loudness.min()) / span).astype(np.uint8))
-    return {
-        "name": song.name,
-        "data": packed.add_bytes(song.data),
-        "mime": song.mime,
-        "start": song.start_s,
-        "duration": song.duration_s,
-        "beats": _rounded(song.beats),
-        "downbeats": _rounded(song.downbeats),
-        "spectrogram": spectrogram,
-        "bandHz": song.band_hz,
-    }
+def _shades(loudness: Array, packed: PackedArrays) -> dict[str, Any]:
+    loudness = loudness.astype(np.float64)
+    span = float(np.ptp(loudness)) or 1.0
+    return packed.add(np.rint(255 * (loudness - loudness.min()) / span).astype(np.uint8))
 
 
-def _terrain(ground: Heightmap, packed: PackedArrays) -> dict[str, Any]:
-    return {
-        "heights": packed.add(ground.heights),
-        "spacing": ground.spacing_m,
-        "origin": list(ground.origin),
-    }
-
-
-def _rounded(seconds: Array | Sequence[float]) -> list[float]:
+def _moments(seconds: Array | Sequence[float], packed: PackedArrays | None = None) -> list[float]:
     return np.round(np.asarray(seconds, np.float64), 4).tolist()
+
+
+# Field -> its form in the page, of those that are not what `described` makes of them.
+_FORMS: Mapping[str, Callable[[Any, PackedArrays], Any]] = {
+    "positions": lambda values, packed: packed.add_positions(values),
+    "rotations": lambda values, packed: packed.add_rotations(values),
+    "data": lambda content, packed: packed.add_bytes(content),
+    "markers": lambda markers, packed: [list(vars(marker).values()) for marker in markers],
+    "channels": _channels,
+    "manifold": _manifold,
+    "costs": _costs,
+    "spectrogram": _shades,
+    "contacts": _flags,
+    **dict.fromkeys(("links", "parents", "explained"), _numbers),
+    **dict.fromkeys(("beats", "downbeats"), _moments),
+    **dict.fromkeys(
+        ("phase", "frequency", "amplitude", "offset", "path", "weights", "values"), _series
+    ),
+}
 
 
 # A page of this size opens within seconds; browsers refuse texts of half a gigabyte.

@@ -135,7 +135,7 @@ function startPlayer(Mannequins) {
         channels[name] = new Series(part, part[name], channels.interior);
       }
     }
-    const weights = described.gating && new Series(described.gating, described.gating.values);
+    const weights = described.gating && new Series(described.gating, described.gating.weights);
     return { bodies, channels, gating: weights };
   }
 

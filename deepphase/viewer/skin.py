@@ -10,6 +10,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.motion.roles import Roles
+from deepphase.viewer.checks import check_array
 
 # Fields of `Roles` that are not indices of joints.
 _NO_JOINT = ("pairs", "kind", "tail", "notes")
@@ -46,15 +47,7 @@ class Skin:
 
     def __post_init__(self) -> None:
         joints = len(self.parents)
-        if self.rotations.ndim != 3 or self.rotations.shape[1:] != (joints, 4):
-            raise ParameterError(
-                f"rotations {self.rotations.shape}, expected (frames, {joints}, 4)",
-                hint="give one quaternion for each joint and frame",
-            )
-        if not np.isfinite(self.rotations).all():
-            raise ParameterError(
-                "the rotations hold values that are not finite", hint="clean the clip first"
-            )
+        check_array("rotations", self.rotations, "frames", joints, 4)
         if any(not 0 <= joint < joints for joint in (*self.roles.values(), *self.tail)):
             raise ParameterError(
                 f"a role has a joint that is not one of {joints}",

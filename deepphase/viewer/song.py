@@ -10,6 +10,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError, ParameterError
+from deepphase.viewer.checks import check_array
 
 # Suffix -> MIME type of the formats that browsers play.
 _MIME = {
@@ -74,21 +75,15 @@ class PlayerSong:
             raise ParameterError(
                 f"{self.name}: {self.duration_s} s from {self.start_s} s is not possible"
             )
-        for what in ("beats", "downbeats", "spectrogram"):
-            value = getattr(self, what)
-            if value is not None and not np.isfinite(value).all():
-                raise ParameterError(f"{self.name}: {what} holds values that are not finite")
-        if self.spectrogram is not None:
-            if self.spectrogram.ndim != 2 or not self.spectrogram.size:
-                raise ParameterError(
-                    f"{self.name}: a spectrogram {self.spectrogram.shape}, "
-                    "expected (bands, columns)"
-                )
-            if not self.duration_s:
-                raise ParameterError(
-                    f"{self.name}: a spectrogram needs the duration of the song",
-                    hint="give duration_s",
-                )
+        for what in ("beats", "downbeats"):
+            moments = getattr(self, what)
+            check_array(f"{self.name}: {what}", moments, len(moments))
+        check_array(f"{self.name}: spectrogram", self.spectrogram, "bands", "columns")
+        if self.spectrogram is not None and not self.duration_s:
+            raise ParameterError(
+                f"{self.name}: a spectrogram needs the duration of the song",
+                hint="give duration_s",
+            )
 
     @classmethod
     def of_file(cls, path: str | Path, **given: Any) -> PlayerSong:

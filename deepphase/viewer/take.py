@@ -18,6 +18,7 @@ from deepphase.motion.point_track import PointTrack
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.terrain.heightmap import Heightmap
 from deepphase.viewer.actor import Actor
+from deepphase.viewer.checks import check_array, check_rate
 from deepphase.viewer.costs import CostComparison
 from deepphase.viewer.song import PlayerSong
 
@@ -51,12 +52,9 @@ class Channels:
     start_s: float = 0.0
 
     def __post_init__(self) -> None:
-        shape = self.parameters.phase.shape
-        if len(shape) != 2 or 0 in shape:
-            raise ParameterError(f"phases {shape}, expected (frames, channels)")
-        _check_rate("phase channels", self.fps, self.start_s)
-        if self.interior is not None and self.interior.shape != shape[:1]:
-            raise ParameterError(f"interior {self.interior.shape}, expected {shape[:1]}")
+        check_rate("phase channels", self.fps, self.start_s)
+        check_array("phases", self.parameters.phase, "frames", "channels")
+        check_array("interior", self.interior, len(self.parameters.phase))
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,19 +88,12 @@ class ManifoldCloud:
     start_s: float = 0.0
 
     def __post_init__(self) -> None:
-        axes = self.path.shape[-1]
-        if self.path.ndim != 2 or axes not in (2, 3) or not len(self.path):
-            raise ParameterError(f"a manifold path {self.path.shape}, expected (frames, 2 or 3)")
-        if self.points.ndim != 2 or self.points.shape[1] != axes:
-            raise ParameterError(f"manifold points {self.points.shape}, expected (points, {axes})")
-        if len(self.explained) != axes:
-            raise ParameterError(f"{len(self.explained)} shares of variance of {axes} axes")
-        if self.colours is not None and self.colours.shape != (len(self.points), 3):
-            raise ParameterError(f"colours {self.colours.shape}, expected ({len(self.points)}, 3)")
-        for what, value in (("points", self.points), ("path", self.path)):
-            if not np.isfinite(value).all():
-                raise ParameterError(f"manifold {what} hold values that are not finite")
-        _check_rate("a manifold path", self.fps, self.start_s)
+        check_rate("a manifold path", self.fps, self.start_s)
+        axes = 2 if self.path.shape[-1] == 2 else 3
+        check_array("manifold path", self.path, "frames", axes)
+        check_array("manifold points", self.points, len(self.points), axes)
+        check_array("shares of variance", np.asarray(self.explained), axes)
+        check_array("colours", self.colours, len(self.points), 3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,11 +111,8 @@ class Gating:
     start_s: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.weights.ndim != 2 or 0 in self.weights.shape:
-            raise ParameterError(f"weights {self.weights.shape}, expected (frames, experts)")
-        if not np.isfinite(self.weights).all():
-            raise ParameterError("gating weights hold values that are not finite")
-        _check_rate("gating weights", self.fps, self.start_s)
+        check_rate("gating weights", self.fps, self.start_s)
+        check_array("gating weights", self.weights, "frames", "experts")
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,13 +140,10 @@ class Curve:
         values = np.asarray(self.values)
         values = values[:, None] if values.ndim == 1 else values
         object.__setattr__(self, "values", values)
-        if values.ndim != 2 or 0 in values.shape:
-            raise ParameterError(f"{self.name}: values {values.shape}, expected (frames, lines)")
-        if not np.isfinite(values).all():
-            raise ParameterError(f"{self.name}: values that are not finite")
+        check_rate(self.name, self.fps, self.start_s)
+        check_array(f"{self.name}: values", values, "frames", "lines")
         if self.lines and len(self.lines) != values.shape[1]:
             raise ParameterError(f"{self.name}: {len(self.lines)} names of {values.shape[1]} lines")
-        _check_rate(self.name, self.fps, self.start_s)
 
 
 @dataclass(frozen=True)
@@ -311,8 +296,3 @@ def _rgb(colour: str) -> tuple[float, ...]:
     if colour.startswith("#"):
         return tuple(int(colour[at : at + 2], 16) for at in (1, 3, 5))
     return tuple(float(part) for part in colour[colour.index("(") + 1 : -1].split(",")[:3])
-
-
-def _check_rate(what: str, fps: float, start_s: float) -> None:
-    if not (np.isfinite(fps) and fps > 0 and np.isfinite(start_s)):
-        raise ParameterError(f"{what}: {fps} frames a second from {start_s} s are not possible")

@@ -89,7 +89,7 @@ def test_everything_of_a_take_comes_back():
         parts.array(stated["channels"]["interior"]), take.channels.interior
     )
     np.testing.assert_allclose(
-        parts.array(stated["gating"]["values"]), take.gating.weights, atol=1e-4
+        parts.array(stated["gating"]["weights"]), take.gating.weights, atol=1e-4
     )
     np.testing.assert_allclose(
         parts.array(stated["curves"][0]["values"]), take.curves[0].values, atol=1e-4

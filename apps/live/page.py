@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import html
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,9 +11,8 @@ import numpy as np
 from deepphase.atomic_write import atomic_write
 from deepphase.errors import FormatError
 from deepphase.terrain.heightmap import Heightmap
-from deepphase.viewer.bundle import VIEWER, bundled_script
 from deepphase.viewer.page import palette
-from deepphase.viewer.page_data import json_in_page
+from deepphase.viewer.shell import json_in_page, mode_page
 
 Look = Literal["auto", "light", "dark"]
 
@@ -23,11 +21,6 @@ _GLB = b"glTF\x02\0\0\0"
 _MAX_BODY_BYTES = 200_000_000
 # Points along each side of a ground that a page holds: 1.4 MB of heights.
 _MAX_GROUND_POINTS = 600
-# The page may load nothing from the network, whatever a name contains.
-_POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline' 'wasm-unsafe-eval'; style-src 'unsafe-inline'; "
-    "img-src data: blob:; media-src blob:"
-)
 
 
 def live_page(
@@ -71,30 +64,22 @@ def live_page(
         If the body is not a glb file.
     """
     about_ground, heights = _ground_parts(ground)
-    parts = {
-        "look": html.escape(look),
-        "panels": "large" if large_panels else "small",
-        "policy": _POLICY,
-        "title": html.escape(name),
-        "style": (VIEWER / "steer.css").read_text(encoding="utf-8"),
-        "data": json_in_page(
-            {
-                "name": name,
-                "chooser": chooser,
-                "keeps": keeps,
-                "body": body.name if body else "",
-                "ground": about_ground,
-                "palette": palette(),
-            }
-        ),
-        "asset": base64.b64encode(asset).decode("ascii"),
-        "body": base64.b64encode(_read_glb(body) if body else b"").decode("ascii"),
-        "ground": base64.b64encode(heights).decode("ascii"),
-        "script": bundled_script(VIEWER, "steer.js"),
+    content = {
+        "name": name,
+        "chooser": chooser,
+        "keeps": keeps,
+        "body": body.name if body else "",
+        "ground": about_ground,
+        "palette": palette(),
     }
-    # One pass over the template, so that inserted text is never expanded.
-    segments = (VIEWER / "steer.html").read_text(encoding="utf-8").split("%%")
-    return "".join(parts[each] if at % 2 else each for at, each in enumerate(segments))
+    data = {"asset": asset, "body-data": _read_glb(body) if body else b"", "ground-data": heights}
+    return mode_page(
+        "steer",
+        title=name,
+        scene=json_in_page(content),
+        data={id: base64.b64encode(each).decode("ascii") for id, each in data.items()},
+        attributes={"data-look": look, "data-panels": "large" if large_panels else "small"},
+    )
 
 
 def _ground_parts(ground: str | Heightmap | None) -> tuple[Any, bytes]:

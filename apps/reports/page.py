@@ -15,7 +15,7 @@ from plotly.offline import get_plotlyjs
 
 from deepphase.atomic_write import atomic_write
 from deepphase.figures.theme import DARK, LIGHT
-from deepphase.viewer.page_data import json_in_page
+from deepphase.viewer.shell import json_in_page
 
 _FOLDER = Path(__file__).parent
 

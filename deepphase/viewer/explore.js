@@ -1,11 +1,11 @@
 // A cloud of points in the plane or in space, under the time cursor of the page's player.
 
 import { ColouredPoints, decoded, escaped } from "./clouds/coloured_points.js";
+import { componentOf } from "./input/component.js";
 import { download } from "./scene/download.js";
 import { Plot } from "./clouds/plot.js";
 import { clamp } from "./vectors.js";
 
-const clouds = new WeakMap();
 // Pixels around the mouse in which a point is hit, and seconds of the trail behind the moment.
 const REACH = 14;
 const TRAIL_S = 1.5;
@@ -38,11 +38,12 @@ class Cloud {
       button.addEventListener("click", acts[button.dataset.act]);
     }
     this.listen();
+    // For a surrounding page and for tests.
+    root.deepphaseCloud = this;
   }
 
   // Once for each run of the page, with what it draws.
-  show(data, send) {
-    this.send = send;
+  show(data) {
     const { of } = this;
     const same = this.data?.points === data.points;
     if (!same) {
@@ -167,8 +168,9 @@ class Cloud {
     return bottom > 0 && top < innerHeight;
   }
 
-  stop() {
+  close() {
     cancelAnimationFrame(this.request);
+    this.resizing.disconnect();
   }
 
   drawFront() {
@@ -438,15 +440,4 @@ class Cloud {
   }
 }
 
-export function component({ parentElement, data, setTriggerValue }) {
-  const root = parentElement.querySelector(".cloud");
-  let cloud = clouds.get(root);
-  if (!cloud) {
-    cloud = new Cloud(root);
-    clouds.set(root, cloud);
-    // For a surrounding page and for tests.
-    root.deepphaseCloud = cloud;
-  }
-  cloud.show(data, (done) => setTriggerValue("done", done));
-  return () => cloud.stop();
-}
+export const component = componentOf(".cloud", Cloud, "done");

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
@@ -15,10 +14,9 @@ from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write
 from deepphase.errors import ParameterError
 from deepphase.figures.theme import DARK, LIGHT, NEUTRAL, channel_style
-from deepphase.viewer.bundle import VIEWER, bundled_script
 from deepphase.viewer.costs import CostComparison
 from deepphase.viewer.packing import PackedArrays
-from deepphase.viewer.page_data import json_in_page
+from deepphase.viewer.shell import json_in_page, mode_page
 from deepphase.viewer.take import Channels, ManifoldCloud, Take
 
 # Number of distinct styles of channels and experts.
@@ -159,11 +157,6 @@ _FORMS: Mapping[str, Callable[[Any, PackedArrays], Any]] = {
 
 # A page of this size opens within seconds; browsers refuse texts of half a gigabyte.
 MAX_BYTES = 256_000_000
-# The page may load nothing from the network, whatever a name contains.
-_POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
-    "img-src data:; media-src blob:"
-)
 LOOKS = ("auto", "light", "dark")
 
 
@@ -231,23 +224,14 @@ def player_html(
             f"{max_bytes / 1e6:,.0f}",
             hint="take fewer or shorter clips, a lower frame rate or a compressed song",
         )
-    arrays = "\n".join(
-        f'<script type="text/plain" id="array-{index}">{packed.text(index)}</script>'
-        for index in range(len(packed))
-    )
     bodies = any(actor.skin is not None for take in takes for actor in take.actors)
-    entry = "play_bodies.js" if bodies else "play_lines.js"
-    parts = {
-        "policy": _POLICY,
-        "title": html.escape(title).encode("utf-8", "replace").decode("utf-8"),
-        "style": _asset("play.css"),
-        "scene": scene,
-        "arrays": arrays,
-        "script": bundled_script(VIEWER, entry),
-    }
-    # One pass over the template, so that inserted text is never expanded.
-    segments = _asset("play.html").split("%%")
-    return "".join(parts[each] if at % 2 else each for at, each in enumerate(segments))
+    return mode_page(
+        "play",
+        title=title,
+        scene=scene,
+        data={f"array-{index}": packed.text(index) for index in range(len(packed))},
+        entry="play_bodies.js" if bodies else "play_lines.js",
+    )
 
 
 def save_player(
@@ -271,7 +255,3 @@ def save_player(
     with atomic_write(path) as file:
         file.write(content)
     return Path(path)
-
-
-def _asset(name: str) -> str:
-    return (VIEWER / name).read_text(encoding="utf-8")

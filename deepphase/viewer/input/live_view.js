@@ -1,29 +1,27 @@
-// The live page in a frame of its own; the motion that it sends is the component's trigger value.
+// The live page in a frame of its own; the motion that it sends is the component's value.
 
-const frames = new WeakMap();
+import { componentOf } from "./component.js";
 
-export function component({ parentElement, data, setTriggerValue }) {
-  const root = parentElement.querySelector(".live");
-  let shown = frames.get(root);
-  if (!shown) {
-    shown = { frame: root.querySelector("iframe") };
-    frames.set(root, shown);
-    shown.listen = (event) => {
-      if (event.source === shown.frame.contentWindow && typeof event.data?.driven === "string") {
-        shown.send(event.data.driven);
-      }
+class LiveView {
+  constructor(root) {
+    this.frame = root.querySelector("iframe");
+    this.listen = ({ source, data }) => {
+      if (source === this.frame.contentWindow && typeof data?.driven === "string") this.send(data.driven);
     };
-    addEventListener("message", shown.listen);
+    addEventListener("message", this.listen);
   }
-  shown.send = (motion) => setTriggerValue("driven", motion);
-  // The same page again would start again.
-  if (shown.page !== data.page) {
-    shown.page = data.page;
-    shown.frame.title = data.title;
-    shown.frame.srcdoc = data.page;
+
+  show({ page, title }) {
+    // The same page again would start again.
+    if (this.page === page) return;
+    this.page = page;
+    this.frame.title = title;
+    this.frame.srcdoc = page;
   }
-  return () => {
-    removeEventListener("message", shown.listen);
-    frames.delete(root);
-  };
+
+  close() {
+    removeEventListener("message", this.listen);
+  }
 }
+
+export const component = componentOf(".live", LiveView, "driven");

@@ -1,6 +1,7 @@
 // A map of the ground, seen from above: forward (+Z) is up, left (+X) is left. Metres.
 // Shows a path, or lets one be drawn by mouse, touch or keys.
 
+import { componentOf } from "./component.js";
 import { node } from "../scene/svg.js";
 
 const MIN_STEP_M = 0.12;
@@ -45,9 +46,8 @@ class GroundMap {
     this.strokes = [];
   }
 
-  show(data, onChange) {
+  show(data) {
     this.data = data;
-    this.onChange = onChange;
     if (this.points === null || this.mark !== data.mark) {
       this.points = data.points.map(([x, z]) => [x, z]);
       this.strokes = this.points.length ? [0] : [];
@@ -199,14 +199,8 @@ class GroundMap {
   changed() {
     this.status.textContent = `${this.points.length} points`;
     this.draw();
-    this.onChange(this.points.map((point) => [...point]));
+    this.send(this.points.map((point) => [...point]));
   }
 }
 
-const maps = new WeakMap();
-
-export function component({ parentElement, data, setStateValue }) {
-  const root = parentElement.querySelector(".map");
-  if (!maps.has(root)) maps.set(root, new GroundMap(root));
-  maps.get(root).show(data, (points) => setStateValue("points", points));
-}
+export const component = componentOf(".map", GroundMap, "points", true);

@@ -1,5 +1,6 @@
 // A pose from the front and from the side; its hand or foot is dragged, and the limb follows.
 
+import { componentOf } from "./component.js";
 import { add, dot, length, subtract } from "../vectors.js";
 
 const WIDTH = 230, HEIGHT = 250, MARGIN = 22;
@@ -8,7 +9,6 @@ const KEY_M = 0.02, PAUSE_MS = 500;
 // Body axes across and up the screen: +x is to the body's left, +z ahead.
 const VIEWS = [{ name: "front", axes: [0, 1] }, { name: "right", axes: [2, 1] }];
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
-const pads = new WeakMap();
 
 /**
  * The pose with the limb's dragged joint as near to a place as its two bones reach.
@@ -148,20 +148,11 @@ class Pad {
       this.send(this.found);
     }, PAUSE_MS);
   }
+
+  close() {
+    clearTimeout(this.waiting);
+    this.root.replaceChildren();
+  }
 }
 
-export function component({ parentElement, data, setTriggerValue }) {
-  const root = parentElement.querySelector(".pose-pad");
-  let pad = pads.get(root);
-  if (!pad) {
-    pad = new Pad(root);
-    pads.set(root, pad);
-  }
-  pad.send = (place) => setTriggerValue("placed", place);
-  pad.show(data);
-  return () => {
-    clearTimeout(pad.waiting);
-    root.replaceChildren();
-    pads.delete(root);
-  };
-}
+export const component = componentOf(".pose-pad", Pad, "placed");

@@ -1,5 +1,6 @@
 // A timeline of a clip: keys that are dragged to other times, or stretches of frames in rows.
 
+import { componentOf } from "../input/component.js";
 import { node } from "../scene/svg.js";
 import { clamp } from "../vectors.js";
 
@@ -7,7 +8,6 @@ const ROW = 17, TOP = 26, KEY = 7, EDGE_PX = 7;
 const MAX_LABEL_PX = 120, BOTTOM = 8;
 // Frames of an arrow key with and without Shift, and milliseconds after the last until it counts.
 const FEW = 1, MANY = 10, PAUSE_MS = 500;
-const timelines = new WeakMap();
 
 /**
  * Keys with one of them at another time; the others stay, and the order, too.
@@ -299,20 +299,11 @@ class Timeline {
     this.draw();
     this.send(structuredClone(this.marks));
   }
+
+  close() {
+    clearTimeout(this.waiting);
+    this.watch.disconnect();
+  }
 }
 
-export function component({ parentElement, data, setTriggerValue }) {
-  const root = parentElement.querySelector(".timeline");
-  let timeline = timelines.get(root);
-  if (!timeline) {
-    timeline = new Timeline(root);
-    timelines.set(root, timeline);
-  }
-  timeline.send = (marks) => setTriggerValue("marked", marks);
-  timeline.show(data);
-  return () => {
-    clearTimeout(timeline.waiting);
-    timeline.watch.disconnect();
-    timelines.delete(root);
-  };
-}
+export const component = componentOf(".timeline", Timeline, "marked");

@@ -1,0 +1,24 @@
+// Parts of the dashboard's pages, which keep what a user does between two runs of a page.
+
+/**
+ * A component of the dashboard: a part for each element, that is shown again with every run of the page.
+ *
+ * @param selector  of the element in the component's HTML
+ * @param Part  class with a constructor (element), `show(data)` and, where it must let go of something, `close()`;
+ *   its `send` reports what the user did
+ * @param name  of the value that is sent; `kept` until the next one, else of one run
+ */
+export function componentOf(selector, Part, name, kept = false) {
+  const parts = new WeakMap();
+  return ({ parentElement, data, setTriggerValue, setStateValue }) => {
+    const root = parentElement.querySelector(selector);
+    if (!parts.has(root)) parts.set(root, new Part(root));
+    const part = parts.get(root);
+    part.send = (value) => (kept ? setStateValue : setTriggerValue)(name, value);
+    part.show(data);
+    return () => {
+      part.close?.();
+      parts.delete(root);
+    };
+  };
+}

@@ -18,7 +18,7 @@ from deepphase.motion.point_track import PointTrack
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.motion.skeleton import Skeleton
-from deepphase.viewer.checks import check_array, check_rate
+from deepphase.viewer.checks import check_array, check_times
 from deepphase.viewer.skin import Skin
 
 # Percentile of the lowest joint's height over time, which ignores single frames below the floor.
@@ -147,7 +147,7 @@ class Actor:
     def __post_init__(self) -> None:
         links = np.asarray(self.links, np.int64).reshape(-1, 2)
         object.__setattr__(self, "links", links)
-        check_rate(self.name, self.fps, self.start_s)
+        check_times(self.name, self.fps, self.start_s)
         check_array(f"{self.name}: positions", self.positions, "frames", "joints", 3)
         frames, joints = self.positions.shape[:2]
         shapes: dict[str, tuple[int | str, ...]] = {

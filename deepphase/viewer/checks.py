@@ -8,7 +8,7 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 
 
-def check_rate(what: str, fps: float, start_s: float) -> None:
+def check_times(what: str, fps: float, start_s: float) -> None:
     """Raise ParameterError unless data can begin at a time and have a rate."""
     if not (np.isfinite(fps) and fps > 0 and np.isfinite(start_s)):
         raise ParameterError(f"{what}: {fps} frames a second from {start_s} s are not possible")

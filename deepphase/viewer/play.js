@@ -3,6 +3,7 @@
 import { scene, look, useLook } from "./page_content.js";
 import { arrayOf, Timed, Series, Body } from "./tracks/take_data.js";
 import { Song, Clock } from "./timeline/clock.js";
+import { created, pressed } from "./scene/elements.js";
 import { shortNumber } from "./scene/surface2d.js";
 import { Stage } from "./scene/stage.js";
 import { Wheels } from "./tracks/wheels.js";
@@ -13,7 +14,7 @@ import { lanesOf } from "./tracks/lane_kinds.js";
 import { Lanes } from "./tracks/lanes.js";
 import { Overview } from "./timeline/overview.js";
 import { Capture } from "./scene/capture.js";
-import { pressed, addControls, addChips, fillActors } from "./input/controls.js";
+import { addControls, addChips, fillActors } from "./input/controls.js";
 
 export const element = (id) => document.getElementById(id);
 const TIMES_KEPT = 600;
@@ -100,11 +101,10 @@ function startPlayer(Mannequins) {
     const put = (each, text) => { each.textContent = text; };
     write("now", `${clock.time.toFixed(2)} / ${clock.duration.toFixed(2)} s   frame ${clock.frame + 1} of ${clock.frames}`,
       (each) => {
-        each.replaceChildren();
-        const [seconds, frames] = [document.createElement("b"), document.createElement("span")];
-        seconds.textContent = `${clock.time.toFixed(2)} s`;
-        frames.textContent = `of ${clock.duration.toFixed(2)} s · frame ${clock.frame + 1} of ${clock.frames}`;
-        each.append(seconds, frames);
+        each.replaceChildren(
+          created("b", {}, `${clock.time.toFixed(2)} s`),
+          created("span", {}, `of ${clock.duration.toFixed(2)} s · frame ${clock.frame + 1} of ${clock.frames}`),
+        );
       });
     write("speed", `${clock.speed}×`, put);
     write("play", clock.playing ? "Pause" : "Play", (each, text) => {
@@ -282,12 +282,7 @@ function startPlayer(Mannequins) {
     if (count > 1) tryToOpen((shownTake + by + count) % count);
   };
   element("title").textContent = scene.title;
-  for (const [index, each] of scene.takes.entries()) {
-    const option = document.createElement("option");
-    option.value = String(index);
-    option.textContent = each.name;
-    element("take").append(option);
-  }
+  element("take").append(...scene.takes.map((each, index) => new Option(each.name, index)));
   element("takes").hidden = scene.takes.length < 2;
   element("take").addEventListener("change", () => {
     tryToOpen(Number(element("take").value));

@@ -6,6 +6,7 @@ import { readAsset } from "./runtime/asset.js";
 import { Driver, firstLabel, sampleFrames } from "./input/driver.js";
 import { patchAround } from "./scene/ground_shape.js";
 import { Input, isTyping } from "./input/input.js";
+import { onDrag, onTurn } from "./input/pointer.js";
 import { Obstacles } from "./scene/obstacles.js";
 import { paint, readBody } from "./body/skin.js";
 import { bvhText, glbBytes } from "./body/save.js";
@@ -33,16 +34,9 @@ const GIVEN = "given";
 const TRAIL_S = 4;
 
 const element = (id) => document.getElementById(id);
-const IDS = [
-  "stage", "overlay", "title", "note", "labels", "chooser", "look", "help", "manifold", "gating", "cost", "manifold-card", "gating-card",
-  "cost-card", "row", "stick", "hint", "status", "pause", "back", "forward", "speed", "time", "clock", "live", "save-bvh", "save-glb",
-  "save-video", "keep", "count", "wall", "pit", "clear", "behind", "reset", "views", "side", "bar", "keys", "close", "body", "body-file",
-  "plain", "ground", "ground-kind", "ball", "ball-keys", "kick", "pass", "fetch", "new-ball",
-];
-
 class App {
   constructor(asset, options, heights) {
-    this.el = Object.fromEntries(IDS.map((id) => [id, element(id)]));
+    this.el = new Proxy({}, { get: (found, id) => (found[id] ??= element(id)) });
     this.asset = asset;
     this.options = options;
     this.view = new View(this.el);
@@ -153,7 +147,7 @@ class App {
     this.input.onPadButton = (button) => this.onPadButton(button);
     this.connectBody();
     this.connectStage();
-    this.drag(el.manifold, (event, dx, dy) => this.view.panels.turnManifold(dx, dy));
+    onDrag(el.manifold, { move: (event, dx, dy) => this.view.panels.turnManifold(dx, dy) });
   }
 
   // A body is a file that is chosen, or dropped onto the page.
@@ -185,23 +179,6 @@ class App {
     }
   }
 
-  drag(target, move, end = () => {}) {
-    const places = new Map();
-    target.addEventListener("pointerdown", (event) => {
-      places.set(event.pointerId, [event.clientX, event.clientY]);
-      target.setPointerCapture(event.pointerId);
-    });
-    target.addEventListener("pointermove", (event) => {
-      const before = places.get(event.pointerId);
-      if (!before) return;
-      places.set(event.pointerId, [event.clientX, event.clientY]);
-      move(event, event.clientX - before[0], event.clientY - before[1], places, before);
-    });
-    for (const name of ["pointerup", "pointercancel"]) {
-      target.addEventListener(name, (event) => places.delete(event.pointerId) && end(event));
-    }
-  }
-
   connectStage() {
     const { stage } = this.el;
     const { camera } = this.view;
@@ -209,7 +186,6 @@ class App {
       const box = stage.getBoundingClientRect();
       return camera.onGround((event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height);
     };
-    stage.addEventListener("contextmenu", (event) => event.preventDefault());
     stage.addEventListener("pointerdown", (event) => {
       if (event.button === 2) this.looks = true;
       this.mouse = event.pointerType === "mouse" ? [event.clientX, event.clientY] : null;
@@ -224,19 +200,7 @@ class App {
       if (this.placingFrom) this.place(groundAt(event));
     });
     this.groundAt = groundAt;
-    this.drag(stage, (event, dx, dy, places, before) => {
-      if (this.placingFrom || this.looks) return;
-      if (places.size === 2) {
-        // Two fingers: the distance between them is the zoom.
-        const [other] = [...places].filter(([id]) => id !== event.pointerId).map(([, place]) => place);
-        const gap = (p) => Math.hypot(p[0] - other[0], p[1] - other[1]) || 1;
-        camera.zoom(Math.log(gap(before) / gap([event.clientX, event.clientY])));
-      } else camera.turn(dx, dy);
-    });
-    stage.addEventListener("wheel", (event) => {
-      camera.zoom(event.deltaY * 0.001 * (event.deltaMode ? 20 : 1));
-      event.preventDefault();
-    }, { passive: false });
+    onTurn(stage, camera, { active: (event) => event.type === "wheel" || !(this.placingFrom || this.looks), keys: false });
   }
 
   onKey(event) {

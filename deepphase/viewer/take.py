@@ -18,7 +18,7 @@ from deepphase.motion.point_track import PointTrack
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.terrain.heightmap import Heightmap
 from deepphase.viewer.actor import Actor
-from deepphase.viewer.checks import check_array, check_rate
+from deepphase.viewer.checks import check_array, check_times
 from deepphase.viewer.costs import CostComparison
 from deepphase.viewer.song import PlayerSong
 
@@ -52,7 +52,7 @@ class Channels:
     start_s: float = 0.0
 
     def __post_init__(self) -> None:
-        check_rate("phase channels", self.fps, self.start_s)
+        check_times("phase channels", self.fps, self.start_s)
         check_array("phases", self.parameters.phase, "frames", "channels")
         check_array("interior", self.interior, len(self.parameters.phase))
 
@@ -88,7 +88,7 @@ class ManifoldCloud:
     start_s: float = 0.0
 
     def __post_init__(self) -> None:
-        check_rate("a manifold path", self.fps, self.start_s)
+        check_times("a manifold path", self.fps, self.start_s)
         axes = 2 if self.path.shape[-1] == 2 else 3
         check_array("manifold path", self.path, "frames", axes)
         check_array("manifold points", self.points, len(self.points), axes)
@@ -111,7 +111,7 @@ class Gating:
     start_s: float = 0.0
 
     def __post_init__(self) -> None:
-        check_rate("gating weights", self.fps, self.start_s)
+        check_times("gating weights", self.fps, self.start_s)
         check_array("gating weights", self.weights, "frames", "experts")
 
 
@@ -140,7 +140,7 @@ class Curve:
         values = np.asarray(self.values)
         values = values[:, None] if values.ndim == 1 else values
         object.__setattr__(self, "values", values)
-        check_rate(self.name, self.fps, self.start_s)
+        check_times(self.name, self.fps, self.start_s)
         check_array(f"{self.name}: values", values, "frames", "lines")
         if self.lines and len(self.lines) != values.shape[1]:
             raise ParameterError(f"{self.name}: {len(self.lines)} names of {values.shape[1]} lines")

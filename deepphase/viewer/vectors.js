@@ -8,6 +8,10 @@ export const smooth = (low, high, value) => {
   return t * t * (3 - 2 * t);
 };
 
+// Red, green and blue of a colour such as "#0072b2", from 0 to 1, and these in linear light.
+export const rgbOf = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16) / 255);
+export const linear = (colour) => rgbOf(colour).map((part) => part ** 2.2);
+
 export const add = (a, b, scale = 1) => [a[0] + b[0] * scale, a[1] + b[1] * scale, a[2] + b[2] * scale];
 export const subtract = (a, b) => [a[0] - b[0], a[1] - b[1], a[2] - b[2]];
 export const scaled = (a, s) => [a[0] * s, a[1] * s, a[2] * s];
@@ -43,6 +47,27 @@ export function multiply(a, b) {
   const result = [0, 0, 0, 0];
   multiplyInto(result, 0, a, 0, b, 0);
   return result;
+}
+
+// The axes x, y and z of a rotation: the columns of its matrix.
+export const axesOf = ([x, y, z, w]) => [
+  [1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 2 * (x * z - w * y)],
+  [2 * (x * y - w * z), 1 - 2 * (x * x + z * z), 2 * (y * z + w * x)],
+  [2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)],
+];
+
+/** out = quaternions part of the way from those of `a` to those of `b`, by the shorter way; `out` may be one of them. */
+export function blendTurns(out, a, b, part) {
+  for (let j = 0; j < a.length; j += 4) {
+    const sign = a[j] * b[j] + a[j + 1] * b[j + 1] + a[j + 2] * b[j + 2] + a[j + 3] * b[j + 3] < 0 ? -1 : 1;
+    let squares = 0;
+    for (let i = j; i < j + 4; i++) {
+      out[i] = mix(sign * a[i], b[i], part);
+      squares += out[i] * out[i];
+    }
+    for (let i = j; i < j + 4; i++) out[i] /= Math.sqrt(squares) || 1;
+  }
+  return out;
 }
 
 export const inverse = (q) => [-q[0], -q[1], -q[2], q[3]];

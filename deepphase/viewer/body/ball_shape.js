@@ -1,6 +1,6 @@
 // Balls that are drawn and saved: a sphere, and its place between frames.
 
-import { mix } from "../vectors.js";
+import { axesOf, blendTurns, mix, scaled } from "../vectors.js";
 
 const RINGS = 16, SEGMENTS = 32;
 
@@ -39,14 +39,7 @@ export function ballColours(positions) {
 // The ball part of the way between two frames: its place, and the matrix of its shape (by columns).
 export function ballBetween(before, now, part, radius) {
   const [x, y, z] = now.position.map((value, k) => mix(before.position[k], value, part));
-  const sign = before.rotation.reduce((sum, value, k) => sum + value * now.rotation[k], 0) < 0 ? -1 : 1;
-  const turned = now.rotation.map((value, k) => mix(sign * before.rotation[k], value, part));
-  const length = Math.hypot(...turned);
-  const [qx, qy, qz, qw] = turned.map((value) => value / length);
-  const matrix = [
-    1 - 2 * (qy * qy + qz * qz), 2 * (qx * qy + qw * qz), 2 * (qx * qz - qw * qy), 0,
-    2 * (qx * qy - qw * qz), 1 - 2 * (qx * qx + qz * qz), 2 * (qy * qz + qw * qx), 0,
-    2 * (qx * qz + qw * qy), 2 * (qy * qz - qw * qx), 1 - 2 * (qx * qx + qy * qy), 0,
-  ].map((value) => radius * value);
+  const axes = axesOf(blendTurns([], before.rotation, now.rotation, part));
+  const matrix = axes.flatMap((axis) => [...scaled(axis, radius), 0]);
   return { place: [x, y, z], lost: now.lost, model: [...matrix, x, y, z, 1] };
 }

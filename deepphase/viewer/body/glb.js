@@ -1,11 +1,11 @@
 // Binary glTF files: their JSON, and arrays of numbers out of their accessors.
 
-const MAGIC = 0x46546c67;
-const CHUNKS = { json: 0x4e4f534a, binary: 0x004e4942 };
-const TYPES = {
+export const MAGIC = 0x46546c67;
+export const CHUNKS = { json: 0x4e4f534a, binary: 0x004e4942 };
+export const TYPES = {
   5120: Int8Array, 5121: Uint8Array, 5122: Int16Array, 5123: Uint16Array, 5125: Uint32Array, 5126: Float32Array,
 };
-const SIZES = { SCALAR: 1, VEC2: 2, VEC3: 3, VEC4: 4, MAT4: 16 };
+export const SIZES = { SCALAR: 1, VEC2: 2, VEC3: 3, VEC4: 4, MAT4: 16 };
 // Extensions whose geometry this reader cannot unpack.
 const COMPRESSED = ["KHR_draco_mesh_compression", "EXT_meshopt_compression"];
 

@@ -1,6 +1,6 @@
 // The joints of a take's body at a moment, as the mannequin reads them: positions and rotations in the world.
 
-import { inverse, point, rotate, subtract, turn } from "../vectors.js";
+import { blendTurns, inverse, point, rotate, subtract, turn } from "../vectors.js";
 
 const PART_STEPS = 511, BITS = 10;
 
@@ -67,19 +67,10 @@ export class PosedBody {
   // Rotations at a time, between those of two frames.
   rotationsAt(seconds) {
     const { body, rotations: [one, two] } = this;
-    const place = body.place(seconds), before = Math.floor(place), part = place - before;
+    const [before, after, part] = body.framesAt(seconds);
     this.turnsAt(before, one);
     if (part === 0) return one;
-    this.turnsAt(Math.min(before + 1, body.frames - 1), two);
-    for (let j = 0; j < one.length; j += 4) {
-      let sum = 0, squares = 0;
-      for (let i = j; i < j + 4; i++) sum += one[i] * two[i];
-      for (let i = j; i < j + 4; i++) {
-        one[i] = one[i] * (1 - part) + Math.sign(sum || 1) * two[i] * part;
-        squares += one[i] * one[i];
-      }
-      for (let i = j; i < j + 4; i++) one[i] /= Math.sqrt(squares) || 1;
-    }
-    return one;
+    this.turnsAt(after, two);
+    return blendTurns(one, one, two, part);
   }
 }

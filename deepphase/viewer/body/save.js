@@ -1,13 +1,13 @@
 // Files of what was driven: BVH, and glb with the mannequin's mesh.
 
 import { ballColours, unitSphere } from "./ball_shape.js";
+import { CHUNKS, MAGIC, SIZES, TYPES } from "./glb.js";
 import { groundMesh } from "../scene/ground_shape.js";
-import { inverse, multiply, point, rotate, subtract, turn } from "../vectors.js";
+import { axesOf, inverse, linear, multiply, point, rotate, subtract, turn } from "../vectors.js";
 
 // A joint that leaves its place at its parent by more than this has a position in every frame (m).
 const MOVES_BY = 2e-4;
 const CM = 100;
-const ENDS = new Map([["Float32", 5126], ["Uint32", 5125], ["Uint8", 5121]]);
 
 // Local transforms of a frame: translation and rotation of every joint relative to its parent.
 function localPose(skeleton, frame) {
@@ -100,26 +100,10 @@ export function glbBytes(skeleton, frames, frameRate, mesh, tint, { ballRadius, 
     return children.length ? { ...node, children } : node;
   });
   const roots = joints.filter((j) => skeleton.parents[j] < 0);
-  const body = joints.length;
-  file.json.nodes.push({ name: "mannequin", mesh: 0, skin: 0 });
-  file.json.scenes = [{ nodes: [...roots, body] }];
+  Object.assign(file.json, { scenes: [{ nodes: roots }], meshes: [], materials: [] });
   file.json.skins = [{ joints, skeleton: roots[0], inverseBindMatrices: file.add(inverseBinds(mesh.pose), "MAT4") }];
-  const colour = mesh.colours ? [1, 1, 1] : [16, 8, 0].map((shift) => (((parseInt(tint.slice(1), 16) >> shift) & 255) / 255) ** 2.2);
-  file.json.materials = [{ name: "mannequin", pbrMetallicRoughness: { baseColorFactor: [...colour, 1], metallicFactor: 0, roughnessFactor: 0.6 } }];
-  file.json.meshes = [{
-    name: "mannequin",
-    primitives: [{
-      attributes: {
-        POSITION: file.add(mesh.positions, "VEC3", { target: 34962, bounds: true }),
-        NORMAL: file.add(mesh.normals, "VEC3", { target: 34962 }),
-        JOINTS_0: file.add(mesh.joints, "VEC4", { target: 34962 }),
-        WEIGHTS_0: file.add(mesh.weights, "VEC4", { target: 34962 }),
-        ...(mesh.colours ? { COLOR_0: file.add(mesh.colours, "VEC4", { target: 34962 }) } : {}),
-      },
-      indices: file.add(mesh.indices, "SCALAR", { target: 34963 }),
-      material: 0,
-    }],
-  }];
+  const body = addMesh(file, "mannequin", mesh, mesh.colours ? undefined : linear(tint));
+  file.json.nodes[body].skin = 0;
   const times = file.add(Float32Array.from(frames, (_, i) => i / frameRate), "SCALAR", { bounds: true });
   const animation = { name: "driven", samplers: [], channels: [] };
   const animate = (node, path, values, type) => {
@@ -146,8 +130,8 @@ export function glbBytes(skeleton, frames, frameRate, mesh, tint, { ballRadius, 
   return file.bytes();
 }
 
-// A node with a mesh of its own, in one colour or with those of its vertices; returns its number.
-function addMesh(file, name, { positions, normals, indices, colours }, colour = [1, 1, 1]) {
+// A node with a mesh, in one colour or with those of its vertices, on joints if it has some; returns its number.
+function addMesh(file, name, { positions, normals, indices, colours, joints, weights }, colour = [1, 1, 1]) {
   const { nodes, meshes, materials, scenes } = file.json;
   const node = nodes.push({ name, mesh: meshes.length }) - 1;
   scenes[0].nodes.push(node);
@@ -157,7 +141,8 @@ function addMesh(file, name, { positions, normals, indices, colours }, colour = 
       attributes: {
         POSITION: file.add(positions, "VEC3", { target: 34962, bounds: true }),
         NORMAL: file.add(normals, "VEC3", { target: 34962 }),
-        ...(colours ? { COLOR_0: file.add(colours, "VEC4", { target: 34962 }) } : {}),
+        ...(joints && { JOINTS_0: file.add(joints, "VEC4", { target: 34962 }), WEIGHTS_0: file.add(weights, "VEC4", { target: 34962 }) }),
+        ...(colours && { COLOR_0: file.add(colours, "VEC4", { target: 34962 }) }),
       },
       indices: file.add(indices, "SCALAR", { target: 34963 }),
       material: materials.length,
@@ -179,12 +164,9 @@ function addBall(file, frames, radius, animate) {
 function inverseBinds(pose) {
   return Float32Array.from(pose.rotations.flatMap((q, j) => {
     const back = inverse(q);
-    const columns = [[1, 0, 0], [0, 1, 0], [0, 0, 1]].map((axis) => [...rotate(back, axis), 0]);
-    return [...columns.flat(), ...rotate(back, pose.positions[j]).map((v) => -v), 1];
+    return [...axesOf(back).flatMap((axis) => [...axis, 0]), ...rotate(back, pose.positions[j]).map((v) => -v), 1];
   }));
 }
-
-const SIZES = { SCALAR: 1, VEC3: 3, VEC4: 4, MAT4: 16 };
 
 class GlbFile {
   constructor() {
@@ -199,7 +181,7 @@ class GlbFile {
     const size = SIZES[type];
     const accessor = {
       bufferView: bufferViews.length,
-      componentType: ENDS.get(values.constructor.name.replace("Array", "")),
+      componentType: Number(Object.keys(TYPES).find((type) => TYPES[type] === values.constructor)),
       count: values.length / size,
       type,
     };
@@ -225,11 +207,11 @@ class GlbFile {
     padded.set(text);
     const out = new Uint8Array(28 + padded.length + this.length);
     const view = new DataView(out.buffer);
-    const words = [0x46546c67, 2, out.length, padded.length, 0x4e4f534a];
+    const words = [MAGIC, 2, out.length, padded.length, CHUNKS.json];
     words.forEach((word, at) => view.setUint32(4 * at, word, true));
     out.set(padded, 20);
     view.setUint32(20 + padded.length, this.length, true);
-    view.setUint32(24 + padded.length, 0x004e4942, true);
+    view.setUint32(24 + padded.length, CHUNKS.binary, true);
     let at = 28 + padded.length;
     for (const part of this.parts) {
       out.set(part, at);

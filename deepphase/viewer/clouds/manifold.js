@@ -2,8 +2,9 @@
 
 import { scene, styleOf, look } from "../page_content.js";
 import { arrayOf, Series } from "../tracks/take_data.js";
+import { onTurn } from "../input/pointer.js";
 import { clamp } from "../vectors.js";
-import { fontOf, faded, Surface, onDrag } from "../scene/surface2d.js";
+import { fontOf, faded, Surface } from "../scene/surface2d.js";
 import { Plot } from "./plot.js";
 
 const RECENT_S = 1.5;
@@ -26,22 +27,7 @@ export class Manifold {
       changed();
     };
     buttons.forEach((button, i) => button.addEventListener("click", () => this.choose(i + 2)));
-    const turn = (dx, dy) => {
-      if (!this.plot.space) return;
-      this.plot.camera.turn(dx, dy);
-      changed();
-    };
-    onDrag(canvas, { move: (event, dx, dy) => turn(dx, dy) });
-    canvas.addEventListener("wheel", (event) => {
-      if (!this.plot.space) return;
-      event.preventDefault();
-      this.plot.camera.zoom(clamp(event.deltaY, -100, 100) * 0.0015);
-      changed();
-    }, { passive: false });
-    canvas.addEventListener("keydown", (event) => {
-      const by = { a: [-12, 0], d: [12, 0], w: [0, 12], s: [0, -12] }[event.key.toLowerCase()];
-      if (by && !event.ctrlKey && !event.metaKey) turn(...by);
-    });
+    onTurn(canvas, this.plot.camera, { onChange: changed, active: () => this.plot.space });
   }
 
   open(part) {

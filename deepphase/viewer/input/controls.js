@@ -1,12 +1,9 @@
 // Buttons and keys.
 
+import { chip, created, dot, pressed } from "../scene/elements.js";
 import { SHOWS } from "../scene/stage.js";
 
 const FEW = 10;
-
-export function pressed(button, on) {
-  button.setAttribute("aria-pressed", on);
-}
 
 export function addControls({ clock, stage, lanes, capture, element, turnTake, toggleLook }) {
   const actions = {
@@ -67,47 +64,27 @@ export function addControls({ clock, stage, lanes, capture, element, turnTake, t
   });
 }
 
-// Buttons for the layers in space, and for each body.
+// Buttons for the layers in space.
 export function addChips(stage, element, onChange) {
-  const shows = element("shows");
-  const chips = {};
-  for (const [key, words, letter] of SHOWS) {
-    const chip = document.createElement("button");
-    chip.type = "button";
-    chip.textContent = words;
-    if (letter) chip.title = `${words} (${letter})`;
-    chip.addEventListener("click", () => stage.toggle(key));
-    shows.append(chip);
-    chips[key] = chip;
-    pressed(chip, stage.shows[key]);
-  }
   stage.toggle = (key) => {
     stage.shows[key] = !stage.shows[key];
     pressed(chips[key], stage.shows[key]);
     onChange();
+    return stage.shows[key];
   };
+  const chips = Object.fromEntries(SHOWS.map(([key, words, letter]) =>
+    [key, chip([words], stage.shows[key], () => stage.toggle(key), letter ? { title: `${words} (${letter})` } : {})]));
+  element("shows").append(...Object.values(chips));
 }
 
+// A button for each body, where there are several.
 export function fillActors(stage, element, onChange) {
   const box = element("actors");
-  box.replaceChildren();
   box.hidden = stage.bodies.length < 2;
-  for (const body of stage.bodies) {
-    const chip = document.createElement("button");
-    const dot = document.createElement("span");
-    chip.type = "button";
-    chip.title = "Show or hide this body";
-    dot.className = "dot";
-    dot.style.background = body.colour;
-    const words = document.createElement("span");
-    words.textContent = body.name;
-    chip.append(dot, words);
-    pressed(chip, true);
-    chip.addEventListener("click", () => {
+  box.replaceChildren(...stage.bodies.map((body) =>
+    chip([dot(body.colour), created("span", {}, body.name)], true, () => {
       body.shown = !body.shown;
-      pressed(chip, body.shown);
       onChange();
-    });
-    box.append(chip);
-  }
+      return body.shown;
+    }, { title: "Show or hide this body" })));
 }

@@ -4,7 +4,7 @@ import { scene, look } from "../page_content.js";
 import { FONT, fitted } from "./surface2d.js";
 import { download } from "./download.js";
 import { canRecord, record } from "./video.js";
-import { pressed } from "../input/controls.js";
+import { pressed } from "./elements.js";
 
 const FILM_FPS = 30;
 

@@ -1,6 +1,6 @@
 // Vertices of marks for the graphics card: position (3), colour (4), place across (2).
 
-import { rgbOf } from "./surface2d.js";
+import { rgbOf } from "../vectors.js";
 
 const SIZE = 9;
 const CORNERS = [[-1, -1], [1, -1], [1, 1], [-1, -1], [1, 1], [-1, 1]];

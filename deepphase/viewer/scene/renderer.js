@@ -4,7 +4,7 @@ import { unitSphere } from "../body/ball_shape.js";
 import { MarkVertices } from "./mark_vertices.js";
 import { MOST_PITS } from "./obstacles.js";
 import * as glsl from "./shaders.js";
-import { lookAt, orthographic, product, unit } from "../vectors.js";
+import { axesOf, inverse, linear, lookAt, multiply, orthographic, product, unit } from "../vectors.js";
 
 // Characters that the page of one that is steered has, at most.
 export const MOST_CHARACTERS = 12;
@@ -32,8 +32,6 @@ const INTEGERS = new Set(["shadowMap", "poses", "pitCount", "firstRow"]);
 const TO_LIGHT = unit([0.5, 1.0, 0.28]);
 
 export const NO_WEBGL = "This browser has no WebGL 2: bodies are drawn as plain skeletons.";
-
-const linear = (hex) => [16, 8, 0].map((shift) => (((parseInt(hex.slice(1), 16) >> shift) & 255) / 255) ** 2.2);
 
 export const LOOKS = {
   light: {
@@ -230,25 +228,14 @@ export class Renderer {
       const start = 4 * wide * row;
       out.set([...linear(character.tint), character.alpha ?? 1, ...linear(character.accent), 1], start);
       for (let j = 0; j < jointCount; j++) {
-        const [bx, by, bz, bw] = rotations[j];
-        const [x, y, z, w] = character.rotations.subarray(4 * j, 4 * j + 4);
-        // q = pose * inverse(bind)
-        const qw = w * bw + x * bx + y * by + z * bz;
-        const qx = -w * bx + x * bw - y * bz + z * by;
-        const qy = -w * by + y * bw - z * bx + x * bz;
-        const qz = -w * bz + z * bw - x * by + y * bx;
+        const [x, y, z] = axesOf(multiply(character.rotations.subarray(4 * j, 4 * j + 4), inverse(rotations[j])));
         const at = start + 4 * (TINTS_WIDE + JOINT_WIDE * j);
-        const m = [
-          1 - 2 * (qy * qy + qz * qz), 2 * (qx * qy - qw * qz), 2 * (qx * qz + qw * qy),
-          2 * (qx * qy + qw * qz), 1 - 2 * (qx * qx + qz * qz), 2 * (qy * qz - qw * qx),
-          2 * (qx * qz - qw * qy), 2 * (qy * qz + qw * qx), 1 - 2 * (qx * qx + qy * qy),
-        ];
         const p = positions[j];
         for (let r = 0; r < 3; r++) {
-          out[at + 4 * r] = m[3 * r];
-          out[at + 4 * r + 1] = m[3 * r + 1];
-          out[at + 4 * r + 2] = m[3 * r + 2];
-          out[at + 4 * r + 3] = character.positions[3 * j + r] - m[3 * r] * p[0] - m[3 * r + 1] * p[1] - m[3 * r + 2] * p[2];
+          out[at + 4 * r] = x[r];
+          out[at + 4 * r + 1] = y[r];
+          out[at + 4 * r + 2] = z[r];
+          out[at + 4 * r + 3] = character.positions[3 * j + r] - x[r] * p[0] - y[r] * p[1] - z[r] * p[2];
         }
       }
     });

@@ -3,11 +3,11 @@
 import { look, styleOf } from "../page_content.js";
 import { Heightmap } from "../runtime/ground/heightmap.js";
 import { arrayOf } from "../tracks/take_data.js";
-import { clamp } from "../vectors.js";
+import { onTurn } from "../input/pointer.js";
 import { Camera } from "./camera.js";
 import { Marks } from "./marks.js";
 import { PlainRenderer } from "./plain_renderer.js";
-import { fontOf, fitted, Surface, onDrag } from "./surface2d.js";
+import { fontOf, fitted, Surface } from "./surface2d.js";
 
 // Time constant in seconds of the camera that follows a body.
 const FOLLOW_S = 0.18;
@@ -60,28 +60,8 @@ export class Stage {
     this.mannequins = mannequins;
     this.surface.onHide = () => mannequins?.release();
     this.onChange = onChange;
-    onDrag(canvas, {
-      move: (event, dx, dy) => {
-        if (event.buttons & 2 || event.shiftKey) this.pan(dx, dy);
-        else this.camera.turn(dx, dy);
-        onChange();
-      },
-    });
-    canvas.addEventListener("contextmenu", (event) => event.preventDefault());
-    canvas.addEventListener("wheel", (event) => {
-      event.preventDefault();
-      this.camera.zoom(clamp(event.deltaY, -100, 100) * 0.0015);
-      onChange();
-    }, { passive: false });
+    onTurn(canvas, this.camera, { onChange, pan: (dx, dy) => this.pan(dx, dy) });
     canvas.addEventListener("dblclick", () => this.reset());
-    canvas.addEventListener("keydown", (event) => {
-      const turns = { a: [-12, 0], d: [12, 0], w: [0, 12], s: [0, -12] }[event.key.toLowerCase()];
-      const zoom = { q: -0.1, e: 0.1 }[event.key.toLowerCase()];
-      if (event.ctrlKey || event.metaKey || event.altKey || (!turns && !zoom)) return;
-      if (turns) this.camera.turn(...turns);
-      else this.camera.zoom(zoom);
-      onChange();
-    });
   }
 
   pan(dx, dy) {
@@ -137,14 +117,8 @@ export class Stage {
   }
 
   placeOf(body, time) {
-    const place = body.place(time);
-    const before = Math.floor(place);
-    const after = Math.min(before + 1, body.frames - 1);
-    const source = body.root || body.centre;
-    return [0, 2].map((axis) => {
-      const a = source[3 * before + axis];
-      return a + (source[3 * after + axis] - a) * (place - before);
-    });
+    const [x, , z] = body.pointAt(body.root || body.centre, time);
+    return [x, z];
   }
 
   // Metres that a body has climbed, as a jump does not.

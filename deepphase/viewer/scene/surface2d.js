@@ -1,12 +1,9 @@
 // Canvases in the resolution of the screen, and drawing helpers of all views.
 
-import { mix } from "../vectors.js";
+import { mix, rgbOf } from "../vectors.js";
 
 export const FONT = getComputedStyle(document.documentElement).getPropertyValue("--font");
 export const fontOf = (size, weight = "") => `${weight} ${size}px ${FONT}`;
-
-// Red, green and blue of a colour such as "#0072b2", from 0 to 1.
-export const rgbOf = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16) / 255);
 
 export const faded = (colour, opacity) => `rgba(${rgbOf(colour).map((part) => 255 * part)}, ${opacity})`;
 
@@ -91,27 +88,5 @@ export class Surface {
   release() {
     this.resizing.disconnect();
     this.intersecting.disconnect();
-  }
-}
-
-// Dragging with the pointer: `move(event, dx, dy)` for each step, `start` before, if given.
-export function onDrag(element, { start, move, end }) {
-  let last = null;
-  element.addEventListener("pointerdown", (event) => {
-    if (event.button === 1) return;
-    last = [event.clientX, event.clientY];
-    element.setPointerCapture(event.pointerId);
-    start?.(event);
-  });
-  element.addEventListener("pointermove", (event) => {
-    if (!last) return;
-    move(event, event.clientX - last[0], event.clientY - last[1]);
-    last = [event.clientX, event.clientY];
-  });
-  for (const name of ["pointerup", "pointercancel"]) {
-    element.addEventListener(name, () => {
-      if (last) end?.();
-      last = null;
-    });
   }
 }

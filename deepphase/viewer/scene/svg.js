@@ -3,8 +3,8 @@
 const SVG = "http://www.w3.org/2000/svg";
 
 export function node(name, attributes, parent) {
-  const created = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) created.setAttribute(key, value);
-  parent.append(created);
-  return created;
+  const added = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) added.setAttribute(key, value);
+  parent.append(added);
+  return added;
 }

@@ -10,7 +10,7 @@ import { Panels } from "../tracks/panels.js";
 import { PlainPicture } from "./plain_picture.js";
 import { Renderer, LOOKS, MOST_CHARACTERS, NO_WEBGL, TINTS } from "./renderer.js";
 import { Surface } from "./surface2d.js";
-import { mix } from "../vectors.js";
+import { blendTurns, mix } from "../vectors.js";
 
 // Seconds in which the camera fits itself to a body that has become longer, and follows its middle.
 const FIT_S = 0.8, AHEAD_S = 0.5;
@@ -134,14 +134,7 @@ export class View {
     const [tint, accent] = this.tint(index);
     const positions = new Float32Array(now.positions.length);
     for (let i = 0; i < positions.length; i++) positions[i] = mix(before.positions[i], now.positions[i], part);
-    const rotations = new Float32Array(now.rotations.length);
-    for (let j = 0; j < rotations.length; j += 4) {
-      const [a, b] = [before.rotations.subarray(j, j + 4), now.rotations.subarray(j, j + 4)];
-      const sign = a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3] < 0 ? -1 : 1;
-      const q = [0, 1, 2, 3].map((i) => mix(sign * a[i], b[i], part));
-      const norm = Math.hypot(...q) || 1;
-      for (let i = 0; i < 4; i++) rotations[j + i] = q[i] / norm;
-    }
+    const rotations = blendTurns(new Float32Array(now.rotations.length), before.rotations, now.rotations, part);
     const place = [0, 1].map((a) => mix(before.root.position[a], now.root.position[a], part));
     return { positions, rotations, tint, accent, place };
   }

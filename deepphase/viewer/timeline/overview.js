@@ -1,8 +1,9 @@
 // The whole clip as one bar with its labelled spans, beats and the part in view of the curves.
 
 import { styleOf, look } from "../page_content.js";
+import { onDrag } from "../input/pointer.js";
 import { clamp } from "../vectors.js";
-import { fontOf, faded, niceTicks, shortNumber, fitted, Surface, onDrag } from "../scene/surface2d.js";
+import { fontOf, faded, niceTicks, shortNumber, fitted, Surface } from "../scene/surface2d.js";
 
 export class Overview {
   constructor({ row, canvas, lanes, onSeek, onChange }) {

@@ -2,6 +2,7 @@
 
 import { styleOf } from "../page_content.js";
 import { arrayOf } from "./take_data.js";
+import { created, dot } from "../scene/elements.js";
 import { shortNumber } from "../scene/surface2d.js";
 
 export class CostTable {
@@ -30,11 +31,8 @@ export class CostTable {
   }
 
   fillLegend() {
-    this.legend.replaceChildren(...this.costs.features.map((feature, index) => {
-      const item = document.createElement("li");
-      item.append(swatch(index), feature);
-      return item;
-    }));
+    this.legend.replaceChildren(...this.costs.features.map((feature, index) =>
+      created("li", {}, dot(styleOf(index).colour), feature)));
   }
 
   // The last search at a time; before the first one, the first.
@@ -73,37 +71,18 @@ export class CostTable {
 
   row(option, total, longest) {
     const { features, names, labels, marks } = this.costs;
-    const row = document.createElement("tr");
     const mark = marks[option];
-    if (mark) row.className = "marked";
-    const name = document.createElement("th");
-    name.scope = "row";
-    const text = document.createElement("bdi");
-    text.textContent = name.title = names[labels[option]];
-    name.append(text);
-    const what = document.createElement("td");
-    what.textContent = mark;
-    const bar = document.createElement("td");
-    const parts = document.createElement("div");
-    parts.className = "terms";
-    [...this.termsOf(option)].forEach((term, index) => {
-      const part = document.createElement("span");
-      part.style.width = `${(100 * term) / longest}%`;
-      part.style.background = styleOf(index).colour;
-      part.title = `${features[index]}: ${shortNumber(term)}, ${Math.round((100 * term) / (total || 1))} % of this row`;
-      parts.append(part);
+    const name = names[labels[option]];
+    const parts = [...this.termsOf(option)].map((term, index) => {
+      const share = Math.round((100 * term) / (total || 1));
+      const part = created("span", { title: `${features[index]}: ${shortNumber(term)}, ${share} % of this row` });
+      Object.assign(part.style, { width: `${(100 * term) / longest}%`, background: styleOf(index).colour });
+      return part;
     });
-    bar.append(parts);
-    const cost = document.createElement("td");
-    cost.textContent = Math.sqrt(total).toFixed(2);
-    row.append(name, what, bar, cost);
-    return row;
+    return created("tr", { className: mark ? "marked" : "" },
+      created("th", { scope: "row", title: name }, created("bdi", {}, name)),
+      created("td", {}, mark),
+      created("td", {}, created("div", { className: "terms" }, ...parts)),
+      created("td", {}, Math.sqrt(total).toFixed(2)));
   }
-}
-
-function swatch(index) {
-  const dot = document.createElement("span");
-  dot.className = "dot";
-  dot.style.background = styleOf(index).colour;
-  return dot;
 }

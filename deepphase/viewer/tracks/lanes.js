@@ -1,8 +1,10 @@
 // Curves over time. Each lane is drawn once per view, and one cursor moves over all of them.
 
 import { look } from "../page_content.js";
+import { onDrag } from "../input/pointer.js";
 import { clamp } from "../vectors.js";
-import { fontOf, faded, niceTicks, shortNumber, Surface, onDrag } from "../scene/surface2d.js";
+import { chip, created } from "../scene/elements.js";
+import { fontOf, faded, niceTicks, shortNumber, Surface } from "../scene/surface2d.js";
 
 // Length in seconds of the part of a long clip that is in view.
 const VIEW_S = 20;
@@ -67,33 +69,23 @@ export class Lanes {
     for (const lane of lanes) {
       // The choice of lanes is kept for the next clip.
       lane.shown = chosen.get(lane.name) ?? lane.shown;
-      lane.row = document.createElement("div");
-      lane.row.className = "lane";
-      lane.row.style.height = `${lane.height}px`;
-      const words = document.createElement("div");
-      words.className = "lane-name";
-      const [name, unit] = [document.createElement("b"), document.createElement("small")];
-      name.textContent = lane.name;
-      unit.textContent = lane.unit;
-      lane.output = document.createElement("output");
-      words.append(name, unit, lane.output);
-      const canvas = document.createElement("canvas");
+      lane.output = created("output");
+      const canvas = created("canvas");
       canvas.setAttribute("role", "img");
       canvas.setAttribute("aria-label", `${lane.name} over time${lane.unit ? `, ${lane.unit}` : ""}`);
-      lane.row.append(words, canvas);
+      const words = [created("b", {}, lane.name), created("small", {}, lane.unit), lane.output];
+      lane.row = created("div", { className: "lane" }, created("div", { className: "lane-name" }, ...words), canvas);
+      lane.row.style.height = `${lane.height}px`;
       this.list.append(lane.row);
       lane.stale = true;
       lane.surface = new Surface(canvas, () => { lane.stale = true; this.onChange(); });
-      const chip = document.createElement("button");
-      chip.type = "button";
-      chip.textContent = lane.name;
-      const press = () => {
+      lane.row.hidden = !lane.shown;
+      this.choice.append(chip([lane.name], lane.shown, () => {
+        lane.shown = !lane.shown;
         lane.row.hidden = !lane.shown;
-        chip.setAttribute("aria-pressed", lane.shown);
-      };
-      chip.addEventListener("click", () => { lane.shown = !lane.shown; press(); this.onChange(); });
-      press();
-      this.choice.append(chip);
+        this.onChange();
+        return lane.shown;
+      }));
     }
     this.box.hidden = !lanes.length;
     this.to = this.from = 0;

@@ -1,7 +1,7 @@
 // Data of the page: its JSON, and typed arrays that are decoded at their first use.
 
 import { bytesOf } from "../page_bytes.js";
-import { clamp } from "../vectors.js";
+import { clamp, mix } from "../vectors.js";
 import { styleOf, look } from "../page_content.js";
 
 const decoded = new Map();
@@ -51,6 +51,13 @@ export class Timed {
     return clamp((seconds - this.start) * this.fps, 0, this.frames - 1);
   }
 
+  // The frames before and after a time, and the part of the way from the one to the other.
+  framesAt(seconds) {
+    const place = this.place(seconds);
+    const before = Math.floor(place);
+    return [before, Math.min(before + 1, this.frames - 1), place - before];
+  }
+
   nearest(seconds) {
     return Math.round(this.place(seconds));
   }
@@ -96,19 +103,15 @@ export class Series extends Timed {
 
   at(index, seconds) {
     const values = this.column(index);
-    const place = this.place(seconds);
-    const before = Math.floor(place);
-    const after = Math.min(before + 1, this.frames - 1);
-    return values[before] + (values[after] - values[before]) * (place - before);
+    const [before, after, part] = this.framesAt(seconds);
+    return mix(values[before], values[after], part);
   }
 
   // The same for cycles, interpolated along the shorter way around.
   cyclesAt(index, seconds) {
     const values = this.column(index);
-    const place = this.place(seconds);
-    const before = Math.floor(place);
-    const after = Math.min(before + 1, this.frames - 1);
-    return wrapped(values[before] + wrapped(values[after] - values[before]) * (place - before));
+    const [before, after, part] = this.framesAt(seconds);
+    return wrapped(values[before] + wrapped(values[after] - values[before]) * part);
   }
 }
 
@@ -162,8 +165,7 @@ export class Body extends Timed {
       this.heads.push([from, to]);
       below.forEach((joint) => faces.add(joint));
     }
-    this.height = this.measuredHeight();
-    this.reach = this.measuredReach();
+    this.measure();
     // Of links that are drawn: those to a face are not.
     this.radii = this.linkRadii().map((radius, link) => (faces.has(this.links[2 * link + 1]) ? 0 : radius));
     this.skin = actor.skin;
@@ -190,10 +192,7 @@ export class Body extends Timed {
 
   // (3 * joints) positions at a time, interpolated between frames.
   poseAt(seconds) {
-    const place = this.place(seconds);
-    const before = Math.floor(place);
-    const after = Math.min(before + 1, this.frames - 1);
-    const part = place - before;
+    const [before, after, part] = this.framesAt(seconds);
     const { pose, centre, around, step } = this;
     const one = before * this.joints * 3;
     const two = after * this.joints * 3;
@@ -208,46 +207,31 @@ export class Body extends Timed {
     return pose;
   }
 
-  // Centre of the ball at a time, interpolated between frames.
+  // Of points (x, y, z) of each frame, the one at a time.
+  pointAt(points, seconds) {
+    const [before, after, part] = this.framesAt(seconds);
+    return [0, 1, 2].map((axis) => mix(points[3 * before + axis], points[3 * after + axis], part));
+  }
+
   ballAt(seconds) {
-    const place = this.place(seconds);
-    const before = Math.floor(place);
-    const after = Math.min(before + 1, this.frames - 1);
-    return [0, 1, 2].map((axis) => {
-      const a = this.ball[3 * before + axis];
-      return a + (this.ball[3 * after + axis] - a) * (place - before);
-    });
+    return this.pointAt(this.ball, seconds);
   }
 
-  measuredHeight() {
-    let tallest = 0;
-    const stride = Math.max(1, Math.floor(this.frames / 50));
-    for (let frame = 0; frame < this.frames; frame += stride) {
-      let low = Infinity;
-      let high = -Infinity;
-      for (let joint = 0; joint < this.joints; joint++) {
-        const y = this.around[3 * (frame * this.joints + joint) + 1];
-        low = Math.min(low, y);
-        high = Math.max(high, y);
-      }
-      tallest = Math.max(tallest, (high - low) * this.step);
-    }
-    return tallest || 1;
-  }
-
-  // Largest distance of a joint from the root over the ground, as of a dog's nose.
-  measuredReach() {
-    let furthest = 0;
-    const stride = Math.max(1, Math.floor(this.frames / 50));
-    for (let frame = 0; frame < this.frames; frame += stride) {
+  // Over some frames, the largest height from the lowest joint to the highest, and the largest distance of a joint from
+  // the root over the ground, as of a dog's nose.
+  measure() {
+    const { around, step } = this;
+    [this.height, this.reach] = [0, 0];
+    for (let frame = 0; frame < this.frames; frame += Math.max(1, Math.floor(this.frames / 50))) {
       const root = [0, 2].map((axis) => (this.root ? this.root[3 * frame + axis] - this.centre[3 * frame + axis] : 0));
-      for (let joint = 0; joint < this.joints; joint++) {
-        const at = 3 * (frame * this.joints + joint);
-        const [x, z] = [this.step * this.around[at] - root[0], this.step * this.around[at + 2] - root[1]];
-        furthest = Math.max(furthest, Math.hypot(x, z));
+      let [low, high] = [Infinity, -Infinity];
+      for (let at = 3 * frame * this.joints; at < 3 * (frame + 1) * this.joints; at += 3) {
+        [low, high] = [Math.min(low, around[at + 1]), Math.max(high, around[at + 1])];
+        this.reach = Math.max(this.reach, Math.hypot(step * around[at] - root[0], step * around[at + 2] - root[1]));
       }
+      this.height = Math.max(this.height, (high - low) * step);
     }
-    return furthest;
+    this.height ||= 1;
   }
 
   // Whether a joint is a further point of a head that does not lie where the neck leads.

@@ -20,6 +20,7 @@ from deepphase.motion.limbs import ancestors, subtree_mask
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.motion.skeleton import Skeleton
+from deepphase.rigs.character_rig import roles_of_part
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,15 +105,15 @@ def body_of_armature(
     placed[:3, :3] = Rotation.from_quat(placement.rotations[0]).as_matrix()
     placed[:3, 3] = placement.positions[0]
     back = np.linalg.inv(placed)
-    with_roles = {value for name, value in vars(roles).items() if _is_joint(name, value)}
+    with_roles = {
+        value
+        for name, value in vars(roles).items()
+        if isinstance(value, int) and not name.endswith("_end")
+    }
     kept = {joint for value in (*with_roles, *roles.tail) for joint in ancestors(given, value)}
     inside = subtree_mask(given, roles.hips)
     joints = sorted(joint for joint in kept if inside[joint])
     return _kept_body(given, roles, joints, back @ rest, tails, back, arrays["world"])
-
-
-def _is_joint(name: str, value: object) -> bool:
-    return isinstance(value, int) and not name.endswith("_end")
 
 
 def _kept_body(
@@ -143,10 +144,8 @@ def _kept_body(
         ends,
         np.einsum("eij,ej->ei", turns[ends], tips),
     )
-    fields = {name: row.get(value) for name, value in vars(roles).items() if _is_joint(name, value)}
     pairs = np.array([row.get(int(roles.pairs[joint]), row[joint]) for joint in joints])
-    tail = tuple(row[joint] for joint in roles.tail)
-    own = Roles(pairs=pairs, kind=roles.kind, tail=tail, **fields)  # type: ignore[arg-type]
+    own = roles_of_part(roles, row, pairs)
     return BlenderBody(skeleton, own, turns, tips / sizes[ends], back @ TO_Y_UP, world)
 
 

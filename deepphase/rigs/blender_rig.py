@@ -151,7 +151,11 @@ class BlenderRig(CharacterRig):
         count = len(self.skeleton)
         matrices = np.concatenate(made) if made else np.empty((0, count, 3, 4))
         if matrices.shape != (len(values), count, 3, 4) or not np.isfinite(matrices).all():
-            raise FormatError("Blender gives no places for some poses of the rig", path=self.path)
+            raise FormatError(
+                "Blender gives no places for some poses of the rig",
+                hint="look for constraints and drivers that fail in Blender",
+                path=self.path,
+            )
         turn, place = self.body.to_character[:3, :3], self.body.to_character[:3, 3]
         linear = turn @ matrices[..., :3]
         heads = matrices[..., 3] @ turn.T + place
@@ -261,7 +265,11 @@ class BlenderRig(CharacterRig):
                 hint="animate the rig, or give another file",
             )
         if not np.isfinite(rows).all():
-            raise FormatError("curves of the rig have values that are not numbers", path=path)
+            raise FormatError(
+                "curves of the rig have values that are not numbers",
+                hint="delete these keys in Blender's graph editor",
+                path=path,
+            )
         values, root = rows[:, :-16].copy(), rows[:, -16:].reshape(-1, 4, 4)
         # The place of the character over the ground, which is that of its hips at rest.
         there = TO_Y_UP @ root @ TO_Y_UP.T @ self._at_rest
@@ -385,7 +393,8 @@ class BlenderRig(CharacterRig):
         """
         if path.suffix.lower() not in CURVE_FILES:
             raise FormatError(
-                f"curves are written as {' or '.join(CURVE_FILES)}, not {path.suffix or path.name}",
+                f"curves of a rig cannot be written as {path.suffix or path.name}",
+                hint=f"give a file name that ends in {' or '.join(CURVE_FILES)}",
                 path=path,
             )
         if path.resolve() == self.path.resolve():

@@ -17,7 +17,7 @@ from deepphase.motion.limbs import ancestors, subtree_mask
 from deepphase.motion.retargeting.reference_pose import reference_pose
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.skeleton import Skeleton
-from deepphase.rigs.character_rig import CharacterRig
+from deepphase.rigs.character_rig import CharacterRig, roles_of_part
 from deepphase.rigs.rig_function import Control
 from deepphase.rigs.turns import apply, cross, dot, frame, orthonormal, pitch, product, turns, unit
 
@@ -130,8 +130,40 @@ class BodyRig(CharacterRig):
         SkeletonError
             If the body has no legs, or does not stand in any frame.
         """
-        roles = find_roles(clip.skeleton, description, clip=clip)
-        return _rig_of(BodyReference.of_clip(clip, roles))
+        given = clip.skeleton
+        roles = find_roles(given, description, clip=clip)
+        if roles.both("hip") is None or roles.both("foot") is None:
+            raise SkeletonError(
+                "a rig needs a body with two legs",
+                hint="name its joints in a skeleton description (--skeleton-description)",
+            )
+        pose = reference_pose(given, roles, clip)
+        joints = np.flatnonzero(subtree_mask(given, roles.hips))
+        row = {int(joint): place for place, joint in enumerate(joints)}
+        tips = pose.positions[given.end_parents] + quaternions.rotate(
+            pose.rotations[given.end_parents], given.end_offsets
+        )
+        lengths = np.linalg.norm(given.end_offsets, axis=-1)
+        ends = [
+            end
+            for end, parent in enumerate(given.end_parents.tolist())
+            if parent in row and lengths[end] > _MIN_END
+        ]
+        ground = min(float(pose.positions[joints, 1].min()), float(tips[ends, 1].min(initial=1e9)))
+        heads = pose.positions[joints] - [0.0, ground, 0.0]
+        parents = np.array([row.get(int(given.parents[joint]), -1) for joint in joints])
+        offsets = heads - np.where(parents[:, None] < 0, 0.0, heads[parents])
+        offsets[0] = 0.0
+        skeleton = Skeleton(
+            tuple(given.names[joint] for joint in joints),
+            parents,
+            offsets,
+            np.array([row[int(given.end_parents[end])] for end in ends], np.int64),
+            (tips - pose.positions[given.end_parents])[ends],
+        )
+        pairs = [row.get(int(roles.pairs[joint]), place) for place, joint in enumerate(joints)]
+        own = roles_of_part(roles, row, np.array(pairs))
+        return cls(skeleton, own, heads[0], _bends(skeleton, own), pose.rotations[joints])
 
     def for_own_rest(self) -> BodyRig:
         """The same rig for clips whose rest pose is that of the rig, as its own clips."""
@@ -328,89 +360,8 @@ class BodyRig(CharacterRig):
         return frame(first, side), frame(second, side)
 
 
-@dataclass(frozen=True, eq=False)
-class BodyReference:
-    """The body below the hips in its reference pose, in the space of the character.
-
-    Parameters
-    ----------
-    joints
-        (joints,) its joints in the clip's skeleton, hips first.
-    skeleton
-        Offsets are those of the reference pose, in the axes of the character.
-    roles
-        Of `skeleton`.
-    hips
-        (3,) metres.
-    turns
-        (joints, 4) rotations of the joints in the reference pose.
-    """
-
-    joints: Array
-    skeleton: Skeleton
-    roles: Roles
-    hips: Array
-    turns: Array
-
-    @classmethod
-    def of_clip(cls, clip: Clip, roles: Roles) -> BodyReference:
-        """The reference of a clip's body.
-
-        Raises
-        ------
-        SkeletonError
-            If it has no legs, or does not stand in any frame.
-        """
-        if roles.both("hip") is None or roles.both("foot") is None:
-            raise SkeletonError(
-                "a rig needs a body with two legs",
-                hint="name its joints in a skeleton description (--skeleton-config)",
-            )
-        given = clip.skeleton
-        pose = reference_pose(given, roles, clip)
-        joints = np.flatnonzero(subtree_mask(given, roles.hips))
-        row = {int(joint): place for place, joint in enumerate(joints)}
-        tips = pose.positions[given.end_parents] + quaternions.rotate(
-            pose.rotations[given.end_parents], given.end_offsets
-        )
-        lengths = np.linalg.norm(given.end_offsets, axis=-1)
-        ends = [
-            end
-            for end, parent in enumerate(given.end_parents.tolist())
-            if parent in row and lengths[end] > _MIN_END
-        ]
-        ground = min(float(pose.positions[joints, 1].min()), float(tips[ends, 1].min(initial=1e9)))
-        heads = pose.positions[joints] - [0.0, ground, 0.0]
-        parents = np.array([row.get(int(given.parents[joint]), -1) for joint in joints])
-        offsets = heads - np.where(parents[:, None] < 0, 0.0, heads[parents])
-        offsets[0] = 0.0
-        skeleton = Skeleton(
-            tuple(given.names[joint] for joint in joints),
-            parents,
-            offsets,
-            np.array([row[int(given.end_parents[end])] for end in ends], np.int64),
-            (tips - pose.positions[given.end_parents])[ends],
-        )
-        fields = {
-            name: row.get(value) if isinstance(value, int) else value
-            for name, value in vars(roles).items()
-            if not name.endswith("_end") and name not in ("pairs", "tail", "notes")
-        }
-        pairs = np.array(
-            [row.get(int(roles.pairs[joint]), place) for place, joint in enumerate(joints)]
-        )
-        tail = tuple(row[joint] for joint in roles.tail if joint in row)
-        return cls(
-            joints,
-            skeleton,
-            Roles(pairs=pairs, tail=tail, **fields),  # type: ignore[arg-type]
-            heads[0],
-            pose.rotations[joints],
-        )
-
-
-def _rig_of(reference: BodyReference) -> BodyRig:
-    skeleton, roles = reference.skeleton, reference.roles
+def _bends(skeleton: Skeleton, roles: Roles) -> dict[str, Array]:
+    """Limb -> (3,) unit vector to where it bends in the reference pose."""
     bends = {}
     rest = skeleton.offsets.copy()
     for joint, parent in enumerate(skeleton.parents[1:].tolist(), start=1):
@@ -425,7 +376,7 @@ def _rig_of(reference: BodyReference) -> BodyRig:
             out = np.array([0.0, 0.0, 1.0 if "leg" in name else -1.0])
             out -= (out @ line) / (line @ line) * line
         bends[name] = unit(out)
-    return BodyRig(skeleton, roles, reference.hips, bends, reference.turns)
+    return bends
 
 
 def _limb_joints(roles: Roles) -> dict[str, tuple[int, int, int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -75,3 +76,22 @@ def part_residuals(rig: CharacterRig, errors: Array) -> list[PartResidual]:
         for part in dict.fromkeys(parts.tolist())
         for own in [errors[:, parts == part]]
     ]
+
+
+def roles_of_part(roles: Roles, row: Mapping[int, int], pairs: Array) -> Roles:
+    """Roles of a skeleton's joints as those of another skeleton that has some of them.
+
+    Parameters
+    ----------
+    row
+        Joint -> the same joint in the other skeleton. Joints without one lose their role.
+    pairs
+        (joints,) the pairs of the other skeleton.
+    """
+    fields = {
+        name: row.get(value)
+        for name, value in vars(roles).items()
+        if isinstance(value, int) and not name.endswith("_end")
+    }
+    tail = tuple(row[joint] for joint in roles.tail if joint in row)
+    return Roles(pairs=pairs, kind=roles.kind, tail=tail, **fields)  # type: ignore[arg-type]

@@ -17,10 +17,10 @@ from deepphase.errors import SkeletonError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import end_positions, global_transforms
-from deepphase.motion.roles import Roles, find_roles
+from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import RootTrajectory, root_trajectory
 from deepphase.rigs.body_rig import BodyRig, RigLimb
-from deepphase.rigs.character_rig import CharacterRig
+from deepphase.rigs.character_rig import CharacterRig, roles_of_part
 from deepphase.rigs.turns import angles, unit
 
 # Heights of a foot over its rest, as shares of the leg, between which its limb goes from IK to FK.
@@ -60,9 +60,19 @@ class BodyMotion:
         SkeletonError
             If the clip lacks a joint of the rig.
         """
-        joints = _joints_of(clip, rig)
+        known = {name: row for row, name in enumerate(clip.skeleton.names)}
+        for name in rig.skeleton.names:
+            if name not in known:
+                raise SkeletonError(
+                    f"the clip has no joint {name!r}, which the rig has",
+                    hint="put it on the rig's skeleton: deepphase retarget CLIP --to FILE",
+                )
+        joints = np.array([known[name] for name in rig.skeleton.names])
         ends = _ends_of(clip, rig)
-        roles = _clip_roles(clip, rig, joints)
+        roles = rig.roles
+        if len(clip.skeleton) != len(joints) or (joints != np.arange(len(joints))).any():
+            row = dict(enumerate(joints.tolist()))
+            roles = roles_of_part(roles, row, find_roles(clip.skeleton, clip=clip).pairs)
         transforms = global_transforms(clip)
         rotations, positions = (each[:, joints].astype(np.float64) for each in transforms)
         tips = end_positions(clip, transforms)[:, ends]
@@ -170,17 +180,6 @@ def clip_of_controls(
     return Clip(skeleton, rotations, shifts[:, moving], fps, moving)
 
 
-def _joints_of(clip: Clip, rig: CharacterRig) -> Array:
-    known = {name: row for row, name in enumerate(clip.skeleton.names)}
-    missing = [name for name in rig.skeleton.names if name not in known]
-    if missing:
-        raise SkeletonError(
-            f"the clip has no joint {missing[0]!r}, which the rig has",
-            hint="put it on the rig's skeleton: deepphase retarget CLIP --to FILE",
-        )
-    return np.array([known[name] for name in rig.skeleton.names])
-
-
 def _ends_of(clip: Clip, rig: CharacterRig) -> Array:
     known = clip.skeleton
     found = []
@@ -188,25 +187,14 @@ def _ends_of(clip: Clip, rig: CharacterRig) -> Array:
         name = rig.skeleton.names[parent]
         ends = np.flatnonzero([known.names[each] == name for each in known.end_parents])
         if not len(ends):
-            raise SkeletonError(f"the clip has no end site at joint {name!r}, which the rig has")
+            raise SkeletonError(
+                f"the clip has no end site at joint {name!r}, which the rig has",
+                hint="put it on the rig's skeleton: deepphase retarget CLIP --to FILE",
+            )
         # Ends keep their distance from the joint, whatever the axes of the joint.
         lengths = np.linalg.norm(known.end_offsets[ends], axis=-1)
         found.append(int(ends[np.argmin(np.abs(lengths - np.linalg.norm(offset)))]))
     return np.array(found, np.int64)
-
-
-def _clip_roles(clip: Clip, rig: CharacterRig, joints: Array) -> Roles:
-    """Roles of the rig, as joints of the clip."""
-    if len(clip.skeleton) == len(joints) and (joints == np.arange(len(joints))).all():
-        return rig.roles
-    fields = {
-        name: int(joints[value])
-        for name, value in vars(rig.roles).items()
-        if isinstance(value, int)
-    }
-    tail = tuple(int(joints[joint]) for joint in rig.roles.tail)
-    pairs = find_roles(clip.skeleton, clip=clip).pairs
-    return Roles(pairs=pairs, kind=rig.roles.kind, tail=tail, **fields)  # type: ignore[arg-type]
 
 
 def _half_way(first: Array, second: Array) -> Array:

@@ -42,11 +42,15 @@ class Control:
 
     def __post_init__(self) -> None:
         if self.unit not in UNITS:
-            raise ParameterError(f"no unit {self.unit!r}; there are {', '.join(UNITS)}")
+            raise ParameterError(
+                f"control {self.name!r} has the unknown unit {self.unit!r}",
+                hint=f"units are {', '.join(UNITS)}",
+            )
         if not self.lower <= self.rest <= self.upper:
             raise ParameterError(
                 f"control {self.name!r} rests at {self.rest}, outside of its limits "
-                f"{self.lower} to {self.upper}"
+                f"{self.lower} to {self.upper}",
+                hint="give a rest value between the limits",
             )
 
 
@@ -72,10 +76,15 @@ class RigFunction(ABC):
         self.controls, self.joints = tuple(controls), tuple(joints)
         names = self.names
         if not names or not self.joints:
-            raise ParameterError("a rig needs a control and a joint")
+            raise ParameterError(
+                f"a rig needs a control and a joint, but has {len(names)} and {len(self.joints)}",
+                hint="name at least one of each",
+            )
         if len(set(names)) < len(names):
             twice = sorted({name for name in names if names.count(name) > 1})
-            raise ParameterError(f"controls that occur twice: {', '.join(twice)}")
+            raise ParameterError(
+                f"controls occur twice: {', '.join(twice)}", hint="give each control its own name"
+            )
 
     def __repr__(self) -> str:
         return short_repr(
@@ -107,7 +116,10 @@ class RigFunction(ABC):
         try:
             return self.names.index(name)
         except ValueError:
-            raise ParameterError(f"there is no control {name!r} in this rig") from None
+            raise ParameterError(
+                f"there is no control {name!r} in this rig",
+                hint="its `names` lists those that it has; keys of another rig do not fit",
+            ) from None
 
     def evaluate(self, values: Array) -> Array:
         """Positions of the joints.
@@ -128,7 +140,8 @@ class RigFunction(ABC):
         values = np.asarray(values)
         if values.ndim != 2 or values.shape[1] != len(self.controls):
             raise ParameterError(
-                f"values of {len(self.controls)} controls expected, not {values.shape}"
+                f"values must be (poses, {len(self.controls)} controls), not {values.shape}",
+                hint="give a row of all controls for each pose",
             )
         return self._positions(values)
 
@@ -209,5 +222,8 @@ class FunctionRig(RigFunction):
         positions = np.asarray(self._function(values))
         expected = (len(values), len(self.joints), 3)
         if positions.shape != expected:
-            raise ParameterError(f"the rig returns {positions.shape}, not {expected}")
+            raise ParameterError(
+                f"the function returns {positions.shape}, not {expected}",
+                hint="return (poses, joints, 3) metres",
+            )
         return positions

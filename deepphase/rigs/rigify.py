@@ -33,9 +33,15 @@ def make_rigify(body: str, path: str | Path, seconds: float = TIME_LIMIT_S) -> i
     """
     path = Path(path)
     if body not in RIGIFY_BODIES:
-        raise ParameterError(f"no body {body!r}; there are {', '.join(RIGIFY_BODIES)}")
+        raise ParameterError(
+            f"Rigify has no body {body!r}", hint=f"it has {', '.join(RIGIFY_BODIES)}"
+        )
     if path.suffix.lower() != ".blend":
-        raise FormatError(f"rigs are .blend files, not {path.suffix or path.name}", path=path)
+        raise FormatError(
+            f"a rig cannot be written as {path.suffix or path.name}",
+            hint="give a file name that ends in .blend",
+            path=path,
+        )
     check_writable(path)
     with temporary_folder() as folder, BlenderSession(path, seconds) as session:
         output = folder / "rig.blend"

@@ -285,7 +285,9 @@ def _examples(
     frames = config.training.frames
     if isinstance(rig, BodyRig):
         if store is None:
-            raise ParameterError("no poses are given")
+            raise ParameterError(
+                "a rig of a body needs poses, and none are given", hint="give a store of clips"
+            )
         return RigExamples.of_store(store, rig, frames, progress)
     if store is None:
         return RigExamples.of_own_motion(rig)

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numba import float32, float64, int64, void
 from scipy.interpolate import RBFInterpolator
 from scipy.ndimage import distance_transform_edt
 from scipy.spatial import cKDTree
 
 from deepphase.arrays import Array, true_runs
+from deepphase.compiled import compiled
 from deepphase.errors import ParameterError
 from deepphase.progress import Progress
-from deepphase.terrain.fit_kernel import patch_errors
 from deepphase.terrain.foot_track import FootTrack
 from deepphase.terrain.heightmap import Heightmap
 from deepphase.terrain.made_ground import MADE_GROUNDS, made_ground
@@ -37,7 +37,6 @@ _JUMP_REACH_M = 0.3
 _FLIGHT_S = 0.25
 # Contacts nearer to each other than this are one contact, metres.
 _SAME_PLACE_M = 0.02
-_MAX_POINTS = 20_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +72,10 @@ class PatchLibrary:
             If there is no heightmap or no patch.
         """
         if not grounds or count < 1:
-            raise ParameterError(f"there are {count} patches of {len(grounds)} heightmaps")
+            raise ParameterError(
+                f"there are {count} patches of {len(grounds)} heightmaps",
+                hint="give at least one heightmap and one patch",
+            )
         generator = np.random.default_rng(seed)
         ground_of = np.sort(np.arange(count) % len(grounds))
         angles = generator.uniform(-np.pi, np.pi, count)
@@ -103,7 +105,10 @@ class PatchLibrary:
 
     @classmethod
     def level(cls) -> PatchLibrary:
-        """One level patch: ground that is fitted with it knows the footsteps alone."""
+        """One level patch: ground that is fitted with it knows the footsteps alone.
+
+        It is the baseline of Holden et al. 2017.
+        """
         return cls.of_grounds((Heightmap(np.zeros((1, 1)), 1.0, name="level"),), 1)
 
     def at(self, patch: int, places: Array) -> Array:
@@ -128,7 +133,7 @@ class FittedGround:
     library
         The patches.
     patch
-        Index of the patch; -1 for a plane (the paper's baseline, which knows footsteps alone).
+        Index of the patch.
     centre
         (2,) metres: x and z of the patch's centre.
     height
@@ -150,12 +155,80 @@ class FittedGround:
         """(...) metres: heights at places (..., 2), x and z in metres of the clip."""
         places = np.asarray(places, np.float64)
         near = places - self.centre
-        heights = np.full(places.shape[:-1], self.height)
-        if self.patch >= 0:
-            heights = heights + self.library.at(self.patch, near)
+        heights = self.height + self.library.at(self.patch, near)
         if self.deformation is not None:
             heights = heights + self.deformation(near.reshape(-1, 2)).reshape(heights.shape)
         return heights
+
+
+@compiled(
+    void(
+        float32[:, ::1],
+        float64,
+        float64[::1],
+        float64[:, ::1],
+        float64[:, ::1],
+        float64[::1],
+        float64[::1],
+        int64,
+        float64,
+        float64[:, ::1],
+    ),
+    error_model="numpy",
+)
+def patch_errors(heights, spacing, origin, patches, places, feet, contacts, jump, reach, out):
+    """Fill the errors of patches of one heightmap (Holden et al. 2017, equations 1 to 4).
+
+    Parameters
+    ----------
+    heights
+        (rows, columns) metres of the heightmap.
+    spacing, origin
+        Metres between its points, and x and z of the first.
+    patches
+        (patches, 4) x and z of the centre, cosine and sine of the turn.
+    places
+        (points, 2) metres of foot points relative to the mean place of contacts.
+    feet
+        (points,) metres: heights of the soles relative to their mean at contacts.
+    contacts
+        (points,) 1 at contacts, else 0.
+    jump
+        1 if the cycle is a jump, whose feet shall not pass high above the ground.
+    reach
+        Metres that the feet of a jump may be above the ground.
+    out
+        (patches, 4) errors down, up and over, summed over points, and metres by which the patch is
+        lowered so that its mean height at contacts is 0.
+    """
+    rows, columns = heights.shape
+    count = places.shape[0]
+    ground = np.empty(count)
+    for p in range(patches.shape[0]):
+        total, weight = 0.0, 0.0
+        for i in range(count):
+            x = patches[p, 0] + patches[p, 2] * places[i, 0] + patches[p, 3] * places[i, 1]
+            z = patches[p, 1] - patches[p, 3] * places[i, 0] + patches[p, 2] * places[i, 1]
+            u = min(max((x - origin[0]) / spacing, 0.0), columns - 1.0)
+            v = min(max((z - origin[1]) / spacing, 0.0), rows - 1.0)
+            a, b = min(int(u), max(columns - 2, 0)), min(int(v), max(rows - 2, 0))
+            c, d = min(a + 1, columns - 1), min(b + 1, rows - 1)
+            low = heights[b, a] + (heights[b, c] - heights[b, a]) * (u - a)
+            high = heights[d, a] + (heights[d, c] - heights[d, a]) * (u - a)
+            ground[i] = low + (high - low) * (v - b)
+            total += contacts[i] * ground[i]
+            weight += contacts[i]
+        lowered = total / weight if weight > 0.0 else 0.0
+        down, up, over = 0.0, 0.0, 0.0
+        for i in range(count):
+            gap = ground[i] - lowered - feet[i]
+            down += contacts[i] * gap * gap
+            free = 1.0 - contacts[i]
+            if gap > 0.0:
+                up += free * gap * gap
+            elif jump == 1 and -gap > reach:
+                over += free * (-gap - reach) ** 2
+        out[p, 0], out[p, 1], out[p, 2], out[p, 3] = down, up, over, lowered
 
 
 def fit_cycle(
@@ -174,7 +247,10 @@ def fit_cycle(
         If there are no such frames.
     """
     if not 0 <= begin < end <= len(track):
-        raise ParameterError(f"frames {begin} to {end} are not within the track's {len(track)}")
+        raise ParameterError(
+            f"frames {begin} to {end} are not within the track's {len(track)}",
+            hint="give a cycle of FootTrack.cycles",
+        )
     places, heights, standing, centre, level = _stance(track, begin, end)
     near = np.ascontiguousarray(places - centre)
     out = np.empty((len(library), 4))
@@ -217,14 +293,6 @@ def fit_cycle(
     return fits
 
 
-def fit_footsteps(track: FootTrack, begin: int, end: int, library: PatchLibrary) -> FittedGround:
-    """The plane through the contacts, deformed to them: ground without terrain between steps."""
-    places, heights, standing, centre, level = _stance(track, begin, end)
-    near = places[standing] - centre
-    deformation = _deformation(near, heights[standing] - level)
-    return FittedGround(library, -1, centre, level, (0.0, 0.0, 0.0), deformation)
-
-
 def fit_clip(
     track: FootTrack,
     library: PatchLibrary,
@@ -239,11 +307,6 @@ def fit_clip(
         if progress is not None:
             progress("fitting ground", number, len(cycles), "")
     return fits
-
-
-def ground_of_clip(track: FootTrack, library: PatchLibrary, **options: Any) -> Heightmap:
-    """One ground under a whole clip, of the best fit of each gait cycle; see `grounds_of_clip`."""
-    return grounds_of_clip(track, library, 1, **options)[0]
 
 
 def grounds_of_clip(
@@ -275,21 +338,12 @@ def grounds_of_clip(
         If a number is not above 0, there are not as many patches as grounds, or the ground would
         be too large.
     """
-    if not (spacing_m > 0 and margin_m > 0):
-        raise ParameterError(
-            f"a spacing of {spacing_m} m and a margin of {margin_m} m is not possible"
-        )
     if not 1 <= count <= len(library):
-        raise ParameterError(f"there are {count} grounds of {len(library)} patches")
-    every = track.places.reshape(-1, 2)
-    low = every.min(axis=0) - margin_m
-    counts = np.ceil((every.max(axis=0) + margin_m - low) / spacing_m).astype(int) + 1
-    if counts.prod() > _MAX_POINTS:
         raise ParameterError(
-            f"the ground has {counts[0]:,} x {counts[1]:,} points", hint="give a larger spacing"
+            f"there are {count} grounds of {len(library)} patches",
+            hint="ask for one ground or more, and at most as many as there are patches",
         )
-    x, z = (low[axis] + spacing_m * np.arange(counts[axis]) for axis in (0, 1))
-    grid = np.stack(np.meshgrid(x, z), axis=-1)
+    low, grid = track.grid(spacing_m, margin_m)
     totals, weights = np.zeros((count, *grid.shape[:2])), np.zeros(grid.shape[:2])
     for begin, end, fits in fit_clip(track, library, count, progress):
         places = track.places[begin:end].reshape(-1, 2)

@@ -27,6 +27,8 @@ _LIFTED_M = 0.01
 _SAME_FLOOR_M = 0.05
 # Cycles outside of these seconds are not steps: standing, or a contact that was missed.
 _SHORTEST_S, _LONGEST_S = 0.3, 2.0
+# Points of the largest grid of ground.
+_MAX_POINTS = 20_000_000
 
 
 def contacts_at_any_height(clip: Clip, roles: Roles) -> Contacts:
@@ -65,7 +67,10 @@ class FootTrack:
             if value.shape != shape:
                 raise ParameterError(f"{name} {value.shape}, expected {shape}")
         if not (np.isfinite(self.places).all() and np.isfinite(self.heights).all()):
-            raise ParameterError("the track of feet holds values that are not finite")
+            raise ParameterError(
+                "the track of feet holds values that are not finite",
+                hint="repair the clip first: deepphase edit repair",
+            )
 
     def __len__(self) -> int:
         return len(self.places)
@@ -127,8 +132,6 @@ class FootTrack:
         count = points.shape[1]
         if count % 4:
             raise ParameterError(f"{count} points, expected heels and toes of pairs of feet")
-        if not np.isfinite(points).all():
-            raise ParameterError("the points of feet hold values that are not finite")
         soles = np.empty(count)
         for index, flags in enumerate(contacts.T):
             heights = points[flags, index, 1] if flags.any() else points[:, index, 1]
@@ -137,6 +140,41 @@ class FootTrack:
         lowest = pairs.min(axis=1, keepdims=True)
         soles = np.where(pairs - lowest > _SAME_FLOOR_M, lowest, pairs).reshape(-1)
         return cls(points[..., ::2].copy(), points[..., 1] - soles, contacts.copy(), fps)
+
+    def grid(self, spacing_m: float, margin_m: float) -> tuple[Array, Array]:
+        """Points of ground around the places of the feet.
+
+        Parameters
+        ----------
+        spacing_m, margin_m
+            Metres between the points, and of ground around the places.
+
+        Returns
+        -------
+        origin : (2,)
+            x and z of the first point.
+        points : (rows, columns, 2)
+
+        Raises
+        ------
+        ParameterError
+            If a number is not above 0, or the grid would be too large.
+        """
+        if not (spacing_m > 0 and margin_m > 0):
+            raise ParameterError(
+                f"ground cannot have a spacing of {spacing_m} m and a margin of {margin_m} m",
+                hint="give lengths above 0",
+            )
+        every = self.places.reshape(-1, 2)
+        low = every.min(axis=0) - margin_m
+        counts = np.ceil((every.max(axis=0) + margin_m - low) / spacing_m).astype(int) + 1
+        if counts.prod() > _MAX_POINTS:
+            raise ParameterError(
+                f"the ground has {counts[0]:,} x {counts[1]:,} points",
+                hint="give a larger spacing",
+            )
+        x, z = (low[axis] + spacing_m * np.arange(counts[axis]) for axis in (0, 1))
+        return low, np.stack(np.meshgrid(x, z), axis=-1)
 
     def cycles(self) -> list[tuple[int, int]]:
         """First and last frame (exclusive) of each gait cycle.

@@ -25,7 +25,6 @@ _ASIDE_M = 0.04
 _MAX_SLOPE, _MAX_STEP_M = 0.45, 0.3
 # The least rise of the ground under contacts: its standard deviation in metres.
 _LEAST_RISE_M = 0.03
-_MAX_POINTS = 20_000_000
 
 
 def best_place(
@@ -62,18 +61,12 @@ def best_place(
     ParameterError
         If a number is not above 0, or the ground would be too large.
     """
-    if not (spacing_m > 0 and margin_m > 0 and candidates > 0):
+    if candidates < 1:
         raise ParameterError(
-            f"{candidates} places with a spacing of {spacing_m} m and {margin_m} m of margin "
-            "are not possible"
+            f"{candidates} places cannot be compared", hint="compare one place or more"
         )
-    every = track.places.reshape(-1, 2)
-    low, high = every.min(axis=0) - margin_m, every.max(axis=0) + margin_m
-    counts = np.ceil((high - low) / spacing_m).astype(int) + 1
-    if counts.prod() > _MAX_POINTS:
-        raise ParameterError(
-            f"the ground has {counts[0]:,} x {counts[1]:,} points", hint="give a larger spacing"
-        )
+    low, grid = track.grid(spacing_m, margin_m)
+    high = track.places.max(axis=(0, 1)) + margin_m
     generator = np.random.default_rng(seed)
     middle, size = 0.5 * (low + high), np.array(ground.size)
     room = np.maximum(0.5 * (size - np.linalg.norm(high - low)), 0.0)
@@ -87,12 +80,11 @@ def best_place(
     costs, rises = np.array(found).T
     costs = np.where(rises < min(_LEAST_RISE_M, rises.max()), np.inf, costs)
     best = int(np.argmin(costs))
-    x, z = (low[axis] + spacing_m * np.arange(counts[axis]) for axis in (0, 1))
-    grid = np.stack(np.meshgrid(x, z), axis=-1)
     heights = _placed(ground, grid - middle, centres[best], angles[best])
     made = Heightmap(heights, spacing_m, (float(low[0]), float(low[1])), ground.name)
     standing = track.places[track.contacts]
-    return made.shifted(-float(made.at(standing if len(standing) else every).mean()))
+    under = standing if len(standing) else track.places
+    return made.shifted(-float(made.at(under).mean()))
 
 
 def _placed(ground: Heightmap, places: Array, centre: Array, angle: float) -> Array:

@@ -239,7 +239,7 @@ def test_curves_that_are_no_numbers_and_wrong_files_are_refused(pretend, tmp_pat
     rig = BlenderRig.open(path)
     with pytest.raises(FormatError, match="not numbers"):
         rig.own_motion()
-    with pytest.raises(FormatError, match=r"\.blend or \.fbx, not \.bvh"):
+    with pytest.raises(FormatError, match=r"cannot be written as \.bvh"):
         rig.check_curves_file(tmp_path / "walk.bvh")
     with pytest.raises(ParameterError, match="would be written over the rig"):
         rig.check_curves_file(tmp_path / "rig.blend")
@@ -433,7 +433,7 @@ def test_what_rigify_cannot_make_is_refused(tmp_path):
     assert get_args(inspect.get_annotations(make_rig.command, eval_str=True)["body"]) == (
         RIGIFY_BODIES
     )
-    with pytest.raises(ParameterError, match="no body 'dragon'"):
+    with pytest.raises(ParameterError, match="Rigify has no body 'dragon'"):
         make_rigify("dragon", tmp_path / "rig.blend")
-    with pytest.raises(FormatError, match=r"rigs are \.blend files"):
+    with pytest.raises(FormatError, match=r"cannot be written as \.fbx"):
         make_rigify("human", tmp_path / "rig.fbx")

@@ -19,7 +19,7 @@ from scipy.ndimage import binary_opening
 from deepphase.arrays import Array
 from deepphase.corpus.clips import clips_in
 from deepphase.motion.kinematics import velocities
-from deepphase.terrain.fitting import PatchLibrary, fit_clip, fit_footsteps
+from deepphase.terrain.fitting import PatchLibrary, fit_clip, fit_cycle
 from deepphase.terrain.foot_track import FootTrack
 
 _POINTS = ("LeftFoot", "LeftToeBase", "RightFoot", "RightToeBase")
@@ -88,7 +88,7 @@ def on_climb(path: Path, library: PatchLibrary) -> None:
         around = np.stack(np.meshgrid(line, line), -1).reshape(-1, 2) + places[on].mean(axis=0)
         away = np.linalg.norm(around[:, None] - places[on], axis=-1).min(axis=1)
         around = around[away > _NEAR_M]
-        footsteps = fit_footsteps(track, begin, end, library)
+        (footsteps,) = fit_cycle(track, begin, end, PatchLibrary.level())
         rivals = [[footsteps], fits]
         for found_in, each in ((under, places[on]), (elsewhere, around)):
             true = true_ground(tops, each)

@@ -137,19 +137,12 @@ class BodyPoints:
 
     def as_arrays(self) -> dict[str, Array]:
         """The fields by their names, for a file."""
-        return {
-            "joints": self.joints.astype(np.int64),
-            "parents": self.parents.astype(np.int64),
-            "carriers": self.carriers.astype(np.int64),
-            "point_joints": self.point_joints.astype(np.int64),
-            "offsets": self.offsets.astype(np.float64),
-        }
+        return dict(vars(self))
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Array]) -> BodyPoints:
         """From what `as_arrays` returns. Raises ValueError where indices or shapes do not fit."""
-        names = ("joints", "parents", "carriers", "point_joints", "offsets")
-        points = cls(*(np.array(arrays[name]) for name in names))
+        points = cls(**arrays)
         joints, count = len(points.joints), len(points.carriers)
         if points.parents.shape != (joints,) or points.offsets.shape != (count, 3):
             raise ValueError(f"{joints} joints and {count} points with {points.offsets.shape}")

@@ -10,8 +10,10 @@ import numpy as np
 from deepphase.arrays import Array, true_runs
 from deepphase.editing.body_points import standing_points
 from deepphase.editing.editor import MotionEditor
+from deepphase.editing.held_feet import limbs_of_roles, with_limbs_at
 from deepphase.editing.hidden_search import PointGoals, search
-from deepphase.editing.repair import with_change, with_pose
+from deepphase.editing.motion_rows import SampledMotion
+from deepphase.editing.repair import with_change
 from deepphase.editing.targets import JointTarget
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion import quaternions
@@ -20,8 +22,7 @@ from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.foot_ik import LegChains
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.limbs import ancestors, path_length, subtree_mask
-from deepphase.motion.resample import at_frames, resample
-from deepphase.motion.roles import Roles, find_roles
+from deepphase.motion.roles import Roles
 from deepphase.motion.root_trajectory import (
     RootTrajectory,
     from_root_space,
@@ -29,7 +30,7 @@ from deepphase.motion.root_trajectory import (
     to_root_space,
 )
 from deepphase.short_repr import counted, short_repr
-from deepphase.solving.feet import faded_corrections, find_holds, with_tips_at
+from deepphase.solving.feet import faded_corrections, find_holds
 from deepphase.steering.path import GroundPath
 
 # Seconds over which the last corrections of feet and of targets fade.
@@ -37,8 +38,6 @@ _FEET_FADE_S, _TARGET_FADE_S = 0.16, 0.3
 # Shares of the search's change of the hips' place that are tried, and how near in metres feet in
 # contact then have to be.
 _HIPS_SHARES, _NEAR_M = (1.0, 0.6, 0.3, 0.0), 0.002
-_LEFT = np.array([1.0, 0.0, 0.0])
-_LIMB = ("upper", "middle", "last")
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +113,7 @@ def constrained(
             f"{clip.name}: the clip has a single frame, and constraints apply to motion",
             hint="give a clip of two frames or more",
         )
-    roles = find_roles(clip.skeleton, editor.space.description, clip=clip)
+    roles = editor.space.roles_of(clip)
     feet = feet or path is not None
     limbs = _limbs(clip, roles, targets)
     if not targets and not feet:
@@ -131,8 +130,7 @@ def constrained(
         tips = joint_positions(moved)[:, limbs.tips].astype(np.float64)
         wanted = tips + _feet_shifts(clip, moved, roles, path is not None, feet, limbs, tips)
         wanted = _with_targets(wanted, clip, limbs, targets)
-        left = quaternions.rotate(root_trajectory(moved, roles).rotations, _LEFT)
-        made = with_tips_at(moved, limbs, wanted, left)
+        made = with_limbs_at(moved, roles, limbs, wanted)
         apart = np.linalg.norm(joint_positions(made)[:, limbs.tips] - wanted, axis=-1)[:, :2]
         standing = foot_contacts(clip, roles).flags[:, :2] & ~_targeted(clip, limbs, targets)
         if apart[standing].max(initial=0.0) < _NEAR_M:
@@ -149,14 +147,9 @@ def _limbs(clip: Clip, roles: Roles, targets: Sequence[JointTarget]) -> LegChain
             f"{clip.name}: constraints need a biped with two legs of hip, knee and foot",
             hint="the roles of joints are those of the editor's training",
         )
-    rows = [[*(int(getattr(legs, part)[leg]) for part in _LIMB)] for leg in range(2)]
-    bends = [float(bend) for bend in legs.bends]
-    for side in ("left", "right"):
-        arm = [getattr(roles, f"{side}_{part}") for part in ("shoulder", "elbow", "hand")]
-        if None not in arm and arm[0] != 0:
-            rows.append(arm)
-            bends.append(-1.0)
-    tips: dict[int, int] = {leg: int(legs.tips[leg]) for leg in range(2)}
+    limbs = limbs_of_roles(roles)
+    tips = limbs.tips.copy()
+    tips[:2] = legs.tips
     taken: dict[int, int] = {}
     for number, target in enumerate(targets):
         if target.joint not in skeleton.names:
@@ -170,12 +163,13 @@ def _limbs(clip: Clip, roles: Roles, targets: Sequence[JointTarget]) -> LegChain
                 hint="give frames of the clip",
             )
         joint = skeleton.index(target.joint)
-        found = [i for i, row in enumerate(rows) if row[2] in ancestors(skeleton, joint)]
+        above = ancestors(skeleton, joint)
+        found = [i for i, last in enumerate(limbs.last.tolist()) if last in above]
         if not found:
             ends = [
                 skeleton.names[each]
                 for each in np.flatnonzero(
-                    np.any([subtree_mask(skeleton, row[2]) for row in rows], axis=0)
+                    np.any([subtree_mask(skeleton, last) for last in limbs.last], axis=0)
                 )
             ]
             raise ParameterError(
@@ -201,10 +195,7 @@ def _limbs(clip: Clip, roles: Roles, targets: Sequence[JointTarget]) -> LegChain
                 hint="give one target for each joint and frame",
             )
         tips[limb] = joint
-    chosen = sorted(tips)
-    table = np.array([[*rows[limb], tips[limb]] for limb in chosen], np.int64)
-    upper, middle, last, tip = table.T
-    return LegChains(upper, middle, last, tip, np.array([bends[limb] for limb in chosen]))
+    return replace(limbs, tips=tips).of_feet(limbs.last[sorted({0, 1, *taken})].tolist())
 
 
 def _searched(
@@ -229,11 +220,11 @@ def _searched(
     """
     space = editor.space
     given = clip if path is None else _on_path(clip, roles, path, editor)
-    sampled = resample(given, editor.fps)
-    rows, root = space.rows(sampled)
+    motion = SampledMotion.of_clip(given, space)
+    rows, root = motion.rows, motion.root
     if path is not None:
-        rows = replace(rows, contacts=space.rows(resample(clip, editor.fps))[0].contacts)
-    size, floor = space.size_of(sampled), space.floor(rows, sampled)
+        rows = replace(rows, contacts=SampledMotion.of_clip(clip, space).rows.contacts)
+    size, floor = space.size_of(motion.sampled), motion.floor
     rate = editor.fps / clip.fps
     joint_of = {
         int(space.points.joints[joint]): point
@@ -251,24 +242,20 @@ def _searched(
         owners += [number] * len(at)
     where, owner = np.array(frames, np.int64), np.array(owners, np.int64)
     world = np.array([targets[number].place for number in owners]).reshape(-1, 3)
-    in_root = np.zeros((len(rows), 1, 3))
-    goals_at = np.zeros((len(where), 3))
-    for index, frame in enumerate(where):
-        in_root[frame, 0] = world[index]
-        goals_at[index] = to_root_space(in_root, root)[frame, 0]
+    in_root = np.zeros((len(rows), len(where), 3))
+    in_root[where, np.arange(len(where))] = world
+    goals_at = to_root_space(in_root, root)[where, np.arange(len(where))]
     goals = PointGoals(
         where,
         np.array(points, np.int64),
         (goals_at - [0.0, floor, 0.0]) / size,
         _standing(rows.contacts > 0.5, editor, where, np.array(points, np.int64)),
-        None if path is None else _scaled(root, size),
+        None
+        if path is None
+        else RootTrajectory.of_ground(root.positions[:, ::2] / size, root.angles),
     )
     found = search(rows, editor, goals)
-    times = np.arange(len(clip)) * editor.fps / clip.fps
-    base, made = (
-        at_frames(space.clip(each, sampled, root, floor=floor), times)
-        for each in (rows, found.rows)
-    )
+    base, made = (motion.clip_of(each) for each in (rows, found.rows))
     searched = np.zeros(len(targets))
     np.maximum.at(searched, owner, found.distances * size)
     return given, base, made, searched, found.iterations
@@ -289,11 +276,7 @@ def _on_path(clip: Clip, roles: Roles, path: GroundPath, editor: MotionEditor) -
     turns = quaternions.multiply(new.rotations, quaternions.conjugate(root.rotations))
     rotations[:, 0] = quaternions.multiply(turns, rotations[:, 0])
     moved = from_root_space(to_root_space(places, root), new)[:, 0]
-    return with_pose(clip, editor, rotations, moved)
-
-
-def _scaled(root: RootTrajectory, size: float) -> RootTrajectory:
-    return RootTrajectory.of_ground(root.positions[:, ::2] / size, root.angles)
+    return editor.space.with_pose(clip, rotations, moved)
 
 
 def _standing(contacts: Array, editor: MotionEditor, frames: Array, points: Array) -> Array:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.ndimage import binary_closing, label
+from scipy.ndimage import binary_closing
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, true_runs
 from deepphase.editing.editor import MotionEditor
 from deepphase.editing.joint_statistics import PoseTrack
 from deepphase.editing.missing import NOISY
@@ -165,10 +165,10 @@ def find_damage(clip: Clip, editor: MotionEditor) -> Damage:
         findings.append(f"{joints[joint]} does not turn in the whole clip")
     rough = _rough(clip, editor, known)
     for column in np.flatnonzero(rough.any(axis=0)):
-        stretches, count = label(rough[:, column])
         held_joint = _held_joint(steps[:, column], clip.fps)
-        for index in range(1, count + 1):
-            which = stretches == index
+        for first, stop in true_runs(rough[:, column]):
+            which = np.zeros(len(clip), bool)
+            which[first:stop] = True
             # A joint that is held between two jumps is missing there.
             still = held_joint & _widened(which, round(2 * _JOINED_S * clip.fps))
             lost = still.any() or which.sum() <= _MISSING_S * clip.fps
@@ -191,17 +191,15 @@ def _held_poses(steps: Array, fps: float) -> Array:
     """(frames,) bool: frames that repeat the pose before while the body moves."""
     still = (steps < _STILL).all(axis=1)
     held = np.zeros(len(steps) + 1, bool)
-    stretches, count = label(still)
     speed = steps[:, 1:].mean(axis=1) * fps
-    for index in range(1, count + 1):
-        where = np.flatnonzero(stretches == index)
-        beside = [speed[i] for i in (where[0] - 1, where[-1] + 1) if 0 <= i < len(speed)]
+    for first, stop in true_runs(still):
+        beside = [speed[i] for i in (first - 1, stop) if 0 <= i < len(speed)]
         # A pause begins and ends gradually; frames that were dropped are left by a jump.
-        if where[-1] + 1 < len(speed) and max(beside, default=0.0) > _MOVING:
-            after = speed[where[-1] + 1]
-            further = speed[where[-1] + 2] if where[-1] + 2 < len(speed) else 0.0
-            if after > _MOVING and (len(where) == 1 or after > 1.5 * further):
-                held[where + 1] = True
+        if stop < len(speed) and max(beside, default=0.0) > _MOVING:
+            after = speed[stop]
+            further = speed[stop + 1] if stop + 1 < len(speed) else 0.0
+            if after > _MOVING and (stop - first == 1 or after > 1.5 * further):
+                held[first + 1 : stop + 1] = True
     return held
 
 
@@ -209,11 +207,9 @@ def _held_joint(steps: Array, fps: float) -> Array:
     """(frames,) bool: frames of stretches in which one joint is still."""
     still = np.append(steps < _STILL, False)
     still[1:] |= steps < _STILL
-    stretches, count = label(still)
-    for index in range(1, count + 1):
-        which = stretches == index
-        if which.sum() <= _HELD_JOINT_S * fps or which.all():
-            still[which] = False
+    for first, stop in true_runs(still):
+        if stop - first <= _HELD_JOINT_S * fps or stop - first == len(still):
+            still[first:stop] = False
     return still
 
 

@@ -14,30 +14,26 @@ from deepphase.arrays import Array, true_runs
 from deepphase.editing.control_data import smoothed_root
 from deepphase.editing.control_networks import EffectorNetworks, effector_joints
 from deepphase.editing.editor import MotionEditor
-from deepphase.editing.held_feet import with_held_feet
+from deepphase.editing.held_feet import limbs_of_roles, with_held_feet, with_limbs_at
 from deepphase.editing.motion_rows import MotionRows, MotionSpace, root_velocities
 from deepphase.editing.path_motion import MARGIN_S, root_on
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.csv_table import read_csv_table
-from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.foot_ik import LegChains
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.resample import resample
-from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import (
     RootTrajectory,
     from_root_space,
-    root_trajectory,
     to_root_space,
 )
 from deepphase.short_repr import counted, short_repr
-from deepphase.solving.feet import HOLD_BLEND_S, faded_corrections, with_tips_at
+from deepphase.solving.feet import HOLD_BLEND_S, faded_corrections
 from deepphase.steering.path import GroundPath
 
 # Share by which a path may exceed the speed and the reach of the training clips.
 _TOLERANCE = 1.15
-_LEFT = np.array([1.0, 0.0, 0.0])
 _COLUMNS = ("t", "joint", "x", "y", "z")
 # Longest file of paths in seconds.
 _LONGEST_S = 600.0
@@ -293,17 +289,10 @@ def _distances(clip: Clip, paths: EffectorPaths) -> Array:
 
 def _onto_paths(clip: Clip, space: MotionSpace, paths: EffectorPaths, contacts: Array) -> Clip:
     """The clip with its hands and feet on the paths, and other feet held in contacts."""
-    roles = find_roles(clip.skeleton, space.description, clip=clip)
+    roles = space.roles_of(clip)
     standing = contacts.copy()
     given = {clip.skeleton.index(name): column for column, name in enumerate(paths.joints)}
-    rows: list[list[int]] = []
-    bends: list[float] = []
-    for parts, bend in ((("hip", "knee", "foot"), 1.0), (("shoulder", "elbow", "hand"), -1.0)):
-        for side in ("left", "right"):
-            limb = [getattr(roles, f"{side}_{part}") for part in parts]
-            if None not in limb and limb[0] != 0 and limb[2] in given:
-                rows.append([*limb, limb[2]])
-                bends.append(bend)
+    limbs = limbs_of_roles(roles).of_feet(given)
     legs = LegChains.of_skeleton(clip.skeleton, roles)
     if contacts.shape[1] == len(legs):
         for foot, ankle in enumerate(legs.last.tolist()):
@@ -311,19 +300,16 @@ def _onto_paths(clip: Clip, space: MotionSpace, paths: EffectorPaths, contacts: 
                 standing[:, foot] &= ~paths.known[:, given[ankle]]
     if standing.any():
         clip = with_held_feet(clip, space, standing)
-    if not rows:
+    if not len(limbs):
         return clip
-    upper, middle, last, tips = np.array(rows, np.int64).T
-    limbs = LegChains(upper, middle, last, tips, np.array(bends))
-    own = joint_positions(clip)[:, tips].astype(np.float64)
+    own = joint_positions(clip)[:, limbs.tips].astype(np.float64)
     shifts = np.zeros_like(own)
     blend = max(2, round(HOLD_BLEND_S * clip.fps))
-    for column, joint in enumerate(tips.tolist()):
+    for column, joint in enumerate(limbs.tips.tolist()):
         known = paths.known[:, given[joint]]
         shift = np.where(known[:, None], paths.places[:, given[joint]] - own[:, column], 0.0)
         shifts[:, column] = faded_corrections(shift, true_runs(known), blend)
-    left = quaternions.rotate(root_trajectory(clip, roles).rotations, _LEFT)
-    return with_tips_at(clip, limbs, own + shifts, left)
+    return with_limbs_at(clip, roles, limbs, own + shifts)
 
 
 def _findings(paths: EffectorPaths, places: Array, networks: EffectorNetworks) -> tuple[str, ...]:

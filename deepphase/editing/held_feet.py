@@ -1,4 +1,4 @@
-"""Feet that stay in given contacts, by inverse kinematics."""
+"""Limbs that reach places, and feet that stay in given contacts, by inverse kinematics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.foot_ik import LegChains
 from deepphase.motion.kinematics import global_transforms
 from deepphase.motion.limbs import path_length
-from deepphase.motion.roles import find_roles
+from deepphase.motion.roles import Roles
 from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.solving.feet import HOLD_BLEND_S, faded_corrections, find_holds, with_tips_at
 
@@ -22,6 +22,24 @@ from deepphase.solving.feet import HOLD_BLEND_S, faded_corrections, find_holds, 
 # from networks, and is not a slide that a person made.
 _HOLD_SHARE = 0.25
 _LEFT = np.array([1.0, 0.0, 0.0])
+
+
+def limbs_of_roles(roles: Roles) -> LegChains:
+    """Left and right leg, then left and right arm, as far as a body has them; tips are the last."""
+    rows = []
+    for parts, bend in ((("hip", "knee", "foot"), 1), (("shoulder", "elbow", "hand"), -1)):
+        for side in ("left", "right"):
+            joints = [getattr(roles, f"{side}_{part}") for part in parts]
+            if None not in joints and joints[0] != 0:
+                rows.append([*joints, joints[2], bend])
+    *joints, bends = np.array(rows, np.int64).reshape(-1, 5).T
+    return LegChains(*joints, bends.astype(float))
+
+
+def with_limbs_at(clip: Clip, roles: Roles, limbs: LegChains, wanted: Array) -> Clip:
+    """The clip with the tips of limbs at places (frames, limbs, 3) in metres."""
+    left = quaternions.rotate(root_trajectory(clip, roles).rotations, _LEFT)
+    return with_tips_at(clip, limbs, wanted, left)
 
 
 def with_held_feet(clip: Clip, space: MotionSpace, contacts: Array) -> Clip:
@@ -37,14 +55,13 @@ def with_held_feet(clip: Clip, space: MotionSpace, contacts: Array) -> Clip:
         (frames, feet) bool: when each foot is on the floor, left and right, then front paws. A
         body whose feet have no limbs of three joints stays as it is.
     """
-    roles = find_roles(clip.skeleton, space.description, clip=clip)
+    roles = space.roles_of(clip)
     limbs = LegChains.of_skeleton(clip.skeleton, roles)
     if len(limbs) != contacts.shape[1]:
         return clip
     leg = path_length(clip.skeleton, int(limbs.upper[0]), int(limbs.last[0]))
     holds = find_holds(clip, roles, leg, flags=contacts, hold_share=_HOLD_SHARE)
-    left = quaternions.rotate(root_trajectory(clip, roles).rotations, _LEFT)
-    return with_tips_at(clip, limbs, holds.tips + holds.shifts, left)
+    return with_limbs_at(clip, roles, limbs, holds.tips + holds.shifts)
 
 
 def with_gaps_held(clip: Clip, space: MotionSpace, contacts: Array, broken: Array) -> Clip:
@@ -61,7 +78,7 @@ def with_gaps_held(clip: Clip, space: MotionSpace, contacts: Array, broken: Arra
         (frames, body joints + 1) bool: where the place of the hips and the rotations of the joints
         were made.
     """
-    roles = find_roles(clip.skeleton, space.description, clip=clip)
+    roles = space.roles_of(clip)
     limbs = LegChains.of_skeleton(clip.skeleton, roles)
     if len(limbs) != contacts.shape[1]:
         return clip
@@ -77,8 +94,7 @@ def with_gaps_held(clip: Clip, space: MotionSpace, contacts: Array, broken: Arra
         shifts[:, foot] = _gap_shift(tips[:, foot], contacts[:, foot], made[:, foot], blend)
     if not np.abs(shifts).max(initial=0.0):
         return clip
-    left = quaternions.rotate(root_trajectory(clip, roles).rotations, _LEFT)
-    held = with_tips_at(clip, limbs, tips + shifts, left)
+    held = with_limbs_at(clip, roles, limbs, tips + shifts)
     # Of the two signs of a quaternion, that of the clip, which is continuous with whole frames.
     sign = np.where((held.rotations * clip.rotations).sum(axis=-1, keepdims=True) < 0, -1.0, 1.0)
     rotations = clip.rotations.astype(np.float64)

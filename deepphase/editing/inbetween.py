@@ -18,7 +18,6 @@ from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import resample
-from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import RootTrajectory, root_trajectory
 
 # Seconds of a clip's end over which its velocity is taken.
@@ -79,11 +78,11 @@ def in_between(
     missing = max(round(seconds * first.fps) - 1, 0)
     body = editor.space.hips
     places = [each.local_positions()[:, body].astype(np.float64) for each in (first, second)]
-    rotations = [each.rotations.astype(np.float64) for each in (first, second)]
+    turned = [each.rotations.astype(np.float64) for each in (first, second)]
     empty = np.tile(quaternions.IDENTITY, (missing, len(first.skeleton), 1))
     joined = _on_bones(
         first,
-        np.concatenate([rotations[0], empty, rotations[1]]),
+        np.concatenate([turned[0], empty, turned[1]]),
         np.concatenate([places[0], np.zeros((missing, 3)), places[1]]),
         editor,
     )
@@ -91,11 +90,10 @@ def in_between(
         return joined
     guess = None if timing is None else phase_passage(first, second, missing, editor.space, timing)
     if guess is not None:
+        rotations, moved = joined.rotations.copy(), joined.translations.copy()
         here = slice(len(first), len(first) + missing)
-        turned, moved = joined.rotations.copy(), joined.translations.copy()
-        turned[here] = guess.rotations
-        moved[here] = guess.translations
-        guess = replace(joined, rotations=turned, translations=moved)
+        rotations[here], moved[here] = guess.rotations, guess.translations
+        guess = replace(joined, rotations=rotations, translations=moved)
     return repaired(
         joined,
         editor,
@@ -197,10 +195,7 @@ def way_speed(
 
 def _following(first: Clip, second: Clip, seconds: float, editor: MotionEditor) -> Clip:
     """The second clip, turned and moved to where the path of the first leads."""
-    roots = [
-        root_trajectory(each, find_roles(each.skeleton, editor.space.description, clip=each))
-        for each in (first, second)
-    ]
+    roots = [root_trajectory(each, editor.space.roles_of(each)) for each in (first, second)]
     count = max(round(_PACE_S * first.fps), 1)
     paces = [root_velocities(each, first.fps) for each in roots]
     pace = 0.5 * (paces[0][-count:].mean(axis=0) + paces[1][:count].mean(axis=0))

@@ -16,7 +16,8 @@ from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.kinematics import global_transforms
 from deepphase.motion.limbs import ancestors, bone_lengths
 from deepphase.motion.mirror import MirrorMap, mirror_map
-from deepphase.motion.roles import find_roles
+from deepphase.motion.resample import at_frames, resample
+from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_motion import with_root_motion
 from deepphase.motion.root_trajectory import (
     RootTrajectory,
@@ -110,6 +111,10 @@ class MotionSpace:
         """Names of the body's joints, hips first."""
         return tuple(self.skeleton.names[joint] for joint in self.points.joints)
 
+    def roles_of(self, clip: Clip) -> Roles:
+        """Roles of the joints of a clip of this body."""
+        return find_roles(clip.skeleton, self.description, clip=clip)
+
     def on_hips(self, clip: Clip) -> Clip:
         """The clip in the joint order of the space, its travel on the hips.
 
@@ -126,12 +131,12 @@ class MotionSpace:
         )
         if still and self.hips in clip.translated_joints:
             return clip
-        root = root_trajectory(clip, find_roles(self.skeleton, self.description, clip=clip))
+        root = root_trajectory(clip, self.roles_of(clip))
         return with_root_motion(clip, self.hips, root, "hips")
 
     def mirror_map(self, clip: Clip) -> MirrorMap | None:
         """How the joints of a clip of this body mirror; None for a body that is not symmetric."""
-        roles = find_roles(clip.skeleton, self.description, clip=clip)
+        roles = self.roles_of(clip)
         if (roles.pairs == np.arange(len(roles.pairs))).all():
             return None
         try:
@@ -144,6 +149,20 @@ class MotionSpace:
         joints = self.points.joints[1:]
         own = bone_lengths(clip.skeleton)[joints].sum()
         return float(own / max(bone_lengths(self.skeleton)[joints].sum(), 1e-9))
+
+    def with_pose(self, clip: Clip, rotations: Array, places: Array) -> Clip:
+        """A clip on the hips with other rotations of the body and another place of the hips.
+
+        Parameters
+        ----------
+        rotations : (frames, body joints, 4)
+        places : (frames, 3) metres
+        """
+        all_rotations = clip.rotations.astype(np.float64)
+        all_rotations[:, self.points.joints] = rotations
+        translations = clip.translations.astype(np.float64)
+        translations[:, np.flatnonzero(clip.translated_joints == self.hips)[0]] = places
+        return replace(clip, rotations=all_rotations, translations=translations)
 
     def rest(self) -> Clip:
         """A clip of one frame in which the body rests."""
@@ -173,7 +192,7 @@ class MotionSpace:
                 f"{self.fps:g}",
                 hint="resample the clip to the editor's rate",
             )
-        roles = find_roles(clip.skeleton, self.description, clip=clip)
+        roles = self.roles_of(clip)
         transforms = global_transforms(clip)
         root = root_trajectory(clip, roles, positions=transforms[1])
         contacts = foot_contacts(clip, roles, transforms=transforms)
@@ -247,6 +266,34 @@ class MotionSpace:
             translated_joints=moving,
             fps=self.fps,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class SampledMotion:
+    """A clip on the hips, the same at the rate of a space, its rows, root, and floor in metres."""
+
+    clip: Clip
+    sampled: Clip
+    rows: MotionRows
+    root: RootTrajectory
+    floor: float
+    space: MotionSpace
+
+    @classmethod
+    def of_clip(cls, clip: Clip, space: MotionSpace) -> SampledMotion:
+        """The rows of a clip of the body at any rate."""
+        clip = space.on_hips(clip)
+        sampled = resample(clip, space.fps)
+        rows, root = space.rows(sampled)
+        return cls(clip, sampled, rows, root, space.floor(rows, sampled), space)
+
+    def clip_of(self, rows: MotionRows, root: RootTrajectory | None = None) -> Clip:
+        """The clip of other rows and, optionally, of another root, at the frames of the clip."""
+        path = self.root if root is None else root
+        made = self.space.clip(rows, self.sampled, path, floor=self.floor)
+        if self.clip.fps == self.space.fps:
+            return made
+        return at_frames(made, np.arange(len(self.clip)) * self.space.fps / self.clip.fps)
 
 
 def root_velocities(root: RootTrajectory, fps: float) -> Array:

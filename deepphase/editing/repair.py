@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.ndimage import label
 from scipy.spatial.transform import Rotation, Slerp
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, true_runs
 from deepphase.easing import smoothstep
 from deepphase.editing.damage import Damage
 from deepphase.editing.editor import MotionEditor
 from deepphase.editing.held_feet import with_gaps_held
 from deepphase.editing.missing import NOISY
-from deepphase.editing.motion_rows import MotionRows, MotionSpace, integrated_root, root_velocities
+from deepphase.editing.motion_rows import (
+    MotionRows,
+    SampledMotion,
+    integrated_root,
+    root_velocities,
+)
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
-from deepphase.motion.resample import at_frames, low_passed, resample
+from deepphase.motion.resample import low_passed
 from deepphase.motion.root_trajectory import RootTrajectory
 from deepphase.steering.inertialization import rotation_vectors
 
@@ -121,7 +124,7 @@ def repaired(
         curve = _curve(places, ~missing[:, 0], clip.fps)
         moved = weights[:, :1] * moved + (1.0 - weights[:, :1]) * curve
         result[damage.known[:, 1:] == 1] = own[damage.known[:, 1:] == 1]
-    made_clip = with_pose(plain, editor, result, moved)
+    made_clip = editor.space.with_pose(plain, result, moved)
     if not feet or whole:
         return made_clip
     # Where a curve bridges single frames, feet are where their neighbours in time are.
@@ -164,11 +167,9 @@ def _offsets(apart: Array, broken: Array, fps: float) -> Array:
     at an end of the clip keeps the difference of its one neighbour.
     """
     offsets = apart.copy()
-    stretches, count = label(broken)
     frames = len(broken)
-    for index in range(1, count + 1):
-        where = np.flatnonzero(stretches == index)
-        first, last = where[0], where[-1]
+    for first, stop in true_runs(broken):
+        where, last = np.arange(first, stop), stop - 1
         if first == 0 and last == frames - 1:
             offsets[where] = 0.0
         elif first == 0 or last == frames - 1:
@@ -213,7 +214,7 @@ def interpolated(clip: Clip, editor: MotionEditor, damage: Damage) -> Clip:
     lost = damage.known[:, 0] == 0
     for axis in range(3):
         places[lost, axis] = np.interp(frames[lost], has, places[has, axis])
-    return with_pose(clip, editor, quaternions.sign_continuous(rotations), places)
+    return editor.space.with_pose(clip, quaternions.sign_continuous(rotations), places)
 
 
 def _low_passed(clip: Clip, editor: MotionEditor, damage: Damage) -> Clip:
@@ -223,7 +224,7 @@ def _low_passed(clip: Clip, editor: MotionEditor, damage: Damage) -> Clip:
         return clip
     rotations = clip.rotations[:, editor.space.points.joints].astype(np.float64)
     rotations = _joint_low_passed(rotations, noisy, _NOISE_HZ, clip.fps)
-    return with_pose(clip, editor, rotations, clip.local_positions()[:, editor.space.hips])
+    return editor.space.with_pose(clip, rotations, clip.local_positions()[:, editor.space.hips])
 
 
 def _joint_low_passed(rotations: Array, which: Array, cutoff_hz: float, fps: float) -> Array:
@@ -301,16 +302,6 @@ def _blended(made: Array, other: Array, weights: Array) -> Array:
     return quaternions.normalized(mean)
 
 
-def with_pose(clip: Clip, editor: MotionEditor, rotations: Array, places: Array) -> Clip:
-    """The clip with other rotations of the body and another place of the hips."""
-    all_rotations = clip.rotations.astype(np.float64)
-    all_rotations[:, editor.space.points.joints] = rotations
-    translations = clip.translations.astype(np.float64)
-    column = np.flatnonzero(clip.translated_joints == editor.space.hips)[0]
-    translations[:, column] = places
-    return replace(clip, rotations=all_rotations, translations=translations)
-
-
 def with_change(
     clip: Clip,
     base: Clip,
@@ -338,7 +329,7 @@ def with_change(
     if on_path:
         moved[:, ::2] = 0.0
     places = clip.local_positions()[:, hips].astype(np.float64) + moved
-    return with_pose(clip, editor, quaternions.sign_continuous(rotations), places)
+    return editor.space.with_pose(clip, quaternions.sign_continuous(rotations), places)
 
 
 def _estimate(clip: Clip, editor: MotionEditor, damage: Damage) -> tuple[Clip, Array]:
@@ -348,41 +339,33 @@ def _estimate(clip: Clip, editor: MotionEditor, damage: Damage) -> tuple[Clip, A
     -------
     The clip, and (frames, feet) bool contacts: those of the clip in whole frames.
     """
-    space = editor.space
-    sampled = resample(clip, editor.fps)
-    known = damage.known
+    motion = SampledMotion.of_clip(clip, editor.space)
+    rows, known = motion.rows, damage.known
     if clip.fps != editor.fps:
         # A frame of the editor is as damaged as the worse of the two frames that it lies between.
-        times = np.minimum(np.arange(len(sampled)) * clip.fps / editor.fps, len(clip) - 1)
+        times = np.minimum(np.arange(len(rows)) * clip.fps / editor.fps, len(clip) - 1)
         known = np.minimum(known[np.floor(times).astype(int)], known[np.ceil(times).astype(int)])
-    groups = Damage(known, damage.joints).groups(editor.layout.depends)
-    rows, root = space.rows(sampled)
-    restored = editor.restored(rows, groups)
-    path = _restored_root(restored, root, known[:, 0] < 1, space, sampled)
-    made = space.clip(restored, sampled, path, floor=space.floor(rows, sampled))
+    restored = editor.restored(rows, Damage(known, damage.joints).groups(editor.layout.depends))
+    made = motion.clip_of(restored, _restored_root(restored, motion, known[:, 0] < 1))
     broken = known.min(axis=1, keepdims=True) < 1
     contacts = np.where(broken, restored.contacts, rows.contacts) > 0.5
-    if clip.fps == editor.fps:
-        return made, contacts
-    frames = np.arange(len(clip)) * editor.fps / clip.fps
-    nearest = np.minimum(np.round(frames).astype(int), len(contacts) - 1)
-    return at_frames(made, frames), contacts[nearest]
+    frames = np.round(np.arange(len(clip)) * editor.fps / clip.fps).astype(int)
+    return made, contacts[np.minimum(frames, len(contacts) - 1)]
 
 
-def _restored_root(
-    restored: MotionRows, root: RootTrajectory, broken: Array, space: MotionSpace, clip: Clip
-) -> RootTrajectory:
+def _restored_root(restored: MotionRows, motion: SampledMotion, broken: Array) -> RootTrajectory:
     """The root where it is known, and along the restored velocities between."""
+    root, fps = motion.root, motion.space.fps
     if not broken.any():
         return root
     velocities = restored.velocities.astype(np.float64)
-    velocities[:, :2] *= space.size_of(clip)
+    velocities[:, :2] *= motion.space.size_of(motion.sampled)
     # The velocity at a frame leads to the next one.
     leading = broken | np.append(broken[1:], False)
-    velocities[~leading] = root_velocities(root, space.fps)[~leading]
+    velocities[~leading] = root_velocities(root, fps)[~leading]
     places, angles = root.positions[:, ::2].astype(np.float64), root.angles.astype(np.float64)
-    followed = integrated_root(velocities, space.fps, places[0], float(angles[0]))
+    followed = integrated_root(velocities, fps, places[0], float(angles[0]))
     return RootTrajectory.of_ground(
-        bridged(followed.positions[:, ::2], places, broken, space.fps),
-        bridged(followed.angles[:, None], angles[:, None], broken, space.fps)[:, 0],
+        bridged(followed.positions[:, ::2], places, broken, fps),
+        bridged(followed.angles[:, None], angles[:, None], broken, fps)[:, 0],
     )

@@ -9,8 +9,8 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.editing.editor import MotionEditor
+from deepphase.editing.motion_rows import SampledMotion
 from deepphase.motion.clip import Clip
-from deepphase.motion.resample import resample
 from deepphase.phase.model import PhaseModel
 from deepphase.progress import Progress
 
@@ -95,7 +95,7 @@ def similar_clips(
 
 
 def _traits(clip: Clip, editor: MotionEditor, model: PhaseModel | None) -> _Traits:
-    rows, _ = editor.space.rows(resample(editor.space.on_hips(clip), editor.fps))
+    rows = SampledMotion.of_clip(clip, editor.space).rows
     hidden = editor.encode(rows)[0].numpy().T
     joints = editor.space.points.point_joints >= 0
     phases = None if model is None else _extremes(model.encode(clip).parameters.manifold())

@@ -14,13 +14,12 @@ from deepphase.editing.body_points import standing_points
 from deepphase.editing.editor import MotionEditor
 from deepphase.editing.held_feet import with_held_feet
 from deepphase.editing.hidden_search import carrier_distances
-from deepphase.editing.motion_rows import MotionRows
+from deepphase.editing.motion_rows import MotionRows, SampledMotion
 from deepphase.editing.repair import with_change
 from deepphase.errors import ParameterError
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
-from deepphase.motion.resample import at_frames, low_passed, resample
-from deepphase.motion.roles import find_roles
+from deepphase.motion.resample import low_passed
 from deepphase.short_repr import short_repr
 
 MAX_AMOUNT = 1.5
@@ -116,23 +115,20 @@ def styled(
                 f"{_SHORTEST_S:g} s or more",
                 hint="give a longer clip",
             )
-    sampled = resample(content, editor.fps)
-    rows, root = editor.space.rows(sampled)
+    motion = SampledMotion.of_clip(content, editor.space)
+    rows = motion.rows
     goal = torch.stack([gram_matrix(_encoded(each, editor)) for each in styles]).mean(dim=0)
     own = gram_matrix(editor.encode(rows))
     before = float((own - goal).norm() / goal.norm())
     found = _searched(rows, editor, own + amount * (goal - own)) if amount else rows
-    floor = editor.space.floor(rows, sampled)
-    times = np.arange(len(content)) * editor.fps / content.fps
-    roles = find_roles(content.skeleton, editor.space.description, clip=content)
-    flags = foot_contacts(content, roles).flags
-    base = at_frames(editor.space.clip(rows, sampled, root, floor=floor), times)
+    flags = foot_contacts(content, editor.space.roles_of(content)).flags
+    base = motion.clip_of(rows)
     changed, after = content, before
     # Where bones turn in a way that points in space did not show, less is changed.
     for share in _SHARES if amount else ():
         points = rows.points + share * (found.points - rows.points)
-        whole = editor.space.clip(replace(rows, points=points), sampled, root, floor=floor)
-        tried = with_change(content, base, at_frames(whole, times), editor)
+        whole = motion.clip_of(replace(rows, points=points))
+        tried = with_change(content, base, whole, editor)
         tried = with_held_feet(tried, editor.space, flags)
         distance = gram_distance(tried, styles, editor)
         if distance < before:
@@ -151,8 +147,7 @@ def check_amount(amount: float) -> None:
 
 
 def _encoded(clip: Clip, editor: MotionEditor) -> Tensor:
-    rows, _ = editor.space.rows(resample(editor.space.on_hips(clip), editor.fps))
-    return editor.encode(rows)
+    return editor.encode(SampledMotion.of_clip(clip, editor.space).rows)
 
 
 def _searched(rows: MotionRows, editor: MotionEditor, goal: Tensor) -> MotionRows:

@@ -41,8 +41,14 @@ def test_only_some_columns_of_the_jacobian():
         (lambda: Control("a", "1", 2.0, 0.0, 1.0), "outside of its limits"),
         (lambda: FunctionRig([Control("a"), Control("a")], ["tip"], arm), "occur twice"),
         (lambda: FunctionRig([], ["tip"], arm), "a control and a joint"),
-        (lambda: FunctionRig(CONTROLS, ["tip"], arm).evaluate(np.zeros((3, 5))), r"\(poses, 2 controls\)"),
-        (lambda: FunctionRig(CONTROLS, ["tip"], arm).evaluate(np.zeros(2)), r"\(poses, 2 controls\)"),
+        (
+            lambda: FunctionRig(CONTROLS, ["tip"], arm).evaluate(np.zeros((3, 5))),
+            r"\(poses, 2 controls\)",
+        ),
+        (
+            lambda: FunctionRig(CONTROLS, ["tip"], arm).evaluate(np.zeros(2)),
+            r"\(poses, 2 controls\)",
+        ),
         (lambda: FunctionRig(CONTROLS, ["a", "b"], arm).evaluate(np.zeros((1, 2))), "returns"),
         (lambda: FunctionRig(CONTROLS, ["tip"], arm).index("twist"), "no control"),
     ],

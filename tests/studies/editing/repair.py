@@ -22,7 +22,7 @@ from deepphase.editing.damage import Damage, find_damage
 from deepphase.editing.editor import MotionEditor
 from deepphase.editing.missing import NOISY
 from deepphase.editing.motion_rows import MotionRows
-from deepphase.editing.repair import interpolated, repaired, with_pose
+from deepphase.editing.repair import interpolated, repaired
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
@@ -108,7 +108,7 @@ def damaged_by(
             places = places[held] if column == 0 else places
         else:
             rotations[lost[:, column + 1], body[column]] = quaternions.IDENTITY
-    return with_pose(clip, editor, rotations[:, body], places), Damage(known, joints)
+    return editor.space.with_pose(clip, rotations[:, body], places), Damage(known, joints)
 
 
 def by_components(
@@ -139,7 +139,7 @@ def by_components(
     rotations = plain.rotations[:, body].astype(np.float64).copy()
     broken = damage.known[:frames, 1:] < 1
     rotations[:frames][broken] = made.rotations[:frames, body][broken]
-    return with_pose(plain, editor, rotations, plain.local_positions()[:, editor.space.hips])
+    return editor.space.with_pose(plain, rotations, plain.local_positions()[:, editor.space.hips])
 
 
 def smoothed(clip: Clip, editor: MotionEditor, damage: Damage) -> Clip:
@@ -149,9 +149,8 @@ def smoothed(clip: Clip, editor: MotionEditor, damage: Damage) -> Clip:
     window = min(15, (len(clip) - 1) // 2 * 2 + 1)
     filtered = quaternions.normalized(savgol_filter(rotations, window, 3, axis=0))
     broken = damage.known[:, 1:] < 1
-    return with_pose(
+    return editor.space.with_pose(
         clip,
-        editor,
         np.where(broken[..., None], filtered, rotations),
         clip.local_positions()[:, editor.space.hips],
     )
@@ -228,7 +227,7 @@ def inertialized(clip: Clip, editor: MotionEditor, damage: Damage, longest_s: fl
         turn = from_rotation_vectors(decay[:, None] * (own - straight))
         rotations[inside] = quaternions.multiply(turn, rotations[inside])
         places[inside] += decay * (change[0] - change[1])
-    return with_pose(plain, editor, rotations, places)
+    return editor.space.with_pose(plain, rotations, places)
 
 
 METHODS: dict[str, Callable[[Clip, MotionEditor, Damage], Clip]] = {

@@ -73,11 +73,40 @@ def edited(
     return given, made
 
 
-def write_edited(before: Clip, after: Clip, output: Path, options: EditOptions) -> None:
-    """Write an edited clip, and a page of both if one is wanted."""
-    save_edited(after, output)
-    if options.player is not None:
-        save_before_and_after(before, after, options.player)
+def write_edited(
+    made: Sequence[Clip],
+    output: Path,
+    player: Path | None,
+    *,
+    before: Clip | None = None,
+    title: str = "Before and after",
+) -> None:
+    """Write edited clips, and a page that plays them, with the clip before if there is one.
+
+    Parameters
+    ----------
+    made
+        One clip for a file; several for a folder.
+    """
+    from dataclasses import replace
+
+    from deepphase.formats.load import save
+    from deepphase.viewer.page import save_player
+    from deepphase.viewer.take import Take
+
+    if len(made) == 1:
+        save(made[0], output)
+        note(f"{made[0].duration:.2f} s: {output}")
+    else:
+        for each in made:
+            save(each, output / f"{each.name}.bvh")
+        note(f"{len(made)} clips of {made[0].duration:.2f} s: {output}")
+    if player is not None:
+        take = Take.of(made)
+        if before is not None:
+            both = [replace(before, name="before"), replace(made[0], name="after")]
+            take = Take.of(both, before.name, ghost=True)
+        note(f"open {save_player(player, [take], title=title)}")
     next_step("play", output)
 
 
@@ -103,8 +132,15 @@ def report_timing(timing: PhaseTiming, passed: float) -> None:
         )
 
 
-def check_output(clip: Path | None, output: Path, player: Path | None) -> None:
+def check_output(
+    clip: Path | None, output: Path, player: Path | None, *, also: Sequence[str] = ()
+) -> None:
     """Refuse outputs that cannot be written, before long work.
+
+    Parameters
+    ----------
+    also
+        Suffixes that can be written beside those of clips.
 
     Raises
     ------
@@ -120,15 +156,17 @@ def check_output(clip: Path | None, output: Path, player: Path | None) -> None:
         raise ParameterError(
             "the clip would be written over its own file", hint="choose another -o", path=output
         )
-    if output.suffix.lower() not in MOTION_FORMATS:
+    known = [*also, *MOTION_FORMATS]
+    if output.suffix.lower() not in known:
         raise FormatError(
-            f"clips cannot be written as {output.suffix or 'a file without a suffix'}",
-            hint=f"known suffixes: {', '.join(MOTION_FORMATS)}",
+            f"{'controls' if also else 'clips'} cannot be written as "
+            f"{output.suffix or 'a file without a suffix'}",
+            hint=f"known suffixes: {', '.join(known)}",
             path=output,
         )
-    check_writable(output)
-    if player is not None:
-        check_writable(player)
+    for path in (output, player):
+        if path is not None:
+            check_writable(path)
 
 
 def load_editor(path: Path | None) -> MotionEditor:
@@ -169,38 +207,3 @@ def _check_length(clips: Sequence[Clip], editor: MotionEditor) -> None:
             f"{seconds:.2f} s, shorter than the editor's windows of {window:.1f} s: what is made "
             "is less certain; give more of the motion"
         )
-
-
-def save_edited(clip: Clip, output: Path) -> None:
-    """Write an edited clip and say so."""
-    from deepphase.formats.load import save
-
-    save(clip, output)
-    note(f"{clip.duration:.2f} s: {output}")
-
-
-def save_before_and_after(before: Clip, after: Clip, path: Path) -> None:
-    """Write a page in which both clips play in one place."""
-    from dataclasses import replace
-
-    both = [replace(before, name="before"), replace(after, name="after")]
-    save_page(both, path, title="Before and after", name=before.name, ghost=True)
-
-
-def save_page(
-    clips: Sequence[Clip], path: Path, *, title: str, name: str = "", ghost: bool = False
-) -> None:
-    """Write a page in which clips play in one place.
-
-    Parameters
-    ----------
-    name
-        That of the first clip by default.
-    ghost
-        Draw the first clip faint.
-    """
-    from deepphase.viewer.page import save_player
-    from deepphase.viewer.take import Take
-
-    take = Take.of(clips, name, ghost=ghost)
-    note(f"open {save_player(path, [take], title=title)}")

@@ -13,13 +13,10 @@ from apps.edit_files import (
     read_clip,
     report_reached,
     report_timing,
-    save_before_and_after,
-    save_edited,
-    save_page,
     write_edited,
 )
 from apps.options.groups import ClipOptions, parse_stretches
-from apps.terminal import next_step, note, progress, warn
+from apps.terminal import note, progress, warn
 from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -85,7 +82,7 @@ def edit_repair(
         note("nothing broken was found: the clip is written as it is")
     elif not all:
         note(f"{damage.frames.sum()} of {len(given)} frames were repaired")
-    write_edited(given, made, output, edit)
+    write_edited([made], output, edit.player, before=given)
 
 
 def edit_inbetween(
@@ -191,7 +188,7 @@ def edit_inbetween(
         stop = start + round(timing.seconds * made.fps)
         report_timing(timing, passed_cycles(made, timing.model, timing.channel, start, stop))
         start = stop
-    write_edited(given[0], made, output, edit)
+    write_edited([made], output, edit.player, before=given[0])
 
 
 def edit_constrain(
@@ -245,7 +242,7 @@ def edit_constrain(
             f"{target.joint} is at its target at {frames}",
             f"{target.joint} is {100 * distance:.1f} cm from its target at {frames}",
         )
-    write_edited(given, made.clip, output, edit)
+    write_edited([made.clip], output, edit.player, before=given)
 
 
 def edit_path(
@@ -292,7 +289,6 @@ def edit_path(
     from apps.runs.request import RunRequest, goals_of, read_goals
     from deepphase.atomic_write import check_writable
     from deepphase.editing.path_motion import crowd_paths, motions_on_paths, path_networks
-    from deepphase.formats.load import save
     from deepphase.steering.path import GroundPath
 
     request = RunRequest(seconds, speed, size, characters)
@@ -312,24 +308,14 @@ def edit_path(
     starts = np.random.default_rng(seed).uniform(-np.pi, np.pi, characters)
     starts[0] = 0.0
     with progress() as report_progress:
-        report_progress("making", 0, 2, goal.name)
+        report_progress("making", 0, 1, goal.name)
         made = motions_on_paths(
             crowd_paths(goal, characters, _SPACING_M), trained, starts=starts, feet=not slide
         )
-        report_progress("writing", 1, 2, output.name)
-        if characters == 1:
-            save_edited(made[0].clip, output)
-        else:
-            for each in made:
-                save(each.clip, output / f"{each.clip.name}.bvh")
-        report_progress("writing", 2, 2, output.name)
+        report_progress("making", 1, 1, goal.name)
     for finding in made[0].findings:
         warn(finding)
-    if characters > 1:
-        note(f"{characters} clips of {made[0].clip.duration:.2f} s: {output}")
-    if player is not None:
-        save_page([each.clip for each in made], player, title=f"Along {goal.name}")
-    next_step("play", output)
+    write_edited([each.clip for each in made], output, player, title=f"Along {goal.name}")
 
 
 def edit_effectors(
@@ -404,13 +390,8 @@ def edit_effectors(
             f"{name} is on its path",
             f"{name} is up to {100 * distance:.1f} cm from its path",
         )
-    save_edited(made.clip, output)
-    if player is not None and clip is None:
-        save_page([made.clip], player, title="From hands and feet")
-    elif player is not None:
-        assert clip is not None
-        save_before_and_after(clip, made.clip, player)
-    next_step("play", output)
+    title = "From hands and feet" if clip is None else "Before and after"
+    write_edited([made.clip], output, player, before=clip, title=title)
 
 
 def edit_style(
@@ -448,4 +429,4 @@ def edit_style(
         f"distance from the style (Gram matrix): {made.distance_before:.2f} before, "
         f"{made.distance_after:.2f} after"
     )
-    write_edited(given[0], made.clip, output, edit)
+    write_edited([made.clip], output, edit.player, before=given[0])

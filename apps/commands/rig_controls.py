@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from apps.edit_files import check_output
 from apps.options.groups import ClipOptions, LaidGroundOptions
 from apps.terminal import note, progress, table, warn
-from deepphase.errors import FormatError, ParameterError
+from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:
     from deepphase.motion.clip import Clip
-    from deepphase.rigs.blender_rig import BlenderRig
     from deepphase.rigs.character_rig import CharacterRig
     from deepphase.rigs.inverse import RigInverse, RigSolution
     from deepphase.rigs.keys import RigKeys
@@ -70,8 +70,7 @@ def command(
         Standard deviation of the Gaussian that smooths the curves before they are refined, seconds.
         0 for none.
     """
-    from deepphase.atomic_write import check_writable
-    from deepphase.formats.load import MOTION_FORMATS, load, save
+    from deepphase.formats.load import load, save
     from deepphase.rigs.blender_rig import CURVE_FILES, BlenderRig
     from deepphase.rigs.character_rig import CharacterRig
     from deepphase.rigs.effectors import inverse_of_effectors, named_effectors
@@ -81,23 +80,11 @@ def command(
     from deepphase.rigs.keys import RigKeys
 
     suffix = output.suffix.lower()
-    if suffix != _KEYS and suffix not in MOTION_FORMATS:
-        raise FormatError(
-            f"controls cannot be written as {suffix or 'a file without a suffix'}",
-            hint=f"keys are {_KEYS}; suffixes of clips: {', '.join(MOTION_FORMATS)}",
-            path=output,
-        )
-    if output.resolve() == clip.resolve():
-        raise ParameterError(
-            "the clip would be written over its own file", hint="choose another -o", path=output
-        )
+    check_output(clip, output, player, also=(_KEYS,))
     if not 0 <= smoothing <= 5:
         raise ParameterError(f"--smoothing must lie in 0 to 5 s, not {smoothing}")
     if keys_error is not None and not 0 < keys_error <= 100:
         raise ParameterError(f"--keys-error must lie above 0 and at most at 100 cm: {keys_error}")
-    for path in (output, player):
-        if path is not None:
-            check_writable(path)
     trained = RigInverse.load(rig)
     body = trained.rig
     assert isinstance(body, CharacterRig)
@@ -108,7 +95,9 @@ def command(
     )
     if edited and (effectors is not None or ground.terrain is not None):
         raise ParameterError(
-            "--effectors and --terrain are for motion files, and these are keys", path=clip
+            "--effectors and --terrain are for motion files, and these are keys",
+            hint="leave them out, or give the motion file",
+            path=clip,
         )
     terrain = _terrain(ground)
     if effectors is not None:
@@ -118,7 +107,8 @@ def command(
     if clip.suffix.lower() == _KEYS:
         keys = RigKeys.load(clip)
     elif clip.suffix.lower() == ".blend" and isinstance(body, BlenderRig):
-        keys = _edited(body, clip)
+        # Curves that were edited in Blender.
+        keys = RigKeys.of_rig(body, *body.own_motion(clip))
     else:
         with progress() as report_progress:
             report_progress("reading", 0, 2, clip.name)
@@ -149,25 +139,14 @@ def command(
     if isinstance(body, BlenderRig):
         body.close()
     few = "" if keys.rows is None else f" with {keys.key_count:,} keys"
-    note(f"{len(keys.values)} frames of {_moving(keys)} moving controls{few}: {output}")
+    moving = int((np.ptp(keys.values, axis=0) > 1e-6).sum())
+    note(f"{len(keys.values)} frames of {moving} moving controls{few}: {output}")
 
 
 def _clip_of(keys: RigKeys, body: CharacterRig) -> Clip:
     from deepphase.rigs.keying import clip_of_controls
 
     return clip_of_controls(keys.values_of(body), body, keys.trajectory(), keys.fps)
-
-
-def _edited(body: BlenderRig, path: Path) -> RigKeys:
-    """Keys of the motion in a file of the rig, with curves that were edited in Blender."""
-    from deepphase.rigs.keys import RigKeys
-
-    values, placement, fps = body.own_motion(path)
-    return RigKeys.of_rig(body, values, placement, fps)
-
-
-def _moving(keys: RigKeys) -> int:
-    return int((np.ptp(keys.values, axis=0) > 1e-6).sum())
 
 
 def _report(trained: RigInverse, solved: RigSolution) -> None:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
-import pytorch_lightning as pl
 import torch
 from scipy.ndimage import gaussian_filter1d
 from torch import Tensor
 
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.editing.control_networks import PathLimits, effector_joints
+from deepphase.editing.control_networks import effector_joints
+from deepphase.editing.data import WindowData
 from deepphase.editing.editor import MotionEditor
 from deepphase.editing.footsteps import Footsteps
 from deepphase.editing.motion_rows import root_velocities
@@ -23,18 +23,14 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.mirror import mirrored
 from deepphase.motion.resample import resample
 from deepphase.motion.root_trajectory import RootTrajectory, from_root_space, to_root_space
-from deepphase.phase.windows import WindowOrder, held_out_sources
+from deepphase.phase.windows import held_out_sources
 from deepphase.progress import Progress
-from deepphase.training.resumable import ResumableData
 
 # Standard deviation in seconds of the Gaussian that smooths the root's way: paths have no sway.
 SMOOTHING_S = 0.3
 # Seconds of a training window, and the speed in m/s (on the editor's body) from which frames
 # travel; windows have at least this share of such frames.
-_WINDOW_S, _TRAVELS, _TRAVEL_SHARE = 3.2, 0.3, 0.25
-# Share of the travelling frames that are within the limits of speed and turn.
-_LIMIT_PERCENTILE = 99.5
-_VALIDATION_WINDOWS = 256
+_WINDOW_S, TRAVELS, _TRAVEL_SHARE = 3.2, 0.3, 0.25
 
 
 @dataclass(frozen=True)
@@ -81,7 +77,7 @@ def smoothed_root(root: RootTrajectory, fps: float) -> RootTrajectory:
 
 @dataclass(frozen=True)
 class PathWindows:
-    """A batch of windows.
+    """A batch of windows; or all frames, then (frames, ...) without batch, and frames first.
 
     Parameters
     ----------
@@ -97,7 +93,7 @@ class PathWindows:
         (batch, 3 effectors, frames) metres on the editor's body: hands and feet, relative to the
         smoothed root.
     known
-        (batch, frames) bool: whether the footsteps are known.
+        (batch, 1, frames) bool: whether the footsteps are known.
     """
 
     rows: Tensor
@@ -110,9 +106,13 @@ class PathWindows:
     def __len__(self) -> int:
         return len(self.rows)
 
+    def tensors(self) -> list[Tensor]:
+        """The fields in their order."""
+        return [getattr(self, each.name) for each in fields(self)]
 
-class PathData(ResumableData, pl.LightningDataModule):
-    """Windows of clips, for `PathModule` and `EffectorModule` in any trainer.
+
+class PathData(WindowData):
+    """Windows of clips, for `ControlModule` in any trainer.
 
     Files that were held out of the editor's training are held out again.
 
@@ -130,6 +130,11 @@ class PathData(ResumableData, pl.LightningDataModule):
         Take all windows, also of bodies that stand, with rows relative to the smoothed root.
     progress
         Called after each clip; see `Progress`.
+
+    Attributes
+    ----------
+    frames
+        All frames.
 
     Raises
     ------
@@ -155,10 +160,11 @@ class PathData(ResumableData, pl.LightningDataModule):
         self.window = max(round(_WINDOW_S * editor.fps / stride), 2) * stride
         chosen = store if not labels else store.selected(dict(labels))
         mapping = editor.space.mirror_map(chosen.clip(0)) if len(chosen) else None
-        self.effectors = effector_joints(editor.space)
+        self.labels, self.clips = dict(labels or {}), len(chosen)
+        self.for_effectors, self.effectors = effectors, effector_joints(editor.space)
         share = 0.0 if effectors else _TRAVEL_SHARE
         held = self._held_out(chosen, editor)
-        parts: list[_ControlRows] = []
+        parts: list[list[Array]] = []
         centres: dict[bool, list[Array]] = {False: [], True: []}
         frames = 0
         for index in range(len(chosen)):
@@ -166,11 +172,11 @@ class PathData(ResumableData, pl.LightningDataModule):
             on_hips = editor.space.on_hips(clip)
             versions = [on_hips] if mapping is None else [on_hips, mirrored(on_hips, mapping)]
             for each in versions:
-                part = _ControlRows.of_clip(each, editor, self.effectors, smooth=effectors)
-                here = _travelling(part, self.window, share) + frames
+                part = _frames_of_clip(each, editor, self.effectors, smooth=effectors)
+                here = _travelling(part[1], self.window, share) + frames
                 centres[(clip.source.path or clip.name) in held].append(here)
                 parts.append(part)
-                frames += len(part.values)
+                frames += len(part[0])
             if progress is not None:
                 progress("reading clips", index + 1, len(chosen), clip.name)
         train, validation = (np.concatenate([*centres[side], []]) for side in (False, True))
@@ -181,59 +187,25 @@ class PathData(ResumableData, pl.LightningDataModule):
                 hint=f"path networks need clips of {_WINDOW_S:g} s and more"
                 + ("" if effectors else " that walk or run"),
             )
-        self._train = torch.from_numpy(train.astype(np.int64))
-        shown = validation if len(validation) else train
-        few = np.linspace(0, len(shown) - 1, _VALIDATION_WINDOWS).astype(np.int64)
-        self.held_out = torch.from_numpy(shown.astype(np.int64)[np.unique(few)])
-        self._arrays = [
-            torch.from_numpy(np.concatenate([getattr(part, name) for part in parts]))
-            for name in ("values", "velocities", "contacts", "steps", "effector_places", "known")
-        ]
+        train, validation = train.astype(np.int64), validation.astype(np.int64)
+        self.set_windows(train, validation if len(validation) else train, training.seed)
+        arrays = (torch.from_numpy(np.concatenate(each)) for each in zip(*parts, strict=True))
+        self.frames = PathWindows(*arrays)
         # (frames - 1,) whether a frame and the next one are of one clip.
         self.same_clip = np.ones(frames - 1, bool)
-        self.same_clip[np.cumsum([len(part.values) for part in parts])[:-1] - 1] = False
-        self.limits = self._limits(labels, len(chosen))
-        self._order = WindowOrder(len(self._train), training.seed)
-
-    @property
-    def velocities(self) -> Array:
-        """(frames, 3) of the smoothed roots of all clips."""
-        return self._arrays[1].numpy()
-
-    @property
-    def steps_known(self) -> Array:
-        """(known frames, steps) footsteps of all clips."""
-        return self._arrays[3][self._arrays[5]].numpy()
-
-    @property
-    def effector_places(self) -> Array:
-        """(frames, 3 effectors) metres, of all clips, as `PathWindows` has them."""
-        return self._arrays[4].numpy()
+        self.same_clip[np.cumsum([len(part[0]) for part in parts])[:-1] - 1] = False
 
     @property
     def total_samples(self) -> int:
         """Number of windows in the whole training."""
         return self.training.windows
 
-    @property
-    def epoch_samples(self) -> int:
-        """Windows of one pass over the training frames, overlapping by half."""
-        return max(2 * len(self._train) // self.window, 1)
-
-    def batch(self, start: int, stop: int, share: slice = slice(None)) -> Tensor:
-        """Middle frames of a share of the windows at these positions."""
-        return self._train[self._order(start, stop)[share]]
-
     def on_after_batch_transfer(self, batch: Tensor, dataloader_idx: int) -> PathWindows:
         """Windows around these middle frames."""
-        if self._arrays[0].device != batch.device:
-            self._arrays = [each.to(batch.device) for each in self._arrays]
-        frames = torch.arange(self.window, device=batch.device) - self.window // 2
-        index = batch[:, None] + frames
-        rows, velocities, contacts, steps, effectors = (
-            each[index].transpose(1, 2) for each in self._arrays[:5]
-        )
-        return PathWindows(rows, velocities, contacts, steps, effectors, self._arrays[5][index])
+        if self.frames.rows.device != batch.device:
+            self.frames = PathWindows(*(each.to(batch.device) for each in self.frames.tensors()))
+        index = self.frames_of(batch)
+        return PathWindows(*(each[index].transpose(1, 2) for each in self.frames.tensors()))
 
     def _held_out(self, store: ClipStore, editor: MotionEditor) -> set[str]:
         sources = [store.sources[i].path or store.names[i] for i in range(len(store))]
@@ -246,60 +218,31 @@ class PathData(ResumableData, pl.LightningDataModule):
         options = editor.config.training
         return held_out_sources(frames, options.held_out, options.seed)
 
-    def _limits(self, labels: Mapping[str, Sequence[str]] | None, clips: int) -> PathLimits:
-        speeds = np.linalg.norm(self.velocities[:, :2], axis=1)
-        moving = speeds > _TRAVELS
-        if not moving.any():
-            moving = np.ones_like(moving)
-        return PathLimits(
-            float(np.percentile(speeds[moving], _LIMIT_PERCENTILE)),
-            float(np.median(speeds[moving])),
-            float(np.percentile(np.abs(self.velocities[moving, 2]), _LIMIT_PERCENTILE)),
-            {name: list(values) for name, values in (labels or {}).items()},
-            clips,
-        )
+
+def _frames_of_clip(
+    clip: Clip, editor: MotionEditor, effectors: Mapping[str, int], *, smooth: bool
+) -> list[Array]:
+    """Frames of a clip, (frames, ...) in the order of the fields of `PathWindows`."""
+    sampled = resample(clip, editor.fps)
+    rows, root = editor.space.rows(sampled)
+    path, size = smoothed_root(root, editor.fps), editor.space.size_of(sampled)
+    velocities = root_velocities(path, editor.fps)
+    velocities[:, :2] /= size
+    points = to_root_space(from_root_space(rows.points * size, root), path) / size
+    places = points[:, list(effectors.values())].reshape(len(rows), -1)
+    if smooth:
+        rows = replace(rows, points=points, velocities=velocities)
+    steps = Footsteps.of_contacts(rows.contacts > 0.5, editor.fps)
+    contacts = 2.0 * rows.contacts - 1.0
+    arrays = (editor.normalised(rows.array()), velocities, contacts, steps.array(), places)
+    return [*(each.astype(np.float32) for each in arrays), steps.known[:, None]]
 
 
-@dataclass(frozen=True, eq=False)
-class _ControlRows:
-    """Frames of a clip: normalised rows, smoothed velocities, contacts of 1 and -1, footsteps."""
-
-    values: Array
-    velocities: Array
-    contacts: Array
-    steps: Array
-    effector_places: Array
-    known: Array
-
-    @classmethod
-    def of_clip(
-        cls, clip: Clip, editor: MotionEditor, effectors: Mapping[str, int], *, smooth: bool
-    ) -> _ControlRows:
-        sampled = resample(clip, editor.fps)
-        rows, root = editor.space.rows(sampled)
-        path, size = smoothed_root(root, editor.fps), editor.space.size_of(sampled)
-        velocities = root_velocities(path, editor.fps)
-        velocities[:, :2] /= size
-        points = to_root_space(from_root_space(rows.points * size, root), path) / size
-        places = points[:, list(effectors.values())]
-        if smooth:
-            rows = replace(rows, points=points, velocities=velocities)
-        steps = Footsteps.of_contacts(rows.contacts > 0.5, editor.fps)
-        return cls(
-            editor.normalised(rows.array()).astype(np.float32),
-            velocities.astype(np.float32),
-            (2.0 * rows.contacts - 1.0).astype(np.float32),
-            steps.array().astype(np.float32),
-            places.reshape(len(rows), -1).astype(np.float32),
-            steps.known,
-        )
-
-
-def _travelling(rows: _ControlRows, window: int, share: float) -> Array:
+def _travelling(velocities: Array, window: int, share: float) -> Array:
     """Middle frames of the windows of a clip that travel for at least this share of the time."""
-    frames = len(rows.values)
+    frames = len(velocities)
     if frames < window:
         return np.zeros(0, np.int64)
-    moving = np.linalg.norm(rows.velocities[:, :2], axis=1) > _TRAVELS
+    moving = np.linalg.norm(velocities[:, :2], axis=1) > TRAVELS
     counts = np.convolve(moving, np.ones(window), mode="valid")
     return np.flatnonzero(counts >= share * window) + window // 2

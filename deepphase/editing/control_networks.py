@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from deepphase.editing.config import EditorNetwork
-from deepphase.editing.motion_rows import ROOT_VALUES, MotionSpace
+from deepphase.editing.motion_rows import ROOT_VALUES, MotionSpace, RowLayout
 from deepphase.editing.networks import MotionAutoencoder
-from deepphase.formats.header_values import checked_mapping
 from deepphase.motion.roles import find_roles
 
 # Filters of the layers and seconds of their kernels (Holden et al. 2016 give 65 and 45 frames of
@@ -46,22 +45,14 @@ class PathLimits:
     labels: dict[str, list[str]]
     clips: int
 
-    @classmethod
-    def from_mapping(cls, content: Any) -> PathLimits:
-        """From the header of an editor's file. Raises KeyError, TypeError or ValueError."""
-        values = checked_mapping(content, "path")
-        labels = {str(name): [str(v) for v in each] for name, each in values["labels"].items()}
-        speed, usual, turn = (float(values[name]) for name in ("speed", "usual", "turn"))
-        return cls(speed, usual, turn, labels, int(values["clips"]))
-
 
 class PathNetworks(nn.Module):
     """Footsteps from a path, and hidden units from path and contacts.
 
     Parameters
     ----------
-    feet
-        Number of feet.
+    layout
+        Layout of the editor's rows.
     config
         Network of the editor.
     limits
@@ -76,10 +67,10 @@ class PathNetworks(nn.Module):
     step_mean: Tensor
     step_scale: Tensor
 
-    def __init__(self, feet: int, config: EditorNetwork, limits: PathLimits) -> None:
+    def __init__(self, layout: RowLayout, config: EditorNetwork, limits: PathLimits) -> None:
         super().__init__()
-        self.feet, self.limits = feet, limits
-        fps = config.fps
+        feet, fps = len(layout.group) - layout.root.stop, config.fps
+        self.limits = limits
         steps = 1 + feet + 2 * (feet - 1)
         wide, narrow = (_odd(seconds * fps) for seconds in _STEP_KERNELS_S)
         self.steps = nn.Sequential(
@@ -149,16 +140,6 @@ class EffectorLimits:
     reaches: tuple[float, ...]
     clips: int
 
-    @classmethod
-    def from_mapping(cls, content: Any) -> EffectorLimits:
-        """From the header of an editor's file. Raises KeyError, TypeError or ValueError."""
-        values = checked_mapping(content, "effectors")
-        joints = tuple(str(name) for name in values["joints"])
-        speeds, reaches = (tuple(map(float, values[name])) for name in ("speeds", "reaches"))
-        if not len(joints) == len(speeds) == len(reaches):
-            raise ValueError(f"{len(joints)} effectors, {len(speeds)} speeds")
-        return cls(joints, speeds, reaches, int(values["clips"]))
-
 
 class EffectorNetworks(nn.Module):
     """Motion from the root's velocities and the places of some hands and feet.
@@ -168,8 +149,8 @@ class EffectorNetworks(nn.Module):
 
     Parameters
     ----------
-    values
-        Values of the editor's rows.
+    layout
+        Layout of the editor's rows.
     config
         Network of the editor.
     limits
@@ -185,15 +166,10 @@ class EffectorNetworks(nn.Module):
     place_mean: Tensor
     place_scale: Tensor
 
-    def __init__(
-        self,
-        values: int,
-        config: EditorNetwork,
-        limits: EffectorLimits,
-    ) -> None:
+    def __init__(self, layout: RowLayout, config: EditorNetwork, limits: EffectorLimits) -> None:
         super().__init__()
         self.limits = limits
-        count = len(limits.joints)
+        values, count = len(layout.group), len(limits.joints)
         self.control = _control_network(ROOT_VALUES + 4 * count, config)
         self._reading = len(self.control) - 2
         self.correction = nn.Conv1d(_FILTERS[-1], values, 3, padding=1, padding_mode="replicate")
@@ -257,3 +233,24 @@ def _layer(inputs: int, outputs: int, kernel: int) -> nn.Module:
 
 def _odd(frames: float) -> int:
     return 2 * round((frames - 1) / 2) + 1
+
+
+def _path_limits(values: Mapping[str, Any]) -> PathLimits:
+    labels = {str(name): [str(v) for v in each] for name, each in values["labels"].items()}
+    speed, usual, turn = (float(values[name]) for name in ("speed", "usual", "turn"))
+    return PathLimits(speed, usual, turn, labels, int(values["clips"]))
+
+
+def _effector_limits(values: Mapping[str, Any]) -> EffectorLimits:
+    joints = tuple(str(name) for name in values["joints"])
+    speeds, reaches = (tuple(map(float, values[name])) for name in ("speeds", "reaches"))
+    if not len(joints) == len(speeds) == len(reaches):
+        raise ValueError(f"{len(joints)} effectors, {len(speeds)} speeds")
+    return EffectorLimits(joints, speeds, reaches, int(values["clips"]))
+
+
+CONTROLS: dict[str, tuple[type[Any], Callable[[Mapping[str, Any]], Any]]] = {
+    "path": (PathNetworks, _path_limits),
+    "effectors": (EffectorNetworks, _effector_limits),
+}
+"""Name in an editor -> networks, and the function that reads their limits from a file's header."""

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.editing.control_data import PathData, PathTraining, PathWindows
-from deepphase.editing.control_networks import EffectorLimits, EffectorNetworks, PathNetworks
+from deepphase.editing.control_data import TRAVELS, PathData, PathTraining, PathWindows
+from deepphase.editing.control_networks import (
+    EffectorLimits,
+    EffectorNetworks,
+    PathLimits,
+    PathNetworks,
+)
 from deepphase.editing.editor import MotionEditor
 from deepphase.progress import Progress
 from deepphase.training.resumable import ResumableModule, cosine_rate
@@ -28,41 +32,32 @@ EFFECTOR_BATCH = 8
 # Probabilities that a hand or a foot is known in a whole window, or nowhere in it; otherwise it is
 # in a stretch.
 _WHOLE, _NOWHERE = 0.6, 0.25
-# Share of the frames whose speeds and places are within the limits.
-_EFFECTOR_PERCENTILE = 99.9
+# Share of the frames whose speeds, turns and places are within the limits.
+_PATH_PERCENTILE, _EFFECTOR_PERCENTILE = 99.5, 99.9
 
 
 class ControlModule(ResumableModule):
-    """Base class: motion from other values through a frozen editor.
+    """Motion from paths, or from hands and feet, through a frozen editor.
+
+    A LightningModule for any `pytorch_lightning.Trainer`, with batches of `PathData`.
 
     Parameters
     ----------
-    network
-        Networks that lead to the editor's hidden units.
+    data
+        Training data, of which the limits and the scales of the networks are.
     editor
         The editor; its network is not changed.
     """
 
-    def __init__(self, network: nn.Module, editor: MotionEditor) -> None:
-        super().__init__(network, learning_rate=_LEARNING_RATE, weight_decay=0.0)
+    network: PathNetworks | EffectorNetworks
+
+    def __init__(self, data: PathData, editor: MotionEditor) -> None:
+        make = _effector_networks if data.for_effectors else _path_networks
+        super().__init__(make(data, editor), learning_rate=_LEARNING_RATE, weight_decay=0.0)
+        scale = np.maximum(data.frames.velocities.numpy().std(axis=0), 1e-3)
+        self.network.velocity_scale.copy_(torch.from_numpy(scale))
         # Not registered: its weights are neither trained nor saved in resume points.
         self._decoder = [editor.network.requires_grad_(False)]
-
-    def made(self, batch: PathWindows, seed: int, decode: Callable[[Tensor], Tensor]) -> Tensor:
-        """(batch, values, frames) rows that the networks make of windows.
-
-        Parameters
-        ----------
-        seed
-            Of what is random.
-        decode
-            The editor's decoder of hidden units.
-        """
-        raise NotImplementedError
-
-    def further_loss(self, batch: PathWindows) -> Tensor | float:
-        """What the loss has beside the error of the motion."""
-        return 0.0
 
     def rate(self, step: int, total: float) -> float:
         """Fraction of the highest learning rate at an optimizer step."""
@@ -74,89 +69,69 @@ class ControlModule(ResumableModule):
         motion = self._error(batch, position).square().mean()
         self.last_loss = motion.detach()
         weights = [each.abs().mean() for each in self.network.parameters() if each.ndim > 1]
-        sparsity = _SPARSITY * torch.stack(weights).mean()
-        return motion + sparsity + self.further_loss(batch)
+        loss = motion + _SPARSITY * torch.stack(weights).mean()
+        if isinstance(self.network, PathNetworks):
+            loss = loss + _footstep_loss(self.network, batch)
+        return loss
 
     def validation_step(self, batch: PathWindows, index: int) -> None:
         error = self._error(batch, index)
         self.add_validated(error.square().sum(), batch.rows.square().sum())
 
     def _error(self, batch: PathWindows, seed: int) -> Tensor:
-        decoder = self._decoder[0].to(batch.rows.device)
-        return self.made(batch, seed, decoder.decode) - batch.rows
-
-
-class PathModule(ControlModule):
-    """Footsteps from paths, and motion from paths and contacts through a frozen editor.
-
-    A LightningModule for any `pytorch_lightning.Trainer`, with batches of `PathData`.
-
-    Parameters
-    ----------
-    data
-        Training data, of which the scales of velocities and footsteps are.
-    editor
-        The editor; its network is not changed.
-    """
-
-    network: PathNetworks
-
-    def __init__(self, data: PathData, editor: MotionEditor) -> None:
-        networks = PathNetworks(
-            len(editor.feet),
-            editor.config.network,
-            data.limits,
-        )
-        super().__init__(networks, editor)
-        velocities, steps = data.velocities, data.steps_known
-        networks.velocity_scale.copy_(torch.from_numpy(np.maximum(velocities.std(axis=0), 1e-3)))
-        if len(steps):
-            networks.step_mean.copy_(torch.from_numpy(steps.mean(axis=0)))
-            networks.step_scale.copy_(torch.from_numpy(np.maximum(steps.std(axis=0), 0.05)))
-
-    def made(self, batch: PathWindows, seed: int, decode: Callable[[Tensor], Tensor]) -> Tensor:
-        return decode(self.network.hidden(batch.velocities, batch.contacts))
-
-    def further_loss(self, batch: PathWindows) -> Tensor:
-        network = self.network
-        wanted = (batch.steps - network.step_mean[:, None]) / network.step_scale[:, None]
-        errors = (network.footsteps(batch.velocities) - wanted).square().mean(dim=1)
-        return _STEPS * (errors * batch.known).sum() / batch.known.sum().clamp(min=1)
-
-
-class EffectorModule(ControlModule):
-    """Motion from the paths of some hands and feet through a frozen editor.
-
-    A LightningModule for any `pytorch_lightning.Trainer`, with batches of `PathData`.
-
-    Parameters
-    ----------
-    data
-        Training data with `effectors`.
-    editor
-        The editor; its network is not changed.
-    """
-
-    network: EffectorNetworks
-
-    def __init__(self, data: PathData, editor: MotionEditor) -> None:
-        networks = EffectorNetworks(
-            len(editor.layout.group),
-            editor.config.network,
-            _effector_limits(data, editor.fps),
-        )
-        super().__init__(networks, editor)
-        velocities, places = data.velocities, data.effector_places
-        networks.velocity_scale.copy_(torch.from_numpy(np.maximum(velocities.std(axis=0), 1e-3)))
-        networks.place_mean.copy_(torch.from_numpy(places.mean(axis=0)))
-        networks.place_scale.fill_(max(float(np.sqrt(places.var(axis=0).mean())), 1e-3))
-
-    def made(self, batch: PathWindows, seed: int, decode: Callable[[Tensor], Tensor]) -> Tensor:
+        """(batch, values, frames) what the networks make of windows, less their rows."""
+        network, decode = self.network, self._decoder[0].to(batch.rows.device).decode
+        if isinstance(network, PathNetworks):
+            return decode(network.hidden(batch.velocities, batch.contacts)) - batch.rows
         count, _, frames = batch.effectors.shape
-        known = random_known(count, len(self.network.limits.joints), frames, seed)
-        return self.network.made(
-            batch.velocities, batch.effectors, known.to(batch.effectors), decode
-        )
+        known = random_known(count, len(network.limits.joints), frames, seed)
+        places = batch.effectors
+        return network.made(batch.velocities, places, known.to(places), decode) - batch.rows
+
+
+def _path_networks(data: PathData, editor: MotionEditor) -> PathNetworks:
+    """Untrained networks with the limits and the scale of footsteps of data."""
+    velocities = data.frames.velocities.numpy()
+    speeds = np.linalg.norm(velocities[:, :2], axis=1)
+    moving = speeds > TRAVELS
+    if not moving.any():
+        moving = np.ones_like(moving)
+    limits = PathLimits(
+        float(np.percentile(speeds[moving], _PATH_PERCENTILE)),
+        float(np.median(speeds[moving])),
+        float(np.percentile(np.abs(velocities[moving, 2]), _PATH_PERCENTILE)),
+        {name: list(values) for name, values in data.labels.items()},
+        data.clips,
+    )
+    networks = PathNetworks(editor.layout, editor.config.network, limits)
+    steps = data.frames.steps[data.frames.known[:, 0]].numpy()
+    if len(steps):
+        networks.step_mean.copy_(torch.from_numpy(steps.mean(axis=0)))
+        networks.step_scale.copy_(torch.from_numpy(np.maximum(steps.std(axis=0), 0.05)))
+    return networks
+
+
+def _effector_networks(data: PathData, editor: MotionEditor) -> EffectorNetworks:
+    """Untrained networks with the limits and the scale of places of data."""
+    flat = data.frames.effectors.numpy()
+    places = flat.reshape(len(flat), -1, 3)
+    speeds = np.linalg.norm(np.diff(places, axis=0), axis=-1)[data.same_clip] * editor.fps
+    highest, farthest = (
+        tuple(np.percentile(each, _EFFECTOR_PERCENTILE, axis=0).tolist())
+        for each in (speeds, np.linalg.norm(places, axis=-1))
+    )
+    limits = EffectorLimits(tuple(data.effectors), highest, farthest, data.clips)
+    networks = EffectorNetworks(editor.layout, editor.config.network, limits)
+    networks.place_mean.copy_(torch.from_numpy(flat.mean(axis=0)))
+    networks.place_scale.fill_(max(float(np.sqrt(flat.var(axis=0).mean())), 1e-3))
+    return networks
+
+
+def _footstep_loss(network: PathNetworks, batch: PathWindows) -> Tensor:
+    wanted = (batch.steps - network.step_mean[:, None]) / network.step_scale[:, None]
+    errors = (network.footsteps(batch.velocities) - wanted).square().mean(dim=1)
+    known = batch.known[:, 0]
+    return _STEPS * (errors * known).sum() / known.sum().clamp(min=1)
 
 
 def random_known(batch: int, effectors: int, frames: int, seed: int) -> Tensor:
@@ -219,36 +194,22 @@ def train_path(
 
     def result(_: PathData, module: ControlModule, run: object) -> MotionEditor:
         editor.network.to("cpu")
-        network: Any = module.network.to("cpu").eval()
-        return replace(editor, **{"effectors" if effectors else "path": network})
+        network = module.network.to("cpu").eval()
+        if isinstance(network, PathNetworks):
+            return replace(editor, path=network)
+        return replace(editor, effectors=network)
 
     task = TrainedTask[PathData, ControlModule, MotionEditor](
         training.seed,
         data=lambda: PathData(
             store, editor, training, labels=labels, effectors=effectors, progress=progress
         ),
-        module=lambda data: (EffectorModule if effectors else PathModule)(data, editor),
+        module=lambda data: ControlModule(data, editor),
         fingerprint=lambda data: {
             "training": asdict(training),
             "editor": editor.config.as_mapping(),
-            "limits": asdict(data.limits),
+            "frames": float(data.frames.rows.abs().sum(dtype=torch.float64)),
         },
         result=result,
     )
     return run_task(task, folder=folder, resume=resume, progress=progress, trainer=trainer)
-
-
-def _effector_limits(data: PathData, fps: float) -> EffectorLimits:
-    count = len(data.effectors)
-    places = data.effector_places.reshape(-1, count, 3)
-    speeds = np.linalg.norm(np.diff(places, axis=0), axis=-1)[data.same_clip] * fps
-    return EffectorLimits(
-        tuple(data.effectors),
-        _highest(speeds),
-        _highest(np.linalg.norm(places, axis=-1)),
-        data.limits.clips,
-    )
-
-
-def _highest(values: Array) -> tuple[float, ...]:
-    return tuple(np.percentile(values, _EFFECTOR_PERCENTILE, axis=0).tolist())

@@ -29,7 +29,42 @@ from deepphase.training.resumable import ResumableData
 _VALIDATION_WINDOWS = 256
 
 
-class EditorData(ResumableData, pl.LightningDataModule):
+class WindowData(ResumableData, pl.LightningDataModule):
+    """Base class: windows of clips that travel to the device as their middle frames.
+
+    Attributes
+    ----------
+    window
+        Frames of a window.
+    """
+
+    window: int
+    _train: Tensor
+    _order: WindowOrder
+
+    def set_windows(self, train: Array, held_out: Array, seed: int) -> None:
+        """Set the middle frames of the windows for training and of those for validation."""
+        self._train = torch.from_numpy(train)
+        choice = np.linspace(0, len(held_out) - 1, _VALIDATION_WINDOWS).astype(np.int64)
+        self.held_out = torch.from_numpy(held_out[np.unique(choice)])
+        self._order = WindowOrder(len(train), seed)
+
+    @property
+    def epoch_samples(self) -> int:
+        """Windows of one pass over the training frames, overlapping by half."""
+        return max(2 * len(self._train) // self.window, 1)
+
+    def batch(self, start: int, stop: int, share: slice = slice(None)) -> Tensor:
+        """Middle frames of a share of the windows at these positions."""
+        return self._train[self._order(start, stop)[share]]
+
+    def frames_of(self, centres: Tensor) -> Tensor:
+        """(batch, window) frames around middle frames."""
+        steps = torch.arange(self.window, device=centres.device) - self.window // 2
+        return centres[:, None] + steps
+
+
+class EditorData(WindowData):
     """Training and held-out windows of clips, for `EditorModule` in any trainer.
 
     Parameters
@@ -115,26 +150,14 @@ class EditorData(ResumableData, pl.LightningDataModule):
         self.statistics = joint_statistics(tracks)
         self.layout = RowLayout.of_space(space, self.feet)
         self.frames, self.has_mirror = len(held_out), mapping is not None
-        choice = np.linspace(0, len(self.split.held_out) - 1, _VALIDATION_WINDOWS).astype(np.int64)
-        self.held_out = torch.from_numpy(self.split.held_out[np.unique(choice)])
         self._values = torch.from_numpy(self.values)
-        self._train = torch.from_numpy(self.split.train)
-        self._order = WindowOrder(len(self.split.train), options.seed)
+        self.set_windows(self.split.train, self.split.held_out, options.seed)
 
     @property
     def total_samples(self) -> int:
         """Number of windows in the whole training that the config asks for."""
         options = self.config.training
         return options.windows or math.ceil(options.epochs * self.epoch_samples)
-
-    @property
-    def epoch_samples(self) -> int:
-        """Windows of one pass over the training frames, overlapping by half."""
-        return max(2 * len(self._train) // self.window, 1)
-
-    def batch(self, start: int, stop: int, share: slice = slice(None)) -> Tensor:
-        """Middle frames of a share of the windows at these positions."""
-        return self._train[self._order(start, stop)[share]]
 
     def on_after_batch_transfer(self, batch: Tensor, dataloader_idx: int) -> Tensor:
         """Windows (batch, values, frames) around these middle frames; some are mirrored."""
@@ -149,15 +172,13 @@ class EditorData(ResumableData, pl.LightningDataModule):
 
     def windows(self, centres: Tensor) -> Tensor:
         """(batch, values, frames) windows around middle frames."""
-        steps = torch.arange(self.window, device=centres.device) - self.window // 2
-        return self._values[centres[:, None] + steps].transpose(1, 2)
-
-    def held_out_rows(self) -> list[Array]:
-        """Rows (frames, values), not normalised, of each held-out stretch of a clip."""
-        scale, mean = self.normalisation.scale, self.normalisation.mean
-        return [self.values[a:b] * scale + mean for a, b in self.split.held_out_ranges]
+        return self._values[self.frames_of(centres)].transpose(1, 2)
 
     def held_out_motions(self) -> list[MotionRows]:
-        """The same as `MotionRows`."""
+        """The rows, not normalised, of each held-out stretch of a clip."""
+        scale, mean = self.normalisation.scale, self.normalisation.mean
         points = len(self.space.points)
-        return [MotionRows.from_array(rows, points) for rows in self.held_out_rows()]
+        return [
+            MotionRows.from_array(self.values[a:b] * scale + mean, points)
+            for a, b in self.split.held_out_ranges
+        ]

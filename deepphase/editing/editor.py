@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +14,10 @@ from torch import Tensor, nn
 from deepphase.arrays import Array
 from deepphase.editing.body_points import BodyPoints
 from deepphase.editing.config import EditorConfig
-from deepphase.editing.control_networks import (
-    EffectorLimits,
-    EffectorNetworks,
-    PathLimits,
-    PathNetworks,
-)
+from deepphase.editing.control_networks import CONTROLS, EffectorNetworks, PathNetworks
 from deepphase.editing.joint_statistics import JointStatistics
 from deepphase.editing.missing import NOISY, filled, run_means
-from deepphase.editing.motion_rows import ROOT_VALUES, MotionRows, MotionSpace
+from deepphase.editing.motion_rows import MotionRows, MotionSpace, RowLayout, RowScale
 from deepphase.editing.networks import MotionAutoencoder
 from deepphase.errors import CheckpointError, DeepPhaseError
 from deepphase.formats.array_file import read_arrays, write_arrays
@@ -33,72 +28,6 @@ from deepphase.short_repr import counted, short_repr
 
 FORMAT, VERSION = "deepphase.editor", 2
 _SKELETON = ("parents", "offsets", "end_parents", "end_offsets")
-
-
-@dataclass(frozen=True, eq=False)
-class RowLayout:
-    """Values of a row and the groups that are known or unknown together.
-
-    Parameters
-    ----------
-    group
-        (values,) index of the group of each value: 0 is the root, j + 1 the points that the body's
-        joint j carries.
-    depends
-        (groups, groups) bool: which rotations each group depends on.
-    root
-        The root's velocities among the values.
-    """
-
-    group: Array
-    depends: Array
-    root: slice
-
-    @classmethod
-    def of_space(cls, space: MotionSpace, feet: tuple[int, ...]) -> RowLayout:
-        """The layout of a space's rows.
-
-        Parameters
-        ----------
-        feet
-            Joints of the skeleton that the contacts are of.
-        """
-        points = space.points
-        place = {int(joint): index for index, joint in enumerate(points.joints)}
-        body = np.repeat(points.carriers + 1, 3)
-        contacts = np.array([place[foot] + 1 for foot in feet], np.int64)
-        root = slice(len(body), len(body) + ROOT_VALUES)
-        group = np.concatenate([body, np.zeros(ROOT_VALUES, np.int64), contacts])
-        return cls(group, points.groups(), root)
-
-
-@dataclass(frozen=True, eq=False)
-class RowScale:
-    """Mean and scale of each value of a row.
-
-    Parameters
-    ----------
-    mean, scale
-        (values,)
-    """
-
-    mean: Array
-    scale: Array
-
-    @classmethod
-    def of_rows(cls, rows: Array, points: int) -> RowScale:
-        """The scale of rows (frames, values).
-
-        Positions have one scale, so that all metres count alike; velocities and contacts have
-        their own (Holden et al. 2016, section 4).
-        """
-        mean = rows.mean(axis=0, dtype=np.float64)
-        scale = rows.std(axis=0, dtype=np.float64)
-        body = slice(0, 3 * points)
-        scale[body] = np.sqrt(np.mean(scale[body] ** 2))
-        turn = slice(3 * points, 3 * points + 2)
-        scale[turn] = np.sqrt(np.mean(scale[turn] ** 2))
-        return cls(mean.astype(np.float32), np.maximum(scale, 1e-3).astype(np.float32))
 
 
 @dataclass(eq=False)
@@ -122,8 +51,7 @@ class MotionEditor:
     path
         Networks from paths to hidden units; None before `train_path`.
     effectors
-        Networks from hands and feet to motion; None before
-        `train_path` with `effectors`.
+        Networks from hands and feet to motion; None before `train_path` with `effectors`.
     report
         Measures on held-out clips.
     provenance
@@ -226,10 +154,7 @@ class MotionEditor:
 
     def save(self, path: str | Path) -> None:
         """Write the editor's file, whole or not at all."""
-        arrays = {
-            f"network.{name}": tensor.detach().cpu().numpy()
-            for name, tensor in self.network.state_dict().items()
-        }
+        arrays = _weights(self.network, "network")
         arrays |= {f"points.{name}": each for name, each in self.space.points.as_arrays().items()}
         skeleton = self.space.skeleton
         arrays |= {f"skeleton.{name}": getattr(skeleton, name) for name in _SKELETON}
@@ -249,13 +174,10 @@ class MotionEditor:
             "report": dict(self.report),
             "provenance": dict(self.provenance),
         }
-        for part in ("path", "effectors"):
+        for part in CONTROLS:
             networks: PathNetworks | EffectorNetworks | None = getattr(self, part)
             if networks is not None:
-                arrays |= {
-                    f"{part}.{name}": tensor.detach().cpu().numpy()
-                    for name, tensor in networks.state_dict().items()
-                }
+                arrays |= _weights(networks, part)
                 header[part] = asdict(networks.limits)
         write_arrays(path, arrays, header, format=FORMAT, version=VERSION)
 
@@ -296,16 +218,12 @@ class MotionEditor:
                 raise ValueError(f"a roughness of {statistics.roughness.shape}")
             network = MotionAutoencoder(values, len(layout.depends), config.network)
             load_weights(network, arrays)
-            paths: PathNetworks | None = None
-            effectors: EffectorNetworks | None = None
-            if header.get("path") is not None:
-                limits = PathLimits.from_mapping(header["path"])
-                paths = PathNetworks(len(feet), config.network, limits)
-                _load_part(paths, arrays, "path")
-            if header.get("effectors") is not None:
-                reached = EffectorLimits.from_mapping(header["effectors"])
-                effectors = EffectorNetworks(values, config.network, reached)
-                _load_part(effectors, arrays, "effectors")
+            controls: dict[str, Any] = {}
+            for part, (kind, read_limits) in CONTROLS.items():
+                if header.get(part) is not None:
+                    controls[part] = kind(layout, config.network, read_limits(header[part]))
+                    load_weights(controls[part], arrays, prefix=f"{part}.")
+                    controls[part].eval()
             return cls(
                 network,
                 config,
@@ -315,8 +233,7 @@ class MotionEditor:
                 statistics,
                 checked_mapping(header["report"], "report"),
                 checked_mapping(header["provenance"], "provenance"),
-                paths,
-                effectors,
+                **controls,
             )
         except (KeyError, IndexError, TypeError, ValueError, RuntimeError, DeepPhaseError) as error:
             raise CheckpointError(
@@ -324,10 +241,6 @@ class MotionEditor:
                 hint="the file is of an earlier version or was changed: train it again",
                 path=path,
             ) from None
-
-    def measured(self, report: Mapping[str, Any]) -> MotionEditor:
-        """The same editor with a report."""
-        return replace(self, report=report)
 
 
 def network_inputs(rows: Tensor, known: Tensor, layout: RowLayout) -> tuple[Tensor, Tensor]:
@@ -356,8 +269,5 @@ def _part(arrays: Mapping[str, Array], prefix: str) -> dict[str, Array]:
     }
 
 
-def _load_part(networks: nn.Module, arrays: Mapping[str, Array], part: str) -> None:
-    """Load the weights of networks that the file has beside the autoencoder."""
-    own = _part(arrays, f"{part}.")
-    load_weights(networks, {f"network.{name}": each for name, each in own.items()})
-    networks.eval()
+def _weights(network: nn.Module, part: str) -> dict[str, Array]:
+    return {f"{part}.{name}": each.cpu().numpy() for name, each in network.state_dict().items()}

@@ -15,8 +15,8 @@ from deepphase.editing.control_data import smoothed_root
 from deepphase.editing.control_networks import EffectorNetworks, effector_joints
 from deepphase.editing.editor import MotionEditor
 from deepphase.editing.held_feet import limbs_of_roles, with_held_feet, with_limbs_at
-from deepphase.editing.motion_rows import MotionRows, MotionSpace, root_velocities
-from deepphase.editing.path_motion import MARGIN_S, root_on
+from deepphase.editing.motion_rows import ROOT_VALUES, MotionSpace, root_velocities
+from deepphase.editing.path_motion import made_clip, padded_batch, root_on
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.csv_table import read_csv_table
 from deepphase.motion.clip import Clip
@@ -176,23 +176,14 @@ def motion_of_effectors(
     known = np.zeros((frames, len(names)), np.float32)
     places[:, chosen] = to_root_space(paths.places, paths.root)
     known[:, chosen] = paths.known
-    margin = round(MARGIN_S * fps / editor.network.stride) * editor.network.stride
-    extra = margin, margin + (-frames) % editor.network.stride
-    velocities, flat, flags = (
-        torch.from_numpy(np.pad(each, (extra, (0, 0)), mode="edge").T[None].astype(np.float32))
-        for each in (
-            root_velocities(paths.root, fps),
-            np.where(known[..., None] > 0, places, 0.0).reshape(frames, -1),
-            known,
-        )
-    )
+    flat = np.where(known[..., None] > 0, places, 0.0).reshape(frames, -1)
+    rows = np.concatenate([root_velocities(paths.root, fps), flat, known], axis=1)
+    batch, margin = padded_batch([rows], editor)
+    velocities, flat_places, flags = batch.split([ROOT_VALUES, flat.shape[1], len(names)], dim=1)
     with torch.inference_mode():
-        decoded = networks.made(velocities, flat, flags, editor.network.decode)
-    rows = editor.rows(decoded[0].T.numpy())
-    here = slice(margin, margin + frames)
-    own = MotionRows(rows.points[here], rows.velocities[here], rows.contacts[here])
-    clip = editor.space.clip(own, editor.space.rest(), paths.root)
-    clip = replace(clip, name=paths.name, labels={})
+        decoded = networks.made(velocities, flat_places, flags, editor.network.decode)
+    own = editor.rows(decoded[0].T.numpy()[margin : margin + frames])
+    clip = made_clip(own, paths.root, paths.name, editor)
     estimated = _distances(clip, paths).sum(axis=0) / np.maximum(paths.known.sum(axis=0), 1)
     if exact:
         clip = _onto_paths(clip, editor.space, paths, own.contacts > 0.5)

@@ -269,6 +269,72 @@ class MotionSpace:
 
 
 @dataclass(frozen=True, eq=False)
+class RowLayout:
+    """Values of a row and the groups that are known or unknown together.
+
+    Parameters
+    ----------
+    group
+        (values,) index of the group of each value: 0 is the root, j + 1 the points that the body's
+        joint j carries.
+    depends
+        (groups, groups) bool: which rotations each group depends on.
+    root
+        The root's velocities among the values.
+    """
+
+    group: Array
+    depends: Array
+    root: slice
+
+    @classmethod
+    def of_space(cls, space: MotionSpace, feet: tuple[int, ...]) -> RowLayout:
+        """The layout of a space's rows.
+
+        Parameters
+        ----------
+        feet
+            Joints of the skeleton that the contacts are of.
+        """
+        points = space.points
+        place = {int(joint): index for index, joint in enumerate(points.joints)}
+        body = np.repeat(points.carriers + 1, 3)
+        contacts = np.array([place[foot] + 1 for foot in feet], np.int64)
+        root = slice(len(body), len(body) + ROOT_VALUES)
+        group = np.concatenate([body, np.zeros(ROOT_VALUES, np.int64), contacts])
+        return cls(group, points.groups(), root)
+
+
+@dataclass(frozen=True, eq=False)
+class RowScale:
+    """Mean and scale of each value of a row.
+
+    Parameters
+    ----------
+    mean, scale
+        (values,)
+    """
+
+    mean: Array
+    scale: Array
+
+    @classmethod
+    def of_rows(cls, rows: Array, points: int) -> RowScale:
+        """The scale of rows (frames, values).
+
+        Positions have one scale, so that all metres count alike; velocities and contacts have
+        their own (Holden et al. 2016, section 4).
+        """
+        mean = rows.mean(axis=0, dtype=np.float64)
+        scale = rows.std(axis=0, dtype=np.float64)
+        body = slice(0, 3 * points)
+        scale[body] = np.sqrt(np.mean(scale[body] ** 2))
+        turn = slice(3 * points, 3 * points + 2)
+        scale[turn] = np.sqrt(np.mean(scale[turn] ** 2))
+        return cls(mean.astype(np.float32), np.maximum(scale, 1e-3).astype(np.float32))
+
+
+@dataclass(frozen=True, eq=False)
 class SampledMotion:
     """A clip on the hips, the same at the rate of a space, its rows, root, and floor in metres."""
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 from scipy.ndimage import gaussian_filter1d
+from torch import Tensor
 
 from deepphase.arrays import Array
 from deepphase.editing.control_data import SMOOTHING_S, smoothed_root
@@ -127,16 +128,8 @@ def motions_on_paths(
         _checked_speed(path, each, networks.limits, editor.fps)
         for path, each in zip(paths, velocities, strict=True)
     ]
-    margin = round(MARGIN_S * editor.fps / editor.network.stride) * editor.network.stride
-    longest = max(map(len, velocities)) + 2 * margin
-    longest += -longest % editor.network.stride
-    batch = np.stack(
-        [
-            np.pad(each, ((margin, longest - margin - len(each)), (0, 0)), mode="edge").T
-            for each in velocities
-        ]
-    )
-    inputs = torch.from_numpy(batch.astype(np.float32))
+    inputs, margin = padded_batch(velocities, editor)
+    longest = inputs.shape[-1]
     count = len(editor.feet)
     with torch.inference_mode():
         predicted = networks.footsteps(inputs) * networks.step_scale[:, None]
@@ -157,10 +150,8 @@ def motions_on_paths(
         here = slice(margin, margin + len(roots[index]))
         contacts = flags[index].T[here] > 0
         # The margin's velocities are needed for the sway at the ends.
-        rows = editor.rows(decoded[index])
-        root = _swaying(rows, roots[index], here, editor.fps)
-        own = MotionRows(rows.points[here], rows.velocities[here], rows.contacts[here])
-        clip = replace(editor.space.clip(own, editor.space.rest(), root), name=path.name, labels={})
+        root = _swaying(editor.rows(decoded[index]), roots[index], here, editor.fps)
+        clip = made_clip(editor.rows(decoded[index][here]), root, path.name, editor)
         if feet:
             clip = with_held_feet(clip, editor.space, contacts)
         made.append(
@@ -196,6 +187,37 @@ def crowd_paths(path: GroundPath, count: int, spacing: float) -> list[GroundPath
         )
         for index in range(count)
     ]
+
+
+def padded_batch(rows: Sequence[Array], editor: MotionEditor) -> tuple[Tensor, int]:
+    """A batch of rows for control networks, whose ends are repeated beyond what these see.
+
+    Parameters
+    ----------
+    rows
+        (frames, values) of each character.
+
+    Returns
+    -------
+    batch
+        (characters, values, frames)
+    margin
+        Frames before the first.
+    """
+    stride = editor.network.stride
+    margin = round(MARGIN_S * editor.fps / stride) * stride
+    longest = max(map(len, rows)) + 2 * margin
+    longest += -longest % stride
+    batch = [
+        np.pad(each, ((margin, longest - margin - len(each)), (0, 0)), mode="edge").T
+        for each in rows
+    ]
+    return torch.from_numpy(np.stack(batch).astype(np.float32)), margin
+
+
+def made_clip(rows: MotionRows, root: RootTrajectory, name: str, editor: MotionEditor) -> Clip:
+    """The clip of rows on the editor's body."""
+    return replace(editor.space.clip(rows, editor.space.rest(), root), name=name, labels={})
 
 
 def root_on(path: GroundPath, fps: float, frames: int | None = None) -> RootTrajectory:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -190,24 +190,19 @@ def train_editor(
             "skeleton": store.group,
         }
         editor = module.editor(data, provenance={**run, "data": origin})
-        return editor.measured(editor_report(editor, data, progress))
+        return replace(editor, report=editor_report(editor, data, progress))
 
     task = TrainedTask(
         config.training.seed,
         data=lambda: EditorData(store, config, description=description, progress=progress),
         module=EditorModule,
-        fingerprint=lambda data: editor_fingerprint(config, data),
+        fingerprint=lambda data: {
+            "config": asdict(config),
+            "joints": list(data.space.joints),
+            "frames": data.frames,
+            "clips": len(data.starts),
+            "checksum": float(np.abs(data.values).sum(dtype=np.float64)),
+        },
         result=result,
     )
     return run_task(task, folder=folder, resume=resume, progress=progress, trainer=trainer)
-
-
-def editor_fingerprint(config: EditorConfig, data: EditorData) -> dict[str, Any]:
-    """Values that two trainings must share for one to continue the other's resume point."""
-    return {
-        "config": asdict(config),
-        "joints": list(data.space.joints),
-        "frames": data.frames,
-        "clips": len(data.starts),
-        "checksum": float(np.abs(data.values).sum(dtype=np.float64)),
-    }

@@ -20,25 +20,32 @@ ERRORS = {
     "ParameterError",
     "SkeletonError",
 }
+# Finite forms that are a verb wherever they stand. Participles ("given", "found") are left out:
+# alone they make no sentence.
 _VERBS = """
-    add adds allow allows animates appear appears applies apply are ask asks be became become
-    becomes been begin begins belong belongs bend bends can cannot carries carry change changes
-    closes come comes connects consists contain contains continue continues contradict
-    contradicts could count counts cover covers crosses cut cuts declares depend depends
-    describes did differ differs do does drive drives end ends exceed exceeds excludes exist
-    exists expect expected expects failed fails fall falls fit fits follow follows found gave
-    give given gives go goes got grow grows had has have hold holds include includes is join
-    joins keep keeps know knows lack lacks last lasts leads learn learns leave leaves left let
-    lie lies lost make makes match matches may mean means measure measures meet meets missing
-    move moves must name names need needs occur occurs open opens pass passes play plays predict
-    predicts ran reach reaches read reads refer refers refuse refuses remain remains repeats
-    replaces require requires rests results returned returns rises run runs say says sees
-    selects sets share shares show shows span spans stand stands start starts state states stay
-    stays step steps stopped stops stored stores suits sum support supports take takes took
-    travel travels turn turns use used uses want wants was weigh weighs were work works writes
-    written wrote
+    adds allow allows animates appear appears applies apply are asks be became become becomes been
+    begin begins belong belongs bends can cannot carries carry closes come comes connects consists
+    contain contains continues contradict contradicts could count counts covers declares depend
+    depends describes did differ differs do does drives end ends exceed exceeds excludes exist
+    exists expects failed fails falls fit fits follow follows gave get gets give gives go goes got
+    grew grow grows had has have hold holds include includes is joins keep keeps know knows lack
+    lacks lasts learns leave leaves lie lies make makes may meet meets must need needs occur occurs
+    predict predicts reach reached reaches read reads refer refers refuse refuses remain remains
+    repeats replaces require requires said say says sees selects show shows stay stays suits take
+    takes want wants was weigh weighs were wrote
 """
-_VERB = re.compile(r"\b(?:" + "|".join(_VERBS.split()) + r"|\w+n't)\b")
+# Forms that are nouns as well, or participles: verbs where an object follows.
+_VERBS_WITH_OBJECT = """
+    changes cuts matches means measures move moves name names open opens pass passes play plays
+    rests rises runs sets shares spans starts state states steps supports turns uses works
+"""
+_OBJECT = (
+    r" (?:a|an|the|no|not|only|one|its|their|more|less|all|both|several|to|past|at|from|in|\d|_)"
+)
+_VERB = re.compile(
+    rf"\b(?:{'|'.join(_VERBS.split())}|\w+n't)\b"
+    rf"|\b(?:{'|'.join(_VERBS_WITH_OBJECT.split())})(?={_OBJECT})"
+)
 # A message that says what is valid, or what to do, needs no hint of its own.
 _WAY_OUT = re.compile(
     r"\b(?:must|needs?|expected|give|use|choose|set|pass|remove|add|try|run|between|at least"

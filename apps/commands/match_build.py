@@ -118,7 +118,10 @@ def build_command(
                     hint="prepare all clips as one store",
                 )
             if terrain is not None:
-                raise ParameterError("features have songs or ground, not both")
+                raise ParameterError(
+                    "features have songs or ground, not both",
+                    hint="leave out --terrain, or choose features without songs with --config",
+                )
             song_tracks = ClipSongTracks.read(
                 clips[0], songs or stores[0].absolute().parent, layout, shown
             )

@@ -244,14 +244,20 @@ def why_command(run: Path, time: float = 0.0, name: str | None = None) -> Outcom
     )
     if not names:
         raise FormatError(
-            "no decisions of a run", hint="give the folder of `deepphase match run`", path=run
+            "the folder has no decisions of a run",
+            hint="give the folder of `deepphase match run`",
+            path=run,
         )
     if name is None and len(names) > 1:
         raise ParameterError(
-            f"{len(names)} runs in {run}", hint=f"--name is one of {', '.join(names)}"
+            f"the folder has {len(names)} runs, and one is shown",
+            hint=f"choose one with --name: {', '.join(names)}",
+            path=run,
         )
     if name is not None and name not in names:
-        raise ParameterError(f"no run {name!r} in {run}", hint=f"it has {', '.join(names)}")
+        raise ParameterError(
+            f"the folder has no run {name!r}", hint=f"it has {', '.join(names)}", path=run
+        )
     chosen = names[0] if name is None else name
     found = read_decision(run / f"{chosen}{DECISIONS_SUFFIX}", time)
     note(f"{chosen} at {found.time_s:.2f} s: {found.reason}")

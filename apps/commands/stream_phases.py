@@ -40,7 +40,10 @@ def command(model: Path, source: str, lag: float = 0.0, port: int | None = None)
     from deepphase.phase.model import PhaseModel
 
     if port is not None and (source != "websocket" or not 1 <= port <= 65_535):
-        raise ParameterError("--port N, in 1 to 65535, is for the source websocket")
+        raise ParameterError(
+            "--port is a number from 1 to 65535, and only the source websocket has one",
+            hint="leave it out, or give websocket as the source",
+        )
     trained = load_extractor(model)
     if not isinstance(trained, PhaseModel):
         raise ParameterError(

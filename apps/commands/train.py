@@ -70,7 +70,8 @@ def phase_command(
     any_skeleton = config.any_skeleton
     if any_skeleton and any(each is not None for each in (features, start, memory)):
         raise ParameterError(
-            "--features, --start and --memory apply to models of one skeleton or of songs"
+            "--features, --start and --memory apply to models of one skeleton or of songs",
+            hint="leave them out, or choose another --config",
         )
     if not any_skeleton and len(stores) > 1:
         raise ParameterError(
@@ -450,7 +451,11 @@ def rig_command(
     if poses is None and not in_blender:
         raise ParameterError("no poses are given", hint="give --poses: a store, folder or file")
     if controls is not None and not in_blender:
-        raise ParameterError("--controls names bones of a .blend file", path=rig)
+        raise ParameterError(
+            "--controls applies to .blend files, and this is a motion file",
+            hint="leave it out",
+            path=rig,
+        )
 
     def prepare(inputs: TrainingInputs) -> partial[RigInverse | None]:
         body: BodyRig | BlenderRig

@@ -48,7 +48,10 @@ def database_asset(database: MotionDatabase, motion: str) -> bytes:
     moments = None if database.kinds is None else MomentFilter()
     played = np.ones(len(database), bool) if moments is None else moments.rows(database)
     if not (played & database.offered).any():
-        raise ParameterError("no moment of the database can be searched for and played")
+        raise ParameterError(
+            "the database has no moment that can be searched for and played",
+            hint="build it of longer clips, with idle or locomotion",
+        )
     header: dict[str, Any] = {
         "kind": "database",
         "name": "database" if database.path is None else database.path.stem,
@@ -172,5 +175,8 @@ def _trajectory(database: MotionDatabase) -> list[dict[str, Any]]:
                 if time > 0
             ]
     if not samples:
-        raise ParameterError("the database's features have no trajectory ahead")
+        raise ParameterError(
+            "the database's features have no trajectory ahead",
+            hint="build it with --config phase_trajectory or another layout with a trajectory",
+        )
     return samples

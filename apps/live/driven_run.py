@@ -53,16 +53,22 @@ def read_driven(text: Any, feet: int) -> tuple[str, dict[str, Array]]:
             lists["balls"], widths["balls"] = given["balls"], _BALL["ball_gap"] + 1
         arrays = {name: np.array(each, np.float64) for name, each in lists.items()}
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise FormatError("this is not a motion of the live page") from error
+        raise FormatError(
+            "this is not a motion of the live page", hint="save it there once more"
+        ) from error
     frames = len(arrays["angles"])
     for name, each in arrays.items():
         shape = (frames, widths[name]) if widths[name] else (frames,)
         if each.shape != shape or not np.isfinite(each).all():
             raise FormatError(
-                f"this is not a motion of the live page: {name} of the shape {each.shape}"
+                f"this is not a motion of the live page: its {name} have the shape {each.shape}",
+                hint="save it there once more",
             )
     if not isinstance(bvh, str):
-        raise FormatError("this is not a motion of the live page: no BVH text")
+        raise FormatError(
+            "this is not a motion of the live page: it has no BVH text",
+            hint="save it there once more",
+        )
     return bvh, arrays
 
 
@@ -84,7 +90,10 @@ def driven_run(clip: Clip, arrays: dict[str, Array], controller: Controller) -> 
     schema = controller.schema
     missing = {*schema.joints, *schema.feet} - set(clip.skeleton.names)
     if missing or len(clip) != len(arrays["angles"]):
-        raise FormatError("this is a motion of another skeleton or length than its goals")
+        raise FormatError(
+            "the motion has another skeleton or length than its goals",
+            hint="save it with the controller that it is read with",
+        )
     spec = RunnerSpec(
         fps=clip.fps,
         skeleton=clip.skeleton,

@@ -196,7 +196,7 @@ def _config(program: str, given: ConfigOption, named: str, changes: Sequence[str
         key, equals, value = change.partition("=")
         if not equals or "." not in key:
             raise ParameterError(
-                f"--set: expected SECTION.KEY=VALUE, not {change!r}",
+                f"--set {change!r} does not have the form SECTION.KEY=VALUE",
                 hint=f"write it as in --set training.seed=1; {program} --help-all lists the keys",
             )
         try:

@@ -155,7 +155,11 @@ def start_of_file(
     """
     entries = clips_in([file])
     if len(entries) != 1:
-        raise ParameterError(f"{len(entries)} clips, but one is needed", path=file)
+        raise ParameterError(
+            f"--start takes one clip, and this has {len(entries)}",
+            hint="give a motion file with one clip",
+            path=file,
+        )
     clip = entries[0].load()
     phases = None if model is None else load_model(model).bound(clip)
     controller.check_phases(phases)

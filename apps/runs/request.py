@@ -268,7 +268,10 @@ def goals_of(
     for name, goal in read.items():
         if goal is None:
             if not speed > 0:
-                raise ParameterError("no motion of the data travels", hint="give --speed")
+                raise ParameterError(
+                    "no motion of the data travels, so that its speed cannot be taken",
+                    hint="give --speed",
+                )
             goal = made_path(name, speed, request.seconds or _SECONDS, request.size)
         elif isinstance(goal, GroundPath) and request.speed is not None:
             goal = goal.at_speed(request.speed)

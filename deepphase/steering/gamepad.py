@@ -51,11 +51,13 @@ class Gamepad:
         count = len(self.times)
         if count < 2 or self.move.shape != (count, 2) or self.look.shape != (count, 2):
             raise ParameterError(
-                f"{self.name}: move {self.move.shape} and look {self.look.shape}, expected "
-                f"({max(count, 2)}, 2), at least two rows"
+                f"{self.name}: move has the shape {self.move.shape} and look {self.look.shape}",
+                hint=f"give ({max(count, 2)}, 2) of each, at least two rows",
             )
         if not np.isfinite(self.times).all() or (np.diff(self.times) <= 0).any():
-            raise ParameterError(f"{self.name}: times that do not rise")
+            raise ParameterError(
+                f"{self.name}: the times do not rise", hint="sort the rows by time"
+            )
         for values in (self.move, self.look):
             if not (np.abs(values) <= 1.0 + _ROUNDING).all():
                 raise ParameterError(f"{self.name}: a stick value is outside [-1, 1]")

@@ -68,8 +68,8 @@ class GroundPath:
         count = len(times)
         if count < 2 or times.shape != (count,) or positions.shape != (count, 2):
             raise ParameterError(
-                f"{self.name}: times {times.shape} and positions {positions.shape}, expected "
-                "(points,) and (points, 2) with at least two points"
+                f"{self.name}: times have the shape {times.shape} and positions {positions.shape}",
+                hint="give (points,) and (points, 2) with at least two points",
             )
         given = [times, positions.ravel()]
         if self.facings is not None:
@@ -77,12 +77,16 @@ class GroundPath:
             given.append(np.asarray(self.facings))
             if np.shape(self.facings) != (count,):
                 raise ParameterError(
-                    f"{self.name}: facings {np.shape(self.facings)}, expected ({count},)"
+                    f"{self.name}: facings have the shape {np.shape(self.facings)}, and there "
+                    f"are {count} points",
+                    hint="give one facing for each point",
                 )
         if not all(np.isfinite(values).all() for values in given):
-            raise ParameterError(f"{self.name}: a value that is not finite")
+            raise ParameterError(f"{self.name}: a value is not finite", hint="give finite values")
         if (np.diff(times) <= 0).any():
-            raise ParameterError(f"{self.name}: times that do not rise")
+            raise ParameterError(
+                f"{self.name}: the times do not rise", hint="sort the points by time"
+            )
         if self.duration > _MAX_DURATION_S:
             raise ParameterError(
                 f"{self.name}: the path is {self.duration:g} s long",

@@ -56,12 +56,13 @@ class PlaceGoals:
         shapes = self.places.shape, self.times_s.shape, self.facings.shape
         if shapes != ((count, 2), (count,), (count,)):
             raise ParameterError(
-                f"places, times and facings {shapes}, expected (n, 2), (n,) and (n,)"
+                f"places, times and facings have the shapes {shapes}",
+                hint="give (n, 2), (n,) and (n,) for n characters",
             )
         if not (np.isfinite(self.places).all() and np.isfinite(self.times_s).all()):
-            raise ParameterError("a place or a time that is not finite")
+            raise ParameterError("a place or a time is not finite", hint="give finite values")
         if not (np.isfinite(speed) and speed > 0):
-            raise ParameterError(f"a speed of {speed} m/s: it must be above 0")
+            raise ParameterError(f"a speed must be above 0 m/s, not {speed}")
         self.speed, self.time_s = speed, 0.0
         self._way = np.full(count, np.nan)
         self._target = self.places.copy(), np.zeros(count)

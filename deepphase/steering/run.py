@@ -408,7 +408,7 @@ def rollout(
     spec, count = runner.spec, len(runner)
     frames = round(seconds * spec.fps) if np.isfinite(seconds) else 0
     if frames < 1:
-        raise ParameterError(f"a run of {seconds} s", hint="give seconds above 0")
+        raise ParameterError(f"a run has no frame in {seconds} s", hint="give seconds above 0")
     recording, everyone = _Recording(count, frames), np.arange(count)
     commands = goal_source if isinstance(goal_source, VelocityCommands) else None
     for index in range(frames):

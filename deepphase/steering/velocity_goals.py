@@ -71,11 +71,11 @@ class VelocityGoals:
         turned = np.full(count, np.nan) if facings is None else np.asarray(facings, np.float64)
         if desired.shape != (count, 2) or turned.shape != (count,):
             raise ParameterError(
-                f"velocities {desired.shape} and facings {turned.shape}, expected ({count}, 2) "
-                f"and ({count},)"
+                f"velocities have the shape {desired.shape} and facings {turned.shape}",
+                hint=f"give ({count}, 2) and ({count},) for {count} characters",
             )
         if not np.isfinite(desired).all():
-            raise ParameterError("a desired velocity that is not finite")
+            raise ParameterError("a desired velocity is not finite", hint="give finite values")
         away = np.linalg.norm(desired - self._desired, axis=1)
         fastest = np.maximum(np.linalg.norm(desired, axis=1), np.linalg.norm(self._desired, axis=1))
         self._changed |= away > self.settings.jump * np.maximum(fastest, 1e-9)

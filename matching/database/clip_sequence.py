@@ -46,7 +46,7 @@ class ClipSequence:
         """All clips of stores; ParameterError where rates differ or two clips have one name."""
         every = (stores,) if isinstance(stores, ClipStore) else tuple(stores)
         if not every:
-            raise ParameterError("no store is given")
+            raise ParameterError("no store is given", hint="give a store of clips, or several")
         for store in every[1:]:
             check_rate(store, every[0].fps, "the first store")
         names = [name for store in every for name in store.names]
@@ -80,7 +80,9 @@ class ClipSequence:
         count = len(self)
         number, of = shard.number, shard.count
         if of > count:
-            raise ParameterError(f"{count} clips cannot be cut into {of} shards")
+            raise ParameterError(
+                f"{count} clips cannot be cut into {of} shards", hint="choose fewer shards"
+            )
         ends = np.cumsum(self.lengths)
         cuts = np.searchsorted(ends - self.lengths / 2, ends[-1] * np.arange(of + 1) / of)
         # At least one clip each.

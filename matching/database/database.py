@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from deepphase.phase.extractor import PhaseExtractor
 
 _ROWS_AT_ONCE = 1 << 16
+# Way out where the arrays do not fit together, which those of `MotionDatabase.build` do.
+_DAMAGED = "build the database again"
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,20 +139,27 @@ class MotionDatabase:
         } | ({} if self.kinds is None else {"kinds": (rows,)})
         for name, shape in shapes.items():
             if getattr(self, name).shape != shape:
-                raise ParameterError(f"{name} {getattr(self, name).shape}, expected {shape}")
+                raise ParameterError(
+                    f"{name} have the shape {getattr(self, name).shape}, not {shape}",
+                    hint=_DAMAGED,
+                )
         starts, stops = self.range_starts, self.range_stops
         if not clips or starts[0] != 0 or stops[-1] != rows or (stops <= starts).any():
-            raise ParameterError(f"the clip ranges do not cover the {rows} rows")
+            raise ParameterError(f"the clip ranges do not cover the {rows} rows", hint=_DAMAGED)
         if (starts[1:] != stops[:-1]).any() or len(self.labels) != clips:
-            raise ParameterError("the clip ranges are not contiguous, or clips have no labels")
+            raise ParameterError(
+                "the clip ranges are not contiguous, or clips have no labels", hint=_DAMAGED
+            )
         if self.phases is not None:
             of_phases = {getattr(self.phases, name).shape for name in PHASE_COLUMNS}
             if of_phases != {(rows, self.phases.channels)}:
-                raise ParameterError(f"phases have shapes {sorted(of_phases)} for {rows} rows")
+                raise ParameterError(
+                    f"phases have shapes {sorted(of_phases)} for {rows} rows", hint=_DAMAGED
+                )
         if len(self.normalisation.mean) != self.layout.dims:
-            raise ParameterError("the normalisation is of another layout")
+            raise ParameterError("the normalisation is of another layout", hint=_DAMAGED)
         if self.kinds is not None and len(self.kinds) and np.max(self.kinds) >= len(KINDS):
-            raise ParameterError(f"{np.max(self.kinds)} is not a kind of moments")
+            raise ParameterError(f"{np.max(self.kinds)} is not a kind of moments", hint=_DAMAGED)
 
     def __repr__(self) -> str:
         return short_repr(
@@ -336,7 +345,7 @@ class MotionDatabase:
         raw = np.asarray(raw, np.float32)
         if raw.shape[-1:] != (self.dims,) or not np.isfinite(raw).all():
             raise ParameterError(
-                f"features {raw.shape}, expected (..., {self.dims}) finite values",
+                f"features have the shape {raw.shape}, not (..., {self.dims}), or are not finite",
                 hint=f"the database's layout:\n    {self.layout}",
             )
         return self.normalisation(raw)
@@ -380,7 +389,9 @@ class MotionDatabase:
 
     def _advanced_manifold(self, rows: Array, offsets_s: Sequence[float], seconds: Array) -> Array:
         if self.phases is None:
-            raise ParameterError("this database has no phases to advance")
+            raise ParameterError(
+                "this database has no phases to advance", hint="build it with a phase model"
+            )
         steps = np.round(np.asarray(offsets_s) * self.fps).astype(np.int64)
         clips = self.clip_of(rows)[:, None]
         frames = np.clip(

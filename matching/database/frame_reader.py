@@ -87,7 +87,7 @@ class FrameReader:
         missing = [joint for joint in needed if joint not in clip.skeleton.names]
         if missing:
             raise SkeletonError(
-                f"{clip.name}: no joint {missing[0]!r}, which the database's features need",
+                f"{clip.name}: it has no joint {missing[0]!r}, which the features need",
                 hint=f"it has {', '.join(clip.skeleton.names)}",
                 path=clip.source.path or None,
             )

@@ -100,7 +100,7 @@ def test_keys_of_the_config_are_set(capsys):
     config = _train_phase(*words).arguments["config"]
     assert (config.network.channels, config.training.seed) == (3, 2)
     for wrong in (["--set", "seed=1"], ["--set", "training.seed"]):
-        with pytest.raises(ParameterError, match=r"expected SECTION\.KEY=VALUE"):
+        with pytest.raises(ParameterError, match=r"the form SECTION\.KEY=VALUE"):
             _train_phase(*wrong)
     with pytest.raises(ParameterError, match="--set: expected one argument"):
         _train_phase("--set")

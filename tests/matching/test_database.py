@@ -10,6 +10,7 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import open_store, write_store
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError, SkeletonError
 from deepphase.features.layout import Feature, FeatureLayout
+from deepphase.features.moment_kinds import KINDS
 from matching.database.database import MotionDatabase
 from matching.database.queries import clip_queries
 from matching.search.exact import ExactSearcher
@@ -115,7 +116,7 @@ def test_kinds_of_moments_are_kept_and_found_for_files_without_them(database, tm
         earlier.rows_of_kinds(["idle"])
     np.testing.assert_array_equal(earlier.with_kinds().kinds, database.kinds)
     with pytest.raises(ParameterError, match="is not a kind of moments"):
-        replace(database, kinds=np.full(len(database), 3, np.uint8))
+        replace(database, kinds=np.full(len(database), len(KINDS), np.uint8))
 
 
 def test_a_store_that_moved_or_changed(store, model, tmp_path):

@@ -102,7 +102,7 @@ def test_any_runner_is_recorded_with_its_tracks_and_the_trajectory_ahead():
     clip = run.clip(2, "third")
     assert (clip.fps, clip.source.notes) == (50.0, ("stands",))
     assert (len(run.part(5, 15)), run.part(5, 15).tracks) == (10, {})
-    with pytest.raises(ParameterError, match="run of"):
+    with pytest.raises(ParameterError, match="a run has no frame"):
         rollout(Standing(1), None, 0.0)
 
 

@@ -46,6 +46,32 @@ def config_path(kind: str, name: str | Path) -> Path:
     )
 
 
+def read_yaml(path: Path) -> Any:
+    """The content of a YAML file.
+
+    Raises
+    ------
+    ParameterError
+        If it cannot be read or is not YAML; with the line, if it is known.
+    """
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        reason = error.strerror or error
+        raise ParameterError(
+            f"cannot be read: {reason}", hint="check the path", path=path
+        ) from None
+    # Some dates and numbers are refused by Python itself, and nesting has a limit.
+    except (yaml.YAMLError, ValueError, ArithmeticError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        raise ParameterError(
+            f"this is not valid YAML: {' '.join(str(error).split())}",
+            hint="indent with spaces, and write `key: value`",
+            path=path,
+            line=None if mark is None else mark.line + 1,
+        ) from None
+
+
 def load_config(
     kind: str,
     name: str | Path,
@@ -71,12 +97,7 @@ def load_config(
         If there is no such config, it is not valid YAML, or `read` refuses it; with its path.
     """
     path = config_path(kind, name)
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
-        raise ParameterError(
-            f"this is not valid YAML: {' '.join(str(error).split())}", path=path
-        ) from None
+    content = read_yaml(path)
     try:
         content = as_mapping({} if content is None else content, "the config")
         for key, value in changes.items():

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+# Characters: facts quote what a file says, which may be of any length.
+_LONGEST_FACT = 600
+
 
 class DeepPhaseError(Exception):
     """A mistake that the user can mend.
@@ -30,6 +33,8 @@ class DeepPhaseError(Exception):
         path: str | Path | None = None,
         line: int | None = None,
     ) -> None:
+        if len(fact) > _LONGEST_FACT:
+            fact = f"{fact[:_LONGEST_FACT]}..."
         super().__init__(fact)
         self.fact = fact
         self.hint = hint

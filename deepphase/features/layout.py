@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from deepphase.arrays import Array
-from deepphase.config import config_path
+from deepphase.config import config_path, read_yaml
 from deepphase.errors import ParameterError
 from deepphase.features.feature import Feature
 from deepphase.motion.roles import Roles
@@ -267,14 +266,11 @@ class FeatureLayout:
             Where there is no such file, or it holds no layout.
         """
         path = config_path("matching", name)
+        content = read_yaml(path)
         try:
-            return cls.from_mapping(yaml.safe_load(path.read_text(encoding="utf-8")))
+            return cls.from_mapping(content)
         except ParameterError as error:
             raise ParameterError(error.fact, hint=error.hint, path=path) from None
-        except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
-            raise ParameterError(
-                f"this is not a YAML file: {' '.join(str(error).split())}", path=path
-            ) from None
 
     @classmethod
     def from_mapping(cls, content: Any) -> FeatureLayout:

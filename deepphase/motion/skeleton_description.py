@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from deepphase.arrays import Array
+from deepphase.config import read_yaml
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion.skeleton import Skeleton
 
@@ -39,24 +38,23 @@ def load_description(path: str | Path) -> dict[str, Any]:
         If the file does not exist, is not YAML, or has unknown keys or values.
     """
     path = Path(path)
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ParameterError(f"cannot be read: {error}", path=path) from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = None if mark is None else mark.line + 1
-        raise ParameterError("this is not valid YAML", path=path, line=line) from None
+    content = read_yaml(path)
     if content is None:
         return {}
     if not isinstance(content, dict):
-        raise ParameterError("this is not a mapping of roles to joints", path=path)
+        raise ParameterError(
+            "this is not a mapping of roles to joints", hint="write `hips: Pelvis`", path=path
+        )
     for key, value in content.items():
         if key not in _KEYS:
             roles = ", ".join(_KEYS)
             raise ParameterError(f"there is no role {key!r}", hint=f"roles are {roles}", path=path)
         if not _fits(key, value):
-            raise ParameterError(f"{key} cannot be {value!r}", path=path)
+            raise ParameterError(
+                f"{key} cannot be {value!r}",
+                hint="a role has one joint, names and tail a list, pairs and edges lists of two",
+                path=path,
+            )
     return content
 
 
@@ -101,7 +99,10 @@ def described_pairs(skeleton: Skeleton, description: Mapping[str, Any], pairs: A
     pairs = pairs.copy()
     for left, right in ((skeleton.index(left), skeleton.index(right)) for left, right in given):
         if left == right:
-            raise SkeletonError(f"{skeleton.names[left]!r} cannot be its own mirror partner")
+            raise SkeletonError(
+                f"{skeleton.names[left]!r} cannot be its own mirror partner",
+                hint="leave joints of the middle line out of pairs",
+            )
         for joint in (left, right):
             pairs[pairs[joint]] = pairs[joint]
         pairs[left], pairs[right] = right, left

@@ -105,9 +105,13 @@ def _check_agreement(parameters: PhaseParameters, manifold: Array, time: Array, 
     if not (np.abs(parameters.phase) <= _MAX_PHASE).all():
         raise ParameterError("phases are outside [-0.5, 0.5]")
     tolerance = _TOLERANCE * max(1.0, float(np.abs(parameters.amplitude).max(initial=0.0)))
-    if np.abs(parameters.manifold() - manifold).max(initial=0.0) > tolerance:
+    # Differences that overflow are not within the tolerance.
+    with np.errstate(over="ignore", invalid="ignore"):
+        apart = np.abs(parameters.manifold() - manifold).max(initial=0.0)
+        late = np.abs(np.arange(len(time)) - time * fps).max(initial=0.0)
+    if not apart <= tolerance:
         raise ParameterError("its manifold is not that of its phases")
-    if np.abs(np.arange(len(time)) - time * fps).max(initial=0.0) > _TOLERANCE * max(len(time), 1):
+    if not late <= _TOLERANCE * max(len(time), 1):
         raise ParameterError(f"its times are not those of {fps:g} frames a second")
 
 

@@ -11,9 +11,9 @@ import numpy as np
 from scipy.ndimage import distance_transform_edt
 
 from deepphase.arrays import Array
-from deepphase.atomic_write import atomic_write
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.file_content import read_content
+from deepphase.formats.npz.archive import read_npy, read_npz, write_npz
 from deepphase.terrain.heightmap import Heightmap
 
 IMAGE_SUFFIXES = (".png", ".tif", ".tiff", ".bmp", ".jpg", ".jpeg", ".pgm")
@@ -56,9 +56,10 @@ def read_ground(
     notes = []
     if suffix == ".npz":
         heights, own_spacing, origin = _read_npz(path)
+        heights = _numbers(heights, path)
         spacing = spacing_m or own_spacing
     elif suffix == ".npy":
-        heights, spacing = _read_npy(path), spacing_m or 0.05
+        heights, spacing = _numbers(read_npy(path), path), spacing_m or 0.05
     elif suffix in IMAGE_SUFFIXES:
         heights, spacing = _read_image(path), spacing_m or 0.05
         height_scale = 2.0 if height_scale is None else height_scale
@@ -71,7 +72,9 @@ def read_ground(
         )
     if spacing_m is None and suffix != ".npz":
         notes.append(f"{spacing:g} m between points (--terrain-spacing)")
-    heights, holes = _filled(heights * (height_scale or 1.0), path)
+    with np.errstate(over="ignore"):
+        heights = heights * (height_scale or 1.0)
+    heights, holes = _filled(heights, path)
     if holes:
         notes.append(f"{holes:,} holes have the height of the nearest point")
     try:
@@ -104,55 +107,23 @@ def save_ground(ground: Heightmap, path: str | Path, **about: str) -> None:
             f"ground is saved as .npz, not {path.suffix!r}",
             hint="give a file name that ends in .npz",
         )
-    content = io.BytesIO()
     arrays: dict[str, Any] = {name: np.array(text) for name, text in about.items()}
     arrays["heights"], arrays["spacing_m"] = ground.heights, np.float64(ground.spacing_m)
     arrays["origin"] = np.array(ground.origin, np.float64)
-    np.savez_compressed(content, **arrays)
-    with atomic_write(path) as file:
-        file.write(content.getvalue())
-
-
-def read_texts(path: str | Path) -> dict[str, str]:
-    """The texts that a .npz of `save_ground` has beside its heights.
-
-    Raises
-    ------
-    FormatError
-        If it is not an .npz.
-    """
-    path = Path(path)
-    try:
-        with np.load(io.BytesIO(read_content(path)), allow_pickle=False) as file:
-            return {name: str(file[name]) for name in file.files if file[name].dtype.kind == "U"}
-    except FormatError:
-        raise
-    except Exception as error:  # zipfile and zlib have errors of their own
-        raise FormatError(f"this is not ground: {error}", path=path) from None
+    write_npz(path, arrays)
 
 
 def _read_npz(path: Path) -> tuple[Array, float, tuple[float, float]]:
-    try:
-        with np.load(io.BytesIO(read_content(path)), allow_pickle=False) as file:
-            heights = _numbers(file["heights"], path)
-            spacing = float(file["spacing_m"])
-            x, z = (float(value) for value in file["origin"])
-    except (KeyError, ValueError, OSError, EOFError, TypeError, NotImplementedError) as error:
+    archive = read_npz(path)
+    needed = {"heights", "spacing_m", "origin"}
+    if not needed <= set(archive.keys):
         raise FormatError(
-            f"this is not ground: {error}",
+            f"this is not ground: {archive.contents}",
             hint="a .npz of ground has heights (rows, columns), spacing_m and origin (x, z)",
             path=path,
-        ) from None
-    except Exception as error:  # zipfile and zlib have errors of their own
-        raise FormatError(f"this is a damaged file: {error}", path=path) from None
-    return heights, spacing, (x, z)
-
-
-def _read_npy(path: Path) -> Array:
-    try:
-        return _numbers(np.load(io.BytesIO(read_content(path)), allow_pickle=False), path)
-    except (ValueError, OSError, EOFError) as error:
-        raise FormatError(f"this is not a .npy of numbers: {error}", path=path) from None
+        )
+    x, z = archive.array("origin", (2,)).tolist()
+    return archive.array("heights", finite=False), archive.scalar("spacing_m"), (x, z)
 
 
 def _read_image(path: Path) -> Array:
@@ -187,12 +158,15 @@ def _read_image(path: Path) -> Array:
 def _numbers(values: Array, path: Path) -> Array:
     if values.ndim != 2 or not values.size or values.dtype.kind not in "biuf":
         raise FormatError(
-            f"an array {values.shape} of {values.dtype}, expected (rows, columns) of numbers",
+            f"an array {values.shape} of {values.dtype} is not (rows, columns) of numbers",
+            hint="save heights as one grid",
             path=path,
         )
     if values.size > _MAX_POINTS:
         raise FormatError(
-            f"the ground has {values.size:,} points: at most {_MAX_POINTS:,}", path=path
+            f"the ground has {values.size:,} points: at most {_MAX_POINTS:,}",
+            hint="cut or thin it",
+            path=path,
         )
     return values.astype(np.float64)
 

@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from deepphase.errors import FormatError, ParameterError
+from deepphase.formats.npz.archive import read_npz
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import Contacts, foot_contacts
 from deepphase.motion.roles import Roles
 from deepphase.terrain.foot_track import contacts_at_any_height
-from deepphase.terrain.ground_file import read_ground, read_texts, save_ground
+from deepphase.terrain.ground_file import read_ground, save_ground
 from deepphase.terrain.heightmap import Heightmap
 from deepphase.terrain.laying import lay_on_ground
 
@@ -53,7 +54,8 @@ class ClipGround:
         FormatError
             If it cannot be read, or does not say which clip it belongs to.
         """
-        texts = read_texts(path)
+        archive = read_npz(path)
+        texts = {key: archive.text(key) for key in ("clip", "motion") if key in archive}
         if not texts.get("clip") or texts.get("motion") not in ("laid", "captured"):
             raise FormatError(
                 "the file does not say which clip it is the ground of",

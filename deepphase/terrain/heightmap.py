@@ -49,7 +49,8 @@ class Heightmap:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        heights = np.ascontiguousarray(self.heights, np.float32)
+        with np.errstate(over="ignore"):
+            heights = np.ascontiguousarray(self.heights, np.float32)
         object.__setattr__(self, "heights", heights)
         if heights.ndim != 2 or not heights.size:
             raise ParameterError(f"heights {heights.shape}, expected (rows, columns)")

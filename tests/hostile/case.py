@@ -16,7 +16,7 @@ from deepphase.formats.load import load
 from deepphase.motion.clip import Clip
 
 _LONGEST_MESSAGE = 400
-_FREE_BYTES, _LARGEST_RATIO = 2_000_000, 20
+_FREE_BYTES, _LARGEST_RATIO = 4_000_000, 20
 
 
 @dataclass(frozen=True)

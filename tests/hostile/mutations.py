@@ -1,20 +1,25 @@
-"""Changes to files that make odd and bad ones: to bytes, lines, words and arrays."""
+"""Changes to good files that make odd and bad ones: to bytes, lines, words, arrays and JSON."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import io
 import json
 import random
+import struct
 import zipfile
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from tests.hostile.gltf_mutations import GLB, GLTF, NUMBERS, changed_tree
+from deepphase.formats import array_table
 from tests.hostile.npz_cases import archive
 
 Random = random.Random
+Change = Callable[[random.Random, bytes], bytes]
+Tree = dict[str, Any]
 
 _WORD_LIST = """
 nan inf -inf 1e400 -1e308 1e-400 0 -0 -1 1 2 3 6 255 65536 2147483648 9223372036854775808 0x10 1_0
@@ -22,37 +27,50 @@ nan inf -inf 1e400 -1e308 1e-400 0 -0 -1 1 2 3 6 255 65536 2147483648 9223372036
 Xposition Zrotation Wrotation # // ;
 """
 _WORDS = (*_WORD_LIST.split(), "9" * 400, "a" * 3000, *"\0\x1a\ufeff\u0661\r\t\n", "")
+_YAML_WORDS = (
+    *(b"[" * 3000, b"{a: " * 3000, b"2001-13-45", b"0b", b"1:99", b".nan", b".inf", b"!!binary x"),
+    *(b"!!python/object:os.system x", b"&a [*a]", b"*b", b"=", b"<<", b"1e400", b"-1", b"0", b"1"),
+    *(b"~", b"true", b"[]", b"{}", b"[1, 2]", b"{1: 2}", b"? x", b"9" * 5000, b"text", b"\0"),
+)
 _DTYPES = ("f2", "f4", ">f8", "i1", "u1", "i8", ">i4", "u8", "?", "c16", "S3", "U5", "M8[s]")
 
 
-def mutated(random: Random, content: bytes, suffix: str, others: Sequence[bytes]) -> bytes:
+def mutated(
+    random: Random, content: bytes, changes: Sequence[Change], others: Sequence[bytes]
+) -> bytes:
     """A file that differs from a good one in one to four ways.
 
     Parameters
     ----------
-    suffix
-        Of the file's kind: text and archives are also changed from within.
+    changes
+        Changes from within, which are made more often than those of bytes.
     others
         Files of which pieces may be put in.
     """
-    inner = {
-        ".bvh": _TEXT,
-        ".trc": _TEXT,
-        ".csv": _TEXT,
-        ".mvnx": _TEXT,
-        ".npz": _ARCHIVE,
-        ".glb": GLB,
-        ".gltf": (*GLTF, *_TEXT),
-    }.get(suffix, ())
     for _ in range(random.choice((1, 1, 1, 2, 3, 4))):
         if not content:
             return content
         # From within is where the reader's own code is; from outside, mostly zipfile's.
-        if inner and random.random() < 0.8:
-            content = random.choice(inner)(random, content)
+        if changes and random.random() < 0.8:
+            content = _or_a_flip(random.choice(changes), random, content)
         else:
-            content = random.choice(_BYTES)(random, content, random.choice(others))
+            content = changed_bytes(random, content, random.choice(others))
     return content
+
+
+def changed_bytes(random: Random, content: bytes, other: bytes) -> bytes:
+    """Bits or bytes changed, cut out, repeated, or put in from another file."""
+    while (changed := random.choice(_BYTES)(random, content, other)) == content:
+        continue
+    return changed
+
+
+def _or_a_flip(change: Change, random: Random, content: bytes) -> bytes:
+    try:
+        return change(random, content)
+    # Earlier changes broke what the change reads: then a byte is changed.
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return _flip(random, content, content)
 
 
 def _place(random: Random, content: Sequence[Any]) -> tuple[int, int]:
@@ -140,7 +158,7 @@ def _numbers(random: Random, content: bytes) -> bytes:
     return b" ".join(words)
 
 
-_TEXT = (_lines, _words, _words, _numbers)
+TEXT = (_lines, _words, _words, _numbers)
 
 
 def _members(content: bytes) -> dict[str, bytes] | None:
@@ -157,7 +175,7 @@ def _in_archive(
     def changed(random: Random, content: bytes) -> bytes:
         members = _members(content)
         if not members:
-            return _flip(random, content, content)
+            raise ValueError("no archive")
         change(random, members, random.choice(list(members)))
         packed = random.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))
         return archive(members, packed)
@@ -252,6 +270,166 @@ def _texts(random: Random, members: dict[str, bytes], key: str) -> None:
     return None
 
 
-_ARCHIVE = tuple(
+ARCHIVE = tuple(
     _in_archive(change) for change in (_values, _values, _types, _shapes, _headers, _keys, _texts)
 )
+
+
+# Values for floating-point numbers.
+NUMBERS = (0.0, -0.0, -1.0, 1e-300, 1e10, 1e38, 1e39, 1e200, -1e308, np.nan, np.inf, -np.inf)
+_LARGEST_FLOAT32 = 3e38
+_JSON_VALUES: tuple[Any, ...] = (
+    *(None, True, -1, 0, 1, 3, 1 << 31, 1 << 63, 10**30, 0.5, 1e308, "", "a", "VEC3", "SCALAR"),
+    *(5120, 5123, 5125, 5126, [], {}, [0], [[]], [1e400], {"a": 1}),
+)
+
+
+def changed_tree(random: Random, tree: Any) -> Any:
+    """The tree with one of its values changed, left out or doubled."""
+    if not isinstance(tree, dict | list):
+        return random.choice(_JSON_VALUES)
+    places: list[tuple[Any, Any]] = []
+    todo = [tree]
+    while todo:
+        node = todo.pop()
+        keys = list(node) if isinstance(node, dict) else list(range(len(node)))
+        for key in keys:
+            places.append((node, key))
+            if isinstance(node[key], dict | list) and node[key]:
+                todo.append(node[key])
+    if not places:
+        return random.choice(_JSON_VALUES)
+    node, key = random.choice(places)
+    what = random.randrange(8)
+    if what == 0:
+        del node[key]
+    elif what == 1 and isinstance(node, list):
+        node.append(node[key])
+    elif what == 2 and isinstance(node[key], int | float):
+        node[key] = node[key] + random.choice((-1, 1, 4, 1000))
+    elif what == 3:
+        other, other_key = random.choice(places)
+        # Through text: a tree that holds itself is not JSON.
+        node[key] = json.loads(json.dumps(other[other_key]))
+    else:
+        node[key] = random.choice(_JSON_VALUES)
+    return tree
+
+
+def changed_json(random: Random, content: bytes) -> bytes:
+    """A JSON text with one to three of its values changed."""
+    tree = json.loads(content)
+    for _ in range(random.choice((1, 1, 3))):
+        tree = changed_tree(random, tree)
+    return json.dumps(tree).encode()
+
+
+def _changed_floats(random: Random, data: bytes, begin: int = 0) -> bytes:
+    changed = bytearray(data)
+    for _ in range(random.choice((1, 4, 30))):
+        place = random.randrange(begin, len(changed))
+        value = random.choice(NUMBERS)
+        if np.isfinite(value):
+            value = min(max(value, -_LARGEST_FLOAT32), _LARGEST_FLOAT32)
+        changed[place : place + 4] = struct.pack("<f", value)
+    return bytes(changed[: len(data)])
+
+
+def _glb_json(random: Random, content: bytes) -> bytes:
+    (length,) = struct.unpack_from("<I", content, 12)
+    text = changed_json(random, content[20 : 20 + length])
+    text += b" " * (-len(text) % 4)
+    rest = content[20 + length :]
+    front = struct.pack("<4sII", b"glTF", 2, 20 + len(text) + len(rest))
+    return front + struct.pack("<I4s", len(text), b"JSON") + text + rest
+
+
+def _glb_data(random: Random, content: bytes) -> bytes:
+    return _changed_floats(random, content, content.index(b"BIN\0"))
+
+
+def _gltf_data(random: Random, content: bytes) -> bytes:
+    tree = json.loads(content)
+    buffer = tree["buffers"][0]
+    head, _, text = buffer["uri"].partition(",")
+    data = _changed_floats(random, base64.b64decode(text))
+    buffer["uri"] = f"{head},{base64.b64encode(data).decode()}"
+    return json.dumps(tree).encode()
+
+
+GLB = (_glb_json, _glb_json, _glb_json, _glb_data)
+GLTF = (changed_json, changed_json, changed_json, _gltf_data)
+
+
+def _cells(random: Random, content: bytes) -> bytes:
+    lines = content.split(b"\n")
+    index = random.randrange(len(lines))
+    cells = lines[index].split(b",")
+    start, stop = _place(random, cells)
+    word = random.choice(_WORDS).encode("utf-8", "replace")
+    cells[start : random.choice((start, start + 1, stop))] = [word]
+    lines[index] = b",".join(cells)
+    return b"\n".join(lines)
+
+
+def _yaml_values(random: Random, content: bytes) -> bytes:
+    lines = content.split(b"\n")
+    index = random.randrange(len(lines))
+    key, colon, _ = lines[index].partition(b":")
+    lines[index] = key + (colon or b":") + b" " + random.choice(_YAML_WORDS)
+    return b"\n".join(lines)
+
+
+def signed_array_file(header: Any, rows: Any, data: bytes) -> bytes:
+    """An array file with the right hash of its table and header, whatever they say."""
+    text = json.dumps(header)
+    metadata = {"deepphase": text, "deepphase_sha256": array_table._table_hash(rows, text)}
+    table = json.dumps({"__metadata__": metadata, **rows}).encode()
+    return len(table).to_bytes(8, "little") + table + data
+
+
+def array_file_parts(content: bytes) -> tuple[Any, Any, bytes]:
+    """The header, the table and the data of an array file."""
+    length = int.from_bytes(content[:8], "little")
+    rows = json.loads(content[8 : 8 + length])
+    header = json.loads(rows.pop("__metadata__")["deepphase"])
+    return header, rows, content[8 + length :]
+
+
+def changed_header(random: Random, content: bytes) -> bytes:
+    """An array file with one to three values of its header changed, and the right hash."""
+    header, rows, data = array_file_parts(content)
+    hashes = header.pop("sha256")
+    for _ in range(random.choice((1, 1, 3))):
+        header = changed_tree(random, header)
+    header["sha256"] = hashes
+    return signed_array_file(header, rows, data)
+
+
+def changed_arrays(random: Random, content: bytes) -> bytes:
+    """An array file with another value, type or shape of an array, and the right hashes."""
+    header, rows, data = array_file_parts(content)
+    name = random.choice(list(rows))
+    row = rows[name]
+    begin, end = row["data_offsets"]
+    what = random.randrange(5)
+    if what == 0:
+        width = array_table._DTYPES[row["dtype"]][-1]
+        row["dtype"] = random.choice([c for c, t in array_table._DTYPES.items() if t[-1] == width])
+    elif what == 1:
+        row["shape"] = random.choice((row["shape"][::-1], [*row["shape"], 1], [0, *row["shape"]]))
+    else:
+        array = np.frombuffer(data[begin:end], array_table._DTYPES[row["dtype"]]).copy()
+        value = random.choice((*NUMBERS, random.uniform(-10, 10)))
+        place = random.randrange(len(array))
+        with np.errstate(all="ignore"):
+            new = np.array(value).astype(array.dtype)
+        array[place : place + random.choice((1, 1, len(array)))] = new
+        data = data[:begin] + array.tobytes() + data[end:]
+    header["sha256"][name] = hashlib.sha256(data[begin:end]).hexdigest()
+    return signed_array_file(header, rows, data)
+
+
+ARRAY_FILE = (changed_header, changed_header, changed_arrays)
+TABLE = (_cells, _cells, *TEXT)
+YAML = (_yaml_values, _yaml_values, *TEXT)

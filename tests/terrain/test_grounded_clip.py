@@ -63,7 +63,7 @@ def test_files_name_their_clip_and_are_ground(tmp_path, slope):
     with pytest.raises(FormatError, match="which clip"):
         ClipGrounds.read([tmp_path])
     (tmp_path / "other.npz").write_bytes(b"no zip")
-    with pytest.raises(FormatError, match="not ground"):
+    with pytest.raises(FormatError, match="begin as a zip"):
         ClipGrounds.read([tmp_path])
     with pytest.raises(ParameterError, match="no ground"):
         ClipGrounds.read([tmp_path / "nothing.npz"][:0])

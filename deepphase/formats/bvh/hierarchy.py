@@ -110,7 +110,7 @@ class _HierarchyParser:
             elif keyword == "CHANNELS":
                 self.read_channels(words.split(), line)
             elif keyword != "HIERARCHY" or self.joints:
-                raise self.fault(f"{keyword!r} is not a keyword of a hierarchy", line)
+                raise self.fault(f"{keyword[:40]!r} is not a keyword of a hierarchy", line)
         if self.announced is not None:
             raise self.fault(f"'{{' is missing after {self.announced.title}", line)
         if self.open:
@@ -138,12 +138,12 @@ class _HierarchyParser:
             )
 
     def announce_joint(self, keyword: str, name: str, line: int) -> None:
-        title = f"{keyword} {name!r}"
+        title = f"{keyword} {name[:80]!r}"
         if not name:
             raise self.fault(f"a {keyword} without a name", line)
         if keyword == "ROOT" and self.joints:
             raise self.fault(
-                f"a second root, {name!r}: one file holds one skeleton",
+                f"a second root, {name[:80]!r}: one file holds one skeleton",
                 line,
                 hint="split the file, or hang both roots from one joint",
             )

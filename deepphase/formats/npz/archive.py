@@ -6,12 +6,13 @@ its size, and all sizes against the file's, before anything is allocated.
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import textwrap
+import warnings
 import zipfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -21,19 +22,24 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write
 from deepphase.errors import FormatError, ParameterError
+from deepphase.formats.file_content import read_content
 from deepphase.formats.npz.members import (
     ARRAY_SUFFIX,
     MAKE_AGAIN,
-    NpyHeader,
     array_members,
     as_format_error,
     checksum,
-    parse_npy_header,
 )
 
 Shape = tuple[int | None, ...]
 
-_PIECE_BYTES = 1 << 20
+_NPY_VERSIONS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+# Plain arrays need 128 bytes.
+_LONGEST_HEADER, _LONGEST_FRONT = 10_000, 12
+_LARGEST_ARRAY, _MAX_DIMENSIONS = 1 << 62, 32
 _LONGEST_LIST = 160
 _KINDS = {"number": "fiu", "integer": "iu", "bool": "b"}
 _LARGEST_CODE_POINT = 0x10FFFF
@@ -67,10 +73,11 @@ class NpzArchive:
 
     def shape(self, key: str) -> tuple[int, ...]:
         """The shape that an array declares. Raises FormatError as :meth:`array`."""
-        with self._member(key) as (_, header):
-            return header.shape
+        return self._declared(key)[0]
 
-    def array(self, key: str, shape: Shape | None = None, kind: str = "number") -> Array:
+    def array(
+        self, key: str, shape: Shape | None = None, kind: str = "number", *, finite: bool = True
+    ) -> Array:
         """One array of finite numbers.
 
         Parameters
@@ -82,24 +89,24 @@ class NpzArchive:
         kind
             "number": float32 or float64 as stored, float64 for all other numbers; "integer": int64
             (whole numbers that are stored as floats will do); "bool".
+        finite
+            Refuse numbers that are not finite.
 
         Raises
         ------
         FormatError
             Where the array is missing, damaged, of another shape or kind, or not finite.
         """
-        with self._member(key) as (file, header):
-            dtype = header.dtype
-            as_whole = kind == "integer" and dtype is not None and dtype.kind == "f"
-            if dtype is None or not (dtype.kind in _KINDS[kind] or as_whole):
-                what = {"number": "numbers", "integer": "whole numbers", "bool": "booleans"}[kind]
-                raise self._error(key, f"holds {_in_words(header)}, not {what}")
-            if shape is not None and not _fits(header.shape, shape):
-                raise self._error(key, f"is {header.shape}, expected {_expected(shape)}")
-            array = _read_data(file, header)
+        found, dtype = self._declared(key)
+        if dtype.kind not in _KINDS[kind] and (kind, dtype.kind) != ("integer", "f"):
+            what = {"number": "numbers", "integer": "whole numbers", "bool": "booleans"}[kind]
+            raise self._error(key, f"holds {_in_words(dtype)}, not {what}")
+        if shape is not None and not _fits(found, shape):
+            raise self._error(key, f"is {found}, expected {_expected(shape)}")
+        array = self._content(key)
         if dtype.kind == "b":
             return self._booleans(key, array)
-        if dtype.kind == "f":
+        if dtype.kind == "f" and finite:
             self._check_finite(key, array)
         if kind == "integer":
             with np.errstate(invalid="ignore"):
@@ -122,10 +129,10 @@ class NpzArchive:
 
         Raises FormatError as :meth:`array`.
         """
-        with self._member(key) as (file, header):
-            if header.dtype is None or header.dtype.kind not in "SU":
-                raise self._error(key, f"holds {_in_words(header)}, not text")
-            array = _read_data(file, header).reshape(-1)
+        _, dtype = self._declared(key)
+        if dtype.kind not in "SU":
+            raise self._error(key, f"holds {_in_words(dtype)}, not text")
+        array = self._content(key).reshape(-1)
         if array.dtype.kind == "S":
             return tuple(_decoded(text) for text in array.tolist())
         codes = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("=")))
@@ -201,35 +208,75 @@ class NpzArchive:
     def _error(self, key: str, fact: str, hint: str = "") -> FormatError:
         return FormatError(f"array {key!r} {fact}", hint=hint, path=self.path)
 
-    @contextmanager
-    def _member(self, key: str) -> Iterator[tuple[IO[bytes], NpyHeader]]:
-        """An array's file, at its data, and its header, checked against the member's size."""
+    def _declared(self, key: str) -> tuple[tuple[int, ...], np.dtype]:
+        """Shape and type that an array declares, checked against the member's size."""
         if key not in self:
             raise FormatError(f"there is no array {key!r}", hint=self.contents, path=self.path)
         with as_format_error(self.path, key), zipfile.ZipFile(self.path) as archive:
             info = archive.getinfo(key + ARRAY_SUFFIX)
             with archive.open(info) as file:
-                try:
-                    header = parse_npy_header(file)
-                except ValueError as error:
-                    raise self._error(key, f"is {error}", MAKE_AGAIN) from None
-                if header.dtype is None and "O" in header.described:
-                    raise self._error(
-                        key,
-                        "holds Python objects, which may run code and are never loaded",
-                        "save it again as plain numbers or text",
-                    )
-                if header.dtype is not None:
-                    size = info.file_size - header.begin
-                    declared = math.prod(header.shape) * header.dtype.itemsize
-                    if size != declared:
-                        raise self._error(
-                            key,
-                            f"declares {header.shape} {header.described}, {declared:,} bytes, but "
-                            f"holds {size:,}",
-                            MAKE_AGAIN,
-                        )
-                yield file, header
+                front = io.BytesIO(file.read(_LONGEST_FRONT + _LONGEST_HEADER))
+        return _checked_header(front, info.file_size, lambda *words: self._error(key, *words))
+
+    def _content(self, key: str) -> Array:
+        """An array whose declaration was checked."""
+        with (
+            as_format_error(self.path, key),
+            zipfile.ZipFile(self.path) as archive,
+            archive.open(key + ARRAY_SUFFIX) as file,
+        ):
+            return _read_array(file)
+
+
+def _checked_header(
+    front: io.BytesIO, size: int, error: Callable[..., FormatError]
+) -> tuple[tuple[int, ...], np.dtype]:
+    """Shape and type in the first bytes of a .npy array of `size` bytes, which must fit them."""
+    try:
+        with warnings.catch_warnings():
+            # NumPy warns of the long integers of Python 2, which it reads.
+            warnings.simplefilter("ignore")
+            read_header = _NPY_VERSIONS[np.lib.format.read_magic(front)]
+            shape, _, dtype = read_header(front, max_header_size=_LONGEST_HEADER)
+    # The header is read as Python, whose parser has many errors.
+    except Exception:
+        raise error("is not a NumPy array, or is damaged", MAKE_AGAIN) from None
+    if dtype.hasobject:
+        raise error(
+            "holds Python objects, which may run code and are never loaded",
+            "save it again as plain numbers or text",
+        )
+    # NumPy multiplies the sizes other than 0 even where the array is empty.
+    largest = math.prod(length or 1 for length in shape) * dtype.itemsize
+    if min(shape, default=0) < 0 or largest >= _LARGEST_ARRAY or len(shape) > _MAX_DIMENSIONS:
+        raise error("declares an impossible shape", MAKE_AGAIN)
+    held, declared = size - front.tell(), math.prod(shape) * dtype.itemsize
+    if held != declared:
+        raise error(f"declares {shape} {dtype}, {declared:,} bytes, but holds {held:,}", MAKE_AGAIN)
+    return shape, dtype
+
+
+def _read_array(file: IO[bytes]) -> Array:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return np.lib.format.read_array(file, allow_pickle=False, max_header_size=_LONGEST_HEADER)
+
+
+def read_npy(path: str | Path) -> Array:
+    """Read a single array of any plain type from a .npy file.
+
+    Raises
+    ------
+    FormatError
+        Where it cannot be read, is not such a file or is damaged.
+    """
+    content = read_content(Path(path))
+
+    def error(fact: str, hint: str) -> FormatError:
+        return FormatError(f"the file {fact}", hint=hint, path=path)
+
+    _checked_header(io.BytesIO(content), len(content), error)
+    return _read_array(io.BytesIO(content))
 
 
 def read_npz(path: str | Path) -> NpzArchive:
@@ -294,22 +341,6 @@ def _storable(name: str, array: Array) -> Array:
     return array.astype(array.dtype.newbyteorder("<"), order="C", copy=False)
 
 
-def _read_data(file: IO[bytes], header: NpyHeader) -> Array:
-    assert header.dtype is not None
-    shape = header.shape[::-1] if header.fortran_order else header.shape
-    array = np.empty(shape, header.dtype)
-    if array.nbytes:
-        view = array.reshape(-1).view(np.uint8)
-        done = 0
-        # In pieces, so that the bytes are not held twice.
-        while piece := file.read(_PIECE_BYTES):
-            view[done : done + len(piece)] = np.frombuffer(piece, np.uint8)
-            done += len(piece)
-        if done != array.nbytes:
-            raise EOFError("an array ends early")
-    return array.T if header.fortran_order else array
-
-
 def _fits(found: tuple[int, ...], expected: Shape) -> bool:
     return len(found) == len(expected) and all(
         length is None or length == have for have, length in zip(found, expected, strict=True)
@@ -321,12 +352,9 @@ def _expected(shape: Shape) -> str:
     return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
 
 
-def _in_words(header: NpyHeader) -> str:
-    if header.dtype is None:
-        return f"values of type {header.described[:40]!r}"
-    return {"b": "booleans", "S": "text", "U": "text"}.get(
-        header.dtype.kind, f"numbers of type {header.dtype}"
-    )
+def _in_words(dtype: np.dtype) -> str:
+    plain = f"numbers of type {dtype}" if dtype.kind in "fiu" else f"values of type {dtype!s:.40}"
+    return {"b": "booleans", "S": "text", "U": "text"}.get(dtype.kind, plain)
 
 
 def _decoded(text: bytes) -> str:

@@ -112,7 +112,13 @@ def load_joint_arrays(
     rate, rate_notes = resolve_rate(stated, fps, path)
     rotations, rotation_key = _rotations(archive)
     positions, position_key = _positions(archive, None if rotations is None else len(rotations))
-    joints = (positions if rotations is None else rotations).shape[1]
+    joints = positions.shape[1]
+    if rotations is not None and rotations.shape[1] != joints:
+        raise FormatError(
+            f"there are rotations of {rotations.shape[1]} joints, but positions of {joints}",
+            hint="save both for the same joints",
+            path=path,
+        )
     names, notes = _names(archive, joints)
     parents, order, parent_notes = _parents(archive, names)
     notes = [*rate_notes, *notes, *parent_notes]
@@ -127,6 +133,7 @@ def load_joint_arrays(
     if rotations is not None and len(rotations) != len(positions):
         raise FormatError(
             f"there are {len(rotations)} frames of rotations, but {len(positions)} of positions",
+            hint="save both for the same frames",
             path=path,
         )
     rotated = None
@@ -257,7 +264,9 @@ def _parents(archive: NpzArchive, names: tuple[str, ...]) -> tuple[Array, list[i
         for name, word in zip(names, words, strict=True):
             if word not in index and word.strip().lower() not in _NO_PARENT:
                 raise FormatError(
-                    f"joint {name!r} has the parent {word!r}, which is not a joint", path=path
+                    f"joint {name!r} has the parent {word!r}, which is not a joint",
+                    hint="name a joint of the file, or leave the root's parent empty",
+                    path=path,
                 )
             above.append(index.get(word, -1))
     roots = [joint for joint, parent in enumerate(above) if parent < 0 or parent == joint]

@@ -1,0 +1,437 @@
+"""Kinds of files that deepphase reads: good examples, their reader, and changes from within."""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+
+from controllers.ball.ball_file import load_ball, save_ball
+from controllers.ball.fitting import fit_ball
+from controllers.config import ControllerConfig
+from controllers.dance.config import DanceConfig
+from controllers.dance.dancer import Dancer
+from controllers.runtime.controller import Controller
+from controllers.runtime.obstacles import read_obstacles
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.corpus.labels import read_label_table
+from deepphase.corpus.store import open_store
+from deepphase.editing.config import EditorConfig
+from deepphase.editing.editor import MotionEditor
+from deepphase.editing.effector_motion import read_effector_paths
+from deepphase.editing.targets import read_keys, read_targets
+from deepphase.editing.training import train_editor
+from deepphase.features.layout import FeatureLayout
+from deepphase.formats.gltf.phase_extras import PhaseTrack
+from deepphase.formats.gltf.reader import load_gltf_phases
+from deepphase.formats.gltf.writer import save_gltf
+from deepphase.formats.load import load, load_all, save
+from deepphase.motion.skeleton_description import load_description
+from deepphase.music import cache as song_cache
+from deepphase.music.audio import HOP, SAMPLE_RATE, read_sound
+from deepphase.music.beats_file import read_beats
+from deepphase.phase.baselines.pca_phase import PcaPhase
+from deepphase.phase.config import PhaseConfig
+from deepphase.phase.extractor import load_extractor
+from deepphase.phase.manifold import ManifoldProjection
+from deepphase.phase.model import PhaseModel
+from deepphase.phase.networks.presets import make_autoencoder
+from deepphase.phase.phase_file import load_phases, save_phases
+from deepphase.phase.song_signals import SongSignals
+from deepphase.rigs.body_rig import BodyRig
+from deepphase.rigs.config import RigConfig
+from deepphase.rigs.examples import motion_on_rig
+from deepphase.rigs.inverse import RigInverse
+from deepphase.rigs.keying import keyed
+from deepphase.rigs.keys import RigKeys
+from deepphase.rigs.training import train_rig
+from deepphase.steering.gamepad import read_gamepad
+from deepphase.steering.path import read_path
+from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.truth_file import Truth
+from deepphase.temporary_files import temporary_folder
+from deepphase.terrain.ground_file import read_ground
+from deepphase.terrain.grounded_clip import ClipGround
+from deepphase.terrain.heightmap import Heightmap
+from matching.database.database import MotionDatabase
+from tests.compatibility.test_formats import _FILES as FILES
+from tests.formats.bvh_text import two_joints
+from tests.formats.marker_files import c3d_bytes, markers_of, motive_text, mvnx_text, trc_text
+from tests.formula_motion import swinging
+from tests.hostile import mutations
+from tests.hostile.mutations import Change
+from tests.hostile.npz_cases import AMASS, JOINTS, OWN, POINTS, archive
+from tests.hostile.odd_glb_cases import CURVED, MIXED
+from tests.matching.made_databases import swinging_store
+from tests.music.made_sounds import clicks, file_bytes
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Files that one reader reads.
+
+    Parameters
+    ----------
+    suffix
+        Of the files.
+    read
+        The reader.
+    examples
+        Good files, written to a folder or returned as bytes.
+    changes
+        Changes from within; all kinds are changed from outside as well.
+    hashed
+        Whether a hash protects the whole file: any change from outside is refused, or changes
+        nothing that is read.
+    slow
+        Whether the examples take more than a second.
+    """
+
+    suffix: str
+    read: Callable[[Path], Any]
+    examples: Callable[[Path], list[bytes]]
+    changes: tuple[Change, ...] = ()
+    hashed: bool = False
+    slow: bool = False
+
+
+def _walk() -> Any:
+    return locomotion(0, 0.5).clip
+
+
+def _saved(suffix: str, *more: bytes) -> Callable[[Path], list[bytes]]:
+    def examples(folder: Path) -> list[bytes]:
+        path = folder / f"walk{suffix}"
+        save(_walk(), path)
+        return [path.read_bytes(), *more]
+
+    return examples
+
+
+def _markers(*writers: Callable[..., bytes | str], metres: bool = False) -> Callable[[Path], list]:
+    def examples(folder: Path) -> list[bytes]:
+        few = _walk().sliced(0, 6)
+        markers = markers_of(few) / (1000.0 if metres else 1.0)
+        contents = [write(markers, few.skeleton.names) for write in writers]
+        return [each.encode() if isinstance(each, str) else each for each in contents]
+
+    return examples
+
+
+def _dec(markers: Any, labels: Any) -> bytes:
+    return c3d_bytes(markers, labels, processor=85, scale=0.1, analog=2)
+
+
+def _kept(name: str) -> Callable[[Path], list[bytes]]:
+    return lambda folder: [(FILES / name).read_bytes()]
+
+
+def _text(*texts: str) -> Callable[[Path], list[bytes]]:
+    return lambda folder: [text.encode() for text in texts]
+
+
+def _by(write: Callable[[Path], Any], suffix: str) -> Callable[[Path], list[bytes]]:
+    """The file that a function writes to a path."""
+
+    def examples(folder: Path) -> list[bytes]:
+        path = folder / f"example{suffix}"
+        write(path)
+        return [path.read_bytes()]
+
+    return examples
+
+
+def _songs_model() -> PhaseModel:
+    """A phase model of two features of songs, with the weights of its seed."""
+    torch.manual_seed(0)
+    config = PhaseConfig.load("default", **{"network.channels": 2, "network.hidden": 8})
+    signals = SongSignals(("beat", "chroma"), (1.0,) * 13)
+    network = make_autoencoder(13, SAMPLE_RATE / HOP, config.network)
+    return PhaseModel(network, config, signals)
+
+
+def _projection(path: Path) -> None:
+    projection = PhaseModel.load(FILES / "default.model").projection
+    assert projection is not None
+    projection.save(path)
+
+
+@cache
+def _editor() -> MotionEditor:
+    swings = [swinging(0.8 + 0.3 * seed, 3.0, seed=seed)[0] for seed in range(3)]
+    config = EditorConfig.load(
+        "masked",
+        **{
+            "network.window_s": 1.6,
+            "network.width": 16,
+            "network.hidden": 16,
+            "training.windows": 16,
+            "training.batch_size": 8,
+        },
+    )
+    with temporary_folder() as folder:
+        return train_editor(ClipStore.from_clips(swings), config, folder=folder, accelerator="cpu")
+
+
+def _rig(path: Path) -> None:
+    walk = locomotion(0, 2.0).clip
+    config = RigConfig.load(
+        "default",
+        **{
+            "process.examples": 20,
+            "network.hidden": 16,
+            "network.samples": 60,
+            "training.frames": 60,
+            "training.epochs": 1.0,
+        },
+    )
+    store, rig = ClipStore.from_clips([walk]), BodyRig.of_clip(walk)
+    with temporary_folder() as folder:
+        train_rig(store, rig, config, folder=folder, accelerator="cpu").save(path)
+
+
+def _rig_keys(path: Path) -> None:
+    walk = _walk()
+    rig = BodyRig.of_clip(walk)
+    motion = motion_on_rig(walk, rig)
+    RigKeys.of_rig(rig, keyed(motion, rig), motion.placement, motion.fps).save(path)
+
+
+def _phases(path: Path) -> None:
+    phases, _ = load_phases(FILES / "walk_1.phases.npz")
+    short = replace(
+        phases, parameters=phases.parameters[:6], interior=phases.interior[:6], confidence=None
+    )
+    save_phases(short, path, window_s=1.0, model_sha256="")
+
+
+def _truth(path: Path) -> None:
+    truth = Truth.load(FILES / "walk_1.truth.npz")
+    names = ("phase", "frequency", "contacts", "gait")
+    replace(truth, **{name: getattr(truth, name)[:6] for name in names}).save(path)
+
+
+def _with_phases(path: Path) -> None:
+    walk = _walk().sliced(0, 6)
+    values = np.linspace(-0.4, 0.4, 12).reshape(6, 2)
+    track = PhaseTrack(walk.fps, values, 1.0 + values, 2.0 + values, values)
+    save_gltf(walk, path, phases=track)
+
+
+def _ground() -> Heightmap:
+    return Heightmap.centred(np.tile(np.linspace(0.0, 1.0, 9), (7, 1)), 0.25, "slope")
+
+
+def _image(folder: Path) -> list[bytes]:
+    path = folder / "hill.png"
+    Image.fromarray((20 * np.arange(48).reshape(6, 8) % 255).astype(np.uint8)).save(path)
+    return [path.read_bytes()]
+
+
+def _array(folder: Path) -> list[bytes]:
+    np.save(folder / "hill.npy", np.linspace(0.0, 1.0, 30).reshape(5, 6))
+    return [(folder / "hill.npy").read_bytes()]
+
+
+def _sounds(folder: Path) -> list[bytes]:
+    samples, _ = clicks(120, 2.0)
+    return [
+        file_bytes(samples, 44_100, format=format, subtype=subtype)
+        for format, subtype in (
+            ("WAV", "PCM_16"),
+            ("WAV", "FLOAT"),
+            ("FLAC", None),
+            ("OGG", "VORBIS"),
+            ("MP3", None),
+        )
+    ]
+
+
+def _song(path: Path) -> Any:
+    song = FILES / "song.ogg"
+    return song_cache._read(path, hashlib.sha256(song.read_bytes()).hexdigest(), song)
+
+
+def _configs(kind: str) -> Callable[[Path], list[bytes]]:
+    shipped = Path(__file__).parents[2] / "configs" / kind
+    return lambda folder: [path.read_bytes() for path in sorted(shipped.glob("*.yaml"))]
+
+
+_PATHS = "t,x,z,facing,gait\n0,0,0,0,walk\n0.5,0,1.5,0.1,walk\n2,1,3,0.8,run\n"
+_GAMEPAD = "t,move_x,move_z,look_x,look_z,style\n0,0,0,0,0,a\n1,0.5,-1,0,0.25,b\n2,0,1,0,0,b\n"
+_LABELS = "file,style,start_s,stop_s\nwalk_1.bvh,old,0,1.5\nwalk_1.bvh,young,2,3\nrun,old,,\n"
+_OBSTACLES_JSON = (
+    '{"walls": [{"segment": [0, 3, 2, 3]}, {"box": [0, 5, 1, 1, 0.5]}], "pits": '
+    '[{"circle": [4, 0, 1]}, {"polygon": [1, 1, 2, 1, 2, 2]}], "clearance": 0.3}'
+)
+_OBSTACLES_CSV = (
+    "wall,segment,0,3,2,3\nwall,box,0,5,1,1,0.5\npit,circle,4,0,1\n"
+    "pit,polygon,1,1,2,1,2,2\n# a comment\nclearance,0.3\n"
+)
+_DESCRIPTION = (
+    "kind: biped\nhips: Hips\nleft_hip: LeftUpLeg\ntail: [Tail1, Tail2]\n"
+    "pairs:\n  - [LeftEar, RightEar]\nnames: [a, b, c]\nedges: [[a, b], [b, c]]\n"
+)
+_EFFECTORS = "t,joint,x,y,z\n0,LeftFoot,0,0,0\n1,LeftFoot,0.1,0.2,0.3\n0.5,RightHand,1,0,0\n"
+_BEATS = "# beats\n0.5 1\n1.0 2\n1.5 3\n2.0\t4\n2.5,1\n"
+_AUDACITY = "0.5\t0.5\t1\n\\\t100\t200\n1.0\t1.0\t2\n1.5\t1.5\t1\n"
+
+_ARRAYS = mutations.ARRAY_FILE
+_WORDS = mutations.TEXT
+
+KINDS: dict[str, Kind] = {
+    "bvh": Kind(".bvh", load_all, _saved(".bvh", two_joints().encode()), _WORDS),
+    "npz": Kind(
+        ".npz",
+        load_all,
+        _saved(
+            ".npz",
+            *(archive(each) for each in (AMASS, OWN, JOINTS, POINTS)),
+            archive(AMASS, zipfile.ZIP_DEFLATED),
+        ),
+        mutations.ARCHIVE,
+    ),
+    "motion": Kind(
+        ".npz",
+        load,
+        _by(lambda path: save(_walk().sliced(0, 6), path), ".npz"),
+        mutations.ARCHIVE,
+        hashed=True,
+    ),
+    "glb": Kind(".glb", load_all, _saved(".glb", MIXED), mutations.GLB),
+    "gltf": Kind(".gltf", load_all, _saved(".gltf", CURVED), (*mutations.GLTF, *_WORDS)),
+    "c3d": Kind(".c3d", load_all, _markers(c3d_bytes, _dec)),
+    "trc": Kind(".trc", load_all, _markers(trc_text), _WORDS),
+    "motive": Kind(".csv", load_all, _markers(motive_text, metres=True), _WORDS),
+    "mvnx": Kind(
+        ".mvnx", load_all, lambda folder: [mvnx_text(_walk().sliced(0, 6)).encode()], _WORDS
+    ),
+    "phases in glTF": Kind(
+        ".gltf", load_gltf_phases, _by(_with_phases, ".gltf"), (*mutations.GLTF, *_WORDS)
+    ),
+    "store": Kind(".store", open_store, _kept("clips.store"), _ARRAYS, hashed=True),
+    "model": Kind(".model", load_extractor, _kept("default.model"), _ARRAYS, hashed=True),
+    "songs model": Kind(
+        ".model",
+        PhaseModel.load,
+        _by(lambda path: _songs_model().save(path), ".model"),
+        _ARRAYS,
+        hashed=True,
+    ),
+    "contact phases": Kind(
+        ".phases", load_extractor, _kept("contact.phases"), _ARRAYS, hashed=True
+    ),
+    "pca phases": Kind(
+        ".phases",
+        load_extractor,
+        _by(lambda path: PcaPhase.fit(swinging_store()).save(path), ".phases"),
+        _ARRAYS,
+        hashed=True,
+    ),
+    "projection": Kind(
+        ".projection",
+        ManifoldProjection.load,
+        _by(_projection, ".projection"),
+        _ARRAYS,
+        hashed=True,
+    ),
+    "controller": Kind(
+        ".controller", Controller.load, _kept("experts.controller"), _ARRAYS, hashed=True
+    ),
+    "dancer": Kind(".dancer", Dancer.load, _kept("small.dancer"), _ARRAYS, hashed=True),
+    "database": Kind(".db", MotionDatabase.load, _kept("motion.db"), _ARRAYS, hashed=True),
+    "editor": Kind(
+        ".editor",
+        MotionEditor.load,
+        _by(lambda path: _editor().save(path), ".editor"),
+        _ARRAYS,
+        hashed=True,
+        slow=True,
+    ),
+    "rig": Kind(".rig", RigInverse.load, _by(_rig, ".rig"), _ARRAYS, hashed=True, slow=True),
+    "ball": Kind(
+        ".ball",
+        load_ball,
+        _by(lambda path: save_ball(fit_ball(locomotion(0, 1.0).clip), path), ".ball"),
+        _ARRAYS,
+        hashed=True,
+    ),
+    "cached song": Kind(
+        ".song",
+        _song,
+        lambda folder: [next(FILES.glob("*.song")).read_bytes()],
+        _ARRAYS,
+        hashed=True,
+    ),
+    "phases": Kind(
+        ".phases.npz", load_phases, _by(_phases, ".phases.npz"), mutations.ARCHIVE, True
+    ),
+    "truth": Kind(
+        ".truth.npz", Truth.load, _by(_truth, ".truth.npz"), mutations.ARCHIVE, hashed=True
+    ),
+    "rig keys": Kind(
+        ".json", RigKeys.load, _by(_rig_keys, ".json"), (mutations.changed_json, *_WORDS)
+    ),
+    "ground": Kind(
+        ".npz",
+        ClipGround.load,
+        _by(lambda path: ClipGround(_ground(), "walk", laid=True).save(path), ".npz"),
+        mutations.ARCHIVE,
+        hashed=True,
+    ),
+    "ground array": Kind(".npy", read_ground, _array),
+    "ground image": Kind(".png", read_ground, _image),
+    "obstacles": Kind(
+        ".json",
+        read_obstacles,
+        _text(_OBSTACLES_JSON),
+        (mutations.changed_json, *_WORDS),
+    ),
+    "obstacle rows": Kind(".csv", read_obstacles, _text(_OBSTACLES_CSV), mutations.TABLE),
+    "targets": Kind(
+        ".csv",
+        read_targets,
+        _text("joint,frame,x,y,z,last\nHand,3,0,1,0.5,\nFoot,4,0,0,0,9\n"),
+        mutations.TABLE,
+    ),
+    "keys": Kind(
+        ".csv",
+        read_keys,
+        _text("frame,time,steps\n0,0,\n30,1.0,2\n60,2.5,\n", "frame\n0\n30\n"),
+        mutations.TABLE,
+    ),
+    "effector paths": Kind(
+        ".csv",
+        lambda path: read_effector_paths(path, _editor()),
+        _text(_EFFECTORS),
+        mutations.TABLE,
+        slow=True,
+    ),
+    "path": Kind(".csv", read_path, _text(_PATHS), mutations.TABLE),
+    "gamepad": Kind(".csv", read_gamepad, _text(_GAMEPAD), mutations.TABLE),
+    "labels": Kind(
+        ".csv",
+        lambda path: read_label_table(path, ["walk_1.bvh", "run.bvh"]),
+        _text(_LABELS),
+        mutations.TABLE,
+    ),
+    "description": Kind(".yaml", load_description, _text(_DESCRIPTION), mutations.YAML),
+    "phase config": Kind(".yaml", PhaseConfig.load, _configs("phase"), mutations.YAML),
+    "controller config": Kind(
+        ".yaml", ControllerConfig.load, _configs("controller"), mutations.YAML
+    ),
+    "dance config": Kind(".yaml", DanceConfig.load, _configs("dance"), mutations.YAML),
+    "editor config": Kind(".yaml", EditorConfig.load, _configs("editor"), mutations.YAML),
+    "rig config": Kind(".yaml", RigConfig.load, _configs("rig"), mutations.YAML),
+    "layout": Kind(".yaml", FeatureLayout.load, _configs("matching"), mutations.YAML),
+    "beats": Kind(".beats", read_beats, _text(_BEATS, _AUDACITY), mutations.TABLE),
+    "sound": Kind(".wav", read_sound, _sounds),
+}

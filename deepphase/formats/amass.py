@@ -151,7 +151,9 @@ def _joined(archive: NpzArchive, root: str, body: str) -> Pose:
 
 def _with_frames(archive: NpzArchive, names: tuple[str, ...], vectors: Array, key: str) -> Pose:
     if len(vectors) == 0:
-        raise FormatError(f"array {key!r} has no frames", path=archive.path)
+        raise FormatError(
+            f"array {key!r} has no frames", hint="save at least one pose", path=archive.path
+        )
     notes: tuple[str, ...] = ()
     if names == LAYOUTS[len(BODY + FINGERS + JAW)]:
         notes = ("the last of 53 joints is assumed to be the jaw",)
@@ -254,6 +256,7 @@ def _translations(archive: NpzArchive, frames: int) -> Array:
     if len(translations) != frames:
         raise FormatError(
             f"there are {frames} frames of poses, but {len(translations)} of {key!r}",
+            hint="save both for the same frames",
             path=archive.path,
         )
     far = np.abs(translations).max(axis=1) > _LARGEST_TRANSLATION_M

@@ -114,7 +114,10 @@ def check_numbers(value: Any) -> None:
         elif isinstance(item, list):
             pending.extend(item)
         elif isinstance(item, (int, float)) and not abs(item) <= _LARGEST:
-            raise ParameterError(f"a number of {_shown(item)} in the header is not possible")
+            raise ParameterError(
+                f"a number of {_shown(item)} in the header is not possible",
+                hint="make the file again",
+            )
 
 
 def _shown(value: Any) -> str:

@@ -61,7 +61,8 @@ class Ball:
             raise ParameterError(f"{self}: values that are not finite")
         if not (self.radius_m > 0 and self.mass_kg > 0):
             raise ParameterError(
-                f"a ball of {self.radius_m:g} m and {self.mass_kg:g} kg is not possible"
+                f"a ball of {self.radius_m:g} m and {self.mass_kg:g} kg is not possible",
+                hint="give more than 0 of both",
             )
         if not 0 <= self.restitution <= 1:
             raise ParameterError(f"restitution must lie in 0 to 1, not {self.restitution:g}")
@@ -136,7 +137,10 @@ class BallState:
                 f"a ball at {shape} with velocity {self.velocity.shape}, expected (..., 3) each"
             )
         if not (np.isfinite(self.position).all() and np.isfinite(self.velocity).all()):
-            raise ParameterError("a ball's position or velocity is not finite")
+            raise ParameterError(
+                "a ball's position or velocity is not finite",
+                hint="find where the first NaN comes from",
+            )
 
     @property
     def speed(self) -> Array:
@@ -285,11 +289,13 @@ def touched(
     ):
         raise ParameterError(
             f"feet have points {points.shape} and velocities {np.shape(point_velocities)} for "
-            f"balls {state.position.shape}"
+            f"balls {state.position.shape}",
+            hint="points are (..., points, 3) for balls (..., 3)",
         )
     if radius_m < 0 or not 0 <= restitution <= 1:
         raise ParameterError(
-            f"feet of {radius_m:g} m with restitution {restitution:g} are not possible"
+            f"feet of {radius_m:g} m with restitution {restitution:g} are not possible",
+            hint="give a radius of 0 or more, and a restitution of 0 to 1",
         )
     position, velocity = state.position.copy(), state.velocity.copy()
     impulses = np.zeros(points.shape[:-1])

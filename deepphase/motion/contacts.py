@@ -53,7 +53,9 @@ class ContactThresholds:
         if not 0 <= self.travel_share < 1:
             raise ParameterError("travel_share must be at least 0 and below 1")
         if not self.shortest_s >= 0:
-            raise ParameterError("shortest_s, the shortest contact, is negative")
+            raise ParameterError(
+                "shortest_s, the shortest contact, is negative", hint="give 0 or more seconds"
+            )
 
 
 @dataclass(frozen=True, eq=False)

@@ -129,7 +129,9 @@ def resample(clip: Clip, fps: float = 60.0, limit: ResampleLimit = DEFAULT_LIMIT
         If `fps` is not a positive number, or the result would exceed the limit.
     """
     if not (np.isfinite(fps) and fps > 0):
-        raise ParameterError(f"cannot resample to {fps} frames a second")
+        raise ParameterError(
+            f"cannot resample to {fps} frames a second", hint="give a rate above 0"
+        )
     frames = len(clip)
     if abs(fps / clip.fps - 1.0) * frames < 0.5:
         return clip if fps == clip.fps else replace(clip, fps=float(fps))

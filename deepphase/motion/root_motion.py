@@ -59,7 +59,10 @@ def with_root_motion(clip: Clip, hips: int, root: RootTrajectory, root_motion: R
     if root_motion == "auto":
         return clip
     if len(root) != len(clip):
-        raise ParameterError(f"the root trajectory has {len(root)} frames and the clip {len(clip)}")
+        raise ParameterError(
+            f"the root trajectory has {len(root)} frames and the clip {len(clip)}",
+            hint="compute it from this clip",
+        )
     clip = replace(
         clip,
         rotations=clip.rotations.astype(np.float64),

@@ -49,15 +49,17 @@ class Skeleton:
         set_field(self, "end_offsets", np.asarray(self.end_offsets, np.float64).reshape(-1, 3))
         count = len(self.names)
         if count == 0:
-            raise SkeletonError("this is a skeleton without joints")
+            raise SkeletonError("this is a skeleton without joints", hint="give at least one")
         if self.parents.shape != (count,) or self.offsets.shape != (count, 3):
             raise SkeletonError(
                 f"{count} joint names, but parents {self.parents.shape} and offsets "
-                f"{self.offsets.shape}"
+                f"{self.offsets.shape}",
+                hint="parents are (joints,) and offsets (joints, 3)",
             )
         if self.end_parents.shape != self.end_offsets.shape[:1]:
             raise SkeletonError(
-                f"{len(self.end_parents)} end sites, but {len(self.end_offsets)} end offsets"
+                f"{len(self.end_parents)} end sites, but {len(self.end_offsets)} end offsets",
+                hint="give one of both for each end site",
             )
         if len(set(self.names)) != count:
             twice = sorted({name for name in self.names if self.names.count(name) > 1})
@@ -66,13 +68,20 @@ class Skeleton:
             raise SkeletonError("joint 0 is not the root: its parent must be -1")
         late = np.flatnonzero((self.parents[1:] >= np.arange(1, count)) | (self.parents[1:] < 0))
         if late.size:
-            raise SkeletonError(f"joint {self.names[late[0] + 1]!r} comes before its parent")
+            raise SkeletonError(
+                f"joint {self.names[late[0] + 1]!r} comes before its parent",
+                hint="order the joints from the root on",
+            )
         if self.end_parents.size and not (
             (self.end_parents >= 0).all() and (self.end_parents < count).all()
         ):
-            raise SkeletonError("an end site has a parent that does not exist")
+            raise SkeletonError(
+                "an end site has a parent that does not exist", hint="parents count from 0"
+            )
         if not (np.isfinite(self.offsets).all() and np.isfinite(self.end_offsets).all()):
-            raise SkeletonError("an offset is not finite")
+            raise SkeletonError(
+                "an offset is not finite", hint="find where the first NaN comes from"
+            )
 
     def __repr__(self) -> str:
         ends = counted(len(self.end_parents), "end site") if len(self.end_parents) else ""

@@ -174,7 +174,10 @@ def _second(cell: str, path: Path, line: int) -> float:
     value = _number(cell, path, line)
     if value < 0:
         raise FormatError(
-            f"a beat at {value:g} s, before the start of the song", path=path, line=line
+            f"a beat at {value:g} s, before the start of the song",
+            hint=_HINT,
+            path=path,
+            line=line,
         )
     return value
 

@@ -113,15 +113,16 @@ def _read(path: Path, sha256: str, song: Path) -> SongFeatures:
     """Features of a kept file; raises where it is not whole or of another song."""
     arrays, header = read_arrays(path, format=FORMAT, version=VERSION, types=_TYPES)
     values = {name: list(kind.values) for name, kind in SONG_FEATURE_KINDS.items()}
-    if header["version"] != VERSION or header["song_sha256"] != sha256:
-        raise CheckpointError("the file holds features of another version or song", path=path)
-    if header["values"] != values or header["fps"] != FPS:
-        raise CheckpointError("the file holds other features", path=path)
-    frames = len(arrays["blocks.mel"])
     blocks = {name: arrays[f"blocks.{name}"] for name in SONG_FEATURE_KINDS}
-    for name, block in blocks.items():
-        if block.shape != (frames, len(SONG_FEATURE_KINDS[name].values)):
-            raise CheckpointError(f"{name} has another shape", path=path)
+    frames = len(arrays["blocks.mel"])
+    is_ours = header["version"] == VERSION and header["song_sha256"] == sha256
+    is_ours &= header["values"] == values and header["fps"] == FPS
+    if not is_ours or any(
+        block.shape != (frames, len(values[name])) for name, block in blocks.items()
+    ):
+        raise CheckpointError(
+            "the file holds features of another version or song", hint="delete it", path=path
+        )
     metre = header["beats_per_bar"]
     return SongFeatures(
         blocks,

@@ -24,7 +24,9 @@ def stretched(song: SongFeatures, factor: float) -> SongFeatures:
     """
     frames = round(len(song) / factor) if np.isfinite(factor) and factor > 0 else 0
     if frames < 1:
-        raise ParameterError(f"a song cannot be played at {factor} times its tempo")
+        raise ParameterError(
+            f"a song cannot be played at {factor} times its tempo", hint="give 0.5 to 2"
+        )
     nearest = np.clip(np.rint(np.arange(frames) * factor), 0, len(song) - 1).astype(np.intp)
     blocks = {name: song.blocks[name][nearest] for name in SONG_FEATURE_KINDS}
     blocks["tempo_bpm"] = (factor * blocks["tempo_bpm"]).astype(np.float32)

@@ -49,6 +49,7 @@ def clip_of_points(
     if max(points) >= len(track.names):
         raise SkeletonError(
             f"a hierarchy of {max(points) + 1} points, but the track has {len(track.names)}",
+            hint="solve files with other points separately",
             path=track.source.path or None,
         )
     parents = np.array(structure.parents)

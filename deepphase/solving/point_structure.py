@@ -186,6 +186,7 @@ def _described(track: PointTrack, description: Mapping[str, Any]) -> PointTrack:
             raise SkeletonError(
                 f"the skeleton description names {len(names)} points, but the track has "
                 f"{len(track.names)}",
+                hint="name every point",
                 path=track.source.path or None,
             )
         track = replace(track, names=tuple(names))

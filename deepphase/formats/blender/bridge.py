@@ -95,7 +95,9 @@ def check_answer(answer: Mapping[str, Any], path: Path) -> None:
     if "error" in answer:
         missing = "ModuleNotFoundError" in answer["error"]
         raise FormatError(
-            f"Blender: {str(answer['error'])[:300]}", hint=INSTALL if missing else "", path=path
+            f"Blender cannot do this: {str(answer['error'])[:300]}",
+            hint=INSTALL if missing else "",
+            path=path,
         )
 
 

@@ -254,7 +254,9 @@ def _rotations(matrices: Array, path: Path) -> Array:
     linear = matrices[..., :3, :3]
     lengths = np.linalg.norm(linear, axis=-2, keepdims=True)
     if not (lengths > 1e-9).all() or not (np.linalg.det(linear) > 0).all():
-        raise FormatError("a bone that is flat or mirrored", path=path)
+        raise FormatError(
+            "a bone is flat or mirrored", hint="apply scales to the armature", path=path
+        )
     flat = Rotation.from_matrix((linear / lengths).reshape(-1, 3, 3)).as_quat()
     return np.asarray(flat.reshape(*matrices.shape[:-2], 4))
 

@@ -105,11 +105,17 @@ def parse_frames(
             )
         raise FormatError(
             f"the file ends before the first of {head.frames:,} frames",
+            hint="copy or export the file again",
             path=path,
             line=head.first_line,
         )
     if channels == 0:
-        raise FormatError("numbers, but no joint has channels", path=path, line=head.first_line)
+        raise FormatError(
+            "there are numbers, but no joint has channels",
+            hint="export the joints with their rotations",
+            path=path,
+            line=head.first_line,
+        )
     kernels = kernels_for(len(text) - head.start)
     if kernels is not None:
         scanned = scan_table(kernels, text, head.start, head.frames, channels)

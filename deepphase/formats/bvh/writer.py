@@ -99,7 +99,10 @@ def _orders(clip: Clip, given: str | Sequence[str] | None) -> list[str]:
         return [completed_order(order) for order in source]
     orders = [given] * joints if isinstance(given, str) else list(given)
     if len(orders) != joints:
-        raise ParameterError(f"there are {len(orders)} rotation orders for {joints} joints")
+        raise ParameterError(
+            f"there are {len(orders)} rotation orders for {joints} joints",
+            hint="give one for all, or one for each",
+        )
     orders = [str(order).upper() for order in orders]
     wrong = next((order for order in orders if order not in EULER_ORDERS), None)
     if wrong is not None:

@@ -51,7 +51,9 @@ class PhaseTrack:
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.fps) and self.fps > 0):
-            raise ParameterError(f"the phases have {self.fps} frames a second")
+            raise ParameterError(
+                f"the phases have {self.fps} frames a second", hint="give a rate above 0"
+            )
         for name in _ARRAYS:
             value = np.asarray(getattr(self, name))
             object.__setattr__(self, name, value)
@@ -61,7 +63,9 @@ class PhaseTrack:
                     "(frames, channels) of both"
                 )
             if not np.isfinite(value).all():
-                raise ParameterError(f"{name} holds values that are not finite")
+                raise ParameterError(
+                    f"{name} holds values that are not finite", hint="encode the clip again"
+                )
 
 
 def phases_extra(phases: PhaseTrack) -> dict[str, Any]:
@@ -102,10 +106,11 @@ def parse_phases(extra: Any, place: str, path: Path) -> PhaseTrack:
         track = PhaseTrack(float(extra["fps"]), *arrays)
         if track.phase.shape != (extra["frames"], extra["channels"]):
             raise ParameterError(
-                f"the arrays have shape {track.phase.shape}, another than declared"
+                f"the arrays have shape {track.phase.shape}, another than declared",
+                hint="write the file again",
             )
         if np.abs(track.phase).max() > 0.5:
-            raise ParameterError("a phase is outside [-0.5, 0.5)")
+            raise ParameterError("a phase is outside [-0.5, 0.5)", hint="write the file again")
         return track
     except FormatError:
         raise

@@ -207,7 +207,11 @@ def load_gltf_phases(path: str | Path, *, animation: str | int | None = None) ->
         extras = _our_extras(item)
         if "phases" in extras:
             return parse_phases(extras["phases"], f"{item.place}.extras", file.path)
-    raise FormatError("there are no phases beside the animation", path=path)
+    raise FormatError(
+        "there are no phases beside the animation",
+        hint="write them with `save_gltf(..., phases=)`",
+        path=path,
+    )
 
 
 def _checked_options(

@@ -50,7 +50,8 @@ class SceneObject:
         shapes = {each.shape for each in (self.positions, self.normals, self.colours)}
         if shapes != {vertices} or self.triangles.shape[1:] != (3,):
             raise ParameterError(
-                f"an object {self.name!r} with arrays {sorted(shapes)} is not possible"
+                f"an object {self.name!r} with arrays {sorted(shapes)} is not possible",
+                hint="give as many normals and colours as positions",
             )
 
     def check_frames(self, frames: int) -> None:
@@ -58,7 +59,8 @@ class SceneObject:
         for values, width in ((self.translations, 3), (self.rotations, 4)):
             if values is not None and values.shape != (frames, width):
                 raise ParameterError(
-                    f"{self.name!r} moves in an array {values.shape}, the clip has {frames} frames"
+                    f"{self.name!r} moves in an array {values.shape}, the clip has {frames} frames",
+                    hint="give a place for every frame",
                 )
 
     def write_mesh(self, binary: BinaryWriter, material: int) -> dict[str, Any]:

@@ -82,12 +82,15 @@ def save_gltf(
         )
     clips = [clips] if isinstance(clips, Clip) else list(clips)
     if not clips:
-        raise ParameterError("there are no clips to write")
+        raise ParameterError("there are no clips to write", hint="give at least one")
     for clip in clips:
         check_writable_body(clip, path)
     tracks = [phases] if phases is None or isinstance(phases, PhaseTrack) else list(phases)
     if phases is not None and len(tracks) != len(clips):
-        raise ParameterError(f"there are {len(tracks)} phases for {len(clips)} clips")
+        raise ParameterError(
+            f"there are {len(tracks)} phases for {len(clips)} clips",
+            hint="give one for each clip, or None",
+        )
     tracks += [None] * (len(clips) - len(tracks))
     for each in objects:
         each.check_frames(len(clips[0]))

@@ -73,7 +73,11 @@ def read_c3d(path: Path) -> MarkerData:
     stored = _stored(content, header, frames, parameters.processor, path)
     scale = 1.0 if header.scale < 0 else header.scale
     if not (math.isfinite(scale) and scale > 0):
-        raise FormatError(f"a scale of {header.scale} for whole numbers is not possible", path=path)
+        raise FormatError(
+            f"a scale of {header.scale} for whole numbers is not possible",
+            hint="export the file again",
+            path=path,
+        )
     with np.errstate(invalid="ignore", over="ignore"):
         positions = stored[..., :3].astype(np.float64) * scale
     # The fourth value is negative where a marker was not seen.
@@ -247,7 +251,9 @@ def read_parameters(content: bytes, begin: int, path: Path) -> C3dParameters:
     Raises FormatError if the section is damaged.
     """
     if begin + 4 > len(content):
-        raise FormatError("the file ends before its parameters", path=path)
+        raise FormatError(
+            "the file ends before its parameters", hint="copy or export it again", path=path
+        )
     processor = PROCESSORS.get(content[begin + 3])
     if processor is None:
         raise FormatError(
@@ -285,7 +291,9 @@ def read_parameters(content: bytes, begin: int, path: Path) -> C3dParameters:
 def _value(
     content: bytes, place: int, stop: int, name: str, path: Path
 ) -> tuple[int, tuple[int, ...], bytes]:
-    damaged = FormatError(f"parameter {name[:40]!r} is damaged", path=path)
+    damaged = FormatError(
+        f"parameter {name[:40]!r} is damaged", hint="copy or export the file again", path=path
+    )
     if place + 2 > stop:
         raise damaged
     kind = int.from_bytes(content[place : place + 1], signed=True)

@@ -82,7 +82,12 @@ def read_motive(path: Path) -> MarkerData:
         (_row(cells, width) for _, cells in rows[1:place] if _label(cells) == "name"), None
     )
     if names is None:
-        raise FormatError("no row of names", path=path, line=rows[place][0])
+        raise FormatError(
+            "there is no row of names",
+            hint="export with a header",
+            path=path,
+            line=rows[place][0],
+        )
     columns: dict[str, dict[str, tuple[int, int, int]]] = {}
     for column in range(2, width - 2):
         kind = kinds[column].lower()

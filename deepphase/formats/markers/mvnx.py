@@ -75,7 +75,9 @@ def load_mvnx(
         stated = {"frameRate": float(content.rate)} if content.rate else {}
     except ValueError:
         raise FormatError(
-            f"a frameRate of {content.rate[:20]!r} is not possible", path=path
+            f"a frameRate of {content.rate[:20]!r} is not possible",
+            hint="export the file again, or give the rate: fps=",
+            path=path,
         ) from None
     rate, notes = resolve_rate(stated, fps, path)
     names, parents, order = _tree(content, path)
@@ -93,7 +95,11 @@ def load_mvnx(
         local_positions=False,
     )
     if clip is None:
-        raise FormatError("orientations contradict the positions of the segments", path=path)
+        raise FormatError(
+            "orientations contradict the positions of the segments",
+            hint="export the file again",
+            path=path,
+        )
     clip = checked_body(scaled(clip, unit_m), path)
     notes = (*notes, *fit_notes, f"a unit of {unit_m:g} m")
     if up is None:
@@ -211,6 +217,7 @@ def _tree(content: _Content, path: Path) -> tuple[tuple[str, ...], Array, list[i
     if not names or not content.frames["position"]:
         raise FormatError(
             f"there are {len(names)} segments and {len(content.frames['position'])} frames",
+            hint="export at least one segment and one frame",
             path=path,
         )
     index = {name: joint for joint, name in enumerate(names)}
@@ -247,5 +254,7 @@ def _tree(content: _Content, path: Path) -> tuple[tuple[str, ...], Array, list[i
 def _table(content: _Content, name: str, width: int, path: Path) -> Array:
     values = np.stack(content.frames[name])
     if np.abs(values).max() > math.sqrt(np.finfo(np.float64).max):
-        raise FormatError(f"<{name}> holds numbers that are too large", path=path)
+        raise FormatError(
+            f"<{name}> holds numbers that are too large", hint="export the file again", path=path
+        )
     return values.reshape(len(values), -1, width)

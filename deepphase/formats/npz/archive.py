@@ -273,7 +273,7 @@ def read_npy(path: str | Path) -> Array:
     content = read_content(Path(path))
 
     def error(fact: str, hint: str) -> FormatError:
-        return FormatError(f"the file {fact}", hint=hint, path=path)
+        return FormatError(f"this cannot be read: the file {fact}", hint=hint, path=path)
 
     _checked_header(io.BytesIO(content), len(content), error)
     return _read_array(io.BytesIO(content))
@@ -337,7 +337,10 @@ def _storable(name: str, array: Array) -> Array:
         try:
             "".join(array.reshape(-1).tolist()).encode()
         except UnicodeEncodeError:
-            raise ParameterError(f"array {name!r} has text that no file can hold") from None
+            raise ParameterError(
+                f"array {name!r} has text that no file can hold",
+                hint="remove characters that are half of a surrogate pair",
+            ) from None
     return array.astype(array.dtype.newbyteorder("<"), order="C", copy=False)
 
 

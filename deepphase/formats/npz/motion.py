@@ -159,7 +159,11 @@ def _meta(archive: NpzArchive) -> tuple[str, dict[str, str], Source]:
             checked_source(meta.get("source", {"path": str(path)})),
         )
     except ParameterError as error:
-        raise FormatError(f"array 'meta': {error.fact}", path=path) from None
+        raise FormatError(
+            f"array 'meta' has a wrong value: {error.fact}",
+            hint="save the file again with the program that wrote it",
+            path=path,
+        ) from None
 
 
 def _fields_of(source: Source) -> dict[str, Any]:

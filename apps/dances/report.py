@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from apps.dances.makers import DanceResult
-from apps.reports.page import Link, Page
+from apps.reports.measure_table import MeasuredReport, MeasureTable
+from apps.reports.page import Page
 from apps.reports.player_songs import part_of_song
 from apps.reports.report_file import save_report
 from apps.runs.files import write_motion, write_table
@@ -69,26 +70,6 @@ _SEEN_SHARE = 0.05
 
 
 @dataclass(frozen=True)
-class DanceReport:
-    """Page of a dance, its table as texts, and what the measures say.
-
-    Parameters
-    ----------
-    page
-        The page's file.
-    columns, rows
-        The table.
-    findings
-        Sentences on beats and bars, see `dance_findings`.
-    """
-
-    page: Path
-    columns: list[str]
-    rows: list[list[str]]
-    findings: tuple[DanceFinding, ...] = ()
-
-
-@dataclass(frozen=True)
 class DanceFinding:
     """What the measures of a dance say, and whether that is as hoped."""
 
@@ -145,7 +126,7 @@ def dance_report(
     folder: Path,
     progress: Progress | None = None,
     root_motion: RootMotion = "auto",
-) -> DanceReport:
+) -> MeasuredReport:
     """Write all files of a dance into a folder, index.html last.
 
     Parameters
@@ -176,7 +157,7 @@ def dance_report(
             progress("finishing", step, len(steps), steps[step] if step < len(steps) else "")
 
     report_step(0)
-    values = _values(dance)
+    measures = dance_measures(dance)
     report_step(1)
     files = write_motion(dance.motion(root_motion), folder, stem)
     if dance.phases is not None:
@@ -186,36 +167,24 @@ def dance_report(
     report_step(2)
     title = f"A dance to {dance.song.name}"
     save_player(folder / "player.html", [dance_take(dance, song)], title=title)
-    columns, rows = _table(dance, values)
     save_report(
         folder,
         dance.made_with,
         _song_data(dance),
         dance.made_with.get("seed", 0),
-        [
-            {
-                "name": name,
-                "definition": definition,
-                "value": values[name],
-                "unit": unit,
-                "n": len(dance.clip),
-                "by": {"song": dance.song.name},
-                **_recorded(dance.reference, name),
-            }
-            for name, (unit, definition) in DANCE_MEASURES.items()
-            if name in values
-        ],
+        measures.entries(0, len(dance.clip), {"song": dance.song.name}, key="recorded"),
         notes=list(dance.notes),
     )
     findings = dance_findings(
-        values,
-        {} if dance.reference is None else dance.reference.values,
+        {name: value for name in measures.names if (value := measures.value(name)) is not None},
+        measures.reference,
         dance.song.beats_per_bar if dance.song.has_beat else None,
     )
-    texts = [each.text for each in findings]
-    page = _page(title, dance, columns, rows, texts, files).write(folder / "index.html")
+    page = _page(title, dance, measures, findings)
+    page.add_files([("player.html", "plays the dance"), *files], "What it is")
+    written = page.write(folder / "index.html")
     report_step(3)
-    return DanceReport(page, columns, rows, findings)
+    return MeasuredReport(written, measures, findings)
 
 
 def dance_film(
@@ -249,38 +218,21 @@ def dance_take(dance: DanceResult, song: Path) -> Take:
     )
 
 
-def _values(dance: DanceResult) -> dict[str, float]:
+def dance_measures(dance: DanceResult) -> MeasureTable:
+    """Measures of a dance beside those of recorded dances; none of less than a second."""
+    found: dict[str, float | None] = {}
     clip = dance.clip
-    if clip.duration < 1.0:
-        return {}
-    reference = dance.reference or DanceReference.of([clip], [dance.song])
-    found = reference.measured(clip, dance.song, dance.start_s)
-    if dance.reference is None:
-        # These compare with recorded dances only.
-        for name in ("standing", "broken", "skating"):
-            found.pop(name, None)
-    if dance.restarts_s is not None:
-        found["restarts"] = len(dance.restarts_s) / (clip.duration / 60.0)
-    return found
-
-
-def _recorded(reference: DanceReference | None, name: str) -> dict[str, float]:
-    values = {} if reference is None else reference.values
-    return {"recorded": values[name]} if name in values else {}
-
-
-def _table(dance: DanceResult, values: Mapping[str, float]) -> tuple[list[str], list[list[str]]]:
+    if clip.duration >= 1.0:
+        reference = dance.reference or DanceReference.of([clip], [dance.song])
+        found |= reference.measured(clip, dance.song, dance.start_s)
+        if dance.reference is None:
+            # These compare with recorded dances only.
+            for name in ("standing", "broken", "skating"):
+                found.pop(name, None)
+        if dance.restarts_s is not None:
+            found["restarts"] = len(dance.restarts_s) / (clip.duration / 60.0)
     recorded = {} if dance.reference is None else dance.reference.values
-    columns = ["measure", "unit", "this dance", *(["recorded dances"] if recorded else [])]
-    rows = []
-    for name, (unit, _) in DANCE_MEASURES.items():
-        if name not in values:
-            continue
-        row = [name.replace("_", " "), unit, f"{values[name]:.3g}"]
-        if recorded:
-            row.append(f"{recorded[name]:.3g}" if name in recorded else "")
-        rows.append(row)
-    return columns, rows
+    return MeasureTable(DANCE_MEASURES, [("this dance", found)], recorded, "recorded dances")
 
 
 def _song_data(dance: DanceResult) -> dict[str, Any]:
@@ -310,35 +262,19 @@ def _phase_table(dance: DanceResult) -> tuple[list[str], list[list[object]]]:
 
 
 def _page(
-    title: str,
-    dance: DanceResult,
-    columns: list[str],
-    rows: list[list[str]],
-    findings: list[str],
-    files: list[tuple[str, str]],
+    title: str, dance: DanceResult, measures: MeasureTable, findings: Sequence[DanceFinding]
 ) -> Page:
     song = dance.song
     page = Page(title, f"{song.name}: {song.rhythm}. player.html plays the dance with its sound.")
     if dance.notes:
         page.add_list(list(dance.notes), heading="Notes")
     if findings:
-        page.add_list(findings, heading="Beats and bars")
-    if rows:
-        page.add_table(columns, rows, heading="Measures")
-        page.add_list(
-            [
-                f"{name.replace('_', ' ')}: {DANCE_MEASURES[name][1]}"
-                for name in DANCE_MEASURES
-                if name.replace("_", " ") in {row[0] for row in rows}
-            ]
-        )
+        page.add_list([each.text for each in findings], heading="Beats and bars")
+    if measures.names:
+        page.add_table(measures.headings, measures.rows, heading="Measures")
+        page.add_list(measures.described)
     else:
         page.add_text("A dance of less than a second is not measured.", heading="Measures")
-    page.add_table(
-        ("File", "What it is"),
-        [(Link("player.html"), "plays the dance"), *((Link(name), what) for name, what in files)],
-        heading="Files",
-    )
     return page
 
 

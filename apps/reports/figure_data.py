@@ -137,12 +137,7 @@ class FigureData:
             values = [labels.get(name, "") for labels in self.labels]
             known.setdefault(name, cloud.by_label(name, values))
             usual += [name] if 2 <= len(set(values)) <= _MAX_VALUES and name not in usual else []
-        measured = {"frequency": cloud.by_frequency(), "amplitude": cloud.by_amplitude()}
-        speeds = [ground_speed(self.model, values) for values in self.signals]
-        read = [each for each in speeds if each is not None]
-        if len(read) == len(speeds):
-            measured["speed"] = cloud.by_speed(read)
-        measured |= {"time": cloud.by_time(), "phase": cloud.by_phase()}
+        measured = cloud.measured([ground_speed(self.model, values) for values in self.signals])
         known |= measured
         for name in names or ():
             if name not in known:

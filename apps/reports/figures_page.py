@@ -14,10 +14,12 @@ from apps.reports.manifold_cloud import PhaseCloud
 from apps.reports.page import Page
 from deepphase.figures.channel_joints import explained_by_joint
 from deepphase.figures.image import Images, write_images
-from deepphase.figures.manifold import manifold_2d, manifold_3d
-from deepphase.figures.phase_parameters import parameter_distributions, parameters_over_time
-from deepphase.figures.phase_strips import phase_strips
-from deepphase.figures.similarity_map import similarity_map
+from deepphase.figures.phase_parameters import (
+    parameter_distributions,
+    parameters_over_time,
+    phase_strips,
+)
+from deepphase.figures.similarity import similarity_map
 from deepphase.figures.theme import label
 from deepphase.figures.window_fit import window_fit
 from deepphase.phase.manifold import ManifoldProjection
@@ -113,10 +115,9 @@ def _add_manifold(page: Page, data: FigureData, colours: Sequence[str] | None) -
             heading="Limits of these figures",
         )
     chosen = data.colourings(colours)
-    for axes, draw, heading, words in (
+    for axes, heading, words in (
         (
             2,
-            manifold_2d,
             "The phase manifold in the plane",
             "Each point is one frame: the phases and amplitudes of all channels, projected to the "
             "principal components of the training clips. The projection is saved with the model, "
@@ -125,13 +126,12 @@ def _add_manifold(page: Page, data: FigureData, colours: Sequence[str] | None) -
         ),
         (
             3,
-            manifold_3d,
             "The phase manifold in space",
             "Drag to rotate, scroll to zoom. The third component separates rings that overlap in "
             "the plane.",
         ),
     ):
-        drawn = {name: draw(colour=each, **cloud.figure_arguments) for name, each in chosen.items()}
+        drawn = {name: cloud.figure(each, dimensions=axes) for name, each in chosen.items()}
         tabs = {f"by {name}": chart for name, chart in drawn.items()}
         page.add_choice(tabs, heading, words, min_width=_MIN_WIDTH_3D if axes == 3 else 0)
         charts |= {f"manifold_{axes}d_by_{_safe(name)}": each for name, each in drawn.items()}
@@ -139,21 +139,18 @@ def _add_manifold(page: Page, data: FigureData, colours: Sequence[str] | None) -
 
 
 def _add_comparison(page: Page, data: FigureData, compared: Mapping[str, FigureData]) -> FigureSet:
-    colour, velocities = data.cloud.by_clip(), data.cloud.gathered(data.signals)
+    cloud = data.cloud
+    colour, velocities = cloud.by_clip(), cloud.gathered(data.signals)
     view = ManifoldProjection.fit(velocities)
-    moved = {"points": view(velocities), "explained": view.explained, "unit": "m/s"}
+    moved = (view(velocities), view.explained)
     charts = {
-        "joint velocities": manifold_2d(
-            colour=colour, title="Joint velocities", **(data.cloud.figure_arguments | moved)
-        )
+        "joint velocities": cloud.figure(colour, moved, unit="m/s", title="Joint velocities"),
+        **{
+            name: other.cloud.figure(other.cloud.by_clip(), title=label(name))
+            for name, other in compared.items()
+        },
+        "this model": cloud.figure(colour, title="This model"),
     }
-    for name, other in compared.items():
-        charts[name] = manifold_2d(
-            colour=other.cloud.by_clip(), title=label(name), **other.cloud.figure_arguments
-        )
-    charts["this model"] = manifold_2d(
-        colour=colour, title="This model", **data.cloud.figure_arguments
-    )
     page.add_choice(
         charts,
         "The same frames in other spaces",
@@ -178,22 +175,17 @@ def _add_series(page: Page, data: FigureData) -> FigureSet:
         cloud = replace(cloud, note=", ".join(filter(None, (cloud.note, words))))
     everything = ManifoldProjection.fit(data.cloud.gathered(data.signals))
     velocities = everything(cloud.gathered([data.signals[index] for index in detailed]))
-    moved = {
-        **cloud.figure_arguments,
-        "points": velocities,
-        "explained": everything.explained,
-        "unit": "m/s",
-    }
     colour = cloud.by_clip()
     charts = {
-        "phase manifold": manifold_2d(
-            colour=colour,
-            lines=True,
-            title="Single clips on the phase manifold",
-            **cloud.figure_arguments,
+        "phase manifold": cloud.figure(
+            colour, lines=True, title="Single clips on the phase manifold"
         ),
-        "joint velocities": manifold_2d(
-            colour=colour, lines=True, title="Single clips by their joint velocities", **moved
+        "joint velocities": cloud.figure(
+            colour,
+            (velocities, everything.explained),
+            lines=True,
+            unit="m/s",
+            title="Single clips by their joint velocities",
         ),
     }
     page.add_choice(

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import plotly.graph_objects as go
 
 from deepphase.arrays import Array
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.excerpt import thinning, thinning_note
+from deepphase.figures.manifold import phase_manifold
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.model import ClipPhases
@@ -112,11 +114,34 @@ class PhaseCloud:
         """(3,) share of the variance on each axis."""
         return self.projection.explained
 
-    @property
-    def figure_arguments(self) -> dict[str, Any]:
-        """Arguments of `manifold_2d` and `manifold_3d`, except the colour."""
-        names = ("points", "explained", "clips", "time", "note")
-        return {name: getattr(self, name) for name in names}
+    def figure(
+        self, colour: Colouring, space: tuple[Array, Array] | None = None, **options: Any
+    ) -> go.Figure:
+        """The points by `phase_manifold`.
+
+        Parameters
+        ----------
+        space
+            (points, 3) places in another space than the phase manifold, and the share of the
+            variance (3,) on its axes.
+        options
+            As of `phase_manifold`.
+        """
+        points, explained = (self.points, self.explained) if space is None else space
+        given = {"clips": self.clips, "time": self.time, "note": self.note}
+        return phase_manifold(points, explained, colour=colour, **(given | options))
+
+    def measured(self, speeds: Sequence[Array | None]) -> dict[str, Colouring]:
+        """Name -> colours by a number; `speeds` are of each clip, None where they are not known."""
+        known = [each for each in speeds if each is not None]
+        speed = {"speed": self.by_speed(known)} if len(known) == len(speeds) else {}
+        return {
+            "frequency": self.by_frequency(),
+            "amplitude": self.by_amplitude(),
+            **speed,
+            "time": self.by_time(),
+            "phase": self.by_phase(),
+        }
 
     def by_clip(self) -> Colouring:
         """A colour for each clip."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from apps.runs.files import write_table
 from deepphase.arrays import Array
-from deepphase.atomic_write import atomic_write
 from deepphase.formats.load import save
 from deepphase.motion.clip import Clip
 from deepphase.viewer.actor import Actor
@@ -58,6 +57,17 @@ def moment_actor(
     )
 
 
+def row_actor(database: MotionDatabase, row: int, **options: Any) -> Actor:
+    """`moment_actor` of a row of a database."""
+    return moment_actor(
+        database.clip(int(database.clip_of(row))),
+        int(database.frame_of(row)),
+        database.root_positions[row],
+        float(database.root_angles[row]),
+        **options,
+    )
+
+
 _APART_M = 1.5
 _BEFORE_S = 0.5
 # Matches that the page plays beside the query.
@@ -80,7 +90,8 @@ def save_matches(
     """
     terms = match_terms(database, query, found)
     _write_table(folder / "matches.csv", found, list(database.layout.slices), terms)
-    _following_query(folder, query, seconds, database.fps, format)
+    stop = min(query.frame + round(seconds * database.fps) + 1, len(query.clip))
+    save(query.clip.sliced(query.frame, stop), folder / f"query.{format}")
     for rank, each in enumerate(found, start=1):
         clip = following(database, each.row, seconds)
         save(clip, folder / f"match_{rank:02d}.{format}")
@@ -101,25 +112,17 @@ def _write_table(
     path: Path, found: Sequence[Moment], features: Sequence[str], terms: Array
 ) -> None:
     labels = list(dict.fromkeys(name for each in found for name in each.labels))
-    text = io.StringIO(newline="")
-    writer = csv.writer(text)
-    squared = [f"squared_{name}" for name in features]
-    writer.writerow(["rank", "clip", "frame", "time_s", "distance", *labels, *squared])
-    for rank, (each, own) in enumerate(zip(found, terms, strict=True), start=1):
-        values = [each.labels.get(name, "") for name in labels]
-        values += [f"{term:.6g}" for term in own]
-        writer.writerow(
-            [rank, each.clip, each.frame, f"{each.time_s:.4f}", f"{each.distance:.6g}", *values]
-        )
-    with atomic_write(path) as file:
-        file.write(text.getvalue().encode())
-
-
-def _following_query(
-    folder: Path, query: QueryMoment, seconds: float, fps: float, format: str
-) -> None:
-    stop = min(query.frame + round(seconds * fps) + 1, len(query.clip))
-    save(query.clip.sliced(query.frame, stop), folder / f"query.{format}")
+    columns = ["rank", "clip", "frame", "time_s", "distance", *labels]
+    columns += [f"squared_{name}" for name in features]
+    rows = [
+        [
+            *(rank, each.clip, each.frame, f"{each.time_s:.4f}", f"{each.distance:.6g}"),
+            *(each.labels.get(name, "") for name in labels),
+            *(f"{term:.6g}" for term in own),
+        ]
+        for rank, (each, own) in enumerate(zip(found, terms, strict=True), start=1)
+    ]
+    write_table(path, columns, rows)
 
 
 def matches_take(
@@ -145,11 +148,9 @@ def matches_take(
     for rank, each in enumerate(found, start=1):
         beside = _APART_M * (-1) ** rank * ((rank + 1) // 2)
         actors.append(
-            moment_actor(
-                database.clip(int(database.clip_of(each.row))),
-                each.frame,
-                database.root_positions[each.row],
-                float(database.root_angles[each.row]),
+            row_actor(
+                database,
+                each.row,
                 place=np.array([beside, 0, 0]),
                 name=f"{rank}",
                 before_s=_BEFORE_S,

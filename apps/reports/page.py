@@ -123,6 +123,11 @@ class Page:
         )
         return self
 
+    def add_files(self, files: Sequence[tuple[str, str]], what: str) -> Page:
+        """Add the table of files beside the page: name and content; `what` heads the second."""
+        rows = [(Link(name), words) for name, words in files]
+        return self.add_table(("File", what), rows, heading="Files")
+
     def add_figure(
         self, chart: go.Figure, heading: str, explanation: str, *, min_width: int = 0
     ) -> Page:

@@ -18,7 +18,6 @@ from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.figures.image import write_images
 from deepphase.figures.learning_curves import training_metrics
-from deepphase.figures.manifold import manifold_2d, manifold_3d
 from deepphase.figures.phase_parameters import parameters_over_time
 from deepphase.figures.window_fit import WindowExample, window_fit
 from deepphase.motion.clip import Clip
@@ -192,10 +191,10 @@ def _add_manifold(
             "No clip is as long as a window: every frame has the sinusoids of its whole clip.",
             heading="Limits of these figures",
         )
-    axes, by_clip, by_frequency = cloud.figure_arguments, cloud.by_clip(), cloud.by_frequency()
+    by_clip, by_frequency = cloud.by_clip(), cloud.by_frequency()
     data = "Sound" if isinstance(model.signals, SongSignals) else "Motion"
-    flat = manifold_2d(colour=by_clip, title="Phase manifold by clip", **axes)
-    solid = manifold_3d(colour=by_frequency, title="Phase manifold by frequency", **axes)
+    flat = cloud.figure(by_clip, title="Phase manifold by clip")
+    solid = cloud.figure(by_frequency, dimensions=3, title="Phase manifold by frequency")
     page.add_figure(
         flat,
         "The phase manifold",
@@ -205,13 +204,13 @@ def _add_manifold(
         "hide a clip.",
     )
     page.add_figure(
-        manifold_2d(colour=by_frequency, **axes),
+        cloud.figure(by_frequency),
         "The same, coloured by frequency",
         "Frequency is the mean over channels, weighted by amplitude. Slow and fast frames should "
         "be apart, and the colour should change smoothly from one to the other.",
     )
     page.add_figure(
-        manifold_3d(colour=by_clip, **axes),
+        cloud.figure(by_clip, dimensions=3),
         "The manifold in 3D, by clip",
         "Drag to rotate, scroll to zoom. Rings that overlap in the plane are often apart in the "
         "third direction.",

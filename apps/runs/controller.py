@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from apps.runs.report import RunReport, RunSubject, run_report
+from apps.reports.measure_table import MeasuredReport
+from apps.runs.report import RunSubject, run_report
 from apps.runs.request import Goal, RunRequest
 from controllers.ball.ball_events import parse_ball_events
 from controllers.ball.running_balls import BallSettings
@@ -38,7 +39,7 @@ def controller_report(
     *,
     file: str = "",
     progress: Progress | None = None,
-) -> RunReport:
+) -> MeasuredReport:
     """Run a controller along every goal, write all files into a folder, and measure.
 
     Parameters

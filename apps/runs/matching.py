@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from apps.options.groups import parse_labels
+from apps.reports.measure_table import MeasuredReport
 from apps.runs.decisions import run_costs
-from apps.runs.report import RunReport, RunSubject, run_report
+from apps.runs.report import RunSubject, run_report
 from apps.runs.request import Goal, RunRequest
 from apps.runs.sections import Section
 from deepphase.features.moment_kinds import KINDS
@@ -32,7 +33,7 @@ def matching_report(
     index: str = "auto",
     progress: Progress | None = None,
     note: Callable[[str], None] | None = None,
-) -> RunReport:
+) -> MeasuredReport:
     """Run a database along every goal, write all files into a folder, and measure.
 
     Parameters

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from apps.reports.page import Link, Page
+from apps.reports.measure_table import MeasuredReport, MeasureTable
+from apps.reports.page import Page
 from apps.reports.report_file import save_report
 from apps.runs.files import DECISIONS_SUFFIX, motion_note, write_run
 from apps.runs.request import Goal, MeasuredRun, RunRequest, measured_run
@@ -22,16 +22,6 @@ from deepphase.steering.run import Runner, RunnerSource
 from deepphase.terrain.ground_measures import GROUND_MEASURES
 from deepphase.viewer.costs import CostComparison
 from deepphase.viewer.page import save_player
-
-
-@dataclass(frozen=True)
-class RunReport:
-    """The written page, its table as texts, and the findings of its runs."""
-
-    page: Path
-    columns: list[str]
-    rows: list[list[str]]
-    findings: list[str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +65,7 @@ def run_report(
     *,
     sections: Sequence[Section] = (),
     progress: Progress | None = None,
-) -> RunReport:
+) -> MeasuredReport:
     """Run every subject along every goal, write all files into a folder, and measure.
 
     Parameters
@@ -115,20 +105,26 @@ def run_report(
             by = {"goal": goal.name} | ({"features": subject.features} if subject.features else {})
             runs.append(_Labelled(label, by, made, joint_rotations(made.run)))
     save_player(folder / "player.html", takes, title=first.title)
-    balls = ball_sections(
-        [(each.label, each.by, each.made.run) for each in runs], first.source.data
-    )
-    sections = [*sections, *_terrain(runs), *balls]
     data = first.source.data
-    reference = data_values(data)
-    findings = _findings(runs)
+    measures = MeasureTable(
+        RUN_MEASURES,
+        [(each.label, {name: each.made.value(name) for name in RUN_MEASURES}) for each in runs],
+        data_values(data),
+    )
+    balls = ball_sections([(each.label, each.by, each.made.run) for each in runs], data)
+    sections = [*sections, *_terrain(runs), *balls]
+    findings = [f"{each.label}: {finding}" for each in runs for finding in each.made.findings]
     save_report(
         folder,
         first.made_with,
         dict(data) | dict(first.data),
         first.source.seed,
         [
-            *(entry for each in runs for entry in each.entries(reference)),
+            *(
+                entry
+                for column, each in enumerate(runs)
+                for entry in measures.entries(column, each.made.run.characters, each.by)
+            ),
             *(entry for each in runs for entry in each.joint_entries(data["joint_rotations"])),
             *(entry for section in sections for entry in section.entries),
         ],
@@ -141,10 +137,10 @@ def run_report(
             "terrain": None if request.ground is None else request.ground.name,
         },
     )
-    columns, rows = _table(runs, reference)
-    note = motion_note(runs[0].made.run, request.root_motion)
-    page = _page(first, runs, columns, rows, files, sections, note)
-    return RunReport(page.write(folder / "index.html"), columns, rows, findings)
+    page = _page(first, runs, measures, findings, sections)
+    page.add_files([("player.html", "plays the runs"), *files], "Description")
+    page.add_text(motion_note(runs[0].made.run, request.root_motion))
+    return MeasuredReport(page.write(folder / "index.html"), measures, findings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,21 +151,6 @@ class _Labelled:
     by: dict[str, str]
     made: MeasuredRun
     rotations: dict[str, float]
-
-    def entries(self, data: Mapping[str, float]) -> list[dict[str, Any]]:
-        return [
-            {
-                "name": name,
-                "definition": definition,
-                **({"value": value} if math.isfinite(value) else {"value": None, "text": "never"}),
-                "unit": unit,
-                "n": self.made.run.characters,
-                "by": self.by,
-                **({"data": data[name]} if name in data else {}),
-            }
-            for name, (unit, definition) in RUN_MEASURES.items()
-            if (value := self.made.value(name)) is not None
-        ]
 
     def joint_entries(self, data: Mapping[str, float]) -> list[dict[str, Any]]:
         return [
@@ -193,27 +174,21 @@ def _terrain(runs: Sequence[_Labelled]) -> list[Section]:
         return []
     # Runners that know the ground walk on it; the motion of others is laid on it afterwards.
     walked = runs[0].made.run.spec.ground is not None
-    entries, rows = [], []
-    for name, (unit, definition) in GROUND_MEASURES.items():
-        cells = []
-        for each in runs:
-            feet = each.made.on_ground
-            floor = _mean_of([found.floor for found in feet], name)
-            value = _mean_of([found.ground for found in feet], name)
-            cells += [_number_text(value)] + ([] if walked else [_number_text(floor)])
-            if value is not None:
-                entries.append(
-                    {
-                        "name": f"on_ground_{name}",
-                        "definition": definition,
-                        "value": value,
-                        "unit": unit,
-                        "n": len(feet),
-                        "by": each.by,
-                        "on_flat_floor": floor,
-                    }
-                )
-        rows.append((name.replace("_", " "), unit, *cells, definition))
+    columns, entries = [], []
+    for each in runs:
+        feet = each.made.on_ground
+        found, floor = (
+            {name: _mean_of([getattr(one, of) for one in feet], name) for name in GROUND_MEASURES}
+            for of in ("ground", "floor")
+        )
+        own = MeasureTable(GROUND_MEASURES, [(each.label, found)])
+        entries += [
+            entry | {"on_flat_floor": floor[name]}
+            for name, entry in zip(
+                own.names, own.entries(0, len(feet), each.by, prefix="on_ground_"), strict=True
+            )
+        ]
+        columns += [(each.label, found)] + ([] if walked else [("on the flat floor", floor)])
     text = (
         f"The heights of {ground!r} along the trajectory are among the network's inputs or the "
         "search's features; feet are then moved to the ground. "
@@ -222,10 +197,8 @@ def _terrain(runs: Sequence[_Labelled]) -> list[Section]:
         f"laid on {ground!r}: feet have the height and slope of the ground beneath them, and the "
         "hips follow. "
     ) + " ".join(f"{note.capitalize()}." for note in ground.notes)
-    also = () if walked else ("on the flat floor",)
-    labels = [title for each in runs for title in (each.label, *also)]
-    columns = ("Measure", "Unit", *labels, "Description")
-    return [Section("On the ground", text.strip(), columns, rows, entries)]
+    table = MeasureTable(GROUND_MEASURES, columns)
+    return [Section.of_measures("On the ground", text.strip(), table, entries)]
 
 
 def _mean_of(measures: Sequence[object], name: str) -> float | None:
@@ -233,58 +206,30 @@ def _mean_of(measures: Sequence[object], name: str) -> float | None:
     return sum(found) / len(found) if found else None
 
 
-def _table(
-    runs: Sequence[_Labelled], data: Mapping[str, float]
-) -> tuple[list[str], list[list[str]]]:
-    columns = ["measure", "unit", *(each.label for each in runs), "the data"]
-    rows = []
-    for name, (unit, _) in RUN_MEASURES.items():
-        values = [each.made.value(name) for each in runs]
-        if any(value is not None for value in values):
-            cells = map(_number_text, (*values, data.get(name)))
-            rows.append([name.replace("_", " "), unit, *cells])
-    return columns, rows
-
-
-def _findings(runs: Sequence[_Labelled]) -> list[str]:
-    return [f"{each.label}: {finding}" for each in runs for finding in each.made.findings]
-
-
-def _number_text(value: float | None) -> str:
-    if value is None:
-        return ""
-    return f"{value:.3g}" if math.isfinite(value) else "never"
-
-
-def _rotation_text(value: float | None) -> str:
-    return "" if value is None else f"{value:.1f}"
-
-
 def _page(
     subject: RunSubject,
     runs: Sequence[_Labelled],
-    columns: list[str],
-    rows: list[list[str]],
-    files: list[tuple[str, str]],
+    measures: MeasureTable,
+    findings: list[str],
     sections: Sequence[Section],
-    files_note: str,
 ) -> Page:
     page = Page(subject.title, f"{subject.summary} player.html plays it.")
-    findings = _findings(runs)
     if findings:
         page.add_list(findings, heading="Findings")
     else:
         page.add_text("No character ran away, stood like a statue or was lost.")
-    page.add_table(columns, rows, heading="Measures of the runs and of the data")
+    page.add_table(measures.headings, measures.rows, heading="Measures of the runs and of the data")
     if subject.note:
         page.add_text(subject.note)
-    listed = {row[0] for row in rows}
-    titles = {name.replace("_", " "): text for name, (_, text) in RUN_MEASURES.items()}
-    page.add_list([f"{name}: {text}" for name, text in titles.items() if name in listed])
+    page.add_list(measures.described)
     page.add_table(
         ("Joint", *(each.label for each in runs), "The data"),
         [
-            (joint, *(_rotation_text(each.rotations.get(joint)) for each in runs), f"{value:.1f}")
+            (
+                joint,
+                *(f"{r[joint]:.1f}" if joint in (r := each.rotations) else "" for each in runs),
+                f"{value:.1f}",
+            )
             for joint, value in subject.source.data["joint_rotations"].items()
         ],
         heading="Rotation of each joint (deg/s)",
@@ -292,10 +237,4 @@ def _page(
     for section in sections:
         page.add_table(section.columns, section.rows, heading=section.heading)
         page.add_text(section.text)
-    page.add_table(
-        ("File", "Description"),
-        [(Link("player.html"), "plays the runs"), *((Link(name), what) for name, what in files)],
-        heading="Files",
-    )
-    page.add_text(files_note)
     return page

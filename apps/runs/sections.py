@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from apps.reports.measure_table import MeasureTable
 from controllers.evaluation.dribbling import DRIBBLING_MEASURES, dribbling_measures
 from deepphase.steering.run import Run
 
@@ -22,6 +23,18 @@ class Section:
     columns: Sequence[str]
     rows: Sequence[Sequence[object]]
     entries: Sequence[dict[str, Any]]
+
+    @classmethod
+    def of_measures(
+        cls, heading: str, text: str, table: MeasureTable, entries: Sequence[dict[str, Any]]
+    ) -> Section:
+        """A table of measures with their definitions in its last column."""
+        titles = [f"{title[:1].upper()}{title[1:]}" for title in table.headings[:2]]
+        rows = [
+            [*row, table.definitions[name][1]]
+            for name, row in zip(table.names, table.rows, strict=True)
+        ]
+        return cls(heading, text, (*titles, *table.headings[2:], "Description"), rows, entries)
 
 
 def ball_sections(
@@ -43,27 +56,18 @@ def ball_sections(
     ]
     if not measured:
         return []
-    clips = _of_clips(data)
-    rows, entries = [], []
-    for name, (unit, definition) in DRIBBLING_MEASURES.items():
-        values = [found[name] for _, _, _, found in measured]
-        cells = ["" if each is None else f"{each:.3g}" for each in (*values, clips.get(name))]
-        rows.append((name.replace("_", " "), unit, *cells, definition))
-        entries += [
-            {
-                "name": f"ball_{name}",
-                "definition": definition,
-                "value": value,
-                "unit": unit,
-                "n": run.characters,
-                "by": dict(by),
-                **({"data": clips[name]} if name in clips else {}),
-            }
-            for (_, by, run, _), value in zip(measured, values, strict=True)
-            if value is not None
-        ]
-    columns = ("Measure", "Unit", *(label for label, *_ in measured), "The clips", "Description")
-    return [Section("Ball", _energy(measured), columns, rows, entries)]
+    table = MeasureTable(
+        DRIBBLING_MEASURES,
+        [(label, found) for label, _, _, found in measured],
+        _of_clips(data),
+        "The clips",
+    )
+    entries = [
+        entry
+        for column, (_, by, run, _) in enumerate(measured)
+        for entry in table.entries(column, run.characters, by, prefix="ball_")
+    ]
+    return [Section.of_measures("Ball", _energy(measured), table, entries)]
 
 
 def _of_clips(data: Mapping[str, Any]) -> dict[str, float]:

@@ -10,7 +10,6 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from deepphase.arrays import Array
-from deepphase.errors import ParameterError
 from deepphase.figures.theme import add_message, as_float32, channel_style, figure, label
 
 _PANELS = (
@@ -68,19 +67,7 @@ def learning_curves(
         End of the axis; by default the last epoch of the trainings.
     title
         Title of the figure.
-
-    Raises
-    ------
-    ParameterError
-        If the lengths of a run's arrays differ.
     """
-    for run in runs:
-        sizes = {np.shape(getattr(run, name)) for _, name, _ in _PANELS} | {np.shape(run.epoch)}
-        if len(sizes) != 1:
-            raise ParameterError(
-                f"{run.name}: all curves must have the same length; their lengths are "
-                f"{sorted(sizes)}"
-            )
     chart = make_subplots(
         rows=2,
         cols=2,

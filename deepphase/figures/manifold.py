@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import plotly.graph_objects as go
@@ -36,11 +36,12 @@ _SIZES = {2: (6.0, 3.5), 3: (4.0, 2.4)}
 _EPOCH_MS = 350
 
 
-def manifold_2d(
+def phase_manifold(
     points: Array,
     explained: Array,
     *,
     colour: Colouring,
+    dimensions: Literal[2, 3] = 2,
     clips: Array | None = None,
     time: Array | None = None,
     lines: bool = False,
@@ -48,7 +49,7 @@ def manifold_2d(
     note: str = "",
     title: str = "",
 ) -> go.Figure:
-    """The two leading principal components of a phase manifold, one point per frame.
+    """The leading principal components of a phase manifold, one point per frame.
 
     Parameters
     ----------
@@ -58,6 +59,8 @@ def manifold_2d(
         (3,) share of the variance on each axis.
     colour
         Values of the colours.
+    dimensions
+        Draw two components in the plane, or three in space.
     clips
         (points,) name of each point's clip, shown on hovering; lines end where it changes.
     time
@@ -77,44 +80,30 @@ def manifold_2d(
     ParameterError
         If the lengths differ or a value is not finite.
     """
-    chart = _chart(_Cloud(points, clips, time, 2), explained, colour, lines, note, title)
-    chart.update_xaxes(title_text=axis_title(0, explained, unit), constrain="domain")
-    chart.update_yaxes(
-        title_text=axis_title(1, explained, unit),
-        constrain="domain",
-        # Below the note in narrow figures.
-        constraintoward="top",
-        scaleanchor="x",
-        scaleratio=1,
-    )
-    return chart.update_layout(height=680)
-
-
-def manifold_3d(
-    points: Array,
-    explained: Array,
-    *,
-    colour: Colouring,
-    clips: Array | None = None,
-    time: Array | None = None,
-    lines: bool = False,
-    unit: str = "latent unit",
-    note: str = "",
-    title: str = "",
-) -> go.Figure:
-    """The three leading principal components; parameters as of `manifold_2d`."""
-    chart = _chart(_Cloud(points, clips, time, 3), explained, colour, lines, note, title)
+    chart = _chart(_Cloud(points, clips, time, dimensions), explained, colour, lines, note, title)
+    titles = [axis_title(axis, explained, unit) for axis in range(dimensions)]
+    if dimensions == 2:
+        chart.update_xaxes(title_text=titles[0], constrain="domain")
+        chart.update_yaxes(
+            title_text=titles[1],
+            constrain="domain",
+            # Below the note in narrow figures.
+            constraintoward="top",
+            scaleanchor="x",
+            scaleratio=1,
+        )
+        return chart.update_layout(height=680)
     spans = np.ptp(points, axis=0) if len(points) else np.zeros(3)
     solid = bool((spans > 0).all())
     # plotly scales the box to a volume of 1, so that a long box needs a more distant camera.
     away = np.linalg.norm(spans / np.cbrt(spans.prod())) / np.sqrt(3) if solid else 1.0
-    chart.update_layout(
+    return chart.update_layout(
         height=640,
         margin={"l": 10, "r": 10, "t": 50, "b": 10},
         scene={
             **{
-                f"{axis}axis": {"title": {"text": axis_title(index, explained, unit)}, "nticks": 6}
-                for index, axis in enumerate("xyz")
+                f"{axis}axis": {"title": {"text": words}, "nticks": 6}
+                for axis, words in zip("xyz", titles, strict=True)
             },
             # A box without extent along an axis cannot be drawn.
             "aspectmode": "data" if solid else "cube",
@@ -124,7 +113,6 @@ def manifold_3d(
             },
         },
     )
-    return chart
 
 
 def axis_title(index: int, explained: Array, unit: str) -> str:
@@ -300,17 +288,7 @@ def manifold_change(
         Names of the axes, without the unit.
     title
         Title of the figure.
-
-    Raises
-    ------
-    ParameterError
-        If the lengths differ.
     """
-    if len(views) != len(epochs):
-        raise ParameterError(
-            f"there must be one epoch for each view, but there are {len(views)} views and "
-            f"{len(epochs)} epochs"
-        )
     chart = figure(title, height=620)
     if not views or not len(views[-1]):
         return add_message(chart, "no epoch has ended yet")

@@ -1,4 +1,4 @@
-"""Phase parameters over time, and their distributions (Starke et al. 2022, figures 3 and 4)."""
+"""Phase parameters over time, and their distributions (Starke et al. 2022, figures 3 to 5)."""
 
 from __future__ import annotations
 
@@ -40,6 +40,13 @@ _BINS = 80
 _PEAK, _ROW_PIXELS = 0.86, 58
 # Outliers beyond this percentile would compress all other frames into one bin.
 _MAX_PERCENTILE = 99.8
+# Columns of a strip; a screen has no more pixels.
+_MAX_COLUMNS = 1_800
+# Heights of a strip: one level is 0.03 cycles.
+_LEVELS = 32
+# Share of the strip in the height of a row, and pixels of a row.
+_STRIP_SHARE, _STRIP_PIXELS = 0.86, 54
+_OPAQUE = 255
 
 
 def parameters_over_time(
@@ -73,7 +80,7 @@ def parameters_over_time(
     ParameterError
         If the shapes do not fit.
     """
-    interior = checked_interior(parameters, interior)
+    interior = _checked_interior(parameters, interior)
     frames, channels = parameters.phase.shape
     part = excerpt(frames, fps, _MAX_FRAMES)
     parameters, interior = parameters[part.frames], interior[part.frames]
@@ -92,7 +99,7 @@ def parameters_over_time(
         for channel in range(channels):
             for trace, row in _channel(parameters, time, channel, float(strength[channel])):
                 chart.add_trace(trace, row=row, col=1)
-        shade_frames(chart, time, ~interior, "grey: the window reaches past the clip's end")
+        _shade_frames(chart, time, ~interior, "grey: the window reaches past the clip's end")
         add_note(chart, part.note, side="left")
     for row, words in enumerate(_ROWS.values(), start=1):
         chart.update_yaxes(title_text=words, row=row, col=1)
@@ -106,7 +113,7 @@ def parameters_over_time(
     return chart if frames else add_message(chart, "no frames to show")
 
 
-def checked_interior(parameters: PhaseParameters, interior: Array | None) -> Array:
+def _checked_interior(parameters: PhaseParameters, interior: Array | None) -> Array:
     """(frames,) bool, all frames if None; ParameterError if the shapes do not fit."""
     if parameters.phase.ndim != 2:
         raise ParameterError(
@@ -174,7 +181,7 @@ def _channel(
     return traces
 
 
-def shade_frames(chart: go.Figure, time: Array, chosen: Array, words: str) -> None:
+def _shade_frames(chart: go.Figure, time: Array, chosen: Array, words: str) -> None:
     """Draw a grey band through all rows over each run of chosen frames, with a note.
 
     Parameters
@@ -203,6 +210,120 @@ def shade_frames(chart: go.Figure, time: Array, chosen: Array, words: str) -> No
         )
     if runs:
         add_note(chart, words, side="below")
+
+
+def phase_strips(
+    parameters: PhaseParameters,
+    fps: float,
+    *,
+    interior: Array | None = None,
+    start: float = 0.0,
+    title: str = "Phases of all channels",
+) -> go.Figure:
+    """One row per channel: the height is the phase, the opacity the amplitude.
+
+    All rows share one scale of opacity. Long clips are thinned or cut, and a note says so.
+
+    Parameters and errors are those of `parameters_over_time`.
+
+    References
+    ----------
+    Starke et al. 2022, fig. 5.
+    """
+    interior = _checked_interior(parameters, interior)
+    frames, channels = parameters.phase.shape
+    chart = figure(title, height=130 + _STRIP_PIXELS * max(channels, 3))
+    if not frames:
+        return add_message(chart, "no frames to show")
+    part = excerpt(frames, fps, _MAX_COLUMNS)
+    shown = parameters[part.frames]
+    time = start + np.arange(frames)[part.frames] / fps
+    # Where no window lies inside the clip, all frames set the scale.
+    strongest = float(parameters.amplitude[interior if interior.any() else slice(None)].max())
+    for channel in range(channels):
+        _add_strip(chart, shown[:, channel], time, channel, channels, strongest)
+    _shade_frames(
+        chart, time, ~interior[part.frames], "grey: the window reaches past the clip's end"
+    )
+    opacity = f"opacity: amplitude, full at {strongest:.3g} (latent unit)"
+    add_note(chart, ", ".join(filter(None, (opacity, part.note))), side="left")
+    half = 0.5 * part.step / fps
+    chart.update_xaxes(
+        title_text="Time (s)",
+        range=[float(time[0]) - half, float(time[-1]) + half],
+        showgrid=False,
+    )
+    chart.update_yaxes(
+        title_text="Phase of each channel<br>(a row is 1 cycle)",
+        tickvals=[channels - 1 - channel + _STRIP_SHARE / 2 for channel in range(channels)],
+        ticktext=[str(channel) for channel in range(channels)],
+        range=[_STRIP_SHARE - 1, channels],
+        showgrid=False,
+        fixedrange=True,
+    )
+    return chart.update_layout(showlegend=False)
+
+
+def strip(phase: Array, amplitude: Array, strongest: float) -> Array:
+    """One strip as (levels, frames) uint8: 0 above the phase, 255 * amplitude / strongest below.
+
+    Parameters
+    ----------
+    phase
+        (frames,) cycles in [-0.5, 0.5): -0.5 is empty, up to 0.5 is full.
+    amplitude
+        (frames,)
+    strongest
+        The largest amplitude, which is opaque.
+    """
+    height = (np.arange(_LEVELS) + 0.5) / _LEVELS
+    share = (amplitude / strongest).clip(0, 1) if strongest > 0 else np.zeros_like(amplitude)
+    filled = height[:, None] <= phase + 0.5
+    return (filled * np.rint(_OPAQUE * share)).astype(np.uint8)
+
+
+def _add_strip(
+    chart: go.Figure,
+    parameters: PhaseParameters,
+    time: Array,
+    channel: int,
+    channels: int,
+    strongest: float,
+) -> None:
+    """Draw the strip of one channel; the first channel is at the top."""
+    colour, bottom = channel_colour(channel), channels - 1 - channel
+    span = float(time[1] - time[0]) if len(time) > 1 else 1.0
+    chart.add_trace(
+        go.Heatmap(
+            z=strip(parameters.phase, parameters.amplitude, strongest),
+            x0=float(time[0]),
+            dx=span,
+            y0=bottom + 0.5 * _STRIP_SHARE / _LEVELS,
+            dy=_STRIP_SHARE / _LEVELS,
+            zmin=0,
+            zmax=_OPAQUE,
+            colorscale=[[0, with_opacity(colour, 0)], [1, with_opacity(colour, 1)]],
+            showscale=False,
+            hoverinfo="skip",
+            name=f"channel {channel}",
+        )
+    )
+    # Invisible markers along the upper edge hold the values that appear on hovering.
+    kind = go.Scattergl if len(time) > WEBGL_POINTS else go.Scatter
+    chart.add_trace(
+        kind(
+            x=as_float32(time),
+            y=as_float32(bottom + _STRIP_SHARE * (parameters.phase + 0.5)),
+            mode="markers",
+            marker={"color": colour, "opacity": 0},
+            customdata=as_float32(np.stack([parameters.phase, parameters.amplitude], axis=-1)),
+            name=f"channel {channel}",
+            hovertemplate=(
+                f"channel {channel}<br>%{{x:.2f}} s<br>phase %{{customdata[0]:.3f}} cycles<br>"
+                "amplitude %{customdata[1]:.3f}<extra></extra>"
+            ),
+        )
+    )
 
 
 def parameter_distributions(parameters: PhaseParameters) -> go.Figure:

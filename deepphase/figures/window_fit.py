@@ -10,7 +10,6 @@ import numpy as np
 import plotly.graph_objects as go
 
 from deepphase.arrays import Array
-from deepphase.errors import ParameterError
 from deepphase.figures.theme import NEUTRAL, as_float32, channel_style, figure, label
 from deepphase.phase.parameters import PhaseParameters
 
@@ -43,11 +42,6 @@ class WindowExample:
         Time of the middle frame in the clip, seconds.
     unit
         Unit of the signals; "1" if they have none.
-
-    Raises
-    ------
-    ParameterError
-        If the shapes do not fit.
     """
 
     times: Array
@@ -60,20 +54,6 @@ class WindowExample:
     clip: str = ""
     at: float = 0.0
     unit: str = "m/s"
-
-    def __post_init__(self) -> None:
-        frames, channels = len(self.times), self.parameters.channels
-        expected = {
-            "signals": (len(self.names), frames),
-            "reconstruction": (len(self.names), frames),
-            "latent": (channels, frames),
-            "fitted": (channels, frames),
-        }
-        for name, shape in expected.items():
-            if getattr(self, name).shape != shape:
-                raise ParameterError(
-                    f"{name} must have shape {shape}, not {getattr(self, name).shape}"
-                )
 
     @property
     def explained(self) -> float:

@@ -99,8 +99,8 @@ def test_a_long_clip_is_shown_in_parts(tmp_path, monkeypatch):
     write_store(tmp_path / "long.store", [made.clip])
     app = opened("channels", monkeypatch, tmp_path)
     (start,) = [each for each in app.slider if each.label.startswith("From")]
-    assert start.max == pytest.approx(30.0)
-    start.set_value(20.0).run()
+    assert start.max == pytest.approx(10.0)
+    start.set_value(5.0).run()
     assert not app.exception
     assert len(players(app)) == 1
 

@@ -82,7 +82,9 @@ def take(app) -> dict:
 
 def values(app) -> dict[str, float]:
     table = app.dataframe[0].value
-    return dict(zip(table["Measure"], table["This dance"].astype(float), strict=True))
+    return dict(
+        zip(table["Measure"], table["This dance"].str.replace(",", "").astype(float), strict=True)
+    )
 
 
 def sound(seconds: float = 5.0, bpm: float = 100.0, form: str = "WAV", **given) -> bytes:
@@ -145,7 +147,7 @@ def test_a_part_of_the_song(page):
 
 def test_seed_and_lock_change_the_dance(demo, song):
     dances = [
-        dance_of_song(demo, song, ChosenDance(request), quiet).files["bvh"]
+        dance_of_song(demo, song, ChosenDance(request), quiet).files()["bvh"]
         for request in (
             DanceRequest(),
             DanceRequest(),
@@ -159,10 +161,11 @@ def test_seed_and_lock_change_the_dance(demo, song):
 
 def test_files_of_a_dance(demo, song, tmp_path, reader):
     dance = dance_of_song(demo, song, ChosenDance(DanceRequest()), quiet)
+    files = dance.files()
     for suffix in ("bvh", "glb"):
-        (tmp_path / f"dance.{suffix}").write_bytes(dance.files[suffix])
+        (tmp_path / f"dance.{suffix}").write_bytes(files[suffix])
         assert len(load(tmp_path / f"dance.{suffix}")) == 60 * _SHORT_S
-    assert dance.files["csv"].startswith(b"t,phase_0")
+    assert files["csv"].startswith(b"t,phase_0")
     archive = zipfile.ZipFile(io.BytesIO(dance.report))
     assert {"index.html", "player.html", "report.json"} <= set(archive.namelist())
     assert not any("/" in name for name in archive.namelist())

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from apps.dashboard.parts import demo
-from apps.dashboard.parts.cloud_view import CloudAnswer, CloudPicture, read_answer, stated_colours
+from apps.dashboard.parts.cloud_view import CloudAnswer, read_answer, stated_colours
 from apps.dashboard.parts.clouds import (
     Passage,
     beside_take,
@@ -27,7 +27,8 @@ from apps.dashboard.parts.clouds import (
 )
 from apps.dashboard.parts.collection import OpenClips, OpenModel
 from apps.dashboard.parts.encodings import Encodings
-from apps.dashboard.parts.umap_maps import make_map, map_cache, waited
+from apps.dashboard.parts.result_cache import shared_cache
+from apps.dashboard.parts.umap_maps import make_map, waited
 from apps.demo.model import demo_config
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import write_store
@@ -57,7 +58,7 @@ def test_a_point_is_where_its_frame_lies(read, cloud):
     for point in (0, 1234, len(cloud.frame) - 1):
         phases = read.phases(int(cloud.clip[point]))
         assert phases.interior[cloud.frame[point]]
-        place = cloud.projection(phases.parameters.manifold()[cloud.frame[point]])
+        place = cloud.phases.projection(phases.parameters.manifold()[cloud.frame[point]])
         np.testing.assert_allclose(cloud.cloud.points[point], place, atol=1e-5)
         assert cloud.cloud.time[point] == pytest.approx(cloud.frame[point] / phases.fps)
     assert make_cloud(read, 500).cloud.note == "1 frame in 10 of 4,860 is drawn"
@@ -118,12 +119,9 @@ def test_an_answer_of_a_browser_names_points_that_exist():
 def test_a_legend_names_every_clip_in_its_group_and_colour():
     names = [f"clip {number}" for number in range(40)]
     clip = np.repeat(np.arange(40), 3)
-    picture = CloudPicture(
-        "made", np.zeros((120, 3)), ("x", "y", "z"), clip, np.zeros(120), names,
-        ["walk" if number % 2 else "run" for number in range(40)],
-    )  # fmt: skip
+    groups = {name: "walk" if number % 2 else "run" for number, name in enumerate(names)}
     colouring = Colouring("clip", np.array(names)[clip], spread=True)
-    stated = stated_colours(picture, colouring)
+    stated = stated_colours(groups, colouring)
     assert [entry["name"] for entry in stated["entries"]] == names
     assert [entry["group"] for entry in stated["entries"][:2]] == ["run", "walk"]
     assert all(entry["count"] == 3 for entry in stated["entries"])
@@ -132,7 +130,7 @@ def test_a_legend_names_every_clip_in_its_group_and_colour():
     which = np.frombuffer(base64.b64decode(stated["which"]), "<u2")
     assert which.tolist() == clip.tolist()
     # Headings that would name one clip each are left out.
-    alone = replace(picture, groups=[f"gait {number}" for number in range(40)])
+    alone = {name: f"gait of {name}" for name in names}
     assert {entry["group"] for entry in stated_colours(alone, colouring)["entries"]} == {""}
 
 
@@ -158,7 +156,7 @@ def test_the_skeleton_plays_the_selected_frames(read, cloud):
     assert take.manifold is not None
     hips = [joint_positions(read.store.clip(p.clip))[p.start : p.stop, 0] for p in passages]
     np.testing.assert_allclose(actor.positions[:, 0], np.concatenate(hips), atol=1e-4)
-    path = cloud.projection(phases[0].parameters.manifold()[300:330])
+    path = cloud.phases.projection(phases[0].parameters.manifold()[300:330])
     np.testing.assert_allclose(take.manifold.path[60:], path, atol=1e-5)
     assert [(m.label, m.start_s, m.stop_s) for m in take.markers] == [
         ("run", 0.0, 1.0),
@@ -327,17 +325,19 @@ def test_other_frames_lie_between_the_most_similar_points_of_a_map(monkeypatch):
 
 
 def test_the_page_maps_its_frames_by_umap(monkeypatch):
-    map_cache.clear()
+    shared_cache.clear()
     shown = []
     monkeypatch.setitem(sys.modules, "umap", SimpleNamespace(UMAP=MadeUmap))
     monkeypatch.setattr(
         "apps.dashboard.pages.manifold.cloud_view",
-        lambda picture, colouring, key, **given: shown.append((picture, given["played"])),
+        lambda cloud, places, colouring, title, key, **given: shown.append(
+            (title, places, given["played"])
+        ),
     )
     opened("manifold", monkeypatch, query={"projection": "UMAP"})
-    map_cache.clear()
-    assert [each.title for each, _ in shown[:3]][1:] == ["Poses", "Joint velocities"]
-    for picture, played in shown[:3]:
+    shared_cache.clear()
+    assert [title for title, *_ in shown[:3]][1:] == ["Poses", "Joint velocities"]
+    for _, picture, played in shown[:3]:
         assert list(picture.axes[:2]) == ["UMAP 1", "UMAP 2"]
         assert not picture.points[:, 2].any()
         # What plays moves among the points.

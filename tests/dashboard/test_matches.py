@@ -14,11 +14,9 @@ from apps.dashboard.parts.databases import (
     build_searched,
     find,
     matched_take,
-    moment_file,
 )
 from apps.dashboard.parts.encodings import encodings
 from deepphase.corpus.store import write_store
-from deepphase.formats.load import load
 from deepphase.synthetic.locomotion import locomotion
 from tests.dashboard.app_pages import opened, players, words
 
@@ -111,31 +109,22 @@ def test_all_bodies_stand_aligned_at_the_moment(databases, answer):
     assert (np.diff(places[1:4, 0]) > 1).all()
 
 
-def test_what_follows_a_match_is_a_motion_file(databases, answer, tmp_path):
-    each = answer.of(BY_PHASE)[0]
-    (tmp_path / "match.bvh").write_bytes(
-        moment_file(databases[0].database, each.moment.row, 1.0, "bvh")
-    )
-    assert len(load(tmp_path / "match.bvh")) == 61
-    assert moment_file(databases[0].database, each.moment.row, 1.0, "glb")[:4] == b"glTF"
-
-
 def test_the_page_plays_query_and_matches(monkeypatch):
     app = opened("matches", monkeypatch)
     (page,) = players(app)
     assert "phase 4" in page
     assert "pose 4" in page
     (table,) = app.dataframe
-    assert list(table.value.columns)[:6] == ["Match", "At", "Timing", "Joints", "Clip", "Furthest"]
+    assert list(table.value.columns)[:3] == ["Match", "At (s)", "Phase (standardised unit)"]
     assert len(table.value) == 8
     assert {each.label for each in app.get("download_button")} >= {"BVH", "GLB", "Table (CSV)"}
     assert "is nearest in phase: its phases are" in words(app)
-    assert "cm apart" in words(app)
+    assert "where poses do" in words(app)
     (moment,) = [each for each in app.slider if each.label == "Moment (s)"]
-    before = table.value["At"].tolist()
+    before = table.value["At (s)"].tolist()
     moment.set_value(8.0).run()
     assert not app.exception
-    assert app.dataframe[0].value["At"].tolist() != before
+    assert app.dataframe[0].value["At (s)"].tolist() != before
 
 
 def test_posture_joins_the_search_by_phase(monkeypatch):
@@ -148,9 +137,11 @@ def test_posture_joins_the_search_by_phase(monkeypatch):
     assert "uses the slow pose alone" in words(app)
     table = app.dataframe[0].value
     # The first four matches are those by phase, the last four those by pose, which stay.
-    assert table["Joints"][:4].mean() <= before["Joints"][:4].mean()
-    assert (table["Phase"] != before["Phase"]).all()
-    np.testing.assert_array_equal(table["Pose"][4:], before["Pose"][4:])
+    assert table["Joints (cm)"][:4].mean() <= before["Joints (cm)"][:4].mean()
+    assert (table["Phase (standardised unit)"] != before["Phase (standardised unit)"]).all()
+    np.testing.assert_array_equal(
+        table["Pose (standardised unit)"][4:], before["Pose (standardised unit)"][4:]
+    )
 
 
 def test_another_rate_says_what_to_do(tmp_path, monkeypatch):

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.excerpt import excerpt, thinning, thinning_note
-from deepphase.figures.manifold import manifold_2d
-from deepphase.figures.phase_parameters import parameters_over_time
-from deepphase.figures.phase_strips import phase_strips
+from deepphase.figures.manifold import phase_manifold
+from deepphase.figures.phase_parameters import parameters_over_time, phase_strips
 from tests.figures.made_phases import FPS, made_phases
 
 
@@ -51,7 +50,7 @@ def test_clips_over_time_say_it(draw):
 
 def test_a_manifold_of_many_points_says_it():
     points = np.random.default_rng(0).normal(size=(50_000, 3))
-    chart = manifold_2d(points, np.full(3, 0.3), colour=Colouring("x", points[:, 0]))
+    chart = phase_manifold(points, np.full(3, 0.3), colour=Colouring("x", points[:, 0]))
     assert len(chart.data[0].x) == 16_667
     np.testing.assert_allclose(chart.data[0].x, points[::3, 0], rtol=1e-6)
     np.testing.assert_allclose(chart.data[0].marker.color, points[::3, 0], rtol=1e-6)

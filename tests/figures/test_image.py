@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 import pytest
 
 from deepphase.figures.image import write_images
-from deepphase.figures.manifold import Colouring, manifold_2d, manifold_3d
+from deepphase.figures.manifold import Colouring, phase_manifold
 from tests.figures.made_phases import made_phases
 
 
@@ -21,8 +21,8 @@ def _figures(folder):
     points = made_phases(1200, 3).manifold()[:, :3]
     given = {"explained": np.full(3, 0.3), "colour": Colouring("x", points[:, 0], "m")}
     return {
-        folder / "2d.png": manifold_2d(points, **given),
-        folder / "below" / "3d.png": manifold_3d(points, **given),
+        folder / "2d.png": phase_manifold(points, **given),
+        folder / "below" / "3d.png": phase_manifold(points, dimensions=3, **given),
     }
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import plotly.graph_objects as go
 import pytest
 
 from deepphase.errors import ParameterError
-from deepphase.figures.manifold import Colouring, manifold_2d, manifold_3d
+from deepphase.figures.manifold import Colouring, phase_manifold
 from deepphase.figures.theme import channel_colour
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.parameters import PhaseParameters
 from tests.figures.made_phases import FPS, made_phases
 
-DRAWN = {2: manifold_2d, 3: manifold_3d}
+DRAWN = {axes: partial(phase_manifold, dimensions=axes) for axes in (2, 3)}
 
 
 def _cloud(lengths=(300, 200, 100), channels=5):
@@ -57,7 +59,7 @@ def test_a_category_is_a_trace_with_its_points_in_order_of_time(axes):
 def test_a_line_stops_between_clips_and_between_stretches():
     points, explained, clips, time, _ = _cloud()
     style = np.where(np.arange(600) % 300 < 150, "slow", "fast")
-    chart = manifold_2d(
+    chart = phase_manifold(
         points, explained, colour=Colouring("style", style), clips=clips, time=time, lines=True
     )
     slow = chart.data[0]
@@ -89,7 +91,9 @@ def test_a_number_is_a_scale_with_its_unit(axes):
 def test_phase_has_a_scale_without_a_seam():
     points, explained, *_ = _cloud()
     phase = np.linspace(-0.5, 0.49, len(points))
-    chart = manifold_2d(points, explained, colour=Colouring("phase", phase, "cycles", cyclic=True))
+    chart = phase_manifold(
+        points, explained, colour=Colouring("phase", phase, "cycles", cyclic=True)
+    )
     scale = chart.layout.coloraxis
     assert (scale.cmin, scale.cmax) == (-0.5, 0.5)
     assert scale.colorscale[0][1] == scale.colorscale[-1][1]
@@ -98,14 +102,14 @@ def test_phase_has_a_scale_without_a_seam():
 def test_webgl_draws_what_has_more_than_a_thousand_points():
     for lengths, kind in (((600, 400), go.Scatter), ((600, 401), go.Scattergl)):
         points, explained, clips, *_ = _cloud(lengths)
-        chart = manifold_2d(points, explained, colour=Colouring("clip", clips))
+        chart = phase_manifold(points, explained, colour=Colouring("clip", clips))
         assert {type(trace) for trace in chart.data} == {kind}
 
 
 def test_the_rarest_of_many_categories_share_a_trace():
     points, explained, *_ = _cloud((400,))
     names = np.array([f"clip {min(i // 10, 30)}" for i in range(400)])
-    chart = manifold_2d(points, explained, colour=Colouring("clip", names))
+    chart = phase_manifold(points, explained, colour=Colouring("clip", names))
     assert len(chart.data) == 13
     # Drawn first, behind the others; last in the legend.
     assert chart.data[0].name == "19 others"
@@ -140,7 +144,7 @@ def test_names_are_no_markup():
     points, explained, *_ = _cloud((50,))
     names = np.full(50, "<a href='https://example.org'>x</a>")
     colour = Colouring("clip", names)
-    chart = manifold_2d(points, explained, colour=colour, clips=names)
+    chart = phase_manifold(points, explained, colour=colour, clips=names)
     assert "<a" not in chart.data[0].name
     assert "<a" not in chart.data[0].text[0]
 
@@ -153,6 +157,6 @@ def test_what_does_not_fit_is_refused():
         {"colour": Colouring("speed", np.full(len(points), np.nan), "m/s")},
     ):
         with pytest.raises(ParameterError):
-            manifold_2d(points, explained, **bad)
+            phase_manifold(points, explained, **bad)
     with pytest.raises(ParameterError):
-        manifold_3d(points[:, :2], explained, colour=Colouring("clip", clips))
+        phase_manifold(points[:, :2], explained, dimensions=3, colour=Colouring("clip", clips))

@@ -39,5 +39,3 @@ def test_views_of_other_points_are_refused():
         ParameterError, match=r"all views must have the same shape \(points, 2 or 3\); their"
     ):
         aligned_views([np.zeros((3, 2)), np.zeros((4, 2))])
-    with pytest.raises(ParameterError, match="epochs"):
-        manifold_change([np.zeros((3, 2))], [], colour=Colouring("clip", np.array(["a"] * 3)))

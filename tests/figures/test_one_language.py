@@ -16,11 +16,13 @@ from deepphase.figures.channel_joints import (
 )
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.learning_curves import LearningCurve, learning_curves
-from deepphase.figures.manifold import manifold_2d, manifold_3d, manifold_change
-from deepphase.figures.match_distances import MatchSet, match_distances
-from deepphase.figures.phase_parameters import parameter_distributions, parameters_over_time
-from deepphase.figures.phase_strips import phase_strips
-from deepphase.figures.similarity_map import similarity_map
+from deepphase.figures.manifold import manifold_change, phase_manifold
+from deepphase.figures.phase_parameters import (
+    parameter_distributions,
+    parameters_over_time,
+    phase_strips,
+)
+from deepphase.figures.similarity import MatchSet, match_distances, similarity_map
 from deepphase.figures.theme import DARK, LIGHT, channel_colour, themed
 from deepphase.figures.window_fit import WindowExample, window_fit
 from deepphase.phase.manifold import ManifoldProjection
@@ -66,8 +68,8 @@ def _figures() -> dict[str, go.Figure]:
             [manifold, 2 * manifold], [0.5, 1.0], colour=Colouring("clip", np.full(240, "a"))
         ),
         "matches": match_distances([found], np.ones((3, 2)), axes),
-        "plane": manifold_2d(*cloud, colour=colour),
-        "space": manifold_3d(*cloud, colour=colour),
+        "plane": phase_manifold(*cloud, colour=colour),
+        "space": phase_manifold(*cloud, dimensions=3, colour=colour),
         "parameters": parameters_over_time(phases, FPS),
         "strips": phase_strips(phases, FPS),
         "distributions": parameter_distributions(phases),

@@ -9,8 +9,7 @@ import plotly.graph_objects as go
 import pytest
 
 from deepphase.errors import ParameterError
-from deepphase.figures.phase_parameters import parameter_distributions
-from deepphase.figures.phase_strips import phase_strips, strip
+from deepphase.figures.phase_parameters import parameter_distributions, phase_strips, strip
 from deepphase.figures.theme import channel_colour, with_opacity
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.windows import interior_frames

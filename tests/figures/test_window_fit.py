@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from deepphase.errors import ParameterError
 from deepphase.figures.theme import channel_colour
 from deepphase.figures.window_fit import WindowExample, window_fit
 from tests.figures.made_phases import made_phases
@@ -92,9 +91,3 @@ def test_rows_do_not_overlap():
         own = [a for a in chart.select_xaxes() if a.domain[0] == column]
         spans = sorted(chart.layout[f"yaxis{a.anchor[1:]}"].domain for a in own)
         assert all(low[1] < high[0] for low, high in itertools.pairwise(spans))
-
-
-def test_shapes_that_do_not_fit_are_refused():
-    example = _example()
-    with pytest.raises(ParameterError, match="latent"):
-        replace(example, latent=example.latent[:1])

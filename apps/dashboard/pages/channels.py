@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from apps.dashboard.parts.address import clip_chooser, moment_of
+from apps.dashboard.parts.address import choose_part, clip_chooser, moment_of
 from apps.dashboard.parts.channel_views import (
     clip_window,
     excerpt_take,
@@ -21,7 +21,6 @@ from apps.dashboard.parts.messages import show_error
 from apps.dashboard.parts.theme import heading, wide_columns
 from apps.dashboard.parts.widgets import (
     offer,
-    offer_figure,
     offer_player,
     offer_table,
     show_figure,
@@ -29,15 +28,12 @@ from apps.dashboard.parts.widgets import (
 )
 from deepphase.errors import DeepPhaseError
 from deepphase.figures.channel_joints import channel_joints, followed_body, followed_parts_bars
-from deepphase.figures.phase_parameters import parameters_over_time
-from deepphase.figures.phase_strips import phase_strips
-from deepphase.figures.similarity_map import similarity_map
+from deepphase.figures.phase_parameters import parameters_over_time, phase_strips
+from deepphase.figures.similarity import similarity_map
 from deepphase.figures.theme import label
 from deepphase.figures.window_fit import window_fit
 from deepphase.phase.model import ClipPhases
 
-# Length of the part of a clip in the player and the figures.
-_PART_S = 40.0
 _PLAYER_HEIGHT = 960
 _STRIPS, _WINDOW, _JOINTS, _SIMILAR = (
     "Strips and parameters",
@@ -63,30 +59,20 @@ def page() -> None:
     choosers = wide_columns("clip", [2, 3])
     index = clip_chooser(store.names, place=choosers[0])
     at_s = moment_of(store.names[index])
-    length_s = float(store.lengths[index]) / store.fps
-    start_s = 0.0
-    if length_s > _PART_S:
-        start_s = choosers[1].slider(
-            "From (s)",
-            0.0,
-            round(length_s - _PART_S, 1),
-            min(max(0.0, float(int(at_s - _PART_S / 4))), round(length_s - _PART_S, 1)),
-            step=1.0,
-            key=f"from {clips.id} {index}",
-            help=f"The clip has {length_s:,.0f} s; {_PART_S:g} s are shown at once.",
-        )
-    stop_s = min(length_s, start_s + _PART_S)
+    start_s, stop_s = choose_part(
+        float(store.lengths[index]) / store.fps, at_s, f"{clips.id} {index}", choosers[1]
+    )
     phases = encodings(clips, model).phases(index)
     take = excerpt_take(clips, model, index, start_s, stop_s)
     show_player(
-        [take],
+        take,
         height=_PLAYER_HEIGHT,
         title=take.name,
-        at_s=min(max(0.0, at_s - start_s), _PART_S),
+        at_s=max(0.0, at_s - start_s),
         clip_from_s=start_s,
     )
     with st.container(horizontal=True):
-        offer_player(lambda: [take], "channels", "player html")
+        offer_player(take, "channels", "player html")
         offer(
             "Phases (npz)",
             lambda: phases_file(phases, model),
@@ -139,12 +125,9 @@ def _strips(phases: ClipPhases, start_s: float, stop_s: float) -> None:
         "the opacity its amplitude. In a steady movement phases rise in straight lines, and the "
         "slope is the frequency.]"
     )
-    strips = phase_strips(part, phases.fps, interior=inside, start=start_s)
-    show_figure(strips, "strips")
-    offer_figure(strips, "phase_strips", "strips html")
-    chart = parameters_over_time(part, phases.fps, interior=inside, start=start_s)
-    show_figure(chart, "parameters")
-    offer_figure(chart, "phase_parameters", "parameters html")
+    for draw, key in ((phase_strips, "strips"), (parameters_over_time, "parameters")):
+        chart = draw(part, phases.fps, interior=inside, start=start_s)
+        show_figure(chart, key, file=f"phase_{key}")
 
 
 def _reconstruction(clips: OpenClips, model: OpenModel, index: int, phases: ClipPhases) -> None:
@@ -173,9 +156,7 @@ def _reconstruction(clips: OpenClips, model: OpenModel, index: int, phases: Clip
             format="%.2f",
             key=f"window {clips.id} {index}",
         )
-    chart = window_fit(clip_window(clips, model, index, at_s))
-    show_figure(chart, "window")
-    offer_figure(chart, "window", "window html")
+    show_figure(window_fit(clip_window(clips, model, index, at_s)), "window", file="window")
 
 
 def _joints(clips: OpenClips, model: OpenModel, index: int, phases: ClipPhases) -> None:
@@ -202,23 +183,19 @@ def _joints(clips: OpenClips, model: OpenModel, index: int, phases: ClipPhases) 
     bars = followed_parts_bars(result.parts, result.energy)
     map_ = channel_joints(result.shares, result.joints)
     with left:
-        show_figure(body, "followed body")
-        offer_figure(body, "body_by_channel", "body html")
-        show_figure(bars, "followed parts")
-        offer_figure(bars, "parts_by_channel", "parts html")
+        show_figure(body, "followed body", file="body_by_channel")
+        show_figure(bars, "followed parts", file="parts_by_channel")
     with right:
-        show_figure(map_, "followed joints")
-        with st.container(horizontal=True):
-            offer_figure(map_, "joints_by_channel", "joints html")
-            offer_table(
-                ["joint", *(f"channel_{channel}" for channel in range(len(result.shares)))],
-                [
-                    (joint, *map(float, row))
-                    for joint, row in zip(result.joints, result.shares.T, strict=True)
-                ],
-                "joints_by_channel",
-                "joints csv",
-            )
+        show_figure(map_, "followed joints", file="joints_by_channel")
+        offer_table(
+            ["joint", *(f"channel_{channel}" for channel in range(len(result.shares)))],
+            [
+                (joint, *map(float, row))
+                for joint, row in zip(result.joints, result.shares.T, strict=True)
+            ],
+            "joints_by_channel",
+            "joints csv",
+        )
 
 
 def _similar_frames(clips: OpenClips, model: OpenModel, index: int) -> None:
@@ -257,5 +234,4 @@ def _similar_frames(clips: OpenClips, model: OpenModel, index: int) -> None:
         kind="cosine" if kind == "Cosine" else "distance",
         title=f"{label(names[0], 30)} with {label(names[1], 30) if index != other else 'itself'}",
     )
-    show_figure(chart, "alike")
-    offer_figure(chart, "frames_alike", "alike html")
+    show_figure(chart, "alike", file="frames_alike")

@@ -6,16 +6,21 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from apps.dashboard.parts.address import CLIP_KEY, moment_of, remember_clip, shown_clip
+from apps.dashboard.parts.address import (
+    CLIP_KEY,
+    choose_part,
+    moment_of,
+    remember_clip,
+    shown_clip,
+)
 from apps.dashboard.parts.clip_table import ClipRow, clip_rows, filtered, filters, ground_contacts
 from apps.dashboard.parts.collection import OpenClips, choose_own_clip, open_clips
 from apps.dashboard.parts.messages import error_sentence, plain, show_error, working
-from apps.dashboard.parts.motion_bytes import motion_bytes
-from apps.dashboard.parts.session import session
+from apps.dashboard.parts.session import plain_file_name, session
 from apps.dashboard.parts.theme import heading, wide_columns
 from apps.dashboard.parts.uploads import MAX_MOTION_MB, MOTION_SUFFIXES, UploadResult, read_upload
 from apps.dashboard.parts.widgets import (
-    offer,
+    offer_motion,
     offer_player,
     offer_table,
     show_player,
@@ -26,12 +31,9 @@ from apps.reports.player_takes import takes_of_clips
 from deepphase.errors import DeepPhaseError
 from deepphase.motion.clip import Clip
 from deepphase.motion.roles import find_roles
-from deepphase.viewer.take import Take
 
 # Collections of up to so many frames get their contacts measured at once, in about a second.
 _MAX_AUTO_FRAMES = 40_000
-# Longest part of a clip that the player gets.
-_PLAYED_S = 120.0
 _TABLE_HEIGHT, _PLAYER_HEIGHT = 352, 830
 # Label filters in the row above the table.
 _MAX_FILTERS = 3
@@ -133,40 +135,25 @@ def _cells(row: ClipRow, labels: Sequence[str], contact: float | None) -> list[o
 
 
 def _played(clips: OpenClips, row: ClipRow) -> None:
+    at_s = moment_of(row.name)
+    start_s, stop_s = choose_part(row.seconds, at_s, f"{clips.id} {row.index}")
     clip = clips.store.clip(row.index)
-    takes = _takes(clip)
+    start, stop = (round(at * clip.fps) for at in (start_s, stop_s))
+    (take,) = takes_of_clips([clip.sliced(start, min(stop, len(clip)))])
     show_player(
-        takes,
+        take,
         height=_PLAYER_HEIGHT,
         title=row.name,
         playing=True,
-        at_s=min(moment_of(row.name), _PLAYED_S),
-        clip_from_s=0.0,
+        at_s=max(at_s - start_s, 0.0),
+        clip_from_s=start_s,
     )
-    if row.seconds > _PLAYED_S:
-        st.caption(f"The first {_PLAYED_S:g} s of {row.seconds:,.0f} s play here.")
     with st.container(horizontal=True):
-        offer(
-            "Clip (BVH)",
-            lambda: motion_bytes(clip, "bvh"),
-            f"{_file_name(row.name)}.bvh",
-            "text/plain",
-            "bvh",
-        )
-        offer_player(lambda: takes, _file_name(row.name), "player html")
-    state_units(clip.source.unit_m, glb=False)
+        offer_motion(lambda: clip, plain_file_name(row.name), "clip")
+        offer_player(take, plain_file_name(row.name), "player html")
+    state_units(clip.source.unit_m)
     with st.expander(f"Skeleton: {len(clip.skeleton)} joints", icon=":material/accessibility:"):
         _skeleton(clip)
-
-
-def _takes(clip: Clip) -> list[Take]:
-    return takes_of_clips([clip.sliced(0, round(_PLAYED_S * clip.fps))])
-
-
-def _file_name(name: str) -> str:
-    return (
-        "".join(c if c.isalnum() or c in "-_ ." else "_" for c in name)[:80].strip(". ") or "clip"
-    )
 
 
 def _skeleton(clip: Clip) -> None:

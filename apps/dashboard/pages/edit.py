@@ -10,6 +10,7 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from apps.dashboard.parts.address import SHOWN_S
 from apps.dashboard.parts.collection import OpenClips, open_clips, open_model
 from apps.dashboard.parts.edit_timeline import key_timeline, span_timeline
 from apps.dashboard.parts.editors import (
@@ -21,11 +22,10 @@ from apps.dashboard.parts.editors import (
 )
 from apps.dashboard.parts.files import chooser
 from apps.dashboard.parts.messages import plain, show_error, working
-from apps.dashboard.parts.motion_bytes import motion_bytes
 from apps.dashboard.parts.pose_pad import pose_pad
 from apps.dashboard.parts.steering_choice import choose_path
 from apps.dashboard.parts.theme import heading, wide_columns
-from apps.dashboard.parts.widgets import offer, offer_player, show_player, state_units
+from apps.dashboard.parts.widgets import offer_motion, offer_player, show_player, state_units
 from deepphase.arrays import Array, true_runs
 from deepphase.editing.constrain import constrained
 from deepphase.editing.damage import Damage, find_damage
@@ -44,8 +44,6 @@ from deepphase.motion.roles import find_roles
 from deepphase.phase.model import PhaseModel
 from deepphase.viewer.take import Take
 
-# Longest part of a clip that is edited, in seconds.
-_EDITED_S = 60.0
 _PLAYER_HEIGHT = 720
 # Frames between keys before any is moved.
 _KEY_FRAMES = 30
@@ -105,9 +103,9 @@ def _choices(timeline: DeltaGenerator) -> Edits | None:
     clips = open_clips()
     chosen = st.selectbox("Clip", list(clips.store.names), key="edited clip")
     whole = clips.store.clip(clips.store.names.index(chosen))
-    given = editor.space.on_hips(whole.sliced(0, round(_EDITED_S * whole.fps)))
+    given = editor.space.on_hips(whole.sliced(0, round(SHOWN_S * whole.fps)))
     if len(given) < len(whole):
-        st.caption(f"The first {_EDITED_S:g} s of {whole.duration:,.0f} s are edited.")
+        st.caption(f"The first {SHOWN_S:g} s of {whole.duration:,.0f} s are edited.")
     edits = edits_of((source.stamp, clips.key, chosen), given)
     task = st.segmented_control("What to do", _TASKS, default=_TASKS[0], key="task") or ""
     start, depth = edits.start(task)
@@ -363,18 +361,12 @@ def _result(edits: Edits) -> None:
     """Draw the player with the clip before and after, and the downloads."""
     clip = edits.clip
     bodies = {"before": edits.given} | ({"after": clip} if edits.steps else {})
-    takes = [Take.of(bodies, edits.given.name, ghost=bool(edits.steps))]
-    show_player(takes, height=_PLAYER_HEIGHT, title=edits.given.name, playing=True)
+    take = Take.of(bodies, edits.given.name, ghost=bool(edits.steps))
+    show_player(take, height=_PLAYER_HEIGHT, title=edits.given.name, playing=True)
     if not edits.steps:
         st.caption("This is the clip as it is. After an edit, both stand in one place here.")
         return
     with st.container(horizontal=True):
-        offer(
-            "Clip (BVH)",
-            lambda: motion_bytes(clip, "bvh"),
-            "edited.bvh",
-            "text/plain",
-            "edited bvh",
-        )
-        offer_player(lambda: takes, "edited", "edited html")
-    state_units(clip.source.unit_m, glb=False)
+        offer_motion(lambda: clip, "edited", "edited")
+        offer_player(take, "edited", "edited html")
+    state_units(clip.source.unit_m)

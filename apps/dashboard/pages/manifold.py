@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import streamlit as st
 
-from apps.dashboard.parts.address import choose_clip, clip_chooser, moment_of, put_moment
-from apps.dashboard.parts.channel_views import signals
-from apps.dashboard.parts.cloud_view import CloudAnswer, CloudPicture, PlayedPart, cloud_view
+from apps.dashboard.parts.address import (
+    choose_clip,
+    choose_part,
+    clip_chooser,
+    moment_of,
+    put_moment,
+)
+from apps.dashboard.parts.channel_views import excerpt_take, signals
+from apps.dashboard.parts.cloud_view import CloudAnswer, PlayedPart, cloud_view
 from apps.dashboard.parts.clouds import (
     MAX_BESIDE,
     POINTS,
     OpenCloud,
     Passage,
+    Places,
+    Space,
     beside_take,
     manifold_view,
     open_cloud,
@@ -30,21 +39,14 @@ from apps.dashboard.parts.live_view import steer_on_the_manifold
 from apps.dashboard.parts.messages import plain
 from apps.dashboard.parts.model_comparison import embedding_for
 from apps.dashboard.parts.theme import heading, wide_columns
-from apps.dashboard.parts.umap_maps import cached_map
 from apps.dashboard.parts.widgets import offer_figure, offer_player, offer_table, show_player
-from apps.reports.player_takes import takes_of_clips
 from deepphase.arrays import Array
 from deepphase.figures.colouring import Colouring
-from deepphase.figures.manifold import axis_title, manifold_2d, manifold_3d
-from deepphase.phase.manifold import ManifoldProjection
-from deepphase.viewer.take import Take
 
 _PLANE, _SPACE = "Plane", "Space"
 _PCA, _UMAP = "PCA", "UMAP"
 _IN_SEQUENCE, _SIDE_BY_SIDE = "In sequence", "Side by side"
 _FIGURE_HEIGHT, _SMALL_HEIGHT, _PLAYER_HEIGHT = 600, 330, 760
-# Length of the part of a clip in the player, and how much of it comes before a chosen moment.
-_PLAYED_S, _BEFORE_S = 60.0, 10.0
 # Part of the address with the selected passages.
 _PASSAGES = "passages"
 
@@ -93,51 +95,6 @@ def page() -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class _Places:
-    """Places of the cloud's frames in one space, and the function that gives those of others."""
-
-    points: Array
-    axes: Sequence[str]
-    of: Callable[[Array], Array]
-
-
-def _places(
-    key: tuple[object, ...],
-    values: Array,
-    points: Array,
-    projection: ManifoldProjection,
-    unit: str,
-    dimensions: int,
-) -> _Places:
-    """The projection by PCA that is known, or a map by UMAP of the same values.
-
-    Parameters
-    ----------
-    key
-        Name of the values.
-    dimensions
-        Those of the map; 0 for PCA.
-    """
-    if dimensions:
-        made = cached_map(key, dimensions, values)
-        return _Places(made.points, [f"UMAP {axis + 1}" for axis in range(3)], made)
-    axes = [axis_title(axis, projection.explained, unit) for axis in range(3)]
-    return _Places(points, axes, projection)
-
-
-def _phase_places(clips: OpenClips, model: OpenModel, cloud: OpenCloud, dimensions: int) -> _Places:
-    """`_places` of a cloud in the latent space of its model."""
-    return _places(
-        (clips.key, model.key, len(cloud.clip), "phases"),
-        cloud.cloud.parameters.manifold(),
-        cloud.cloud.points,
-        cloud.projection,
-        "latent unit",
-        dimensions,
-    )
-
-
-@dataclass(frozen=True, eq=False)
 class _Played:
     """What the player shows: passages in sequence or at once, and whether they were selected."""
 
@@ -182,32 +139,23 @@ def _picture(
             if chosen:
                 st.query_params[_PASSAGES] = passages_text(chosen)
 
-    phases = all_phases(clips, model)
-    places = _phase_places(clips, model, cloud, dimensions)
-    cloud_view(
-        _pictured(
-            clips,
-            cloud,
-            f"Phase manifold by {colouring.name}",
-            places,
-            note=cloud.cloud.note,
-        ),
+    places = _draw(
+        clips,
+        model,
+        cloud,
+        cloud.phases,
         colouring,
-        f"cloud {clips.id} {model.id} {len(cloud.clip)}",
+        played,
+        dimensions,
+        f"Phase manifold by {colouring.name}",
         space=space,
-        played=played.parts(
-            lambda each: places.of(phases[each.clip].parameters[each.start : each.stop].manifold()),
-            fps,
-        ),
         selected=cloud.points_in(played.passages) if played.selected else None,
-        height=_FIGURE_HEIGHT,
         on_answer=done,
     )
     with st.container(horizontal=True):
-        draw = manifold_3d if space else manifold_2d
         if not dimensions:
             offer_figure(
-                lambda: draw(colour=colouring, **cloud.cloud.figure_arguments),
+                lambda: cloud.cloud.figure(colouring, dimensions=3 if space else 2),
                 "phase_manifold",
                 "manifold html",
             )
@@ -224,29 +172,41 @@ def _picture(
         )
 
 
-def _pictured(
+def _draw(
     clips: OpenClips,
+    model: OpenModel,
     cloud: OpenCloud,
+    space_: Space,
+    colouring: Colouring,
+    played: _Played,
+    dimensions: int,
     title: str,
-    places: _Places,
-    *,
-    note: str = "",
-) -> CloudPicture:
-    """Places of the cloud's frames in a space, with the clips and poses that belong to them."""
-    store = clips.store
-    names = [each for each in store.label_names if len({i.get(each) for i in store.labels}) > 1]
-    groups = [labels.get(names[0], "") for labels in store.labels] if names else []
-    return CloudPicture(
+    **options: Any,
+) -> Places:
+    """Draw a cloud in one of its spaces with the path of what is played; `model` is the cloud's."""
+    extractor = model.extractor
+
+    def values(each: Passage) -> Array:
+        if space_ is cloud.phases:
+            read = encodings(clips, model).phases(each.clip)
+            return read.parameters[each.start : each.stop].manifold()
+        if space_ is cloud.postures:
+            poses = extractor.signals.poses(clips.store.clip(each.clip))[each.start : each.stop]
+            return poses.reshape(len(poses), -1)
+        velocities = signals(clips.key, model.key, each.clip, clips, model)
+        return velocities[each.start : each.stop]
+
+    places = space_.places((clips.key, model.key, len(cloud.clip)), dimensions)
+    cloud_view(
+        cloud,
+        places,
+        colouring,
         title,
-        places.points,
-        places.axes,
-        cloud.clip,
-        cloud.cloud.time,
-        store.names,
-        groups,
-        note,
-        cloud.poses,
+        f"{space_.name} {clips.id} {model.id} {len(cloud.clip)}",
+        played=played.parts(lambda each: places.of(values(each)), extractor.fps),
+        **({"height": _FIGURE_HEIGHT} | options),
     )
+    return places
 
 
 def _plain_title(colouring: Colouring) -> str:
@@ -284,7 +244,7 @@ def _player(clips: OpenClips, model: OpenModel, cloud: OpenCloud, colouring: Col
         else:
             take = passages_take(passages, store, phases, cloud, colouring)
         show_player(
-            [replace(take, manifold=None)], height=_PLAYER_HEIGHT, title=take.name, playing=True
+            replace(take, manifold=None), height=_PLAYER_HEIGHT, title=take.name, playing=True
         )
         if at_once:
             st.caption(
@@ -293,35 +253,30 @@ def _player(clips: OpenClips, model: OpenModel, cloud: OpenCloud, colouring: Col
                     for number, each in enumerate(passages[:MAX_BESIDE], 1)
                 )
             )
-        offer_player(lambda: [take], "selected_frames", "player html")
+        offer_player(take, "selected_frames", "player html")
         return _Played(passages[:MAX_BESIDE] if at_once else passages, True, at_once)
     index = clip_chooser(store.names, label="Play a clip")
     at_s = moment_of(store.names[index])
-    first_s = 0.0 if at_s < _PLAYED_S - _BEFORE_S else at_s - _BEFORE_S
-    start = min(round(first_s * fps), lengths[index] - 1)
-    passage = Passage(index, start, min(lengths[index], start + round(_PLAYED_S * fps)))
-    take = _clip_take(clips, model, cloud, colouring, passage)
+    start_s, stop_s = choose_part(
+        float(store.lengths[index]) / store.fps, at_s, f"{clips.id} {index}"
+    )
+    passage = Passage(index, round(start_s * fps), min(lengths[index], round(stop_s * fps)))
+    frames = slice(passage.start, passage.stop)
+    take = replace(
+        excerpt_take(clips, model, index, start_s, stop_s),
+        curves=(),
+        manifold=manifold_view(cloud, phases[index], colouring, frames),
+    )
     show_player(
-        [replace(take, manifold=None)],
+        replace(take, manifold=None),
         height=_PLAYER_HEIGHT,
         title=take.name,
         playing=True,
-        at_s=at_s - start / fps,
-        clip_from_s=start / fps,
+        at_s=max(at_s - start_s, 0.0),
+        clip_from_s=start_s,
     )
-    offer_player(lambda: [take], "clip", "player html")
+    offer_player(take, "clip", "player html")
     return _Played([passage], False)
-
-
-def _clip_take(
-    clips: OpenClips, model: OpenModel, cloud: OpenCloud, colouring: Colouring, played: Passage
-) -> Take:
-    clip, phases = clips.store.clip(played.clip), all_phases(clips, model)[played.clip]
-    start, stop = (round(at * clip.fps / phases.fps) for at in played[1:])
-    frames = slice(played.start, played.stop)
-    part = phases[frames]
-    (take,) = takes_of_clips([clip.sliced(start, min(stop, len(clip)))], [part], model.extractor)
-    return replace(take, curves=(), manifold=manifold_view(cloud, phases, colouring, frames))
 
 
 def _other_spaces(
@@ -342,80 +297,32 @@ def _other_spaces(
         "(angle) and amplitude (radius) are visible.]"
     )
     columns = wide_columns("beside", 3)
-    extractor, fps = model.extractor, model.extractor.fps
-
-    def poses(each: Passage) -> Array:
-        values = extractor.signals.poses(clips.store.clip(each.clip))[each.start : each.stop]
-        return values.reshape(len(values), -1)
-
-    def velocities(each: Passage) -> Array:
-        read = signals(clips.key, model.key, each.clip, clips, model)
-        return read[each.start : each.stop]
-
-    spaces = [
-        ("Poses", cloud.posture_values, cloud.postures, cloud.posture_view, "m", poses),
-        (
-            "Joint velocities", cloud.velocity_values, cloud.velocities, cloud.velocity_view,
-            "m/s", velocities,
-        ),
-    ]  # fmt: skip
-    for column, (title, values, points, view, unit, part) in zip(columns, spaces, strict=False):
+    small = {"height": _SMALL_HEIGHT, "small": True}
+    for column, each in zip(columns, (cloud.postures, cloud.velocities), strict=False):
         with column:
-            key = (clips.key, model.key, len(cloud.clip), title)
-            places = _places(key, values, points, view, unit, dimensions)
-            cloud_view(
-                _pictured(clips, cloud, title, places),
-                colouring,
-                f"{title} {clips.id} {model.id} {len(cloud.clip)}",
-                # Both functions are called before the next space is drawn.
-                played=played.parts(lambda each: places.of(part(each)), fps),  # noqa: B023
-                height=_SMALL_HEIGHT,
-                small=True,
-            )
+            _draw(clips, model, cloud, each, colouring, played, dimensions, each.name, **small)
             if not dimensions:
-                _offer_space(cloud, colouring, title, points, view.explained, unit)
+                _offer_space(cloud, each, colouring, each.name)
     with columns[2]:
         embedding = embedding_for(clips, model)
         if embedding is None:
             return
         other = open_cloud(clips, embedding, max_points)
-        same = len(other.cloud.points) == len(cloud.cloud.points)
-        read = encodings(clips, embedding)
-        title = "Autoencoder without phases"
-        places = _phase_places(clips, embedding, other, dimensions)
-        cloud_view(
-            _pictured(clips, other, title, places),
-            colouring if same else other.cloud.by_clip(),
-            f"{title} {clips.id} {embedding.id} {len(other.clip)}",
-            played=played.parts(
-                lambda each: places.of(
-                    read.phases(each.clip).parameters[each.start : each.stop].manifold()
-                ),
-                fps,
-            )
-            if embedding.extractor.fps == fps
-            else (),
-            height=_SMALL_HEIGHT,
-            small=True,
-        )
-        shown = colouring if same else other.cloud.by_clip()
+        shown, title = colouring, "Autoencoder without phases"
+        if len(other.clip) != len(cloud.clip):
+            shown = other.cloud.by_clip()
+        if embedding.extractor.fps != model.extractor.fps:
+            played = _Played([], False)
+        _draw(clips, embedding, other, other.phases, shown, played, dimensions, title, **small)
         if not dimensions:
-            explained = other.cloud.explained
-            _offer_space(other, shown, title, other.cloud.points, explained, "latent unit")
+            _offer_space(other, other.phases, shown, title)
         st.caption(f"Autoencoder without phases: {plain(embedding.name)}.")
 
 
-def _offer_space(
-    cloud: OpenCloud,
-    colouring: Colouring,
-    title: str,
-    points: Array,
-    explained: Sequence[float] | Array,
-    unit: str,
-) -> None:
-    arguments = cloud.cloud.figure_arguments | {"points": points, "explained": explained}
+def _offer_space(cloud: OpenCloud, space: Space, colouring: Colouring, title: str) -> None:
+    places = (space.points, space.projection.explained)
     offer_figure(
-        lambda: manifold_2d(colour=colouring, title=title, unit=unit, **arguments),
+        lambda: cloud.cloud.figure(colouring, places, title=title, unit=space.unit),
         title.lower().replace(" ", "_"),
         f"{title} html",
     )

@@ -17,8 +17,6 @@ from apps.dashboard.parts.databases import (
     Searched,
     find,
     matched_take,
-    moment_file,
-    names_of,
     searched,
     table_of,
 )
@@ -26,8 +24,7 @@ from apps.dashboard.parts.encodings import all_phases
 from apps.dashboard.parts.messages import plain
 from apps.dashboard.parts.theme import heading, wide_columns
 from apps.dashboard.parts.widgets import (
-    offer,
-    offer_figure,
+    offer_motion,
     offer_player,
     offer_table,
     show_figure,
@@ -36,7 +33,8 @@ from apps.dashboard.parts.widgets import (
     state_units,
 )
 from deepphase.errors import ParameterError
-from deepphase.figures.match_distances import match_distances
+from deepphase.figures.similarity import match_distances
+from matching.search.moments import following
 
 # Title of a pose -> feature layout of configs/matching.
 _POSES = {"All joints": "full_pose", "Feet and spine": "reduced_pose"}
@@ -140,7 +138,6 @@ def _show(searched_: Searched, answer: Answer, chosen: _Controls) -> None:
     database = searched_.database
     left, right = wide_columns("matches", [5, 4])
     take = matched_take(database, answer, chosen.seconds)
-    columns, rows = table_of(answer)
     chart = match_distances(
         answer.sets(),
         answer.others,
@@ -150,14 +147,12 @@ def _show(searched_: Searched, answer: Answer, chosen: _Controls) -> None:
         ),
     )
     with left:
-        show_player([take], height=_PLAYER_HEIGHT, title=take.name)
-        offer_player(lambda: [take], "matches", "player html")
+        show_player(take, height=_PLAYER_HEIGHT, title=take.name)
+        offer_player(take, "matches", "player html")
         _export(searched_, answer, chosen.seconds)
     with right:
         _table(answer, chosen)
-        offer_table(columns, rows, "matches", "matches csv")
-        show_figure(chart, "distances")
-        offer_figure(chart, "match_distances", "distances html")
+        show_figure(chart, "distances", file="match_distances")
         _summary(answer, chosen)
 
 
@@ -166,44 +161,44 @@ def _searched_by(chosen: _Controls) -> str:
 
 
 def _table(answer: Answer, chosen: _Controls) -> None:
-    found = answer.found
+    table = table_of(answer)
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
     show_table(
         "matches",
-        {
-            "Match": [each.name for each in found],
-            "At": [each.moment.time_s for each in found],
-            "Timing": [each.cycles_apart for each in found],
-            "Joints": [100 * each.joint_distance_m for each in found],
-            "Clip": [each.moment.clip for each in found],
-            "Furthest": [f"{each.furthest} {100 * each.furthest_m:.0f} cm" for each in found],
-            "Phase": [each.phase_distance for each in found],
-            "Pose": [each.pose_distance for each in found],
-        },
-        height=35 * (len(found) + 1) + 3,
+        table,
+        height=35 * (len(answer.found) + 1) + 3,
         column_config={
             "Match": text(width=62),
-            "At": number(format="%.2f s", width=64),
-            "Timing": number(
+            "At (s)": number("At", format="%.2f s", width=64),
+            "Phase (standardised unit)": number(
+                "Phase",
+                format="%.2f",
+                width=58,
+                help=f"Distance in {_searched_by(chosen)}, by which the first rows are sorted",
+            ),
+            "Pose (standardised unit)": number(
+                "Pose",
+                format="%.2f",
+                width=58,
+                help="Distance of positions and velocities, by which the last rows are sorted",
+            ),
+            "Timing (cycles)": number(
+                "Timing",
                 format="%.3f",
                 width=58,
                 help="Mean difference of the phases over channels, weighted by amplitude, cycles",
             ),
-            "Joints": number(
+            "Joints (cm)": number(
+                "Joints",
                 format="%.1f cm",
                 width=66,
                 help="Mean distance between corresponding joints, both bodies at the origin facing "
                 "the same way",
             ),
             "Furthest": text(help="The joint that differs most, and its distance"),
-            "Phase": number(
-                format="%.2f", help=f"Distance in {_searched_by(chosen)}, standardised units"
-            ),
-            "Pose": number(
-                format="%.2f", help="Distance of positions and velocities, standardised units"
-            ),
         },
     )
+    offer_table(list(table), zip(*table.values(), strict=True), "matches", "matches csv")
 
 
 def _summary(answer: Answer, chosen: _Controls) -> None:
@@ -217,32 +212,27 @@ def _summary(answer: Answer, chosen: _Controls) -> None:
             f"{plain(first.furthest)} ({100 * first.furthest_m:.0f} cm)."
         )
     if len(both) == 2:
-        means = [100 * sum(e.joint_distance_m for e in found) / len(found) for _, found in both]
+        means = [sum(e.pose_distance for e in found) / len(found) for _, found in both]
         used = "uses the slow pose alone" if chosen.posture else "does not use the pose"
         st.caption(
-            f"Joints are {means[0]:.1f} cm apart on average where phases match, {means[1]:.1f} cm "
-            f"where poses do: the search by phase {used}."
+            f"The distance in pose, of positions and velocities, is {means[0]:.2f} on average "
+            f"where phases match, {means[1]:.2f} where poses do: the search by phase {used}."
         )
 
 
 def _export(searched_: Searched, answer: Answer, seconds: float) -> None:
     """Draw the export of one match as a motion file."""
     found = answer.found
-    names = names_of(found)
+    names = [f"{e.name}: {e.moment.clip} at {e.moment.time_s:.2f} s" for e in found]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chosen = st.selectbox(
             "Export what follows", range(len(found)), format_func=names.__getitem__, key="exported"
         )
         each = found[min(chosen, len(found) - 1)]
-        for format_, mime in (("bvh", "text/plain"), ("glb", "model/gltf-binary")):
-            offer(
-                format_.upper(),
-                lambda format_=format_: moment_file(  # type: ignore[misc]
-                    searched_.database, each.moment.row, seconds, format_
-                ),
-                f"match_{each.by}_{each.rank}.{format_}",
-                mime,
-                f"match {format_}",
-            )
+        offer_motion(
+            lambda: following(searched_.database, each.moment.row, seconds),
+            f"match_{each.by}_{each.rank}",
+            "match",
+        )
     st.caption(f"{seconds:g} s of {plain(each.moment.clip)}, from {each.moment.time_s:.2f} s on.")
     state_units(searched_.database.clip(0).source.unit_m)

@@ -19,7 +19,14 @@ from apps.dashboard.parts.files import FileKind, ListedSource, chooser
 from apps.dashboard.parts.messages import show_error, working
 from apps.dashboard.parts.theme import heading, wide_columns
 from apps.dashboard.parts.trainings import offer_training
-from apps.dashboard.parts.widgets import offer, offer_player, show_figure, show_player, show_table
+from apps.dashboard.parts.widgets import (
+    file_bytes,
+    offer,
+    offer_player,
+    show_figure,
+    show_player,
+    show_table,
+)
 from apps.reports.player_takes import takes_of_clips
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import DeepPhaseError
@@ -33,7 +40,6 @@ from deepphase.rigs.examples import motion_on_rig
 from deepphase.rigs.inverse import Method, RigInverse, RigSolution
 from deepphase.rigs.keying import clip_of_controls
 from deepphase.rigs.keys import RigKeys
-from deepphase.temporary_files import temporary_folder
 from deepphase.viewer.take import Take
 
 RIGS = FileKind("rig", lambda file: RigInverse.load(file.path))
@@ -99,10 +105,9 @@ def page() -> None:
             if solved is not None:
                 _result(inverse, solved)
             else:
+                (take,) = takes_of_clips([given])
                 title = f"{given.name}, without the rig"
-                show_player(
-                    takes_of_clips([given]), height=_PLAYER_HEIGHT, title=title, playing=True
-                )
+                show_player(take, height=_PLAYER_HEIGHT, title=title, playing=True)
     except DeepPhaseError as error:
         show_error(error)
 
@@ -173,8 +178,8 @@ def _result(inverse: RigInverse, solved: SolvedClip) -> None:
     rig = inverse.rig
     assert isinstance(rig, CharacterRig)
 
-    takes = [Take.of({"clip": solved.given, "rig": solved.made}, solved.given.name)]
-    show_player(takes, height=_PLAYER_HEIGHT, title=solved.given.name, playing=True)
+    take = Take.of({"clip": solved.given, "rig": solved.made}, solved.given.name)
+    show_player(take, height=_PLAYER_HEIGHT, title=solved.given.name, playing=True)
     values = solved.solution.values
     missed = int((~solved.solution.reached).sum())
     if missed:
@@ -199,7 +204,8 @@ def _result(inverse: RigInverse, solved: SolvedClip) -> None:
     )  # fmt: skip
     show_figure(_curves(rig, solved, drawn), "rig curves", height=_CHART_HEIGHT, alt="Curves")
     with st.container(horizontal=True):
-        offer("Keys (JSON)", lambda: _keys(solved), "keys.json", "application/json", "rig keys")
+        keys = partial(file_bytes, solved.keys.save, "keys.json")
+        offer("Keys (JSON)", keys, "keys.json", "application/json", "rig keys")
         if isinstance(rig, BlenderRig):
             for suffix, words in ((".blend", "Curves (Blender)"), (".fbx", "Motion (FBX)")):
                 offer(
@@ -209,7 +215,7 @@ def _result(inverse: RigInverse, solved: SolvedClip) -> None:
                     "application/octet-stream",
                     f"rig {suffix}",
                 )
-        offer_player(lambda: takes, "rig", "rig html")
+        offer_player(take, "rig", "rig html")
 
 
 def _curves(rig: CharacterRig, solved: SolvedClip, names: list[str]) -> go.Figure:
@@ -229,14 +235,7 @@ def _curves(rig: CharacterRig, solved: SolvedClip, names: list[str]) -> go.Figur
 
 def _in_blender(rig: BlenderRig, solved: SolvedClip, suffix: str) -> bytes:
     """The file of the rig with the curves, or its armature and meshes with the motion."""
-    with temporary_folder() as folder, _IN_BLENDER:
-        path = folder / f"curves{suffix}"
-        rig.save_keys(solved.keys, path, solved.given.name)
-        return path.read_bytes()
-
-
-def _keys(solved: SolvedClip) -> bytes:
-    with temporary_folder() as folder:
-        path = folder / "keys.json"
-        solved.keys.save(path)
-        return path.read_bytes()
+    with _IN_BLENDER:
+        return file_bytes(
+            lambda path: rig.save_keys(solved.keys, path, solved.given.name), f"curves{suffix}"
+        )

@@ -14,6 +14,7 @@ from apps.dashboard.parts.collection import (
 from apps.dashboard.parts.files import choose
 from apps.dashboard.parts.messages import plain, show_error
 from apps.dashboard.parts.model_comparison import compare_models
+from apps.dashboard.parts.session import plain_file_name
 from apps.dashboard.parts.theme import heading
 from apps.dashboard.parts.trainings import (
     OwnTraining,
@@ -25,10 +26,9 @@ from apps.dashboard.parts.trainings import (
     running_training,
     show_clips,
     start_training,
-    stop_training,
     training_windows,
 )
-from apps.dashboard.parts.widgets import offer, offer_figure, offer_table, show_figure
+from apps.dashboard.parts.widgets import offer, offer_table, show_figure
 from apps.training.request import CHANNELS, OFFERED_CONFIGS, WINDOW_S
 from apps.training.status import FAILED, STOPPED, Epoch, TrainingStatus
 from deepphase.errors import DeepPhaseError
@@ -185,7 +185,7 @@ def _running(training: OwnTraining) -> None:
                 if can_stop
                 else "The first model is there after 5 % of the training",
             ):
-                stop_training(training)
+                training.run.stop()
                 st.rerun()
             with st.popover("Discard", icon=":material/delete:"):
                 st.markdown("The training ends, and nothing of it is kept.")
@@ -252,14 +252,12 @@ def _pictures(training: OwnTraining, status: TrainingStatus, *, live: bool) -> N
         shown, numbers = aligned_views(views), [each.epoch for each in epochs]
         axes, title = ("PC 1", "PC 2"), "The manifold by epoch"
     manifold = manifold_change(shown, numbers, colour=training.colouring(), axes=axes, title=title)
-    show_figure(curves, f"curves {live}", alt="Loss and measures over the epochs")
+    files = ("", "") if live else ("learning_curves", "manifold_by_epoch")
+    show_figure(curves, f"curves {live}", alt="Loss and measures over the epochs", file=files[0])
     if not live:
-        with st.container(horizontal=True):
-            offer_figure(curves, "learning_curves", "curves html")
-            offer_table(*_curve_table(epochs), "learning_curves", "curves csv")
-    show_figure(manifold, f"change {live}", alt="The phase manifold, epoch by epoch")
-    if not live:
-        offer_figure(manifold, "manifold_by_epoch", "change html")
+        offer_table(*_curve_table(epochs), "learning_curves", "curves csv")
+    words = "The phase manifold, epoch by epoch"
+    show_figure(manifold, f"change {live}", alt=words, file=files[1])
 
 
 def _curve_table(epochs: tuple[Epoch, ...]) -> tuple[list[str], list[tuple[object, ...]]]:
@@ -314,7 +312,7 @@ def _ended(training: OwnTraining) -> None:
         offer(
             "Model",
             training.run.model_file.read_bytes,
-            f"{_file_name(training.name)}.model",
+            f"{plain_file_name(training.name, 'phases')}.model",
             "application/octet-stream",
             "model file",
         )
@@ -341,7 +339,3 @@ def _findings(health: Health, passes: float) -> None:
         # Options of the command line are left out.
         words = finding.split(" (--")[0]
         st.warning(f"{plain(words[:1].upper())}{plain(words[1:])}.", icon=":material/info:")
-
-
-def _file_name(name: str) -> str:
-    return "".join(c if c.isalnum() or c in "-_" else "_" for c in name)[:60] or "phases"

@@ -15,6 +15,8 @@ _MOMENT, _MOMENT_CLIP = "at", "clip of the moment"
 # The part that the player writes where the reader stops (see `keepMoment` of the player's page).
 _STOPPED, _OPENED = "now", "address opened"
 _PAGES, _SHOWN = "pages", "shown clip"
+# Length of the part of a clip that players and figures show, and editors change.
+SHOWN_S = 60.0
 
 
 def remember_pages(pages: Mapping[str, StreamlitPage]) -> None:
@@ -52,6 +54,36 @@ def clip_chooser(
     chosen = draw(label, names, key=CLIP_KEY, bind="query-params")
     remember_clip(chosen)
     return names.index(chosen)
+
+
+def choose_part(
+    length_s: float, at_s: float, key: str, place: DeltaGenerator | None = None
+) -> tuple[float, float]:
+    """First and last second of a clip that a page shows; long clips get a slider.
+
+    Parameters
+    ----------
+    length_s
+        Length of the clip.
+    at_s
+        A moment that is shown at first, seconds.
+    key
+        Part of the widget's key: the name of the clip.
+    """
+    latest = round(length_s - SHOWN_S, 1)
+    if latest <= 0:
+        return 0.0, length_s
+    draw = st.slider if place is None else place.slider
+    start_s = draw(
+        "From (s)",
+        0.0,
+        latest,
+        min(max(0.0, float(int(at_s - SHOWN_S / 4))), latest),
+        step=1.0,
+        key=f"from {key} {at_s}",
+        help=f"The clip has {length_s:,.0f} s; {SHOWN_S:g} s are shown at once.",
+    )
+    return start_s, min(length_s, start_s + SHOWN_S)
 
 
 def shown_clip() -> str:

@@ -11,6 +11,7 @@ import streamlit as st
 
 from apps.dashboard.parts.collection import OpenClips, OpenModel
 from apps.dashboard.parts.encodings import encodings
+from apps.dashboard.parts.widgets import file_bytes
 from apps.reports.example_window import example_window
 from apps.reports.player_takes import takes_of_clips
 from deepphase.arrays import Array
@@ -30,7 +31,6 @@ from deepphase.motion.skeleton import Skeleton
 from deepphase.phase.model import ClipPhases, PhaseModel
 from deepphase.phase.networks.embedding_autoencoder import EmbeddingAutoencoder
 from deepphase.phase.phase_file import save_phases
-from deepphase.temporary_files import temporary_folder
 from deepphase.viewer.actor import links_of
 from deepphase.viewer.take import Take
 
@@ -241,8 +241,9 @@ def phases_table(phases: ClipPhases) -> tuple[list[str], Array]:
 
 def phases_file(phases: ClipPhases, model: OpenModel) -> bytes:
     """Content of a phases file, as `deepphase encode` writes it."""
-    window_s = model.extractor.window / model.extractor.fps
-    with temporary_folder() as folder:
-        path = folder / "clip.phases.npz"
-        save_phases(phases, path, window_s=window_s, model_sha256=model.extractor.sha256)
-        return path.read_bytes()
+    extractor = model.extractor
+    window_s = extractor.window / extractor.fps
+    return file_bytes(
+        lambda path: save_phases(phases, path, window_s=window_s, model_sha256=extractor.sha256),
+        "clip.phases.npz",
+    )

@@ -7,7 +7,7 @@ plays on from that point, and a lasso or box selects points; the page learns of 
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import unescape
 from pathlib import Path
@@ -16,14 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import streamlit as st
 
+from apps.dashboard.parts.clouds import OpenCloud, Places, Poses
 from apps.dashboard.parts.theme import is_dark
 from deepphase.arrays import Array
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.theme import CYCLIC, DARK, LIGHT, NEUTRAL, SEQUENTIAL, percentile_range
-from deepphase.motion.clip import Clip
-from deepphase.motion.kinematics import joint_positions
-from deepphase.motion.roles import Roles
-from deepphase.motion.root_trajectory import root_trajectory, to_root_space
 from deepphase.viewer.bundle import component_script
 from deepphase.viewer.take import point_colours
 
@@ -34,10 +31,6 @@ _component = st.components.v2.component(
     css=(_FOLDER / "cloud_view.css").read_text(encoding="utf-8"),
     js=component_script("explore.js"),
 )
-# Angle of the view on the poses, radians, and their steps from the middle: int8.
-_VIEW, _STEPS = 0.6, 127
-# Largest number of points with a pose: more would make the page's message megabytes large.
-MAX_POSES = 5_000
 
 
 class CloudAnswer(NamedTuple):
@@ -53,88 +46,6 @@ class CloudAnswer(NamedTuple):
 
     clicked: int | None = None
     selected: Array | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Poses:
-    """Poses of every `step`-th point as they are seen from in front, a little from the side.
-
-    Parameters
-    ----------
-    values
-        (poses, joints, 2) int8: to the right and up, in steps of `metres`.
-    metres
-        Size of a step.
-    step
-        Pose `i` is that of point `i * step`.
-    links
-        (links, 2) pairs of joints that a limb connects.
-    """
-
-    values: Array
-    metres: float
-    step: int
-    links: Array
-
-    @classmethod
-    def of(cls, positions: Array, links: Array, step: int = 1) -> Poses:
-        """The view of (poses, joints, 3) positions in root space."""
-        across = np.cos(_VIEW) * positions[..., 0] - np.sin(_VIEW) * positions[..., 2]
-        seen = np.stack([across, positions[..., 1]], axis=-1)
-        metres = max(float(np.abs(seen).max(initial=0.0)), 1e-6) / _STEPS
-        return cls(np.rint(seen / metres).astype(np.int8), metres, step, np.asarray(links))
-
-
-def poses_at(clip: Clip, frames: Array, roles: Roles) -> Array:
-    """(frames, joints, 3) metres in root space: a clip's joints at some of its frames."""
-    part = Clip(
-        clip.skeleton,
-        clip.rotations[frames],
-        clip.translations[frames],
-        clip.fps,
-        translated_joints=clip.translated_joints,
-        name=clip.name,
-    )
-    positions = joint_positions(part)
-    # The frames are not neighbours, so nothing is smoothed over them.
-    return to_root_space(positions, root_trajectory(part, roles, positions, 0.0))
-
-
-@dataclass(frozen=True, eq=False)
-class CloudPicture:
-    """Points of a cloud with what is known of them.
-
-    Parameters
-    ----------
-    title
-        Heading of the figure.
-    points
-        (points, 3) places, clip by clip in order of time.
-    axes
-        (3,) titles of the axes.
-    clip
-        (points,) index of the clip.
-    time
-        (points,) seconds in the clip.
-    names
-        Names of the clips.
-    groups
-        Group of each clip in the legend, as in its label; empty for none.
-    note
-        Note below the figure.
-    poses
-        What is drawn beside the mouse; None for nothing.
-    """
-
-    title: str
-    points: Array
-    axes: Sequence[str]
-    clip: Array
-    time: Array
-    names: Sequence[str]
-    groups: Sequence[str] = ()
-    note: str = ""
-    poses: Poses | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,8 +74,10 @@ class PlayedPart:
 
 
 def cloud_view(
-    picture: CloudPicture,
+    cloud: OpenCloud,
+    places: Places,
     colouring: Colouring,
+    title: str,
     key: str,
     *,
     space: bool = False,
@@ -178,10 +91,12 @@ def cloud_view(
 
     Parameters
     ----------
-    picture
-        The points.
+    cloud, places
+        The frames, and where they lie.
     colouring
         Their colours.
+    title
+        Heading of the figure.
     key
         The widget's key.
     space
@@ -193,22 +108,22 @@ def cloud_view(
     height
         Pixels of the plot.
     small
-        Without legend and selections, and with smaller points.
+        Without legend, notes and selections, and with smaller points.
     on_answer
         Called before the page runs again, after a click on a point that is not played, and after a
         selection.
     """
     look = (DARK if is_dark() else LIGHT).layout
     data: dict[str, Any] = {
-        "title": _clean(picture.title),
-        "axes": list(picture.axes),
-        "points": _packed(picture.points, "<f4"),
-        "clip": _packed(picture.clip, "<u2"),
-        "time": _packed(picture.time, "<f4"),
-        "names": [_clean(name) for name in picture.names],
-        "note": picture.note,
-        "poses": None if picture.poses is None else _stated_poses(picture.poses),
-        "colours": stated_colours(picture, colouring),
+        "title": _clean(title),
+        "axes": list(places.axes),
+        "points": _packed(places.points, "<f4"),
+        "clip": _packed(cloud.clip, "<u2"),
+        "time": _packed(cloud.cloud.time, "<f4"),
+        "names": [_clean(name) for name in cloud.groups],
+        "note": "" if small else cloud.cloud.note,
+        "poses": _stated_poses(cloud.poses),
+        "colours": stated_colours(cloud.groups, colouring),
         "played": [
             {
                 "clip": part.clip,
@@ -234,7 +149,7 @@ def cloud_view(
 
     def done() -> None:
         if on_answer is not None:
-            on_answer(read_answer(st.session_state[key].get("done"), len(picture.points)))
+            on_answer(read_answer(st.session_state[key].get("done"), len(places.points)))
 
     _component(data=data, key=key, on_done_change=done)
 
@@ -252,8 +167,14 @@ def read_answer(done: Any, points: int) -> CloudAnswer:
     return CloudAnswer()
 
 
-def stated_colours(picture: CloudPicture, colouring: Colouring) -> dict[str, Any]:
-    """Colours of the points with their legend: categories, or a scale."""
+def stated_colours(groups: Mapping[str, str], colouring: Colouring) -> dict[str, Any]:
+    """Colours of the points with their legend: categories, or a scale.
+
+    Parameters
+    ----------
+    groups
+        Clip -> its group in the legend, as in its label; empty for none.
+    """
     values = np.asarray(colouring.values)
     if colouring.categorical:
         names, first, which, counts = np.unique(
@@ -263,7 +184,6 @@ def stated_colours(picture: CloudPicture, colouring: Colouring) -> dict[str, Any
         for chosen, look in colouring.categories():
             for name in np.unique(which[chosen]).tolist():
                 style[name] = (look["marker"]["color"], look["marker"].get("symbol", "circle"))
-        groups = dict(zip(picture.names, picture.groups, strict=False))
         if colouring.name != "clip" or len(set(groups.values())) == len(groups):
             # Headings over one name each would only repeat it.
             groups = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -11,24 +11,30 @@ import numpy as np
 import streamlit as st
 
 from apps.dashboard.parts.channel_views import joint_links
-from apps.dashboard.parts.cloud_view import MAX_POSES, Poses, poses_at
 from apps.dashboard.parts.collection import OpenClips, OpenModel
 from apps.dashboard.parts.encodings import MAX_POINTS, Encodings, all_phases, encodings
+from apps.dashboard.parts.umap_maps import cached_map
 from apps.reports.manifold_cloud import PhaseCloud
 from apps.reports.matches_page import moment_actor
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.excerpt import thinning
+from deepphase.figures.manifold import axis_title
 from deepphase.motion.clip import Clip
+from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import Roles, find_roles
-from deepphase.motion.root_trajectory import root_trajectory
+from deepphase.motion.root_trajectory import root_trajectory, to_root_space
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.model import ClipPhases
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.viewer.actor import Actor
 from deepphase.viewer.take import Channels, ManifoldCloud, Marker, Take, point_colours
 
+# Angle of the view on the poses, radians, and their steps from the middle: int8.
+_VIEW, _STEPS = 0.6, 127
+# Largest number of points with a pose: more would make the page's message megabytes large.
+MAX_POSES = 5_000
 # Numbers of points to choose from, the default first.
 POINTS = (5_000, 10_000, MAX_POINTS)
 # Clouds in the cache of all sessions: some megabytes each.
@@ -50,6 +56,99 @@ _MARGIN_S = 0.5
 
 
 @dataclass(frozen=True, eq=False)
+class Poses:
+    """Poses of every `step`-th point as they are seen from in front, a little from the side.
+
+    Parameters
+    ----------
+    values
+        (poses, joints, 2) int8: to the right and up, in steps of `metres`.
+    metres
+        Size of a step.
+    step
+        Pose `i` is that of point `i * step`.
+    links
+        (links, 2) pairs of joints that a limb connects.
+    """
+
+    values: Array
+    metres: float
+    step: int
+    links: Array
+
+    @classmethod
+    def of(cls, positions: Array, links: Array, step: int = 1) -> Poses:
+        """The view of (poses, joints, 3) positions in root space."""
+        across = np.cos(_VIEW) * positions[..., 0] - np.sin(_VIEW) * positions[..., 2]
+        seen = np.stack([across, positions[..., 1]], axis=-1)
+        metres = max(float(np.abs(seen).max(initial=0.0)), 1e-6) / _STEPS
+        return cls(np.rint(seen / metres).astype(np.int8), metres, step, np.asarray(links))
+
+
+def _poses_at(clip: Clip, frames: Array, roles: Roles) -> Array:
+    """(frames, joints, 3) metres in root space: a clip's joints at some of its frames."""
+    part = Clip(
+        clip.skeleton,
+        clip.rotations[frames],
+        clip.translations[frames],
+        clip.fps,
+        translated_joints=clip.translated_joints,
+        name=clip.name,
+    )
+    positions = joint_positions(part)
+    # The frames are not neighbours, so nothing is smoothed over them.
+    return to_root_space(positions, root_trajectory(part, roles, positions, 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Places of a cloud's frames, titles of the axes, and the function that places other frames."""
+
+    points: Array
+    axes: Sequence[str]
+    of: Callable[[Array], Array]
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """The frames of a cloud by one kind of values.
+
+    Parameters
+    ----------
+    name, unit
+        As in "Poses" and "m".
+    values
+        (points, values) of the frames.
+    points
+        (points, 3) their principal components.
+    projection
+        Projection to these components.
+    """
+
+    name: str
+    unit: str
+    values: Array
+    points: Array
+    projection: ManifoldProjection
+
+    def places(self, key: Hashable, dimensions: int) -> Places:
+        """The principal components, or a map by UMAP of two or three dimensions.
+
+        Parameters
+        ----------
+        key
+            Name of the cloud.
+        dimensions
+            Those of the map; 0 for the components.
+        """
+        if dimensions:
+            made = cached_map((key, self.name), dimensions, self.values)
+            return Places(made.points, [f"UMAP {axis + 1}" for axis in range(3)], made)
+        axes = [axis_title(axis, self.projection.explained, self.unit) for axis in range(3)]
+        return Places(self.points, axes, self.projection)
+
+
+@dataclass(frozen=True, eq=False)
 class OpenCloud:
     """Frames of the open clips with their positions on the manifold and their colours.
 
@@ -57,35 +156,27 @@ class OpenCloud:
     ----------
     cloud
         The points of the phase manifold.
-    projection
-        Projection of the manifold to three dimensions.
     clip, frame
         (points,) index of the clip in the store, and of the frame at the model's rate.
     colourings
         Name -> colouring of the points.
-    velocities
-        (points, 3) principal components of the joint velocities of the same frames.
-    velocity_view
-        Projection of the joint velocities to these components.
-    postures, posture_view
-        The same of the joints' positions in root space.
-    velocity_values, posture_values
-        (points, values) what both are projections of.
+    groups
+        Clip -> its group in a legend, as in its label; empty for none.
+    phases, postures, velocities
+        The frames by the phase manifold, by the joints' positions in root space, and by the joint
+        velocities.
     poses
         The poses that the page shows beside the mouse.
     """
 
     cloud: PhaseCloud
-    projection: ManifoldProjection
     clip: Array
     frame: Array
     colourings: dict[str, Colouring]
-    velocities: Array
-    velocity_view: ManifoldProjection
-    postures: Array
-    posture_view: ManifoldProjection
-    velocity_values: Array
-    posture_values: Array
+    groups: dict[str, str]
+    phases: Space
+    postures: Space
+    velocities: Space
     poses: Poses
 
     def points_in(self, passages: Sequence[Passage]) -> Array:
@@ -124,18 +215,20 @@ def make_cloud(read: Encodings, max_points: int) -> OpenCloud:
     postures = positions.reshape(len(positions), -1)
     posture_view = ManifoldProjection.fit(postures)
     few = max(1, -(-len(positions) // MAX_POSES))
+    telling = [name for name in store.label_names if len({i.get(name) for i in store.labels}) > 1]
+    manifold = cloud.parameters.manifold()
     return OpenCloud(
         cloud,
-        cloud.projection,
         np.repeat(np.arange(len(store)), [len(chosen) for chosen in frames]),
         np.concatenate(frames),
         _colourings(read, cloud),
-        view(velocities),
-        view,
-        posture_view(postures),
-        posture_view,
-        velocities,
-        postures,
+        {
+            name: labels.get(telling[0], "") if telling else ""
+            for name, labels in zip(store.names, store.labels, strict=True)
+        },
+        Space("Phase manifold", "latent unit", manifold, cloud.points, cloud.projection),
+        Space("Poses", "m", postures, posture_view(postures), posture_view),
+        Space("Joint velocities", "m/s", velocities, view(velocities), view),
         Poses.of(positions[::few], joint_links(store.skeleton, read.extractor.signals.joints), few),
     )
 
@@ -153,7 +246,7 @@ def _poses(read: Encodings, frames: Sequence[Array]) -> Array:
             roles[skeleton.names] = find_roles(skeleton, description=body, clip=clip)
         at = np.rint(chosen * (clip.fps / read.extractor.fps)).astype(np.int64)
         if at.size:
-            positions = poses_at(clip, at.clip(0, len(clip) - 1), roles[skeleton.names])
+            positions = _poses_at(clip, at.clip(0, len(clip) - 1), roles[skeleton.names])
             order = [skeleton.names.index(name) for name in joints]
             parts.append(positions[:, order].astype(np.float32))
     return np.concatenate(parts)
@@ -167,13 +260,8 @@ def _colourings(read: Encodings, cloud: PhaseCloud) -> dict[str, Colouring]:
     # Clips that cannot all have a colour come behind their labels.
     clips = {"Clip": cloud.by_clip()}
     colourings = colourings | clips if len(store) > _FEW_CLIPS else clips | colourings
-    colourings["Time"] = cloud.by_time()
-    speeds = [read.speed(index) for index in range(len(store))]
-    if all(each is not None for each in speeds):
-        colourings["Speed"] = cloud.by_speed([each for each in speeds if each is not None])
-    colourings["Frequency"] = cloud.by_frequency()
-    colourings["Amplitude"] = cloud.by_amplitude()
-    colourings["Phase"] = cloud.by_phase()
+    measured = cloud.measured([read.speed(index) for index in range(len(store))])
+    colourings |= {name.capitalize(): colours for name, colours in measured.items()}
     for channel in range(cloud.parameters.phase.shape[1]):
         colourings[f"Phase of channel {channel}"] = cloud.by_phase(channel)
     return colourings
@@ -256,9 +344,9 @@ def manifold_view(
     """The coloured cloud with the path of some frames of a clip, for the player."""
     return ManifoldCloud(
         cloud.cloud.points,
-        cloud.projection(phases.parameters[frames].manifold()),
+        cloud.phases.projection(phases.parameters[frames].manifold()),
         phases.fps,
-        cloud.projection.explained,
+        cloud.cloud.explained,
         point_colours(colouring),
         colouring.title,
     )
@@ -283,7 +371,7 @@ def passages_take(
         actors.append(_actor(clip, start, stop))
         frames = slice(passage.start, passage.stop)
         read.append(phases[passage.clip].parameters[frames])
-        paths.append(cloud.projection(read[-1].manifold()))
+        paths.append(cloud.phases.projection(read[-1].manifold()))
         count = passage.stop - passage.start
         markers.append(Marker(clip.name, played / fps, (played + count) / fps))
         played += count

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-
-import streamlit as st
 
 from apps.dances.databases import dance_styles
 from apps.dances.makers import DanceMaker, DanceResult, DatabaseDanceMaker, NetworkDanceMaker
@@ -16,9 +14,11 @@ from apps.dances.report import DanceFinding, dance_film, dance_report, dance_tak
 from apps.dashboard.parts.demo import demo_model
 from apps.dashboard.parts.files import FileKind, ListedSource
 from apps.dashboard.parts.folder import FoundFile, open_folder
-from apps.dashboard.parts.result_cache import ResultCache
+from apps.dashboard.parts.result_cache import shared_cache
 from apps.dashboard.parts.songs import ChosenDance, OpenSong
+from apps.dashboard.parts.widgets import zip_of
 from apps.demo.dances import made_dances
+from apps.reports.measure_table import MeasureTable
 from controllers.dance.config import MUSIC
 from controllers.dance.dancer import Dancer
 from controllers.dance.health import dance_words
@@ -34,9 +34,6 @@ from matching.music.dancing import DEFAULT_LOCK
 from matching.music.song_tracks import has_song_tracks
 from matching.player.trajectory_search import future_offsets
 
-# Dances and films in the caches that all sessions share.
-_CACHED_DANCES, _CACHED_FILMS = 6, 3
-
 
 @dataclass(frozen=True, eq=False)
 class OpenDance:
@@ -46,40 +43,26 @@ class OpenDance:
     ----------
     take
         The dance for the player, with the sound of the song.
-    columns, rows
-        Table of measures, as texts.
-    files
-        Suffix, as in "bvh" -> content of that file.
-    report
-        The folder that `deepphase dance` writes, as a ZIP file.
-    notes
-        Remarks and warnings about the dance.
+    measures
+        Its measures beside those of recorded dances.
     findings
         What its measures say on beats and bars.
+    report
+        The folder that `deepphase dance` writes, as a ZIP file.
     result
         The dance itself.
     """
 
     take: Take
-    columns: list[str]
-    rows: list[list[str]]
-    files: Mapping[str, bytes]
+    measures: MeasureTable
+    findings: Sequence[DanceFinding]
     report: bytes
-    notes: tuple[str, ...]
-    findings: tuple[DanceFinding, ...]
     result: DanceResult
 
-
-@st.cache_resource(show_spinner=False)
-def dance_cache() -> ResultCache[OpenDance]:
-    """The cache of dances, one for all sessions."""
-    return ResultCache(_CACHED_DANCES)
-
-
-@st.cache_resource(show_spinner=False)
-def film_cache() -> ResultCache[bytes]:
-    """The cache of films of dances, one for all sessions."""
-    return ResultCache(_CACHED_FILMS)
+    def files(self) -> dict[str, bytes]:
+        """Suffix, as in "bvh" -> content of that file of the report."""
+        with zipfile.ZipFile(io.BytesIO(self.report)) as archive:
+            return {name.rpartition(".")[2]: archive.read(name) for name in archive.namelist()}
 
 
 def film_of_dance(dance: OpenDance, song: OpenSong, progress: Progress) -> bytes:
@@ -105,26 +88,8 @@ def dance_of_song(
     with temporary_folder() as folder, song.as_file() as file:
         report = dance_report(dance, file, folder, progress)
         # The page shows the notes beside the player, so the take has none.
-        take = dance_take(dance, file)
-        files = {
-            path.suffix.removeprefix("."): path.read_bytes()
-            for path in folder.iterdir()
-            if path.suffix in (".bvh", ".glb", ".csv")
-        }
-        content = io.BytesIO()
-        with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-            for path in sorted(folder.iterdir()):
-                archive.write(path, path.name)
-    return OpenDance(
-        take,
-        report.columns,
-        report.rows,
-        files,
-        content.getvalue(),
-        dance.notes,
-        report.findings,
-        dance,
-    )
+        take = replace(dance_take(dance, file), note="")
+        return OpenDance(take, report.measures, report.findings, zip_of(folder), dance)
 
 
 # Databases in the cache that all sessions share.
@@ -216,11 +181,6 @@ def _load_dancer(file: FoundFile) -> OpenDancer:
 DANCERS = FileKind("dancer", _load_dancer)
 
 
-@st.cache_resource(show_spinner=False)
-def _database_cache() -> ResultCache[OpenDancer]:
-    return ResultCache(_CACHED_DATABASES)
-
-
 def _database(file: FoundFile) -> OpenDancer:
     def opened(_: object) -> OpenDancer:
         database = MotionDatabase.load(file.path)
@@ -228,11 +188,13 @@ def _database(file: FoundFile) -> OpenDancer:
         styles = () if known is None else tuple(known.names)
         return OpenDancer(file.name, file.stamp, maker, DEFAULT_LOCK, styles)
 
-    return _database_cache().find_or_make(("database", file.stamp), opened, _OPENING)
+    return shared_cache("dances to choose from", _CACHED_DATABASES).find_or_make(
+        ("database", file.stamp), opened, _OPENING
+    )
 
 
 def _open_demo() -> OpenDancer:
-    return _database_cache().find_or_make(
+    return shared_cache("dances to choose from", _CACHED_DATABASES).find_or_make(
         "demo",
         lambda progress: OpenDancer(
             "made dances",

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
-import streamlit as st
 
 from apps.dashboard.parts.collection import OpenClips, OpenModel
 from apps.dashboard.parts.encodings import encodings, known_phases
-from apps.dashboard.parts.motion_bytes import motion_bytes
-from apps.dashboard.parts.result_cache import ResultCache
-from apps.reports.matches_page import moment_actor
+from apps.dashboard.parts.result_cache import shared_cache
+from apps.reports.matches_page import row_actor
 from deepphase.arrays import Array
 from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
-from deepphase.figures.match_distances import MatchSet
+from deepphase.figures.similarity import MatchSet
 from deepphase.figures.theme import NEUTRAL, channel_colour
 from deepphase.phase.signals import JointVelocities
 from deepphase.progress import Progress
 from deepphase.viewer.actor import Actor
 from deepphase.viewer.take import Marker, Take
 from matching.database.database import MotionDatabase
-from matching.search.moments import Moment, following, nearest_moments
+from matching.search.moments import Moment, nearest_moments
 from matching.search.searcher import Searcher, open_searcher
 
 BY_PHASE, BY_POSE = "phase", "pose"
@@ -136,8 +132,7 @@ def find(
     row = phase.database.row_of(clip, frame)
     own_clip = phase.database.ranges_of(row)
     queries = {by: each.database.features[row] for by, each in ((BY_PHASE, phase), (BY_POSE, pose))}
-    poses = _PoseReader(phase.database, signals)
-    query_pose = poses.at(row)
+    query_pose = _pose_at(phase.database, signals, row)
     found = []
     for by, each in ((BY_PHASE, phase), (BY_POSE, pose)):
         own = np.array(own_clip) if elsewhere else each.database.neighbourhood(row, _OWN_S)
@@ -149,7 +144,8 @@ def find(
                 float(np.linalg.norm(other.database.features[moment.row] - queries[which]))
                 for which, other in ((BY_PHASE, phase), (BY_POSE, pose))
             )
-            apart = np.linalg.norm(poses.at(moment.row) - query_pose, axis=-1)
+            pose_there = _pose_at(phase.database, signals, moment.row)
+            apart = np.linalg.norm(pose_there - query_pose, axis=-1)
             most = int(apart.argmax())
             found.append(
                 MatchedMoment(
@@ -164,8 +160,7 @@ def find(
                     _cycles_apart(phase.database, row, moment.row),
                 )
             )
-    rows = np.random.default_rng(_SEED).integers(0, len(phase.database), _OTHERS)
-    rows = np.unique(rows)
+    rows = np.unique(np.random.default_rng(_SEED).integers(0, len(phase.database), _OTHERS))
     others = np.stack(
         [
             np.linalg.norm(each.database.features[rows] - queries[by], axis=1)
@@ -180,7 +175,9 @@ def _cycles_apart(database: MotionDatabase, one: int, other: int) -> float:
     """Mean difference of the phases of two rows over channels, weighted by amplitude."""
     phases = database.phases
     if phases is None:
-        raise ParameterError("a database without phases is not searched by phase")
+        raise ParameterError(
+            "the database has no phases to compare", hint="build it with a phase model"
+        )
     weights = phases.amplitude[one] + phases.amplitude[other]
     apart = np.abs(wrapped(phases.phase[other] - phases.phase[one]))
     return float(np.average(apart, weights=weights + 1e-9))
@@ -192,11 +189,9 @@ def matched_take(database: MotionDatabase, answer: Answer, seconds: float) -> Ta
     query = database.clip(index)
 
     def actor(row: int, place: tuple[float, float], name: str, colour: str) -> Actor:
-        return moment_actor(
-            database.clip(int(database.clip_of(row))),
-            int(database.frame_of(row)),
-            database.root_positions[row],
-            float(database.root_angles[row]),
+        return row_actor(
+            database,
+            row,
             before_s=_BEFORE_S,
             seconds=seconds,
             place=np.array([place[0], 0.0, place[1]]),
@@ -219,64 +214,28 @@ def matched_take(database: MotionDatabase, answer: Answer, seconds: float) -> Ta
     )
 
 
-def moment_file(
-    database: MotionDatabase, row: int, seconds: float, format: Literal["bvh", "glb"]
-) -> bytes:
-    """The motion from a database row on, as a motion file."""
-    return motion_bytes(following(database, row, seconds), format)
+def table_of(answer: Answer) -> dict[str, list[object]]:
+    """Heading -> values of the matches: by what they were found, their distances and places."""
+    found = answer.found
+    return {
+        "Match": [each.name for each in found],
+        "At (s)": [round(each.moment.time_s, 3) for each in found],
+        "Phase (standardised unit)": [round(each.phase_distance, 4) for each in found],
+        "Pose (standardised unit)": [round(each.pose_distance, 4) for each in found],
+        "Timing (cycles)": [round(each.cycles_apart, 4) for each in found],
+        "Joints (cm)": [round(100 * each.joint_distance_m, 2) for each in found],
+        "Clip": [each.moment.clip for each in found],
+        "Furthest": [f"{each.furthest} {100 * each.furthest_m:.0f} cm" for each in found],
+    }
 
 
-def table_of(answer: Answer) -> tuple[list[str], list[tuple[object, ...]]]:
-    """Headings and rows of the table of matches, with their places and distances."""
-    columns = [
-        "Found by",
-        "Rank",
-        "Clip",
-        "Time (s)",
-        "Distance in phase (standardised unit)",
-        "Distance in pose (standardised unit)",
-    ]
-    rows: list[tuple[object, ...]] = [
-        (
-            each.by,
-            each.rank,
-            each.moment.clip,
-            round(each.moment.time_s, 3),
-            round(each.phase_distance, 4),
-            round(each.pose_distance, 4),
-            round(100 * each.joint_distance_m, 2),
-            round(each.cycles_apart, 4),
-            each.furthest,
-            round(100 * each.furthest_m, 2),
-        )
-        for each in answer.found
-    ]
-    columns += ["Joints apart (cm)", "Phases apart (cycles)", "Furthest joint", "It is apart (cm)"]
-    return columns, rows
-
-
-class _PoseReader:
-    """Poses in root space at single rows."""
-
-    def __init__(self, database: MotionDatabase, signals: JointVelocities) -> None:
-        self._database, self._signals = database, signals
-        self._known: dict[int, Array] = {}
-
-    def at(self, row: int) -> Array:
-        """(joints, 3) metres."""
-        if row not in self._known:
-            database = self._database
-            clip = database.clip(int(database.clip_of(row)))
-            frame, around = int(database.frame_of(row)), round(_AROUND_S * database.fps)
-            start = max(frame - around, 0)
-            part = clip.sliced(start, min(frame + around + 1, len(clip)))
-            self._known[row] = self._signals.poses(part)[frame - start]
-        return self._known[row]
-
-
-def names_of(found: Sequence[MatchedMoment]) -> list[str]:
-    """Names of the matches in the list of the export."""
-    return [f"{e.name}: {e.moment.clip} at {e.moment.time_s:.2f} s" for e in found]
+def _pose_at(database: MotionDatabase, signals: JointVelocities, row: int) -> Array:
+    """(joints, 3) metres in root space at a row."""
+    clip = database.clip(int(database.clip_of(row)))
+    frame, around = int(database.frame_of(row)), round(_AROUND_S * database.fps)
+    start = max(frame - around, 0)
+    part = clip.sliced(start, min(frame + around + 1, len(clip)))
+    return signals.poses(part)[frame - start]
 
 
 # Databases in the cache that all sessions share: three layouts of three pairs of clips and model.
@@ -308,7 +267,7 @@ def searched(clips: OpenClips, model: OpenModel, layout: str, what: str) -> Sear
     ParameterError
         If clips, model and layout do not fit.
     """
-    return _database_cache().find_or_make(
+    return shared_cache("databases to search", _CACHED_DATABASES).find_or_make(
         (clips.key, model.key, layout),
         lambda progress: build_searched(clips, model, layout, progress),
         f"Building the database of {what}",
@@ -323,8 +282,3 @@ def build_searched(
     phases = known_phases(read) if layout in (PHASE, PHASE_POSTURE) else None
     database = MotionDatabase.build(read.store, layout, phases, progress=progress)
     return Searched(database, open_searcher(database, "exact", progress=progress))
-
-
-@st.cache_resource(show_spinner=False)
-def _database_cache() -> ResultCache[Searched]:
-    return ResultCache(_CACHED_DATABASES)

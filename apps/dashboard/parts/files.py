@@ -18,7 +18,7 @@ from apps.dashboard.parts.folder import (
     open_folder,
 )
 from apps.dashboard.parts.messages import error_sentence, plain
-from apps.dashboard.parts.session import Session, safe_name, session, unused_name
+from apps.dashboard.parts.session import Session, plain_file_name, safe_name, session, unused_name
 from deepphase.errors import DeepPhaseError
 
 # Folder, in that which the program was started on, of what is trained on the pages.
@@ -96,7 +96,7 @@ def keep_file(save: Callable[[Path], object], name: str, suffix: str) -> FoundFi
         return session().add_file(path, name)
     place = folder / TRAININGS_FOLDER
     place.mkdir(exist_ok=True)
-    stem = "".join(c if c.isalnum() or c in "-_ " else "_" for c in name).strip()[:60] or "training"
+    stem = plain_file_name(name, "training")
     path = place / unused_name(f"{stem}{suffix}", [each.name for each in place.iterdir()])
     save(path)
     look_again()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,12 +12,13 @@ from apps.dashboard.parts.files import chooser
 from apps.dashboard.parts.messages import error_sentence, plain, show_error
 from apps.dashboard.parts.session import session
 from apps.dashboard.parts.steerables import OpenController, controller_sources, demo_controller
-from apps.dashboard.parts.steered_runs import MeasureRow, measure_rows
+from apps.dashboard.parts.steered_runs import run_table
 from apps.dashboard.parts.theme import is_dark
 from apps.dashboard.parts.uploads import UPLOAD_FPS, prepared_upload
 from apps.live.asset import live_asset
 from apps.live.driven_run import driven_run, read_driven
 from apps.live.page import live_page
+from apps.reports.measure_table import MeasureTable
 from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.evaluation.run_measures import run_measures
 from deepphase.motion.clip import Clip
@@ -40,7 +40,7 @@ class KeptRun:
     """A motion that was steered by hand, among the clips of the session, and its measures."""
 
     clip: Clip
-    measures: Mapping[str, MeasureRow]
+    measures: MeasureTable
 
 
 def steer_by_hand(opened: OpenController) -> KeptRun | None:
@@ -116,10 +116,10 @@ def keep_driven(motion: Any, opened: OpenController) -> KeptRun | DeepPhaseError
         # It is measured at the rate of the controller, which its goals have.
         prepared = prepared_upload(own, file, content, fps=opened.controller.fps)
         if len(prepared.clips) != 1:
-            raise FormatError("this is not one motion")
+            raise FormatError("the page sent more than one motion", hint="reload the page")
         ((clip, about),) = prepared.clips
         run = driven_run(clip, arrays, opened.controller)
-        measures = measure_rows(run_measures(run, data), data)
+        measures = run_table(run_measures(run, data), data)
         # Only what belongs together is added.
         return KeptRun(own.add_clip(resample(clip, UPLOAD_FPS), about), measures)
     except DeepPhaseError as error:

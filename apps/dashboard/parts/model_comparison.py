@@ -11,10 +11,9 @@ from apps.dashboard.parts.collection import MODELS, OpenClips, OpenModel, model_
 from apps.dashboard.parts.messages import plain, show_error, working
 from apps.dashboard.parts.session import session
 from apps.dashboard.parts.trainings import curve_of, own_trainings
-from apps.dashboard.parts.widgets import offer_figure, offer_table, show_figure, show_table
+from apps.dashboard.parts.widgets import offer_table, show_figure, show_table
 from deepphase.errors import DeepPhaseError
 from deepphase.figures.learning_curves import learning_curves
-from deepphase.figures.manifold import manifold_2d
 from deepphase.figures.theme import label
 from deepphase.phase.health import Health
 from deepphase.phase.model import PhaseModel
@@ -150,17 +149,15 @@ def _curves(models: list[OpenModel]) -> None:
         [curve_of(trainings[each].name, trainings[each].status().epochs) for each in runs],
         title="Learning curves",
     )
-    show_figure(chart, "compared curves")
-    offer_figure(chart, "learning_curves_compared", "compared curves html")
+    show_figure(chart, "compared curves", file="learning_curves_compared")
 
 
 def _manifold(clips: OpenClips, model: OpenModel, at: int) -> None:
     cloud = open_cloud(clips, model, _POINTS)
     labels = [name for name in cloud.colourings if name.startswith("Label: ")]
     colouring = cloud.colourings[labels[0] if labels else "Clip"]
-    chart = manifold_2d(colour=colouring, title=label(model.name), **cloud.cloud.figure_arguments)
-    show_figure(chart, f"compared manifold {at}", height=_HEIGHT)
-    offer_figure(chart, f"manifold_{at + 1}", f"compared manifold html {at}")
+    chart = cloud.cloud.figure(colouring, title=label(model.name))
+    show_figure(chart, f"compared manifold {at}", height=_HEIGHT, file=f"manifold_{at + 1}")
     st.caption(f"{plain(model.name)} on {plain(clips.name)}.")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import streamlit as st
 
@@ -78,6 +78,12 @@ class ResultCache(Generic[Cached]):
                 result = make(progress)
                 self.store(key, result)
         return result
+
+
+@st.cache_resource(show_spinner=False)
+def shared_cache(what: str, capacity: int) -> ResultCache[Any]:
+    """The cache that all sessions share of one kind of result, as of "dances"."""
+    return ResultCache(capacity)
 
 
 def cancellable_result(

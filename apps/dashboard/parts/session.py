@@ -157,6 +157,12 @@ def unused_name(name: str, taken: Collection[str]) -> str:
     return given
 
 
+def plain_file_name(name: str, usual: str = "clip") -> str:
+    """The name of a file without signs that a program could refuse, at most 60 letters."""
+    plain = "".join(c if c.isalnum() or c in "-_ ." else "_" for c in name)
+    return plain[:_MAX_NAME_LETTERS].strip(". ") or usual
+
+
 def safe_name(file: str) -> str:
     """The name of a file without folders and unprintable characters, at most 60 letters."""
     last = PurePosixPath(file.replace("\\", "/")).name

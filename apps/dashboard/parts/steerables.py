@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import streamlit as st
 
 from apps.dashboard.parts.collection import OpenModel, open_clips, open_model
 from apps.dashboard.parts.dancers import follows_goals, is_dancer
 from apps.dashboard.parts.encodings import all_phases, encodings, known_phases
 from apps.dashboard.parts.files import FileKind, ListedSource
 from apps.dashboard.parts.folder import FoundFile, open_folder, stamp_of
-from apps.dashboard.parts.result_cache import ResultCache
+from apps.dashboard.parts.result_cache import shared_cache
 from apps.demo.controller import CONTROLLER, turning_clips
 from controllers.config import ControllerConfig
 from controllers.networks.registry import make_network
@@ -84,9 +83,13 @@ class OpenController:
         return self.speeds.get(value or "", 0.0) or travelling or 1.0
 
     def source(
-        self, labels: Mapping[str, list[str]], settings: CharacterSettings, seed: int
+        self,
+        labels: Mapping[str, list[str]],
+        settings: CharacterSettings | PlayerSettings,
+        seed: int,
     ) -> CharacterSource:
         """Source of its characters; of each label only the first value is used."""
+        assert isinstance(settings, CharacterSettings)
         values = {name: each[0] for name, each in labels.items()}
         return CharacterSource(self.controller, labels=values, settings=settings, seed=seed)
 
@@ -141,9 +144,13 @@ class OpenMatching:
         return self.playback.travelling_speed or 1.0
 
     def source(
-        self, labels: Mapping[str, list[str]], settings: PlayerSettings, seed: int
+        self,
+        labels: Mapping[str, list[str]],
+        settings: CharacterSettings | PlayerSettings,
+        seed: int,
     ) -> PlayerSource:
         """Source of its characters."""
+        assert isinstance(settings, PlayerSettings)
         return PlayerSource(
             self.database, self.playback, self.searcher, labels, settings, seed, self.data
         )
@@ -220,15 +227,10 @@ def steerables() -> list[Steerable]:
     return [*sources, *open_ones, shipped] if quick else [*sources, shipped, *open_ones]
 
 
-@st.cache_resource(show_spinner=False)
-def _matching_cache() -> ResultCache[OpenMatching]:
-    return ResultCache(_OPEN_DATABASES)
-
-
 def _matching(
     key: Hashable, name: str, build: Callable[[Progress], MotionDatabase]
 ) -> OpenMatching:
-    return _matching_cache().find_or_make(
+    return shared_cache("databases to steer", _OPEN_DATABASES).find_or_make(
         key,
         lambda progress: OpenMatching.of(name, key, build(progress), progress),
         "Preparing motion matching",

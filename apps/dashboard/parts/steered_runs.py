@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path as FilePath
-from typing import Any, Literal
+from typing import Any
 
-import streamlit as st
-
-from apps.dashboard.parts.motion_bytes import motion_bytes
-from apps.dashboard.parts.result_cache import ResultCache
 from apps.dashboard.parts.steerables import OpenController, OpenMatching
+from apps.dashboard.parts.widgets import file_bytes, sentence, zip_of
+from apps.reports.measure_table import MeasureTable
 from apps.runs.decisions import run_costs
-from apps.runs.files import write_run
+from apps.runs.files import frame_columns, write_run, write_table
 from apps.runs.request import RunRequest, measured_run
 from apps.runs.take import run_take
 from controllers.runtime.frame import CharacterSettings
@@ -24,14 +19,12 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.root_motion import RootMotion
 from deepphase.progress import Progress
 from deepphase.steering.path import GroundPath
-from deepphase.steering.run import Runner, RunnerSource
+from deepphase.steering.run import Run, Runner, RunnerSource
 from deepphase.temporary_files import temporary_folder
 from deepphase.viewer.take import Take
 from matching.player.player import PlayerSettings
 from matching.player.source import PlayerSource
 
-# Runs in the cache that all sessions share.
-_CACHED_RUNS = 8
 # Limit of one run: characters times seconds.
 MAX_CHARACTER_S = 240.0
 
@@ -76,17 +69,6 @@ class SteeringRequest:
         )
 
 
-@dataclass(frozen=True)
-class MeasureRow:
-    """One measure: its value in the run and in the data, its unit and its definition."""
-
-    name: str
-    value: float | None
-    data: float | None
-    unit: str
-    definition: str
-
-
 @dataclass(frozen=True, eq=False)
 class SteeredRun:
     """A run with everything that page Control displays and offers for download.
@@ -96,51 +78,46 @@ class SteeredRun:
     take
         For the player.
     measures
-        Name -> measure.
+        Its measures beside those of the data.
     note
         A warning to display; empty if there is none.
-    clip
-        Index of a character and root motion -> its motion.
-    write
-        Writes all files into a folder, with this root motion.
-    unit_m
-        Metres in one unit of the BVH files.
+    run, name
+        The recorded frames, and the name of their files.
+    columns
+        Function for further columns of the tables of frames, see `write_run`.
     """
 
     take: Take
-    measures: Mapping[str, MeasureRow]
+    measures: MeasureTable
     note: str
-    clip: Callable[[int, RootMotion], Clip]
-    write: Callable[[FilePath, RootMotion], object]
-    unit_m: float
+    run: Run
+    name: str
+    columns: Callable[[Run, int], Mapping[str, Sequence[object]]]
 
-    def motion(
-        self, character: int, format: Literal["bvh", "glb"], root_motion: RootMotion = "auto"
-    ) -> bytes:
-        """The motion of one character as the content of a file."""
-        return motion_bytes(self.clip(character, root_motion), format)
+    def clip(self, character: int, root_motion: RootMotion = "auto") -> Clip:
+        """The motion of one character."""
+        return self.run.clip(character, self.name, root_motion)
 
     def archive(self, root_motion: RootMotion = "auto") -> bytes:
         """Motion and frames of all characters as one ZIP file."""
         with temporary_folder() as folder:
-            self.write(folder, root_motion)
-            content = io.BytesIO()
-            with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-                for path in sorted(folder.iterdir()):
-                    archive.write(path, path.name)
-            return content.getvalue()
+            write_run(self.run, folder, self.name, self.columns, root_motion)
+            return zip_of(folder)
 
     def frames(self, character: int) -> bytes:
         """The frame table of one character as CSV."""
-        with temporary_folder() as folder:
-            self.write(folder, "auto")
-            return sorted(folder.glob("*.frames.csv"))[character].read_bytes()
+        table = frame_columns(self.run, character) | dict(self.columns(self.run, character))
+        return file_bytes(
+            lambda path: write_table(path, list(table), zip(*table.values(), strict=True)),
+            "frames.csv",
+        )
 
 
-@st.cache_resource(show_spinner=False)
-def run_cache() -> ResultCache[SteeredRun]:
-    """The cache of runs that all sessions share."""
-    return ResultCache(_CACHED_RUNS)
+def run_table(measures: RunMeasures | None, data: Mapping[str, Any]) -> MeasureTable:
+    """Measures of a run beside those of the data; an empty table without measures."""
+    names = RUN_MEASURES if measures is not None else ()
+    values = {name: getattr(measures, name) for name in names}
+    return MeasureTable(RUN_MEASURES, [("this run", values)], data_values(data))
 
 
 def steered_run(
@@ -155,11 +132,11 @@ def steered_run(
     ParameterError
         As `measured_run`.
     """
-    source = _source(opened, request)
+    source: RunnerSource[Runner] = opened.source(request.labels, request.settings, request.seed)
     options = RunRequest(seconds=request.seconds, characters=request.characters)
     measured = measured_run(source, options, request.path, progress)
     run, name = measured.run, request.path.name
-    note = " ".join(f"{finding[:1].upper()}{finding[1:]}." for finding in measured.findings)
+    note = " ".join(f"{sentence(finding)}." for finding in measured.findings)
     if not run.alive.all():
         note = (
             f"The network diverged after {run.survived_s.min():.1f} s, and the character stands "
@@ -168,31 +145,9 @@ def steered_run(
     costs = run_costs(source, measured) if isinstance(source, PlayerSource) else None
     return SteeredRun(
         take=run_take(measured, name, costs),
-        measures=measure_rows(measured.measures, source.data),
+        measures=run_table(measured.measures, source.data),
         note=note,
-        clip=lambda character, root_motion: run.clip(character, name, root_motion),
-        write=lambda folder, root_motion: write_run(run, folder, name, source.columns, root_motion),
-        unit_m=run.spec.conventions.unit_m,
+        run=run,
+        name=name,
+        columns=source.columns,
     )
-
-
-def _source(
-    opened: OpenController | OpenMatching, request: SteeringRequest
-) -> RunnerSource[Runner]:
-    settings = request.settings
-    if isinstance(opened, OpenController):
-        assert isinstance(settings, CharacterSettings)
-        return opened.source(request.labels, settings, request.seed)
-    assert isinstance(settings, PlayerSettings)
-    return opened.source(request.labels, settings, request.seed)
-
-
-def measure_rows(measures: RunMeasures | None, data: Mapping[str, Any]) -> dict[str, MeasureRow]:
-    """Name -> measure of a run beside that of the data; empty without measures."""
-    if measures is None:
-        return {}
-    references = data_values(data)
-    return {
-        name: MeasureRow(name, getattr(measures, name), references.get(name), unit, definition)
-        for name, (unit, definition) in RUN_MEASURES.items()
-    }

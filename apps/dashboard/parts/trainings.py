@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -109,18 +110,8 @@ def running_training() -> OwnTraining | None:
     return next((each for each in own_trainings() if each.run.running), None)
 
 
-def start_training(
-    clips: OpenClips,
-    name: str,
-    *,
-    config_name: str,
-    channels: int,
-    window_s: float,
-    windows: int,
-    batch_size: int,
-    seed: int,
-) -> OwnTraining:
-    """Begin a training on the open clips.
+def start_training(clips: OpenClips, name: str, **options: Any) -> OwnTraining:
+    """Begin a training on the open clips; options are fields of `TrainingRequest`.
 
     Raises
     ------
@@ -133,15 +124,7 @@ def start_training(
     trainings = own_trainings()
     while len(trainings) >= _MAX_TRAININGS:
         trainings.pop(0).run.cancel()
-    request = TrainingRequest(
-        *_stored(clips),
-        config_name=config_name,
-        channels=channels,
-        window_s=window_s,
-        windows=windows,
-        batch_size=batch_size,
-        seed=seed,
-    )
+    request = TrainingRequest(*_stored(clips), **options)
     folder = session().folder / f"training-{secrets.token_hex(8)}"
     run = TrainingRun.start(
         unused_name(name, {each.name for each in trainings}), request, folder, alive=_page_is_open()
@@ -157,17 +140,6 @@ def remove_training(training: OwnTraining) -> None:
     trainings = own_trainings()
     if training in trainings:
         trainings.remove(training)
-
-
-def stop_training(training: OwnTraining) -> None:
-    """End a training, and keep the model of its last epoch.
-
-    Raises
-    ------
-    ParameterError
-        If no epoch has ended yet.
-    """
-    training.run.stop()
 
 
 def passes_of(training: OwnTraining) -> float:

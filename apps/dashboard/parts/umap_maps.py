@@ -14,10 +14,9 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
 import numpy as np
-import streamlit as st
 from scipy.spatial import cKDTree
 
-from apps.dashboard.parts.result_cache import ResultCache
+from apps.dashboard.parts.result_cache import shared_cache
 from deepphase.arrays import Array
 from deepphase.extras import extra_packages
 from deepphase.progress import Progress
@@ -101,19 +100,13 @@ def make_map(values: Array, dimensions: int) -> UmapMap:
     return replace(placed, points=others)
 
 
-@st.cache_resource(show_spinner=False)
-def map_cache() -> ResultCache[UmapMap]:
-    """The cache of maps that all sessions share."""
-    return ResultCache(_CACHED_MAPS)
-
-
 def cached_map(key: Hashable, dimensions: int, values: Array) -> UmapMap:
     """`make_map`, made once for all sessions; `key` names the values.
 
     A click ends the wait. The map is made to its end all the same, and is there at the next visit.
     """
     key = (key, dimensions)
-    return map_cache().find_or_make(
+    return shared_cache("maps", _CACHED_MAPS).find_or_make(
         key, lambda progress: waited(key, values, dimensions, progress), "Map by UMAP"
     )
 

@@ -1,28 +1,36 @@
-"""Figures, the player and download buttons of all pages."""
+"""Figures, tables of measures, the player and download buttons of all pages."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal
+import zipfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import plotly.graph_objects as go
 import streamlit as st
 
 from apps.dashboard.parts.theme import TABLE_KEY, is_dark
+from apps.reports.measure_table import MeasureTable, number_text
 from deepphase.figures.theme import themed
+from deepphase.formats.load import save
 from deepphase.formats.units import unit_in_words
+from deepphase.motion.clip import Clip
+from deepphase.temporary_files import temporary_folder
 from deepphase.viewer.page import player_html
 from deepphase.viewer.take import Take
 
-Selection = Literal["points", "box", "lasso"]
 # Largest page of a player that browsers load without a pause.
 _PLAYER_BYTES = 40_000_000
+# Measures above a table, and the length in metres below which they are in centimetres.
+_MAX_HEADLINES, _CENTIMETRES_BELOW = 4, 0.1
+_UNITS = {"m/s2": "m/s²", "m/s3": "m/s³", "deg/s": "°/s", "degrees/s": "°/s"}
 
 
 def show_player(
-    takes: Sequence[Take],
+    take: Take,
     *,
     height: int = 640,
     title: str = "Player",
@@ -30,20 +38,20 @@ def show_player(
     at_s: float = 0.0,
     clip_from_s: float | None = None,
 ) -> None:
-    """Display the player of these takes, which runs in the browser alone.
+    """Display the player of a take, which runs in the browser alone.
 
     Parameters
     ----------
-    takes
-        Takes that can be chosen in the player.
+    take
+        What plays.
     height
         Pixels until the player has loaded; then the frame is as high as its content.
     title
         Heading of the player.
     playing
-        The first take plays at once.
+        It plays at once.
     at_s
-        Time in the first take at which it opens, seconds.
+        Time in the take at which it opens, seconds.
     clip_from_s
         Time of the take's first frame in the chosen clip: where it is given, the address keeps the
         moment at which the reader stops, see `address.open_moment`.
@@ -51,11 +59,11 @@ def show_player(
     Raises
     ------
     ParameterError
-        If the takes are too long for a page.
+        If the take is too long for a page.
     """
     look = "dark" if is_dark() else "light"
     page = player_html(
-        takes,
+        [take],
         title=title,
         look=look,
         embedded=True,
@@ -83,14 +91,9 @@ def show_table(name: str, content: Any, **options: Any) -> Any:
 
 
 def show_figure(
-    chart: go.Figure,
-    key: str,
-    *,
-    select: Sequence[Selection] = (),
-    height: int | None = None,
-    alt: str = "",
-) -> dict[str, Any]:
-    """Display a figure in the page's theme, and return plotly's selection event ({} if empty).
+    chart: go.Figure, key: str, *, height: int | None = None, alt: str = "", file: str = ""
+) -> None:
+    """Display a figure in the page's theme.
 
     Parameters
     ----------
@@ -98,12 +101,12 @@ def show_figure(
         A figure of `deepphase.figures`.
     key
         The widget's key, unique on its page.
-    select
-        Kinds of selection that rerun the page; none by default.
     height
         Pixels; the figure's own by default.
     alt
         Text for screen readers.
+    file
+        Name of a file to download, drawn below it; no download if empty.
     """
     drawn = themed(chart, dark=is_dark())
     if height is not None:
@@ -111,19 +114,63 @@ def show_figure(
     drawn.update_layout(autosize=True)
     config = {"displaylogo": False, "responsive": True}
     words = alt or drawn.layout.title.text or key
-    if not select:
-        st.plotly_chart(drawn, theme=None, key=key, config=config, alt=words)
-        return {}
-    event = st.plotly_chart(
-        drawn,
-        theme=None,
-        key=key,
-        config=config,
-        on_select="rerun",
-        selection_mode=tuple(select),
-        alt=words,
-    )
-    return dict(event.get("selection", {})) if event else {}
+    st.plotly_chart(drawn, theme=None, key=key, config=config, alt=words)
+    if file:
+        offer_figure(chart, file, f"{key} html")
+
+
+def show_measures(table: MeasureTable, headlines: Mapping[str, tuple[str, str]], key: str) -> None:
+    """Display measures: some as headlines, all in a table that can be downloaded.
+
+    Parameters
+    ----------
+    table
+        Measures of one motion.
+    headlines
+        Name -> title, and which values are better in words; the first four measures that the
+        motion has are shown, and one for each title.
+    key
+        Key of the download.
+    """
+    chosen: dict[str, tuple[str, str]] = {}
+    for name, (title, better) in headlines.items():
+        if table.value(name) is not None:
+            chosen.setdefault(title, (name, better))
+    if not chosen:
+        return
+    shown = list(chosen.items())[:_MAX_HEADLINES]
+    beside = table.reference_title.removeprefix("the ")
+    for column, (title, (name, better)) in zip(st.columns(len(shown)), shown, strict=True):
+        (unit, definition), value = table.definitions[name], table.value(name)
+        words = [better] if better else []
+        if name in table.reference:
+            words.insert(0, f"{beside}: {_quantity(table.reference[name], unit, value)}")
+        column.metric(
+            title, _quantity(value, unit, value), "; ".join(words) or None,
+            delta_color="off", delta_arrow="off", help=definition,
+        )  # fmt: skip
+    about = f", with those of {table.reference_title}" if table.reference else ""
+    with st.expander(f"All measures{about}", icon=":material/table_chart:"):
+        headings, rows = [*table.headings, "definition"], table.rows
+        rows = [[*r, table.definitions[n][1]] for n, r in zip(table.names, rows, strict=True)]
+        cells = [[sentence(row[0]), _UNITS.get(row[1], row[1]), *row[2:]] for row in rows]
+        columns = zip(*cells, strict=True)
+        content = {sentence(h): list(each) for h, each in zip(headings, columns, strict=True)}
+        show_table("measures", content, height=36 * (len(rows) + 1))
+        offer_table(headings, rows, "measures", key)
+
+
+def sentence(words: str) -> str:
+    """Words with a capital letter at their begin."""
+    return words[:1].upper() + words[1:]
+
+
+def _quantity(value: float | None, unit: str, beside: float | None) -> str:
+    """A value with its unit; it is in centimetres where that beside it is small."""
+    small = beside is not None and abs(beside) < _CENTIMETRES_BELOW
+    if value is not None and unit in ("m", "m/s") and small:
+        value, unit = 100 * value, f"c{unit}"
+    return f"{number_text(value)} {_UNITS.get(unit, unit)}".strip()
 
 
 def offer(
@@ -141,20 +188,44 @@ def offer(
     )
 
 
-def state_units(unit_m: float, *, glb: bool = True) -> None:
+def file_bytes(save: Callable[[Path], object], name: str) -> bytes:
+    """Content of the file that a function writes under a name."""
+    with temporary_folder() as folder:
+        save(folder / name)
+        return (folder / name).read_bytes()
+
+
+def zip_of(folder: Path) -> bytes:
+    """The files of a folder as the content of a ZIP file."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(folder.iterdir()):
+            archive.write(path, path.name)
+    return content.getvalue()
+
+
+def offer_motion(clip: Callable[[], Clip], name: str, key: str) -> None:
+    """Draw download buttons for a motion, as BVH and as GLB."""
+    for suffix, mime in (("bvh", "text/plain"), ("glb", "model/gltf-binary")):
+        file = f"{name}.{suffix}"
+        offer(
+            suffix.upper(),
+            lambda file=file: file_bytes(lambda path: save(clip(), path), file),  # type: ignore[misc]
+            file,
+            mime,
+            f"{key} {suffix}",
+        )
+
+
+def state_units(unit_m: float) -> None:
     """Draw the rule for the units of motion files, whose source clips have units of `unit_m`."""
     st.caption(
-        f"BVH files are in {unit_in_words(unit_m)}, as the source clips are"
-        + ("; GLB files are in metres." if glb else ".")
+        f"BVH files are in {unit_in_words(unit_m)}, as the source clips are; GLB files are in "
+        "metres."
     )
 
 
-def offer_figure(
-    chart: go.Figure | Callable[[], go.Figure],
-    file_name: str,
-    key: str,
-    words: str = "Figure (HTML)",
-) -> None:
+def offer_figure(chart: go.Figure | Callable[[], go.Figure], file_name: str, key: str) -> None:
     """Draw a download button for the figure, or one made when it is pressed, as an offline page."""
     dark = is_dark()
 
@@ -162,22 +233,13 @@ def offer_figure(
         drawn = chart() if callable(chart) else chart
         return themed(drawn, dark=dark).to_html(include_plotlyjs=True, full_html=True)
 
-    offer(
-        words,
-        content,
-        f"{file_name}.html",
-        "text/html",
-        key,
-    )
+    offer("Figure (HTML)", content, f"{file_name}.html", "text/html", key)
 
 
-def offer_player(
-    takes: Callable[[], Sequence[Take]], file_name: str, key: str, words: str = "Player (HTML)"
-) -> None:
-    """Draw a download button for the player of these takes as an offline HTML page."""
-    offer(
-        words, lambda: player_html(takes(), title=file_name), f"{file_name}.html", "text/html", key
-    )
+def offer_player(take: Take, file_name: str, key: str) -> None:
+    """Draw a download button for the player of a take as an offline HTML page."""
+    file = f"{file_name}.html"
+    offer("Player (HTML)", lambda: player_html([take], title=file_name), file, "text/html", key)
 
 
 def offer_table(

@@ -7,7 +7,7 @@ import pytest
 
 from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
-from deepphase.figures.similarity_map import frame_cosines, frame_distances, similarity_map
+from deepphase.figures.similarity import frame_cosines, frame_distances, similarity_map
 from deepphase.phase.parameters import PhaseParameters
 
 FPS = 60.0

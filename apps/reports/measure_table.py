@@ -1,0 +1,129 @@
+"""Measures beside those of what they are compared with: for pages, terminals and report.json."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, eq=False)
+class MeasureTable:
+    """Measures of one or several motions.
+
+    Parameters
+    ----------
+    definitions
+        Name -> (unit, definition), in the order of the rows.
+    columns
+        Label of each motion, and its name -> value. Values may be missing or None; infinite ones
+        are times of what never happens.
+    reference
+        Name -> value of what the motions are compared with.
+    reference_title
+        Heading of its column, which a table without references does not have.
+    """
+
+    definitions: Mapping[str, tuple[str, str]]
+    columns: Sequence[tuple[str, Mapping[str, float | None]]]
+    reference: Mapping[str, float] = field(default_factory=dict)
+    reference_title: str = "the data"
+
+    @property
+    def names(self) -> list[str]:
+        """Measures that a motion has."""
+        every = [values for _, values in self.columns]
+        return [
+            name
+            for name in self.definitions
+            if any(values.get(name) is not None for values in every)
+        ]
+
+    def value(self, name: str) -> float | None:
+        """A measure of the first motion."""
+        return self.columns[0][1].get(name)
+
+    @property
+    def headings(self) -> list[str]:
+        """Titles of the columns."""
+        last = [self.reference_title] if self.reference else []
+        return ["measure", "unit", *(label for label, _ in self.columns), *last]
+
+    @property
+    def rows(self) -> list[list[str]]:
+        """One row of texts for each measure."""
+        rows = []
+        for name in self.names:
+            values = [values.get(name) for _, values in self.columns]
+            values += [self.reference.get(name)] if self.reference else []
+            texts = [number_text(value) for value in values]
+            rows.append([name.replace("_", " "), self.definitions[name][0], *texts])
+        return rows
+
+    @property
+    def described(self) -> list[str]:
+        """What each measure is."""
+        return [f"{name.replace('_', ' ')}: {self.definitions[name][1]}" for name in self.names]
+
+    def entries(
+        self, column: int, count: int, by: Mapping[str, str], *, key: str = "data", prefix: str = ""
+    ) -> list[dict[str, Any]]:
+        """Entries of one motion for report.json.
+
+        Parameters
+        ----------
+        column
+            Index of the motion.
+        count
+            Number of frames or characters that were measured.
+        by
+            What tells the motion from others.
+        key
+            Entry of the reference's value.
+        prefix
+            Before the measures' names.
+        """
+        values = self.columns[column][1]
+        return [
+            {
+                "name": f"{prefix}{name}",
+                "definition": definition,
+                **({"value": value} if math.isfinite(value) else {"value": None, "text": "never"}),
+                "unit": unit,
+                "n": count,
+                "by": dict(by),
+                **({key: self.reference[name]} if name in self.reference else {}),
+            }
+            for name, (unit, definition) in self.definitions.items()
+            if (value := values.get(name)) is not None
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredReport:
+    """A page that was written, the table of its measures, and what these say."""
+
+    page: Path
+    measures: MeasureTable
+    findings: Sequence[Any]
+
+    @property
+    def columns(self) -> list[str]:
+        """Headings of the table."""
+        return self.measures.headings
+
+    @property
+    def rows(self) -> list[list[str]]:
+        """Rows of the table."""
+        return self.measures.rows
+
+
+def number_text(value: float | None) -> str:
+    """A measure with three digits; empty for None."""
+    if value is None:
+        return ""
+    if math.isinf(value):
+        return "never"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

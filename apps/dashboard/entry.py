@@ -21,6 +21,7 @@ from apps.dashboard.parts.collection import (
     model_sources,
     open_clips,
     open_model,
+    suggest_clip,
 )
 from apps.dashboard.parts.demo import demo_clips, demo_model
 from apps.dashboard.parts.files import chooser
@@ -96,6 +97,7 @@ def _models() -> None:
     except DeepPhaseError:
         # The page shows the error.
         return
+    suggest_clip(clips)
     store = clips.store
     st.caption(
         f"{len(store):,} clips · {store.minutes:,.1f} min · {len(store.skeleton)} joints · "

@@ -14,6 +14,8 @@ from deepphase.progress import Progress
 DATABASE, MATCHES, RUN, FIGURES = "clips.db", "matches", "run", "figures"
 CONTROLLER, SONG, DANCES, DANCE = "gaits.controller", "song.wav", "dances.db", "dance"
 DANCES_STORE = "dances.store"
+# Sign before a word that is a file.
+_FILE = "@"
 # Tempo and metre of the song that is danced to; no dance of the database has that tempo.
 _TEMPO_BPM, _BEATS_PER_BAR, _SONG_SEED, _SONG_S = 110.0, 4, 77, 14.0
 
@@ -27,7 +29,8 @@ class DemoStep:
     heading, words
         What it does, and what its report shows.
     command
-        Its words; files are paths relative to the folder of the demo.
+        As one types it in the folder of the demo, with a sign before the name of each file, as in
+        "match build @clips.store -o @clips.db".
     report
         Page that it writes, relative to the folder; empty without one.
     player
@@ -36,25 +39,34 @@ class DemoStep:
 
     heading: str
     words: str
-    command: tuple[str | Path, ...]
+    command: str
     report: str = ""
     player: str = ""
 
     @property
     def line(self) -> str:
         """The command as one types it in the folder."""
-        return shlex.join(["deepphase", *map(str, self.command)])
+        words = [word.removeprefix(_FILE) for word in shlex.split(self.command)]
+        return shlex.join(["deepphase", *words])
 
     def run(self, folder: Path) -> None:
         """Call the command's function with files of a folder."""
         from apps.cli import COMMANDS, command_named
         from apps.options.command_line import read_command_line
 
-        words = [str(folder / word) if isinstance(word, Path) else word for word in self.command]
+        words = [
+            str(folder / word[1:]) if word.startswith(_FILE) else word
+            for word in shlex.split(self.command)
+        ]
         count = 2 if " ".join(words[:2]) in COMMANDS else 1
         name = " ".join(words[:count])
         command = command_named(name)
         command(**read_command_line(name, command, words[count:]).arguments)
+
+
+def _file(path: str | Path) -> str:
+    """A file as a word of a command."""
+    return shlex.quote(f"{_FILE}{path}")
 
 
 def prepare_step(source: Path) -> DemoStep:
@@ -62,7 +74,7 @@ def prepare_step(source: Path) -> DemoStep:
     return DemoStep(
         "Read the clips",
         "The files are checked, resampled to 60 frames per second and written into one store.",
-        ("prepare", source, "-o", Path(STORE)),
+        f"prepare {_file(source)} -o @{STORE}",
     )
 
 
@@ -73,17 +85,7 @@ def train_step(training: tuple[str, ...], group: tuple[str, ...]) -> DemoStep:
         "From joint velocities alone, without labels, a periodic autoencoder learns to describe "
         "the movement around every frame by a few sinusoids, its phase channels. The report says "
         "whether the training worked.",
-        (
-            "train",
-            "phase",
-            Path(STORE),
-            "-o",
-            Path(MODEL),
-            "--report",
-            Path(REPORT),
-            *group,
-            *training,
-        ),
+        f"train phase @{STORE} -o @{MODEL} --report @{REPORT} {shlex.join([*group, *training])}",
         f"{REPORT}/index.html",
     )
 
@@ -93,7 +95,7 @@ def encode_step(clips: Path, group: tuple[str, ...]) -> DemoStep:
     return DemoStep(
         "Compute phases",
         "Phase, frequency, amplitude and offset of every frame and channel, one file per clip.",
-        ("encode", Path(MODEL), clips, "-o", Path(PHASES), *group),
+        f"encode @{MODEL} {_file(clips)} -o @{PHASES} {shlex.join(group)}",
     )
 
 
@@ -113,14 +115,14 @@ def steps_after_encoding(
     toy
         Compute less of everything.
     """
-    model, seconds = Path(MODEL), "6" if toy else "12"
+    held_out, skeleton, seconds = _file(clips), shlex.join(group), "6" if toy else "12"
     return [
         DemoStep(
             "Measure the model",
             "The wheels are the phase channels: the angle of a hand is the phase, its length the "
             "amplitude. Click anywhere in the strips, and body, wheels and ring go to that moment. "
             "The report measures how well the phases describe clips outside the training.",
-            ("evaluate", model, clips, "-o", Path(EVALUATION), "--queries", "1000", *group),
+            f"evaluate @{MODEL} {held_out} -o @{EVALUATION} --queries 1000 {skeleton}",
             f"{EVALUATION}/index.html",
             f"{EVALUATION}/player.html",
         ),
@@ -128,43 +130,20 @@ def steps_after_encoding(
             "Draw figures",
             "The phase manifold in 2D and 3D, the parameters over time, and their distributions. "
             "Periodic movement forms rings, with one turn per cycle.",
-            ("figures", model, clips, "-o", Path(FIGURES), *group, *(() if toy else ("--png",))),
+            f"figures @{MODEL} {held_out} -o @{FIGURES} {skeleton} {'' if toy else '--png'}",
             f"{FIGURES}/index.html",
         ),
         DemoStep(
             "Build a motion database",
             "The features of every frame, and an index for the search.",
-            (
-                "match",
-                "build",
-                Path(STORE),
-                "--model",
-                model,
-                "--config",
-                "phase",
-                "-o",
-                Path(DATABASE),
-                *group,
-            ),
+            f"match build @{STORE} --model @{MODEL} --config phase -o @{DATABASE} {skeleton}",
         ),
         DemoStep(
             "Find similar moments",
             "A moment of one clip, and the moments of other clips that are nearest in phase. Equal "
             "phases are equal places in the cycle; no label says what a step is.",
-            (
-                "match",
-                "query",
-                Path(DATABASE),
-                query,
-                "--frame",
-                str(frame),
-                "-k",
-                "4",
-                "--apart-s",
-                "1",
-                "-o",
-                Path(MATCHES),
-            ),
+            f"match query @{DATABASE} {shlex.quote(query)} --frame {frame} -k 4 --apart-s 1 "
+            f"-o @{MATCHES}",
             f"{MATCHES}/index.html",
             f"{MATCHES}/index.html",
         ),
@@ -172,16 +151,7 @@ def steps_after_encoding(
             "Steer a controller",
             "A network that reads its own phases moves this character frame by frame, along the "
             "path on the ground. It comes with the program and learnt from synthetic gaits.",
-            (
-                "control",
-                Path(CONTROLLER),
-                "--path",
-                "circle",
-                "--seconds",
-                seconds,
-                "-o",
-                Path(RUN),
-            ),
+            f"control @{CONTROLLER} --path circle --seconds {seconds} -o @{RUN}",
             f"{RUN}/index.html",
             f"{RUN}/player.html",
         ),
@@ -189,23 +159,14 @@ def steps_after_encoding(
             "Dance to a song",
             "Motion matching with music: passages of recorded dances follow each other, chosen and "
             "timed so that steps fall on the beats of a song that they do not belong to.",
-            (
-                "dance",
-                Path(SONG),
-                "--database",
-                Path(DANCES),
-                "--seconds",
-                seconds,
-                "-o",
-                Path(DANCE),
-            ),
+            f"dance @{SONG} --database @{DANCES} --seconds {seconds} -o @{DANCE}",
             f"{DANCE}/index.html",
             f"{DANCE}/player.html",
         ),
         DemoStep(
             "Steer it yourself",
             "A page in which the character obeys keys, mouse, gamepad or touch.",
-            ("export", Path(CONTROLLER), "--web", "-o", Path(LIVE)),
+            f"export @{CONTROLLER} --web -o @{LIVE}",
             LIVE,
         ),
     ]

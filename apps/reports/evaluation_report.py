@@ -108,7 +108,10 @@ def evaluation_report(
                 hint=f"use one of {', '.join(BASELINES)}, or the file of a phase model",
             )
     if not (store.lengths >= model.window).any():
-        raise ParameterError(f"no clip is as long as the model's window of {model.window} frames")
+        raise ParameterError(
+            f"no clip is as long as the model's window of {model.window} frames",
+            hint="evaluate on longer clips",
+        )
     if encoded is None:
         encoded = map(model.encode, store)
     phases = []

@@ -37,7 +37,10 @@ def example_window(
         If the clip has no such frame.
     """
     if not 0 <= frame < len(signals):
-        raise ParameterError(f"the clip has {len(signals)} frames and no frame {frame}")
+        raise ParameterError(
+            f"the clip has {len(signals)} frames and no frame {frame}",
+            hint=f"choose a frame from 0 to {len(signals) - 1}",
+        )
     network = model.network
     values = torch.as_tensor(
         padded(signals, model.window, model.signals.PADDING),

@@ -35,34 +35,7 @@ def add_health(page: Page, health: Health | None, *, of_songs: bool = False) -> 
         )
     page.add_table(
         ("Measure", "Value", "Meaning"),
-        (
-            (
-                "Explained variance",
-                _or_none(health.explained_variance),
-                f"Share of the {data} that the sinusoids reconstruct; higher is better.",
-            ),
-            (
-                "Phase goes forward, strongest channel",
-                percent(health.forward_strongest),
-                "Share of frames in which the phase grows; near 100 % is good.",
-            ),
-            (
-                "Phase goes forward, all channels",
-                percent(health.forward_share),
-                "The same over all channels, weighted by amplitude.",
-            ),
-            (
-                "Speed error",
-                _or_none(health.speed_error),
-                "Relative difference of phase speed and frequency (median); lower is better.",
-            ),
-            (
-                "Frequency roughness",
-                f"{health.frequency_roughness:.2f} /s",
-                "Relative change of the frequency per second (median); lower is smoother.",
-            ),
-            ("Held-out frames", f"{health.frames:,}", "Number of measured frames."),
-        ),
+        health_rows(health, data),
     )
     page.add_table(
         (
@@ -105,8 +78,40 @@ def add_health(page: Page, health: Health | None, *, of_songs: bool = False) -> 
     )
 
 
-def _or_none(share: float | None) -> str:
-    return "none" if share is None else percent(share)
+def health_rows(health: Health, data: str = "motion") -> list[tuple[str, str, str]]:
+    """Name, value and meaning of each measure of a model's health."""
+
+    def share(value: float | None) -> str:
+        return "none" if value is None else percent(value)
+
+    return [
+        (
+            "Explained variance",
+            share(health.explained_variance),
+            f"Share of the {data} that the sinusoids reconstruct; higher is better.",
+        ),
+        (
+            "Phase goes forward, strongest channel",
+            percent(health.forward_strongest),
+            "Share of frames in which the phase grows; near 100 % is good.",
+        ),
+        (
+            "Phase goes forward, all channels",
+            percent(health.forward_share),
+            "The same over all channels, weighted by amplitude.",
+        ),
+        (
+            "Speed error",
+            share(health.speed_error),
+            "Relative difference of phase speed and frequency (median); lower is better.",
+        ),
+        (
+            "Frequency roughness",
+            f"{health.frequency_roughness:.2f} /s",
+            "Relative change of the frequency per second (median); lower is smoother.",
+        ),
+        ("Held-out frames", f"{health.frames:,}", "Number of measured frames."),
+    ]
 
 
 def percent(share: float) -> str:

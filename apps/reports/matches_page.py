@@ -165,9 +165,9 @@ def matches_take(
             for rank, (each, own) in enumerate(zip(found, terms, strict=False), start=1)
         ],
     )
-    return Take(
-        name=f"{query.clip.name}, frame {query.frame}",
-        actors=actors,
+    return Take.of(
+        actors,
+        f"{query.clip.name}, frame {query.frame}",
         markers=[Marker("matched moment", _BEFORE_S, _BEFORE_S)],
         note="The query (in the middle) and its matches, side by side at the matched moment: "
         + "; ".join(

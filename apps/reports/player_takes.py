@@ -74,9 +74,8 @@ def _take(
         speed = np.linalg.norm(velocities(actor.root_positions, actor.fps), axis=-1)
         curves.append(Curve("Speed", "m/s", speed, actor.fps))
     labels = [f"{name}: {value}" for name, value in clip.labels.items()]
-    return Take(
-        name=clip.name,
-        actors=[actor],
+    return Take.of(
+        actor,
         channels=channels,
         manifold=manifold,
         curves=curves,

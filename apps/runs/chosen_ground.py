@@ -39,7 +39,7 @@ def chosen_ground(options: LaidGroundOptions) -> str | Heightmap | None:
         return name
     if not (Path(name).suffix or Path(name).exists()):
         raise ParameterError(
-            _NO_GROUND.get(name.removesuffix("s"), f"no ground {name!r}"),
+            _NO_GROUND.get(name.removesuffix("s"), f"there is no ground {name!r}"),
             hint=f"give a file, or {', '.join(MADE_GROUNDS)}",
         )
     return read_ground(name, spacing_m=spacing, height_scale=scale)

@@ -97,7 +97,7 @@ def parse_label(text: str | None, controller: Controller) -> dict[str, str]:
     if name != own:
         raise ParameterError(
             f"there is no label {name!r}",
-            hint=f"the controller is steered by {own!r}" if own else "the controller has no label",
+            hint=f"steer the controller by {own!r}" if own else "leave the label out",
         )
     if value not in known:
         raise ParameterError(

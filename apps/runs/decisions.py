@@ -115,12 +115,12 @@ def read_decision(path: Path, time_s: float) -> DecisionTable:
         names = tuple(reader.fieldnames or ())
         features = tuple(name for name in names if name.startswith(SQUARED))
         if not {*_COLUMNS, "reason"} <= set(names) or not features:
-            raise FormatError("there is no table of decisions", hint="run again", path=path)
+            raise FormatError("the file has no table of decisions", hint="run again", path=path)
         rows = list(reader)
     try:
         times = np.array([float(row["t"]) for row in rows])
     except (TypeError, ValueError):
-        raise FormatError("a time that is not a number", hint="run again", path=path) from None
+        raise FormatError("a time is not a number", hint="run again", path=path) from None
     # Times in the table are rounded.
     before = times[times <= time_s + 1e-3]
     if not before.size:

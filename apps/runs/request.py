@@ -86,7 +86,10 @@ class RunRequest:
 
     def __post_init__(self) -> None:
         if self.characters < 1:
-            raise ParameterError(f"characters must be at least 1, not {self.characters}")
+            raise ParameterError(
+                f"characters must be at least 1, not {self.characters}",
+                hint="give --characters 1 or more",
+            )
 
 
 @dataclass(frozen=True, eq=False)

@@ -40,9 +40,9 @@ def run_take(measured: MeasuredRun, name: str, costs: CostComparison | None = No
         note += " Phases, weights, jumps and costs are the first character's."
     if run.characters > shown:
         note += f" The first {shown} of {run.characters} characters."
-    return Take(
-        name=name,
-        actors=[_actor(measured, index) for index in range(shown)],
+    return Take.of(
+        [_actor(measured, index) for index in range(shown)],
+        name,
         channels=None if run.phases is None else Channels(run.phases[0], run.fps),
         gating=None if run.gating is None else Gating(run.gating[0], run.fps),
         curves=curves,

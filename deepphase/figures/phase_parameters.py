@@ -220,7 +220,7 @@ def phase_strips(
     start: float = 0.0,
     title: str = "Phases of all channels",
 ) -> go.Figure:
-    """One row per channel: the height is the phase, the opacity the amplitude.
+    """One row per channel, the strongest at the top: height is phase, opacity amplitude.
 
     All rows share one scale of opacity. Long clips are thinned or cut, and a note says so.
 
@@ -240,8 +240,9 @@ def phase_strips(
     time = start + np.arange(frames)[part.frames] / fps
     # Where no window lies inside the clip, all frames set the scale.
     strongest = float(parameters.amplitude[interior if interior.any() else slice(None)].max())
-    for channel in range(channels):
-        _add_strip(chart, shown[:, channel], time, channel, channels, strongest)
+    order = np.argsort(-parameters.amplitude.mean(axis=0), kind="stable").tolist()
+    for row, channel in enumerate(order):
+        _add_strip(chart, shown[:, channel], time, channel, channels - 1 - row, strongest)
     _shade_frames(
         chart, time, ~interior[part.frames], "grey: the window reaches past the clip's end"
     )
@@ -255,8 +256,8 @@ def phase_strips(
     )
     chart.update_yaxes(
         title_text="Phase of each channel<br>(a row is 1 cycle)",
-        tickvals=[channels - 1 - channel + _STRIP_SHARE / 2 for channel in range(channels)],
-        ticktext=[str(channel) for channel in range(channels)],
+        tickvals=[channels - 1 - row + _STRIP_SHARE / 2 for row in range(channels)],
+        ticktext=[str(channel) for channel in order],
         range=[_STRIP_SHARE - 1, channels],
         showgrid=False,
         fixedrange=True,
@@ -287,11 +288,11 @@ def _add_strip(
     parameters: PhaseParameters,
     time: Array,
     channel: int,
-    channels: int,
+    bottom: int,
     strongest: float,
 ) -> None:
-    """Draw the strip of one channel; the first channel is at the top."""
-    colour, bottom = channel_colour(channel), channels - 1 - channel
+    """Draw the strip of one channel, from a height on."""
+    colour = channel_colour(channel)
     span = float(time[1] - time[0]) if len(time) > 1 else 1.0
     chart.add_trace(
         go.Heatmap(

@@ -174,7 +174,7 @@ def test_files_of_marker_systems_are_found_from_their_content(clip, kind):
 
 def test_pictures_are_no_markers():
     for front in (b"\x89PNG\r\n\x1a\n", b"%PDF-1.7"):
-        with pytest.raises(FormatError, match="no known motion format"):
+        with pytest.raises(FormatError, match="not a known motion format"):
             suffix_of(front + bytes(4096))
 
 
@@ -194,7 +194,7 @@ def bomb() -> bytes:
     ("content", "said"),
     [
         (b"", "empty"),
-        (b"MZ\x90\x00" + b"\0" * 200, "no known motion format"),
+        (b"MZ\x90\x00" + b"\0" * 200, "not a known motion format"),
         (b"<html><script>alert(1)</script>", "markup"),
         (b"HIERARCHY\nROOT Hips\n{\n", ""),
         (b"glTF" + b"\xff" * 64, ""),

@@ -6,8 +6,7 @@ import time
 import pytest
 
 from apps.dashboard.parts import result_cache
-from apps.dashboard.parts.result_cache import ResultCache
-from apps.dashboard.parts.turns import Turns
+from apps.dashboard.parts.result_cache import ResultCache, Turns
 
 
 def _wait_until(true):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Hashable, Sequence
 
+import numpy as np
 import streamlit as st
 
 from apps.dashboard.parts.address import (
@@ -11,9 +13,8 @@ from apps.dashboard.parts.address import (
     choose_part,
     moment_of,
     remember_clip,
-    shown_clip,
+    shown_index,
 )
-from apps.dashboard.parts.clip_table import ClipRow, clip_rows, filtered, filters, ground_contacts
 from apps.dashboard.parts.collection import OpenClips, choose_own_clip, open_clips
 from apps.dashboard.parts.messages import error_sentence, plain, show_error, working
 from apps.dashboard.parts.session import plain_file_name, session
@@ -28,13 +29,20 @@ from apps.dashboard.parts.widgets import (
     state_units,
 )
 from apps.reports.player_takes import takes_of_clips
-from deepphase.errors import DeepPhaseError
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.errors import DeepPhaseError, SkeletonError
 from deepphase.motion.clip import Clip
+from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.roles import find_roles
+from deepphase.progress import Progress
 
 # Collections of up to so many frames get their contacts measured at once, in about a second.
 _MAX_AUTO_FRAMES = 40_000
 _TABLE_HEIGHT, _PLAYER_HEIGHT = 352, 830
+# Collections in the cache of contacts that all sessions share.
+_CACHED_STORES = 8
+# A label with more values gets no filter, and one with fewer gets one even if every clip differs.
+_MAX_VALUES, _FEW_VALUES = 200, 13
 # Label filters in the row above the table.
 _MAX_FILTERS = 3
 
@@ -53,40 +61,54 @@ def page() -> None:
         show_error(error)
         clips = None
     with left:
-        row = None if clips is None else _table(clips)
+        chosen = None if clips is None else _table(clips)
         _uploader()
     with right:
-        if clips is not None and row is not None:
-            _played(clips, row)
+        if clips is not None and chosen is not None:
+            _played(clips, chosen)
 
 
-def _table(clips: OpenClips) -> ClipRow | None:
-    """Draw the filters, the table and its buttons; return the chosen row."""
-    rows = clip_rows(clips.store)
-    known = filters(clips.store)
+def _table(clips: OpenClips) -> int | None:
+    """Draw the filters, the table and its buttons; return the index of the chosen clip."""
+    store = clips.store
+    known = _filters(store)
     columns = st.columns(1 + min(len(known), _MAX_FILTERS))
     words = columns[0].text_input("Find a clip", placeholder="name", key="find")
     wanted = {
         name: column.multiselect(plain(name), values, key=f"label {name}", placeholder="any")
         for column, (name, values) in zip(columns[1:], known.items(), strict=False)
     }
-    shown = filtered(rows, words, wanted)
+    parts = words.lower().split()
+    shown = [
+        index
+        for index, (name, labels) in enumerate(zip(store.names, store.labels, strict=True))
+        if all(part in name.lower() for part in parts)
+        and all(labels.get(label, "") in values for label, values in wanted.items() if values)
+    ]
     if not shown:
         st.info(
             "No clip matches the filters: remove words or labels.", icon=":material/filter_alt_off:"
         )
         return None
-    contacts = ground_contacts(clips)
-    missing = [row.index for row in rows if not contacts.known(row.index)]
-    if missing and clips.store.frames <= _MAX_AUTO_FRAMES:
+    contacts = _contacts(clips.key, store)
+    missing = [index for index in range(len(store)) if not contacts.known(index)]
+    if missing and store.frames <= _MAX_AUTO_FRAMES:
         with working("Measuring ground contacts") as progress:
             contacts.measure(missing, progress)
         missing = []
-    labels = [name for name in clips.store.label_names if name in known]
-    labels += [name for name in clips.store.label_names if name not in known]
+    labels = [name for name in store.label_names if name in known]
+    labels += [name for name in store.label_names if name not in known]
     headings = ["Clip", "Seconds", "On the ground", *labels, "Captured at", "File"]
     content = [
-        _cells(row, labels, contacts.share(row.index) if not missing else None) for row in shown
+        [
+            store.names[index],
+            round(_seconds(store, index), 2),
+            None if missing else _percent(contacts.share(index)),
+            *(store.labels[index].get(name, "") for name in labels),
+            float(store.sources[index].fps),
+            store.sources[index].path,
+        ]
+        for index in shown
     ]
     table = {name: [cells[at] for cells in content] for at, name in enumerate(headings)}
     event = show_table(
@@ -95,7 +117,9 @@ def _table(clips: OpenClips) -> ClipRow | None:
         height=min(_TABLE_HEIGHT, 37 * (len(shown) + 1)),
         on_select="rerun",
         selection_mode="single-row-required",
-        selection_default={"selection": {"rows": [_given_row(shown)]}},
+        selection_default={
+            "selection": {"rows": [shown_index([store.names[index] for index in shown])]}
+        },
         key=f"table {clips.id} {words} {wanted}",
         column_config={
             "Seconds": st.column_config.NumberColumn("Length", format="%.1f s"),
@@ -108,10 +132,11 @@ def _table(clips: OpenClips) -> ClipRow | None:
         },
     )
     chosen = event["selection"]["rows"] or [0]
-    row = shown[min(chosen[0], len(shown) - 1)]
-    if row.name != (st.query_params.get(CLIP_KEY) or shown[0].name):
-        st.query_params[CLIP_KEY] = row.name
-    remember_clip(row.name)
+    index = shown[min(chosen[0], len(shown) - 1)]
+    name = store.names[index]
+    if name != (st.query_params.get(CLIP_KEY) or store.names[shown[0]]):
+        st.query_params[CLIP_KEY] = name
+    remember_clip(name)
     with st.container(horizontal=True):
         units = {"On the ground": "On the ground (%)", "Captured at": "Captured at (frames/s)"}
         offer_table([units.get(each, each) for each in headings], content, "clips", "clips csv")
@@ -119,38 +144,87 @@ def _table(clips: OpenClips) -> ClipRow | None:
             with working("Measuring ground contacts") as progress:
                 contacts.measure(missing, progress)
             st.rerun()
-    return row
+    return index
 
 
-def _given_row(shown: Sequence[ClipRow]) -> int:
-    """Place of the clip that the address names, or the page before showed; 0 without one."""
-    given = st.query_params.get(CLIP_KEY) or shown_clip()
-    return next((place for place, row in enumerate(shown) if row.name == given), 0)
+def _seconds(store: ClipStore, index: int) -> float:
+    return float(store.lengths[index] / store.fps)
 
 
-def _cells(row: ClipRow, labels: Sequence[str], contact: float | None) -> list[object]:
-    given: list[object] = [row.labels.get(name, "") for name in labels]
-    percent = None if contact is None else round(100 * contact, 1)
-    return [row.name, round(row.seconds, 2), percent, *given, row.captured_fps, row.file]
+def _percent(share: float | None) -> float | None:
+    return None if share is None else round(100 * share, 1)
 
 
-def _played(clips: OpenClips, row: ClipRow) -> None:
-    at_s = moment_of(row.name)
-    start_s, stop_s = choose_part(row.seconds, at_s, f"{clips.id} {row.index}")
-    clip = clips.store.clip(row.index)
+class GroundContacts:
+    """Share of the frames in which each clip has a foot on the ground, measured clip by clip."""
+
+    def __init__(self, store: ClipStore) -> None:
+        self._store = store
+        self._shares: dict[int, float | None] = {}
+        self._lock = threading.Lock()
+
+    def known(self, index: int) -> bool:
+        """Whether the clip is measured already."""
+        return index in self._shares
+
+    def share(self, index: int) -> float | None:
+        """Share over all feet and frames of a clip, 0 to 1; None for a body without feet."""
+        with self._lock:
+            if index not in self._shares:
+                self._shares[index] = _share(self._store, index)
+            return self._shares[index]
+
+    def measure(self, indices: Sequence[int], progress: Progress | None = None) -> None:
+        """Measure some clips; what was measured before an interruption stays."""
+        for done, index in enumerate(indices, start=1):
+            self.share(index)
+            if progress is not None:
+                progress("clips", done, len(indices), "")
+
+
+@st.cache_resource(max_entries=_CACHED_STORES, show_spinner=False)
+def _contacts(key: Hashable, _store: ClipStore) -> GroundContacts:
+    return GroundContacts(_store)
+
+
+def _filters(store: ClipStore) -> dict[str, list[str]]:
+    """Labels that distinguish clips -> their sorted values."""
+    found = {}
+    for name in store.label_names:
+        values = sorted({labels[name] for labels in store.labels if name in labels})
+        if 2 <= len(values) <= _MAX_VALUES and len(values) < max(len(store), _FEW_VALUES):
+            found[name] = values
+    return found
+
+
+def _share(store: ClipStore, index: int) -> float | None:
+    clip = store.clip(index)
+    try:
+        flags = foot_contacts(clip, find_roles(clip.skeleton, clip=clip)).flags
+    except SkeletonError:
+        return None
+    return float(np.mean(flags))
+
+
+def _played(clips: OpenClips, index: int) -> None:
+    store = clips.store
+    name = store.names[index]
+    at_s = moment_of(name)
+    start_s, stop_s = choose_part(_seconds(store, index), at_s, f"{clips.id} {index}")
+    clip = store.clip(index)
     start, stop = (round(at * clip.fps) for at in (start_s, stop_s))
     (take,) = takes_of_clips([clip.sliced(start, min(stop, len(clip)))])
     show_player(
         take,
         height=_PLAYER_HEIGHT,
-        title=row.name,
+        title=name,
         playing=True,
         at_s=max(at_s - start_s, 0.0),
         clip_from_s=start_s,
     )
     with st.container(horizontal=True):
-        offer_motion(lambda: clip, plain_file_name(row.name), "clip")
-        offer_player(take, plain_file_name(row.name), "player html")
+        offer_motion(lambda: clip, plain_file_name(name), "clip")
+        offer_player(take, plain_file_name(name), "player html")
     state_units(clip.source.unit_m)
     with st.expander(f"Skeleton: {len(clip.skeleton)} joints", icon=":material/accessibility:"):
         _skeleton(clip)

@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from apps.dashboard.parts.address import SHOWN_S
+from apps.dashboard.parts.address import SHOWN_S, shown_index
 from apps.dashboard.parts.collection import OpenClips, open_clips, open_model
 from apps.dashboard.parts.edit_timeline import key_timeline, span_timeline
 from apps.dashboard.parts.editors import (
@@ -101,8 +101,10 @@ def _choices(timeline: DeltaGenerator) -> Edits | None:
     source = chooser("Editor", EDITORS.name, editors)
     editor = source.open()
     clips = open_clips()
-    chosen = st.selectbox("Clip", list(clips.store.names), key="edited clip")
-    whole = clips.store.clip(clips.store.names.index(chosen))
+    chosen = st.selectbox(
+        "Clip", names := list(clips.store.names), index=shown_index(names), key="edited clip"
+    )
+    whole = clips.store.clip(names.index(chosen))
     given = editor.space.on_hips(whole.sliced(0, round(SHOWN_S * whole.fps)))
     if len(given) < len(whole):
         st.caption(f"The first {SHOWN_S:g} s of {whole.duration:,.0f} s are edited.")

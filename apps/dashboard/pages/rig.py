@@ -14,6 +14,7 @@ import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
+from apps.dashboard.parts.address import shown_index
 from apps.dashboard.parts.collection import open_clips
 from apps.dashboard.parts.files import FileKind, ListedSource, chooser
 from apps.dashboard.parts.messages import show_error, working
@@ -117,8 +118,10 @@ def _choices(rigs: list[ListedSource[RigInverse]]) -> tuple[RigInverse, Clip, So
     source = chooser("Rig", RIGS.name, rigs)
     inverse = source.open()
     clips = open_clips()
-    chosen = st.selectbox("Clip", list(clips.store.names), key="rigged clip")
-    whole = clips.store.clip(clips.store.names.index(chosen))
+    chosen = st.selectbox(
+        "Clip", names := list(clips.store.names), index=shown_index(names), key="rigged clip"
+    )
+    whole = clips.store.clip(names.index(chosen))
     method = st.selectbox(
         "Method", inverse.methods, index=inverse.methods.index(inverse.best), key="rig method",
         help="What is learned, then what refines it: learned or computed derivatives of the rig.",

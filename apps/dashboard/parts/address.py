@@ -91,6 +91,12 @@ def shown_clip() -> str:
     return str(st.session_state.get(_SHOWN, ""))
 
 
+def shown_index(names: Sequence[str]) -> int:
+    """Index of the clip that the address names, or the last page showed; 0 without one."""
+    given = st.query_params.get(CLIP_KEY) or shown_clip()
+    return names.index(given) if given in names else 0
+
+
 def remember_clip(name: str) -> None:
     """Keep the clip that this page shows, for the next one."""
     if shown_clip() not in ("", name):

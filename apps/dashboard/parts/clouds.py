@@ -29,7 +29,7 @@ from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.model import ClipPhases
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.viewer.actor import Actor
-from deepphase.viewer.take import Channels, ManifoldCloud, Marker, Take, point_colours
+from deepphase.viewer.take import Channels, ManifoldCloud, Take, point_colours
 
 # Angle of the view on the poses, radians, and their steps from the middle: int8.
 _VIEW, _STEPS = 0.6, 127
@@ -360,31 +360,28 @@ def passages_take(
     colouring: Colouring,
 ) -> Take:
     """A take of all passages in sequence, each where it was captured, with their manifold path."""
-    fps = phases[passages[0].clip].fps
-    actors, paths, markers, read = [], [], [], []
-    played = 0
+    fps, actors = phases[passages[0].clip].fps, []
     for passage in passages:
         clip = store.clip(passage.clip)
         ratio = clip.fps / fps
         start = min(round(passage.start * ratio), len(clip) - 1)
         stop = max(start + 1, min(round(passage.stop * ratio), len(clip)))
-        actors.append(_actor(clip, start, stop))
-        frames = slice(passage.start, passage.stop)
-        read.append(phases[passage.clip].parameters[frames])
-        paths.append(cloud.phases.projection(read[-1].manifold()))
-        count = passage.stop - passage.start
-        markers.append(Marker(clip.name, played / fps, (played + count) / fps))
-        played += count
-    view = manifold_view(cloud, phases[passages[0].clip], colouring, slice(0, 1))
+        # Contacts are detected with a margin around the passage.
+        margin = round(_MARGIN_S * clip.fps)
+        begin, end = max(0, start - margin), min(len(clip), stop + margin)
+        actors.append(Actor.of(clip.sliced(begin, end)).sliced(start - begin, stop - begin))
+    parts = [phases[each.clip][each.start : each.stop] for each in passages]
+    read = PhaseParameters.joined([each.parameters for each in parts])
+    inside = np.concatenate([each.interior for each in parts])
+    view = manifold_view(cloud, parts[0], colouring, slice(0, 1))
     words = f"{len(passages)} passages" if len(passages) > 1 else store.names[passages[0].clip]
-    inside = [phases[each.clip].interior[each.start : each.stop] for each in passages]
-    return Take(
-        name="Selected frames",
-        actors=_joined(actors),
-        channels=Channels(PhaseParameters.joined(read), fps, np.concatenate(inside)),
-        manifold=replace(view, path=np.concatenate(paths)),
-        markers=markers,
-        note=f"{words}, {played / fps:.1f} s",
+    return Take.of(
+        actors,
+        "Selected frames",
+        sequence=True,
+        channels=Channels(read, fps, inside),
+        manifold=replace(view, path=cloud.phases.projection(read.manifold())),
+        note=f"{words}, {len(inside) / fps:.1f} s",
     )
 
 
@@ -425,32 +422,8 @@ def beside_take(
             )
         )
     words = f"{len(shown)} of {len(passages)}" if len(passages) > len(shown) else str(len(shown))
-    return Take(
-        name="Selected frames",
-        actors=actors,
+    return Take.of(
+        actors,
+        "Selected frames",
         note=f"{words} passages at once, turned to one direction at their first frame",
     )
-
-
-def _actor(clip: Clip, start: int, stop: int) -> Actor:
-    """Some frames of a clip; contacts are detected with a margin around them."""
-    margin = round(_MARGIN_S * clip.fps)
-    begin, end = max(0, start - margin), min(len(clip), stop + margin)
-    return Actor.of(clip.sliced(begin, end)).sliced(start - begin, stop - begin)
-
-
-def _joined(actors: Sequence[Actor]) -> list[Actor]:
-    """One body for all passages, or one per passage if their skeletons differ."""
-    first = actors[0]
-    same = [
-        each
-        for each in actors
-        if each.positions.shape[1:] == first.positions.shape[1:] and each.feet == first.feet
-    ]
-    if len(same) < len(actors):
-        start, sequence = 0.0, []
-        for each in actors:
-            sequence.append(replace(each, start_s=start))
-            start += len(each) / each.fps
-        return sequence
-    return [Actor.joined(actors, name="Selected frames")]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Hashable
 from dataclasses import dataclass
 
+import numpy as np
 import streamlit as st
 
 from apps.dashboard.parts import demo
-from apps.dashboard.parts.address import remember_clip
+from apps.dashboard.parts.address import remember_clip, shown_clip
 from apps.dashboard.parts.files import FileKind, ListedSource, choose
 from apps.dashboard.parts.folder import FoundFile, Stamp, open_folder, prepared_store
 from apps.dashboard.parts.session import session
@@ -26,8 +26,8 @@ from deepphase.phase.model import PhaseModel
 # Keys of the choosers, which are also parts of the address.
 CLIPS_KEY, MODEL_KEY = "clips", "model"
 EMBEDDING_PRESET = "conv_embedding"
-# Clips whose explained variance is measured.
-_CONFIDENCE_CLIPS = 6
+# Clips whose explained variance is measured, and clips whose ways are compared.
+_CONFIDENCE_CLIPS, _COMPARED_CLIPS = 6, 200
 # Open stores, and models for the open clips, that all sessions share.
 _STORES, _MODELS = 8, 16
 MODELS = FileKind("model", lambda file: load_model(file.path))
@@ -159,6 +159,23 @@ def open_clips() -> OpenClips:
     return _chosen(CLIPS_KEY, sources).open()
 
 
+def suggest_clip(clips: OpenClips) -> None:
+    """Let pages open on a clip that moves, where none of these clips was shown before."""
+    names = clips.store.names
+    if clips.id != "demo" and shown_clip() not in names:
+        remember_clip(names[_liveliest(clips.key, clips.store)])
+
+
+@st.cache_resource(max_entries=_STORES, show_spinner=False)
+def _liveliest(key: Hashable, _store: ClipStore) -> int:
+    """Index of the clip that travels farthest: it walks or runs, and its phases show best."""
+    count = min(len(_store), _COMPARED_CLIPS)
+    chosen = [int(each * len(_store) / count) for each in range(count)]
+    steps = [np.diff(_store.clip(each).translations, axis=0) for each in chosen]
+    travelled = [np.linalg.norm(each, axis=-1).sum(axis=0).max(initial=0.0) for each in steps]
+    return chosen[int(np.argmax(travelled))]
+
+
 def open_model(clips: OpenClips | None = None) -> OpenModel:
     """The phase model that the sidebar's chooser names; that for any skeleton reads all clips."""
     return _chosen(MODEL_KEY, model_sources(open_clips() if clips is None else clips)).open()
@@ -209,11 +226,3 @@ def model_confidence(clips: OpenClips, model: OpenModel) -> str:
     if not isinstance(extractor, PhaseModel) or not extractor.bound_from:
         return ""
     return _confidence(clips.key, model.key, clips, extractor)
-
-
-def content_key(*parts: bytes) -> str:
-    """A hash of some content, to key caches by."""
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(part)
-    return digest.hexdigest()

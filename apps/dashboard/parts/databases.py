@@ -206,9 +206,9 @@ def matched_take(database: MotionDatabase, answer: Answer, seconds: float) -> Ta
             across = (column - (len(row) - 1) / 2) * _BESIDE_M
             place = (across, -depth * _BEHIND_M)
             actors.append(actor(each.moment.row, place, each.name, COLOURS[by]))
-    return Take(
-        name=f"{query.name} at {frame / database.fps:.2f} s",
-        actors=actors,
+    return Take.of(
+        actors,
+        f"{query.name} at {frame / database.fps:.2f} s",
         markers=[Marker("matched moment", _BEFORE_S, _BEFORE_S)],
         note="In front the query, behind it the moments nearest in phase, then those in pose",
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -11,30 +12,10 @@ import streamlit as st
 from deepphase.motion.clip import Clip
 from deepphase.viewer.bundle import component_script
 
-_CSS = """
-.timeline { position: relative; font-family: var(--st-font); color: var(--st-text-color); }
-svg { display: block; width: 100%; outline: none; touch-action: none;
-  border: 1px solid rgba(133, 137, 143, 0.28); border-radius: 10px; }
-svg.editable { cursor: crosshair; }
-svg:focus-visible { box-shadow: 0 0 0 2px var(--st-primary-color); }
-text { fill: currentColor; opacity: 0.75; font-size: 11px; user-select: none;
-  pointer-events: none; }
-.grid { stroke: currentColor; opacity: 0.18; }
-.lane { stroke: currentColor; opacity: 0.45; stroke-width: 2; }
-.row { fill: currentColor; opacity: 0.02; }
-.row.even { opacity: 0.07; }
-.span { fill: #d55e00; cursor: grab; }
-.moved { stroke: #0072b2; stroke-width: 1.5; opacity: 0.7; }
-.pose { fill: currentColor; opacity: 0.6; }
-.key { fill: #d55e00; cursor: grab; outline: none; }
-.key:focus-visible { stroke: #0072b2; stroke-width: 3; }
-.cursor { stroke: #0072b2; stroke-width: 2; }
-.status { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
-"""
 _component = st.components.v2.component(
     "deepphase_edit_timeline",
     html='<div class="timeline"><svg></svg><div class="status" aria-live="polite"></div></div>',
-    css=_CSS,
+    css=Path(__file__).with_suffix(".css").read_text(encoding="utf-8"),
     js=component_script("timeline/edit_timeline.js"),
 )
 # Keys may stand later than the clip ends, by this factor of its frames.

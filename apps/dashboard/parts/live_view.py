@@ -116,7 +116,9 @@ def keep_driven(motion: Any, opened: OpenController) -> KeptRun | DeepPhaseError
         # It is measured at the rate of the controller, which its goals have.
         prepared = prepared_upload(own, file, content, fps=opened.controller.fps)
         if len(prepared.clips) != 1:
-            raise FormatError("the page sent more than one motion", hint="reload the page")
+            raise FormatError(
+                "there is more than one motion in what the page sent", hint="reload the page"
+            )
         ((clip, about),) = prepared.clips
         run = driven_run(clip, arrays, opened.controller)
         measures = run_table(run_measures(run, data), data)

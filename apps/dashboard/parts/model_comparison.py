@@ -8,14 +8,15 @@ import streamlit as st
 
 from apps.dashboard.parts.clouds import open_cloud
 from apps.dashboard.parts.collection import MODELS, OpenClips, OpenModel, model_sources
+from apps.dashboard.parts.files import ListedSource
 from apps.dashboard.parts.messages import plain, show_error, working
 from apps.dashboard.parts.session import session
 from apps.dashboard.parts.trainings import curve_of, own_trainings
 from apps.dashboard.parts.widgets import offer_table, show_figure, show_table
+from apps.reports.health_section import health_rows
 from deepphase.errors import DeepPhaseError
 from deepphase.figures.learning_curves import learning_curves
 from deepphase.figures.theme import label
-from deepphase.phase.health import Health
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.training.train import train_phase
 from deepphase.temporary_files import temporary_folder
@@ -78,10 +79,7 @@ def _trained(clips: OpenClips, model: PhaseModel) -> PhaseModel:
 
 def compare_models(clips: OpenClips) -> None:
     """Draw the comparison of two models: measures, learning curves and manifolds."""
-    sources = [
-        *model_sources(clips),
-        *(each for each in model_sources(clips, embeddings=True) if each.id != "demo embedding"),
-    ]
+    sources = _sources(clips)
     st.header("Compare two models", anchor=False)
     if len(sources) < 2:
         st.caption(
@@ -95,12 +93,14 @@ def compare_models(clips: OpenClips) -> None:
     _compared(clips)
 
 
+def _sources(clips: OpenClips) -> list[ListedSource[OpenModel]]:
+    embeddings = model_sources(clips, embeddings=True)
+    return [*model_sources(clips), *(each for each in embeddings if each.id != "demo embedding")]
+
+
 @st.fragment
 def _compared(clips: OpenClips) -> None:
-    sources = [
-        *model_sources(clips),
-        *(each for each in model_sources(clips, embeddings=True) if each.id != "demo embedding"),
-    ]
+    sources = _sources(clips)
     places = list(range(len(sources)))
     columns = st.columns(2, gap="medium")
     chosen = [
@@ -121,10 +121,11 @@ def _compared(clips: OpenClips) -> None:
 
 
 def _measures(models: list[OpenModel]) -> None:
-    healths = [model.extractor.health for model in models]
-    rows = [(words, *(value(health) for health in healths)) for words, value in _ROWS]
-    rows = [("Phase channels", *(str(model.extractor.channels) for model in models)), *rows]
-    rows.append(("Window", *(f"{m.extractor.window / m.extractor.fps:.2f} s" for m in models)))
+    columns = [_values(model) for model in models]
+    rows = [
+        (name, *(values.get(name, _NONE) for values in columns))
+        for name in dict.fromkeys(name for values in columns for name in values)
+    ]
     names = [models[0].name, models[1].name]
     if names[0] == names[1]:
         names[1] += " (again)"
@@ -161,28 +162,17 @@ def _manifold(clips: OpenClips, model: OpenModel, at: int) -> None:
     st.caption(f"{plain(model.name)} on {plain(clips.name)}.")
 
 
-def _percent(share: float | None) -> str:
-    return _NONE if share is None else f"{100 * share:.1f} %"
-
-
-_ROWS = (
-    ("Explained variance", lambda h: _NONE if h is None else _percent(h.explained_variance)),
-    ("Phase goes forward", lambda h: _NONE if h is None else _percent(h.forward_strongest)),
-    ("Speed error", lambda h: _NONE if h is None else _percent(h.speed_error)),
-    (
-        "Frequency roughness",
-        lambda h: _NONE if h is None else f"{h.frequency_roughness:.2f} /s",
-    ),
-    ("Channels in use", lambda h: _NONE if h is None else _used(h)),
-    ("Frequencies in use", lambda h: _NONE if h is None else _frequencies(h)),
-    ("Held-out frames", lambda h: _NONE if h is None else f"{h.frames:,}"),
-)
-
-
-def _used(health: Health) -> str:
-    return f"{sum(channel.in_use for channel in health.channels)} of {len(health.channels)}"
-
-
-def _frequencies(health: Health) -> str:
-    used = sorted(channel.frequency[1] for channel in health.channels if channel.in_use)
-    return f"{', '.join(f'{each:.2f}' for each in used)} Hz" if used else _NONE
+def _values(model: OpenModel) -> dict[str, str]:
+    """Measure -> its value, for a model's row of the table."""
+    extractor, health = model.extractor, model.extractor.health
+    values = {
+        "Phase channels": str(extractor.channels),
+        "Window": f"{extractor.window / extractor.fps:.2f} s",
+    }
+    if health is not None:
+        used = sorted(channel.frequency[1] for channel in health.channels if channel.in_use)
+        frequencies = f"{', '.join(f'{each:.2f}' for each in used)} Hz" if used else _NONE
+        values |= {name: value for name, value, _ in health_rows(health)}
+        values["Channels in use"] = f"{len(used)} of {len(health.channels)}"
+        values["Frequencies in use"] = frequencies
+    return values

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,22 +23,10 @@ from deepphase.motion.root_trajectory import (
 from deepphase.motion.skeleton import Skeleton
 from deepphase.viewer.bundle import component_script
 
-_CSS = """
-.pose-pad { display: flex; flex-wrap: wrap; gap: 8px; color: var(--st-text-color, #31333f); }
-.pose-pad svg { flex: 1 1 125px; max-width: 300px; touch-action: none;
-  border: 1px solid rgba(133, 137, 143, 0.28); border-radius: 10px; }
-.pose-pad line { stroke: currentColor; stroke-width: 3; stroke-linecap: round; opacity: 0.55; }
-.pose-pad .floor { stroke-width: 1; opacity: 0.3; }
-.pose-pad .before { stroke-dasharray: 2 5; stroke-width: 2; opacity: 0.5; }
-.pose-pad .limb { stroke: #0072b2; opacity: 1; }
-.pose-pad .handle { fill: #d55e00; cursor: grab; }
-.pose-pad .handle:focus-visible { outline: 2px solid #0072b2; outline-offset: 2px; }
-.pose-pad text { fill: currentColor; font-size: 11px; text-anchor: middle; }
-"""
 _component = st.components.v2.component(
     "deepphase_pose_pad",
     html='<div class="pose-pad"></div>',
-    css=_CSS,
+    css=Path(__file__).with_suffix(".css").read_text(encoding="utf-8"),
     js=component_script("input/pose_pad.js"),
 )
 # A place that a browser sends lies within so many metres of the root.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,7 +11,6 @@ from pathlib import Path
 
 import streamlit as st
 
-from apps.dashboard.parts.collection import content_key
 from apps.dashboard.parts.messages import plain
 from apps.dashboard.parts.session import safe_name, session
 from deepphase.errors import FormatError
@@ -242,7 +242,9 @@ def made_song(seed: int, seconds: float, bpm: float, beats_per_bar: int, swing: 
             encoder.write(song.samples[start : start + _BLOCK])
     content = file.getvalue()
     name = f"made song {bpm:g} bpm"
-    return OpenSong(content_key(content), features_of(song.samples, name=name), content)
+    return OpenSong(
+        hashlib.sha256(content).hexdigest(), features_of(song.samples, name=name), content
+    )
 
 
 def uploaded_song(file: str, content: bytes, beats: GivenBeats | None = None) -> OpenSong:
@@ -263,9 +265,9 @@ def uploaded_song(file: str, content: bytes, beats: GivenBeats | None = None) ->
         )
     if not content:
         raise FormatError(
-            "this is an empty file, no sound", hint="upload it again", path=Path(name)
+            "this is an empty file without sound", hint="upload it again", path=Path(name)
         )
-    key = (content_key(content), None if beats is None else beats.sha256)
+    key = (hashlib.sha256(content).hexdigest(), None if beats is None else beats.sha256)
     try:
         _check_length(content, name)
         features = _features(key, content, beats)

@@ -174,7 +174,7 @@ def _check_size(path: Path) -> None:
         size = sum(each.nbytes for each in network.parameters())
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, OverflowError):
         raise CheckpointError(
-            "a header that describes no controller", hint="upload the file as it was written"
+            "the header does not describe a controller", hint="upload the file as it was written"
         ) from None
     if size > path.stat().st_size:
         raise CheckpointError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,79 +40,7 @@ THEME = {
 
 # Width of printed lines on A4 paper, in pixels of CSS.
 _PAPER_PIXELS = 715
-# Styles without a setting in Streamlit: margins, line lengths, borders and narrow windows.
-_STYLE = """<style>
-[data-testid="stMainBlockContainer"] { padding: 2.6rem 2.2rem 3rem; max-width: 1680px; }
-[data-testid="stHeader"] { height: 2.6rem; min-height: 2.6rem; background: transparent; }
-[data-testid="stSidebarHeader"] { margin-bottom: 0; }
-h1 { font-size: 1.65rem !important; font-weight: 650 !important; padding: 0 !important; }
-h2 { font-size: 1.2rem !important; font-weight: 650 !important; padding: 0.6rem 0 0 !important; }
-h3 { font-size: 1.02rem !important; font-weight: 650 !important; padding: 0.2rem 0 0 !important; }
-[data-testid="stMainBlockContainer"] [data-testid="stMarkdownContainer"] p { max-width: 108ch; }
-[data-testid="stButtonGroup"] [role="radiogroup"] { flex-wrap: wrap; row-gap: 4px; }
-[data-testid="stButtonGroup"] button { padding: 0.2rem 0.62rem; }
-iframe[data-testid="stIFrame"] { border: 1px solid rgba(133, 137, 143, 0.28); border-radius: 10px; }
-/* Frames of players are as high as their content. */
-[data-testid="stElementContainer"]:has(> iframe[data-testid="stIFrame"]) { height: auto !important;
-  flex: none !important; }
-iframe[data-testid="stIFrame"] { display: block; }
-/* What stays beside a longer column stays in view with it. */
-[data-testid="stLayoutWrapper"]:has(> .st-key-stays) { position: sticky; top: 3rem; }
-/* Scripts take no line of the page. */
-[data-testid="stElementContainer"]:has(> [data-testid="stHtml"] script) { display: none; }
-[data-testid="stPlotlyChart"] { position: relative; }
-[data-testid="stPlotlyChart"]::after { content: ""; position: absolute; inset: 0;
-  border: 1px solid rgba(133, 137, 143, 0.28); border-radius: 10px; pointer-events: none; }
-/* Numbers and their names are never cut: they wrap. */
-[data-testid="stMetricValue"] { font-size: 1.5rem; }
-[data-testid="stMetricValue"] > div, [data-testid="stMetricLabel"] p { white-space: normal; }
-[data-testid="stMetricDelta"] > div { white-space: normal; }
-/* What has the focus shows it, links and the scrolled page as well. */
-[data-testid="stSidebarNavLink"]:focus-visible, [data-testid="stMain"]:focus-visible,
-[data-testid="stSidebarContent"]:focus-visible, summary:focus-visible, a:focus-visible,
-[data-testid="stMain"] :is([data-baseweb="base-input"], [data-testid="stNumberInputContainer"],
-  [data-testid="stTextInputRootElement"]):focus-within,
-[data-testid="stDataFrame"]:focus-within {
-  outline: 2px solid var(--st-primary-color, #0072b2) !important; outline-offset: -2px; }
-/* Columns with figures are stacked before they become too narrow to read. */
-@media screen and (max-width: 1100px) {
-  [class*="st-key-wide"] > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"],
-  [class*="st-key-wide"] > [data-testid="stHorizontalBlock"] { flex-direction: column; }
-  [class*="st-key-wide"] > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"]
-    > [data-testid="stColumn"],
-  [class*="st-key-wide"] > [data-testid="stHorizontalBlock"] > [data-testid="stColumn"] {
-    width: 100%; min-width: 100%; flex: 1 1 auto; }
-  [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
-  [data-testid="stColumn"] { min-width: 9.4rem; }
-}
-@media screen and (max-width: 640px) {
-  [data-testid="stMainBlockContainer"] { padding: 2.6rem 1rem 2rem; }
-}
-/* A printed page is the one on the screen, made to fit, on white paper and without what can only be
-   clicked. */
-@media print {
-  @page { size: A4; margin: 10mm; }
-  [data-testid="stSidebar"], [data-testid="stHeader"], [data-testid="stToolbar"],
-  [data-testid="stDownloadButton"], [data-testid="stFileUploader"], [data-testid="stStatusWidget"],
-  [data-testid="stExpandSidebarButton"], [data-testid="stElementToolbar"], .modebar,
-  [data-testid="stButton"], [data-testid="stTooltipIcon"] { display: none !important; }
-  html, body, #root, .stApp, [data-testid="stAppViewContainer"], [data-testid="stMain"] {
-    display: block !important; position: static !important; height: auto !important;
-    overflow: visible !important; background: #ffffff !important; }
-  [data-testid="stMainBlockContainer"] { width: var(--printed-width, auto) !important;
-    max-width: none; zoom: var(--printed-zoom, 1); }
-  [data-testid="stMain"] *:not(svg, svg *, canvas, iframe) { color: #1b1f24 !important; }
-  [data-testid="stMain"] :is(button, input, [data-baseweb] > div, [data-testid="stAlert"] *) {
-    background: #ffffff !important; }
-  [data-testid="stMainBlockContainer"], [data-testid="stMainBlockContainer"] > div,
-  [data-testid="stMainBlockContainer"] > div > [data-testid="stVerticalBlock"] {
-    display: block !important; padding-top: 0; }
-  [data-testid="stMainBlockContainer"] [data-testid="stElementContainer"] { margin-bottom: 0.7rem; }
-  iframe, [data-testid="stPlotlyChart"], [data-testid="stMetric"], [class*="st-key-wide"],
-  [data-testid="stHorizontalBlock"] { break-inside: avoid; }
-  h1, h2, h3 { break-after: avoid; }
-}
-</style>"""
+_STYLE = (Path(__file__).parent / "theme.css").read_text(encoding="utf-8")
 # Figures of the dark theme are turned to white paper, with their hues.
 _DARK_PRINT = """<style>@media print { [data-testid="stPlotlyChart"] .js-plotly-plot,
   [data-testid="stDataFrame"] { filter: invert(1) hue-rotate(180deg) brightness(1.1); } }</style>"""
@@ -177,7 +106,7 @@ def icon() -> Image.Image:
 
 def apply_theme() -> None:
     """Apply styles and logo; called once in every run of the script."""
-    st.html(_STYLE + (_DARK_PRINT if is_dark() else ""))
+    st.html(f"<style>{_STYLE}</style>" + (_DARK_PRINT if is_dark() else ""))
     st.html(_PRINT_SIZE + _TABLE_NAMES, unsafe_allow_javascript=True)
     ink = (DARK if is_dark() else LIGHT).layout.font.color
     st.logo(

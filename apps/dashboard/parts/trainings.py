@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 import time
 from collections.abc import Callable
@@ -14,7 +15,7 @@ import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from apps.dashboard.parts.collection import MODELS, OpenClips, content_key, open_clips
+from apps.dashboard.parts.collection import MODELS, OpenClips, open_clips
 from apps.dashboard.parts.files import FileKind, choose, keep_file
 from apps.dashboard.parts.folder import FoundFile
 from apps.dashboard.parts.messages import plain, working
@@ -175,7 +176,8 @@ def _stored(clips: OpenClips) -> tuple[str, str, tuple[str, ...]]:
     if store.path is not None:
         whole = next(g.clips for g in store_groups(store.path) if g.name == store.group)
         return str(store.path), store.group, () if whole == len(store) else store.names
-    path = Path(session().folder) / f"{content_key(repr(clips.key).encode())[:16]}.store"
+    name = hashlib.sha256(repr(clips.key).encode()).hexdigest()[:16]
+    path = session().folder / f"{name}.store"
     if not path.exists():
         with st.spinner("Writing the clips"):
             store.save(path)

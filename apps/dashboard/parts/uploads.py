@@ -122,7 +122,7 @@ def suffix_of(content: bytes) -> str:
     if not foreign and is_c3d(content):
         return ".c3d"
     raise FormatError(
-        f"this is {foreign}" if foreign else "no known motion format",
+        f"this is {foreign}" if foreign else "this is not a known motion format",
         hint="upload BVH, .npz (AMASS, points, our own), .glb, C3D, TRC, Motive's CSV or MVNX",
     )
 

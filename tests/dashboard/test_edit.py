@@ -85,7 +85,7 @@ def test_edits_stand_beside_the_clip_and_are_undone(folder, monkeypatch):
     app.segmented_control[0].set_value("Path").run()
     widget(app, "Apply").click().run()
     assert "2. wave, " in words(app)
-    assert [each.label for each in app.get("download_button")][:1] == ["Clip (BVH)"]
+    assert [each.label for each in app.get("download_button")][:2] == ["BVH", "GLB"]
     widget(app, "Undo").click().run()
     assert "2." not in words(app)
     widget(app, "Undo").click().run()

@@ -79,7 +79,7 @@ class MeasureTable:
         count
             Number of frames or characters that were measured.
         by
-            What tells the motion from others.
+            Names and values by which this motion differs from others.
         key
             Entry of the reference's value.
         prefix

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from apps.dashboard.parts.address import choose_part, clip_chooser, moment_of
+from apps.dashboard.parts.address import choose_span, clip_chooser, moment_of
 from apps.dashboard.parts.channel_views import (
     clip_window,
     excerpt_take,
@@ -59,7 +59,7 @@ def page() -> None:
     choosers = wide_columns("clip", [2, 3])
     index = clip_chooser(store.names, place=choosers[0])
     at_s = moment_of(store.names[index])
-    start_s, stop_s = choose_part(
+    start_s, stop_s = choose_span(
         float(store.lengths[index]) / store.fps, at_s, f"{clips.id} {index}", choosers[1]
     )
     phases = encodings(clips, model).phases(index)

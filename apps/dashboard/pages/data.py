@@ -10,7 +10,7 @@ import streamlit as st
 
 from apps.dashboard.parts.address import (
     CLIP_KEY,
-    choose_part,
+    choose_span,
     moment_of,
     remember_clip,
     shown_index,
@@ -210,7 +210,7 @@ def _played(clips: OpenClips, index: int) -> None:
     store = clips.store
     name = store.names[index]
     at_s = moment_of(name)
-    start_s, stop_s = choose_part(_seconds(store, index), at_s, f"{clips.id} {index}")
+    start_s, stop_s = choose_span(_seconds(store, index), at_s, f"{clips.id} {index}")
     clip = store.clip(index)
     start, stop = (round(at * clip.fps) for at in (start_s, stop_s))
     (take,) = takes_of_clips([clip.sliced(start, min(stop, len(clip)))])

@@ -10,7 +10,7 @@ import streamlit as st
 
 from apps.dashboard.parts.address import (
     choose_clip,
-    choose_part,
+    choose_span,
     clip_chooser,
     moment_of,
     put_moment,
@@ -257,7 +257,7 @@ def _player(clips: OpenClips, model: OpenModel, cloud: OpenCloud, colouring: Col
         return _Played(passages[:MAX_BESIDE] if at_once else passages, True, at_once)
     index = clip_chooser(store.names, label="Play a clip")
     at_s = moment_of(store.names[index])
-    start_s, stop_s = choose_part(
+    start_s, stop_s = choose_span(
         float(store.lengths[index]) / store.fps, at_s, f"{clips.id} {index}"
     )
     passage = Passage(index, round(start_s * fps), min(lengths[index], round(stop_s * fps)))

@@ -56,7 +56,7 @@ def clip_chooser(
     return names.index(chosen)
 
 
-def choose_part(
+def choose_span(
     length_s: float, at_s: float, key: str, place: DeltaGenerator | None = None
 ) -> tuple[float, float]:
     """First and last second of a clip that a page shows; long clips get a slider.

@@ -211,7 +211,8 @@ class TrainingOptions(OptionGroup):
     num_nodes
         Number of nodes (machines); that of torchrun or SLURM if not given, otherwise 1.
     precision
-        Lightning's precision, such as 32-true, 16-mixed or bf16-mixed.
+        Lightning's precision, such as 32-true, 16-mixed or bf16-mixed, which is slower than
+        32-true on many processors.
     strategy
         Lightning's strategy for several devices, such as auto, ddp or fsdp.
     logger

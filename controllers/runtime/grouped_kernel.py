@@ -10,7 +10,6 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-import llvmlite.binding
 import numpy as np
 from llvmlite import ir
 from numba import float32, int8, int32, int64, njit, uint8, void
@@ -33,14 +32,6 @@ _LONG, _INT = ir.IntType(64), ir.IntType(32)
 _ADDRESS = ir.IntType(8).as_pointer()
 # Arguments of LLVM's prefetch: for reading, to the second level of the cache, of data.
 _TO_READ = [ir.Constant(_INT, number) for number in (0, 2, 1)]
-
-
-def has_vnni() -> bool:
-    """Whether this processor multiplies 64 pairs of bytes at once."""
-    try:
-        return bool(llvmlite.binding.get_host_cpu_features().get("avx512vnni"))
-    except RuntimeError:
-        return False
 
 
 def _tile(rows: int) -> Callable[..., Any]:
@@ -229,13 +220,13 @@ def round_inputs(inputs, rows, rounded, scales, sums):
 
 @compiled(
     void(
-        *(int32[:, ::1], float32[::1], int32[::1], int32),
+        *(int32[:, ::1], float32[::1], int32[::1]),
         *(float32[:, ::1], float32[:, ::1], int64[::1], int8[:, ::1]),
     ),
     error_model="numpy",
     fastmath={"reassoc", "contract"},
 )
-def activate(products, scales, sums, surplus, weight_scales, biases, starts, rounded):
+def activate(products, scales, sums, weight_scales, biases, starts, rounded):
     """Turn integer products to the rounded inputs of the next layer: ELU(scale (x W) + b).
 
     Parameters
@@ -244,8 +235,6 @@ def activate(products, scales, sums, surplus, weight_scales, biases, starts, rou
         (rows, at least outs) integers.
     scales, sums
         (rows,) of the rows' integers; those of the next layer are filled in here.
-    surplus
-        What is added to the stored weights.
     weight_scales, biases
         (groups, outs) of the weights.
     starts
@@ -257,7 +246,7 @@ def activate(products, scales, sums, surplus, weight_scales, biases, starts, rou
     values = np.empty(outs, np.float32)
     for group in range(len(weight_scales)):
         for row in range(starts[group], starts[group + 1]):
-            size, less = scales[row], surplus * sums[row]
+            size, less = scales[row], int32(UNSIGNED * sums[row])
             for i in range(outs):
                 product = float32(products[row, i] - less)
                 value = size * weight_scales[group, i] * product + biases[group, i]
@@ -267,13 +256,13 @@ def activate(products, scales, sums, surplus, weight_scales, biases, starts, rou
 
 @compiled(
     void(
-        *(int32[:, ::1], float32[::1], int32[::1], int32),
+        *(int32[:, ::1], float32[::1], int32[::1]),
         *(float32[:, ::1], float32[:, ::1], int64[::1], int64[::1], float32[:, ::1]),
     ),
     error_model="numpy",
     fastmath={"contract"},
 )
-def scale_outputs(products, scales, sums, surplus, weight_scales, biases, starts, rows, outputs):
+def scale_outputs(products, scales, sums, weight_scales, biases, starts, rows, outputs):
     """Turn integer products to outputs: scale (x W) + b; parameters as for `activate`.
 
     Parameters
@@ -286,7 +275,7 @@ def scale_outputs(products, scales, sums, surplus, weight_scales, biases, starts
     outs = weight_scales.shape[1]
     for group in range(len(weight_scales)):
         for row in range(starts[group], starts[group + 1]):
-            size, less, character = scales[row], surplus * sums[row], rows[row]
+            size, less, character = scales[row], int32(UNSIGNED * sums[row]), rows[row]
             for i in range(outs):
                 product = float32(products[row, i] - less)
                 outputs[character, i] = size * weight_scales[group, i] * product + biases[group, i]

@@ -1,8 +1,9 @@
-"""Networks for crowds: characters with like gates share one set of blended weights, in 8 bits.
+"""Networks for crowds: characters with like gates share one set of blended weights.
 
 A blended network multiplies every character's row by the weights of all its experts. Here the
 weights are blended in advance for a number of gates, and each character is computed with those of
-the nearest gate: one product in place of one for each expert.
+the nearest gate: one product in place of one for each expert. Products are of integers of 8 bits
+on processors with AVX-512 VNNI, and of float32 on others, where integers are slower.
 """
 
 from __future__ import annotations
@@ -27,19 +28,17 @@ from controllers.runtime.frame import CharacterSettings
 from controllers.runtime.grouped_kernel import (
     OUTS_AT_ONCE,
     ROWS_AT_ONCE,
-    UNSIGNED,
     activate,
     compiled_products,
     elu_in_place,
     fade_changes,
-    has_vnni,
     packed,
     round_inputs,
     scale_outputs,
     sort_into_groups,
 )
-from controllers.runtime.int8_kernel import LARGEST, SMALLEST
-from controllers.runtime.int8_network import check_products, kept_in_memory
+from controllers.runtime.int8_kernel import LARGEST, SMALLEST, has_vnni
+from controllers.runtime.int8_network import kept_in_memory
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.steering.run import Frame, rollout
@@ -54,16 +53,20 @@ _LONGEST_FADE_S = 1.0
 # Characters that run to find usual gates, their seconds, and the seconds between new goals.
 _RUNNERS, _RUN_S, _GOAL_S = 256, 2.0, 0.5
 _KMEANS_ROUNDS = 15
+# A set of weights in float32 takes as long to read as so many rows take to be multiplied by it,
+# and the calls for it as long as so many more numbers take to read.
+_READ_ROWS, _CALL_NUMBERS = 18, 100_000
 
 
 def grouped_network(
     controller: Controller, groups: int = GROUPS, fade_s: float = FADE_S, seed: int = 0
 ) -> NormalisedController:
-    """A copy of a controller's network whose weights are blended for a number of gates, in 8 bits.
+    """A copy of a controller's network whose weights are blended for a number of gates.
 
     The gates are the centres (k-means) of those of characters that run from the controller's
-    initial states for two seconds, to random velocities. Gates themselves are computed exactly. The
-    copy runs, and cannot be saved or exported.
+    initial states for two seconds, to random velocities. Gates themselves are computed exactly, and
+    products in 8 bits where the processor has AVX-512 VNNI. The copy runs, and cannot be saved or
+    exported.
 
     Parameters
     ----------
@@ -81,13 +84,14 @@ def grouped_network(
     Raises
     ------
     ParameterError
-        If the network is of another kind, reads tracks, or is in 8 bits already; if `groups` or
-        `fade_s` is out of range; or if this PyTorch has no product of 8-bit integers.
+        If the network is of another kind, reads tracks, or is in 8 bits already; or if `groups` or
+        `fade_s` is out of range.
     """
-    check_products()
     network = controller.network.network
     if any(getattr(each, "in_8_bits", False) for each in network.modules()):
-        raise ParameterError("the network is in 8 bits already", hint="group the exact one")
+        raise ParameterError(
+            "the network is in groups or in 8 bits already", hint="group the exact one"
+        )
     if not network.grouped_layers:
         known = [name for name, each in NETWORKS.items() if each.has_groups]
         raise ParameterError(
@@ -140,7 +144,7 @@ def usual_blends(controller: Controller, seed: int = 0) -> Array:
 
 
 class GroupedBlend(ControllerNetwork):
-    """A network of blended layers with weights for given blends, in 8 bits.
+    """A network of blended layers with weights for given blends.
 
     The state is the set of weights of each character, (batch,), and what is left of the difference
     between the outputs with its last set and with this one, (batch, outputs).
@@ -162,17 +166,21 @@ class GroupedBlend(ControllerNetwork):
         self._exact, self._keep = network, keep
         self.centres = torch.from_numpy(centres)
         self._offsets = 0.5 * self.centres.square().sum(dim=1)
-        self._layers = [
-            _GroupedLayer(cast(BlendedLinear, network.get_submodule(name)), self.centres)
-            for name in network.grouped_layers
+        layers = [
+            cast(BlendedLinear, network.get_submodule(name)) for name in network.grouped_layers
         ]
+        vnni = has_vnni()
+        self._layers = [_Int8Layer(each, self.centres) for each in layers if vnni]
+        self._floats = [_float_weights(each, self.centres) for each in layers if not vnni]
+        each = sum(weights[0].numel() for weights, _ in self._floats)
+        points = self.centres.shape[1]
+        # With fewer characters the exact network is quicker than groups in float32.
+        self._fewest = 0.0
+        if not vnni:
+            read = _READ_ROWS * (1.0 + _CALL_NUMBERS / each)
+            self._fewest = len(centres) * read / max(points - 1, 0.5)
         self._starts = np.zeros(len(centres) + 1, np.int64)
         self._seen: tuple[Tensor, Tensor] | None = None
-
-    @property
-    def megabytes(self) -> float:
-        """Size of the weights in MB."""
-        return sum(layer.megabytes for layer in self._layers)
 
     def blend_weights(self, gate: Tensor) -> Tensor:
         """As that of the exact network, to six digits."""
@@ -200,11 +208,13 @@ class GroupedBlend(ControllerNetwork):
     def forward(self, inputs: Tensor, gate: Tensor) -> Tensor:
         """(batch, inputs) and (batch, gate) -> (batch, outputs)."""
         self.check_dims(inputs, gate)
+        if len(inputs) < self._fewest:
+            return cast(Tensor, self._exact(inputs, gate))
         return self._computed(inputs, self.chosen(gate))
 
     def step(self, inputs: Tensor, gate: Tensor, state: State) -> tuple[Tensor, State]:
         """As `ControllerNetwork.step`; a change of weights fades in."""
-        if not self._keep:
+        if not self._keep or len(inputs) < self._fewest:
             return self(inputs, gate), state
         self.check_dims(inputs, gate)
         now, count = self.chosen(gate), len(inputs)
@@ -219,6 +229,10 @@ class GroupedBlend(ControllerNetwork):
 
     def _computed(self, inputs: Tensor, chosen: Tensor, again: Tensor | None = None) -> Tensor:
         """The outputs of rows with these sets of weights, then those of rows `again`."""
+        if self._floats:
+            return self._computed_in_floats(
+                inputs if again is None else torch.cat([inputs, inputs[again]]), chosen
+            )
         count = len(chosen)
         given = inputs.contiguous().numpy()
         rows = np.empty(count + ROWS_AT_ONCE * min(count, len(self.centres)), np.int64)
@@ -239,6 +253,23 @@ class GroupedBlend(ControllerNetwork):
         scale_outputs(products, scales, sums, *last.values, self._starts, rows, outputs)
         return torch.from_numpy(outputs)
 
+    def _computed_in_floats(self, inputs: Tensor, chosen: Tensor) -> Tensor:
+        order = chosen.argsort(stable=True)
+        counts = torch.bincount(chosen, minlength=len(self.centres)).tolist()
+        values = inputs[order]
+        for number, (weights, biases) in enumerate(self._floats):
+            if number:
+                elu_in_place(values.numpy().reshape(-1))
+            products = values.new_empty((len(values), weights.shape[2]))
+            parts = zip(biases, values.split(counts), weights, products.split(counts), strict=True)
+            for bias, rows, weight, product in parts:
+                if len(rows):
+                    torch.addmm(bias, rows, weight, out=product)
+            values = products
+        outputs = torch.empty_like(values)
+        outputs[order] = values
+        return outputs
+
     def check_exportable(self) -> None:
         """Raise ParameterError: only the exact network is exported."""
         raise kept_in_memory()
@@ -247,55 +278,34 @@ class GroupedBlend(ControllerNetwork):
         raise kept_in_memory()
 
 
-class _GroupedLayer:
-    """A `BlendedLinear` with weights for given blends, for rows that are sorted by them."""
+def _float_weights(layer: BlendedLinear, centres: Tensor) -> tuple[Tensor, Tensor]:
+    """(groups, ins, outs) and (groups, outs): weights and biases of a layer for given blends."""
+    weight = (centres @ layer.weight.detach().cpu().flatten(1)).reshape(-1, layer.ins, layer.outs)
+    return weight, centres @ layer.bias.detach().cpu()
+
+
+class _Int8Layer:
+    """A `BlendedLinear` in 8 bits with weights for given blends, for rows sorted by them."""
 
     def __init__(self, layer: BlendedLinear, centres: Tensor) -> None:
-        self._outs, self._ins = layer.outs, -(-layer.ins // 4) * 4
-        groups = len(centres)
-        weight, bias = layer.weight.detach().cpu(), layer.bias.detach().cpu()
-        self._scales = np.empty((groups, layer.outs), np.float32)
-        self._biases = (centres @ bias).numpy()
-        rounded = np.empty((groups, self._ins, layer.outs), np.int8)
-        rounded[:, layer.ins :] = 0
-        for group, shares in enumerate(centres):
-            blended = torch.einsum("p,pio->io", shares, weight)
-            scale = blended.abs().amax(dim=0).clamp(min=SMALLEST) / LARGEST
-            rounded[group, : layer.ins] = torch.round(blended / scale).to(torch.int8).numpy()
-            self._scales[group] = scale.numpy()
-        self._compiled = compiled_products() if has_vnni() else None
-        self._weights = rounded if self._compiled is None else packed(rounded)
+        weights, biases = _float_weights(layer, centres)
+        scales = weights.abs().amax(dim=1, keepdim=True).clamp(min=SMALLEST) / LARGEST
+        self._weights = packed(torch.round(weights / scales).numpy())
+        self.values = scales[:, 0].numpy(), biases.numpy()
+        """Scales of the weights and the biases, (groups, outs) each."""
+        self._products = compiled_products()
         self._buffers: dict[str, Array] = {}
-
-    @property
-    def megabytes(self) -> float:
-        return float(self._weights.nbytes) / 1e6
-
-    @property
-    def values(self) -> tuple[int, Array, Array]:
-        """What is added to the stored weights, their scales (groups, outs), and the biases."""
-        return 0 if self._compiled is None else UNSIGNED, self._scales, self._biases
 
     def rows(self, count: int) -> Array:
         """(count, ins) int8: its inputs, to be filled."""
-        return self._buffer("rows", count, self._ins, np.int8)
+        return self._buffer("rows", count, 4 * self._weights.shape[2], np.int8)
 
     def products(self, count: int, starts: Array) -> Array:
         """(count, at least outs) int32: products of `rows`; the next call overwrites them."""
         rows = self.rows(count)
-        if self._compiled is not None:
-            width = OUTS_AT_ONCE * self._weights.shape[1]
-            products = self._buffer("products", count, width, np.int32)
-            self._compiled(rows, self._weights, starts, products)
-            return products
-        products = self._buffer("products", count, self._outs, np.int32)
-        for group in np.flatnonzero(np.diff(starts)).tolist():
-            part = slice(starts[group], starts[group + 1])
-            torch._int_mm(
-                torch.from_numpy(rows[part]),
-                torch.from_numpy(self._weights[group]),
-                out=torch.from_numpy(products[part]),
-            )
+        width = OUTS_AT_ONCE * self._weights.shape[1]
+        products = self._buffer("products", count, width, np.int32)
+        self._products(rows, self._weights, starts, products)
         return products
 
     def _buffer(self, name: str, count: int, width: int, kind: Any) -> Array:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import llvmlite.binding
+import numba
 import numpy as np
 from numba import float32, int8, int32, njit, void
 
@@ -14,6 +16,20 @@ SMALLEST = 1e-30
 
 # Bits of a float32 without its sign, and those of infinity.
 _ABSOLUTE, _INFINITE = 0x7FFFFFFF, 0x7F800000
+
+
+def has_vnni() -> bool:
+    """Whether this processor multiplies 64 pairs of bytes at once (AVX-512 VNNI).
+
+    Where numba compiles for a named processor, its features count.
+    """
+    named = numba.config.CPU_FEATURES
+    if numba.config.CPU_NAME or named:
+        return "+avx512vnni" in (named or "")
+    try:
+        return bool(llvmlite.binding.get_host_cpu_features().get("avx512vnni"))
+    except RuntimeError:
+        return False
 
 
 @njit(error_model="numpy")

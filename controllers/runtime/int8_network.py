@@ -11,7 +11,13 @@ from torch import Tensor, nn
 
 from controllers.networks.blended_linear import BlendedLinear
 from controllers.networks.normalised import NormalisedController
-from controllers.runtime.int8_kernel import LARGEST, SMALLEST, blend_products, round_rows
+from controllers.runtime.int8_kernel import (
+    LARGEST,
+    SMALLEST,
+    blend_products,
+    has_vnni,
+    round_rows,
+)
 from deepphase.errors import ParameterError
 
 # Rows of one product: more do not fit into the processor's cache.
@@ -23,13 +29,14 @@ def int8_network(controller: NormalisedController) -> NormalisedController:
 
     Weights have a scale for every output, activations one for every character. Gates, biases and
     what is not a blended layer stay as they are. The copy runs, and cannot be saved or exported.
+    On a processor without AVX-512 VNNI, where integers are slower than float32, it is the network
+    itself.
 
     Raises
     ------
     ParameterError
-        If the network has no blended layers, or this PyTorch no product of 8-bit integers.
+        If the network has no blended layers.
     """
-    check_products()
     made = deepcopy(controller)
     layers = {
         name: layer for name, layer in made.named_modules() if isinstance(layer, BlendedLinear)
@@ -39,6 +46,8 @@ def int8_network(controller: NormalisedController) -> NormalisedController:
             "the network has no blended layers to compute in 8 bits",
             hint="mixtures of experts, PFNN and VINN have them",
         )
+    if not has_vnni():
+        return controller
     for name, layer in layers.items():
         made.set_submodule(name, Int8Blend(layer))
     return made
@@ -93,20 +102,8 @@ def check_no_int8(network: nn.Module) -> None:
 
 
 def kept_in_memory() -> ParameterError:
-    """The error of saving or exporting a network in 8 bits."""
+    """The error of saving or exporting a network in groups or in 8 bits."""
     return ParameterError(
-        "a network in 8 bits cannot be saved or exported",
+        "a network in groups or in 8 bits cannot be saved or exported",
         hint="save or export the controller that it was made of",
     )
-
-
-def check_products() -> None:
-    """Raise ParameterError if this PyTorch has no product of 8-bit integers."""
-    rows = torch.zeros((1, 8), dtype=torch.int8)
-    try:
-        torch._int_mm(rows, rows.expand(8, 8).contiguous())
-    except (AttributeError, RuntimeError) as error:
-        raise ParameterError(
-            f"PyTorch {torch.__version__} does not multiply 8-bit integers on this processor",
-            hint="leave out int8",
-        ) from error

@@ -21,7 +21,12 @@ from deepphase.threads import warn_of_spinning
 from deepphase.training.metrics import STEP, MetricsCsv, metrics_file
 from deepphase.training.muon import Muon
 from deepphase.training.resume import WholeCheckpoints, resume_point, sole_training, unfinished
-from deepphase.training.trainer import quiet_lightning, restarted, trainer_options
+from deepphase.training.trainer import (
+    quiet_lightning,
+    restarted,
+    trainer_options,
+    warn_of_slow_bfloat16,
+)
 from deepphase.training.world import World, joined
 
 # Number of segments of a training; a resume point is written after each.
@@ -313,6 +318,7 @@ def fit(
             module.total_steps = source.steps(world.size)
             if runner.strategy.root_device.type == "cpu":
                 warn_of_spinning(torch.get_num_threads())
+                warn_of_slow_bfloat16(str(runner.precision))
             if world.size > 1:
                 # Lightning's handler of SIGTERM broadcasts it, while the others do something else.
                 runner._signal_connector.register_signal_handlers = lambda: None  # type: ignore[method-assign]

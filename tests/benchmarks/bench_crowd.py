@@ -3,7 +3,9 @@
 python -m tests.benchmarks.bench_crowd [CONTROLLER ...] [--characters 1000] [--rounds 9]
 
 The times are processor time, so that other work on the machine counts less. Without a controller
-it runs that of the demo, and experts of the paper's size with untrained weights.
+it runs that of the demo, and experts of the paper's size with untrained weights. A processor with
+AVX2 alone is that of `NUMBA_CPU_NAME=haswell MKL_ENABLE_INSTRUCTIONS=AVX2
+ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2` before the command.
 """
 
 from __future__ import annotations

@@ -18,6 +18,11 @@ from tests.controllers.test_character_goals import led, store, untrained
 __all__ = ["store"]
 
 
+@pytest.fixture(autouse=True)
+def integers(monkeypatch):
+    monkeypatch.setattr("controllers.runtime.int8_network.has_vnni", lambda: True)
+
+
 @pytest.mark.parametrize("rows", [1, 3, 16, 700])
 def test_a_layer_is_within_one_percent(rows):
     torch.manual_seed(0)
@@ -92,17 +97,16 @@ def test_a_network_without_blended_layers_is_refused(store):
 def test_it_is_not_written_without_its_weights(store, tmp_path):
     controller, _ = untrained("experts", store)
     rounded = replace(controller, network=int8_network(controller.network))
-    with pytest.raises(ParameterError, match="8 bits cannot be saved"):
+    with pytest.raises(ParameterError, match="8 bits cannot be saved or exported"):
         rounded.save(tmp_path / "rounded.controller")
-    with pytest.raises(ParameterError, match="8 bits cannot be saved"):
+    with pytest.raises(ParameterError, match="8 bits cannot be saved or exported"):
         live_asset(rounded)
-    with pytest.raises(ParameterError, match="8 bits cannot be saved"):
+    with pytest.raises(ParameterError, match="8 bits cannot be saved or exported"):
         export_controller(rounded.network, rounded.schema, tmp_path / "rounded.onnx")
     assert not list(tmp_path.iterdir())
 
 
-def test_a_pytorch_without_the_product_is_refused(store, monkeypatch):
+def test_a_processor_without_its_instruction_computes_exactly(store, monkeypatch):
     controller, _ = untrained("experts", store)
-    monkeypatch.delattr(torch, "_int_mm")
-    with pytest.raises(ParameterError, match="does not multiply 8-bit integers"):
-        int8_network(controller.network)
+    monkeypatch.setattr("controllers.runtime.int8_network.has_vnni", lambda: False)
+    assert int8_network(controller.network) is controller.network

@@ -35,6 +35,14 @@ _OPTIONAL_POSITIONALS = ("folder",)
 _AXIS = re.compile(r"-[xyz]")
 # A key of a config as a flag of its own.
 _KEY = re.compile(r"--(\w[\w-]*\.\w[\w.-]*)(?:=(.*))?", re.DOTALL)
+# Parameters with files of ours, and their format where it is always the same.
+_FORMATS = {
+    "model": None,
+    "controller": "deepphase.controller",
+    "dancer": "deepphase.controller",
+    "database": "deepphase.motion_database",
+    "editor": "deepphase.editor",
+}
 # Patterns of jsonargparse's and argparse's messages -> their replacements.
 _MESSAGES = (
     (r"^the following arguments are required: (.*)\boutput\b", r"missing: \1-o"),
@@ -274,7 +282,7 @@ def parameter_texts(docstring: str, section: str = PARAMETERS) -> dict[str, str]
 
 
 def check_inputs(command: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
-    """Refuse files and folders that are not there, before a command imports what reads them.
+    """Refuse files that are missing or of another format, before a command imports its libraries.
 
     Parameters
     ----------
@@ -287,23 +295,29 @@ def check_inputs(command: Callable[..., Any], arguments: Mapping[str, Any]) -> N
     ------
     FormatError
         If one of them does not exist.
+    CheckpointError
+        If a model, controller, dancer, editor or database is another kind of file.
     """
     for option in options_of(command):
-        if not option.positional or option.default is not REQUIRED:
-            continue
-        given = arguments[option.name]
-        for path in given if isinstance(given, list) else [given]:
-            if not isinstance(path, Path) or str(path) == "-":
-                continue
-            try:
-                path.stat()
-            except FileNotFoundError:
-                raise FormatError(
-                    "there is no such file or folder", hint="check the path", path=path
-                ) from None
-            except (OSError, ValueError):
-                # What reads it says why it cannot be read.
-                continue
+        given = arguments.get(option.name)
+        if option.positional and option.default is REQUIRED:
+            for path in given if isinstance(given, list) else [given]:
+                if not isinstance(path, Path) or str(path) == "-":
+                    continue
+                try:
+                    path.stat()
+                except FileNotFoundError:
+                    raise FormatError(
+                        "there is no such file or folder", hint="check the path", path=path
+                    ) from None
+                except (OSError, ValueError):
+                    # What reads it says why it cannot be read.
+                    continue
+        if option.name in _FORMATS and isinstance(given, Path) and given.is_file():
+            # Imported here, since --help needs no NumPy.
+            from deepphase.formats.array_file import read_header
+
+            read_header(given, _FORMATS[option.name])
 
 
 def common_options(command: Callable[..., Any]) -> list[Option]:

@@ -8,7 +8,6 @@ from functools import lru_cache
 
 import numpy as np
 from scipy.interpolate import CubicSpline
-from scipy.signal import butter, firwin, kaiserord, oaconvolve, sosfiltfilt
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
@@ -30,6 +29,9 @@ def low_passed(values: Array, cutoff_hz: float, fps: float) -> Array:
     """
     if cutoff_hz <= 0 or cutoff_hz >= _HIGHEST_SHARE * fps or len(values) < 3:
         return values
+    # Imported where it is used: it takes half a second, and most clips need no filter.
+    from scipy.signal import butter, sosfiltfilt
+
     sections = butter(2, cutoff_hz, fs=fps, output="sos")
     # The length of the filter's response at the edges: a few of its longest periods.
     margin = min(len(values) - 1, int(np.ceil(3 * fps / cutoff_hz)))
@@ -202,6 +204,8 @@ def _low_passed(values: Array, ratio: float) -> Array:
     """(frames, ...) values low-passed at `ratio` times the Nyquist frequency."""
     if len(values) < 2:
         return values
+    from scipy.signal import oaconvolve
+
     taps = _kernel(round(ratio, 9))
     margin = len(taps) // 2
     # Odd reflection continues a value and its slope: constants and linear motion are unchanged.
@@ -213,6 +217,8 @@ def _low_passed(values: Array, ratio: float) -> Array:
 
 @lru_cache(maxsize=16)
 def _kernel(ratio: float) -> Array:
+    from scipy.signal import firwin, kaiserord
+
     length, beta = kaiserord(_STOP_BAND_DB, (1.0 - _PASS_BAND) * ratio)
     length += 1 - length % 2
     return firwin(length, 0.5 * (1.0 + _PASS_BAND) * ratio, window=("kaiser", beta), scale=True)

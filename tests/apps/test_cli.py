@@ -155,11 +155,12 @@ def test_the_overview_needs_no_torch():
         assert f"\n  {name} " in done.stdout
 
 
-def test_inspect_and_prepare_need_no_torch(swings, tmp_path):
+def test_inspect_prepare_and_wrong_files_need_no_torch(swings, model, tmp_path):
     code = (
         "import sys; from apps.cli import main; "
         f"assert main(['inspect', {str(swings)!r}]) == 0; "
         f"assert main(['prepare', {str(swings)!r}, '-o', {str(tmp_path / 's')!r}]) == 0; "
+        f"assert main(['control', {str(model)!r}, '-o', {str(tmp_path / 'c')!r}]) == 2; "
         "assert 'torch' not in sys.modules"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)

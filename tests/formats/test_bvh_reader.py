@@ -8,6 +8,7 @@ from scipy.spatial.transform import Rotation
 
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.bvh.reader import load_bvh, read_bvh
+from deepphase.motion.kinematics import end_positions, global_transforms, joint_positions
 from tests.formats.bvh_text import JOINT_CHANNELS, ROOT_CHANNELS, bvh_text, two_joints, written
 
 OFFSET_BY_AXIS = (("x", 4), ("y", 5), ("z", 6))
@@ -296,3 +297,55 @@ def test_what_is_inferred_is_said(tmp_path):
 def test_impossible_options(tmp_path, options):
     with pytest.raises(ParameterError):
         load_bvh(written(tmp_path, two_joints()), **options)
+
+
+_SOMA = """HIERARCHY
+ROOT Root
+{
+OFFSET 0 0 0 0 0 0
+CHANNELS 6 Xposition Yposition Zposition Zrotation Yrotation Xrotation
+JOINT Hips
+{
+OFFSET 0 101 0 90 0.19 80
+CHANNELS 6 Xposition Yposition Zposition Zrotation Yrotation Xrotation
+JOINT Spine1
+{
+OFFSET 50.1 0.3 -2 -20 10 5.5
+CHANNELS 3 Zrotation Yrotation Xrotation
+End Site
+{
+OFFSET 20 3 1
+}
+}
+}
+}
+MOTION
+Frames: 2
+Frame Time: 0.008333
+0 0 0 0 0 0 0 101 0 80 0.19 90 5.5 10 -20
+3 0 5 0 30 0 1 99 2 70 20 60 15 -40 35
+"""
+
+
+def test_rest_rotations_behind_offsets_are_folded_in(tmp_path):
+    """Joints are where their absolute channels put them, and the rest pose has no rotations."""
+    clip = load_bvh(written(tmp_path, _SOMA), unit="cm", up="y")
+    assert clip.fps == 120.0
+    np.testing.assert_allclose(np.abs(clip.rotations[0, :, 3]), 1.0, atol=1e-6)
+    positions = joint_positions(clip)
+    tips = end_positions(clip, global_transforms(clip))
+    for frame, row in enumerate(_SOMA.splitlines()[-2:]):
+        values = np.array(row.split(), float)
+        turns = [Rotation.from_euler("ZYX", values[at : at + 3], True) for at in (3, 9, 12)]
+        hips = values[:3] + turns[0].apply(values[6:9])
+        spine = hips + (turns[0] * turns[1]).apply([50.1, 0.3, -2])
+        tip = spine + (turns[0] * turns[1] * turns[2]).apply([20, 3, 1])
+        expected = 0.01 * np.array([values[:3], hips, spine])
+        np.testing.assert_allclose(positions[frame], expected, atol=1e-6)
+        np.testing.assert_allclose(tips[frame, 0], 0.01 * tip, atol=1e-6)
+    assert any("rest rotations" in note for note in clip.source.notes)
+    with pytest.raises(FormatError, match="4 numbers, expected 3 or 6") as caught:
+        load_bvh(written(tmp_path, _SOMA.replace("-20 10 5.5", "-20")))
+    assert caught.value.line == 12
+    with pytest.raises(FormatError, match="6 numbers, expected 3"):
+        load_bvh(written(tmp_path, _SOMA.replace("20 3 1", "20 3 1 0 0 0")))

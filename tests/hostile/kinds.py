@@ -29,6 +29,7 @@ from deepphase.editing.editor import MotionEditor
 from deepphase.editing.effector_motion import read_effector_paths
 from deepphase.editing.targets import read_keys, read_targets
 from deepphase.editing.training import train_editor
+from deepphase.errors import CheckpointError
 from deepphase.features.layout import FeatureLayout
 from deepphase.formats.gltf.phase_extras import PhaseTrack
 from deepphase.formats.gltf.reader import load_gltf_phases
@@ -257,7 +258,11 @@ def _sounds(folder: Path) -> list[bytes]:
 
 def _song(path: Path) -> Any:
     song = FILES / "song.ogg"
-    return song_cache._read(path, hashlib.sha256(song.read_bytes()).hexdigest(), song)
+    try:
+        return song_cache._read(path, hashlib.sha256(song.read_bytes()).hexdigest(), song)
+    except (KeyError, TypeError, ValueError) as error:
+        # As the cache does, which then reads the song again.
+        raise CheckpointError(str(error)) from None
 
 
 def _configs(kind: str) -> Callable[[Path], list[bytes]]:

@@ -10,6 +10,7 @@ from scipy.spatial.transform import Rotation
 from deepphase.arrays import Array
 from deepphase.formats.bvh.hierarchy import Hierarchy
 from deepphase.formats.bvh.kernels import Kernels, loaded_kernels
+from deepphase.motion import quaternions
 
 # Each with the parity of its axes: even orders turn XYZ in a circle.
 EULER_ORDERS = {"XYZ": 1, "YZX": 1, "ZXY": 1, "XZY": -1, "ZYX": -1, "YXZ": -1}
@@ -186,6 +187,18 @@ def _rotate_compiled(
         float(EULER_ORDERS[full]),
         rotations,
     )
+
+
+def rest_axes(hierarchy: Hierarchy) -> Array:
+    """(joints, 4) rotations of the joints' axes at rest in the world."""
+    assert hierarchy.rests is not None
+    axes = np.empty((len(hierarchy.names), 4))
+    for joint, parent in enumerate(hierarchy.parents.tolist()):
+        order = completed_order(rotation_order(hierarchy.channels[joint]))
+        angles = hierarchy.rests[joint][["XYZ".index(axis) for axis in order]]
+        own = quaternions_from_euler(angles, order)
+        axes[joint] = own if parent < 0 else quaternions.multiply(axes[parent], own)
+    return axes
 
 
 def local_positions(

@@ -37,6 +37,9 @@ class Hierarchy:
         As in `Skeleton`.
     channels
         (joints,) the channels of each joint in the file's order, as in "Xposition".
+    rests
+        (joints, 3) degrees about X, Y and Z of each joint at rest, the numbers behind its offset;
+        None if the file has none.
     notes
         What had to be changed, one sentence each.
     """
@@ -47,6 +50,7 @@ class Hierarchy:
     end_parents: Array
     end_offsets: Array
     channels: tuple[tuple[str, ...], ...]
+    rests: Array | None
     notes: tuple[str, ...]
 
 
@@ -59,7 +63,8 @@ class _Block:
     index: int
     is_end: bool = False
     has_children: bool = False
-    offset: tuple[float, float, float] | None = None
+    # Three numbers, and three degrees of the rest rotation where the file has them.
+    offset: tuple[float, ...] | None = None
     channels: tuple[str, ...] | None = None
 
 
@@ -178,13 +183,15 @@ class _HierarchyParser:
         block = self.block("OFFSET", line)
         if block.offset is not None:
             raise self.fault(f"{block.title} has two OFFSETs", line)
-        if len(words) != 3:
-            raise self.fault(f"OFFSET has {len(words)} numbers, expected 3", line)
+        if len(words) != 3 and (len(words) != 6 or block.is_end):
+            raise self.fault(
+                f"OFFSET has {len(words)} numbers, expected 3{'' if block.is_end else ' or 6'}",
+                line,
+            )
         for word in words:
             if not (DECIMAL.fullmatch(word) and abs(float(word)) < LARGEST_NUMBER):
                 raise self.fault(f"OFFSET: {word[:40]!r} is not a finite decimal number", line)
-        x, y, z = (float(word) for word in words)
-        block.offset = (x, y, z)
+        block.offset = tuple(float(word) for word in words)
 
     def read_channels(self, words: list[str], line: int) -> None:
         block = self.block("CHANNELS", line)
@@ -225,13 +232,16 @@ class _HierarchyParser:
         if renamed:
             shown = ", ".join(renamed[:5]) + (", ..." if len(renamed) > 5 else "")
             notes = (f"joint names that occur twice were numbered: {shown}",)
+        numbers = [block.offset or () for block in self.joints]
+        rests = np.array([each[3:] or (0.0, 0.0, 0.0) for each in numbers])
         return Hierarchy(
             names,
             np.array(self.parents, np.int64),
-            np.array([block.offset for block in self.joints], np.float64),
+            np.array([each[:3] for each in numbers], np.float64),
             np.array(self.end_parents, np.int64),
             np.array([block.offset for block in self.ends], np.float64).reshape(-1, 3),
             tuple(block.channels or () for block in self.joints),
+            rests if any(len(each) > 3 for each in numbers) else None,
             notes,
         )
 

@@ -11,15 +11,23 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
 from deepphase.formats.body_checks import checked_body
-from deepphase.formats.bvh.channels import local_positions, local_rotations, rotation_order
+from deepphase.formats.bvh.channels import (
+    local_positions,
+    local_rotations,
+    rest_axes,
+    rotation_order,
+)
 from deepphase.formats.bvh.frames import parse_frames, parse_motion_head
 from deepphase.formats.bvh.hierarchy import parse_hierarchy
 from deepphase.formats.file_content import foreign_content, read_content
 from deepphase.formats.frame_rates import check_rate_option
 from deepphase.formats.units import check_up_option, metres_per_unit
+from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.orientation import infer_unit, infer_up, rotate_up, scaled
 from deepphase.motion.skeleton import Skeleton
@@ -91,6 +99,10 @@ def read_bvh(
     taken to be added to the OFFSETs instead. Position channels that do not change become the
     joint's offset.
 
+    OFFSETs of six numbers, as of the SOMA skeleton, have the joint's rest rotation in degrees about
+    X, Y and Z, in the order of its channels, which are not relative to it. Joints are turned so
+    that the rest pose has no rotations.
+
     Parameters
     ----------
     fps
@@ -125,14 +137,26 @@ def read_bvh(
     values, motion_notes = parse_frames(content, head, width, path, allow_truncated=allow_truncated)
     del content
     offsets, translations, translated, position_notes = local_positions(hierarchy, values)
+    rotations, end_offsets = local_rotations(hierarchy, values), hierarchy.end_offsets
+    if hierarchy.rests is not None:
+        # With A the joints' axes at rest, r = A(parent) r A(joint)^-1 and t = A(parent) t: then
+        # the offsets are the rest pose.
+        axes = rest_axes(hierarchy)
+        above = np.concatenate([quaternions.IDENTITY[None], axes[hierarchy.parents[1:]]])
+        offsets = quaternions.rotate(above, offsets)
+        end_offsets = quaternions.rotate(axes[hierarchy.end_parents], end_offsets)
+        translations = quaternions.rotate(above[translated], translations)
+        rotations = quaternions.multiply(above, rotations)
+        rotations = quaternions.multiply(rotations, quaternions.conjugate(axes))
+        notes += ("rest rotations behind the OFFSETs were folded into the offsets",)
     return RawBvh(
         names=hierarchy.names,
         parents=hierarchy.parents,
         offsets=offsets,
         end_parents=hierarchy.end_parents,
-        end_offsets=hierarchy.end_offsets,
+        end_offsets=end_offsets,
         channels=hierarchy.channels,
-        rotations=local_rotations(hierarchy, values),
+        rotations=rotations,
         translations=translations,
         translated_joints=translated,
         frame_time=head.frame_time,

@@ -21,7 +21,7 @@ from deepphase.formats.frame_rates import (
     is_plausible_rate,
 )
 from deepphase.formats.gltf.document import GltfFile, Item, open_gltf
-from deepphase.formats.gltf.joint_motion import NodeMotion, sample_joints
+from deepphase.formats.gltf.joint_motion import sample_joints
 from deepphase.formats.gltf.joints import EXTRAS_KEY, JointTree, find_joints, named_number
 from deepphase.formats.gltf.nodes import NodeTree, read_nodes
 from deepphase.formats.gltf.phase_extras import PhaseTrack, parse_phases
@@ -293,8 +293,9 @@ def _read(
     up: str,
 ) -> Clip:
     item, path = scene.animations[number], scene.file.path
-    nodes = NodeMotion(scene.tree, scene.joints, read_tracks(scene.file, item, known_keys))
-    times = list({track.keys.index: track.keys.times for track in nodes.tracks}.values())
+    on_path = set(scene.joints.path_nodes)
+    tracks = [track for track in read_tracks(scene.file, item, known_keys) if track.node in on_path]
+    times = list({track.keys.index: track.keys.times for track in tracks}.values())
     start = min(float(each[0]) for each in times)
     stop = max(float(each[-1]) for each in times)
     extras = _our_extras(item)
@@ -312,10 +313,11 @@ def _read(
             f"keys at {rate:.6g} frames a second: no body is captured at such a rate",
             "give the rate: fps=, or --file-fps on the command line",
         )
-    seconds = (stop - start) / per_second
-    frames = frame_count(seconds, rate, stop / per_second)
-    budget.spend(item, frames, seconds, rate)
-    motion = sample_joints(nodes, start + np.arange(frames) * (per_second / rate))
+    duration = (stop - start) / per_second
+    frames = frame_count(duration, rate, stop / per_second)
+    budget.spend(item, frames, duration, rate)
+    seconds = start + np.arange(frames) * (per_second / rate)
+    motion = sample_joints(scene.tree, scene.joints, tracks, seconds)
     notes = (*notes, *scene.joints.notes, note, *motion.notes)
     source = Source(str(path), unit_m, up, rate, notes=notes)
     try:

@@ -120,22 +120,6 @@ class Track:
             values[between] += mix * (following - values[between])
         return values
 
-    def extent(self) -> tuple[Array, Array]:
-        """(components,) lowest and highest value of the keys; infinite where tangents bend them."""
-        parts = []
-        for start in range(0, len(self.table), _KEYS_A_CHECK):
-            values = self.table.rows(slice(start, start + _KEYS_A_CHECK))
-            parts.append((values.min(axis=0), values.max(axis=0)))
-        lowest = np.min([part[0] for part in parts], axis=0)
-        highest = np.max([part[1] for part in parts], axis=0)
-        if self.interpolation == "CUBICSPLINE":
-            tangents = np.arange(len(self.table)) % _SPLINE_VALUES != 1
-            if self.table.raw[tangents].any():
-                return np.full_like(lowest, -np.inf), np.full_like(highest, np.inf)
-            values = self.table.rows(slice(1, None, _SPLINE_VALUES))
-            return values.min(axis=0), values.max(axis=0)
-        return lowest, highest
-
 
 def read_tracks(file: GltfFile, animation: Item, known_keys: dict[int, Keys]) -> list[Track]:
     """What an animation does to nodes; channels of weights and of extensions are passed over.

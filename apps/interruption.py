@@ -1,4 +1,4 @@
-"""Ctrl-C while modules are imported: it is held until the import has ended.
+"""Ctrl-C and SIGTERM: both end the program in order, after an import that is under way.
 
 KeyboardInterrupt inside the import of a C++ extension (PyTorch's have hundreds of such places) can
 abort the process: the extension does not expect an exception there.
@@ -21,28 +21,33 @@ _IMPORT_SYSTEM = "<frozen importlib._bootstrap>"
 
 @contextmanager
 def interrupts_after_imports() -> Iterator[None]:
-    """Context in which Ctrl-C raises KeyboardInterrupt, though not within an import.
+    """Context in which Ctrl-C and SIGTERM raise KeyboardInterrupt, though not within an import.
 
-    A second Ctrl-C during an import ends the process at once. Where another handler of SIGINT is
-    set, or outside the main thread, nothing changes.
+    A second one during an import ends the process at once; once interrupted, SIGTERM does nothing.
+    Where another handler of a signal is set, or outside the main thread, nothing changes.
     """
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield
-        return
-    signal.signal(signal.SIGINT, _interrupt)
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        defaults = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+        before = {each: own for each, own in defaults.items() if signal.getsignal(each) is own}
+    for number in before:
+        signal.signal(number, _interrupt)
     try:
         yield
     finally:
         if sys.gettrace() is _step_over:
             sys.settrace(None)
-        if signal.getsignal(signal.SIGINT) is _interrupt:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+        for number, handler in before.items():
+            if signal.getsignal(number) in (_interrupt, signal.SIG_IGN):
+                signal.signal(number, handler)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     importer = _outermost_importer(frame)
     if importer is None:
+        # torchrun's agent sends both, one after the other.
+        if signal.getsignal(signal.SIGTERM) is _interrupt:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
         raise KeyboardInterrupt
     if sys.gettrace() is _step_over:
         os.write(2, f"{MESSAGE}\n".encode())

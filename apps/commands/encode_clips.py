@@ -39,9 +39,9 @@ def command(
         Use the readable frames of files that end too early.
     """
     from deepphase.atomic_write import check_writable
-    from deepphase.corpus.clips import clips_in
+    from deepphase.corpus.clips import clips_in, song_entries
     from deepphase.phase.confidence import confidence_words
-    from deepphase.phase.encoding import encode_files, song_entries
+    from deepphase.phase.encoding import encode_files
     from deepphase.phase.extractor import SHIPPED, load_model, reads_songs
     from deepphase.phase.model import PhaseModel
 

@@ -114,6 +114,7 @@ def run_training(
     then
         The command to type next; none if empty.
     """
+    from deepphase.training.resume import kept_until_saved
     from deepphase.training.world import joined
 
     report = output.with_name(f"{output.name}.report.json")
@@ -129,7 +130,7 @@ def run_training(
     with joined(trainer) as world, silence(world.rank != 0), progress() as on_progress:
         work = world.first(checked_work_folder)
         train = prepare(TrainingInputs(world, work, options, on_progress))
-        with resumable(world, work, restart=run.restart):
+        with resumable(world, work, restart=run.restart), kept_until_saved(work):
             result = train(folder=work, resume=run.resume, progress=on_progress, **trainer)
     # In a training on several devices, only the first process has the result.
     if result is None:

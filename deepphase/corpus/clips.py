@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -11,6 +12,7 @@ from typing import Any
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.motion_files import MotionFile, check_file_options, find_motion_files
 from deepphase.corpus.point_sets import PointSets, agreed_point_sets, load_point_clip
+from deepphase.corpus.songs import find_songs
 from deepphase.corpus.store import open_store, store_groups
 from deepphase.errors import DeepPhaseError
 from deepphase.formats.array_file import is_array_file
@@ -18,6 +20,7 @@ from deepphase.formats.load import list_animations, load, load_all
 from deepphase.formats.points import holds_points
 from deepphase.memory import within_memory
 from deepphase.motion.clip import Clip
+from deepphase.music.cache import song_features
 
 # Label with the animation of a clip, for files with several.
 ANIMATION_LABEL = "animation"
@@ -180,3 +183,21 @@ def clips_in(
         for each in found:
             entries += clip_entries(each, point_sets, **given)
     return entries
+
+
+def song_entries(paths: str | Path | Sequence[str | Path]) -> list[ClipEntry]:
+    """The songs among files and in folders, as entries whose `load` gives their features.
+
+    Raises FormatError as :func:`deepphase.corpus.songs.find_songs`.
+    """
+    songs = [song.absolute() for song in find_songs(paths)]
+    root = os.path.commonpath([song.parent for song in songs])
+    return [
+        ClipEntry(
+            song.stem,
+            partial(song_features, song),
+            song.relative_to(root).as_posix(),
+            song.stat().st_size,
+        )
+        for song in songs
+    ]

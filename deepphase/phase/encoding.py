@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -15,12 +14,10 @@ from deepphase.corpus.clip_files import unique_stems
 from deepphase.corpus.clips import ClipEntry
 from deepphase.corpus.parallel import check_parallel, map_in_order, workers_for
 from deepphase.corpus.shards import Shard
-from deepphase.corpus.songs import find_songs
 from deepphase.errors import DeepPhaseError
 from deepphase.formats.frame_rates import corrections
 from deepphase.memory import within_memory
 from deepphase.motion.clip import Clip
-from deepphase.music.cache import song_features
 from deepphase.phase.chirp import mean_square_of_fit, phases_of_chirps
 from deepphase.phase.confidence import explained_variance
 from deepphase.phase.extractor import PhaseExtractor, load_model, reads_songs
@@ -54,24 +51,6 @@ class _Task:
     stem: str
 
 
-def song_entries(paths: str | Path | Sequence[str | Path]) -> list[ClipEntry]:
-    """The songs among files and in folders, as entries whose `load` gives their features.
-
-    Raises FormatError as :func:`deepphase.corpus.songs.find_songs`.
-    """
-    songs = [song.absolute() for song in find_songs(paths)]
-    root = os.path.commonpath([song.parent for song in songs])
-    return [
-        ClipEntry(
-            song.stem,
-            partial(song_features, song),
-            song.relative_to(root).as_posix(),
-            song.stat().st_size,
-        )
-        for song in songs
-    ]
-
-
 def encode_files(
     model: str | Path,
     entries: Sequence[ClipEntry],
@@ -94,7 +73,7 @@ def encode_files(
     model
         File of a phase model or baseline.
     entries
-        Clips of :func:`deepphase.corpus.clips.clips_in`, or :func:`song_entries`.
+        What :func:`deepphase.corpus.clips.clips_in` or `song_entries` gives.
     folder
         Folder of the phase files.
     csv

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 import torch
@@ -14,9 +14,10 @@ from torch import nn
 
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.corpus.clips import clips_in, song_entries
 from deepphase.cycles import wrapped
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
-from deepphase.formats.array_file import read_arrays, write_arrays
+from deepphase.formats.array_file import is_array_file, read_arrays, write_arrays
 from deepphase.formats.header_values import checked_mapping
 from deepphase.motion.clip import Clip
 from deepphase.music.features import SongFeatures
@@ -35,6 +36,8 @@ from deepphase.phase.windows import gather, interior_frames
 from deepphase.short_repr import counted, short_repr, timed
 
 Signals = TypeVar("Signals", bound=JointVelocities | SongSignals | PointVelocities)
+
+Paths = str | Path | Sequence[str | Path]
 
 FORMAT, VERSION = "deepphase.phase_model", 1
 _SIGNALS: dict[str, Any] = {
@@ -215,11 +218,26 @@ class PhaseModel(Generic[Signals]):
             bound, config, signals, self.projection, provenance=origin, bound_from=sha256
         )
 
-    def encode(self, clip: Clip | SongFeatures) -> ClipPhases:
+    @overload
+    def encode(self, clip: Clip | SongFeatures) -> ClipPhases: ...
+
+    @overload
+    def encode(self, clip: Paths) -> ClipPhases | list[ClipPhases]: ...
+
+    def encode(self, clip: Clip | SongFeatures | Paths) -> ClipPhases | list[ClipPhases]:
         """Phases of every frame of a clip, or of a song, at the model's rate.
 
         A model for any skeleton finds the roles of the joints in the clip alone: clips of one
         skeleton are read alike by ``model.bound(store).encode(clip)``.
+
+        Parameters
+        ----------
+        clip
+            A clip or a song; or the path of a file, a folder or a store, or several paths.
+
+        Returns
+        -------
+        The phases; of a folder, a store or several paths a list, a clip after the other.
 
         Raises
         ------
@@ -227,15 +245,25 @@ class PhaseModel(Generic[Signals]):
             Where the clip lacks a joint that the model reads.
         ParameterError
             Where a model of songs is given a clip, or a model of motion a song.
+        FormatError
+            Where a path does not exist or cannot be read.
         """
+        if not isinstance(clip, Clip | SongFeatures):
+            return encode_paths(self, clip)
         if isinstance(clip, SongFeatures):
             if not isinstance(self.signals, SongSignals):
-                raise ParameterError(f"{clip.name}: a song, and this model reads motion")
+                raise ParameterError(
+                    f"{clip.name}: this is a song, and the model reads motion",
+                    hint="give a clip, or a model of songs",
+                )
             return self.encode_signals(self.signals.read(clip), name=clip.name, source=clip.source)
         if isinstance(self.signals, PointVelocities):
             return self.bound(clip).encode(clip)
         if not isinstance(self.signals, JointVelocities):
-            raise ParameterError(f"{clip.name}: a clip, and this model reads songs")
+            raise ParameterError(
+                f"{clip.name}: this is a clip, and the model reads songs",
+                hint="give a song, or a model of motion",
+            )
         return self.encode_signals(self.signals.read(clip), name=clip.name, source=clip.source.path)
 
     def encode_signals(self, signals: Array, *, name: str = "", source: str = "") -> ClipPhases:
@@ -328,6 +356,17 @@ class PhaseModel(Generic[Signals]):
                 hint="the file was changed after it was written: train again or take a copy",
                 path=path,
             ) from None
+
+
+def encode_paths(model: Any, paths: Paths) -> ClipPhases | list[ClipPhases]:
+    """Phases of the clips or songs at paths; a list, unless one file with one clip is given."""
+    one = isinstance(paths, str | Path)
+    given: Any = [paths] if one else paths
+    of_songs = isinstance(model.signals, SongSignals)
+    entries = song_entries(given) if of_songs else clips_in(given)
+    phases = [model.encode(entry.load()) for entry in entries]
+    single = one and len(phases) == 1 and Path(given[0]).is_file() and not is_array_file(given[0])
+    return phases[0] if single else phases
 
 
 CONVENTIONS = (

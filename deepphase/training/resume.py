@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TextIO
 
+import platformdirs
 import pytorch_lightning as pl
 import torch
 
@@ -24,6 +26,39 @@ except ImportError:
     fcntl = None  # type: ignore[assignment]
 
 _CHECKPOINT, _FINGERPRINT, _LOCK = _FILES = "resume.ckpt", "training.json", "lock"
+
+
+# Folders whose resume points outlive their trainings.
+_kept: set[Path] = set()
+
+
+def cached_folder(fingerprint: Mapping[str, Any]) -> Path:
+    """The folder of a training for which none is given, in the user's cache.
+
+    Trainings with the same fingerprint have the same folder.
+    """
+    digest = hashlib.sha256(json.dumps(fingerprint, sort_keys=True).encode()).hexdigest()
+    cache = Path(platformdirs.user_cache_dir("deepphase", appauthor=False))
+    return cache / "trainings" / digest[:16]
+
+
+@contextmanager
+def kept_until_saved(folder: Path) -> Iterator[None]:
+    """Context in which the resume point in a folder stays after the end of its training.
+
+    A program that writes the result keeps it until then, and calls :func:`discard`.
+    """
+    _kept.add(folder)
+    try:
+        yield
+    finally:
+        _kept.discard(folder)
+
+
+def discard_trained(folder: Path) -> None:
+    """Remove all but the metrics of a finished training, unless `kept_until_saved`."""
+    if folder not in _kept:
+        _discard(folder)
 
 
 def resume_point(folder: Path, fingerprint: dict[str, Any], *, resume: bool) -> Path:
@@ -88,7 +123,7 @@ def refuse_unfinished(folder: Path) -> None:
     if unfinished(folder):
         raise CheckpointError(
             "an unfinished training lies here",
-            hint="continue it with --resume, or discard it with --restart",
+            hint="continue it with --resume (in Python resume=True), or discard it with --restart",
             path=folder,
         )
 
@@ -145,8 +180,12 @@ def _now() -> str:
 
 def discard(folder: Path) -> None:
     """Remove a training's resume point and metrics, and its folder where nothing else is there."""
-    prepared = folder.glob("prepared-*.store")
-    for path in (*(folder / name for name in _FILES), metrics_file(folder), *prepared):
+    metrics_file(folder).unlink(missing_ok=True)
+    _discard(folder)
+
+
+def _discard(folder: Path) -> None:
+    for path in (*(folder / name for name in _FILES), *folder.glob("prepared-*.store")):
         path.unlink(missing_ok=True)
     if folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()

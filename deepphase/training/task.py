@@ -12,6 +12,7 @@ import torch
 
 from deepphase.progress import Progress
 from deepphase.training.resumable import ResumableData, ResumableModule, fit
+from deepphase.training.resume import cached_folder, discard, discard_trained, unfinished
 from deepphase.training.trainer import check_trainer
 from deepphase.training.world import joined
 
@@ -53,7 +54,7 @@ class TrainedTask(Generic[Data, Module, Result]):
 def run_task(
     task: TrainedTask[Data, Module, Result],
     *,
-    folder: str | Path,
+    folder: str | Path | None = None,
     resume: bool = False,
     progress: Progress | None = None,
     trainer: Mapping[str, Any],
@@ -63,7 +64,9 @@ def run_task(
     Parameters
     ----------
     folder
-        Folder of the resume point while the training runs, and of `metrics.csv`.
+        Folder of the resume point while the training runs, and of `metrics.csv`. If None, a folder
+        in the user's cache that is removed at the end; there, the same training that was
+        interrupted before is continued.
     resume
         Continue from the resume point in `folder`. On a CPU the final weights equal those of an
         uninterrupted training bit for bit.
@@ -84,7 +87,7 @@ def run_task(
     ParameterError
         If Lightning refuses an option, or the option would make resuming inexact.
     KeyboardInterrupt
-        If the training is interrupted; the resume point is kept.
+        If the training is interrupted; the resume point is kept, and a note names its folder.
     CheckpointError
         If `resume` finds no resume point, or that of another training.
     """
@@ -93,17 +96,30 @@ def run_task(
         data = world.together(task.data)
         torch.manual_seed(task.seed)
         module = world.together(lambda: task.module(data))
-        runner = fit(
-            module,
-            Path(folder),
-            task.fingerprint(data),
-            data=data,
-            resume=resume,
-            progress=progress,
-            callbacks=task.callbacks(data),
-            trainer=trainer,
-        )
+        fingerprint = dict(task.fingerprint(data))
+        work = cached_folder(fingerprint) if folder is None else Path(folder)
+        try:
+            runner = fit(
+                module,
+                work,
+                fingerprint,
+                data=data,
+                resume=resume or (folder is None and world.first(lambda: unfinished(work))),
+                progress=progress,
+                callbacks=task.callbacks(data),
+                trainer=trainer,
+            )
+        except KeyboardInterrupt as interrupted:
+            if unfinished(work):
+                way = "the same call" if folder is None else "resume=True"
+                interrupted.add_note(f"{way} continues this training, which is kept in {work}")
+            raise
     if runner is None:
         return None
     run = {"steps": runner.global_step, "precision": str(runner.precision)}
-    return task.result(data, module, run)
+    result = task.result(data, module, run)
+    if folder is None:
+        discard(work)
+    else:
+        discard_trained(work)
+    return result

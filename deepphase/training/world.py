@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import atexit
 import logging
 import os
 import re
 import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from types import FrameType
 from typing import Any, NoReturn, TypeVar
 
 import pytorch_lightning as pl
@@ -185,42 +182,27 @@ def joined(options: Mapping[str, Any]) -> Iterator[World]:
             )
         _run_all(probe.num_devices)
     own = os.environ.get("TORCHELASTIC_RUN_ID") == _RUN
-    status: list[int] = []
-    atexit.register(_end_with, status)
     try:
-        with _terminated_as_interrupted():
-            if restarted():
-                _connect_again(strategy.root_device.type)
-            with quiet_lightning():
-                strategy.setup_environment()
-            # On CPUs, and without the half an hour after which others give up waiting.
-            group = dist.new_group(backend="gloo", timeout=timedelta(days=30))
-            world = World(
-                probe.global_rank, probe.world_size, probe.local_rank, probe.node_rank, group
-            )
-            _active = world
-            yield world
-            world.leave()
+        if restarted():
+            _connect_again(strategy.root_device.type)
+        with quiet_lightning():
+            strategy.setup_environment()
+        # On CPUs, and without the half an hour after which others give up waiting.
+        group = dist.new_group(backend="gloo", timeout=timedelta(days=30))
+        rank, size = probe.global_rank, probe.world_size
+        _active = world = World(rank, size, probe.local_rank, probe.node_rank, group)
+        yield world
+        world.leave()
     except KeyboardInterrupt:
-        status.append(_INTERRUPTED)
+        # At its end the interpreter would wait for an operation that waits for other processes.
+        if dist.group.WORLD is not None:
+            dist.group.WORLD.abort()
         if own or probe.global_rank:
             # The agent, or the first process, says it.
             raise SystemExit(_INTERRUPTED) from None
         raise
     finally:
         _active = None
-
-
-def _end_with(status: list[int]) -> None:
-    """End an interrupted process with its status, if there is one, without further clean-up.
-
-    A thread in a collective operation waits for other processes, and aborts the interpreter that
-    ends without it.
-    """
-    if status:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status[0])
 
 
 def _connect_again(device: str) -> None:
@@ -273,26 +255,6 @@ def _run_all(devices: int) -> NoReturn:
             raise _lost(f"process {rank}", devices) from None
         raise SystemExit(failure.exitcode) from None
     raise SystemExit(0)
-
-
-@contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
-    """Context in which the first SIGTERM does what Ctrl-C does, and others nothing."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    handler = signal.getsignal(signal.SIGINT)
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        # The program's own handler of Ctrl-C knows where it may not interrupt.
-        (handler if callable(handler) else signal.default_int_handler)(number, frame)
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _lost(who: str, size: int) -> CheckpointError:

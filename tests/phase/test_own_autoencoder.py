@@ -1,5 +1,7 @@
 """A phase network of one's own: registered, trained, saved, loaded, and refused where unknown."""
 
+from functools import partial
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -82,8 +84,12 @@ def test_names_and_factories_that_cannot_be(registry):
         make_autoencoder(3, 60.0, NetworkConfig("spectral"))
 
 
-def test_registered_again_the_last_one_counts(registry):
-    register_autoencoder("spectral", lambda signals, fps, config: nn.Linear(signals, 1))
-    register_autoencoder("spectral", Spectral)
+def test_a_name_is_registered_again_where_that_is_asked_for(registry):
+    first = partial(nn.Linear, 3)
+    register_autoencoder("spectral", first)
+    register_autoencoder("spectral", first)
+    with pytest.raises(ParameterError, match="'spectral' is registered already"):
+        register_autoencoder("spectral", Spectral)
+    register_autoencoder("spectral", Spectral, replace=True)
     assert isinstance(make_autoencoder(3, 60.0, NetworkConfig("spectral")), Spectral)
     assert phase_config.presets().count("spectral") == 1

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, overload
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from deepphase.phase.clip_ends import confidence_of_frames
 from deepphase.phase.config import NetworkConfig
 from deepphase.phase.health import Health
 from deepphase.phase.manifold import ManifoldProjection
-from deepphase.phase.model import ClipPhases
+from deepphase.phase.model import ClipPhases, Paths, encode_paths
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.signals import JointVelocities
 from deepphase.phase.windows import interior_frames
@@ -104,14 +104,24 @@ class Baseline:
         """Itself: it reads one skeleton."""
         return self
 
-    def encode(self, clip: Clip) -> ClipPhases:
-        """Phases of every frame of a clip, at the model's rate.
+    @overload
+    def encode(self, clip: Clip) -> ClipPhases: ...
+
+    @overload
+    def encode(self, clip: Paths) -> ClipPhases | list[ClipPhases]: ...
+
+    def encode(self, clip: Clip | Paths) -> ClipPhases | list[ClipPhases]:
+        """Phases of every frame of a clip or of paths, at the rate of the phases.
+
+        As :meth:`deepphase.phase.model.PhaseModel.encode`.
 
         Raises
         ------
         SkeletonError
             Where the clip lacks a joint that the phases are read off.
         """
+        if not isinstance(clip, Clip):
+            return encode_paths(self, clip)
         name, source = clip.name, clip.source.path
         if clip.fps != self.fps:
             clip = resample(clip, self.fps)

@@ -99,7 +99,7 @@ def train_causal(
     model: PhaseModel[JointVelocities],
     training: CausalTraining | None = None,
     *,
-    folder: str | Path,
+    folder: str | Path | None = None,
     form: CausalForm | None = None,
     resume: bool = False,
     progress: Progress | None = None,

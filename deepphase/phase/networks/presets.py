@@ -46,10 +46,8 @@ PRESETS: dict[str, Factory] = {
 }
 
 
-def register_autoencoder(name: str, factory: Factory) -> None:
+def register_autoencoder(name: str, factory: Factory, *, replace: bool = False) -> None:
     """Make a periodic autoencoder known by a name.
-
-    A name may be registered again, as a notebook does whose cell runs twice: the last one counts.
 
     Parameters
     ----------
@@ -58,11 +56,15 @@ def register_autoencoder(name: str, factory: Factory) -> None:
     factory
         A subclass of `PeriodicAutoencoder`, or a function that makes one: called with the number
         of signals, the frames a second and the `NetworkConfig`.
+    replace
+        Take the place of the one that is registered by this name, as in a notebook whose cell runs
+        twice.
 
     Raises
     ------
     ParameterError
-        Where the name is that of a shipped autoencoder, or the factory cannot be called.
+        Where the name is that of a shipped autoencoder, or of another one and `replace` is not
+        given, or the factory cannot be called.
     """
     if name in SHIPPED:
         raise ParameterError(f"{name!r} is a shipped autoencoder", hint="choose another name")
@@ -70,6 +72,11 @@ def register_autoencoder(name: str, factory: Factory) -> None:
         raise ParameterError(
             f"autoencoder {name!r}: {factory!r} cannot be called",
             hint="give a subclass of PeriodicAutoencoder, or a function that makes one",
+        )
+    if PRESETS.get(name, factory) is not factory and not replace:
+        raise ParameterError(
+            f"an autoencoder {name!r} is registered already",
+            hint="choose another name, or give replace=True to take its place",
         )
     PRESETS[name] = factory
     add_preset(name)

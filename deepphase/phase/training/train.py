@@ -12,6 +12,8 @@ import torch
 
 from deepphase.arrays import Array, release_pages
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.corpus.prepare import corpus_of
+from deepphase.corpus.songs import find_songs, holds_only_songs
 from deepphase.errors import ParameterError
 from deepphase.phase.config import ANY_SKELETON, PhaseConfig
 from deepphase.phase.model import PhaseModel
@@ -30,10 +32,10 @@ _BLOCK = 65_536
 
 
 def train_phase(
-    clips: ClipStore | SignalCorpus | Sequence[ClipStore],
+    clips: ClipStore | SignalCorpus | Sequence[ClipStore] | str | Path,
     config: PhaseConfig | None = None,
     *,
-    folder: str | Path,
+    folder: str | Path | None = None,
     resume: bool = False,
     description: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
@@ -50,8 +52,9 @@ def train_phase(
     Parameters
     ----------
     clips
-        Clips of one skeleton; several of these, for a model for any skeleton; or signals, as of
-        songs (`SignalCorpus.of_songs`).
+        Clips of one skeleton, or the path of a store, a folder or a file of them, or of songs;
+        several stores, for a model for any skeleton; or signals, as of songs
+        (`SignalCorpus.of_songs`).
     config
         Network and training. If None, `configs/phase/default.yaml`, and `any_skeleton.yaml` for
         several skeletons.
@@ -73,25 +76,32 @@ def train_phase(
     ParameterError
         If the config does not fit the clips.
     """
-    if config is None:
-        config = PhaseConfig.load(ANY_SKELETON if isinstance(clips, Sequence) else "default")
-    given = config
-    if given.any_skeleton:
-        if isinstance(clips, SignalCorpus):
-            raise ParameterError("a model for any skeleton is trained on stores, not on signals")
-        if memory is not None:
-            raise ParameterError("a limit of memory applies to models of one skeleton or of songs")
+    several = isinstance(clips, Sequence) and not isinstance(clips, str)
+    given = config or PhaseConfig.load(ANY_SKELETON if several else "default")
+    if given.any_skeleton and memory is not None:
+        raise ParameterError(
+            "a limit of memory applies to models of one skeleton or of songs",
+            hint="leave it out, or choose another config",
+        )
 
     def data() -> PhaseData:
-        if given.any_skeleton and not isinstance(clips, SignalCorpus):
-            stores = clips if isinstance(clips, Sequence) else [clips]
+        read: Any = clips
+        if isinstance(read, str | Path):
+            read = _signals_at(read, description, progress)
+        if given.any_skeleton:
+            if isinstance(read, SignalCorpus):
+                raise ParameterError(
+                    "a model for any skeleton is trained on stores, not on signals",
+                    hint="give stores, or choose another config",
+                )
+            stores = read if several else [read]
             return BodyData(stores, given, description=description, progress=progress)
-        if isinstance(clips, Sequence):
+        if several:
             raise ParameterError(
-                f"{len(clips)} stores, but a model of one skeleton is trained on one",
+                f"{len(read)} stores are given, but a model of one skeleton is trained on one",
                 hint=f"the config {ANY_SKELETON!r} trains one model on several",
             )
-        return PhaseData(clips, given, description=description, progress=progress, memory=memory)
+        return PhaseData(read, given, description=description, progress=progress, memory=memory)
 
     def module(data: PhaseData) -> PhaseModule:
         # The data choose what the config leaves to the body.
@@ -118,6 +128,15 @@ def train_phase(
     if given.any_skeleton:
         trainer = {"gradient_clip_val": _LARGEST_GRADIENT, **trainer}
     return run_task(task, folder=folder, resume=resume, progress=progress, trainer=trainer)
+
+
+def _signals_at(
+    path: str | Path, description: Mapping[str, Any] | None, progress: Progress | None
+) -> ClipStore | SignalCorpus:
+    """The clips or songs at a path."""
+    if holds_only_songs(path):
+        return SignalCorpus.of_songs(find_songs(path), progress=progress)
+    return corpus_of(path, description=description, progress=progress)
 
 
 def _weights(start: PhaseModel, config: PhaseConfig, data: PhaseData) -> dict[str, torch.Tensor]:

@@ -11,10 +11,9 @@ From a folder of motion capture to the phases of a clip::
 
     import deepphase as dp
 
-    store = dp.corpus_of("captures/")  # a folder, a motion file or a store
-    model = dp.train_phase(store, dp.PhaseConfig.load("default"), folder="walk.unfinished")
+    model = dp.train_phase("captures/")  # a folder, a motion file or a store
     model.save("walk.model")
-    phases = model.encode(dp.load("captures/walk_01.bvh"))
+    phases = model.encode("captures/walk_01.bvh")
     print(phases.parameters.phase.shape)  # (frames, channels), cycles in [-0.5, 0.5)
     print(phases.parameters.manifold().shape)  # (frames, 2 * channels)
 

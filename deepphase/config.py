@@ -10,8 +10,12 @@ from typing import Any, ClassVar, Self, TypeVar
 import yaml
 
 from deepphase.errors import ParameterError
+from deepphase.short_repr import short_repr
 
 ConfigValues = TypeVar("ConfigValues")
+
+# Number of values in a representation.
+_SHOWN = 5
 
 _PACKAGE = Path(__file__).parent
 # A wheel carries configs/ inside the package; a checkout has it beside the package.
@@ -166,6 +170,17 @@ class SectionedConfig:
         kinds: dict[str, Any] = {each.name: each.default_factory for each in fields(cls)}
         check_known(given, kinds, "the config")
         return cls(**{name: section(kind, given.get(name), name) for name, kind in kinds.items()})
+
+    def __repr__(self) -> str:
+        """What differs from the defaults, with their names in files."""
+        changes = [
+            f"{each.name}.{name}={value!r}"
+            for each in fields(self)
+            for name, value in vars(getattr(self, each.name)).items()
+            if value != getattr(each.default_factory(), name)  # type: ignore[misc]
+        ]
+        more = f"and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
+        return short_repr(self, *changes[:_SHOWN], more if changes else "defaults")
 
     def as_mapping(self) -> dict[str, Any]:
         """The nested mappings that `from_mapping` reads."""

@@ -72,6 +72,12 @@ def represented():
         deepphase.ManifoldProjection.fit(phases.manifold() + 1): ("10 values", "%"),
         song: ("8.00 s", "beats"),
         made: ("120 frames at 60 Hz (2.00 s)", "walk"),
+        deepphase.Preparation(Path("a.store"), 3, (), (), (), ()): ("'a.store'", "3 files"),
+        deepphase.PhaseConfig.load("paper"): ("network.preset='paper'",),
+        deepphase.PhaseConfig(): ("defaults",),
+        deepphase.SignalCorpus.read(store): (f"{len(store)} clips", "60 Hz", "signals"),
+        deepphase.fit_phases(store): ("2 channels", "2 s"),
+        deepphase.shipped_model(): ("any_skeleton", "24 channels"),
         database: (f"{len(store)} clips", f"{store.frames:,} rows", "60 Hz"),
     }
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from apps.training.command import finish, work_folder
+from apps.training.command import work_folder
 from deepphase import temporary_files
 from deepphase.atomic_write import atomic_write, check_writable
 from deepphase.errors import CheckpointError
@@ -20,6 +20,7 @@ from deepphase.temporary_files import (
     temporary_file,
     temporary_folder,
 )
+from deepphase.training.resume import finish
 
 # Holds a file, a store's spool and a folder until it is killed.
 OWNER = """

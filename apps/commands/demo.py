@@ -194,14 +194,14 @@ def _config(store: ClipStore, size: DemoSize, seed: int) -> PhaseConfig:
 def _train(store: ClipStore, config: PhaseConfig, output: Path, *, pictures: bool) -> PhaseModel:
     from apps.reports.training_report import training_report
     from deepphase.phase.training.train import train_phase
-    from deepphase.training.metrics import move_metrics
-    from deepphase.training.resume import discard
+    from deepphase.training.metrics import metrics_beside
+    from deepphase.training.resume import discard, finish
 
     work = output / f"{MODEL}.unfinished"
     with progress() as on_progress:
         try:
             model = train_phase(store, config, folder=work, progress=on_progress)
-            metrics = move_metrics(work, output / MODEL)
+            finish(work, output / MODEL)
         finally:
             discard(work)
     if model is None:
@@ -211,7 +211,12 @@ def _train(store: ClipStore, config: PhaseConfig, output: Path, *, pictures: boo
     model.save(output / MODEL)
     with progress() as on_progress:
         training_report(
-            model, store, output / REPORT, metrics=metrics, pictures=pictures, progress=on_progress
+            model,
+            store,
+            output / REPORT,
+            metrics=metrics_beside(output / MODEL),
+            pictures=pictures,
+            progress=on_progress,
         )
     return model
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -25,10 +23,6 @@ from deepphase.temporary_files import temporary_folder
 
 if TYPE_CHECKING:
     from deepphase.training.world import World
-
-
-# Seconds after which a file that another machine has written is visible in a shared folder.
-_VISIBLE_S = 3.0
 
 
 class Saveable(Protocol):
@@ -49,8 +43,6 @@ class TrainingInputs:
     ----------
     world
         The processes of the training.
-    work
-        Folder of the resume point.
     options
         Keyword arguments of `corpus_of`.
     progress
@@ -58,7 +50,6 @@ class TrainingInputs:
     """
 
     world: World
-    work: Path
     options: dict[str, Any]
     progress: Progress
 
@@ -70,7 +61,7 @@ class TrainingInputs:
     def clips(self, path: Path, joints: Sequence[str] = ()) -> ClipStore:
         """The clips at a path, which all processes share; see `corpus_of` for `joints`."""
         return shared_corpus(
-            self.world, path, self.work, joints=joints, progress=self.progress, **self.options
+            self.world, path, joints=joints, progress=self.progress, **self.options
         )
 
 
@@ -114,7 +105,7 @@ def run_training(
     then
         The command to type next; none if empty.
     """
-    from deepphase.training.resume import kept_until_saved
+    from deepphase.training.resume import finish, kept_until_saved
     from deepphase.training.world import joined
 
     report = output.with_name(f"{output.name}.report.json")
@@ -129,7 +120,7 @@ def run_training(
     # Only the first process prints its progress.
     with joined(trainer) as world, silence(world.rank != 0), progress() as on_progress:
         work = world.first(checked_work_folder)
-        train = prepare(TrainingInputs(world, work, options, on_progress))
+        train = prepare(TrainingInputs(world, options, on_progress))
         with resumable(world, work, restart=run.restart), kept_until_saved(work):
             result = train(folder=work, resume=run.resume, progress=on_progress, **trainer)
     # In a training on several devices, only the first process has the result.
@@ -185,7 +176,7 @@ def work_folder(output: Path, *, resume: bool, restart: bool) -> Path:
 def resumable(world: World, work: Path, *, restart: bool) -> Iterator[None]:
     """Context of a training; when it is interrupted, a warning explains how to resume it.
 
-    The resume point remains until the caller has written the result and calls :func:`finish`.
+    The resume point remains until the caller has written the result and calls `finish`.
 
     Parameters
     ----------
@@ -216,75 +207,28 @@ def resumable(world: World, work: Path, *, restart: bool) -> Iterator[None]:
         raise
 
 
-def finish(work: Path, output: Path, part: str = "") -> Path | None:
-    """Move the metrics of a training beside its model file, and discard its resume point.
+def shared_corpus(world: World, path: Path, **options: Any) -> ClipStore:
+    """The clips at a path, as `corpus_of` reads them; a folder is prepared once on each node.
 
-    `part` names the network that the training added to a model; see `metrics_beside`.
-
-    Returns
-    -------
-    The CSV file of metrics; None if the training wrote none.
-    """
-    from deepphase.training.metrics import move_metrics
-    from deepphase.training.resume import discard
-
-    metrics = move_metrics(work, output, part)
-    discard(work)
-    return metrics
-
-
-def shared_corpus(world: World, path: Path, work: Path, **options: Any) -> ClipStore:
-    """The clips at a path, as `corpus_of` reads them; a folder is prepared once for all processes.
-
-    The first process prepares it in the work folder. On nodes that do not share that folder, one
-    process prepares it in the temporary folder of its node, from its own copy of the motion files.
+    The first process of a node prepares it in the system's temporary folder.
 
     Parameters
     ----------
     path
         A store, a folder or a motion file.
-    work
-        Folder of the resume point.
     options
         Arguments of `corpus_of`.
     """
     if world.size == 1 or is_array_file(path):
         return world.together(lambda: corpus_of(path, **options))
     skeleton, joints = options.pop("skeleton", None), options.pop("joints", ())
-    shared = world.first(lambda: work / f"prepared-{secrets.token_hex(8)}.store")
     with temporary_folder() as folder:
         own = folder / "prepared.store"
-        try:
-            world.first(lambda: _prepare(path, shared, options))
-            places = world.gather((world.node, _is_visible(shared)))
-            blind = [rank for rank, place in enumerate(places) if place == (world.node, False)]
-            if world.rank in blind[:1]:
-                world.together(lambda: _prepare(path, own, options))
-            else:
-                world.together(lambda: None)
-            owns = world.gather(own)
-            store = owns[blind[0]] if world.rank in blind else shared
-            corpus = world.together(
-                lambda: open_store(store, skeleton, joints=joints, verify=False)
-            )
-            world.gather(None)
-        finally:
-            if world.rank == 0:
-                # Open files remain readable.
-                with suppress(OSError):
-                    shared.unlink(missing_ok=True)
-                    work.rmdir()
+        world.together(lambda: None if world.local_rank else prepare(path, own, **options))
+        stores = dict(reversed(world.gather((world.node, own))))
+        corpus = world.together(
+            lambda: open_store(stores[world.node], skeleton, joints=joints, verify=False)
+        )
+        # Open files remain readable.
+        world.gather(None)
     return corpus
-
-
-def _prepare(path: Path, store: Path, options: Mapping[str, Any]) -> None:
-    prepare(path, store, **options)
-
-
-def _is_visible(path: Path) -> bool:
-    deadline = time.monotonic() + _VISIBLE_S
-    while not path.is_file():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.1)
-    return True

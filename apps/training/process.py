@@ -92,11 +92,9 @@ def train(folder: Path) -> None:
     if model is not None:
         model.save(folder / MODEL_FILE)
         (folder / LATEST_FILE).unlink(missing_ok=True)
-        from deepphase.training.metrics import move_metrics
-        from deepphase.training.resume import discard
+        from deepphase.training.resume import finish
 
-        move_metrics(folder / "work", folder / MODEL_FILE)
-        discard(folder / "work")
+        finish(folder / "work", folder / MODEL_FILE)
         reporter.update(state=FINISHED, what="finished", words="")
 
 

@@ -276,6 +276,6 @@ class LabelPattern:
             wrong = "has nothing between two fields"
         if wrong:
             raise ParameterError(
-                f"the label pattern {self.pattern!r} {wrong}",
+                f"the label pattern {self.pattern!r} cannot be used: it {wrong}",
                 hint="write it as in '{set}_{action}_{style}_{take}'",
             )

@@ -30,6 +30,7 @@ from deepphase.formats.array_file import is_array_file
 from deepphase.formats.load import MOTION_FORMATS
 from deepphase.motion.glitches import Glitch
 from deepphase.progress import Progress
+from deepphase.short_repr import counted, short_repr
 from deepphase.temporary_files import temporary_folder
 
 
@@ -76,6 +77,16 @@ class Preparation:
     notes: tuple[tuple[str, str], ...]
     glitches: tuple[tuple[str, Glitch], ...]
     name_labels: NameLabels | None = None
+
+    def __repr__(self) -> str:
+        return short_repr(
+            self,
+            repr(self.path.name),
+            counted(self.files, "file"),
+            counted(self.clips, "clip"),
+            f"{self.minutes:.1f} min",
+            f"{len(self.left_out)} left out",
+        )
 
     @property
     def clips(self) -> int:

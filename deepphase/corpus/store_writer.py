@@ -6,7 +6,7 @@ import hashlib
 import importlib.metadata
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -40,7 +40,7 @@ class StoreGroup:
     """
 
     name: str
-    joints: tuple[str, ...]
+    joints: tuple[str, ...] = field(repr=False)
     clips: int
     minutes: float
 

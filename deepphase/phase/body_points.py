@@ -12,7 +12,6 @@ from torch import Tensor
 
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.errors import ParameterError
 from deepphase.motion.clip import Clip
 from deepphase.motion.limbs import ancestors, bone_lengths, longest_chains
 from deepphase.motion.roles import Roles, find_roles
@@ -73,9 +72,9 @@ class PointVelocities:
 
     @classmethod
     def from_mapping(cls, content: Mapping[str, Any]) -> PointVelocities:
-        """From the mapping of `as_mapping`; ParameterError where its points are others."""
+        """From the mapping of `as_mapping`; ValueError where its points are others."""
         if tuple(content["points"]) != POINTS or content["fps"] != FPS:
-            raise ParameterError("its body points are others")
+            raise ValueError("its body points are others")
         return cls()
 
     def as_mapping(self) -> dict[str, Any]:

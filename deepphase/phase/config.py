@@ -216,7 +216,7 @@ class TrainingConfig:
         return replace(self, proportions=0.0, joint_dropout=0.0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PhaseConfig(SectionedConfig):
     """Config of `deepphase train phase`: the network and its training."""
 

@@ -176,7 +176,9 @@ def fit_phases(
     """
     kind = baseline_named(method)
     if normalised and "normalised" not in kind.OPTIONS:
-        raise ParameterError(f"normalised is an option of pca, not of {method}")
+        raise ParameterError(
+            f"normalised is an option of pca, not of {method}", hint="leave it out"
+        )
     options = {"normalised": True} if normalised else {}
     return kind.fit(store, window_s=window_s, description=description, progress=progress, **options)
 

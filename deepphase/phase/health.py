@@ -19,6 +19,7 @@ from deepphase.formats.header_values import (
 )
 from deepphase.phase.parameter_errors import weighted_percentile
 from deepphase.phase.parameters import PhaseParameters
+from deepphase.short_repr import counted, short_repr
 
 # A channel whose mean amplitude is below this share of the strongest one's is not in use.
 _IN_USE = 0.1
@@ -73,6 +74,16 @@ class Health:
     frequency_roughness: float
     channels: tuple[ChannelHealth, ...]
     findings: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        used = sum(channel.in_use for channel in self.channels)
+        return short_repr(
+            self,
+            counted(self.frames, "held-out frame"),
+            "" if self.explained_variance is None else f"explained {self.explained_variance:.3f}",
+            f"forward {self.forward_strongest:.1%}",
+            f"{used} of {len(self.channels)} channels in use",
+        )
 
     def as_mapping(self) -> dict[str, Any]:
         """Plain numbers, lists and texts, as a model file's header keeps them."""

@@ -52,7 +52,9 @@ class ManifoldProjection:
             Where there are no frames or a value is not finite.
         """
         if manifold.ndim != 2 or not len(manifold) or not np.isfinite(manifold).all():
-            raise ParameterError("a manifold without frames, or with values that are not finite")
+            raise ParameterError(
+                "a manifold must have frames, and finite values", hint="encode clips that move"
+            )
         values = manifold.astype(np.float64)
         mean = values.mean(0)
         variance, vectors = np.linalg.eigh(np.atleast_2d(np.cov(values.T, bias=True)))
@@ -83,10 +85,10 @@ class ManifoldProjection:
         arrays, _ = read_arrays(path, format=FORMAT, version=VERSION, types={"*": "F32"})
         try:
             return cls.from_arrays(arrays)
-        except KeyError as error:
-            raise CheckpointError(f"there is no {error} in this projection", path=path) from None
-        except ParameterError as error:
-            raise CheckpointError(error.fact, path=path) from None
+        except (KeyError, ValueError) as error:
+            raise CheckpointError(
+                f"this projection is damaged: {error}", hint="save it again", path=path
+            ) from None
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Array], prefix: str = "") -> ManifoldProjection:
@@ -96,15 +98,13 @@ class ManifoldProjection:
         ------
         KeyError
             Where one is missing.
-        ParameterError
+        ValueError
             Where their shapes do not fit.
         """
         made = cls(*(np.array(arrays[prefix + item.name]) for item in fields(cls)))
         shapes = (made.mean.shape[:1], (_VIEW_AXES, *made.mean.shape), (_VIEW_AXES,))
         if (made.mean.shape, made.axes.shape, made.explained.shape) != shapes:
-            raise ParameterError(
-                f"a projection of shapes {made.mean.shape} and {made.axes.shape} is not possible"
-            )
+            raise ValueError(f"its mean has shape {made.mean.shape}, its axes {made.axes.shape}")
         return made
 
     def as_arrays(self, prefix: str = "") -> dict[str, Array]:

@@ -329,9 +329,7 @@ class PhaseModel(Generic[Signals]):
             if "projection.mean" in arrays:
                 projection = ManifoldProjection.from_arrays(arrays, "projection.")
                 if len(projection.mean) != 2 * config.network.channels:
-                    raise ParameterError(
-                        f"a projection of {len(projection.mean)} values is not possible"
-                    )
+                    raise ValueError(f"its projection is of {len(projection.mean)} values")
             health = header["health"]
             return cls(
                 network,
@@ -363,7 +361,8 @@ def encode_paths(model: Any, paths: Paths) -> ClipPhases | list[ClipPhases]:
     one = isinstance(paths, str | Path)
     given: Any = [paths] if one else paths
     of_songs = isinstance(model.signals, SongSignals)
-    entries = song_entries(given) if of_songs else clips_in(given)
+    joints = () if of_songs else model.signals.joints
+    entries = song_entries(given) if of_songs else clips_in(given, joints=joints)
     phases = [model.encode(entry.load()) for entry in entries]
     single = one and len(phases) == 1 and Path(given[0]).is_file() and not is_array_file(given[0])
     return phases[0] if single else phases
@@ -405,7 +404,7 @@ def load_weights(network: nn.Module, arrays: Mapping[str, Array], prefix: str = 
 
     Raises
     ------
-    ParameterError
+    ValueError
         Where an array has another type than the network's.
     RuntimeError
         Where names or shapes differ.
@@ -417,7 +416,7 @@ def load_weights(network: nn.Module, arrays: Mapping[str, Array], prefix: str = 
     }
     for name, own in network.state_dict().items():
         if name in state and state[name].dtype != own.dtype:
-            raise ParameterError(f"weights {name!r} have type {state[name].dtype}, not {own.dtype}")
+            raise ValueError(f"weights {name!r} have type {state[name].dtype}, not {own.dtype}")
     network.load_state_dict(state)
 
 

@@ -55,7 +55,9 @@ class PhaseParameters:
                     f"{item.name} {value.shape}, but phase {self.phase.shape}: shapes must agree"
                 )
             if not np.isfinite(value).all():
-                raise ParameterError(f"{item.name} holds values that are not finite")
+                raise ParameterError(
+                    f"{item.name} holds values that are not finite", hint="check the signals"
+                )
 
     @classmethod
     def trusted(cls, phase: Array, frequency: Array, amplitude: Array, offset: Array) -> Self:

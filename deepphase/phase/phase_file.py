@@ -88,11 +88,11 @@ def load_phases(path: str | Path) -> tuple[ClipPhases, dict[str, Any]]:
         interior = archive.array("interior", (frames,), "bool")
         confidence = archive.array("confidence", (frames,))
         if not ((confidence >= 0) & (confidence <= 1)).all():
-            raise ParameterError("confidence is outside [0, 1]")
+            raise ValueError("its confidence is outside [0, 1]")
         _check_agreement(parameters, manifold, time, fps)
         return ClipPhases(parameters, interior, fps, clip, source, confidence), meta
-    except (KeyError, ParameterError) as error:
-        fact = error.fact if isinstance(error, ParameterError) else f"no {error} in its 'meta'"
+    except (KeyError, ValueError, ParameterError) as error:
+        fact = f"there is no {error} in its 'meta'" if isinstance(error, KeyError) else str(error)
         raise FormatError(
             f"this is not a phases file: {fact}",
             hint="phases files are what `deepphase encode` writes",
@@ -101,18 +101,18 @@ def load_phases(path: str | Path) -> tuple[ClipPhases, dict[str, Any]]:
 
 
 def _check_agreement(parameters: PhaseParameters, manifold: Array, time: Array, fps: float) -> None:
-    """Raise ParameterError unless the arrays of a file describe the same phases."""
+    """Raise ValueError unless the arrays of a file describe the same phases."""
     if not (np.abs(parameters.phase) <= _MAX_PHASE).all():
-        raise ParameterError("phases are outside [-0.5, 0.5]")
+        raise ValueError("its phases are outside [-0.5, 0.5]")
     tolerance = _TOLERANCE * max(1.0, float(np.abs(parameters.amplitude).max(initial=0.0)))
     # Differences that overflow are not within the tolerance.
     with np.errstate(over="ignore", invalid="ignore"):
         apart = np.abs(parameters.manifold() - manifold).max(initial=0.0)
         late = np.abs(np.arange(len(time)) - time * fps).max(initial=0.0)
     if not apart <= tolerance:
-        raise ParameterError("its manifold is not that of its phases")
+        raise ValueError("its manifold is not that of its phases")
     if not late <= _TOLERANCE * max(len(time), 1):
-        raise ParameterError(f"its times are not those of {fps:g} frames a second")
+        raise ValueError(f"its times are not those of {fps:g} frames a second")
 
 
 def save_csv(phases: ClipPhases, path: str | Path) -> None:

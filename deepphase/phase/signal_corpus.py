@@ -22,6 +22,7 @@ from deepphase.phase.signals import JointVelocities, check_speed
 from deepphase.phase.song_signals import SONG_FEATURES, SongSignals
 from deepphase.phase.windows import Split, split_by_source
 from deepphase.progress import Progress
+from deepphase.short_repr import counted, short_repr, timed
 from deepphase.temporary_files import ScratchRows
 
 # A joint that moves less than this share of the liveliest one is left out of the signals.
@@ -79,6 +80,11 @@ class SignalCorpus(Generic[Signals]):
     sources: list[str]
     origin: Mapping[str, Any] = field(default_factory=dict)
     bodies: tuple[CorpusBody, ...] = ()
+
+    def __repr__(self) -> str:
+        frames = timed(len(self.values), self.signals.fps)
+        clips, signals = counted(len(self.starts), "clip"), counted(len(self.values.T), "signal")
+        return short_repr(self, clips, frames, signals)
 
     @classmethod
     def read(

@@ -26,6 +26,7 @@ from deepphase.motion.root_trajectory import (
     to_root_space,
     velocities_in_root_space,
 )
+from deepphase.short_repr import counted, short_repr
 
 _ROOT_ROLES = ("hips", "left_hip", "right_hip", "left_shoulder", "right_shoulder")
 # No joint of a body that is measured in metres moves faster than this; see `check_speed`.
@@ -61,6 +62,9 @@ class JointVelocities:
     body: Mapping[str, str] = field(default_factory=dict)
     partners: tuple[int, ...] = ()
 
+    def __repr__(self) -> str:
+        return short_repr(self, counted(len(self.joints), "joint"), f"at {self.fps:g} Hz")
+
     @classmethod
     def of_clip(cls, clip: Clip, roles: Roles | None = None) -> JointVelocities:
         """All joints of a clip's body, from the hips on, at the clip's rate.
@@ -90,7 +94,7 @@ class JointVelocities:
         ------
         KeyError
             Where a part is missing.
-        ParameterError
+        ParameterError, ValueError
             Where a value is impossible.
         """
         joints = checked_joints(content["joints"])
@@ -98,11 +102,9 @@ class JointVelocities:
             checked_count(each, "partner", 0, len(joints) - 1) for each in content["partners"]
         ]
         if len(partners) not in (0, len(joints)):
-            raise ParameterError(
-                f"there are {len(partners)} mirror partners of {len(joints)} joints"
-            )
+            raise ValueError(f"there are {len(partners)} mirror partners of {len(joints)} joints")
         if any(partners[partner] != joint for joint, partner in enumerate(partners)):
-            raise ParameterError("mirror partners that are not each other's")
+            raise ValueError("two mirror partners are not each other's")
         body = checked_labels(content["body"], "body")
         return cls(joints, checked_rate(content["fps"]), body, tuple(partners))
 

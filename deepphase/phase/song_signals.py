@@ -50,7 +50,8 @@ class SongSignals:
         wanted, scale = len(value_names(self.features)), np.array(self.scale)
         if scale.shape != (wanted,) or not (np.isfinite(scale) & (scale > 0)).all():
             raise ParameterError(
-                f"a scale of {scale.shape} for {wanted} values of songs is not possible"
+                f"a scale has shape {scale.shape}, but songs have {wanted} values",
+                hint="give each value a scale above 0, or use SongSignals.of_values",
             )
 
     @classmethod
@@ -93,13 +94,9 @@ class SongSignals:
     def from_mapping(cls, content: Mapping[str, Any]) -> SongSignals:
         """From what `as_mapping` made, as model files hold it; KeyError where a part is missing."""
         if content["fps"] != FPS or content["values"] != value_names(content["features"]):
-            raise ParameterError("features of songs that this version does not make")
-        features, scale = checked_texts(content["features"], "features"), content["scale"]
-        if len(scale) != len(value_names(features)):
-            raise ParameterError(
-                f"there are {len(scale)} scales of {len(value_names(features))} values"
-            )
-        return cls(features, tuple(checked_number(each, "scale", 0.0) for each in scale))
+            raise ValueError("its features of songs are those of another version")
+        features = checked_texts(content["features"], "features")
+        return cls(features, tuple(checked_number(each, "scale", 0.0) for each in content["scale"]))
 
     def as_mapping(self) -> dict[str, Any]:
         """What JSON can hold of it."""

@@ -17,6 +17,7 @@ from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.signals import JointVelocities
 from deepphase.phase.streamed_body import StreamedBody
 from deepphase.phase.window_stream import WindowStream
+from deepphase.short_repr import counted, short_repr
 
 
 class StreamingEncoder:
@@ -87,6 +88,10 @@ class StreamingEncoder:
         else:
             self._stream = WindowStream(network, body, model.fps, lag_s)
 
+    def __repr__(self) -> str:
+        kind = "out of the past" if self.causal else "of the last window"
+        return short_repr(self, counted(self.channels, "channel"), f"at {self.fps:g} Hz", kind)
+
     def reset(self) -> None:
         """Forget all frames, as between two motions."""
         self._stream.reset()
@@ -114,7 +119,9 @@ class StreamingEncoder:
         if frame.shape != (self._joints, 3):
             raise ParameterError(f"a frame {frame.shape}, expected ({self._joints}, 3)")
         if not np.isfinite(frame).all():
-            raise ParameterError("a frame with positions that are not finite")
+            raise ParameterError(
+                "this frame has positions that are not finite", hint="leave it out"
+            )
         return self._stream.push(frame)
 
 

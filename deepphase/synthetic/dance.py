@@ -64,7 +64,7 @@ def dance(
     """
     body = biped() if body is None else body
     if body.kind != "biped":
-        raise ParameterError(f"a {body.kind} does not dance")
+        raise ParameterError(f"a {body.kind} does not dance", hint="choose a biped")
     if not (np.isfinite(fps) and fps >= 10):
         raise ParameterError(
             f"a rate of {fps} frames a second is not possible",
@@ -73,7 +73,10 @@ def dance(
     seconds = song.duration if seconds is None else seconds
     figures = [figure for figure in FIGURES if figure.beats_per_bar == song.tempo.beats_per_bar]
     if not figures:
-        raise ParameterError(f"there is no figure in bars of {song.tempo.beats_per_bar} beats")
+        raise ParameterError(
+            f"there is no figure in bars of {song.tempo.beats_per_bar} beats",
+            hint="choose a song of 3 or 4 beats",
+        )
     generator = np.random.default_rng([seed, 0xDA])
     style = Style.random(generator) if style is None else style
     times = np.arange(max(round(seconds * fps), 1)) / fps

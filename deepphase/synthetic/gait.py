@@ -272,7 +272,7 @@ def gait_from_mapping(name: str, values: Mapping[str, Any], freedoms: tuple[str,
             **{key: _numbers(value) for key, value in values.items()},
         )
     except (TypeError, ValueError) as error:
-        raise ParameterError(f"{where}: {error}") from None
+        raise ParameterError(f"{where} cannot be read: {error}") from None
 
 
 def _numbers(value: Any) -> Any:

@@ -158,7 +158,10 @@ def perform(
         For an unknown body, gait or oscillator, or a number out of range.
     """
     if not (np.isfinite(noise) and noise >= 0 and np.isfinite(variety) and variety >= 0):
-        raise ParameterError("noise and variety are numbers from 0 up")
+        raise ParameterError(
+            f"noise and variety must be 0 or more, not {noise} and {variety}",
+            hint="give 0 for none",
+        )
     if seed < 0:
         raise ParameterError(f"seed must be at least 0, not {seed}")
     body = body_named(body)

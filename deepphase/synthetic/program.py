@@ -102,16 +102,16 @@ class Segment:
         numbers = [self.seconds, self.speed, self.turn_rate, self.frequency]
         numbers += list(self.oscillators.values())
         if not all(np.isfinite(number) for number in numbers if number is not None):
-            raise ParameterError("a segment with a number that is not finite")
+            raise ParameterError(
+                "this segment has a number that is not finite", hint="give finite numbers"
+            )
         if self.seconds < _SHORTEST_SEGMENT:
             raise ParameterError(
                 f"a segment of {self.seconds:g} s is not possible",
                 hint=f"a segment takes at least {_SHORTEST_SEGMENT} s",
             )
-        if self.frequency is not None and self.frequency < 0:
-            raise ParameterError("a stride frequency is below 0")
-        if any(frequency < 0 for frequency in self.oscillators.values()):
-            raise ParameterError("an oscillator's frequency is below 0")
+        if min(self.frequency or 0.0, *self.oscillators.values(), 0.0) < 0:
+            raise ParameterError("a frequency of this segment is below 0", hint="give 0 Hz or more")
 
 
 Program = Sequence[Segment]

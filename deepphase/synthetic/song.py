@@ -83,9 +83,9 @@ class TempoMap:
         if not (np.isfinite(self.seconds).all() and (np.diff(self.seconds) > 0).all()):
             raise ParameterError("the moments of a tempo map must rise")
         if not ((self.bpm >= 20) & (self.bpm <= 400)).all():
-            raise ParameterError("a tempo is outside of 20 to 400 beats a minute")
+            raise ParameterError("a tempo must lie in 20 to 400 beats a minute")
         if self.beats_per_bar < 1:
-            raise ParameterError("this is a bar without beats")
+            raise ParameterError("a bar must have at least one beat")
 
     def tempo_bpm(self, seconds: Array) -> Array:
         """Beats a minute at times in seconds, any shape."""

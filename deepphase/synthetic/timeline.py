@@ -203,7 +203,7 @@ def timeline(
         it, or a rate below 10 frames a second.
     """
     if not program:
-        raise ParameterError("this is a program without segments")
+        raise ParameterError("this program has no segments", hint="give at least one")
     if not (np.isfinite(fps) and fps >= 10):
         raise ParameterError(
             f"a rate of {fps} frames a second is not possible",

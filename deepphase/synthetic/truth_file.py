@@ -92,7 +92,11 @@ class Truth:
             ) from None
         gait = archive.array("gait", (None,), "integer")
         if gait.size and not 0 <= gait.min() <= gait.max() < len(gaits):
-            raise FormatError("array 'gait' has numbers of no gait", path=path)
+            raise FormatError(
+                "array 'gait' has numbers without a gait",
+                hint="truth files are what `deepphase demo` writes",
+                path=path,
+            )
         shape = (len(gait), len(limbs))
         phase, frequency = (archive.array(name, shape) for name in ("phase", "frequency"))
         contacts = archive.array("contacts", shape, "bool")

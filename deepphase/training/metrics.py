@@ -123,22 +123,6 @@ def metrics_beside(model: Path, part: str = "") -> Path:
     return model.with_name(".".join(name for name in (model.name, part, _METRICS) if name))
 
 
-def move_metrics(folder: Path, model: Path, part: str = "") -> Path | None:
-    """Move the CSV of a finished training beside its model file, as `metrics_beside` names it.
-
-    Returns
-    -------
-    Where it is now; None where the training wrote none.
-    """
-    source, target = metrics_file(folder), metrics_beside(model, part)
-    if not source.is_file():
-        return None
-    with atomic_write(target) as file:
-        file.write(source.read_bytes())
-    source.unlink()
-    return target
-
-
 def _rows(path: Path) -> list[dict[str, str]]:
     """Whole rows: one that a crash cut off is left out."""
     if not path.is_file():

@@ -18,7 +18,7 @@ import torch
 
 from deepphase.atomic_write import atomic_write
 from deepphase.errors import CheckpointError
-from deepphase.training.metrics import metrics_file
+from deepphase.training.metrics import metrics_beside, metrics_file
 
 try:
     import fcntl
@@ -46,7 +46,7 @@ def cached_folder(fingerprint: Mapping[str, Any]) -> Path:
 def kept_until_saved(folder: Path) -> Iterator[None]:
     """Context in which the resume point in a folder stays after the end of its training.
 
-    A program that writes the result keeps it until then, and calls :func:`discard`.
+    A program that writes the result keeps it until then, and calls :func:`finish`.
     """
     _kept.add(folder)
     try:
@@ -184,9 +184,20 @@ def discard(folder: Path) -> None:
     _discard(folder)
 
 
+def finish(folder: Path, model: Path, part: str = "") -> None:
+    """Move the metrics of a training beside its saved model, and remove all else of its folder.
+
+    `part` names a network that the training added to the model; see `metrics_beside`.
+    """
+    if metrics_file(folder).is_file():
+        with atomic_write(metrics_beside(model, part)) as file:
+            file.write(metrics_file(folder).read_bytes())
+    discard(folder)
+
+
 def _discard(folder: Path) -> None:
-    for path in (*(folder / name for name in _FILES), *folder.glob("prepared-*.store")):
-        path.unlink(missing_ok=True)
+    for name in _FILES:
+        (folder / name).unlink(missing_ok=True)
     if folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()
 

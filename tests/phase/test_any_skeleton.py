@@ -180,7 +180,7 @@ def test_options_for_several_skeletons_are_refused_for_one():
 
 def test_stores_and_config_go_together(tmp_path):
     given = stores()
-    with pytest.raises(ParameterError, match="2 stores, but a model of one skeleton"):
+    with pytest.raises(ParameterError, match="2 stores are given, but a model of one"):
         train_phase(given, PhaseConfig.load("default"), folder=tmp_path)
     with pytest.raises(ParameterError, match="at least one store"):
         train_phase([], tiny(), folder=tmp_path, accelerator="cpu")

@@ -11,10 +11,13 @@ from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
 from pytorch_lightning.loggers import CSVLogger
 
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.corpus.prepare import corpus_of
 from deepphase.cycles import wrapped
 from deepphase.errors import CheckpointError, ParameterError, SkeletonError
+from deepphase.formats.load import save
 from deepphase.motion.clip import Clip
 from deepphase.phase.config import PhaseConfig
+from deepphase.phase.extractor import fit_phases
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.training.data import PhaseData
 from deepphase.phase.training.module import PhaseModule
@@ -118,15 +121,13 @@ def test_joints_in_another_order_are_the_same_motion(model):
     )
 
 
-def test_another_skeleton_is_refused_with_both_lists(model):
+def test_another_skeleton_is_refused(model):
     clip, _ = swinging(1.0)
     names = tuple(f"bone_{index}" for index in range(len(clip.skeleton)))
     skeleton = type(clip.skeleton)(names, clip.skeleton.parents, clip.skeleton.offsets)
     foreign = Clip(skeleton, clip.rotations, clip.translations, clip.fps)
-    with pytest.raises(SkeletonError) as caught:
+    with pytest.raises(SkeletonError, match="without 'Hips' and 12 more of the 13 joints"):
         model.encode(foreign)
-    assert "LeftUpLeg" in str(caught.value)
-    assert "bone_7" in str(caught.value)
 
 
 def test_file_round_trip(model, tmp_path):
@@ -185,6 +186,36 @@ def test_resume_ends_in_the_same_weights(tmp_path):
     assert list(one) == list(two)
     for name in ("step", "loss", "explained_variance", "learning_rate"):
         np.testing.assert_array_equal(one[name], two[name])
+
+
+def test_paths_are_enough(tmp_path, monkeypatch):
+    """Without a folder, an interrupted training goes on in the cache, which is empty at the end."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for clip in store(3, 4.0):
+        save(clip, tmp_path / "clips" / f"{clip.name}.bvh")
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(KeyboardInterrupt) as caught:
+        train_phase(tmp_path / "clips", config(), progress=Stop(0.5), accelerator="cpu")
+    (note,) = caught.value.__notes__
+    (kept,) = (tmp_path / "cache" / "deepphase" / "trainings").iterdir()
+    assert note == f"the same call continues this training, which is kept in {kept}"
+    model = train_phase(str(tmp_path / "clips"), config(), accelerator="cpu")
+    assert model.provenance["steps"] == 20
+    assert not kept.exists()
+    corpus = corpus_of(tmp_path / "clips")
+    whole = train_phase(corpus, config(), folder=tmp_path / "work", accelerator="cpu")
+    assert whole.sha256 == model.sha256
+    assert [path.name for path in (tmp_path / "work").iterdir()] == ["metrics.csv"]
+    files = sorted((tmp_path / "clips").iterdir())
+    assert set(before) == {tmp_path / "clips", *files}
+    one, several = model.encode(files[0]), model.encode(files)
+    assert [phases.name for phases in several] == [path.stem for path in files]
+    assert (one.parameters.phase == several[0].parameters.phase).all()
+    assert [each.name for each in model.encode(tmp_path / "clips")] == [
+        each.name for each in several
+    ]
+    baseline = fit_phases(corpus)
+    assert len(baseline.encode(str(tmp_path / "clips"))) == len(baseline.encode(files)) == 3
 
 
 class Counter(pl.Callback):

@@ -306,5 +306,5 @@ def test_impossible_wishes_are_refused_in_words(options):
 def test_a_change_needs_its_time():
     with pytest.raises(ParameterError, match="segment 2"):
         perform([Segment("gallop", 5), Segment("idle", 1.0)], 1, body="quadruped")
-    with pytest.raises(ParameterError, match="without segments"):
+    with pytest.raises(ParameterError, match="has no segments"):
         perform([], 1)

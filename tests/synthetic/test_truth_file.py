@@ -33,7 +33,7 @@ def test_another_file_is_refused(tmp_path, content):
     [
         ({"phase": np.zeros((119, 2))}, "expected"),
         ({"frequency": np.full((120, 2), np.inf)}, "every number is finite"),
-        ({"gait": np.full(120, 1)}, "numbers of no gait"),
+        ({"gait": np.full(120, 1)}, "numbers without a gait"),
         ({"contacts": np.zeros((120, 2))}, "not booleans"),
         ({"meta": {"fps": 0}}, "fps 0: expected a number"),
         ({"meta": {"limb_names": "ab"}}, "limb_names 'ab': expected a list"),

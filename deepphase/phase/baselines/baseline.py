@@ -27,13 +27,14 @@ from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.signals import JointVelocities
 from deepphase.phase.windows import interior_frames
 from deepphase.progress import Progress
+from deepphase.short_repr import counted, short_repr
 
 _VERSION = 1
 # Frames that the projection is fitted to, at most, and of one clip.
 _PROJECTED_FRAMES, _PROJECTED_CLIPS = 40_000, 200
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(eq=False, kw_only=True, repr=False)
 class Baseline:
     """Phases by a rule; subclasses hold the rule.
 
@@ -62,8 +63,8 @@ class Baseline:
     # Fields that a subclass adds, by what they are stored as.
     ARRAYS: ClassVar[tuple[str, ...]] = ()
     OPTIONS: ClassVar[tuple[str, ...]] = ()
-    # Values that options have where a file does not hold them, which are not written either.
-    ABSENT: ClassVar[Mapping[str, Any]] = {}
+    # What else decides the phases, as files name it.
+    RULE: ClassVar[Mapping[str, str]] = {}
 
     signals: JointVelocities
     limbs: tuple[str, ...]
@@ -71,6 +72,11 @@ class Baseline:
     projection: ManifoldProjection | None = None
     health: Health | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return short_repr(
+            self, counted(self.channels, "channel"), f"windows of {self.window_s:g} s"
+        )
 
     @property
     def fps(self) -> float:
@@ -179,7 +185,9 @@ class Baseline:
             if "projection.mean" in arrays:
                 projection = ManifoldProjection.from_arrays(arrays, "projection.")
             own: dict[str, Any] = {name: np.array(arrays[name]) for name in cls.ARRAYS}
-            own |= {name: {**cls.ABSENT, **header}[name] for name in cls.OPTIONS}
+            own |= {name: header[name] for name in cls.OPTIONS}
+            if any(header[name] != value for name, value in cls.RULE.items()):
+                raise ValueError(f"its phases follow another rule than {dict(cls.RULE)}")
             made = cls(
                 signals=signals,
                 limbs=checked_texts(header["limbs"], "limbs"),
@@ -197,12 +205,12 @@ class Baseline:
         return made
 
     def _header(self) -> dict[str, Any]:
-        options = {name: getattr(self, name) for name in self.OPTIONS}
         return {
             "signals": self.signals.as_mapping(),
             "limbs": list(self.limbs),
             "window_s": self.window_s,
-            **{name: value for name, value in options.items() if self.ABSENT.get(name) != value},
+            **{name: getattr(self, name) for name in self.OPTIONS},
+            **self.RULE,
         }
 
     def __post_init__(self) -> None:

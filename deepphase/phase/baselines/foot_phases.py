@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self, get_args
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.cycles import wrapped
-from deepphase.errors import ParameterError
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.roles import Roles
 from deepphase.phase.baselines.baseline import Baseline, provenance_of
 from deepphase.phase.baselines.limb_ends import body_of, same_limbs
 from deepphase.phase.baselines.sinusoids import fitted_sinusoids
-from deepphase.phase.baselines.strikes import StandingPace, StrikeInterpolation, paced, strikes
+from deepphase.phase.baselines.strikes import paced, strikes
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.progress import Progress
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(eq=False, kw_only=True, repr=False)
 class FootPhase(Baseline):
     """Phases of a store's body by its feet; nothing is learnt but the view of the manifold."""
 
@@ -64,7 +63,7 @@ class FootPhase(Baseline):
 _SILENCE = 0.01
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(eq=False, kw_only=True, repr=False)
 class ContactPhase(FootPhase):
     """A channel a foot, or a quadruped's paw: a sinusoid fitted to its contact (1 or 0).
 
@@ -92,19 +91,12 @@ class ContactPhase(FootPhase):
         return fitted_sinusoids(block, self.fps, self.window, silence=_SILENCE)
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(eq=False, kw_only=True, repr=False)
 class PfnnPhase(FootPhase):
     """One channel: 0 where the right foot strikes, .5 where the left does, smooth in between.
 
     A quadruped's is 0 where its right hind paw strikes. Amplitude is 1 where the body steps and 0
     where it stands; standing, the phase cycles on, as the paper has it.
-
-    Parameters
-    ----------
-    interpolation, standing
-        The phase between strikes, and its pace while the body stands; see
-        `deepphase.phase.baselines.strikes.paced`. Files of earlier releases have "linear" and
-        "fast", which are the paper's.
 
     References
     ----------
@@ -117,20 +109,7 @@ class PfnnPhase(FootPhase):
     ORIGIN: ClassVar[str] = (
         "phase is 0 where the right foot (a quadruped's right hind paw) strikes, .5 where the left"
     )
-    OPTIONS: ClassVar[tuple[str, ...]] = ("interpolation", "standing")
-    ABSENT: ClassVar[Mapping[str, Any]] = {"interpolation": "linear", "standing": "fast"}
-
-    interpolation: StrikeInterpolation = "pchip"
-    standing: StandingPace = "steps"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name, kind in (("interpolation", StrikeInterpolation), ("standing", StandingPace)):
-            if getattr(self, name) not in get_args(kind):
-                raise ParameterError(
-                    f"{name} cannot be {getattr(self, name)!r}",
-                    hint=f"one of {', '.join(get_args(kind))}",
-                )
+    RULE: ClassVar[Mapping[str, str]] = {"interpolation": "pchip", "standing": "steps"}
 
     @property
     def channels(self) -> int:
@@ -148,8 +127,6 @@ class PfnnPhase(FootPhase):
         contacts = foot_contacts(clip, roles)
         order = same_limbs(self.limbs, clip, contacts.joints)
         found = strikes(contacts.flags[:, order], self.fps)
-        cycles, frequency, steps = paced(
-            found, len(clip), self.fps, self.interpolation, self.standing
-        )
+        cycles, frequency, steps = paced(found, len(clip), self.fps)
         columns = (wrapped(cycles), frequency, steps, np.zeros_like(cycles))
         return PhaseParameters(*(column.astype(np.float32)[:, None] for column in columns))

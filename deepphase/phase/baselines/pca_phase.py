@@ -27,7 +27,7 @@ _FORWARD = 0.1
 _TO_MIRROR = np.array([-1.0, 1.0, 1.0])
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(eq=False, kw_only=True, repr=False)
 class PcaPhase(Baseline):
     """A channel a hand or foot: a sinusoid fitted to its velocity along its principal axis.
 
@@ -62,7 +62,10 @@ class PcaPhase(Baseline):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.axes.shape != (len(self.limbs), 3) or not np.isfinite(self.axes).all():
-            raise ParameterError(f"axes have shape {self.axes.shape} for {len(self.limbs)} limbs")
+            raise ParameterError(
+                f"axes have shape {self.axes.shape} for {len(self.limbs)} limbs",
+                hint="give each limb one finite axis, or use PcaPhase.fit",
+            )
 
     @classmethod
     def fit(
@@ -89,7 +92,9 @@ class PcaPhase(Baseline):
             names[joint] for joint in limb_ends(roles) if names[joint] in corpus.signals.joints
         ]
         if not limbs:
-            raise ParameterError("neither feet nor hands ever move in these clips")
+            raise ParameterError(
+                "neither feet nor hands ever move in these clips", hint="give clips that move"
+            )
         made = cls(
             signals=corpus.signals,
             limbs=tuple(limbs),

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.interpolate import PchipInterpolator
 
 from deepphase.arrays import Array
-
-StrikeInterpolation = Literal["pchip", "linear"]
-StandingPace = Literal["steps", "fast"]
 
 # Seconds: no two steps follow each other faster, and no foot strikes again sooner. What does is a
 # heel that rocks, or the second foot of a landing from a jump.
@@ -51,18 +48,13 @@ def strikes(flags: Array, fps: float) -> Strikes:
     return Strikes(every[:, 0], 0.5 * every[:, 1])
 
 
-def paced(
-    found: Strikes,
-    frames: int,
-    fps: float,
-    interpolation: StrikeInterpolation = "pchip",
-    standing: StandingPace = "steps",
-) -> tuple[Array, Array, Array]:
+def paced(found: Strikes, frames: int, fps: float) -> tuple[Array, Array, Array]:
     """Phase of every frame, at each strike exactly that of the foot.
 
-    Beyond the first and last strike it goes on at the pace of the nearest step. Where no strike
-    follows for longer than a cycle may last, the body stands, and the phase goes through whole
-    cycles, so that it meets the next strike.
+    Between strikes it is a monotone cubic (Fritsch and Butland 1984), whose rate is continuous;
+    the paper's is linear. Beyond the first and last strike it goes on at the pace of the nearest
+    step. Where no strike follows for longer than a cycle may last, the body stands, and the phase
+    goes through whole cycles at the pace of the steps around it, so that it meets the next strike.
 
     Parameters
     ----------
@@ -72,25 +64,16 @@ def paced(
         Number of frames of the clip.
     fps
         Frames a second.
-    interpolation
-        Between strikes: "pchip", a monotone cubic (Fritsch and Butland 1984), whose rate is
-        continuous; or "linear", as in the paper, whose rate jumps at every strike.
-    standing
-        Pace while the body stands: that of the "steps" around it; or "fast", as in the paper, as
-        many cycles as the shortest one allows.
 
     Returns
     -------
     (frames,) cycles, never falling; (frames,) Hz, the cycles to the next frame; (frames,) whether
     the body steps, 1 or 0.
     """
-    knots, cycles, rates, stepping = _segments(found, frames, fps, standing)
+    knots, cycles, rates, stepping = _segments(found, frames, fps)
     index = np.arange(frames + 1)
     segment = np.searchsorted(knots, index, side="right") - 1
-    if interpolation == "linear":
-        at = cycles[segment] + rates[segment] * (index - knots[segment]) / fps
-    else:
-        at = PchipInterpolator(*_cubic_knots(knots, cycles, rates, stepping, frames, fps))(index)
+    at = PchipInterpolator(*_cubic_knots(knots, cycles, rates, stepping, frames, fps))(index)
     return at[:-1], np.diff(at) * fps, stepping[segment[:-1]].astype(np.float64)
 
 
@@ -113,14 +96,10 @@ def _cubic_knots(
     return places, cycles[of] + rates[of] * (places - knots[of]) / fps
 
 
-def _segments(
-    found: Strikes, frames: int, fps: float, standing: StandingPace
-) -> tuple[Array, Array, Array, Array]:
+def _segments(found: Strikes, frames: int, fps: float) -> tuple[Array, Array, Array, Array]:
     """Where each stretch of one pace begins, its cycles there, its Hz, whether the body steps."""
-    fastest = 1.0 / _SHORTEST_CYCLE_S
     if not len(found.frames):
-        rate = fastest if standing == "fast" else _IDLE_HZ
-        return np.zeros(1), np.zeros(1), np.array([rate]), np.zeros(1, bool)
+        return np.zeros(1), np.zeros(1), np.array([_IDLE_HZ]), np.zeros(1, bool)
     seconds = np.diff(found.frames) / fps
     # From one foot to the other half a cycle, from a foot to itself a whole one.
     advance = np.where(np.diff(found.phases) == 0, 1.0, 0.5)
@@ -128,10 +107,7 @@ def _segments(
     rates = advance / seconds
     steps = np.flatnonzero(stepping)
     pace = (rates[steps[0]], rates[steps[-1]]) if steps.size else (0.0, 0.0)
-    if standing == "fast":
-        whole = np.floor(seconds * fastest - advance)
-        ends = (fastest, fastest)
-    elif steps.size:
+    if steps.size:
         around = np.interp(np.arange(len(seconds)), steps, rates[steps])
         whole = np.rint(seconds * around - advance)
         ends = pace

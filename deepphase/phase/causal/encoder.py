@@ -15,6 +15,7 @@ from deepphase.formats.header_values import checked_mapping
 from deepphase.phase.causal.network import LAGS_S, CausalForm, CausalNetwork
 from deepphase.phase.parameter_errors import PhaseErrors
 from deepphase.phase.parameters import PhaseParameters
+from deepphase.short_repr import short_repr
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +38,10 @@ class CausalEncoder:
     errors: Mapping[float, PhaseErrors]
     advanced_errors: Mapping[float, PhaseErrors]
     provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        error = f"{self.errors[0.0].phase:.4f} cycles from whole windows now"
+        return short_repr(self, f"{self.network.form.hidden} units", error)
 
     def as_mapping(self) -> dict[str, Any]:
         """All but the weights, as values for JSON."""

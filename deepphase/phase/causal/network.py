@@ -97,7 +97,10 @@ class CausalNetwork(nn.Module):
         self.lags = tuple(round(lag * fps) for lag in LAGS_S)
         self.facing_frames = max(round(FACING_S * fps), 1)
         if self.window < form.averages:
-            raise ParameterError(f"{fps:g} frames a second are too few for a causal encoder")
+            raise ParameterError(
+                f"{fps:g} frames a second are too few for a causal encoder",
+                hint="train a phase model at 60 frames a second",
+            )
         self.register_buffer(
             "basis", _averages(self.window, form.averages, _FINEST_S * fps), persistent=False
         )

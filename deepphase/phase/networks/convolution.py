@@ -78,14 +78,21 @@ class Convolution(nn.Module):
         if band_hz is not None and band_hz < 0.5 * fps:
             bins = int(band_hz * _period(window, kernel) / fps) + 1
             if form == "direct":
-                raise ParameterError("a direct convolution has no band_hz")
+                raise ParameterError(
+                    "a direct convolution cannot have a band_hz", hint="leave out one of them"
+                )
             form = "fourier"
         if max(steps) > 1 and 2 * max(steps) * (bins - 1) > _period(window, kernel):
-            raise ParameterError(f"every {max(steps)}th frame is too few for its frequencies")
+            raise ParameterError(
+                f"every {max(steps)}th frame is too few for its frequencies",
+                hint="choose smaller steps, or a lower band_hz",
+            )
         if form == "auto":
             form = self._cheaper_form(in_channels, out_channels)
         if form not in ("fourier", "direct"):
-            raise ParameterError(f"form {form!r} is neither 'fourier', 'direct' nor 'auto'")
+            raise ParameterError(
+                f"there is no form {form!r}", hint="choose 'fourier', 'direct' or 'auto'"
+            )
         self.form = form
         if form == "fourier":
             signal, taps, inverse = _transform_matrices(window, kernel, bins, steps)

@@ -51,7 +51,7 @@ class SpectralLayer(nn.Module):
         if window % 2 == 0 or window < 3:
             raise ParameterError(f"a window of {window} frames: must be odd and at least 3")
         if form not in ("matrix", "rfft"):
-            raise ParameterError(f"form {form!r} is neither 'matrix' nor 'rfft'")
+            raise ParameterError(f"there is no form {form!r}", hint="choose 'matrix' or 'rfft'")
         self.window, self.form = window, form
         bins = torch.arange(1, window // 2 + 1, dtype=torch.float64)
         self.register_buffer("bin_frequencies", (bins * fps / window).float(), persistent=False)

@@ -23,6 +23,7 @@ from deepphase.phase.song_signals import SongSignals
 from deepphase.phase.training.variation import Stretches, VariedWindows, WindowVariation
 from deepphase.phase.windows import BlockOrder, WindowOrder, gather
 from deepphase.progress import Progress
+from deepphase.short_repr import short_repr
 from deepphase.training.resumable import ResumableData
 
 _VALIDATION_WINDOWS = 2048
@@ -106,6 +107,10 @@ class PhaseData(ResumableData, pl.LightningDataModule):
         of_songs = isinstance(corpus.signals, SongSignals)
         self._variation = None if of_songs else WindowVariation(options)
         self._order = WindowOrder(len(split.train), options.seed)
+
+    def __repr__(self) -> str:
+        train, held_out = (f"{len(each):,}" for each in (self.split.train, self.split.held_out))
+        return short_repr(self, f"{train} windows", f"{held_out} held out", repr(self.corpus))
 
     @property
     def signals(self) -> JointVelocities | SongSignals | PointVelocities:

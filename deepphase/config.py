@@ -15,7 +15,7 @@ from deepphase.short_repr import short_repr
 ConfigValues = TypeVar("ConfigValues")
 
 # Number of values in a representation.
-_SHOWN = 5
+_SHOWN = 3
 
 _PACKAGE = Path(__file__).parent
 # A wheel carries configs/ inside the package; a checkout has it beside the package.

@@ -6,7 +6,7 @@ import { readAsset } from "./runtime/asset.js";
 import { Driver, firstLabel, sampleFrames } from "./input/driver.js";
 import { patchAround } from "./scene/ground_shape.js";
 import { Input, isTyping } from "./input/input.js";
-import { onDrag, onTurn } from "./input/pointer.js";
+import { bindActions, onDrag, onTurn } from "./input/pointer.js";
 import { Obstacles } from "./scene/obstacles.js";
 import { paint, readBody } from "./body/skin.js";
 import { bvhText, glbBytes } from "./body/save.js";
@@ -30,6 +30,13 @@ const PLACING = {
 };
 // The ground in the list that the page was made with.
 const GIVEN = "given";
+// Code or character of a key -> id of its action; buttons of a gamepad -> the same.
+const KEYS = {
+  KeyC: "behind", KeyF: "facing", KeyG: "slow", KeyR: "reset", KeyX: "wall", KeyP: "pit", KeyK: "kick", KeyT: "pass", KeyB: "fetch",
+  KeyN: "new-ball", KeyH: "help", " ": "pause", ",": "back", ".": "forward", "+": "more", "-": "fewer", "?": "help",
+  ...Object.fromEntries([1, 2, 3, 4, 5, 6, 7, 8, 9].map((key) => [key, `label-${key}`])),
+};
+const PAD_ACTIONS = ["pause", "reset", "kick", "new-ball"];
 // Seconds of the past that the panels show.
 const TRAIL_S = 4;
 
@@ -104,30 +111,44 @@ class App {
 
   connect() {
     const { el } = this;
-    const click = (id, run) => el[id].addEventListener("click", run);
-    click("pause", () => this.setPaused(!this.paused));
-    click("back", () => this.show((this.shownIndex ?? this.history.count - 1) - 1));
-    click("forward", () => this.forward());
-    click("live", () => this.goLive());
-    click("reset", () => this.reset());
-    click("clear", () => this.clearObstacles());
-    click("wall", () => this.setPlacing("wall"));
-    click("pit", () => this.setPlacing("pit"));
-    click("kick", (event) => this.kick(event.shiftKey));
-    click("pass", () => this.setPlacing("pass"));
-    click("new-ball", () => this.driver.newBall());
-    click("fetch", () => this.setFetching(!this.driver.fetches));
-    click("behind", () => this.setBehind(!this.view.camera.behind));
-    click("help", () => el.keys.showModal());
-    click("close", () => el.keys.close());
-    click("look", () => this.setLook(look.dark ? "light" : "dark"));
-    click("save-bvh", () => this.saveBvh());
-    click("keep", () => {
-      parent.postMessage({ driven: JSON.stringify(this.drivenRun()) }, "*");
-      this.say("kept");
-    });
-    click("save-glb", () => this.saveGlb());
-    click("save-video", () => (this.recording ? this.endVideo() : this.saveVideo()));
+    const labels = this.asset.labels?.values.slice(0, 9) ?? [];
+    const ball = {
+      kick: (event) => this.kick(event?.shiftKey),
+      pass: () => this.setPlacing("pass"),
+      "new-ball": () => this.driver.newBall(),
+      fetch: () => this.setFetching(!this.driver.fetches),
+    };
+    this.actions = {
+      pause: () => this.setPaused(!this.paused),
+      back: () => this.show((this.shownIndex ?? this.history.count - 1) - 1),
+      forward: () => this.forward(),
+      live: () => this.goLive(),
+      reset: () => this.reset(),
+      clear: () => this.clearObstacles(),
+      wall: () => this.setPlacing("wall"),
+      pit: () => this.setPlacing("pit"),
+      behind: () => this.setBehind(!this.view.camera.behind),
+      help: () => el.keys.showModal(),
+      close: () => el.keys.close(),
+      look: () => this.setLook(look.dark ? "light" : "dark"),
+      "save-bvh": () => this.saveBvh(),
+      "save-glb": () => this.saveGlb(),
+      "save-video": () => (this.recording ? this.endVideo() : this.saveVideo()),
+      keep: () => {
+        parent.postMessage({ driven: JSON.stringify(this.drivenRun()) }, "*");
+        this.say("kept");
+      },
+      slow: () => { el.speed.value = Number(el.speed.value) < 1 ? 1 : SLOW_MOTION; },
+      facing: () => {
+        this.facesMouse = !this.facesMouse;
+        this.say(this.facesMouse ? "faces the mouse" : "faces its way");
+      },
+      more: () => this.setCount(this.driver.characters.length + 1),
+      fewer: () => this.setCount(this.driver.characters.length - 1),
+      ...(this.asset.ball && ball),
+      ...Object.fromEntries(labels.map((_, index) => [`label-${index + 1}`, () => this.setLabel(index)])),
+    };
+    bindActions(element, this.actions, KEYS, ({ target }) => isTyping(target));
     el.time.addEventListener("input", () => this.show(Number(el.time.value)));
     el.count.addEventListener("change", () => this.setCount(Number(el.count.value)));
     el["ground-kind"].addEventListener("change", () => this.setGround(el["ground-kind"].value));
@@ -143,7 +164,6 @@ class App {
       });
     }
     this.look.addEventListener("change", () => this.setLook("auto"));
-    addEventListener("keydown", (event) => this.onKey(event));
     this.input.onPadButton = (button) => this.onPadButton(button);
     this.connectBody();
     this.connectStage();
@@ -203,46 +223,12 @@ class App {
     onTurn(stage, camera, { active: (event) => event.type === "wheel" || !(this.placingFrom || this.looks), keys: false });
   }
 
-  onKey(event) {
-    if (isTyping(event.target) || event.ctrlKey || event.metaKey || event.altKey) return;
-    const { key, code } = event;
-    const act = {
-      KeyC: () => this.setBehind(!this.view.camera.behind),
-      KeyF: () => { this.facesMouse = !this.facesMouse; this.say(this.facesMouse ? "faces the mouse" : "faces its way"); },
-      KeyG: () => this.setSpeed(Number(this.el.speed.value) < 1 ? 1 : SLOW_MOTION),
-      KeyR: () => this.reset(),
-      KeyX: () => this.setPlacing("wall"),
-      KeyP: () => this.setPlacing("pit"),
-      ...(this.asset.ball && {
-        KeyK: () => this.kick(event.shiftKey),
-        KeyT: () => this.setPlacing("pass"),
-        KeyB: () => this.setFetching(!this.driver.fetches),
-        KeyN: () => this.driver.newBall(),
-      }),
-      KeyH: () => this.el.keys.showModal(),
-    }[code] ?? {
-      " ": () => this.setPaused(!this.paused),
-      ",": () => this.show((this.shownIndex ?? this.history.count - 1) - 1),
-      ".": () => this.forward(),
-      "+": () => this.setCount(this.driver.characters.length + 1),
-      "-": () => this.setCount(this.driver.characters.length - 1),
-      "?": () => this.el.keys.showModal(),
-    }[key];
-    if (act && !(key === " " && event.target.tagName === "BUTTON")) {
-      act();
-      event.preventDefault();
-    } else if (/^[1-9]$/.test(key)) this.setLabel(Number(key) - 1);
-  }
-
   onPadButton(button) {
     const labels = this.asset.labels?.values ?? [];
     const now = Math.max(labels.indexOf(this.driver.label), 0);
-    if (button === 0) this.setPaused(!this.paused);
-    else if (button === 1) this.reset();
-    else if (button === 2 && this.asset.ball) this.kick();
-    else if (button === 3 && this.asset.ball) this.driver.newBall();
-    else if (button === 4 && labels.length) this.setLabel((now + labels.length - 1) % labels.length);
-    else if (button === 5 && labels.length) this.setLabel((now + 1) % labels.length);
+    const turned = { 4: labels.length - 1, 5: 1 }[button];
+    if (turned && labels.length) this.setLabel((now + turned) % labels.length);
+    this.actions[PAD_ACTIONS[button]]?.();
   }
 
   get history() {
@@ -282,10 +268,6 @@ class App {
     this.obstacles.level = (x, z) => this.view.level(x, z);
     this.clearObstacles();
     this.reset();
-  }
-
-  setSpeed(value) {
-    this.el.speed.value = String(value);
   }
 
   setPaused(paused) {

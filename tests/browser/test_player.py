@@ -1,4 +1,4 @@
-"""The player in Chromium: it draws, plays, steps, jumps, turns, and takes names for names."""
+"""The player in Chromium: ten journeys through its pages."""
 
 import html
 import time
@@ -84,27 +84,59 @@ def wait_until_drawn(page):
     settle(page)
 
 
+# What the next two pictures draw once the look has changed: texts, areas and lines, with the id of
+# their canvas or the name of their lane.
+DRAWN = """() => {
+  const calls = [];
+  const drawing = CanvasRenderingContext2D.prototype;
+  for (const name of ["fillText", "fillRect", "stroke"]) {
+    const own = drawing[name];
+    drawing[name] = function (...given) {
+      const { canvas, fillStyle, lineWidth } = this;
+      const where = canvas.id || canvas.parentElement?.querySelector("b")?.textContent;
+      const wide = name === "fillText" ? this.measureText(given[0]).width : lineWidth;
+      calls.push({ name, where, given: name === "stroke" ? [] : given, fillStyle, wide });
+      return own.apply(this, given);
+    };
+  }
+  document.getElementById("look").click();
+  return new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(() => go(calls))));
+}"""
+
+
+def drawn(page, where: str, name: str = "fillText") -> list[dict]:
+    """What is drawn in a canvas or a lane, by the name of the canvas's function."""
+    return [each for each in page.evaluate(DRAWN) if (each["where"], each["name"]) == (where, name)]
+
+
+def opened(open_page, takes, *, options=None, **page):
+    """A page with takes that has been drawn."""
+    found = open_page(player_html(takes, **page), **(options or {}))
+    wait_until_drawn(found)
+    return found
+
+
 @pytest.fixture
 def made(open_page):
-    page = open_page(player_html([made_take(240)], title="Made"))
-    wait_until_drawn(page)
-    return page
+    return opened(open_page, [made_take(240)], title="Made")
 
 
-def test_everything_is_drawn(made):
+def test_all_parts_are_drawn_where_they_belong_and_explained(made):
     for canvas in ("stage", "wheels", "manifold", "gating", "overview"):
         assert made.evaluate(COLOURS, canvas) > 3, canvas
     made.locator("#manifold-3d").click()
     settle(made)
     assert made.evaluate(COLOURS, "manifold") > 3
-    drawn = made.evaluate(
-        "[...document.querySelectorAll('.lane:not([hidden]) b')].map(each => each.textContent)"
+    lanes = made.locator(".lane:not([hidden]) b").all_text_contents()
+    assert lanes == ["Phase", "Frequency", "Amplitude", "Experts", "Contacts", "Speed"]
+    made.keyboard.press("?")
+    assert made.locator("#help").is_visible()
+    made.keyboard.press("Escape")
+    unnamed = made.evaluate(
+        """[...document.querySelectorAll('button, select, input')].filter(each =>
+           !each.textContent.trim() && !each.getAttribute('aria-label')).length"""
     )
-    assert drawn == ["Phase", "Frequency", "Amplitude", "Experts", "Contacts", "Speed"]
-
-
-def test_joints_are_where_they_belong(made):
-    take = made_take(240)
+    assert unnamed == 0
     # So that the camera stands still.
     made.keyboard.press("f")
     made.evaluate("deepphasePlayer.seek(60 / 60)")
@@ -119,9 +151,10 @@ def test_joints_are_where_they_belong(made):
     up = np.cross(right, forward)
     eye = np.array(shown["target"]) - forward * shown["distance"]
     focal = 0.5 * min(box["height"], 1.15 * box["width"]) / np.tan(np.radians(18))
-    for joint in range(take.actors[0].positions.shape[1]):
+    positions = made_actor(240).positions
+    for joint in range(positions.shape[1]):
         given = made.evaluate("joint => deepphasePlayer.joint(0, joint)", joint)
-        place = take.actors[0].positions[60, joint]
+        place = positions[60, joint]
         np.testing.assert_allclose(given["world"], place, atol=1e-3)
         away = place - eye
         scale = focal / (away @ forward)
@@ -130,11 +163,29 @@ def test_joints_are_where_they_belong(made):
             box["height"] / 2 - scale * (away @ up),
         ]
         np.testing.assert_allclose(given["screen"][:2], wanted, atol=1.0)
-        colours = made.evaluate(OPAQUE, wanted)
-        assert colours > 5, "nothing is drawn at the joint"
+        assert made.evaluate(OPAQUE, wanted) > 5, "nothing is drawn at the joint"
+    # Channels and experts count from 0, as figures, tables and files do.
+    calls = made.evaluate(DRAWN)
+    for where, count in (("wheels", 5), ("gating", 4)):
+        own = [each for each in calls if (each["where"], each["name"]) == (where, "fillText")]
+        numbers = {text for each in own if (text := each["given"][0].strip()).isdigit()}
+        assert numbers == {str(number) for number in range(count)}
 
 
-def test_space_plays_in_real_time_and_pauses(made):
+def test_keys_play_and_step(made):
+    for key, frame in [
+        ("ArrowRight", 1),
+        ("ArrowRight", 2),
+        ("Shift+ArrowRight", 12),
+        ("ArrowLeft", 11),
+        ("Shift+ArrowLeft", 1),
+        ("Shift+ArrowLeft", 0),
+        ("End", 239),
+        ("ArrowRight", 239),
+        ("Home", 0),
+    ]:
+        made.keyboard.press(key)
+        assert state(made)["frame"] == frame, key
     made.keyboard.press("Space")
     assert state(made)["playing"]
     first = drawn_state(made)
@@ -147,9 +198,6 @@ def test_space_plays_in_real_time_and_pauses(made):
     assert not stopped["playing"]
     made.wait_for_timeout(200)
     assert state(made)["time"] == stopped["time"]
-
-
-def test_speed_and_loop(made):
     made.keyboard.press("[")
     assert state(made)["speed"] == 0.75
     for _ in range(4):
@@ -167,23 +215,7 @@ def test_speed_and_loop(made):
     assert state(made)["playing"]
 
 
-def test_arrows_step(made):
-    for key, frame in [
-        ("ArrowRight", 1),
-        ("ArrowRight", 2),
-        ("Shift+ArrowRight", 12),
-        ("ArrowLeft", 11),
-        ("Shift+ArrowLeft", 1),
-        ("Shift+ArrowLeft", 0),
-        ("End", 239),
-        ("ArrowRight", 239),
-        ("Home", 0),
-    ]:
-        made.keyboard.press(key)
-        assert state(made)["frame"] == frame, key
-
-
-def test_click_and_drag_in_a_curve_jump(made):
+def test_the_mouse_jumps_in_curves_and_turns_the_view_that_follows_the_body(made):
     left, right = state(made)["plot"]
     box = made.locator("#lanes .lane canvas").first.bounding_box()
     y = box["y"] + box["height"] / 2
@@ -211,8 +243,16 @@ def test_click_and_drag_in_a_curve_jump(made):
         0.5 * duration, abs=0.05
     )
 
+    made.evaluate("deepphasePlayer.seek(3)")
+    until(made, "Math.abs(deepphasePlayer.state().camera.target[2] - 3) < 0.05")
+    made.keyboard.press("f")
+    assert not state(made)["shows"]["follow"]
+    made.evaluate("deepphasePlayer.seek(0)")
+    made.wait_for_timeout(300)
+    assert state(made)["camera"]["target"][2] == pytest.approx(3, abs=0.05)
+    made.keyboard.press("f")
+    until(made, "Math.abs(deepphasePlayer.state().camera.target[2]) < 0.05")
 
-def test_mouse_and_keys_turn_the_view(made):
     before = state(made)["camera"]
     picture = made.locator("#stage").screenshot()
     made.mouse.move(400, 250)
@@ -244,30 +284,28 @@ def test_mouse_and_keys_turn_the_view(made):
     assert state(made)["camera"]["distance"] == before["distance"]
 
 
-def test_view_follows_the_body_unless_switched_off(made):
-    made.evaluate("deepphasePlayer.seek(3)")
-    until(made, "Math.abs(deepphasePlayer.state().camera.target[2] - 3) < 0.05")
-    made.keyboard.press("f")
-    assert not state(made)["shows"]["follow"]
-    made.evaluate("deepphasePlayer.seek(0)")
-    made.wait_for_timeout(300)
-    assert state(made)["camera"]["target"][2] == pytest.approx(3, abs=0.05)
-
-
-def test_several_bodies_at_their_own_rates(open_page):
-    side = np.array([1.0, 0, 0])
-    actors = [made_actor(121, name="sixty"), made_actor(41, name="twenty", fps=20.0)]
-    actors[1] = Actor("twenty", actors[1].positions + side, actors[1].links, 20.0, start_s=0.5)
-    page = open_page(player_html([Take("two", actors)]))
-    wait_until_drawn(page)
+def test_bodies_have_their_own_rates_colours_names_and_places(open_page):
+    sides = {"feet_labels": ("left", "right")}
+    sides["joint_names"] = ("Hips", "Knee_L", "Foot_L", "Knee_R", "Foot_R", "Head")
+    actors = [
+        made_actor(121, name="query", colour="#85898F", **sides),
+        made_actor(41, name="phase 1", colour="#0072B2", fps=20.0, start_s=0.5, **sides),
+    ]
+    actors[1] = replace(actors[1], positions=actors[1].positions + np.array([1.0, 0, 0]))
+    page = opened(open_page, [Take("two", actors)])
     # Between two frames of the slower one: 10.5 frames after its start.
     page.evaluate("deepphasePlayer.seek(0.5 + 10.5 / 20)")
     settle(page)
-    one = page.evaluate("deepphasePlayer.joint(0, 0)")["world"]
-    two = page.evaluate("deepphasePlayer.joint(1, 0)")["world"]
+    one, two = (page.evaluate(f"deepphasePlayer.joint({n}, 0)")["world"] for n in (0, 1))
     assert one[2] == pytest.approx(1.025, abs=0.01)
     np.testing.assert_allclose(two, [1, 1, 0.525], atol=1e-3)
-    assert page.locator("#actors button").all_inner_texts() == ["sixty", "twenty"]
+    calls = [each for each in page.evaluate(DRAWN) if each["where"] == "Contacts"]
+    texts = [each["given"][0] for each in calls if each["name"] == "fillText"]
+    assert texts == ["query L", "query R", "phase 1 L", "phase 1 R"]
+    fills = {each["fillStyle"] for each in calls if each["name"] == "fillRect"}
+    assert {"#85898f", "#0072b2"} <= fills
+    assert "#e69f00" not in fills
+    assert page.locator("#actors button").all_inner_texts() == ["query", "phase 1"]
     picture = page.locator("#stage").screenshot()
     page.locator("#actors button").nth(1).click()
     limit = time.monotonic() + PATIENCE_S
@@ -275,17 +313,90 @@ def test_several_bodies_at_their_own_rates(open_page):
         assert time.monotonic() < limit, "the body that was hidden is still there"
     assert page.locator("#actors button").nth(1).get_attribute("aria-pressed") == "false"
 
+    # Names of bodies that stand close do not cover each other.
+    body = made_actor()
+    actors = [
+        replace(body, positions=body.positions + np.array([0.1 * i, 0, 0]), name=f"pose {i}")
+        for i in range(4)
+    ]
+    names = drawn(opened(open_page, [Take("close", actors)]), "stage")[:4]
+    assert len(names) == 4
+    for i, name in enumerate(names):
+        for other in names[:i]:
+            across, down = (abs(name["given"][at] - other["given"][at]) for at in (1, 2))
+            assert across >= (name["wide"] + other["wide"]) / 2 or down >= 12
 
-def test_a_player_plays_while_it_is_in_view(open_page):
-    inner = player_html([made_take(240)], playing=True, bare=True)
-    below = f'<iframe style="width: 900px; height: 600px" srcdoc="{html.escape(inner)}"></iframe>'
-    page = open_page(f'<div style="height: 3000px"></div>{below}<div style="height: 3000px"></div>')
-    frame = page.frames[1]
+    # The camera stands further from a body that is longer than high.
+    long = body.positions.copy()
+    long[:, 5, 2] += 3.0
+    distances = [
+        state(opened(open_page, [Take("one", [replace(body, positions=each)])]))["camera"][
+            "distance"
+        ]
+        for each in (body.positions, long)
+    ]
+    assert distances[1] > 1.8 * distances[0]
+    # Eyes and a second point beside the first do not say where a head ends.
+    eye = body.positions[:, 5:] + [0.03, 0.05, 0.08]
+    for name, beyond, has_head in (
+        ("Head", "leftEye", True),
+        ("Head", "Head2", True),
+        ("Crown", "leftEye", False),
+    ):
+        seen = replace(
+            body,
+            positions=np.concatenate([body.positions, eye], axis=1),
+            links=np.concatenate([body.links, [[5, 6]]]),
+            joint_names=("Hips", "Knee_L", "Foot_L", "Knee_R", "Foot_R", name, beyond),
+        )
+        page = opened(open_page, [Take("one", [seen])])
+        height = page.locator("#stage").bounding_box()["height"]
+        # The body fills three quarters of the stage, and a head has 9 % of its height.
+        widest = max(each["wide"] for each in drawn(page, "stage", "stroke"))
+        assert (widest > 0.06 * height) == has_head
+
+
+@pytest.mark.parametrize(("body", "gait"), [("biped", "walk"), ("quadruped", "trot")])
+def test_a_clip_is_a_body_or_a_skeleton_which_it_is_without_webgl(open_page, body, gait):
+    take = Take(body, [Actor.of_clip(locomotion(0, 1.0, body=body, gait=gait).clip)])
+    page = opened(open_page, [take])
+    pictures, shares = [], []
+    for _ in range(3):
+        pictures.append(page.evaluate(PICTURE))
+        shares.append(page.evaluate(SHARE_DRAWN))
+        page.get_by_role("button", name="Skeleton").click()
+        settle(page)
+    assert state(page)["shows"]["skeleton"]
+    assert pictures[0] != pictures[1]
+    # The ground of the lit picture is everywhere; that of the skeleton is lines.
+    assert shares[0] == shares[2] == 1
+    assert shares[1] < 0.5
+    assert page.is_hidden("#plain")
+    page = open_page(player_html([take]).replace("<head>", WITHOUT_WEBGL, 1))
+    wait_until_drawn(page)
+    assert page.inner_text("#plain").startswith("This browser has no WebGL 2")
+    assert 0 < page.evaluate(SHARE_DRAWN) < 0.5
+
+
+def test_players_in_frames_are_as_high_as_their_content_and_play_in_view(open_page):
+    bare = html.escape(player_html([made_take(240)], playing=True, bare=True))
+    whole = html.escape(player_html([made_take(240, 10)], embedded=True, playing=True))
+    space = '<div style="height: 3000px"></div>'
+    page = open_page(
+        "<!DOCTYPE html><link rel=icon href='data:,'>"
+        f'<iframe style="width: 1000px" srcdoc="{whole}"></iframe>{space}'
+        f'<iframe style="width: 900px; height: 600px" srcdoc="{bare}"></iframe>{space}'
+    )
+    first, frame = page.frames[1:]
+    until(first, "window.deepphasePlayer?.state().playing")
+    until(first, "document.documentElement.scrollHeight <= innerHeight && innerHeight > 600")
+    lanes = "(list => list.scrollHeight - list.clientHeight)(document.getElementById('lanes'))"
+    assert first.evaluate(lanes) <= 1
     until(frame, "window.deepphasePlayer")
-    settle(page)
     assert not state(frame)["playing"]
-    page.locator("iframe").scroll_into_view_if_needed()
+    page.locator("iframe").nth(1).scroll_into_view_if_needed()
     until(frame, "deepphasePlayer.state().playing")
+    until(first, "!deepphasePlayer.state().playing")
     # Body and ring side by side, and a line of time below.
     stage, ring, line = (
         frame.locator(each).bounding_box() for each in ("#stage", "#manifold", "#overview-row")
@@ -294,6 +405,7 @@ def test_a_player_plays_while_it_is_in_view(open_page):
     assert line["width"] > 700
     low, high = state(frame)["plot"]
     assert high - low > 600
+    assert all(each.evaluate(COLOURS, "stage") > 3 for each in (first, frame))
     page.evaluate("scrollTo(0, 0)")
     until(frame, "!deepphasePlayer.state().playing")
 
@@ -315,125 +427,10 @@ def test_pictures_and_films_of_the_page_are_files(made):
     assert not state(made)["playing"]
 
 
-def test_lanes_of_contacts_have_the_colours_and_sides_of_the_bodies(open_page):
-    feet = {"joint_names": ("Hips", "Knee_L", "Foot_L", "Knee_R", "Foot_R", "Head")}
-    actors = [
-        made_actor(name="query", colour="#85898F", feet_labels=("left", "right"), **feet),
-        made_actor(name="phase 1", colour="#0072B2", feet_labels=("left", "right"), **feet),
-    ]
-    page = open_page(player_html([Take("two", actors)]))
-    wait_until_drawn(page)
-    drawn = page.evaluate(
-        """() => {
-          const [words, fills] = [[], new Set()];
-          const { fillText, fillRect } = CanvasRenderingContext2D.prototype;
-          const inLane = (context) => context.canvas.parentElement?.className === "lane";
-          CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
-            if (inLane(this)) words.push(text);
-            return fillText.call(this, text, ...place);
-          };
-          CanvasRenderingContext2D.prototype.fillRect = function (...place) {
-            if (inLane(this)) fills.add(this.fillStyle);
-            return fillRect.call(this, ...place);
-          };
-          document.getElementById("look").click();
-          return new Promise((go) => requestAnimationFrame(() =>
-            requestAnimationFrame(() => go({ words, fills: [...fills] }))));
-        }"""
-    )
-    assert drawn["words"] == ["query L", "query R", "phase 1 L", "phase 1 R"]
-    assert {"#85898f", "#0072b2"} <= set(drawn["fills"])
-    assert "#e69f00" not in drawn["fills"]
-
-
-WIDEST = """() => {
-  let widest = 0;
-  const { stroke } = CanvasRenderingContext2D.prototype;
-  CanvasRenderingContext2D.prototype.stroke = function (...given) {
-    if (this.canvas.id === "stage") widest = Math.max(widest, this.lineWidth);
-    return stroke.call(this, ...given);
-  };
-  document.getElementById("look").click();
-  return new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(() => go(widest))));
-}"""
-
-
-@pytest.mark.parametrize(
-    ("name", "beyond", "has_head"),
-    [("Head", "leftEye", True), ("Head", "Head2", True), ("Crown", "leftEye", False)],
-)
-def test_a_head_with_eyes_is_drawn_as_a_head(open_page, name, beyond, has_head):
-    """Eyes and a second point beside the first do not say where a head ends."""
-    body = made_actor()
-    eye = body.positions[:, 5:] + [0.03, 0.05, 0.08]
-    body = replace(
-        body,
-        positions=np.concatenate([body.positions, eye], axis=1),
-        links=np.concatenate([body.links, [[5, 6]]]),
-        joint_names=("Hips", "Knee_L", "Foot_L", "Knee_R", "Foot_R", name, beyond),
-    )
-    page = open_page(player_html([Take("one", [body])]))
-    wait_until_drawn(page)
-    stage = page.locator("#stage").bounding_box()
-    # The body fills three quarters of the stage, and a head has 9 % of its height.
-    assert (page.evaluate(WIDEST) > 0.06 * stage["height"]) == has_head
-
-
-def test_the_camera_stands_further_from_a_body_longer_than_high(open_page):
-    distances = []
-    for along in (0.0, 3.0):
-        body = made_actor()
-        positions = body.positions.copy()
-        positions[:, 5, 2] += along
-        page = open_page(player_html([Take("one", [replace(body, positions=positions)])]))
-        wait_until_drawn(page)
-        distances.append(state(page)["camera"]["distance"])
-    assert distances[1] > 1.8 * distances[0]
-
-
-def test_frames_past_the_clip_set_no_scale(open_page):
-    """The amplitude of a window that reaches past the clip is none of the movement's."""
-    phases = made_phases(240, 2)
-    interior = np.ones(240, bool)
-    interior[:60] = interior[-60:] = False
-    amplitude = np.where(interior[:, None], phases.amplitude, 50.0)
-    channels = Channels(replace(phases, amplitude=amplitude), FPS, interior)
-    page = open_page(player_html([Take("edges", [made_actor(240)], channels=channels)]))
-    wait_until_drawn(page)
-    ticks = page.evaluate(
-        """() => {
-          const words = [];
-          const write = CanvasRenderingContext2D.prototype.fillText;
-          CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
-            const name = this.canvas.parentElement?.querySelector("b")?.textContent;
-            if (name === "Amplitude") words.push(Number(text));
-            return write.call(this, text, ...place);
-          };
-          document.getElementById("look").click();
-          return new Promise((go) => requestAnimationFrame(() =>
-            requestAnimationFrame(() => go(words))));
-        }"""
-    )
-    assert max(ticks) <= 1.2 * phases.amplitude[interior].max()
-
-
-def test_a_frame_is_as_high_as_its_player(open_page):
-    takes = [made_take(240, 10)]
-    inner = player_html(takes, embedded=True, playing=True)
-    page = open_page(f'<iframe style="width: 1000px" srcdoc="{html.escape(inner)}"></iframe>')
-    frame = page.frames[1]
-    until(frame, "window.deepphasePlayer?.state().playing")
-    until(frame, "document.documentElement.scrollHeight <= innerHeight && innerHeight > 600")
-    lanes = "(list => list.scrollHeight - list.clientHeight)(document.getElementById('lanes'))"
-    assert frame.evaluate(lanes) <= 1
-
-
-def test_song_is_the_clock(open_page):
-    song = PlayerSong(
-        wav_bytes(3.0), "audio/wav", duration_s=3.0, beats=np.arange(0, 3, 0.5), start_s=0.5
-    )
-    page = open_page(player_html([made_take(300, song=song)]))
-    wait_until_drawn(page)
+def test_a_song_is_the_clock_unless_it_cannot_be_played(open_page):
+    beats = np.arange(0, 3, 0.5)
+    song = PlayerSong(wav_bytes(3.0), "audio/wav", duration_s=3.0, beats=beats, start_s=0.5)
+    page = opened(open_page, [made_take(300, song=song)])
     page.keyboard.press("Space")
     until(page, "deepphasePlayer.state().songRuns && deepphasePlayer.state().time > 0.6")
     running = drawn_state(page)
@@ -449,8 +446,6 @@ def test_song_is_the_clock(open_page):
     page.keyboard.press("Space")
     assert page.locator("#lanes b").first.inner_text() == "Song"
 
-
-def test_song_that_cannot_be_played_is_said(open_page):
     take = made_take(120, song=PlayerSong(b"no sound at all", "audio/wav", "noise", 2.0))
     page = open_page(player_html([take]))
     page.locator("#message").wait_for(state="visible")
@@ -459,178 +454,12 @@ def test_song_that_cannot_be_played_is_said(open_page):
     until(page, "deepphasePlayer.state().time > 0.2")
 
 
-def test_clips_are_chosen_by_list_and_key(open_page):
-    takes = [made_take(60 * n, name=f"clip {n}") for n in (1, 2, 3)]
-    page = open_page(player_html(takes))
+def test_clips_are_chosen_with_any_name_and_data(open_page, browser):
+    takes = [made_take(60 * n, name=f"clip {n}") for n in (1, 2)]
+    takes.append(Take("costs", [made_actor(180)], costs=made_costs()))
+    page = opened(open_page, takes)
     page.locator("#take").select_option("2")
-    assert state(page)["take"] == 2
-    assert state(page)["frames"] == 180
-    page.keyboard.press("PageDown")
-    assert state(page)["take"] == 0
-    page.locator("#take-before").click()
-    assert state(page)["take"] == 2
-    page.keyboard.press("Space")
-    assert state(page)["playing"]
-
-
-def test_channels_and_experts_have_the_numbers_of_the_figures(made):
-    """Figures, tables and files count from 0."""
-    written = made.evaluate(
-        """() => {
-          const written = {};
-          const write = CanvasRenderingContext2D.prototype.fillText;
-          CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
-            (written[this.canvas.id || this.canvas.parentElement.className] ??= []).push(text);
-            return write.call(this, text, ...place);
-          };
-          deepphasePlayer.seek(0.5);
-          return new Promise((go) => requestAnimationFrame(() =>
-            requestAnimationFrame(() => go(written))));
-        }"""
-    )
-    numbers = {
-        name: {text.strip() for text in texts if text.strip().isdigit()}
-        for name, texts in written.items()
-    }
-    assert numbers["wheels"] == {"0", "1", "2", "3", "4"}
-    assert numbers["gating"] == {"0", "1", "2", "3"}
-
-
-def test_wheels_and_weights_stand_between_stage_and_curves_where_it_is_not_wide(open_page):
-    page = open_page(player_html([made_take()]), viewport={"width": 700, "height": 900})
-    settle(page)
-    boxes = {
-        id: page.locator(f"#{id}").bounding_box()
-        for id in ("stage-card", "wheels", "manifold", "gating", "time-card")
-    }
-    assert boxes["stage-card"]["y"] < boxes["wheels"]["y"] < boxes["time-card"]["y"]
-    assert boxes["wheels"]["x"] < boxes["manifold"]["x"] < boxes["gating"]["x"]
-    assert boxes["gating"]["x"] + boxes["gating"]["width"] <= 700
-    assert boxes["time-card"]["y"] < 700
-
-
-def test_hostile_names_are_shown_as_text(open_page):
-    take = made_take(
-        actors=[made_actor(name=HOSTILE), made_actor(name=HOSTILE)],
-        name=HOSTILE,
-        note=HOSTILE,
-        curves=[Curve(HOSTILE, HOSTILE, np.zeros(120), FPS)],
-        markers=[Marker(HOSTILE, 0, 1)],
-    )
-    page = open_page(player_html([take, take], title=HOSTILE))
-    assert page.title() == HOSTILE
-    for id in ("title", "note"):
-        assert page.locator(f"#{id}").text_content() == HOSTILE
-    assert page.locator("#take option").first.text_content() == HOSTILE
-    assert page.locator("#lanes b").last.text_content() == HOSTILE
-    assert page.locator("img").count() == 0
-
-
-def test_page_without_anything_says_what_to_do(open_page):
-    page = open_page(player_html([]))
-    assert "Nothing to play" in page.locator("#message").inner_text()
-    bare = open_page(player_html([Take("bare", [made_actor(contacts=None, feet=())])]))
-    bare.keyboard.press("ArrowRight")
-    assert state(bare)["frame"] == 1
-    phases = Take("phases", channels=Channels(made_phases(60, 3), FPS))
-    alone = open_page(player_html([phases]))
-    assert "No skeleton" in alone.locator("#stage-empty").inner_text()
-
-
-def test_damaged_data_are_said(browser):
-    page = player_html([Take("t", [made_actor()])])
-    start = page.index('id="array-1">') + len('id="array-1">')
-    context = browser.new_context()
-    opened = context.new_page()
-    opened.set_content(page[:start] + page[start + 8 :])
-    assert "cannot be shown" in opened.locator("#message").inner_text()
-    context.close()
-
-
-def test_look_follows_the_reader_and_the_switch(open_page):
-    content = player_html([made_take()])
-    page = open_page(content, color_scheme="dark")
-    assert state(page)["dark"]
-    page.locator("#look").click()
-    assert not state(page)["dark"]
-    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    assert state(open_page(player_html([made_take()], look="dark"), color_scheme="light"))["dark"]
-
-
-def test_nothing_is_wider_than_a_narrow_page(open_page):
-    page = open_page(
-        player_html([made_take(), made_take()]),
-        viewport={"width": 400, "height": 800},
-        device_scale_factor=2,
-    )
-    wait_until_drawn(page)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 400
-    assert page.evaluate("document.getElementById('stage').width") == pytest.approx(
-        2 * page.evaluate("document.getElementById('stage').clientWidth"), abs=1
-    )
-    assert page.evaluate(COLOURS, "stage") > 3
-
-
-def test_keys_and_mouse_are_explained(made):
-    made.keyboard.press("?")
-    assert made.locator("#help").is_visible()
-    made.keyboard.press("Escape")
-    unnamed = made.evaluate(
-        """[...document.querySelectorAll('button, select, input')].filter(each =>
-           !each.textContent.trim() && !each.getAttribute('aria-label')).length"""
-    )
-    assert unnamed == 0
-
-
-def test_two_players_in_frames_of_one_page(open_page):
-    page = open_page(
-        "<!DOCTYPE html><link rel=icon href='data:,'><body>"
-        "<iframe sandbox='allow-scripts' width=700 height=500></iframe>"
-        "<iframe sandbox='allow-scripts' width=700 height=500></iframe>"
-    )
-    contents = [player_html([made_take(60 * n)]) for n in (1, 2)]
-    page.evaluate(
-        "all => all.forEach((each, i) => { document.querySelectorAll('iframe')[i].srcdoc = each })",
-        contents,
-    )
-    # Their documents are navigated to before they draw.
-    for number in range(2):
-        page.frame_locator("iframe").nth(number).locator("#stage").wait_for()
-    frames = [frame for frame in page.frames if frame != page.main_frame]
-    for frame in frames:
-        until(frame, "window.deepphasePlayer?.stats().drawn.length > 0")
-    lengths = [frame.evaluate("deepphasePlayer.state().frames") for frame in frames]
-    assert sorted(lengths) == [60, 120]
-    assert all(frame.evaluate(COLOURS, "stage") > 3 for frame in frames)
-
-
-def test_drawing_time_of_30000_frames_of_30_joints(open_page, record_property):
-    random = np.random.default_rng(0)
-    steps = random.normal(scale=0.002, size=(30_000, 30, 3)).cumsum(0)
-    positions = (random.uniform(0, 1.7, (30, 3)) + steps).astype(np.float32)
-    actor = Actor("long", positions, links_of(np.arange(30) - 1), 60.0)
-    take = made_take(30_000, 8, actors=[actor])
-    page = open_page(player_html([take]))
-    wait_until_drawn(page)
-    page.keyboard.press("0")
-    page.keyboard.press("Space")
-    until(page, "deepphasePlayer.stats().between.length > 30")
-    stats = page.evaluate("deepphasePlayer.stats()")
-    drawn, between = np.array(stats["drawn"]), np.array(stats["between"])
-    assert state(page)["playing"]
-    assert len(between) > 10
-    words = (
-        f"drawing {np.median(drawn):.1f} ms (95 %: {np.percentile(drawn, 95):.1f}), "
-        f"{1000 / np.median(between):.0f} frames a second"
-    )
-    record_property("drawing", words)
-    print(words)
-
-
-def test_costs_follow_the_time(open_page):
-    take = Take("costs", [made_actor(240)], costs=made_costs())
-    page = open_page(player_html([take, made_take(name="without")]))
-    wait_until_drawn(page)
+    assert (state(page)["take"], state(page)["frames"]) == (2, 180)
     assert page.is_visible("#costs-card")
     assert page.is_hidden("#wheels-card")
     page.evaluate("deepphasePlayer.seek(1.2)")
@@ -644,76 +473,97 @@ def test_costs_follow_the_time(open_page):
     widths = page.locator("#costs-rows .terms span").evaluate_all(
         "spans => spans.map(span => span.getBoundingClientRect().width)"
     )
-    np.testing.assert_allclose(
-        np.array(widths) / sum(widths[:3]),
-        np.outer([1, 1 / 4], [1 / 6, 2 / 6, 3 / 6]).ravel(),
-        atol=0.01,
-    )
+    shares = np.outer([1, 1 / 4], [1 / 6, 2 / 6, 3 / 6]).ravel()
+    np.testing.assert_allclose(np.array(widths) / sum(widths[:3]), shares, atol=0.01)
     page.evaluate("deepphasePlayer.seek(0.9)")
     settle(page)
     assert page.text_content("#costs-text") == "It continues."
     assert page.locator("#costs-rows tr").count() == 1
-    page.select_option("#take", "1")
-    settle(page)
+    page.keyboard.press("PageDown")
+    assert state(page)["take"] == 0
     assert page.is_hidden("#costs-card")
+    page.locator("#take-before").click()
+    assert state(page)["take"] == 2
+    page.keyboard.press("Space")
+    assert state(page)["playing"]
 
-
-def test_names_of_bodies_that_stand_close_do_not_cover_each_other(open_page):
-    actors = [
-        replace(body, positions=body.positions + np.array([0.1 * i, 0, 0]), name=f"pose {i}")
-        for i, body in enumerate([made_actor()] * 4)
-    ]
-    page = open_page(player_html([Take("close", actors)]))
-    wait_until_drawn(page)
-    names = page.evaluate(
-        """() => {
-          const found = [];
-          const { fillText } = CanvasRenderingContext2D.prototype;
-          CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
-            if (this.canvas.id === "stage" && text.startsWith("pose"))
-              found.push([x, y, this.measureText(text).width]);
-            return fillText.call(this, text, x, y);
-          };
-          document.getElementById("look").click();
-          return new Promise((go) => requestAnimationFrame(() =>
-            requestAnimationFrame(() => go(found.slice(0, 4)))));
-        }"""
+    hostile = made_take(
+        actors=[made_actor(name=HOSTILE), made_actor(name=HOSTILE)],
+        name=HOSTILE,
+        note=HOSTILE,
+        curves=[Curve(HOSTILE, HOSTILE, np.zeros(120), FPS)],
+        markers=[Marker(HOSTILE, 0, 1)],
     )
-    assert len(names) == 4
-    for i, (x, y, width) in enumerate(names):
-        for other_x, other_y, other_width in names[:i]:
-            assert abs(x - other_x) >= (width + other_width) / 2 or abs(y - other_y) >= 12
+    page = open_page(player_html([hostile, hostile], title=HOSTILE))
+    assert page.title() == HOSTILE
+    for place in ("#title", "#note", "#take option", "#lanes b"):
+        assert page.locator(place).last.text_content() == HOSTILE
+    assert page.locator("img").count() == 0
+
+    page = open_page(player_html([]))
+    assert "Nothing to play" in page.locator("#message").inner_text()
+    bare = open_page(player_html([Take("bare", [made_actor(contacts=None, feet=())])]))
+    bare.keyboard.press("ArrowRight")
+    assert state(bare)["frame"] == 1
+    alone = open_page(player_html([Take("phases", channels=Channels(made_phases(60, 3), FPS))]))
+    assert "No skeleton" in alone.locator("#stage-empty").inner_text()
+    content = player_html([Take("t", [made_actor()])])
+    start = content.index('id="array-1">') + len('id="array-1">')
+    context = browser.new_context()
+    damaged = context.new_page()
+    damaged.set_content(content[:start] + content[start + 8 :])
+    assert "cannot be shown" in damaged.locator("#message").inner_text()
+    context.close()
 
 
-@pytest.mark.parametrize("body", ["biped", "quadruped"])
-def test_a_clip_is_drawn_as_a_body_and_where_it_is_chosen_as_a_skeleton(open_page, body):
-    gait = {"biped": "walk", "quadruped": "trot"}[body]
-    page = open_page(player_html([made_body(body, gait)]))
-    wait_until_drawn(page)
-    pictures = [page.evaluate(PICTURE)]
-    for _ in range(2):
-        page.get_by_role("button", name="Skeleton").click()
-        settle(page)
-        pictures.append(page.evaluate(PICTURE))
-    assert not state(page)["shows"]["skeleton"]
-    assert pictures[0] != pictures[1]
-    # The ground of the lit picture is everywhere; that of the skeleton is lines.
-    shares = [page.evaluate(SHARE_DRAWN)]
-    page.get_by_role("button", name="Skeleton").click()
+def test_pages_fit_their_look_width_and_length(open_page, record_property):
+    page = open_page(player_html([made_take()]), color_scheme="dark")
+    assert state(page)["dark"]
+    page.locator("#look").click()
+    assert not state(page)["dark"]
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert state(open_page(player_html([made_take()], look="dark"), color_scheme="light"))["dark"]
+
+    # Wheels and weights stand between stage and curves where the page is not wide.
+    page = open_page(player_html([made_take()]), viewport={"width": 700, "height": 900})
     settle(page)
-    shares.append(page.evaluate(SHARE_DRAWN))
-    assert shares[0] == 1
-    assert shares[1] < 0.5
-    assert page.is_hidden("#plain")
+    boxes = {
+        id: page.locator(f"#{id}").bounding_box()
+        for id in ("stage-card", "wheels", "manifold", "gating", "time-card")
+    }
+    assert boxes["stage-card"]["y"] < boxes["wheels"]["y"] < boxes["time-card"]["y"]
+    assert boxes["wheels"]["x"] < boxes["manifold"]["x"] < boxes["gating"]["x"]
+    assert boxes["gating"]["x"] + boxes["gating"]["width"] <= 700
+    assert boxes["time-card"]["y"] < 700
+    narrow = {"viewport": {"width": 400, "height": 800}, "device_scale_factor": 2}
+    page = opened(open_page, [made_take(), made_take()], options=narrow)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    assert page.evaluate("document.getElementById('stage').width") == pytest.approx(
+        2 * page.evaluate("document.getElementById('stage').clientWidth"), abs=1
+    )
+    assert page.evaluate(COLOURS, "stage") > 3
 
+    # The amplitude of a window that reaches past the clip is not the movement's, and sets no scale.
+    phases = made_phases(240, 2)
+    interior = np.ones(240, bool)
+    interior[:60] = interior[-60:] = False
+    amplitude = np.where(interior[:, None], phases.amplitude, 50.0)
+    channels = Channels(replace(phases, amplitude=amplitude), FPS, interior)
+    page = opened(open_page, [Take("edges", [made_actor(240)], channels=channels)])
+    ticks = [float(each["given"][0]) for each in drawn(page, "Amplitude")]
+    assert max(ticks) <= 1.2 * phases.amplitude[interior].max()
 
-def test_without_webgl_a_sentence_says_so_and_bodies_are_skeletons(open_page):
-    content = player_html([made_body("biped", "walk")]).replace("<head>", WITHOUT_WEBGL, 1)
-    page = open_page(content)
-    wait_until_drawn(page)
-    assert page.inner_text("#plain").startswith("This browser has no WebGL 2")
-    assert 0 < page.evaluate(SHARE_DRAWN) < 0.5
-
-
-def made_body(body: str, gait: str) -> Take:
-    return Take(body, [Actor.of_clip(locomotion(0, 1.0, body=body, gait=gait).clip)])
+    random = np.random.default_rng(0)
+    steps = random.normal(scale=0.002, size=(30_000, 30, 3)).cumsum(0)
+    positions = (random.uniform(0, 1.7, (30, 3)) + steps).astype(np.float32)
+    actor = Actor("long", positions, links_of(np.arange(30) - 1), 60.0)
+    page = opened(open_page, [made_take(30_000, 8, actors=[actor])])
+    page.keyboard.press("0")
+    page.keyboard.press("Space")
+    until(page, "deepphasePlayer.stats().between.length > 30")
+    stats = page.evaluate("deepphasePlayer.stats()")
+    between = np.array(stats["between"])
+    assert state(page)["playing"]
+    words = f"drawing {np.median(stats['drawn']):.1f} ms, {1000 / np.median(between):.0f} a second"
+    record_property("drawing", words)
+    print(words)

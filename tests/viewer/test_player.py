@@ -1,5 +1,6 @@
 """The player's page, as Python writes it: small, exact, closed, and safe with any name."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +19,7 @@ from deepphase.viewer.actor import Actor, joints_and_tips, links_of
 from deepphase.viewer.costs import ComparedCosts, CostComparison, CostOption
 from deepphase.viewer.packing import PackedArrays
 from deepphase.viewer.page import player_html, save_player
+from deepphase.viewer.skin import Skin
 from deepphase.viewer.song import PlayerSong
 from deepphase.viewer.take import (
     Channels,
@@ -42,6 +44,16 @@ from tests.viewer.player_pages import (
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\u2028\udcff%%scene%%"
 
 
+def _nan(shape):
+    values = np.zeros(shape)
+    values.flat[-1] = np.nan
+    return values
+
+
+def _turns():
+    return np.tile([0.0, 0, 0, 1], (120, 6, 1))
+
+
 def test_page_without_data_is_below_150_kb():
     assert len(player_html([]).encode()) < 150_000
 
@@ -53,15 +65,24 @@ def test_page_asks_nothing_from_anywhere():
     assert "src=" not in page.replace("data:,", "")
 
 
-def test_a_ball_comes_with_its_body():
-    actor = made_actor(30)
-    ball = np.random.default_rng(0).normal(size=(30, 3)).astype(np.float32)
-    parts = PageParts(player_html([Take("t", [replace(actor, ball=ball, ball_radius_m=0.12)])]))
+@pytest.mark.parametrize(
+    ("name", "shape", "key"),
+    [
+        ("ball", (9, 3), "ball"),
+        ("desired_trajectory", (9, 6, 2), "desiredTrajectory"),
+        ("desired_path", (40, 2), "desiredPath"),
+        ("root_directions", (9, 3), "rootDirections"),
+    ],
+)
+def test_arrays_of_a_body_come_back_and_have_to_fit(name, shape, key):
+    values = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    parts = PageParts(player_html([Take("t", [made_actor(9, **{name: values})])]))
     (described,) = parts.scene["takes"][0]["actors"]
-    np.testing.assert_allclose(parts.array(described["ball"]).reshape(30, 3), ball, atol=1e-4)
-    assert described["ballRadius"] == 0.12
-    with pytest.raises(ParameterError, match="ball"):
-        replace(actor, ball=ball[:5])
+    np.testing.assert_array_equal(parts.array(described[key]), values)
+    assert described["ballRadius"] == 0.11
+    for wrong, words in ((values[..., :1], "expected"), (_nan(shape), "not finite")):
+        with pytest.raises(ParameterError, match=f"{name}.*{words}"):
+            made_actor(9, **{name: wrong})
 
 
 def test_positions_come_back_to_a_tenth_of_a_millimetre_far_from_the_origin():
@@ -193,21 +214,6 @@ def test_actor_of_a_clip_has_joints_tips_contacts_and_path():
     assert actor.root_positions.shape == (len(motion), 3)
 
 
-def test_desired_trajectory_and_path_are_in_the_page():
-    rng = np.random.default_rng(0)
-    trajectory, path = (
-        rng.standard_normal(shape).astype(np.float32) for shape in ((9, 6, 2), (40, 2))
-    )
-    parts = PageParts(
-        player_html(
-            [Take("walk", [made_actor(9, desired_trajectory=trajectory, desired_path=path)])]
-        )
-    )
-    (actor,) = parts.scene["takes"][0]["actors"]
-    np.testing.assert_array_equal(parts.array(actor["desiredTrajectory"]), trajectory)
-    np.testing.assert_array_equal(parts.array(actor["desiredPath"]), path)
-
-
 def test_actor_of_points_keeps_their_edges():
     track = PointTrack(("a", "b"), np.ones((4, 2, 3)), 30.0, np.array([[0, 1]]))
     actor = Actor.of_points(track)
@@ -242,20 +248,17 @@ def test_song_of_a_file(tmp_path):
     stated = parts.scene["takes"][0]["song"]
     assert parts.raw(stated["data"]) == path.read_bytes()
     assert stated["beats"] == [0.1, 0.2]
-    (tmp_path / "a.mid").write_bytes(b"x")
-    with pytest.raises(FormatError, match=r"no \.mid"):
-        PlayerSong.of_file(tmp_path / "a.mid")
-    with pytest.raises(FormatError, match="cannot be read"):
-        PlayerSong.of_file(tmp_path / "none.wav")
-    (tmp_path / "b.wav").touch()
-    with pytest.raises(FormatError, match="empty"):
-        PlayerSong.of_file(tmp_path / "b.wav")
 
 
-def _nan(shape):
-    values = np.zeros(shape)
-    values.flat[-1] = np.nan
-    return values
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [("a.mid", b"x", r"no \.mid"), ("none.wav", None, "cannot be read"), ("b.wav", b"", "empty")],
+)
+def test_files_that_are_not_songs_of_a_browser_are_refused(tmp_path, name, content, words):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(FormatError, match=words):
+        PlayerSong.of_file(tmp_path / name)
 
 
 @pytest.mark.parametrize(
@@ -264,9 +267,6 @@ def _nan(shape):
         (lambda: Actor("a", np.zeros((0, 2, 3)), np.zeros((0, 2)), 60.0), "expected"),
         (lambda: Actor("a", _nan((2, 2, 3)), np.zeros((0, 2)), 60.0), "not finite"),
         (lambda: Actor("a", np.zeros((2, 2, 3)), np.array([[0, 2]]), 60.0), "link"),
-        (lambda: made_actor(5, desired_trajectory=np.zeros((4, 6, 2))), "desired_trajectory"),
-        (lambda: made_actor(5, desired_path=np.zeros((4, 3))), "desired_path"),
-        (lambda: made_actor(5, desired_trajectory=_nan((5, 6, 2))), "not finite"),
         (lambda: made_actor(start_s=np.inf), "frames a second"),
         (lambda: made_actor(contacts=np.zeros((3, 2))), "contacts"),
         (lambda: made_actor(feet=(0, 99)), "foot"),
@@ -283,10 +283,17 @@ def _nan(shape):
         (lambda: PlayerSong(b"", "audio/wav"), "byte"),
         (lambda: PlayerSong(b"x", "audio/wav", spectrogram=np.zeros((2, 2))), "duration"),
         (lambda: player_html([], look="pink"), "look"),
+        (lambda: Skin(PARENTS, _turns()[:, :5], "biped", {}), "rotations (120, 5, 4), expected"),
+        (lambda: Skin(PARENTS, _nan((120, 6, 4)), "biped", {}), "not finite"),
+        (lambda: Skin(PARENTS, _turns(), "biped", {"hips": 6}), "not one of 6"),
+        (
+            lambda: made_actor(60, skin=Skin(PARENTS, _turns(), "biped", {"hips": 0})),
+            "rotations have shape (120, 6, 4) for positions (60,",
+        ),
     ],
 )
 def test_impossible_input_is_refused(make, words):
-    with pytest.raises(ParameterError, match=words):
+    with pytest.raises(ParameterError, match=re.escape(words)):
         make()
 
 
@@ -362,10 +369,3 @@ def test_end_sites_without_length_are_no_joints():
     assert "Head tip" not in names
     assert positions.shape[1] == len(parents) == len(names)
     assert len(names) == len(clip.skeleton) + len(ends) - 1
-
-
-def test_a_page_in_a_frame_says_so():
-    scene = PageParts(player_html([], embedded=True, playing=True)).scene
-    assert scene["embedded"]
-    assert scene["playing"]
-    assert not PageParts(player_html([])).scene["embedded"]

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deepphase.errors import ParameterError
 from deepphase.motion.kinematics import global_transforms
 from deepphase.motion.roles import find_roles
 from deepphase.synthetic.locomotion import locomotion
 from deepphase.viewer.actor import Actor
 from deepphase.viewer.packing import PackedArrays
 from deepphase.viewer.page import describe_take
-from deepphase.viewer.skin import Skin
 from deepphase.viewer.take import Take
 from tests.viewer.player_pages import made_actor
 
@@ -115,18 +110,3 @@ def test_the_skin_of_a_clip_has_the_joints_of_the_actor():
     again = unpacked(packed.contents[stated["rotations"]["id"]], stated["rotations"]["shape"])
     assert angles_between(again, skin.rotations).max() < TURN_BOUND
     assert stated["roles"] == dict(skin.roles)
-
-
-def test_wrong_skins_are_refused():
-    turns = np.tile([0.0, 0, 0, 1], (120, 6, 1))
-    parents = np.array([-1, 0, 1, 0, 3, 0])
-    with pytest.raises(ParameterError, match=re.escape("rotations (120, 5, 4), expected")):
-        Skin(parents, turns[:, :5], "biped", {})
-    with pytest.raises(ParameterError, match="not finite"):
-        Skin(parents, np.full_like(turns, np.nan), "biped", {})
-    with pytest.raises(ParameterError, match="not one of 6"):
-        Skin(parents, turns, "biped", {"hips": 6})
-    with pytest.raises(
-        ParameterError, match=re.escape("rotations have shape (120, 6, 4) for positions (60,")
-    ):
-        made_actor(60, skin=Skin(parents, turns, "biped", {"hips": 0}))

@@ -1,7 +1,7 @@
 // Shapes of an animal on four legs around joints, and of any other skeleton.
 
 import { pathDown, standing, tipOf } from "./bodyplan.js";
-import { ellipsoid, limb, trunk } from "./shapes.js";
+import { carriedTrunk, ellipsoid, limb } from "./shapes.js";
 import { add, between, cross, distance, dot, mix, scaled, subtract, unit, without } from "../vectors.js";
 
 // Sizes below are shares of the trunk, from hips to shoulders.
@@ -48,24 +48,12 @@ function trunkShapes({ skeleton, roles, pose }, l, rump, withers) {
   const carrier = (t) => joints.reduce((best, j) => (place(at(j)) <= t + 0.05 && place(at(j)) >= place(at(best)) ? j : best), joints[0]);
   const from = add(rump, along, -0.1 * l);
   const centers = TRUNK.map(([t, , , shift]) => add(add(from, along, 1.22 * t * l), down, shift * l));
-  const shapes = [trunk({
+  return carriedTrunk({
     centers,
     widths: TRUNK.map((row) => row[1] * l),
     depths: TRUNK.map((row) => row[2] * l),
     sides: TRUNK.map(() => side),
-  })];
-  for (let row = 0; row + 1 < TRUNK.length; row++) {
-    const [low, high] = [TRUNK[row], TRUNK[row + 1]];
-    shapes.push(limb({
-      hidden: true,
-      joint: carrier((low[0] + high[0]) / 2),
-      from: centers[row],
-      to: centers[row + 1],
-      radii: [[0, low[1] * l, low[2] * l], [1, high[1] * l, high[2] * l]],
-      side,
-    }));
-  }
-  return shapes;
+  }, (row) => carrier((TRUNK[row][0] + TRUNK[row + 1][0]) / 2));
 }
 
 function headAndNeck(body, l, withers) {

@@ -1,7 +1,7 @@
 // Shapes of a person around joints: sizes are those of an adult of 1.75 m, scaled.
 
 import { below, childrenOf, pathDown, standing, tipOf } from "./bodyplan.js";
-import { ellipsoid, limb, spread, trunk } from "./shapes.js";
+import { carriedTrunk, ellipsoid, limb, spread } from "./shapes.js";
 import { add, between, cross, distance, mix, smooth, subtract, unit, without } from "../vectors.js";
 
 const SIDES = ["left", "right"];
@@ -88,18 +88,10 @@ function torso({ skeleton, roles, pose }, u, top) {
   const sides = rows.map(({ place }) => unit(between(hipSide, shoulderSide, place)));
   const up = unit(subtract(station(1).point, station(0).point));
   const centers = rows.map(({ place, shift }, i) => add(station(place).point, unit(cross(sides[i], up)), shift));
-  const shapes = [trunk({ centers, widths: rows.map((row) => row.width), depths: rows.map((row) => row.depth), sides })];
-  for (let row = 0; row < rows.length - 1; row++) {
-    const [low, high] = [rows[row], rows[row + 1]];
-    shapes.push(limb({
-      hidden: true,
-      joint: carrier((low.place + high.place) / 2),
-      from: centers[row],
-      to: centers[row + 1],
-      radii: [[0, low.width, low.depth], [1, high.width, high.depth]],
-      side: sides[row],
-    }));
-  }
+  const shapes = carriedTrunk(
+    { centers, widths: rows.map((row) => row.width), depths: rows.map((row) => row.depth), sides },
+    (row) => carrier((rows[row].place + rows[row + 1].place) / 2),
+  );
   // The pelvis below the hip joints, and the buttocks.
   const back = unit(cross(unit(subtract(line[1], hips)), hipSide));
   shapes.push(ellipsoid({ joint: roles.hips, center: add(hips, [0, -0.03 * u, 0]), radii: [0.78 * hipWidth, 0.085 * u, 0.088 * u] }));

@@ -50,7 +50,7 @@ export function limb({ joint, from, to, radii, side = [1, 0, 0], accent = 0, hid
 
 // A trunk around the line through `centers`: at each a half width along its `side` and a half depth
 // across it. It is one shape of several joints, so that nothing shows where one joint ends.
-export function trunk({ centers, widths, depths, sides }) {
+function trunk({ centers, widths, depths, sides }) {
   const last = centers.length - 1;
   const axis = unit(subtract(centers[last], centers[0]));
   const places = centers.map((c) => dot(subtract(c, centers[0]), axis));
@@ -75,6 +75,20 @@ export function trunk({ centers, widths, depths, sides }) {
       return (Math.sqrt((across * across) / (a * a) + deep / (b * b) + (v * v) / (least * least)) - 1) * least;
     },
   };
+}
+
+// A trunk with the hidden limbs that carry its surface; `carrier(row)`: the joint between a row and the next.
+export function carriedTrunk(given, carrier) {
+  const { centers, widths, depths, sides } = given;
+  const carriers = centers.slice(1).map((to, row) => limb({
+    hidden: true,
+    joint: carrier(row),
+    from: centers[row],
+    to,
+    radii: [row, row + 1].map((at, end) => [end, widths[at], depths[at]]),
+    side: sides[row],
+  }));
+  return [trunk(given), ...carriers];
 }
 
 // The Catmull-Rom curve through values at equal distances, between values i and i + 1.

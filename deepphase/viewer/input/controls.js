@@ -1,9 +1,15 @@
 // Buttons and keys.
 
 import { chip, created, dot, pressed } from "../scene/elements.js";
+import { bindActions } from "./pointer.js";
 import { SHOWS } from "../scene/stage.js";
 
 const FEW = 10;
+const KEYS = {
+  " ": "play", k: "play", ArrowLeft: "step-back", ArrowRight: "step-on", Home: "first", End: "last", "[": "slower", "-": "slower",
+  "]": "faster", "+": "faster", "=": "faster", f: "follow", l: "loop", p: "picture", v: "film", 0: "fit", PageUp: "take-before",
+  PageDown: "take-after", "?": "keys",
+};
 
 export function addControls({ clock, stage, lanes, capture, element, turnTake, toggleLook }) {
   const actions = {
@@ -23,45 +29,13 @@ export function addControls({ clock, stage, lanes, capture, element, turnTake, t
     keys: () => element("help").showModal(),
     "take-before": () => turnTake(-1),
     "take-after": () => turnTake(1),
+    follow: () => stage.toggle("follow"),
   };
-  for (const [id, act] of Object.entries(actions)) element(id).addEventListener("click", act);
   // A clicked button loses the focus, so that the space key plays again.
   document.addEventListener("click", (event) => {
     if (event.detail > 0) event.target.closest?.("button")?.blur();
   });
-
-  const keys = {
-    " ": actions.play,
-    k: actions.play,
-    ArrowLeft: actions["step-back"],
-    ArrowRight: actions["step-on"],
-    Home: actions.first,
-    End: actions.last,
-    "[": actions.slower,
-    "-": actions.slower,
-    "]": actions.faster,
-    "+": actions.faster,
-    "=": actions.faster,
-    f: () => stage.toggle("follow"),
-    l: actions.loop,
-    p: actions.picture,
-    v: actions.film,
-    0: actions.fit,
-    PageUp: actions["take-before"],
-    PageDown: actions["take-after"],
-    "?": actions.keys,
-  };
-  document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || element("help").open) return;
-    const { target } = event;
-    if (target.matches?.("select, input")) return;
-    // Space presses a focused button, as everywhere.
-    if (event.key === " " && target.matches?.("button")) return;
-    const act = keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
-    if (!act) return;
-    event.preventDefault();
-    act(event);
-  });
+  bindActions(element, actions, KEYS, ({ target }) => element("help").open || target.matches?.("select, input"));
 }
 
 // Buttons for the layers in space.

@@ -58,3 +58,19 @@ export function onTurn(element, camera, { onChange = () => {}, pan = null, activ
     else if (zoom) change(event, () => camera.zoom(KEY_ZOOM * zoom));
   });
 }
+
+// Buttons and keys run actions: `actions` by the ids of buttons, and `keys` (codes or characters) to these ids; without
+// the keys of events that the page `ignores`.
+export function bindActions(element, actions, keys, ignores) {
+  for (const [id, act] of Object.entries(actions)) element(id)?.addEventListener("click", act);
+  document.addEventListener("keydown", (event) => {
+    const { code, key, target } = event;
+    if (event.ctrlKey || event.metaKey || event.altKey || ignores(event)) return;
+    // Space presses a focused button, as everywhere.
+    if (key === " " && target.matches?.("button")) return;
+    const act = actions[keys[code] ?? keys[key.length === 1 ? key.toLowerCase() : key]];
+    if (!act) return;
+    event.preventDefault();
+    act(event);
+  });
+}

@@ -12,7 +12,7 @@ import { mixed } from "./surface2d.js";
 const SAMPLES = 24;
 // Milliseconds after which coarse meshes are replaced, and the most meshes for which they are; of bodies
 // without a graphics card. More than the last number of them are drawn with still coarser meshes.
-const REFINE_MS = 400, MOST_FINE = 4, MOST_COARSE = 8, CROWD = 3.2;
+const REFINE_MS = 400, MOST_FINE = 4, MOST_COARSE = 8, CROWD = 4.2;
 // A page that loses its context this often, as among very many players, keeps to plain drawing.
 const MOST_LOSSES = 3;
 const FAINT = 0.35;

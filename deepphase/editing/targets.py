@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 from deepphase.errors import FormatError, ParameterError
-from deepphase.formats.csv_table import CsvTable, read_csv_table
+from deepphase.formats.csv_table import read_csv_table
 
+Row = TypeVar("Row")
 _COLUMNS = ("joint", "frame", "x", "y", "z")
 
 
@@ -57,25 +59,17 @@ def read_targets(path: str | Path) -> list[JointTarget]:
     FormatError
         With the line of what cannot be read.
     """
-    path = Path(path)
     hint = f"columns: {', '.join(_COLUMNS)}, optionally last"
-    table = _table(path, _COLUMNS, ("last",), hint)
-    targets: list[JointTarget] = []
-    for line, cells in table.rows:
-        values = dict(zip(table.columns, cells, strict=True))
-        try:
-            first = int(values["frame"])
-            x, y, z = (float(values[axis]) for axis in "xyz")
-            targets.append(
-                JointTarget(values["joint"], first, int(values.get("last") or first), (x, y, z))
-            )
-        except (ValueError, ParameterError):
-            raise FormatError(
-                f"{','.join(cells)!r} is not a target",
-                hint=f"{hint}; frames are whole numbers from 0, places are in metres",
-                path=path,
-                line=line,
-            ) from None
+
+    def target(row: Mapping[str, str]) -> JointTarget:
+        first = int(row["frame"])
+        x, y, z = (float(row[axis]) for axis in "xyz")
+        return JointTarget(row["joint"], first, int(row.get("last") or first), (x, y, z))
+
+    targets = _read(
+        Path(path), _COLUMNS, ("last",), hint, target,
+        wrong=("a target", f"{hint}; frames are whole numbers from 0, places are in metres"),
+    )  # fmt: skip
     if not targets:
         raise FormatError("the table has no rows", hint=hint, path=path)
     return targets
@@ -108,35 +102,36 @@ def read_keys(path: str | Path) -> KeyFrames:
     FormatError
         With the line of what cannot be read.
     """
-    path = Path(path)
-    table = _table(
-        path, ("frame",), ("time", "steps"), "expected frame, and optionally time, steps"
-    )
-    frames: list[int] = []
-    times: list[float] = []
-    steps: list[float | None] = []
-    for line, cells in table.rows:
-        values = dict(zip(table.columns, cells, strict=True))
-        try:
-            frames.append(int(values["frame"]))
-            times.append(float(values.get("time", 0.0)))
-            steps.append(float(values["steps"]) if values.get("steps", "").strip() else None)
-        except ValueError:
-            raise FormatError(
-                f"{','.join(cells)!r} is not a key",
-                hint="write a key as in 30, or 30,1.0",
-                path=path,
-                line=line,
-            ) from None
+
+    def key(row: Mapping[str, str]) -> dict[str, Any]:
+        found: dict[str, Any] = {"frame": int(row["frame"])}
+        if "time" in row:
+            found["time"] = float(row["time"])
+        if "steps" in row:
+            found["steps"] = float(row["steps"]) if row["steps"].strip() else None
+        return found
+
+    rows = _read(
+        Path(path), ("frame",), ("time", "steps"),
+        "expected frame, and optionally time, steps", key,
+        wrong=("a key", "write a key as in 30, or 30,1.0"),
+    )  # fmt: skip
+    columns = {name: [row[name] for row in rows if name in row] for name in ("time", "steps")}
     return KeyFrames(
-        frames,
-        times if "time" in table.columns else None,
-        steps if "steps" in table.columns else None,
+        [row["frame"] for row in rows], columns["time"] or None, columns["steps"] or None
     )
 
 
-def _table(path: Path, required: Sequence[str], optional: Sequence[str], hint: str) -> CsvTable:
-    """The table of a file that has these columns alone."""
+def _read(
+    path: Path,
+    required: Sequence[str],
+    optional: Sequence[str],
+    hint: str,
+    convert: Callable[[Mapping[str, str]], Row],
+    *,
+    wrong: tuple[str, str],
+) -> list[Row]:
+    """Rows of a table that has these columns alone; `wrong` names a row and its hint."""
     table = read_csv_table(path, required, hint)
     if set(table.columns) - {*required, *optional}:
         raise FormatError(
@@ -145,4 +140,12 @@ def _table(path: Path, required: Sequence[str], optional: Sequence[str], hint: s
             path=path,
             line=table.line,
         )
-    return table
+    rows = []
+    for line, cells in table.rows:
+        try:
+            rows.append(convert(dict(zip(table.columns, cells, strict=True))))
+        except (ValueError, ParameterError):
+            raise FormatError(
+                f"{','.join(cells)!r} is not {wrong[0]}", hint=wrong[1], path=path, line=line
+            ) from None
+    return rows

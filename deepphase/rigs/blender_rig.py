@@ -281,62 +281,49 @@ class BlenderRig(CharacterRig):
         )
 
     @property
-    def _key_groups(self) -> list[str]:
-        """Name of the group of keys of each control."""
-        found = {column: name for name, own in key_groups(self.names) for column in own}
-        return [found[column] for column in range(len(self.names))]
-
-    @property
     def _at_rest(self) -> Array:
         """(4, 4) placement of the character in the world, Y up, at rest."""
         return np.asarray(TO_Y_UP @ np.linalg.inv(self.body.to_character))
 
-    def save_curves(
-        self,
-        values: Array,
-        placement: RootTrajectory,
-        fps: float,
-        path: str | Path,
-        name: str = "motion",
-        rows: Mapping[str, Array] | None = None,
-        placement_rows: Array | None = None,
-    ) -> None:
+    def save_keys(self, keys: RigKeys, path: str | Path, name: str = "motion") -> None:
         """Write the file of the rig with curves on its controls, or its armature as FBX.
+
+        The placement of the character is keyed on the bone that carries the rig, else on the
+        armature.
 
         Parameters
         ----------
-        values : (frames, controls)
-        placement
-            Of the character, a frame each: keyed on the bone that carries the rig, else on the
-            armature.
         path
             A .blend or .fbx file. FBX has the deforming bones, with the motion of every frame, and
             their meshes.
         name
             Of the action.
-        rows, placement_rows
-            Frames of the keys of each control and of the placement, of `RigKeys`; values and their
-            slopes are kept there. None for a key in every frame, as FBX has in any case.
 
         Raises
         ------
         FormatError
             If Blender cannot write the file.
         FormatError, ParameterError, CheckpointError
-            As `check_curves_file`.
+            As `check_curves_file`, and if the rig lacks a control.
         """
         path = Path(path)
         self.check_curves_file(path)
+        if path.suffix.lower() == ".fbx":
+            keys = keys.every_frame()
+        values = replace(keys, rows=None).values_of(self)
+        placement = replace(keys, placement_rows=None).trajectory()
         placed = np.tile(np.eye(4), (len(values), 1, 1))
         placed[:, :3, :3] = Rotation.from_quat(placement.rotations).as_matrix()
         placed[:, :3, 3] = placement.positions
         root = TO_Y_UP.T @ placed @ np.linalg.inv(self._at_rest) @ TO_Y_UP
-        rate = max(1, round(fps))
+        rate = max(1, round(keys.fps))
+        nothing = np.empty(0, np.int64)
+        group_of = {column: group for group, own in key_groups(self.names) for column in own}
         listed = [
-            np.empty(0, np.int64) if rows is None else rows.get(group, np.arange(len(values)))
-            for group in self._key_groups
+            nothing if keys.rows is None else keys.rows.get(group_of[row], np.arange(len(values)))
+            for row in range(len(self.names))
         ]
-        listed.append(np.empty(0, np.int64) if placement_rows is None else placement_rows)
+        listed.append(nothing if keys.placement_rows is None else keys.placement_rows)
         with temporary_folder() as folder:
             output = folder / f"curves{path.suffix.lower()}"
             with BlenderSession(self.path, self.seconds) as session:
@@ -345,7 +332,7 @@ class BlenderRig(CharacterRig):
                     {
                         "task": "save",
                         "path": str(output),
-                        "fps": [rate, rate / fps],
+                        "fps": [rate, rate / keys.fps],
                         "clip": name,
                     },
                     {
@@ -359,28 +346,8 @@ class BlenderRig(CharacterRig):
         with atomic_write(path) as file:
             file.write(content)
 
-    def save_keys(self, keys: RigKeys, path: str | Path, name: str = "motion") -> None:
-        """Write keys as `save_curves` does; FBX has the curves through them in every frame.
-
-        Raises
-        ------
-        FormatError, ParameterError, CheckpointError
-            As `save_curves`, and if the rig lacks a control.
-        """
-        if Path(path).suffix.lower() == ".fbx":
-            keys = keys.every_frame()
-        self.save_curves(
-            replace(keys, rows=None).values_of(self),
-            replace(keys, placement_rows=None).trajectory(),
-            keys.fps,
-            path,
-            name,
-            keys.rows,
-            keys.placement_rows,
-        )
-
     def check_curves_file(self, path: Path) -> None:
-        """Check before long work that `save_curves` can write a file.
+        """Check before long work that `save_keys` can write a file.
 
         Raises
         ------

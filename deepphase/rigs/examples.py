@@ -53,75 +53,49 @@ class RigExamples:
 
     @classmethod
     def of_store(
-        cls, store: ClipStore, rig: BodyRig, frames: int = 0, progress: Progress | None = None
+        cls,
+        store: ClipStore,
+        rig: BodyRig | BlenderRig,
+        frames: int = 0,
+        patterns: Sequence[str] = (),
+        progress: Progress | None = None,
     ) -> RigExamples:
-        """Examples of all clips, keyed by rule.
+        """Examples of all clips: keyed by rule, or fitted to the poses by a rig in Blender.
 
         Parameters
         ----------
         frames
             Poses that are taken, evenly; 0 for all.
-        """
-        every = 1 if not frames else max(1, int(np.sum(store.lengths)) // frames)
-        values, clips = [], []
-        for index in range(len(store)):
-            motion = motion_on_rig(store.clip(index), rig)
-            # Keyed as a whole, since angles are continuous over time.
-            made = keyed(motion, rig)[every // 2 :: every]
-            values.append(np.clip(made, rig.lower, rig.upper))
-            clips.append(np.full(len(made), index))
-            if progress is not None:
-                progress("keying clips", index + 1, len(store), store.names[index])
-        joined = np.concatenate(values)
-        if len(joined) < 10:
-            raise ParameterError(
-                f"{len(joined)} poses are too few for a rig", hint="give more clips"
-            )
-        return cls(joined, rig.evaluate(joined), np.concatenate(clips))
-
-    @classmethod
-    def of_blender(
-        cls,
-        store: ClipStore,
-        rig: BlenderRig,
-        frames: int = 0,
-        patterns: Sequence[str] = (),
-        progress: Progress | None = None,
-    ) -> RigExamples:
-        """Examples of a rig in Blender: clips to which controls are fitted.
-
-        Parameters
-        ----------
-        frames
-            Poses that are fitted, evenly; 0 for all.
         patterns
-            Names of the bones that may move, with * for any letters; without any, few bones that
-            explain the motion are chosen.
+            Names of the bones of a rig in Blender that may move, with * for any letters; without
+            any, few bones that explain the motion are chosen.
 
         Raises
         ------
         ParameterError
             If there are fewer than ten poses, or a pattern fits no bone.
         """
-        named = named_controls(rig, patterns) if patterns else None
-        motions = []
+        named = named_controls(rig, patterns) if patterns and isinstance(rig, BlenderRig) else None
+        every = 1 if not frames else max(1, int(np.sum(store.lengths)) // frames)
+        motions, rows = [], []
         for index in range(len(store)):
             motions.append(motion_on_rig(store.clip(index), rig))
+            rows.append(np.arange(every // 2, len(motions[-1].turns), every))
             if progress is not None:
-                progress("retargeting clips", index + 1, len(store), store.names[index])
-        every = 1 if not frames else max(1, int(np.sum(store.lengths)) // frames)
-        targets = [motion.positions[every // 2 :: every] for motion in motions]
-        if progress is not None:
-            progress("choosing controls", 0, 1, rig.path.name)
-        find_pattern(rig)
-        columns = chosen_controls(rig, motions) if named is None else named
-        joined = np.concatenate(targets)
-        if len(joined) < 10:
-            raise ParameterError(
-                f"{len(joined)} poses are too few for a rig", hint="give more clips"
-            )
-        values = fitted(rig, joined, columns, progress)
-        clips = np.repeat(np.arange(len(targets)), [len(each) for each in targets])
+                progress("reading clips", index + 1, len(store), store.names[index])
+        clips = np.repeat(np.arange(len(rows)), list(map(len, rows)))
+        _check_count(len(clips))
+        if isinstance(rig, BodyRig):
+            # Keyed as a whole, since angles are continuous over time.
+            keys = [keyed(motion, rig)[own] for motion, own in zip(motions, rows, strict=True)]
+            values = np.clip(np.concatenate(keys), rig.lower, rig.upper)
+        else:
+            if progress is not None:
+                progress("choosing controls", 0, 1, rig.path.name)
+            find_pattern(rig)
+            columns = chosen_controls(rig, motions) if named is None else named
+            poses = [motion.positions[own] for motion, own in zip(motions, rows, strict=True)]
+            values = fitted(rig, np.concatenate(poses), columns, progress)
         return cls(values, rig.evaluate(values), clips)
 
     @classmethod
@@ -134,10 +108,7 @@ class RigExamples:
             If the file has no motion, or less than ten frames.
         """
         values = np.clip(rig.own_motion()[0], rig.lower, rig.upper)
-        if len(values) < 10:
-            raise ParameterError(
-                f"{len(values)} poses are too few for a rig", path=rig.path, hint="give more clips"
-            )
+        _check_count(len(values))
         find_pattern(rig)
         return cls(values, rig.evaluate(values), np.zeros(len(values), np.int64))
 
@@ -151,6 +122,11 @@ class RigExamples:
         held = order[: max(1, round(share * len(names)))]
         out = np.isin(self.clips, held)
         return self.taken(np.flatnonzero(~out)), self.taken(np.flatnonzero(out))
+
+
+def _check_count(poses: int) -> None:
+    if poses < 10:
+        raise ParameterError(f"{poses} poses are too few for a rig", hint="give more clips")
 
 
 def motion_on_rig(clip: Clip, rig: CharacterRig, ground: Heightmap | None = None) -> BodyMotion:

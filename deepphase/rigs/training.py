@@ -282,16 +282,13 @@ def _examples(
     controls: Sequence[str],
     progress: Progress | None,
 ) -> RigExamples:
-    frames = config.training.frames
+    if store is not None:
+        return RigExamples.of_store(store, rig, config.training.frames, controls, progress)
     if isinstance(rig, BodyRig):
-        if store is None:
-            raise ParameterError(
-                "a rig of a body needs poses, and none are given", hint="give a store of clips"
-            )
-        return RigExamples.of_store(store, rig, frames, progress)
-    if store is None:
-        return RigExamples.of_own_motion(rig)
-    return RigExamples.of_blender(store, rig, frames, controls, progress)
+        raise ParameterError(
+            "a rig of a body needs poses, and none are given", hint="give a store of clips"
+        )
+    return RigExamples.of_own_motion(rig)
 
 
 def with_process(

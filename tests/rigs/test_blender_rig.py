@@ -363,7 +363,7 @@ def test_curves_go_into_blender_and_back(small, tmp_path):
     edited[:, rig.index("hips.tz")] -= 0.1
     edited[:, rig.index("foot_ik.L.rx")] = 0.3
     for suffix in (".blend", ".fbx"):
-        rig.save_curves(edited, placement, fps, tmp_path / f"edited{suffix}")
+        rig.save_keys(RigKeys.of_rig(rig, edited, placement, fps), tmp_path / f"edited{suffix}")
     again, path, rate = rig.own_motion(tmp_path / "edited.blend")
     assert rate == fps
     np.testing.assert_allclose(again, edited, atol=1e-5)

@@ -414,9 +414,8 @@ def edit_style(
     amount
         How much of the style: 0 is none, 1 all, 1.5 the most.
     """
-    from deepphase.editing.style import check_amount, styled
+    from deepphase.editing.style import styled
 
-    check_amount(amount)
     styles = [Path(name.strip()) for name in (style or "").split(",") if name.strip()]
     if not styles:
         raise ParameterError("no style is given", hint="give --style: one motion file or several")

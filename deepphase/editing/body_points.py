@@ -135,13 +135,9 @@ class BodyPoints:
         own |= (self.point_joints >= 0) & (self.joints[self.point_joints] == joint)
         return own
 
-    def as_arrays(self) -> dict[str, Array]:
-        """The fields by their names, for a file."""
-        return dict(vars(self))
-
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Array]) -> BodyPoints:
-        """From what `as_arrays` returns. Raises ValueError where indices or shapes do not fit."""
+        """From the fields by their names. Raises ValueError where they do not fit each other."""
         points = cls(**arrays)
         joints, count = len(points.joints), len(points.carriers)
         if points.parents.shape != (joints,) or points.offsets.shape != (count, 3):

@@ -70,11 +70,6 @@ class Damage:
         return known
 
     @classmethod
-    def none(cls, frames: int, joints: tuple[str, ...]) -> Damage:
-        """No damage."""
-        return cls(np.ones((frames, len(joints) + 1), np.float32), joints)
-
-    @classmethod
     def stated(
         cls,
         frames: int,

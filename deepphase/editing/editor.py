@@ -21,6 +21,7 @@ from deepphase.editing.motion_rows import MotionRows, MotionSpace, RowLayout, Ro
 from deepphase.editing.networks import MotionAutoencoder
 from deepphase.errors import CheckpointError, DeepPhaseError
 from deepphase.formats.array_file import read_arrays, write_arrays
+from deepphase.formats.array_parts import array_part, joined_parts
 from deepphase.formats.header_values import checked_mapping, checked_rate
 from deepphase.motion.skeleton import Skeleton
 from deepphase.phase.model import load_weights
@@ -154,14 +155,17 @@ class MotionEditor:
 
     def save(self, path: str | Path) -> None:
         """Write the editor's file, whole or not at all."""
-        arrays = _weights(self.network, "network")
-        arrays |= {f"points.{name}": each for name, each in self.space.points.as_arrays().items()}
         skeleton = self.space.skeleton
-        arrays |= {f"skeleton.{name}": getattr(skeleton, name) for name in _SKELETON}
-        for name in ("mean", "scale"):
-            arrays[f"normalisation.{name}"] = getattr(self.normalisation, name)
-        for name in ("mean", "spread", "roughness"):
-            arrays[f"statistics.{name}"] = np.asarray(getattr(self.statistics, name), np.float64)
+        statistics = {
+            name: np.asarray(each, np.float64) for name, each in vars(self.statistics).items()
+        }
+        parts: dict[str, Mapping[str, Array]] = {
+            "network": _weights(self.network),
+            "points": vars(self.space.points),
+            "skeleton": {name: getattr(skeleton, name) for name in _SKELETON},
+            "normalisation": vars(self.normalisation),
+            "statistics": statistics,
+        }
         header = {
             "config": self.config.as_mapping(),
             "body": {
@@ -177,9 +181,9 @@ class MotionEditor:
         for part in CONTROLS:
             networks: PathNetworks | EffectorNetworks | None = getattr(self, part)
             if networks is not None:
-                arrays |= _weights(networks, part)
+                parts[part] = _weights(networks)
                 header[part] = asdict(networks.limits)
-        write_arrays(path, arrays, header, format=FORMAT, version=VERSION)
+        write_arrays(path, joined_parts(parts), header, format=FORMAT, version=VERSION)
 
     @classmethod
     def load(cls, path: str | Path) -> MotionEditor:
@@ -198,24 +202,17 @@ class MotionEditor:
         )
         try:
             config, body = EditorConfig.from_mapping(header["config"]), header["body"]
-            skeleton = Skeleton(
-                tuple(body["names"]), *(np.array(arrays[f"skeleton.{name}"]) for name in _SKELETON)
-            )
-            points = BodyPoints.from_arrays(_part(arrays, "points."))
+            skeleton = Skeleton(tuple(body["names"]), **array_part(arrays, "skeleton"))
+            points = BodyPoints.from_arrays(array_part(arrays, "points"))
             fps = checked_rate(body["fps"])
             space = MotionSpace(skeleton, int(body["hips"]), points, fps, body["description"])
             feet = tuple(int(foot) for foot in body["feet"])
             layout = RowLayout.of_space(space, feet)
-            normalisation = RowScale(**_part(arrays, "normalisation."))
-            values = len(layout.group)
-            if normalisation.mean.shape != (values,) or normalisation.scale.shape != (values,):
-                raise ValueError(f"a normalisation of {normalisation.mean.shape} for {values}")
-            statistics = JointStatistics(**_part(arrays, "statistics."))
-            joints = len(points.joints)
-            if statistics.mean.shape != (joints, 4) or statistics.spread.shape != (joints,):
-                raise ValueError(f"statistics of {statistics.mean.shape} for {joints} joints")
-            if statistics.roughness.shape != (joints + 1,):
-                raise ValueError(f"a roughness of {statistics.roughness.shape}")
+            values, joints = len(layout.group), len(points.joints)
+            shapes: dict[str, tuple[int, ...]] = {"mean": (values,), "scale": (values,)}
+            normalisation = RowScale(**array_part(arrays, "normalisation", shapes))
+            shapes = {"mean": (joints, 4), "spread": (joints,), "roughness": (joints + 1,)}
+            statistics = JointStatistics(**array_part(arrays, "statistics", shapes))
             network = MotionAutoencoder(values, len(layout.depends), config.network)
             load_weights(network, arrays)
             controls: dict[str, Any] = {}
@@ -261,13 +258,5 @@ def network_inputs(rows: Tensor, known: Tensor, layout: RowLayout) -> tuple[Tens
     return complete, known
 
 
-def _part(arrays: Mapping[str, Array], prefix: str) -> dict[str, Array]:
-    return {
-        name.removeprefix(prefix): np.array(value)
-        for name, value in arrays.items()
-        if name.startswith(prefix)
-    }
-
-
-def _weights(network: nn.Module, part: str) -> dict[str, Array]:
-    return {f"{part}.{name}": each.cpu().numpy() for name, each in network.state_dict().items()}
+def _weights(network: nn.Module) -> dict[str, Array]:
+    return {name: each.cpu().numpy() for name, each in network.state_dict().items()}

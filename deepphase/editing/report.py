@@ -57,7 +57,7 @@ def editor_report(
             progress("measuring", done, len(motions), "on held-out clips")
     return {
         "motions": len(motions),
-        "reconstruction_m": _mean(whole),
+        "reconstruction_m": float(np.mean(whole)) if whole else 0.0,
         "gaps": {name: _means(pairs) for name, pairs in gaps.items() if pairs},
         "joints": _means(joints),
         "limb": _means(limbs),
@@ -115,20 +115,12 @@ def _lost(editor: MotionEditor, known: Array) -> Array:
 def _errors(made: MotionRows, true: MotionRows, which: Array | None) -> Array:
     """Distances in metres of the joints in root space."""
     points = np.linalg.norm(made.points - true.points, axis=-1)
-    return points if which is None else _selected(points, which)
-
-
-def _selected(distances: Array, which: Array) -> Array:
-    chosen = distances[:, : which.shape[1]][which]
+    if which is None:
+        return points
+    chosen = points[:, : which.shape[1]][which]
     return chosen if chosen.size else np.zeros(1)
 
 
-def _mean(values: list[float]) -> float:
-    return float(np.mean(values)) if values else 0.0
-
-
 def _means(pairs: list[tuple[float, float]]) -> dict[str, float]:
-    return {
-        "editor_m": _mean([pair[0] for pair in pairs]),
-        "linear_m": _mean([pair[1] for pair in pairs]),
-    }
+    editor, linear = np.mean(pairs, axis=0).tolist() if pairs else (0.0, 0.0)
+    return {"editor_m": editor, "linear_m": linear}

@@ -104,7 +104,11 @@ def styled(
     ----------
     Holden 2017 (thesis), equations 5.13 and 5.14, where the search begins at noise.
     """
-    check_amount(amount)
+    if not 0.0 <= amount <= MAX_AMOUNT:
+        raise ParameterError(
+            f"amount must be from 0 to {MAX_AMOUNT:g}, not {amount:g}",
+            hint=f"give 0 to {MAX_AMOUNT:g}",
+        )
     if not styles:
         raise ParameterError("no clip of a style is given", hint="give one clip or several")
     content = editor.space.on_hips(content)
@@ -135,15 +139,6 @@ def styled(
             changed, after = tried, distance
             break
     return StyledMotion(replace(changed, name=f"{content.name}_styled"), before, after)
-
-
-def check_amount(amount: float) -> None:
-    """Raise ParameterError where an amount of style is outside of 0 to 1.5."""
-    if not 0.0 <= amount <= MAX_AMOUNT:
-        raise ParameterError(
-            f"amount must be from 0 to {MAX_AMOUNT:g}, not {amount:g}",
-            hint=f"give 0 to {MAX_AMOUNT:g}",
-        )
 
 
 def _encoded(clip: Clip, editor: MotionEditor) -> Tensor:

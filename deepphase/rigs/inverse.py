@@ -13,13 +13,14 @@ from scipy.ndimage import gaussian_filter1d
 from deepphase.arrays import Array
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.formats.array_file import read_arrays, write_arrays
+from deepphase.formats.array_parts import array_part, joined_parts
 from deepphase.formats.header_values import checked_mapping
 from deepphase.rigs.blender_rig import BlenderRig
 from deepphase.rigs.body_rig import BodyRig
 from deepphase.rigs.gaussian_process import MultiquadricProcess
 from deepphase.rigs.refinement import refined
 from deepphase.rigs.rig_function import RigFunction
-from deepphase.rigs.rig_parts import check_shape, rig_of_parts, rig_parts
+from deepphase.rigs.rig_parts import rig_of_parts, rig_parts
 from deepphase.short_repr import counted, short_repr
 
 FORMAT, VERSION = "deepphase.rig", 2
@@ -244,7 +245,9 @@ class RigInverse:
         positions = np.asarray(positions, np.float64)
         if positions.shape[1:] != (len(self.rig.joints), 3) or not np.isfinite(positions).all():
             raise ParameterError(
-                f"finite positions of {len(self.rig.joints)} joints expected, not {positions.shape}"
+                f"finite positions of {len(self.rig.joints)} joints expected, "
+                f"not {positions.shape}",
+                hint="give motion on the body of the rig (`motion_on_rig`)",
             )
         if weights is None and self.joints is not None:
             weights = np.zeros(len(self.rig.joints))
@@ -276,34 +279,32 @@ class RigInverse:
         """Write the file, whole or not at all."""
         rig = self.rig
         if not isinstance(rig, BodyRig | BlenderRig):
-            raise ParameterError("only rigs made from skeletons, and rigs in Blender, are saved")
+            raise ParameterError(
+                f"a {type(rig).__name__} cannot be saved",
+                hint="rigs of skeletons and rigs in Blender have files",
+            )
         if self.joints is not None:
             raise ParameterError(
                 "this inverse follows only some joints and cannot be saved",
                 hint="save the inverse of all joints that it was made from",
             )
-        arrays: dict[str, Array] = {
-            f"scale.{name}": value for name, value in vars(self.scale).items()
-        }
-        processes = {"process": self.process}
-        if self.jacobians is not None:
-            processes["jacobians"] = self.jacobians
-        for name, process in processes.items():
-            for part in ("inputs", "weights", "mean"):
-                arrays[f"{name}.{part}"] = getattr(process, part)
+        processes = {"process": self.process, "jacobians": self.jacobians}
+        known = {name: each for name, each in processes.items() if each is not None}
+        parts = {"scale": vars(self.scale)}
+        for name, process in known.items():
+            parts[name] = {part: getattr(process, part) for part in ("inputs", "weights", "mean")}
         if self.network is not None:
-            arrays |= {f"network.{name}": each for name, each in vars(self.network).items()}
-        rig_arrays, rig_header = rig_parts(rig, Path(path).parent)
-        arrays |= rig_arrays
+            parts["network"] = vars(self.network)
+        own_parts, rig_header = rig_parts(rig, Path(path).parent)
         header = {
             "rig": rig_header,
-            "widths": {name: process.width for name, process in processes.items()},
+            "widths": {name: process.width for name, process in known.items()},
             "damping": self.damping,
             "config": dict(self.config),
             "report": dict(self.report),
             "provenance": dict(self.provenance),
         }
-        write_arrays(path, arrays, header, format=FORMAT, version=VERSION)
+        write_arrays(path, joined_parts(parts | own_parts), header, format=FORMAT, version=VERSION)
 
     @classmethod
     def load(cls, path: str | Path) -> RigInverse:
@@ -315,36 +316,30 @@ class RigInverse:
             If the file is damaged, foreign, or its parts do not fit each other.
         """
         arrays, header = read_arrays(path, format=FORMAT, version=VERSION)
-        arrays = {name: np.array(value) for name, value in arrays.items()}
         try:
             rig = rig_of_parts(arrays, header["rig"], Path(path).parent)
             count, outputs = len(rig.controls), 3 * len(rig.joints)
-            scale = RigScale(**_part(arrays, "scale."))
-            used = scale.used
+            used = np.array(arrays["scale.used"])
             if used.ndim != 1 or used.min() < 0 or used.max() >= count:
                 raise ValueError("controls that the rig does not have")
-            shapes = {"position_mean": outputs, "rest": count}
-            for name, value in vars(scale).items():
-                if value.shape != (shapes.get(name, len(used)),):
-                    raise ValueError(f"{name} of {value.shape}")
-            processes = {
-                name: MultiquadricProcess(**_part(arrays, f"{name}."), width=float(width))
-                for name, width in header["widths"].items()
-                if name in ("process", "jacobians")
-            }
-            for name, process in processes.items():
+            moving = (len(used),)
+            shapes = {"position_mean": (outputs,), "rest": (count,)}
+            shapes |= dict.fromkeys(("value_mean", "value_scale"), moving)
+            scale = RigScale(**array_part(arrays, "scale", shapes))
+            processes = {}
+            for name, width in header["widths"].items():
                 given = outputs * len(used) if name == "jacobians" else len(used)
-                check_shape(process.inputs, (len(process.weights), outputs))
-                check_shape(process.weights, (len(process.inputs), given))
-                check_shape(process.mean, (given,))
-            parts = _part(arrays, "network.")
-            network = ReluNetwork(**parts) if parts else None
-            if network is not None:
-                hidden = len(network.first)
-                check_shape(network.first, (hidden, outputs))
-                check_shape(network.first_bias, (hidden,))
-                check_shape(network.second, (len(used), hidden))
-                check_shape(network.second_bias, (len(used),))
+                examples = len(arrays[f"{name}.inputs"])
+                process = {"inputs": (examples, outputs), "weights": (examples, given)}
+                process["mean"] = (given,)
+                own = array_part(arrays, name, process)
+                processes[name] = MultiquadricProcess(**own, width=float(width))
+            network = None
+            if "network.first" in arrays:
+                hidden = len(arrays["network.first"])
+                layers = {"first": (hidden, outputs), "first_bias": (hidden,)}
+                layers |= {"second": (len(used), hidden), "second_bias": moving}
+                network = ReluNetwork(**array_part(arrays, "network", layers))
             return cls(
                 rig,
                 scale,
@@ -369,11 +364,3 @@ class RigInverse:
                 hint="the file is of an earlier version or was changed: train it again",
                 path=path,
             ) from None
-
-
-def _part(arrays: Mapping[str, Array], prefix: str) -> dict[str, Array]:
-    return {
-        name.removeprefix(prefix): value
-        for name, value in arrays.items()
-        if name.startswith(prefix)
-    }

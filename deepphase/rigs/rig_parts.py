@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array
+from deepphase.formats.array_parts import array_part
 from deepphase.motion.roles import Roles
 from deepphase.motion.skeleton import Skeleton
 from deepphase.rigs.blender_body import BlenderBody
@@ -18,12 +19,17 @@ from deepphase.rigs.body_rig import BodyRig
 from deepphase.rigs.rig_function import Control
 
 _SKELETON = ("parents", "offsets", "end_parents", "end_offsets")
+_BODY = ("rest", "tips", "to_character", "world")
 
 
-def rig_parts(rig: BodyRig | BlenderRig, folder: Path) -> tuple[dict[str, Array], dict[str, Any]]:
-    """Arrays and header of a rig, for a file in a folder."""
-    arrays = {f"skeleton.{name}": getattr(rig.skeleton, name) for name in _SKELETON}
-    arrays["rig.pairs"] = np.asarray(rig.roles.pairs, np.int64)
+def rig_parts(
+    rig: BodyRig | BlenderRig, folder: Path
+) -> tuple[dict[str, dict[str, Array]], dict[str, Any]]:
+    """Parts and header of a rig, for a file in a folder."""
+    parts = {
+        "skeleton": {name: getattr(rig.skeleton, name) for name in _SKELETON},
+        "rig": {"pairs": np.asarray(rig.roles.pairs, np.int64)},
+    }
     header = {
         "names": list(rig.skeleton.names),
         "roles": {
@@ -34,14 +40,13 @@ def rig_parts(rig: BodyRig | BlenderRig, folder: Path) -> tuple[dict[str, Array]
         "tail": [int(joint) for joint in rig.roles.tail],
     }
     if isinstance(rig, BodyRig):
-        arrays |= {"rig.rest_hips": rig.rest_hips, "rig.rest_turns": rig.rest_turns}
+        parts["rig"] |= {"rest_hips": rig.rest_hips, "rest_turns": rig.rest_turns}
         bends = {name: bend.tolist() for name, bend in rig.bends.items()}
-        return arrays, {"kind": "body", **header, "bends": bends}
-    arrays |= {"rig.rest": rig.body.rest, "rig.tips": rig.body.tips}
-    arrays |= {"rig.to_character": rig.body.to_character, "rig.world": rig.body.world}
+        return parts, {"kind": "body", **header, "bends": bends}
+    parts["rig"] |= {name: getattr(rig.body, name) for name in _BODY}
     if rig.pattern is not None:
-        arrays["rig.pattern"] = rig.pattern.astype(np.uint8)
-    return arrays, {
+        parts["rig"]["pattern"] = rig.pattern.astype(np.uint8)
+    return parts, {
         "kind": "blender",
         **header,
         "file": os.path.relpath(rig.path.resolve(), folder.resolve()),
@@ -55,7 +60,7 @@ def rig_parts(rig: BodyRig | BlenderRig, folder: Path) -> tuple[dict[str, Array]
 def rig_of_parts(
     arrays: Mapping[str, Array], header: Mapping[str, Any], folder: Path
 ) -> BodyRig | BlenderRig:
-    """The rig of arrays and a header of `rig_parts`, of a file in a folder.
+    """The rig of the arrays of parts and a header of `rig_parts`, of a file in a folder.
 
     Raises
     ------
@@ -64,7 +69,7 @@ def rig_of_parts(
     """
     if header["kind"] not in ("body", "blender"):
         raise ValueError(f"a rig of kind {header['kind']!r}")
-    skeleton = Skeleton(tuple(header["names"]), *(arrays[f"skeleton.{name}"] for name in _SKELETON))
+    skeleton = Skeleton(tuple(header["names"]), **array_part(arrays, "skeleton"))
     joints = len(skeleton)
     roles = dict(header["roles"])
     for name, joint in roles.items():
@@ -73,53 +78,29 @@ def rig_of_parts(
     tail = tuple(int(joint) for joint in header["tail"])
     if any(not 0 <= joint < joints for joint in tail):
         raise ValueError("a tail of joints that do not exist")
-    pairs = arrays["rig.pairs"]
-    check_shape(pairs, (joints,))
+    ends, count = len(skeleton.end_parents), len(header.get("controls", ()))
+    shapes = {
+        "pairs": (joints,), "rest_hips": (3,), "rest_turns": (joints, 4), "rest": (joints, 3, 3),
+        "tips": (ends, 3), "to_character": (4, 4), "world": (4, 4),
+        "pattern": (joints + ends, count),
+    }  # fmt: skip
+    own = array_part(arrays, "rig", shapes)
+    pairs = own["pairs"]
     if not ((pairs >= 0) & (pairs < joints)).all():
         raise ValueError("pairs of joints that do not exist")
     found = Roles(pairs=pairs, tail=tail, **roles)
-    if header["kind"] == "blender":
-        return _blender_rig(arrays, header, folder, skeleton, found)
-    check_shape(arrays["rig.rest_hips"], (3,))
-    check_shape(arrays["rig.rest_turns"], (joints, 4))
-    bends = {name: np.array(bend, np.float64).reshape(3) for name, bend in header["bends"].items()}
-    return BodyRig(skeleton, found, arrays["rig.rest_hips"], bends, arrays["rig.rest_turns"])
-
-
-def _blender_rig(
-    arrays: Mapping[str, Array],
-    header: Mapping[str, Any],
-    folder: Path,
-    skeleton: Skeleton,
-    roles: Roles,
-) -> BlenderRig:
-    joints, ends = len(skeleton), len(skeleton.end_parents)
+    if header["kind"] == "body":
+        bends = {name: np.array(bend, float).reshape(3) for name, bend in header["bends"].items()}
+        return BodyRig(skeleton, found, own["rest_hips"], bends, own["rest_turns"])
     controls = [Control(*each) for each in header["controls"]]
     groups = [str(each) for each in header["groups"]]
     if len(groups) != len(controls):
         raise ValueError("controls without bones")
-    check_shape(arrays["rig.rest"], (joints, 3, 3))
-    check_shape(arrays["rig.tips"], (ends, 3))
-    for name in ("to_character", "world"):
-        check_shape(arrays[f"rig.{name}"], (4, 4))
-    pattern = arrays.get("rig.pattern")
-    if pattern is not None:
-        check_shape(pattern, (joints + ends, len(controls)))
-        pattern = pattern.astype(bool)
-    body = BlenderBody(
-        skeleton,
-        roles,
-        *(arrays[f"rig.{name}"] for name in ("rest", "tips", "to_character", "world")),
-    )
+    body = BlenderBody(skeleton, found, *(own[name] for name in _BODY))
     path = (folder / str(header["file"])).resolve()
     if not path.exists():
         path = (folder / path.name).resolve()
+    pattern = own["pattern"].astype(bool) if "pattern" in own else None
     return BlenderRig(
         path, str(header["sha256"]), body, controls, groups, str(header["root"]), pattern
     )
-
-
-def check_shape(array: Array, shape: tuple[int, ...]) -> None:
-    """Raise ValueError if an array has another shape."""
-    if array.shape != shape:
-        raise ValueError(f"an array of {array.shape}, not {shape}")

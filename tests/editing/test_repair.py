@@ -178,4 +178,4 @@ def test_stated_damage_is_checked():
 
 def test_damage_of_another_clip_is_refused(editor):
     with pytest.raises(ParameterError, match="the same number of frames, but have 10 and 240"):
-        repaired(walk(), editor, Damage.none(10, NAMES))
+        repaired(walk(), editor, Damage.stated(10, NAMES, stretches=[(2, 3)]))

@@ -8,6 +8,7 @@ import pytest
 from apps.cli import main
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, FormatError, ParameterError
+from deepphase.formats.array_parts import joined_parts
 from deepphase.formats.load import load, save
 from deepphase.motion.kinematics import joint_positions
 from deepphase.rigs.config import RigConfig
@@ -117,10 +118,11 @@ def test_the_file_gives_the_same_controls(inverse, poses, tmp_path):
 
 
 def test_parts_of_a_rig_that_do_not_fit_are_refused(person, tmp_path):
-    arrays, header = rig_parts(person, tmp_path)
+    parts, header = rig_parts(person, tmp_path)
+    arrays = joined_parts(parts)
     assert rig_of_parts(arrays, header, tmp_path).names == person.names
     pairs = arrays["rig.pairs"]
-    for wrong, words in ((pairs[:-1], "an array of"), (pairs + len(pairs), "do not exist")):
+    for wrong, words in ((pairs[:-1], "has the shape"), (pairs + len(pairs), "do not exist")):
         with pytest.raises(ValueError, match=words):
             rig_of_parts({**arrays, "rig.pairs": wrong}, header, tmp_path)
 

@@ -13,6 +13,7 @@ from deepphase.errors import DeepPhaseError, ParameterError
 if TYPE_CHECKING:
     from deepphase.corpus.motion_files import MotionFile
     from deepphase.corpus.solved_files import SolvedFile
+    from deepphase.formats.units import checked_options
     from deepphase.solving.point_distances import DistanceSpread
 
 # Number of files whose residuals are listed.
@@ -51,7 +52,7 @@ def command(
     songs
         Handling of the sound file beside a track: link it beside the clip, copy it, or leave it.
     """
-    from deepphase.corpus.motion_files import check_file_options, find_motion_files
+    from deepphase.corpus.motion_files import find_motion_files
     from deepphase.corpus.point_sets import agreed_point_sets
     from deepphase.corpus.solved_files import solve_files
 
@@ -59,7 +60,7 @@ def command(
         raise ParameterError(
             "--own-lengths and --skeleton-of cannot be used together", hint="give one of them"
         )
-    check_file_options(reading.unit, reading.up, reading.file_fps)
+    checked_options(reading.unit, reading.up, reading.file_fps)
     spread, shard = parallel.parallel, parallel.chosen_shard
     files = find_motion_files(points)
     targets = _targets(files, points, output, format)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.corpus.motion_files import MotionFile, check_file_options, find_motion_files
+from deepphase.corpus.motion_files import MotionFile, find_motion_files
 from deepphase.corpus.point_sets import PointSets, agreed_point_sets, load_point_clip
 from deepphase.corpus.songs import find_songs
 from deepphase.corpus.store import open_store, store_groups
@@ -18,6 +18,7 @@ from deepphase.errors import DeepPhaseError
 from deepphase.formats.array_file import is_array_file
 from deepphase.formats.load import list_animations, load, load_all
 from deepphase.formats.points import holds_points
+from deepphase.formats.units import checked_options
 from deepphase.memory import within_memory
 from deepphase.motion.clip import Clip
 from deepphase.music.cache import song_features
@@ -165,7 +166,7 @@ def clips_in(
     ParameterError, CheckpointError
         As :func:`deepphase.corpus.store.open_store`; also where a unit or up axis is impossible.
     """
-    check_file_options(reader.get("unit"), reader.get("up"), reader.get("fps"))
+    checked_options(reader.get("unit"), reader.get("up"), reader.get("fps"))
     entries = []
     stores = [path for path in paths if is_array_file(path)]
     for path in stores:

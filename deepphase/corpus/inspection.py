@@ -10,7 +10,6 @@ from typing import Any
 from deepphase.corpus.clips import ANIMATION_LABEL, load_clips
 from deepphase.corpus.motion_files import (
     MotionFile,
-    check_file_options,
     find_motion_files,
     fitting_workers,
     song_beside,
@@ -19,6 +18,7 @@ from deepphase.corpus.parallel import map_in_order
 from deepphase.corpus.point_sets import PointSets, agreed_point_sets
 from deepphase.corpus.skeleton_group import default_group_name
 from deepphase.errors import DeepPhaseError
+from deepphase.formats.units import checked_options
 from deepphase.memory import within_memory
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
@@ -146,7 +146,7 @@ def inspect_files(
     ParameterError
         Where an option is impossible.
     """
-    check_file_options(reader.get("unit"), reader.get("up"), reader.get("fps"))
+    checked_options(reader.get("unit"), reader.get("up"), reader.get("fps"))
     files = find_motion_files(inputs)
     point_sets = agreed_point_sets(files, description, **reader)
     tasks = [(each, point_sets, reader, measure) for each in files]

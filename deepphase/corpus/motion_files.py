@@ -10,10 +10,8 @@ from pathlib import Path, PurePosixPath
 
 from deepphase.corpus.parallel import workers_for
 from deepphase.errors import FormatError
-from deepphase.formats.frame_rates import check_rate_option
 from deepphase.formats.load import MOTION_FORMATS
 from deepphase.formats.markers.motive import is_motive_csv
-from deepphase.formats.units import check_up_option, metres_per_unit
 
 # Sound files that may lie beside a motion file, in order of preference.
 SONG_SUFFIXES = (".wav", ".flac", ".ogg", ".mp3", ".m4a")
@@ -121,14 +119,6 @@ def fitting_workers(
     """Number of processes for the files: the given one, else by cores and amount of data."""
     sizes = (each.path.stat().st_size for each in files)
     return workers_for(sizes, len(files), bytes_per_worker, workers)
-
-
-def check_file_options(unit: str | float | None, up: str | None, file_fps: float | None) -> None:
-    """Raise ParameterError for a unit, an up axis or a rate that no file can have."""
-    if unit is not None:
-        metres_per_unit(unit)
-    check_up_option(up)
-    check_rate_option(file_fps)
 
 
 def is_motion_file(path: Path) -> bool:

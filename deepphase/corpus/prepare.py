@@ -14,7 +14,6 @@ from deepphase.corpus.group_passes import add_mirrored_clips, files_of_another_u
 from deepphase.corpus.labels import LabelPattern, read_label_table
 from deepphase.corpus.motion_files import (
     MotionFile,
-    check_file_options,
     find_motion_files,
     fitting_workers,
 )
@@ -28,6 +27,7 @@ from deepphase.corpus.store_shards import merged_shards, shard_entry
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.array_file import is_array_file
 from deepphase.formats.load import MOTION_FORMATS
+from deepphase.formats.units import checked_options
 from deepphase.motion.glitches import Glitch
 from deepphase.progress import Progress
 from deepphase.short_repr import counted, short_repr
@@ -180,7 +180,7 @@ def prepare(
     CheckpointError
         Where the store cannot be written.
     """
-    check_file_options(unit, up, file_fps)
+    checked_options(unit, up, file_fps)
     _check_options(fps, min_seconds)
     check_parallel(workers, cluster)
     if shard is not None and merge:

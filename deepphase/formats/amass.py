@@ -23,7 +23,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
 from deepphase.formats.body_checks import checked_body
-from deepphase.formats.frame_rates import check_rate_option, resolve_rate
+from deepphase.formats.frame_rates import resolve_rate
 from deepphase.formats.npz.archive import NpzArchive, read_npz
 from deepphase.formats.smpl_skeleton import (
     BODY,
@@ -36,7 +36,7 @@ from deepphase.formats.smpl_skeleton import (
     STATURE_M,
     smpl_skeleton,
 )
-from deepphase.formats.units import check_up_option
+from deepphase.formats.units import checked_options
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.orientation import infer_up, rotate_up
@@ -218,8 +218,7 @@ def load_amass(path: str | Path, *, up: str | None = None, fps: float | None = N
         If an option is invalid.
     """
     path = Path(path)
-    check_up_option(up)
-    check_rate_option(fps)
+    checked_options(None, up, fps)
     archive = read_npz(path)
     rate, notes = resolve_rate(_file_rates(archive), fps, path)
     pose = read_pose(archive)

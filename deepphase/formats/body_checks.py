@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from deepphase.errors import FormatError
 from deepphase.formats.frame_rates import is_plausible_rate
-from deepphase.motion.clip import Clip
+from deepphase.motion.clip import Clip, Source
+from deepphase.motion.orientation import infer_unit, infer_up, rotate_up, scaled
 
 # Metres, of a bone and from the origin. Beyond this, distances in float32 are off by more than
 # 6 cm. A body in millimetres that is taken for metres stays far below.
@@ -37,6 +39,35 @@ def checked_body(clip: Clip, path: str | Path) -> Clip:
                 path=path,
             )
     return clip
+
+
+def in_metres_y_up(clip: Clip, unit_m: float | None, up: str | None, source: Source) -> Clip:
+    """The clip of a file in metres with Y up, named after its file.
+
+    Parameters
+    ----------
+    clip
+        In the file's unit and axes.
+    unit_m, up
+        Metres in one unit, and the up axis; None infers them, with notes.
+    source
+        The file, its rate and what was noted so far.
+
+    Raises
+    ------
+    FormatError
+        As `checked_body`.
+    """
+    notes = source.notes
+    if unit_m is None:
+        unit_m, note = infer_unit(clip.skeleton)
+        notes = (*notes, note)
+    if up is None:
+        up, note = infer_up(clip)
+        notes = (*notes, note)
+    clip = rotate_up(checked_body(scaled(clip, unit_m), source.path), up)
+    source = replace(source, unit_m=unit_m, up=up, notes=notes)
+    return replace(clip, source=source, name=Path(source.path).stem)
 
 
 def check_writable_body(clip: Clip, path: str | Path) -> None:

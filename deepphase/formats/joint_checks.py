@@ -1,4 +1,4 @@
-"""Checks of a file's joints: unique names, and a limit on their number."""
+"""Joints of a file: their order, unique names, and a limit on their number."""
 
 from __future__ import annotations
 
@@ -23,6 +23,25 @@ def unique_names(names: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
         unique.append(numbered)
         renamed.append(numbered)
     return tuple(unique), renamed
+
+
+def children_of(parents: Sequence[int]) -> list[list[int]]:
+    """(joints,) children of each joint, from their parents in any order; below 0 for roots."""
+    children: list[list[int]] = [[] for _ in parents]
+    for joint, parent in enumerate(parents):
+        if parent >= 0:
+            children[parent].append(joint)
+    return children
+
+
+def depth_first(root: int, children: Sequence[Sequence[int]]) -> list[int]:
+    """A joint and all below it, each right behind what hangs from its parent's earlier children."""
+    order, waiting = [], [root]
+    while waiting:
+        joint = waiting.pop()
+        order.append(joint)
+        waiting.extend(reversed(children[joint]))
+    return order
 
 
 # Ten times the joints of the most detailed film characters, faces and hands included. A joint takes

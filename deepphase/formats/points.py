@@ -26,7 +26,7 @@ from deepphase.arrays import Array
 from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.formats.amass import is_amass
 from deepphase.formats.body_checks import LARGEST_LENGTH_M
-from deepphase.formats.frame_rates import check_rate_option, resolve_rate
+from deepphase.formats.frame_rates import resolve_rate
 from deepphase.formats.markers.c3d import read_c3d
 from deepphase.formats.markers.marker_data import MAX_POINTS, MarkerData, seen_markers
 from deepphase.formats.markers.motive import read_motive
@@ -34,7 +34,7 @@ from deepphase.formats.markers.trc import read_trc
 from deepphase.formats.npz.archive import NpzArchive, read_npz, write_npz
 from deepphase.formats.npz.joint_arrays import NAME_KEYS, RATE_KEYS, is_joint_arrays
 from deepphase.formats.npz.motion import is_npz_motion
-from deepphase.formats.units import METRES_PER_UNIT, check_up_option, metres_per_unit
+from deepphase.formats.units import METRES_PER_UNIT, checked_options, metres_per_unit
 from deepphase.memory import within_memory
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
@@ -101,9 +101,7 @@ def load_points(
         If an option is invalid.
     """
     path = Path(path)
-    given_m = None if unit is None else metres_per_unit(unit)
-    check_up_option(up)
-    check_rate_option(fps)
+    given_m = checked_options(unit, up, fps)
     reader = _MARKER_READERS.get(path.suffix.lower())
     edges = np.zeros((0, 2), np.int64)
     if reader is None:

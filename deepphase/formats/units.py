@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from deepphase.errors import ParameterError
+from deepphase.formats.frame_rates import check_rate_option
 from deepphase.motion.orientation import AXES
 
 METRES_PER_UNIT = {"m": 1.0, "cm": 0.01, "mm": 0.001, "inch": 0.0254, "foot": 0.3048}
@@ -41,17 +42,19 @@ def metres_per_unit(unit: str | float) -> float:
     return metres
 
 
+def checked_options(unit: str | float | None, up: str | None, fps: float | None) -> float | None:
+    """Metres in a given unit, None if none is given. Raises ParameterError for a wrong option."""
+    if up is not None and up not in AXES:
+        raise ParameterError(
+            f"an up axis of {up!r} is not possible", hint=f"choose one of {', '.join(AXES)}"
+        )
+    check_rate_option(fps)
+    return None if unit is None else metres_per_unit(unit)
+
+
 def unit_in_words(metres: float) -> str:
     """Plural name of a unit of so many metres, as in "centimetres", or "units of 0.056 m"."""
     for name, size in _UNIT_NAMES.items():
         if math.isclose(metres, size, rel_tol=1e-6):
             return name
     return f"units of {metres:g} m"
-
-
-def check_up_option(up: str | None) -> None:
-    """Raise ParameterError if an up axis is given that is not one of `AXES`."""
-    if up is not None and up not in AXES:
-        raise ParameterError(
-            f"an up axis of {up!r} is not possible", hint=f"choose one of {', '.join(AXES)}"
-        )

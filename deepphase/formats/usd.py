@@ -76,15 +76,12 @@ def save_usd(clip: Clip, path: str | Path) -> None:
 
 def _parts(clip: Clip) -> Iterator[str]:
     skeleton = clip.skeleton
-    heads = skeleton.offsets.copy()
-    for joint, parent in enumerate(skeleton.parents[1:].tolist(), start=1):
-        heads[joint] += heads[parent]
     yield _HEAD.format(
         fps=_number(clip.fps),
         last=len(clip) - 1,
         joints=", ".join(f'"{each}"' for each in joint_paths(skeleton)),
         names=", ".join(_quoted(name) for name in skeleton.names),
-        bind=", ".join(map(_shift, heads)),
+        bind=", ".join(map(_shift, skeleton.rest_positions)),
         rest=", ".join(map(_shift, skeleton.offsets)),
         scales=", ".join(["(1, 1, 1)"] * len(skeleton)),
     )

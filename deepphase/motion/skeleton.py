@@ -99,6 +99,14 @@ class Skeleton:
                 f"there is no joint {name!r}", hint=f"this skeleton has {', '.join(self.names)}"
             ) from None
 
+    @property
+    def rest_positions(self) -> Array:
+        """(joints, 3) metres: the joints in the world at rest."""
+        positions = self.offsets.copy()
+        for joint, parent in enumerate(self.parents[1:].tolist(), start=1):
+            positions[joint] += positions[parent]
+        return positions
+
     def children(self, joint: int) -> list[int]:
         """Indices of the children of `joint`, in their order."""
         return np.flatnonzero(self.parents == joint).tolist()

@@ -15,10 +15,10 @@ from deepphase.formats.blender.bone_trees import largest_tree, parents_in_tree
 from deepphase.formats.blender.bridge import TO_Y_UP, asked_blender
 from deepphase.formats.body_checks import check_writable_body, checked_body
 from deepphase.formats.file_content import foreign_content, read_content
-from deepphase.formats.frame_rates import check_rate_option, resolve_rate
+from deepphase.formats.frame_rates import resolve_rate
 from deepphase.formats.joint_checks import check_joint_count
 from deepphase.formats.npz.archive import read_npz
-from deepphase.formats.units import check_up_option, metres_per_unit, unit_in_words
+from deepphase.formats.units import checked_options, unit_in_words
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.kinematics import global_transforms
@@ -76,9 +76,7 @@ def load_blender(
         If Blender is not installed or an option is invalid.
     """
     path = Path(path)
-    unit_m = None if unit is None else metres_per_unit(unit)
-    check_up_option(up)
-    check_rate_option(fps)
+    unit_m = checked_options(unit, up, fps)
     suffix = path.suffix.lower()
     content = read_content(path)
     if not content.startswith((_SIGNATURES[suffix], *(_COMPRESSED if suffix == ".blend" else ()))):
@@ -157,9 +155,7 @@ def save_blender(clip: Clip, path: str | Path) -> None:
     tips = positions[:, ends] + quaternions.rotate(world[:, ends], skeleton.end_offsets)
     # At rest in Blender: Y up becomes Z up.
     at_rest = Rotation.from_euler("X", 90, degrees=True)
-    rest = skeleton.offsets.copy()
-    for joint, parent in enumerate(skeleton.parents[1:].tolist(), start=1):
-        rest[joint] += rest[parent]
+    rest = skeleton.rest_positions
     heads = at_rest.apply(np.concatenate([rest, rest[ends] + skeleton.end_offsets]))
     parents = np.concatenate([skeleton.parents, ends])
     rotations = np.concatenate([world, world[:, ends]], axis=1)

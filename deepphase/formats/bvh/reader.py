@@ -8,14 +8,14 @@ writers differ, the reader decides from the data and says so in its notes.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
-from deepphase.formats.body_checks import checked_body
+from deepphase.formats.body_checks import in_metres_y_up
 from deepphase.formats.bvh.channels import (
     local_positions,
     local_rotations,
@@ -26,10 +26,9 @@ from deepphase.formats.bvh.frames import parse_frames, parse_motion_head
 from deepphase.formats.bvh.hierarchy import parse_hierarchy
 from deepphase.formats.file_content import foreign_content, read_content
 from deepphase.formats.frame_rates import check_rate_option
-from deepphase.formats.units import check_up_option, metres_per_unit
+from deepphase.formats.units import checked_options
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
-from deepphase.motion.orientation import infer_unit, infer_up, rotate_up, scaled
 from deepphase.motion.skeleton import Skeleton
 
 _HIERARCHY = re.compile(rb"\s*HIERARCHY\b", re.IGNORECASE)
@@ -197,29 +196,17 @@ def load_bvh(
     """
     path = Path(path)
     # Checked before a long file is read.
-    unit_m = None if unit is None else metres_per_unit(unit)
-    check_up_option(up)
+    unit_m = checked_options(unit, up, fps)
     raw = read_bvh(path, fps=fps, allow_truncated=allow_truncated)
-    notes = list(raw.notes)
-    clip = Clip(
-        raw.skeleton,
-        raw.rotations,
-        raw.translations,
-        raw.fps,
-        raw.translated_joints,
-        name=path.stem,
-    )
-    if unit_m is None:
-        unit_m, note = infer_unit(clip.skeleton)
-        notes.append(note)
-    if up is None:
-        up, note = infer_up(clip)
-        notes.append(note)
+    clip = Clip(raw.skeleton, raw.rotations, raw.translations, raw.fps, raw.translated_joints)
     source = Source(
-        str(path), unit_m, up, raw.fps, raw.rotation_orders, tuple(notes), raw.first_motion_line
+        str(path),
+        fps=raw.fps,
+        rotation_orders=raw.rotation_orders,
+        notes=raw.notes,
+        first_line=raw.first_motion_line,
     )
-    clip = checked_body(scaled(clip, unit_m), path)
-    return replace(rotate_up(clip, up), source=source)
+    return in_metres_y_up(clip, unit_m, up, source)
 
 
 def _normalized(content: bytes) -> bytes:

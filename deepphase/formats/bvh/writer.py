@@ -13,6 +13,7 @@ from deepphase.atomic_write import atomic_write
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.body_checks import check_writable_body, checked_body
 from deepphase.formats.bvh.channels import EULER_ORDERS, STILL, completed_order, continuous_euler
+from deepphase.formats.joint_checks import children_of, depth_first
 from deepphase.formats.units import metres_per_unit
 from deepphase.motion.clip import Clip
 from deepphase.motion.orientation import infer_unit, rotate_from_y_up, scaled
@@ -148,15 +149,7 @@ def _without_still_joints(clip: Clip) -> Clip:
 def _depth_first(clip: Clip, orders: list[str]) -> tuple[Clip, list[str]]:
     """The clip with every joint right behind what hangs from its parent's earlier children."""
     skeleton = clip.skeleton
-    children: list[list[int]] = [[] for _ in orders]
-    for joint, parent in enumerate(skeleton.parents.tolist()):
-        if parent >= 0:
-            children[parent].append(joint)
-    sequence, waiting = [], [0]
-    while waiting:
-        joint = waiting.pop()
-        sequence.append(joint)
-        waiting.extend(reversed(children[joint]))
+    sequence = depth_first(0, children_of(skeleton.parents.tolist()))
     if sequence == sorted(sequence):
         return clip, orders
     rank = np.argsort(sequence)

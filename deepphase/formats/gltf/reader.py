@@ -16,7 +16,6 @@ from deepphase.formats.frame_rates import (
     CORRECTED,
     USUAL_RATES,
     are_milliseconds,
-    check_rate_option,
     frame_rate,
     is_plausible_rate,
 )
@@ -27,7 +26,7 @@ from deepphase.formats.gltf.nodes import NodeTree, read_nodes
 from deepphase.formats.gltf.phase_extras import PhaseTrack, parse_phases
 from deepphase.formats.gltf.tracks import Keys, channel_target, read_tracks
 from deepphase.formats.joint_checks import unique_names
-from deepphase.formats.units import check_up_option, metres_per_unit
+from deepphase.formats.units import checked_options
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.orientation import rotate_up, scaled
 
@@ -217,9 +216,7 @@ def load_gltf_phases(path: str | Path, *, animation: str | int | None = None) ->
 def _checked_options(
     fps: float | None, unit: str | float | None, up: str | None
 ) -> tuple[float | None, float, str]:
-    check_rate_option(fps)
-    check_up_option(up)
-    return fps, 1.0 if unit is None else metres_per_unit(unit), up or "y"
+    return fps, checked_options(unit, up, fps) or 1.0, up or "y"
 
 
 def _opened(path: str | Path, skin: str | int | None) -> _Scene:

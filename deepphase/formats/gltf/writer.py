@@ -114,7 +114,7 @@ def _document(
     if len(skeleton) > _MAX_JOINTS:
         raise ParameterError(f"there are {len(skeleton):,} joints; glTF numbers {_MAX_JOINTS:,}")
     clips = [clip.in_order_of(skeleton) for clip in clips]
-    rest = _rest_positions(skeleton)
+    rest = skeleton.rest_positions
     binary = BinaryWriter()
     nodes = _nodes(skeleton, path)
     mesh = _mesh(binary, skeleton, rest, clips)
@@ -165,13 +165,6 @@ def _document(
         "buffers": [{"byteLength": binary.size}],
     }
     return document, binary.chunks
-
-
-def _rest_positions(skeleton: Skeleton) -> Array:
-    positions = skeleton.offsets.copy()
-    for joint, parent in enumerate(skeleton.parents[1:].tolist(), start=1):
-        positions[joint] += positions[parent]
-    return positions
 
 
 def _text(name: str, path: Path) -> str:

@@ -7,7 +7,7 @@ no entity is ever expanded.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
@@ -16,14 +16,13 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
-from deepphase.formats.body_checks import checked_body
+from deepphase.formats.body_checks import in_metres_y_up
 from deepphase.formats.file_content import foreign_content, read_content
-from deepphase.formats.frame_rates import check_rate_option, resolve_rate
-from deepphase.formats.joint_checks import check_joint_count, unique_names
+from deepphase.formats.frame_rates import resolve_rate
+from deepphase.formats.joint_checks import check_joint_count, children_of, depth_first, unique_names
 from deepphase.formats.npz.rotation_fit import fitted_clip, unit_quaternions
-from deepphase.formats.units import check_up_option, metres_per_unit
+from deepphase.formats.units import checked_options
 from deepphase.motion.clip import Clip, Source
-from deepphase.motion.orientation import infer_up, rotate_up, scaled
 
 _READ = ("orientation", "position")
 
@@ -67,9 +66,7 @@ def load_mvnx(
         If an option is invalid.
     """
     path = Path(path)
-    unit_m = 1.0 if unit is None else metres_per_unit(unit)
-    check_up_option(up)
-    check_rate_option(fps)
+    unit_m = checked_options(unit, up, fps) or 1.0
     content = _parsed(path)
     try:
         stated = {"frameRate": float(content.rate)} if content.rate else {}
@@ -100,13 +97,8 @@ def load_mvnx(
             hint="export the file again",
             path=path,
         )
-    clip = checked_body(scaled(clip, unit_m), path)
     notes = (*notes, *fit_notes, f"a unit of {unit_m:g} m")
-    if up is None:
-        up, note = infer_up(clip)
-        notes = (*notes, note)
-    source = Source(str(path), unit_m, up, rate, notes=notes)
-    return replace(rotate_up(clip, up), source=source, name=path.stem)
+    return in_metres_y_up(clip, unit_m, up, Source(str(path), fps=rate, notes=notes))
 
 
 def _parsed(path: Path) -> _Content:
@@ -229,15 +221,8 @@ def _tree(content: _Content, path: Path) -> tuple[tuple[str, ...], Array, list[i
                 path=path,
             )
         above.setdefault(index[lower], index[upper])
-    roots = [joint for joint in range(len(names)) if joint not in above]
-    children: dict[int, list[int]] = {}
-    for joint, parent in sorted(above.items()):
-        children.setdefault(parent, []).append(joint)
-    order, waiting = [], roots[:1]
-    while waiting:
-        joint = waiting.pop()
-        order.append(joint)
-        waiting.extend(reversed(children.get(joint, [])))
+    parents = [above.get(joint, -1) for joint in range(len(names))]
+    order = depth_first(parents.index(-1), children_of(parents)) if -1 in parents else []
     if len(order) != len(names):
         raise FormatError(
             "no joint connects some segments to the first",
@@ -247,8 +232,8 @@ def _tree(content: _Content, path: Path) -> tuple[tuple[str, ...], Array, list[i
     if all(parent < joint for joint, parent in above.items()):
         order = list(range(len(names)))
     place = {joint: row for row, joint in enumerate(order)}
-    parents = np.array([-1, *(place[above[joint]] for joint in order[1:])])
-    return tuple(names[joint] for joint in order), parents, order
+    rows = np.array([-1, *(place[above[joint]] for joint in order[1:])])
+    return tuple(names[joint] for joint in order), rows, order
 
 
 def _table(content: _Content, name: str, width: int, path: Path) -> Array:

@@ -26,16 +26,20 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
-from deepphase.formats.body_checks import LARGEST_LENGTH_M, checked_body
-from deepphase.formats.frame_rates import CORRECTED, check_rate_option, resolve_rate
-from deepphase.formats.joint_checks import check_joint_count, unique_names
+from deepphase.formats.body_checks import LARGEST_LENGTH_M, in_metres_y_up
+from deepphase.formats.frame_rates import CORRECTED, resolve_rate
+from deepphase.formats.joint_checks import (
+    check_joint_count,
+    children_of,
+    depth_first,
+    unique_names,
+)
 from deepphase.formats.npz.archive import NpzArchive, read_npz
 from deepphase.formats.npz.rotation_fit import SPACES, fitted_clip, unit_quaternions
-from deepphase.formats.units import METRES_PER_UNIT, check_up_option, metres_per_unit
+from deepphase.formats.units import METRES_PER_UNIT, checked_options
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.mirror import is_left_handed, reflected
-from deepphase.motion.orientation import infer_unit, infer_up, rotate_up, scaled
 from deepphase.motion.point_track import PointTrack
 from deepphase.motion.roles import find_roles
 from deepphase.motion.skeleton import Skeleton
@@ -104,9 +108,7 @@ def load_joint_arrays(
         If an option is invalid.
     """
     path = Path(path)
-    unit_m = None if unit is None else metres_per_unit(unit)
-    check_up_option(up)
-    check_rate_option(fps)
+    unit_m = checked_options(unit, up, fps)
     archive = read_npz(path)
     stated = {key: archive.scalar(key) for key in RATE_KEYS if key in archive}
     rate, rate_notes = resolve_rate(stated, fps, path)
@@ -152,24 +154,18 @@ def load_joint_arrays(
         if word in METRES_PER_UNIT:
             unit_m = METRES_PER_UNIT[word]
             notes.append(f"a unit of {unit_m:g} m as the file states")
-    if unit_m is None:
-        unit_m, note = infer_unit(clip.skeleton)
-        notes.append(note)
-    if up is None:
-        up, note = infer_up(clip)
-        notes.append(note)
-    clip = rotate_up(checked_body(scaled(clip, unit_m), path), up)
+    clip = in_metres_y_up(clip, unit_m, up, Source(str(path), fps=rate, notes=tuple(notes)))
     if rotated is None:
-        clip = _point_clip(names, parents, joint_positions(clip), rate)
+        points = _point_clip(names, parents, joint_positions(clip), rate)
+        clip = replace(points, source=clip.source, name=clip.name)
     if is_left_handed(clip):
-        clip = reflected(clip)
-        notes.append(
+        note = (
             f"{CORRECTED}left-handed coordinates, in which the left side is on the right, were "
             "mirrored along X"
         )
-    return replace(
-        clip, name=path.stem, source=Source(str(path), unit_m, up, rate, notes=tuple(notes))
-    )
+        source = replace(clip.source, notes=(*clip.source.notes, note))
+        clip = replace(reflected(clip), source=source)
+    return clip
 
 
 def _key_of(archive: NpzArchive, keys: Sequence[str]) -> str:
@@ -269,38 +265,26 @@ def _parents(archive: NpzArchive, names: tuple[str, ...]) -> tuple[Array, list[i
                     path=path,
                 )
             above.append(index.get(word, -1))
-    roots = [joint for joint, parent in enumerate(above) if parent < 0 or parent == joint]
+    above = [-1 if parent == joint else parent for joint, parent in enumerate(above)]
+    roots = [joint for joint, parent in enumerate(above) if parent < 0]
     if not roots or max(above) >= joints:
         raise FormatError(f"array {key!r}: no root, or a parent that does not exist", path=path)
-    children: list[list[int]] = [[] for _ in names]
-    for joint, parent in enumerate(above):
-        if joint not in roots:
-            children[parent].append(joint)
+    children = children_of(above)
     notes = []
     if len(roots) > 1:
         # Props have fewer joints than bodies.
-        roots.sort(key=lambda root: (-len(_below(root, children)), root))
+        roots.sort(key=lambda root: (-len(depth_first(root, children)), root))
         children[roots[0]].extend(roots[1:])
         others = ", ".join(names[joint] for joint in roots[1:9])
         notes.append(f"joints without a parent were attached to {names[roots[0]]!r}: {others}")
-    order = _below(roots[0], children)
+    order = depth_first(roots[0], children)
     if len(order) != joints:
         raise FormatError(f"array {key!r}: parents are in a circle", path=path)
     if all(parent < joint for joint, parent in enumerate(above)) and roots == [0]:
         order = list(range(joints))
     place = {joint: row for row, joint in enumerate(order)}
-    rows = [place[roots[0]] if joint in roots else place[above[joint]] for joint in order]
+    rows = [place[roots[0] if above[joint] < 0 else above[joint]] for joint in order]
     return np.array([-1, *rows[1:]]), order, notes
-
-
-def _below(root: int, children: list[list[int]]) -> list[int]:
-    """A joint and all below it, parents before children."""
-    order, waiting = [], [root]
-    while waiting:
-        joint = waiting.pop()
-        order.append(joint)
-        waiting.extend(reversed(children[joint]))
-    return order
 
 
 def _point_clip(names: tuple[str, ...], parents: Array, positions: Array, fps: float) -> Clip:

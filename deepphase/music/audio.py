@@ -15,7 +15,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
 from deepphase.formats.file_content import check_is_file, foreign_content
-from deepphase.music.containers import ContainerSound, has_av
+from deepphase.music.containers import MISSING_S, ContainerSound, has_av
 from deepphase.music.decoding import (
     LOUDEST,
     both_halves,
@@ -35,6 +35,8 @@ LONGEST_S = 3600.0
 _LARGEST_BYTES = 4_200_000_000
 _RATES = (1000, 768_000)
 _MOST_CHANNELS = 64
+# Frames of formats without a length.
+_ENDLESS = 1 << 62
 _PIECE_S = 20
 _INSTALL = "pip install 'deepphase[av]'"
 _CONVERT = "turn it into one that is read, as in: ffmpeg -i SONG song.flac"
@@ -154,7 +156,8 @@ def decoded(content: bytes, path: str | Path) -> Sound:
             _check_front(file.samplerate, file.channels, path)
             _check_length(file.frames, file.samplerate, path)
             halves = both_halves(content, file)
-            pieces = _pieces(file, path) if halves is None else iter((halves,))
+            whole = _checked(_pieces(file), file.samplerate, path, stated=file.frames)
+            pieces = whole if halves is None else iter((halves,))
             samples = _resampled(pieces, file.samplerate)
     except soundfile.LibsndfileError as error:
         # What a decoder of sound files does not know may be a container: m4a, or a video.
@@ -182,22 +185,35 @@ def _of_container(content: bytes, path: Path) -> Array:
     file = ContainerSound(content, path)
     try:
         _check_front(file.rate, file.channels, path)
-        _check_length(round(file.duration_s * file.rate), file.rate, path)
-        return _resampled(_checked(file.pieces(), file.rate, path), file.rate)
+        stated, slack = round(file.duration_s * file.rate), round(MISSING_S * file.rate)
+        _check_length(stated, file.rate, path)
+        pieces = _checked(file.pieces(), file.rate, path, stated=stated, slack=slack)
+        return _resampled(pieces, file.rate)
     finally:
         file.close()
 
 
-def _checked(pieces: Iterator[Array], rate: int, path: Path) -> Iterator[Array]:
-    """(samples,) mono, of pieces (samples, channels) of a container."""
+def _checked(
+    pieces: Iterator[Array], rate: int, path: Path, *, stated: int = 0, slack: int = 0
+) -> Iterator[Array]:
+    """(samples,) mono, of pieces (samples, channels); at least as many as stated, but for some."""
     done = 0
     for piece in pieces:
         if not is_sound(piece):
             raise _not_finite(piece, done, rate, path)
         done += len(piece)
+        # What the front of a file promises need not be what it holds.
         _check_length(done, rate, path)
         if len(piece):
             yield mixed(piece)
+    # Formats without a length say that they are as long as can be.
+    if done < stated - slack and stated < _ENDLESS:
+        raise FormatError(
+            f"the sound is cut off or damaged: {done / rate:.1f} s of {stated / rate:.1f} s "
+            "can be read",
+            hint="copy or download it again, or save what is left of it as a new file",
+            path=path,
+        )
 
 
 def _is_container(content: bytes) -> bool:
@@ -220,26 +236,12 @@ def _check_front(rate: int, channels: int, path: Path) -> None:
         )
 
 
-def _pieces(file: Any, path: Path) -> Iterator[Array]:
-    """(samples,) mono, at the file's rate: all that is in it, from the start to the end."""
-    rate, promised, done = file.samplerate, file.frames, 0
-    while True:
-        piece = file.read(_PIECE_S * rate, dtype="float32", always_2d=True)
-        if not is_sound(piece):
-            raise _not_finite(piece, done, rate, path)
-        done += len(piece)
-        # What the front of a file promises need not be what it holds.
-        _check_length(done, rate, path)
-        yield mixed(piece)
-        if len(piece) < _PIECE_S * rate:
-            break
-    if done < promised < (1 << 62):
-        raise FormatError(
-            f"the sound is cut off or damaged: {done / rate:.1f} s of {promised / rate:.1f} s "
-            "can be read",
-            hint="copy or download it again, or save what is left of it as a new file",
-            path=path,
-        )
+def _pieces(file: Any) -> Iterator[Array]:
+    """(samples, channels) of a sound file, from the start to the end."""
+    most = _PIECE_S * file.samplerate
+    while len(piece := file.read(most, dtype="float32", always_2d=True)) == most:
+        yield piece
+    yield piece
 
 
 def _resampled(pieces: Iterator[Array], rate: int) -> Array:
@@ -247,7 +249,7 @@ def _resampled(pieces: Iterator[Array], rate: int) -> Array:
     import soxr
 
     if rate == SAMPLE_RATE:
-        return np.concatenate(list(pieces))
+        return np.concatenate([np.zeros(0, np.float32), *pieces])
     stream = soxr.ResampleStream(rate, SAMPLE_RATE, 1, dtype="float32", quality="HQ")
     parts = [stream.resample_chunk(piece) for piece in pieces]
     parts.append(stream.resample_chunk(np.zeros(0, np.float32), last=True))
@@ -255,8 +257,7 @@ def _resampled(pieces: Iterator[Array], rate: int) -> Array:
 
 
 def _check_length(frames: int, rate: int, path: Path) -> None:
-    # Formats without a length say that they are as long as can be.
-    if LONGEST_S * rate < frames < (1 << 62):
+    if LONGEST_S * rate < frames < _ENDLESS:
         raise FormatError(
             f"there are {frames / rate / 60:.0f} minutes of sound, more than {LONGEST_S / 60:g}",
             hint="cut it into parts",

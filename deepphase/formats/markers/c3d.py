@@ -1,8 +1,8 @@
 """C3D: markers of optical systems, in all three byte orders, as integers or as floats.
 
 The reader is written here, since files come from anywhere: a damaged file may not end the process,
-nor allocate what it only declares. ezc3d 1.7.2 ends its process on some (docs/measurements/files.md).
-Analog channels are skipped.
+nor allocate what it only declares. ezc3d 1.7.2 ends its process on some of them
+(docs/measurements/files.md). Analog channels are skipped.
 
 References
 ----------

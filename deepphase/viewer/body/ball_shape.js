@@ -1,6 +1,7 @@
 // Balls that are drawn and saved: a sphere, and its place between frames.
 
-import { axesOf, blendTurns, mix, scaled } from "../vectors.js";
+import { axesOf, blendTurns } from "./turns.js";
+import { mix, scaled } from "../vectors.js";
 
 const RINGS = 16, SEGMENTS = 32;
 

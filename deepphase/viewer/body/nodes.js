@@ -1,6 +1,7 @@
 // Nodes of a glTF file: which is above which, and their matrices (4 x 4, by columns).
 
-import { axesOf, cross, dot, product, scaled, unit } from "../vectors.js";
+import { axesOf } from "./turns.js";
+import { cross, dot, product, scaled, unit } from "../vectors.js";
 
 export const IDENTITY = [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1];
 

@@ -20,7 +20,7 @@ from matching.player.constants import CONSTANTS
 from matching.player.facing import FacingCoverage
 from matching.player.moment_filter import MomentFilter
 from matching.player.playback import Playback
-from matching.player.player import PlayerSettings
+from matching.player.player import PlayerSettings, rest_moments
 from matching.player.trajectory_search import max_improvement
 
 # Rotations of this many rows are read at once, and a view of the manifold has so many points.
@@ -102,6 +102,9 @@ def database_asset(database: MotionDatabase, motion: str) -> bytes:
         "offered": database.offered.astype(np.int32),
         "played": played.astype(np.int32),
     }
+    rest = rest_moments(database, playback, played, PlayerSettings().keep)
+    if len(rest):
+        header["rest"], arrays["rest_poses"] = rest.described(), rest.poses
     if database.kinds is not None:
         arrays["idle"] = database.rows_of_kinds(["idle"]).astype(np.int32)
     if database.phases is not None:

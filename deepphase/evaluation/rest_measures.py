@@ -15,6 +15,7 @@ from deepphase.features.moment_kinds import IDLE, moment_kinds
 from deepphase.features.pose import BodyFrames
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import to_root_space
 from deepphase.steering.run import Run
 
@@ -40,8 +41,8 @@ class RestReference:
     ----------
     fps
         Frames per second.
-    feet
-        (feet,) indices of the feet among the joints.
+    feet, trunk
+        (feet,) and (trunk joints,) indices among the joints: the trunk is from hips to head.
     poses
         (frames, joints, 3) metres in root space, the hips first: frames of
         `deepphase.features.moment_kinds.IDLE`, thinned out.
@@ -49,8 +50,8 @@ class RestReference:
         Metres: distance of a clip's standing frames to the nearest one of other clips, 95th
         percentile over frames and over clips; with a single clip, to those a second away.
     leans
-        (2, joints, 2) radians, least and largest: angles from the vertical, to the left and to the
-        front, of the line from the middle of the feet to each joint.
+        (2, trunk joints, 2) radians, least and largest: angles from the vertical, to the left and
+        to the front, of the line from the middle of the feet to each joint of the trunk.
     variance
         m^2: variance of a posture in a second, mean over joints, axes added, and windows.
     least_variance
@@ -59,6 +60,7 @@ class RestReference:
 
     fps: float
     feet: Array
+    trunk: Array
     poses: Array
     distance: float
     leans: Array
@@ -109,12 +111,18 @@ class RestReference:
             for each in np.unique(clip_numbers)
         ]
         feet = np.array([joints.index(name) for name in body.feet], np.int64)
+        found_roles = find_roles(clip.skeleton, description=roles, clip=clip)
+        spine = [getattr(found_roles, name) for name in ("hips", "spine", "chest", "neck", "head")]
+        names = [clip.skeleton.names[joint] for joint in spine if joint is not None]
+        trunk = np.array([joints.index(name) for name in names if name in joints], np.int64)
+        leans = _leans(every, feet, trunk)
         return cls(
             fps=fps,
             feet=feet,
+            trunk=trunk,
             poses=every,
             distance=float(np.percentile(near, _WORST)),
-            leans=np.stack([_leans(every, feet).min(axis=0), _leans(every, feet).max(axis=0)]),
+            leans=np.stack([leans.min(axis=0), leans.max(axis=0)]),
             variance=float(found.mean()),
             least_variance=float(np.percentile(found, _STILLEST)),
         )
@@ -131,7 +139,7 @@ class RestMeasures:
         share of the data's own; see `RestReference.distance`. At most 1.
     lean_degrees
         95th percentile over frames of the angle by which a body leans more than the data: of the
-        joint above the feet that leans most. At most 2.
+        joint of the trunk that leans most. At most 2.
     variance
         Variance of the posture in a second over that of the data; .5 to 2.
     dead
@@ -190,7 +198,7 @@ def rest_measures(poses: Array, reference: RestReference) -> RestMeasures:
     variances = np.stack([_variances(each, fps) for each in every])
     compared = every[:, :: max(1, round(fps / _COMPARED_HZ))].reshape(-1, *every.shape[2:])
     distances = _distances(compared, reference.poses).min(axis=1)
-    leans = _leans(compared, reference.feet)
+    leans = _leans(compared, reference.feet, reference.trunk)
     beyond = np.maximum(reference.leans[0] - leans, leans - reference.leans[1]).max(axis=(1, 2))
     alive = np.median(variances, axis=1) > _DEAD * reference.least_variance
     return RestMeasures(
@@ -234,12 +242,11 @@ def _distances(poses: Array, others: Array) -> Array:
     return found / poses.shape[1]
 
 
-def _leans(poses: Array, feet: Array) -> Array:
-    """(frames, joints, 2) radians from the vertical; 0 for joints near the height of the feet."""
-    apart = poses - poses[:, feet].mean(axis=1)[:, None]
-    angles = np.arctan2(apart[..., ::2], apart[..., 1:2])
-    hips = apart[:, :1, 1:2]
-    return np.where(apart[..., 1:2] > 0.5 * hips, angles, 0.0)
+def _leans(poses: Array, feet: Array, trunk: Array) -> Array:
+    """(frames, trunk joints, 2) radians from the vertical, seen from the middle of the feet."""
+    apart = poses[:, trunk] - poses[:, feet].mean(axis=1)[:, None]
+    angles: Array = np.arctan2(apart[..., ::2], apart[..., 1:2])
+    return angles
 
 
 def _repeated(poses: Array, fps: float) -> float:

@@ -24,15 +24,16 @@ from deepphase.evaluation.runs import (
     seconds_of,
     shares_of_band,
 )
-from deepphase.features.moment_kinds import KINDS, LYING, SITTING
+from deepphase.features.moment_kinds import IDLE, KINDS, LYING, SITTING
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.limbs import bone_lengths
 from deepphase.steering.path import GroundPath
 from deepphase.steering.run import Run
 
 _IN_CONTACT = 0.5
-# Kinds of moments that most runs do not have.
+# Kinds of moments that most runs do not have, and those in which bodies rest.
 _LOW_RESTS = (KINDS[SITTING], KINDS[LYING])
+_RESTS = (KINDS[IDLE], *_LOW_RESTS)
 # Share of the data's `still_speed` below which a body counts as frozen.
 _FROZEN_SHARE = 0.5
 DESIRED_LABEL = "desired_label"
@@ -149,7 +150,9 @@ class RunMeasures:
     action: float | None = _optional("", "share of frames of action")
     sitting: float | None = _optional("", "share of frames of sitting")
     lying: float | None = _optional("", "share of frames of lying")
-    style_changes: float | None = _optional("1/s", "changes of the label style per second")
+    style_changes: float | None = _optional(
+        "1/s", "changes of the label style per second, of bodies that are not at rest"
+    )
     idle_ratio: float | None = _optional(
         "",
         "joint speed relative to the root where standing is desired and the root stands, over "
@@ -464,9 +467,14 @@ def _kinds(
         shares = {kind: float((kinds[living] == kind).mean()) for kind in KINDS}
         found = {kind: each for kind, each in shares.items() if each or kind not in _LOW_RESTS}
     if styles is not None and living[:, 1:].any():
-        both = living[:, 1:] & (styles[:, 1:] != "") & (styles[:, :-1] != "")
-        changed = both & (styles[:, 1:] != styles[:, :-1])
-        found["style_changes"] = float(changed.sum() * fps / living[:, 1:].sum())
+        shown = living & (styles != "")
+        if kinds is not None:
+            shown &= ~np.isin(kinds, _RESTS)
+        changed = [
+            int((each[1:] != each[:-1]).sum())
+            for each in (styles[index, shown[index]] for index in range(len(styles)))
+        ]
+        found["style_changes"] = float(sum(changed) * fps / living[:, 1:].sum())
     return found
 
 

@@ -57,7 +57,7 @@ _UPRIGHT, _SEATED = np.radians(15.0), np.radians(50.0)
 _RAISED_TRUNK, _LEVEL = np.radians(75.0), (np.radians(70.0), np.radians(125.0))
 # Largest distances over the ground of feet that stand, as shares of the leg length: from the hips
 # to the middle of both, from one to the other, and from a quadruped's hips and shoulders.
-_FEET_OFF_HIPS, _STANCE, _PAWS = 0.2, 0.5, 0.5
+_FEET_OFF_HIPS, _STANCE, _PAWS = 0.16, 0.42, 0.5
 # In locomotion hands may be higher the faster it is, up to the height of the head.
 _HIGHER_BY_SPEED, _OVERHEAD = 1.5, 1.0
 # Percentile over frames of the height of the head that is its usual one.

@@ -38,17 +38,31 @@ class FootLockSettings:
     release_share
         Maximum distance of a locked foot from the motion, as a share of the limb's length. A foot
         beyond it is released, and locked again within half of it.
+    follow_share
+        Share of the motion's own velocity with which a locked foot moves: captured feet on the
+        floor roll and slide a little.
+    step_share
+        Distance of a locked foot from the motion, as a share of the limb's length, from which on a
+        body at rest takes a step.
+    step_s
+        Seconds of such a step.
+    step_lift
+        Height of such a step as a share of its length.
     """
 
     catch_halflife_s: float = 0.05
     release_halflife_s: float = 0.1
     catch_speed: float = 0.3
     release_share: float = 0.45
+    follow_share: float = 0.15
+    step_share: float = 0.08
+    step_s: float = 0.35
+    step_lift: float = 0.3
 
     def __post_init__(self) -> None:
         spring_rate(self.catch_halflife_s)
         spring_rate(self.release_halflife_s)
-        for name in ("catch_speed", "release_share"):
+        for name in ("catch_speed", "release_share", "step_share", "step_s"):
             if not getattr(self, name) > 0:
                 raise ParameterError(f"{name} {getattr(self, name)}: it must be above 0")
 
@@ -58,7 +72,8 @@ class FootLock:
 
     A foot in contact keeps its place on the ground; its height remains that of the motion, or is
     that of uneven ground, for which a foot that the leg cannot bring down points its toes. It is
-    released when the contact ends or the motion is too far away.
+    released when the contact ends or the motion is too far away. Feet of bodies at rest step to the
+    places that the motion has for them, half of the limbs at a time.
 
     Parameters
     ----------
@@ -89,6 +104,9 @@ class FootLock:
         self._speed = np.zeros((*shape, 2))
         self._moving: Array | None = None
         self._placed = np.zeros((*shape, 2))
+        # Seconds that are left of a step at rest, and its height in metres.
+        self._step_left = np.zeros(shape)
+        self._step_height = np.zeros(shape)
         self._rates = tuple(
             spring_rate(each)
             for each in (self._settings.catch_halflife_s, self._settings.release_halflife_s)
@@ -99,6 +117,11 @@ class FootLock:
         """(characters, limbs) bool: locked feet."""
         return self._locked.T
 
+    @property
+    def stepping(self) -> Array:
+        """(characters, limbs) bool: feet that step while their body is at rest."""
+        return self._step_left.T > 0
+
     def apply(
         self,
         rotations: Array,
@@ -107,6 +130,7 @@ class FootLock:
         left: Array,
         seconds: float,
         offsets: Array | None = None,
+        resting: Array | None = None,
     ) -> Array | None:
         """Lock the feet of one frame.
 
@@ -124,6 +148,8 @@ class FootLock:
             Time since the previous frame.
         offsets : (characters, first limbs, 2), optional
             Metres, x and z, by which feet are moved from the motion before they are locked.
+        resting : (characters,), optional
+            Bool: bodies at rest.
 
         Returns
         -------
@@ -140,11 +166,16 @@ class FootLock:
         if offsets is not None:
             moving = ground.copy()
             moving[: offsets.shape[1]] += offsets.swapaxes(0, 1)
-        shift = self._held(moving, contacts.T, length, seconds) - ground
+        flags = contacts.T
+        if resting is not None:
+            flags = flags & ~self._steps(moving, resting, length, seconds)
+        shift = self._held(moving, flags, length, seconds) - ground
         targets[..., ::2] += shift
+        step = 1.0 - self._step_left / self._settings.step_s
+        targets[..., 1] += self._step_height * np.sin(np.pi * step) ** 2
         drops = None
         if self._ground is not None:
-            lifts, drops = self._ground.moved(transforms, shift, contacts.T, seconds)
+            lifts, drops = self._ground.moved(transforms, shift, flags, seconds)
             targets[..., 1] += lifts + drops
         reached, tilts = _within_reach(upper, last, targets, length), None
         if self._ground is not None:
@@ -152,20 +183,38 @@ class FootLock:
         solver.reach(rotations, transforms, reached, left, tilts)
         return drops
 
+    def _steps(self, ground: Array, resting: Array, length: Array, seconds: float) -> Array:
+        """(limbs, characters) bool: feet that step, of which some begin."""
+        settings = self._settings
+        self._step_left = np.where(resting, np.maximum(self._step_left - seconds, 0.0), 0.0)
+        stepping = self._step_left > 0
+        free = resting & (stepping.sum(axis=0) < max(1, len(stepping) // 2))
+        if not (free.any() and self._locked.any()):
+            return stepping
+        gaps = self._point - ground
+        gap = np.where(self._locked & ~stepping, np.sqrt(np.vecdot(gaps, gaps)), 0.0)
+        farthest = np.arange(len(gap))[:, None] == gap.argmax(axis=0)
+        begins = farthest & free & (gap > settings.step_share * length)
+        self._step_left = np.where(begins, settings.step_s, self._step_left)
+        self._step_height = np.where(begins, settings.step_lift * gap, self._step_height)
+        return stepping | begins
+
     def _held(self, ground: Array, contacts: Array, length: Array, seconds: float) -> Array:
         """(limbs, characters, 2) metres: target places of the tips, x and z."""
         settings = self._settings
         if self._moving is None:
             self._moving, self._placed = ground, ground
+        held = self._locked[..., None]
+        self._point += np.where(held, settings.follow_share * (ground - self._moving), 0.0)
         # Offset and its velocity: of free feet from the motion, of locked feet from their place.
-        gap = np.where(self._locked[..., None], self._point - ground, self._offset)
+        gap = np.where(held, self._point - ground, self._offset)
         gap2 = np.vecdot(gap, gap)
         release2 = (settings.release_share * length) ** 2
         ends = self._locked & (~contacts | (gap2 > release2))
         begins = contacts & ~self._locked & (gap2 < 0.25 * release2)
         if begins.any() or ends.any():
             moving = (ground - self._moving) / seconds
-            velocity = np.where(self._locked[..., None], 0.0, moving) + self._speed
+            velocity = np.where(held, settings.follow_share, 1.0) * moving + self._speed
             slow2 = settings.catch_speed**2 * _GRAVITY * length
             begins &= np.vecdot(velocity, velocity) < slow2
             change = (begins | ends)[..., None]
@@ -174,7 +223,7 @@ class FootLock:
             self._point = np.where(holds, self._placed, self._point)
             offset = np.where(holds, 0.0, self._placed - self._moving)
             self._offset = np.where(change, offset, self._offset)
-            speed = velocity - np.where(holds, 0.0, moving)
+            speed = velocity - np.where(holds, settings.follow_share, 1.0) * moving
             self._speed = np.where(change, speed, self._speed)
             self._locked = (self._locked | begins) & ~ends
         held = self._locked[..., None]

@@ -103,6 +103,8 @@ _STANDING = 0.12
 USUAL_PERCENTILE = 99.9
 # Percentile of the rows' speeds that is their top speed.
 _TOP_PERCENTILE = 99.0
+# Share of the leg length up to which the lowest joints of a clip may be off a floor at height 0.
+_SOLE_SHARE = 0.3
 # Rows in which the soles are measured.
 _SOLE_ROWS = 4_000
 
@@ -195,8 +197,9 @@ class Playback:
             contacts[here], floor = _tip_contacts(
                 clip, roles, limbs, transforms, any_height=on_ground
             )
-            # The roots of clips on ground have its height.
-            floor = 0.0 if on_ground else floor
+            # The roots of clips on ground have its height, and most others stand at 0: their lowest
+            # joints are over the floor by the thickness of soles.
+            floor = 0.0 if on_ground or abs(floor) < _SOLE_SHARE * own_size else floor
             carriers[here], translations[here] = _in_root_space(
                 clip, carrier, moving, transforms, (*root, floor), scale
             )

@@ -10,7 +10,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.evaluation.runs import pose_distances
-from deepphase.features.moment_kinds import KINDS
+from deepphase.features.moment_kinds import IDLE
 from deepphase.features.trajectory import pairs
 from deepphase.motion import quaternions
 from deepphase.motion.foot_ik import LimbSolver
@@ -18,6 +18,8 @@ from deepphase.steering.foot_ground import FootGround
 from deepphase.steering.foot_lock import FootLock, FootLockSettings
 from deepphase.steering.goal_limits import LimitedGoals
 from deepphase.steering.goal_sources import GoalSource
+from deepphase.steering.rest import CONSTANTS as REST
+from deepphase.steering.rest import RestChain, RestMoments, standing_goals
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import Frame, RunnerSpec
 from deepphase.steering.springs import damping_share, spring_rate, wrapped_angle
@@ -126,6 +128,32 @@ def runner_spec(database: MotionDatabase, playback: Playback) -> RunnerSpec:
     )
 
 
+def rest_moments(
+    database: MotionDatabase, playback: Playback, playable: Array | None, keep: Sequence[str]
+) -> RestMoments:
+    """The moments of rest of a database, none where its kinds of moments are not known.
+
+    Parameters
+    ----------
+    playable
+        (rows,) bool: the rows that are played; None for all.
+    keep
+        Names of labels whose values make the style of a clip.
+    """
+    rest = np.zeros(len(database), bool) if database.kinds is None else database.kinds == IDLE
+    return RestMoments.of_rows(
+        rest if playable is None else rest & playable,
+        database.range_stops,
+        [_style(labels, keep) for labels in database.labels],
+        lambda rows: playback.positions(playback.rotations[rows], playback.translations[rows]),
+        playback.fps,
+    )
+
+
+def _style(labels: Mapping[str, str], keep: Sequence[str]) -> str:
+    return " ".join(labels.get(name, "") for name in keep)
+
+
 class Player:
     """Characters that play a database's motion. A `Runner`.
 
@@ -221,6 +249,15 @@ class Player:
         self._since_change = np.full(count, np.inf)
         self._waited_s = np.zeros(count)
         self._costs = np.zeros(count)
+        # Seconds since the goals last travelled.
+        self._since_travel = np.zeros(count)
+        self._rest: RestChain | None = None
+        # Other policies have goals that do not say where to stand.
+        if isinstance(self._search_policy, TrajectorySearch):
+            moments = rest_moments(
+                database, playback, self._search_policy.playable, self.settings.keep
+            )
+            self._rest = RestChain(moments, count, playback.fps) if len(moments) else None
         self._limited = np.zeros(count, bool)
         self._transitions = Transitions(
             playback, count, self.settings.transition_halflife_s, self._ranges
@@ -263,6 +300,8 @@ class Player:
         goal_source = HeldFacings(goal_source, self._coverage, self._ways)
         changed = goal_source.advance(self.root_states, self._seconds)
         jumped = self._search(goal_source, changed)
+        if self._rest is not None:
+            self._rest.advance()
         self._frame += 1
         jump_distance = self._jump_distances(before, jumped)
         moved = play.steps[self.rows] + self._seconds * self._transitions.root_velocity
@@ -278,7 +317,7 @@ class Player:
             translations,
             self._position.copy(),
             self._angle.copy(),
-            play.contacts[self.rows].astype(np.float32),
+            (play.contacts[self.rows] & ~self._foot_lock.stepping).astype(np.float32),
             np.ones(len(self.rows), bool),
             jumped=jumped,
             limited=self._limited.copy(),
@@ -303,8 +342,11 @@ class Player:
     def _search(self, goal_source: GoalSource, changed: Array) -> Array:
         """Search for the characters that are due; (characters,) bool: those that jump."""
         self._until_search -= self._seconds
+        self._since_travel += self._seconds
         self._since_change = np.where(changed, 0.0, self._since_change + self._seconds)
         forced = self.rows + 1 >= self._stops
+        if self._rest is not None:
+            forced |= self._rest.ending(self.rows)
         # Half a frame: sums of frame times are not exact.
         due = (self._until_search < 0.5 * self._seconds) | changed | forced
         jumped = np.zeros(len(self.rows), bool)
@@ -313,6 +355,13 @@ class Player:
         which = np.flatnonzero(due)
         labels = goal_source.labels()
         current = PosePair(*self._poses_before, *self._poses, self._step / self._seconds)
+        limited = LimitedGoals(goal_source, self.playback.goal_limits, self._limited)
+        goals = self._search_policy.goals(limited, self.root_states, which)
+        if self._rest is not None:
+            rests = self._stand(which, goals, labels, current, jumped)
+            which, goals = which[~rests], tuple(each[~rests] for each in goals)
+            if not which.size:
+                return jumped
         ending = self.rows[which] + CONSTANTS.ending_s / self._seconds >= self._stops[which]
         settings = self.settings
         improvements = np.where(
@@ -332,8 +381,6 @@ class Player:
             ),
             lambda some, rows: self._transitions.costs(rows, current.of(which[some])),
         )
-        limited = LimitedGoals(goal_source, self.playback.goal_limits, self._limited)
-        goals = self._search_policy.goals(limited, self.root_states, which)
         targets, costs, smooth = self._search_policy.search(request, goals)
         self._until_search[which] = np.where(smooth, settings.search_interval_s, CONSTANTS.retry_s)
         self._waited_s[which] = np.where(smooth, 0.0, self._waited_s[which] + CONSTANTS.retry_s)
@@ -359,6 +406,51 @@ class Player:
             self._keep_labels(which)
         return jumped
 
+    def _stand(
+        self,
+        which: Array,
+        goals: tuple[Array, Array, Array, Array],
+        labels: Sequence[Mapping[str, str]],
+        current: PosePair,
+        jumped: Array,
+    ) -> Array:
+        """Let characters rest whose goals stand; (which,) bool: those that do.
+
+        Characters that begin another moment of rest are marked in `jumped`.
+        """
+        rest = self._rest
+        places, directions, _, _ = goals
+        stands = standing_goals(
+            places[..., ::2],
+            np.arctan2(directions[..., 0], directions[..., 2]),
+            self._position[which],
+            self._angle[which],
+            self._search_policy.offsets_s,
+        )
+        self._since_travel[which[~stands]] = 0.0
+        slow = np.linalg.norm(self._velocity[which], axis=1) < self.playback.standing_speed
+        slow |= self._since_travel[which] > REST.braking_s
+        resting = rest.resting[which]
+        rests = stands & (resting | slow)
+        rest.end(which[resting & ~rests])
+        self._until_search[which[rests]] = self.settings.search_interval_s
+        new = which[rests & (~resting | rest.ending(self.rows)[which])]
+        if new.size:
+            held = rest.resting[new]
+            keep = self.settings.keep
+            styles = [_style({**self._kept[index], **labels[index]}, keep) for index in new]
+            poses = current.of(new)
+            rows = rest.choose(new, self.rows[new], self.playback.positions(*poses[2:4]), styles)
+            jumps = rows != self.rows[new]
+            for group, hold in ((jumps & ~held, False), (jumps & held, True)):
+                some = new[group]
+                if not some.size:
+                    continue
+                self._transitions.begin(some, rows[group], poses.of(group), hold=hold)
+                self.rows[some], self._stops[some] = rows[group], self._ranges(rows[group])[1]
+                jumped[some] = True
+        return rests
+
     def _keep_labels(self, which: Array) -> None:
         """Take over the labels to keep from the rows that characters play, unless these idle."""
         keep, database = self.settings.keep, self._database
@@ -367,7 +459,7 @@ class Player:
         rows = self.rows[which]
         idle = np.zeros(len(rows), bool)
         if database.kinds is not None:
-            idle = database.kinds[rows] == KINDS.index("idle")
+            idle = database.kinds[rows] == IDLE
         clips = database.clip_of(rows)
         for index, clip in zip(which[~idle].tolist(), clips[~idle].tolist(), strict=True):
             labels = database.labels[clip]
@@ -429,7 +521,12 @@ class Player:
             left = np.zeros((len(half), 3))
             left[:, 0], left[:, 2] = np.cos(self._angle), -np.sin(self._angle)
             drop = self._foot_lock.apply(
-                rotations, self._local, self.playback.contacts[self.rows], left, self._seconds
+                rotations,
+                self._local,
+                self.playback.contacts[self.rows],
+                left,
+                self._seconds,
+                resting=None if self._rest is None else self._rest.resting,
             )
             if drop is not None:
                 translations[:, 0, 1] -= drop

@@ -12,6 +12,7 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.features.feature import Feature
 from deepphase.features.layout import FeatureLayout
+from deepphase.features.moment_kinds import IDLE
 from deepphase.features.trajectory import (
     TRAJECTORY_PATH,
     complex_of,
@@ -33,6 +34,8 @@ from matching.search.searcher import Searcher
 _ROWS_AT_ONCE = 1 << 20
 # Largest improvement that is ever required, as a share of the cost of rows taken by chance.
 _MAX_IMPROVEMENT = 0.2
+# Mean speed of a desired trajectory, m/s, from which on a character at rest starts.
+_STARTING_M_S = 0.25
 
 
 def _trajectory_features(layout: FeatureLayout) -> list[Feature]:
@@ -114,10 +117,14 @@ class _Rows:
 
 
 class _LabelSets(NamedTuple):
-    """Labels that are desired, and labels of the row that plays that are kept; sorted."""
+    """Labels that are desired, and labels of the row that plays that are kept; sorted.
+
+    Characters that start rest, and their goals travel.
+    """
 
     desired: tuple[tuple[str, str], ...]
     kept: tuple[tuple[str, str], ...]
+    starts: bool
 
 
 class TrajectorySearch:
@@ -239,23 +246,30 @@ class TrajectorySearch:
         queries = self.queries(rows, goals)
         staying = np.linalg.norm(queries - database.features[rows], axis=1).astype(np.float64)
         chosen, costs, smooth = np.full(len(rows), -1), staying.copy(), np.ones(len(rows), bool)
-        for label_sets, some in self._groups(request).items():
+        starting = self._starting(rows, goals)
+        for label_sets, some in self._groups(request, starting).items():
             desired, kept = dict(label_sets.desired), dict(label_sets.kept)
-            allowed = self._rows_of(desired)
+            targets = self.target_rows(desired)
+            kept_targets = self._kept_targets(desired, kept) if kept else None
             must_jump = self.must_jump(rows[some], request.leaving[some], desired)
+            if label_sets.starts:
+                moving = self._moving(targets)
+                if kept_targets is not None:
+                    kept_targets = kept_targets & moving
+                targets, must_jump = moving, np.ones(len(some), bool)
             improvements = request.min_improvements[some]
             distances, nearest, ranks = self._nearest(
                 queries[some],
                 np.where(must_jump, np.inf, self.improved(staying[some], improvements)),
                 database.neighbourhood(rows[some], self._neighbourhood_s),
-                allowed.targets,
-                self._kept_targets(desired, kept) if kept else None,
+                targets,
+                kept_targets,
             )
             stuck = must_jump & (nearest[:, 0] < 0)
             if stuck.any():
                 # Only neighbouring rows remain; allow them rather than stop.
                 distances[stuck], nearest[stuck] = self._searcher.search(
-                    queries[some[stuck]], CONSTANTS.candidates, allowed=allowed.targets
+                    queries[some[stuck]], CONSTANTS.candidates, allowed=targets
                 )
                 ranks[stuck] = distances[stuck]
             any_row = nearest[:, 0] >= 0
@@ -279,13 +293,33 @@ class TrajectorySearch:
             smooth[some] = cost < request.max_transition_costs[some]
         return chosen, costs, smooth
 
-    def _groups(self, request: JumpRequest) -> dict[_LabelSets, Array]:
-        """Indices of the characters by the labels that they desire and those that they keep."""
+    def _starting(self, rows: Array, goals: tuple[Array, Array, Array, Array]) -> Array:
+        """(q,) bool: characters at rest whose goals travel: they need a moment of another kind."""
+        database = self._database
+        if database.kinds is None:
+            return np.zeros(len(rows), bool)
+        positions, _, places, _ = goals
+        away = np.linalg.norm((positions[:, -1] - places)[:, ::2], axis=1)
+        return (database.kinds[rows] == IDLE) & (away > _STARTING_M_S * self.offsets_s[-1])
+
+    def _moving(self, targets: Array | None) -> Array:
+        """(rows,) bool: targets of a start; all of them if the others are at rest, too."""
+        moving = self._database.kinds != IDLE
+        both = moving if targets is None else moving & targets
+        if (self._database.offered & both).any():
+            return both
+        return np.ones(len(both), bool) if targets is None else targets
+
+    def _groups(self, request: JumpRequest, starting: Array) -> dict[_LabelSets, Array]:
+        """Indices of the characters by labels that they desire and keep, and whether they start."""
         groups: dict[_LabelSets, list[int]] = {}
         for index, (desired, own) in enumerate(zip(request.labels, request.kept, strict=True)):
             known = self._known_labels(desired)
             kept = {name: value for name, value in own.items() if name not in known}
-            label_sets = _LabelSets(tuple(sorted(known.items())), tuple(sorted(kept.items())))
+            starts = bool(starting[index])
+            label_sets = _LabelSets(
+                tuple(sorted(known.items())), tuple(sorted(kept.items())), starts
+            )
             groups.setdefault(label_sets, []).append(index)
         return {label_sets: np.array(some) for label_sets, some in groups.items()}
 
@@ -436,7 +470,7 @@ class TrajectorySearch:
             except ParameterError:
                 keeping = np.zeros(len(database), bool)
             if database.kinds is not None:
-                keeping |= database.rows_of_kinds(["idle"])
+                keeping |= database.kinds == IDLE
             self._keeping[key] = keeping
         return self._keeping[key]
 

@@ -15,8 +15,12 @@ from deepphase.steering.inertialization import (
     from_rotation_vectors,
     rotation_offsets,
 )
-from deepphase.steering.springs import decayed, spring_rate
+from deepphase.steering.springs import damping_share, decayed, spring_rate
 from matching.player.playback import Playback
+
+# Halflife in seconds of the difference of posture between two moments of rest: as slow as a shift
+# of weight.
+_HELD_HALFLIFE_S = 2.0
 
 
 class PosePair(NamedTuple):
@@ -72,13 +76,15 @@ class Transitions:
         # A row: rotation vectors of joints, shifts of translated joints, root velocity.
         self._offset = np.zeros((characters, self._shifts + 3), np.float32)
         self._rate = np.zeros_like(self._offset)
+        # Offsets of joints that last: differences of posture between moments of rest.
+        self._held = np.zeros((characters, self._shifts), np.float32)
 
     @property
     def root_velocity(self) -> Array:
         """(characters, 3) m/s, m/s and rad/s in root space, to be added to the motion's own."""
         return self._offset[:, self._shifts :]
 
-    def begin(self, which: Array, rows: Array, current: PosePair) -> None:
+    def begin(self, which: Array, rows: Array, current: PosePair, *, hold: bool = False) -> None:
         """Start the transitions of characters to rows.
 
         Parameters
@@ -89,8 +95,18 @@ class Transitions:
             (jumping,) rows that replace the current ones at this frame.
         current
             Poses of these characters, (jumping, ...).
+        hold
+            Keep the posture, which then changes within seconds.
         """
-        self._offset[which], self._rate[which] = self._offsets(rows, current)
+        offset, rate = self._offsets(rows, current)
+        self._held[which] = 0.0
+        if hold:
+            joints = slice(0, self._shifts)
+            self._held[which] = offset[:, joints]
+            # The velocity goes on, too.
+            rate[:, joints] += np.log(2.0) / _HELD_HALFLIFE_S * offset[:, joints]
+            offset[:, joints] = 0.0
+        self._offset[which], self._rate[which] = offset, rate
 
     def costs(self, rows: Array, current: PosePair) -> Array:
         """Transition costs: relative peak accelerations of the body.
@@ -165,14 +181,28 @@ class Transitions:
     def advance(self, seconds: float) -> None:
         """Decay the offsets by an interval."""
         self._offset, self._rate = decayed(self._offset, self._rate, self._halflife_s, seconds)
+        self._held *= 1.0 - damping_share(_HELD_HALFLIFE_S, seconds)
 
     def applied(self, rows: Array) -> tuple[Array, Array]:
         """Rotations (characters, joints, 4) and translations of rows with the offsets added."""
-        return self._with(self._offset, rows)
+        rotations, translations = self._with(self._offset, rows)
+        held = self._held.any(axis=1)
+        if held.any():
+            between = self._with(self._held[held], rows[held])
+            turns, shifts = self._parts(self._offset[held], rows[held].shape)
+            rotations[held] = quaternions.multiply(from_rotation_vectors(turns), between[0])
+            translations[held] = between[1] + shifts
+        return rotations, translations
 
     def _with(self, offset: Array, rows: Array) -> tuple[Array, Array]:
         play = self._playback
-        turns = offset[..., : self._turns].reshape(*rows.shape, -1, 3)
-        shifts = offset[..., self._turns : self._shifts].reshape(*rows.shape, -1, 3)
+        turns, shifts = self._parts(offset, rows.shape)
         rotations = quaternions.multiply(from_rotation_vectors(turns), play.rotations[rows])
         return rotations, play.translations[rows] + shifts
+
+    def _parts(self, offset: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
+        """Rotation vectors of joints (..., joints, 3), and shifts of translated joints."""
+        return (
+            offset[..., : self._turns].reshape(*shape, -1, 3),
+            offset[..., self._turns : self._shifts].reshape(*shape, -1, 3),
+        )

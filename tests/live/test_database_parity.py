@@ -11,18 +11,21 @@ from apps.live.asset import live_asset
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.features.layout import Feature, FeatureLayout
+from deepphase.features.moment_kinds import IDLE
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
+from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import GamepadSettings
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.velocity_goals import GamepadGoals
 from matching.database.database import MotionDatabase
 from matching.player.moment_filter import MomentFilter
-from matching.player.player import PlayerSettings
+from matching.player.player import PlayerSettings, runner_spec
 from matching.player.source import PlayerSource
 from tests.live.node import ask_node, needs_node, stick_goal, wandering
 from tests.live.test_controller_parity import largest_distance, positions_in
 from tests.matching.test_player import opened, walking_store
+from tests.matching.test_rest import standing_walks
 
 TOP_SPEED, FRAMES = 1.6, 600
 
@@ -82,6 +85,33 @@ def test_600_frames_jump_to_the_same_rows_within_a_millimetre(label, tmp_path):
     names, row = walks[0].clip_names, frames[-1]["row"]
     assert row["clip"] == names[int(walks[0].clip_of(np.array(rows[-1])))]
     assert row["time"] == pytest.approx(walks[0].frame_of(np.array(rows[-1])) / 60.0)
+
+
+@needs_node
+def test_a_character_that_stands_rests_and_starts_again_alike(tmp_path):
+    standing = standing_walks()
+    stick = Gamepad(
+        [0.0, 1.5, 1.51, 9.0, 9.01, 12.0],
+        [[0, 0.8]] * 2 + [[0, 0]] * 2 + [[0.6, 0]] * 2,
+        np.zeros((6, 2)),
+    )
+    _, made, goals, options = python_run(standing, stick, 640)
+    frames = ask_node(tmp_path, live_asset(standing[0]), "run", goals=goals, options=options)
+    rows = [int(frame.tracks["row"][0]) for frame in made]
+    assert [frame["row"]["index"] for frame in frames] == rows
+    assert (standing[0].kinds[rows[200:500]] == IDLE).all()
+    assert sum(frame["jumped"] for frame in frames[200:500]) > 1
+    spec = runner_spec(*standing[:2])
+    clip = Clip(
+        spec.skeleton,
+        np.concatenate([frame.rotations for frame in made]),
+        np.concatenate([frame.translations for frame in made]),
+        60.0,
+        spec.translated_joints,
+    )
+    assert largest_distance(joint_positions(clip), positions_in(frames)) < 1e-3
+    touching = np.array([frame["contacts"] for frame in frames]) > 0.5
+    np.testing.assert_array_equal(touching, np.stack([frame.contacts[0] for frame in made]) > 0.5)
 
 
 @needs_node

@@ -13,10 +13,14 @@ from tests.motion.bodies import HUMAN, body, standing
 
 FPS = 60.0
 LEFT = np.array([[1.0, 0.0, 0.0]])
+STILL = FootLockSettings(follow_share=0.0)
 
 
-def sliding(contacts, *, speed=0.3, settings=None, offsets=None):
-    """Tips (frames, limbs, 3), as held and as moved, of a crouched body that slides along +Z."""
+def sliding(contacts, *, speed=0.3, settings=None, offsets=None, rests=None):
+    """Tips (frames, limbs, 3), as held and as moved, of a crouched body that slides along +Z.
+
+    From frame `rests` on it rests.
+    """
     skeleton, _ = body(HUMAN)
     roles = find_roles(skeleton)
     limbs = LegChains.of_skeleton(skeleton, roles)
@@ -31,21 +35,43 @@ def sliding(contacts, *, speed=0.3, settings=None, offsets=None):
     held, moved = [], []
     for frame, contact in enumerate(contacts):
         local = clip.local_positions()
-        local[:, 0, 2] += speed * frame / FPS
+        resting = rests is not None and frame >= rests
+        local[:, 0, 2] += speed * (rests if resting else frame) / FPS
         rotations = crouch.copy()
         moved.append(solver.transforms(rotations, local).positions[3, :, 0])
-        lock.apply(rotations, local, np.array([contact]), LEFT, 1 / FPS, offsets)
+        lock.apply(
+            rotations, local, np.array([contact]), LEFT, 1 / FPS, offsets, np.array([resting])
+        )
         held.append(solver.transforms(rotations, local).positions[3, :, 0])
     return np.array(held), np.array(moved)
 
 
 def test_a_locked_foot_stays_to_the_millimetre_while_the_other_moves():
     contacts = [(False, False)] * 10 + [(True, False)] * 30
-    held, moved = sliding(contacts)
+    held, moved = sliding(contacts, settings=STILL)
     np.testing.assert_allclose(held[:, 1], moved[:, 1], atol=1e-6)
     settled = held[25:, 0]
     assert np.ptp(settled, axis=0)[[0, 2]].max() < 1e-3
     assert np.ptp(moved[25:, 0], axis=0)[2] > 0.05
+
+
+@pytest.mark.parametrize("share", [0.0, 0.15, 0.4])
+def test_a_locked_foot_has_a_share_of_the_velocity_of_the_motion(share):
+    contacts = [(False, False)] * 10 + [(True, False)] * 30
+    held, _ = sliding(contacts, settings=FootLockSettings(follow_share=share))
+    speeds = np.diff(held[32:, 0, 2]) * FPS
+    np.testing.assert_allclose(speeds, share * 0.3, atol=0.01)
+
+
+def test_feet_of_a_body_at_rest_step_to_their_places_one_at_a_time():
+    held, moved = sliding([(True, True)] * 100, rests=25)
+    assert (moved[25:, :, 2] - held[25:, :, 2]).max() > 0.08
+    assert np.abs(moved[-1] - held[-1]).max() < 0.07
+    lifted = held[..., 1] - moved[..., 1] > 0.005
+    assert lifted.any(axis=0).all()
+    assert not lifted.all(axis=1).any()
+    assert not lifted[:25].any()
+    assert held[..., 1].max() - moved[..., 1].max() < 0.06
 
 
 def test_locking_and_letting_go_do_not_pop():
@@ -91,7 +117,7 @@ def test_a_foot_that_swings_is_not_caught_until_it_is_slow():
 def test_a_foot_that_is_moved_from_the_motion_is_held_where_it_stands():
     offsets = np.array([[[0.06, 0.04], [0.0, 0.0]]])
     contacts = [(False, False)] * 10 + [(True, False)] * 20
-    held, moved = sliding(contacts, speed=0.2, offsets=offsets)
+    held, moved = sliding(contacts, speed=0.2, offsets=offsets, settings=STILL)
     away = (held - moved)[:10, 0]
     np.testing.assert_allclose(away[:, ::2], np.tile(offsets[0, 0], (10, 1)), atol=3e-3)
     np.testing.assert_allclose(away[:, 1], 0.0, atol=3e-3)

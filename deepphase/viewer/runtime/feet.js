@@ -22,8 +22,9 @@ export class FootLock {
   /**
    * @param asset  whose header has `legs`: joints from hip to tip, bends and contact columns; and
    *   `foot_lock`: half-lives in s, the largest speed of a foot that is locked as a share of
-   *   sqrt(g * leg length), and the largest distance of a locked foot from the motion as a share of
-   *   the leg's length
+   *   sqrt(g * leg length), the largest distance of a locked foot from the motion as a share of the
+   *   leg's length, the share of the motion's velocity that locked feet have, and steps at rest: the
+   *   distance from which on, as a share of the leg's length, s, and height as a share of the distance
    */
   constructor(asset) {
     const { legs, foot_lock: settings } = asset.header;
@@ -32,6 +33,10 @@ export class FootLock {
       releaseRate: springRate(settings.release_halflife_s),
       catchSpeed: settings.catch_speed,
       releaseShare: settings.release_share,
+      followShare: settings.follow_share,
+      stepShare: settings.step_share,
+      stepSeconds: settings.step_s,
+      stepLift: settings.step_lift,
     };
     this.parents = asset.skeleton.parents;
     this.legs = legs.joints.map(([upper, middle, last, tip], leg) => ({
@@ -44,6 +49,8 @@ export class FootLock {
       speed: [0, 0],
       moving: null,
       placed: [0, 0],
+      stepLeft: 0,
+      stepHeight: 0,
     }));
     this.worldRotations = new Float64Array(4 * this.parents.length);
     this.worldPositions = new Float64Array(3 * this.parents.length);
@@ -58,9 +65,10 @@ export class FootLock {
    * @param {number} seconds  since the previous frame
    * @param ground  what moves feet to uneven ground, with a method `moved`
    * @param offsets  [x, z] in m by which the first legs' feet are moved before they are locked, or null
+   * @param {boolean} resting  whether the body rests, so that its feet step to their places
    * @returns metres by which the whole body is then to be lowered
    */
-  hold(localRotations, localPositions, contacts, angle, seconds, ground = null, offsets = null) {
+  hold(localRotations, localPositions, contacts, angle, seconds, ground = null, offsets = null, resting = false) {
     const { worldRotations, worldPositions } = this;
     forwardKinematics(this.parents, localRotations, localPositions, worldRotations, worldPositions);
     const at = (joint) => Array.from(worldPositions.subarray(3 * joint, 3 * joint + 3));
@@ -68,16 +76,24 @@ export class FootLock {
       const [upper, middle, last, tip] = [leg.upper, leg.middle, leg.last, leg.tip].map(at);
       const length = distance(upper, middle) + distance(middle, last);
       const place = [tip[0], tip[2]];
-      const touching = contacts[leg.contact] > IN_CONTACT;
       const offset = offsets?.[index] ?? [0, 0];
       const moving = [place[0] + offset[0], place[1] + offset[1]];
-      const held = holdPlace(leg, this.settings, moving, touching, length, seconds);
-      return { upper, middle, last, tip, length, touching, shift: [held[0] - place[0], held[1] - place[1]] };
+      return { upper, middle, last, tip, length, place, moving };
+    });
+    this.step(states, resting, seconds);
+    states.forEach((state, index) => {
+      const leg = this.legs[index];
+      const { place, moving, length } = state;
+      state.touching = contacts[leg.contact] > IN_CONTACT && !(leg.stepLeft > 0);
+      const held = holdPlace(leg, this.settings, moving, state.touching, length, seconds);
+      state.shift = [held[0] - place[0], held[1] - place[1]];
     });
     const { lifts, drop } = ground ? ground.moved(states, seconds) : { lifts: null, drop: 0 };
     this.legs.forEach((leg, index) => {
       const { upper, middle, last, tip, length, shift } = states[index];
-      const up = lifts ? lifts[index] + drop : 0;
+      const { stepLeft, stepHeight } = leg;
+      const lift = stepHeight * Math.sin(Math.PI * (1 - stepLeft / this.settings.stepSeconds)) ** 2;
+      const up = (lifts ? lifts[index] + drop : 0) + lift;
       const target = [last[0] + shift[0], last[1] + up, last[2] + shift[1]];
       const hinge = [leg.bend * Math.cos(angle), 0, -leg.bend * Math.sin(angle)];
       const goal = withinReach(upper, last, target, length);
@@ -89,6 +105,29 @@ export class FootLock {
       });
     });
     return drop;
+  }
+
+  /** Begin a step of the foot that is farthest from its place, and go on with steps that have begun. */
+  step(states, resting, seconds) {
+    const { legs, settings } = this;
+    for (const leg of legs) leg.stepLeft = resting ? Math.max(leg.stepLeft - seconds, 0) : 0;
+    const stepping = legs.filter((leg) => leg.stepLeft > 0).length;
+    if (!resting || stepping >= Math.max(1, Math.floor(legs.length / 2))) return;
+    const gaps = legs.map(({ locked, stepLeft, point }, index) => {
+      const { moving } = states[index];
+      return locked && !(stepLeft > 0) ? Math.hypot(point[0] - moving[0], point[1] - moving[1]) : 0;
+    });
+    const farthest = gaps.indexOf(Math.max(...gaps));
+    if (!(gaps[farthest] > settings.stepShare * states[farthest].length)) return;
+    legs[farthest].stepLeft = settings.stepSeconds;
+    legs[farthest].stepHeight = settings.stepLift * gaps[farthest];
+  }
+
+  /** Contacts without the feet that step. */
+  touching(contacts) {
+    const found = Array.from(contacts);
+    for (const leg of this.legs) if (leg.stepLeft > 0) found[leg.contact] = 0;
+    return found;
   }
 
   /** Whether the left and the right foot swing; null for bodies with other feet. */
@@ -112,6 +151,10 @@ function holdPlace(leg, settings, ground, contact, length, seconds) {
     leg.moving = ground;
     leg.placed = ground;
   }
+  const { followShare: follow } = settings;
+  if (leg.locked) {
+    leg.point = [0, 1].map((axis) => leg.point[axis] + follow * (ground[axis] - leg.moving[axis]));
+  }
   // Offset: of free feet from the motion, of locked feet from their place.
   const gap = leg.locked ? [leg.point[0] - ground[0], leg.point[1] - ground[1]] : leg.offset;
   const gap2 = gap[0] ** 2 + gap[1] ** 2;
@@ -120,13 +163,13 @@ function holdPlace(leg, settings, ground, contact, length, seconds) {
   let begins = contact && !leg.locked && gap2 < 0.25 * release2;
   if (begins || ends) {
     const moving = [0, 1].map((axis) => (ground[axis] - leg.moving[axis]) / seconds);
-    const velocity = [0, 1].map((axis) => (leg.locked ? 0 : moving[axis]) + leg.speed[axis]);
+    const velocity = [0, 1].map((axis) => (leg.locked ? follow : 1) * moving[axis] + leg.speed[axis]);
     begins = begins && velocity[0] ** 2 + velocity[1] ** 2 < settings.catchSpeed ** 2 * GRAVITY * length;
     // The spring starts from the last place and velocity of the foot.
     if (begins) {
       leg.point = leg.placed;
       leg.offset = [0, 0];
-      leg.speed = velocity;
+      leg.speed = [0, 1].map((axis) => velocity[axis] - follow * moving[axis]);
       leg.locked = true;
     } else if (ends) {
       leg.offset = [0, 1].map((axis) => leg.placed[axis] - leg.moving[axis]);

@@ -5,10 +5,14 @@ import { frameOf } from "./frame.js";
 import { VelocityGoals } from "./goals.js";
 import { aroundY, multiply, rotate } from "../vectors.js";
 import { createRandom } from "./random.js";
+import { RestChain, goalIsRest } from "./rest.js";
 import { RowSearch } from "./search.js";
 import { positiveRemainder, wrappedAngle } from "./springs.js";
 import { fromFacing, limitPlaces, toFacing, trajectoryRows } from "./trajectory.js";
 import { RowMotion, Transition } from "./transitions.js";
+
+// Mean speed of a desired trajectory, m/s, from which on a character at rest starts.
+const STARTING_SPEED = 0.25;
 
 /** See `createCharacter`; further options: `row` to start with, `topSpeed` of a full stick, m/s. */
 export class DatabaseCharacter {
@@ -49,12 +53,16 @@ export class DatabaseCharacter {
     this.moved = [0, 0, 0];
     this.correction = [0, 0, 0];
     this.untilSearch = 0;
+    this.sinceTravel = 0;
     this.sinceChange = Infinity;
     this.waited = 0;
     this.travel = null;
+    this.speed = Math.hypot(...asset.arrays.steps.subarray(3 * this.row, 3 * this.row + 2)) / this.seconds;
     this.kept = {};
     this.keepLabels();
     this.cost = 0;
+    const { rest } = asset.header;
+    this.rest = rest && new RestChain(rest, asset.arrays.rest_poses, this.seconds);
     this.limited = false;
     this.feet = new FootLock(asset);
   }
@@ -66,13 +74,14 @@ export class DatabaseCharacter {
     this.goals.set(given, seconds, root);
     this.label = given.label ?? this.ownLabel;
     const jumped = this.search(this.changed(given));
+    if (this.rest) this.rest.advance();
     const own = this.asset.arrays.steps.subarray(3 * this.row, 3 * this.row + 3);
     const extra = this.transition.rootVelocity;
     this.moved = [0, 1, 2].map((k) => own[k] + seconds * extra[k]);
     this.row += 1;
     this.transition.advance();
     this.poseBefore = this.pose;
-    this.pose = this.motion.pose(this.row, this.transition.offset);
+    this.pose = this.motion.pose(this.row, this.transition.offset, this.transition.held);
     this.move(settings);
     return this.frame(jumped);
   }
@@ -121,7 +130,9 @@ export class DatabaseCharacter {
       each && asset.arrays.offered[row] && playable[this.later(row)] ? 1 : 0,
     );
     if (!targets.includes(1)) throw new Error(`no row of the database can be played with ${label.name} ${value}`);
-    masks.set(value, { playable, targets });
+    const { idle } = asset.arrays;
+    const moving = idle ? targets.map((target, row) => target && !idle[row]) : targets;
+    masks.set(value, { playable, targets, moving: moving.includes(1) ? moving : targets });
     return masks.get(value);
   }
 
@@ -184,7 +195,7 @@ export class DatabaseCharacter {
     const desired = this.label === null ? "" : label.name;
     const kept = Object.entries(this.kept).filter(([name]) => name !== desired);
     if (!kept.length) return null;
-    const key = JSON.stringify([this.label, kept]);
+    const key = JSON.stringify([this.label, kept, targets === this.masksOf(this.label).moving]);
     if (!this.masks.has(key)) {
       const both = Uint8Array.from(targets);
       clips.labels.forEach((labels, clip) => {
@@ -262,16 +273,22 @@ export class DatabaseCharacter {
     const { dims } = asset.header;
     const [start, stop] = this.rangeOf(row);
     this.untilSearch -= seconds;
+    this.sinceTravel += seconds;
     this.sinceChange = changed ? 0 : this.sinceChange + seconds;
-    const forced = row + 1 >= stop;
+    const forced = row + 1 >= stop || Boolean(this.rest && this.rest.ending(row));
     // Half a frame: sums of frame times are not exact.
     if (!(this.untilSearch < 0.5 * seconds || changed || forced)) return false;
     const features = asset.arrays.features.subarray(row * dims, (row + 1) * dims);
     const query = Float32Array.from(features);
-    this.writeGoals(query, this.heldTrajectory());
+    const desired = this.heldTrajectory();
+    this.writeGoals(query, desired);
+    const rowBefore = this.row;
+    if (this.rest && this.stand(desired)) return this.row !== rowBefore;
     const staying = Math.sqrt(asset.search.square(query, row));
-    const { playable, targets } = this.masksOf(this.label);
-    const must = row + constants.ending_s / seconds >= stop || !playable[this.later(row)];
+    const masks = this.masksOf(this.label);
+    const starts = this.starting(desired);
+    const { playable } = masks, targets = starts ? masks.moving : masks.targets;
+    const must = starts || row + constants.ending_s / seconds >= stop || !playable[this.later(row)];
     const radius = Math.round(settings.neighbourhood_s / seconds);
     const near = [Math.max(row - radius, start), Math.min(row + radius + 1, stop)];
     const { change_s: recent, change_improvement: afterChange, min_improvement: usual } = settings;
@@ -306,6 +323,46 @@ export class DatabaseCharacter {
     return true;
   }
 
+  /** Whether the character is at rest and its goal travels: it needs a moment of another kind. */
+  starting({ places }) {
+    const { arrays } = this.asset;
+    const last = this.times.length - 1;
+    const away = Math.hypot(places[2 * last] - this.root.x, places[2 * last + 1] - this.root.z);
+    return Boolean(arrays.idle && arrays.idle[this.row]) && away > STARTING_SPEED * this.times[last];
+  }
+
+  /** Rest if the goal stands; whether the character does. */
+  stand(desired) {
+    const { rest, row, root, motion, asset } = this;
+    const { constants } = asset.header.rest;
+    const goalStands = goalIsRest(desired, this.times, root, constants);
+    if (!goalStands) this.sinceTravel = 0;
+    const slow = this.speed < asset.header.facing_coverage.standing_speed || this.sinceTravel > constants.braking_s;
+    if (!(goalStands && (rest.resting || slow))) {
+      rest.end();
+      return false;
+    }
+    this.untilSearch = this.settings.search_interval_s;
+    if (rest.resting && !rest.ending(row)) return true;
+    const held = rest.resting;
+    const places = motion.positionsOf(this.pose);
+    const pose = motion.body.flatMap((joint) => Array.from(places.subarray(3 * joint, 3 * joint + 3)));
+    const chosen = rest.choose(row, pose, this.style());
+    if (chosen !== row) {
+      const rootVelocity = this.moved.map((value) => value / this.seconds);
+      this.transition.begin(chosen, { before: this.poseBefore, now: this.pose, rootVelocity }, held);
+      this.row = chosen;
+    }
+    return true;
+  }
+
+  /** The labels that are kept, or desired, as the styles of moments of rest are written. */
+  style() {
+    const { label } = this.asset.header;
+    const own = this.label === null ? this.kept : { ...this.kept, [label.name]: this.label };
+    return this.settings.keep.map((name) => own[name] ?? "").join(" ");
+  }
+
   /** Move the root by the step of the motion, corrected towards the target. */
   move(settings) {
     const { root, seconds, moved, goals } = this;
@@ -328,6 +385,7 @@ export class DatabaseCharacter {
     z += this.correction[1];
     angle += this.correction[2];
     if (this.ground) [x, z] = this.ground.keptOff([root.x, root.z], [x, z]);
+    this.speed = Math.hypot(x - root.x, z - root.z) / seconds;
     this.root = { x, z, angle };
   }
 
@@ -344,7 +402,7 @@ export class DatabaseCharacter {
     localPositions.set([x + root.x, y + level, z + root.z], 0);
     const contacts = arrays.contacts.slice(limbs * row, limbs * (row + 1));
     if (this.footIk) {
-      localPositions[1] -= this.feet.hold(localRotations, localPositions, contacts, root.angle, seconds, this.groundFeet);
+      localPositions[1] -= this.feet.hold(localRotations, localPositions, contacts, root.angle, seconds, this.groundFeet, null, Boolean(this.rest && this.rest.resting));
     }
     const clip = this.clipOf(row);
     const time = (row - header.clips.starts[clip]) * seconds;
@@ -354,7 +412,7 @@ export class DatabaseCharacter {
         desired: trajectoryRows(this.goals.trajectory(root, this.times)),
         times: Float32Array.from(this.times),
       },
-      contacts,
+      contacts: this.feet.touching(contacts),
       phases: this.phases(),
       gating: null,
       limited: this.limited,

@@ -3,6 +3,8 @@
 import { inverse, cross, dot, forwardKinematics, multiply, rotate } from "../vectors.js";
 import { faded, springRate } from "./springs.js";
 
+// Half-life in seconds of the difference of posture between two moments of rest.
+const HELD_HALFLIFE = 2;
 // Below these angles in radians, series replace ill-conditioned quotients.
 const SMALL_SINE = 1e-4, SMALL_ANGLE = 1e-2;
 
@@ -18,20 +20,24 @@ export class RowMotion {
     this.arrays = arrays;
   }
 
-  /** Local rotations and positions (4 and 3 numbers a joint) of a row, with an offset added. */
-  pose(row, offset = null) {
+  /**
+   * Local rotations and positions (4 and 3 numbers a joint) of a row, with an offset added, and with
+   * one that is held between the two.
+   */
+  pose(row, offset = null, held = null) {
     const { joints, moved, arrays } = this;
     const rotations = Float64Array.from(arrays.rotations.subarray(4 * joints * row, 4 * joints * (row + 1)));
     const positions = Float64Array.from(this.offsets);
-    if (offset) {
-      for (let joint = 0; joint < joints; joint++) {
+    for (const each of [held, offset]) {
+      for (let joint = 0; each && joint < joints; joint++) {
         const own = rotations.subarray(4 * joint, 4 * joint + 4);
-        own.set(multiply(fromVector(offset.subarray(3 * joint, 3 * joint + 3)), own));
+        own.set(multiply(fromVector(each.subarray(3 * joint, 3 * joint + 3)), own));
       }
     }
     moved.forEach((joint, k) => {
       for (let axis = 0; axis < 3; axis++) {
-        const shift = offset ? offset[3 * (joints + k) + axis] : 0;
+        const at = 3 * (joints + k) + axis;
+        const shift = (offset ? offset[at] : 0) + (held ? held[at] : 0);
         positions[3 * joint + axis] = arrays.translations[3 * (moved.length * row + k) + axis] + shift;
       }
     });
@@ -64,6 +70,7 @@ export class Transition {
     const size = 3 * (motion.joints + motion.moved.length + 1);
     this.offset = new Float64Array(size);
     this.rate = new Float64Array(size);
+    this.held = null;
   }
 
   /** What is added to the root's step: m/s, m/s and rad/s in root space. */
@@ -71,8 +78,15 @@ export class Transition {
     return this.offset.subarray(this.offset.length - 3);
   }
 
-  begin(row, current) {
+  /** Start the transition to a row; one that holds keeps the posture, which then changes within seconds. */
+  begin(row, current, holds = false) {
     const { offset, rate } = this.offsetsTo(row, current);
+    this.held = holds ? offset.slice(0, -3) : null;
+    if (holds) {
+      // The velocity goes on, too.
+      this.held.forEach((value, i) => { rate[i] += (Math.LN2 / HELD_HALFLIFE) * value; });
+      offset.fill(0, 0, this.held.length);
+    }
     this.offset = offset;
     this.rate = rate;
   }
@@ -81,6 +95,8 @@ export class Transition {
     for (let i = 0; i < this.offset.length; i++) {
       [this.offset[i], this.rate[i]] = faded(this.offset[i], this.rate[i], this.springs, this.seconds);
     }
+    const kept = 0.5 ** (this.seconds / HELD_HALFLIFE);
+    if (this.held) this.held = this.held.map((value) => kept * value);
   }
 
   /**

@@ -1,0 +1,235 @@
+"""Rest of characters that stand: captured moments of rest, chained without a visible loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from deepphase.arrays import Array, true_runs
+from deepphase.steering.springs import wrapped_angle
+
+
+@dataclass(frozen=True)
+class RestConstants:
+    """Constants of rest that no application changes; exported for other runtimes.
+
+    Parameters
+    ----------
+    shortest_s, entry_s, left_s
+        Seconds of the shortest stretch of rest, between two rows at which one may be entered, and
+        left of it after these, where it is that long.
+    other_style
+        Metres that are added to the distance of a pose of another style.
+    again, again_s
+        Metres that are added for a stretch that was played in the last seconds, and these.
+    stale, stale_s
+        Metres that are added after that, less and less for the next seconds.
+    goal_m_s, near_m, turn
+        A goal stands whose trajectory ends slower than m/s, not farther from the body than m, with
+        a facing that differs less than radians.
+    braking_s
+        Seconds that a body may take to stop by itself where the goal stands.
+    """
+
+    shortest_s: float = 0.4
+    entry_s: float = 0.1
+    left_s: float = 1.0
+    other_style: float = 0.05
+    again: float = 1.0
+    again_s: float = 12.0
+    stale: float = 0.1
+    stale_s: float = 30.0
+    goal_m_s: float = 0.15
+    near_m: float = 0.35
+    turn: float = 0.7
+    braking_s: float = 0.5
+
+
+CONSTANTS = RestConstants()
+
+
+@dataclass(frozen=True, eq=False)
+class RestMoments:
+    """Stretches of captured motion in which a body stands at rest.
+
+    Parameters
+    ----------
+    starts, stops
+        (stretches,) rows: each stretch is rows starts[i] to stops[i] - 1 of the motion.
+    styles
+        (stretches,) the style of each; any text.
+    entries
+        (entries,) rows at which a stretch may be entered.
+    stretch_of
+        (entries,) the stretch of each.
+    poses
+        (entries, joints, 3) float32 metres in root space.
+    """
+
+    starts: Array
+    stops: Array
+    styles: tuple[str, ...]
+    entries: Array
+    stretch_of: Array
+    poses: Array
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @classmethod
+    def of_rows(
+        cls,
+        rest: Array,
+        clip_stops: Array,
+        styles: Sequence[str],
+        poses_of: Callable[[Array], Array],
+        fps: float,
+    ) -> RestMoments:
+        """The stretches of 0.4 s and more among the rows of clips.
+
+        Parameters
+        ----------
+        rest : (rows,)
+            Bool: a body stands at rest, `deepphase.features.moment_kinds.IDLE`.
+        clip_stops
+            (clips,) last row + 1 of each clip.
+        styles
+            (clips,) the style of each clip.
+        poses_of
+            Function of rows: (rows, joints, 3) metres in root space.
+        fps
+            Frames per second.
+        """
+        rest = rest.copy()
+        # Velocities need the row after; so stretches end before their clip.
+        rest[np.asarray(clip_stops) - 1] = False
+        runs = [run for run in true_runs(rest) if run[1] - run[0] >= CONSTANTS.shortest_s * fps]
+        starts, stops = np.array(runs, np.int64).reshape(-1, 2).T
+        clips = np.searchsorted(clip_stops, starts, side="right")
+        step, left = max(1, round(CONSTANTS.entry_s * fps)), round(CONSTANTS.left_s * fps)
+        entries = [
+            np.arange(start, max(stop - left, start + 1), step)
+            for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)
+        ]
+        rows = np.concatenate([*entries, np.zeros(0, np.int64)])
+        return cls(
+            starts=starts,
+            stops=stops,
+            styles=tuple(styles[clip] for clip in clips.tolist()),
+            entries=rows,
+            stretch_of=np.repeat(np.arange(len(starts)), [len(each) for each in entries]),
+            poses=np.asarray(poses_of(rows), np.float32) if runs else np.zeros((0, 0, 3)),
+        )
+
+    def described(self) -> dict[str, Any]:
+        """The stretches and their entries, with the constants, for other runtimes."""
+        fields = {name: getattr(self, name) for name in ("starts", "stops", "styles", "entries")}
+        return {**fields, "stretch_of": self.stretch_of, "constants": asdict(CONSTANTS)}
+
+
+class RestChain:
+    """Moments of rest that characters play one after the other.
+
+    Each stretch is followed by the one whose pose is nearest, of the same style where that is near,
+    and not one of the last twelve seconds.
+
+    Parameters
+    ----------
+    moments
+        The moments; one stretch at least.
+    characters
+        Their number.
+    fps
+        Frames per second.
+    """
+
+    def __init__(self, moments: RestMoments, characters: int, fps: float) -> None:
+        self.moments, self._seconds = moments, 1.0 / fps
+        self._stretch = np.full(characters, -1)
+        self._since = np.full((characters, len(moments)), np.inf)
+
+    @property
+    def resting(self) -> Array:
+        """(characters,) bool: characters that play moments of rest."""
+        return self._stretch >= 0
+
+    def advance(self) -> None:
+        """Advance the time by a frame."""
+        self._since += self._seconds
+        resting = np.flatnonzero(self.resting)
+        self._since[resting, self._stretch[resting]] = 0.0
+
+    def ending(self, rows: Array) -> Array:
+        """(characters,) bool: characters that rest, with the last row of their stretch."""
+        return self.resting & (rows + 1 >= self.moments.stops[self._stretch])
+
+    def choose(self, which: Array, rows: Array, poses: Array, styles: Sequence[str]) -> Array:
+        """Rows of rest for characters to play from now on.
+
+        Parameters
+        ----------
+        which
+            (chosen,) indices of the characters.
+        rows
+            (chosen,) rows that they play: those that come to rest within a stretch stay there.
+        poses
+            (chosen, joints, 3) metres in root space.
+        styles
+            (chosen,) their styles.
+
+        Returns
+        -------
+        (chosen,) rows.
+        """
+        moments = self.moments
+        inside = np.searchsorted(moments.starts, rows, side="right") - 1
+        left = moments.stops[inside] - rows
+        stays = ~self.resting[which] & (inside >= 0) & (left > CONSTANTS.shortest_s / self._seconds)
+        apart = np.zeros((len(which), len(moments.entries)))
+        for joint in range(poses.shape[1]):
+            between = poses[:, None, joint] - moments.poses[None, :, joint]
+            apart += np.sqrt(np.einsum("cex,cex->ce", between, between))
+        apart /= poses.shape[1]
+        since = self._since[which]
+        again = np.where(
+            since < CONSTANTS.again_s,
+            CONSTANTS.again,
+            CONSTANTS.stale
+            * np.maximum(0.0, 1.0 - (since - CONSTANTS.again_s) / CONSTANTS.stale_s),
+        )
+        names = np.array([*moments.styles, ""])
+        # The style that rests stays, too: one rest after another would show all of them.
+        own = zip(styles, names[self._stretch[which]].tolist(), strict=True)
+        other = np.array([CONSTANTS.other_style * ~np.isin(names[:-1], each) for each in own])
+        best = (apart + (again + other)[:, moments.stretch_of]).argmin(axis=1)
+        self._stretch[which] = np.where(stays, inside, moments.stretch_of[best])
+        return np.where(stays, rows, moments.entries[best])
+
+    def end(self, which: Array) -> None:
+        """End the rest of characters."""
+        self._stretch[which] = -1
+
+
+def standing_goals(
+    positions: Array, angles: Array, place: Array, angle: Array, offsets_s: Array
+) -> Array:
+    """(q,) bool: desired trajectories that stand where a body is, with the facing that it has.
+
+    Parameters
+    ----------
+    positions, angles : (q, offsets, 2), (q, offsets)
+        Metres and radians: the desired trajectory.
+    place, angle : (q, 2), (q,)
+        The root state, metres and radians.
+    offsets_s
+        (offsets,) seconds from now, rising.
+    """
+    seconds = np.diff(offsets_s, prepend=0.0)[-1]
+    before = positions[:, -2] if len(offsets_s) > 1 else place
+    speed = np.linalg.norm(positions[:, -1] - before, axis=1) / seconds
+    away = np.linalg.norm(positions[:, -1] - place, axis=1)
+    turned = np.abs(wrapped_angle(angles[:, -1] - angle))
+    return (speed < CONSTANTS.goal_m_s) & (away < CONSTANTS.near_m) & (turned < CONSTANTS.turn)

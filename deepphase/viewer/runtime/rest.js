@@ -1,0 +1,82 @@
+/** Rest of a character that stands: captured moments of rest, chained without a visible loop. */
+
+import { wrappedAngle } from "./springs.js";
+
+/** Moments of rest that a character plays one after the other; the twin of `RestChain` in Python. */
+export class RestChain {
+  /**
+   * @param rest  of an asset's header: `starts`, `stops` and `styles` of the stretches, `entries` with
+   *   their `stretch_of`, and `constants`
+   * @param poses  of the entries in root space, 3 numbers a joint
+   * @param {number} seconds  duration of a frame
+   */
+  constructor(rest, poses, seconds) {
+    Object.assign(this, { rest, poses, seconds });
+    this.values = poses.length / rest.entries.length;
+    this.since = new Float64Array(rest.starts.length).fill(Infinity);
+    this.stretch = -1;
+  }
+
+  get resting() {
+    return this.stretch >= 0;
+  }
+
+  /** Advance the time by a frame. */
+  advance() {
+    for (let i = 0; i < this.since.length; i++) this.since[i] += this.seconds;
+    if (this.resting) this.since[this.stretch] = 0;
+  }
+
+  /** Whether the character rests, and plays the last row of its stretch. */
+  ending(row) {
+    return this.resting && row + 1 >= this.rest.stops[this.stretch];
+  }
+
+  /** The row of rest to play from now on, from a row, joints in root space (flat) and a style. */
+  choose(row, pose, style) {
+    const { starts, stops, styles, entries, stretch_of: stretchOf, constants } = this.rest;
+    const inside = starts.filter((start) => start <= row).length - 1;
+    if (!this.resting && inside >= 0 && stops[inside] - row > constants.shortest_s / this.seconds) {
+      this.stretch = inside;
+      return row;
+    }
+    const own = this.resting ? styles[this.stretch] : "";
+    const added = styles.map((each, i) => {
+      const stale = constants.stale * Math.max(0, 1 - (this.since[i] - constants.again_s) / constants.stale_s);
+      const again = this.since[i] < constants.again_s ? constants.again : stale;
+      return again + (each === style || each === own ? 0 : constants.other_style);
+    });
+    let best = 0, least = Infinity;
+    entries.forEach((_, entry) => {
+      const cost = this.distance(pose, entry) + added[stretchOf[entry]];
+      if (cost < least) [best, least] = [entry, cost];
+    });
+    this.stretch = stretchOf[best];
+    return entries[best];
+  }
+
+  /** Mean distance of corresponding joints of a pose and of an entry, metres. */
+  distance(pose, entry) {
+    let sum = 0;
+    for (let at = 0; at < this.values; at += 3) {
+      const [x, y, z] = [0, 1, 2].map((axis) => pose[at + axis] - this.poses[entry * this.values + at + axis]);
+      sum += Math.sqrt(x * x + y * y + z * z);
+    }
+    return (3 * sum) / this.values;
+  }
+
+  end() {
+    this.stretch = -1;
+  }
+}
+
+/** Whether a desired trajectory, at `times`, stands where a body is with the facing that it has. */
+export function goalIsRest({ places, angles }, times, root, constants) {
+  const last = times.length - 1;
+  const before = last ? places.slice(2 * last - 2, 2 * last) : [root.x, root.z];
+  const seconds = times[last] - (last ? times[last - 1] : 0);
+  const speed = Math.hypot(places[2 * last] - before[0], places[2 * last + 1] - before[1]) / seconds;
+  const away = Math.hypot(places[2 * last] - root.x, places[2 * last + 1] - root.z);
+  const turned = Math.abs(wrappedAngle(angles[last] - root.angle));
+  return speed < constants.goal_m_s && away < constants.near_m && turned < constants.turn;
+}

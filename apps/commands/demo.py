@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from apps.demo.folder import OutputFolder
-from apps.demo.motion import HELD_OUT, LIVE, MODEL, PHASES, REPORT, STORE, TRAINING, TRUTH
+from apps.demo.motion import HELD_OUT, LIVE, MODEL, PHASES, STORE, TRAINING, TRUTH
 from apps.terminal import next_step, note, progress
 from deepphase.errors import ParameterError
 from deepphase.phase.config import PhaseConfig
@@ -89,6 +89,7 @@ def _demo(output: Path, data: Path | None, smallest: bool, seed: int) -> Path:
         write_inputs,
     )
     from deepphase.corpus.store import open_store
+    from deepphase.phase.model import PhaseModel
     from deepphase.phase.phase_file import load_phases
 
     size = SMALLEST if smallest else FULL
@@ -104,9 +105,10 @@ def _demo(output: Path, data: Path | None, smallest: bool, seed: int) -> Path:
     chosen = () if group is None else ("--skeleton", group)
     store = open_store(output / STORE, group)
     config = _config(store, size, seed)
-    model = _train(store, config, output, pictures=size.pictures)
-    steps += [train_step(_training_words(config), chosen), encode_step(held_out, chosen)]
-    steps[-1].run(output)
+    steps += [train_step([*chosen, *_training_words(config)], toy=smallest), encode_step(held_out)]
+    for step in steps[1:]:
+        step.run(output)
+    model = PhaseModel.load(output / MODEL)
     read = [load_phases(path) for path in sorted((output / PHASES).glob("*.phases.npz"))]
     # The folder may contain phases of other models.
     phases = [each for each, meta in read if meta["model_sha256"] == model.sha256]
@@ -117,13 +119,13 @@ def _demo(output: Path, data: Path | None, smallest: bool, seed: int) -> Path:
         write_inputs(output, on_progress, toy=smallest)
     query = phases[0] if phases else None
     name, frame = store.names[0], int(store.lengths[0]) // 2
-    for step in steps_after_encoding(held_out, name, frame, chosen, toy=smallest):
+    for step in steps_after_encoding(held_out, name, frame, toy=smallest):
         step.run(output)
         steps.append(step)
     demo = Demo(
         model=model,
         steps=steps,
-        clip=None if query is None else _clip(output / held_out, group, query.name),
+        clip=None if query is None else _clip(output / held_out, model, query.name),
         phases=query,
         errors=_errors(model, store, phases, truths) if truths else [],
         toy=smallest,
@@ -142,10 +144,11 @@ def _training_words(config: PhaseConfig) -> tuple[str, ...]:
     )
 
 
-def _clip(files: Path, group: str | None, name: str) -> Clip:
+def _clip(files: Path, model: PhaseModel, name: str) -> Clip:
     from deepphase.corpus.clips import clips_in
 
-    (entry,) = [each for each in clips_in([files], skeleton=group) if each.name == name]
+    entries = clips_in([files], joints=model.signals.joints)
+    (entry,) = [each for each in entries if each.name == name]
     return entry.load()
 
 
@@ -189,36 +192,6 @@ def _config(store: ClipStore, size: DemoSize, seed: int) -> PhaseConfig:
     batch = min(size.batch_size, max(windows // _MIN_STEPS, _MIN_BATCH_SIZE))
     changes = {"windows": size.windows, "batch_size": batch, "seed": seed}
     return PhaseConfig.load("default", **{f"training.{k}": v for k, v in changes.items()})
-
-
-def _train(store: ClipStore, config: PhaseConfig, output: Path, *, pictures: bool) -> PhaseModel:
-    from apps.reports.training_report import training_report
-    from deepphase.phase.training.train import train_phase
-    from deepphase.training.metrics import metrics_beside
-    from deepphase.training.resume import discard, finish
-
-    work = output / f"{MODEL}.unfinished"
-    with progress() as on_progress:
-        try:
-            model = train_phase(store, config, folder=work, progress=on_progress)
-            finish(work, output / MODEL)
-        finally:
-            discard(work)
-    if model is None:
-        raise ParameterError("the demo must train in one process", hint="start it without torchrun")
-    for line in model.health.words() if model.health else ():
-        note(line)
-    model.save(output / MODEL)
-    with progress() as on_progress:
-        training_report(
-            model,
-            store,
-            output / REPORT,
-            metrics=metrics_beside(output / MODEL),
-            pictures=pictures,
-            progress=on_progress,
-        )
-    return model
 
 
 def _held_out_names(store: ClipStore, config: PhaseConfig) -> list[str]:

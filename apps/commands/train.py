@@ -37,6 +37,7 @@ def phase_command(
     start: Path | None = None,
     report: Path | None = None,
     memory: str | None = None,
+    pictures: bool = True,
     run: TrainingOptions = _RUN,
     reading: StoreOptions = _READING,
 ) -> None:
@@ -63,6 +64,11 @@ def phase_command(
     memory
         Memory for the signals of each process, such as 2GB or 500MB. Larger signals are kept in a
         temporary file, and windows are shuffled within blocks that fit. No limit if not given.
+
+    Other Parameters
+    ----------------
+    pictures
+        Leave out the PNG files of the report, which Chromium draws.
     """
     from apps.training.phase import PhaseTraining
 
@@ -84,7 +90,7 @@ def phase_command(
     run_training(
         "model", output, run, reading, training.prepare,
         lines=training.lines,
-        pages=partial(training.pages, folder=folder, output=output),
+        pages=partial(training.pages, folder=folder, output=output, pictures=pictures),
         writes=() if report is None else [report / "index.html"],
         then=("encode", output, "CLIPS" if any_skeleton else stores[0], "-o", "phases"),
     )  # fmt: skip

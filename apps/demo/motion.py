@@ -35,8 +35,6 @@ class DemoSize:
         Length of each held-out clip in seconds.
     windows, batch_size
         Total number of training windows, and number of windows in a batch.
-    pictures
-        Whether figures are also written as PNG files, which a browser has to draw.
     """
 
     minutes: float
@@ -44,12 +42,11 @@ class DemoSize:
     held_out_s: float
     windows: int
     batch_size: int
-    pictures: bool
 
 
-FULL = DemoSize(6.0, 10.0, 12.0, 102_400, 256, True)
+FULL = DemoSize(6.0, 10.0, 12.0, 102_400, 256)
 # One minute in clips of 6 s makes ten clips, the smallest number that includes all gaits.
-SMALLEST = DemoSize(1.0, 6.0, 5.0, 6_400, 64, False)
+SMALLEST = DemoSize(1.0, 6.0, 5.0, 6_400, 64)
 
 
 def training_motions(size: DemoSize, seed: int) -> list[SyntheticMotion]:

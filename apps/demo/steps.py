@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,30 +79,29 @@ def prepare_step(source: Path) -> DemoStep:
     )
 
 
-def train_step(training: tuple[str, ...], group: tuple[str, ...]) -> DemoStep:
-    """Training, whose options are those of the demo's size."""
+def train_step(options: Sequence[str], *, toy: bool) -> DemoStep:
+    """Training, with the options of the demo's size and skeleton."""
     return DemoStep(
         "Learn phases",
         "From joint velocities alone, without labels, a periodic autoencoder learns to describe "
         "the movement around every frame by a few sinusoids, its phase channels. The report says "
         "whether the training worked.",
-        f"train phase @{STORE} -o @{MODEL} --report @{REPORT} {shlex.join([*group, *training])}",
+        f"train phase @{STORE} -o @{MODEL} --report @{REPORT} {shlex.join(options)}"
+        f"{' --no-pictures' if toy else ''}",
         f"{REPORT}/index.html",
     )
 
 
-def encode_step(clips: Path, group: tuple[str, ...]) -> DemoStep:
+def encode_step(clips: Path) -> DemoStep:
     """Encoding of the held-out clips."""
     return DemoStep(
         "Compute phases",
         "Phase, frequency, amplitude and offset of every frame and channel, one file per clip.",
-        f"encode @{MODEL} {_file(clips)} -o @{PHASES} {shlex.join(group)}",
+        f"encode @{MODEL} {_file(clips)} -o @{PHASES}",
     )
 
 
-def steps_after_encoding(
-    clips: Path, query: str, frame: int, group: tuple[str, ...], *, toy: bool
-) -> list[DemoStep]:
+def steps_after_encoding(clips: Path, query: str, frame: int, *, toy: bool) -> list[DemoStep]:
     """Everything that follows: measures, figures, matches, a controller, a dance, a live page.
 
     Parameters
@@ -110,19 +110,17 @@ def steps_after_encoding(
         The held-out clips.
     query, frame
         Name of a clip of the store and index of its frame, whose matches are searched for.
-    group
-        Option of the skeleton group, if there are several.
     toy
         Compute less of everything.
     """
-    held_out, skeleton, seconds = _file(clips), shlex.join(group), "6" if toy else "12"
+    held_out, seconds = _file(clips), "6" if toy else "12"
     return [
         DemoStep(
             "Measure the model",
             "The wheels are the phase channels: the angle of a hand is the phase, its length the "
             "amplitude. Click anywhere in the strips, and body, wheels and ring go to that moment. "
             "The report measures how well the phases describe clips outside the training.",
-            f"evaluate @{MODEL} {held_out} -o @{EVALUATION} --queries 1000 {skeleton}",
+            f"evaluate @{MODEL} {held_out} -o @{EVALUATION} --queries 1000",
             f"{EVALUATION}/index.html",
             f"{EVALUATION}/player.html",
         ),
@@ -130,13 +128,13 @@ def steps_after_encoding(
             "Draw figures",
             "The phase manifold in 2D and 3D, the parameters over time, and their distributions. "
             "Periodic movement forms rings, with one turn per cycle.",
-            f"figures @{MODEL} {held_out} -o @{FIGURES} {skeleton} {'' if toy else '--png'}",
+            f"figures @{MODEL} {held_out} -o @{FIGURES} {'' if toy else '--png'}",
             f"{FIGURES}/index.html",
         ),
         DemoStep(
             "Build a motion database",
             "The features of every frame, and an index for the search.",
-            f"match build @{STORE} --model @{MODEL} --config phase -o @{DATABASE} {skeleton}",
+            f"match build @{STORE} --model @{MODEL} --config phase -o @{DATABASE}",
         ),
         DemoStep(
             "Find similar moments",

@@ -88,23 +88,27 @@ class PhaseTraining:
         for skeleton in model.skeletons:
             yield skeleton.words()
 
-    def pages(self, model: PhaseModel[Any], folder: Path, output: Path) -> Iterator[Path]:
+    def pages(
+        self, model: PhaseModel[Any], folder: Path, output: Path, *, pictures: bool
+    ) -> Iterator[Path]:
         """Write a report, or one for each skeleton."""
         if not self.config.any_skeleton:
-            yield _report(model, self.corpora[0], folder, output)
+            yield _report(model, self.corpora[0], folder, output, pictures)
         for number, skeleton in enumerate(model.skeletons, start=1):
             store = self.corpora[number - 1]
             bound = replace(model.bound(store, self.reading.description), health=skeleton.health)
-            yield _report(bound, store, folder / f"{number}_{store.group}", output)
+            yield _report(bound, store, folder / f"{number}_{store.group}", output, pictures)
 
 
-def _report(model: PhaseModel, corpus: Any, folder: Path, output: Path) -> Path:
+def _report(model: PhaseModel, corpus: Any, folder: Path, output: Path, pictures: bool) -> Path:
     from apps.reports.training_report import training_report
     from deepphase.training.metrics import metrics_beside
 
     metrics = metrics_beside(output)
     with progress() as shown:
-        return training_report(model, corpus, folder, metrics=metrics, progress=shown)
+        return training_report(
+            model, corpus, folder, metrics=metrics, pictures=pictures, progress=shown
+        )
 
 
 def _groups(path: Path, options: dict[str, Any]) -> list[ClipStore]:

@@ -279,13 +279,13 @@ def test_files_of_an_interrupted_run_are_replaced(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("deepphase.phase.training.train.train_phase", interrupted)
-    monkeypatch.setattr(motion, "SMALLEST", motion.DemoSize(0.1, 3.0, 3.0, 640, 64, False))
+    monkeypatch.setattr(motion, "SMALLEST", motion.DemoSize(0.1, 3.0, 3.0, 640, 64))
     assert cli.main(["demo", "--smallest", "-o", str(folder)]) == cli.INTERRUPTED
     assert not (folder / "index.html").exists()
     first = {p.name for p in (folder / "clips/training").iterdir()}
     (folder / "clips/training/notes.txt").write_text("mine")
     (folder / "mine.bvh").write_text("mine")
-    monkeypatch.setattr(motion, "SMALLEST", motion.DemoSize(0.05, 3.0, 3.0, 640, 64, False))
+    monkeypatch.setattr(motion, "SMALLEST", motion.DemoSize(0.05, 3.0, 3.0, 640, 64))
     assert cli.main(["demo", "--smallest", "-o", str(folder)]) == cli.INTERRUPTED
     second = {p.name for p in (folder / "clips/training").iterdir()}
     assert second - {"notes.txt"} < first

@@ -193,6 +193,14 @@ def require(holds: bool, otherwise: str) -> None:
         raise ParameterError(otherwise)
 
 
+def require_in(config: object, **bounds: tuple[float, float]) -> None:
+    """Raise ParameterError unless each of these fields, or None, lies in its closed range."""
+    for name, (low, high) in bounds.items():
+        value = getattr(config, name)
+        if value is not None and not low <= value <= high:
+            raise ParameterError(f"{name} must lie in {low:g} to {high:g}, not {value}")
+
+
 def as_mapping(values: Any, where: str) -> dict[str, Any]:
     """The values; ParameterError where they are not a mapping."""
     if not isinstance(values, dict):

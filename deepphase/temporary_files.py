@@ -122,45 +122,6 @@ def mapped_array(
         raise _no_room(f"{size / 1e6:,.1f} MB of temporary data", error, folder) from None
 
 
-class ScratchRows:
-    """Rows of float32 values, appended to an unnamed file in the system's temporary folder.
-
-    The file is removed with its last map, however the program ends.
-
-    Parameters
-    ----------
-    width
-        Number of values in a row.
-    """
-
-    def __init__(self, width: int) -> None:
-        self._width, self._rows = width, 0
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `mapped`)
-
-    def append(self, rows: np.ndarray) -> None:
-        """Append (rows, width) values. Raises CheckpointError where the disk is full."""
-        try:
-            self._file.write(np.ascontiguousarray(rows, np.float32).data)
-        except OSError as error:
-            raise _no_room("temporary data", error) from None
-        self._rows += len(rows)
-
-    def mapped(self) -> np.ndarray:
-        """(rows, width) float32, mapped; nothing can be appended afterwards."""
-        shape = (self._rows, self._width)
-        try:
-            with self._file as file:
-                file.flush()
-                # No empty file can be mapped.
-                return (
-                    np.memmap(file, np.float32, "r+", shape=shape)
-                    if all(shape)
-                    else np.empty(shape, np.float32)
-                )
-        except OSError as error:
-            raise _no_room("temporary data", error) from None
-
-
 def remove_abandoned(folder: Path) -> None:
     """Remove the temporary files and folders in `folder` whose owner has ended."""
     with suppress(OSError), os.scandir(folder) as entries:

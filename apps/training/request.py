@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from deepphase.atomic_write import atomic_write
+from deepphase.config import require_in
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.phase.config import PhaseConfig
 
@@ -64,14 +65,9 @@ class TrainingRequest:
                 f"there is no config {self.config_name!r}",
                 hint=f"one of {', '.join(OFFERED_CONFIGS)}",
             )
-        for name, value, (low, high) in (
-            ("channels", self.channels, CHANNELS),
-            ("window length in seconds", self.window_s, WINDOW_S),
-            ("windows", self.windows, WINDOWS),
-            ("windows in a batch", self.batch_size, BATCH_SIZES),
-        ):
-            if not low <= value <= high:
-                raise ParameterError(f"{name} must lie in {low:g} to {high:g}, not {value:g}")
+        require_in(
+            self, channels=CHANNELS, window_s=WINDOW_S, windows=WINDOWS, batch_size=BATCH_SIZES
+        )
 
     def config(self) -> PhaseConfig:
         """The config with the values of the request."""

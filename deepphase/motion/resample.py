@@ -134,11 +134,9 @@ def resample(clip: Clip, fps: float = 60.0, limit: ResampleLimit = DEFAULT_LIMIT
         raise ParameterError(
             f"cannot resample to {fps} frames a second", hint="give a rate above 0"
         )
-    frames = len(clip)
+    frames, count = len(clip), resampled_frames(len(clip), clip.fps, fps)
     if abs(fps / clip.fps - 1.0) * frames < 0.5:
         return clip if fps == clip.fps else replace(clip, fps=float(fps))
-    # The tolerance keeps a last frame that falls on the clip's end in spite of rounding.
-    count = int(np.floor((frames - 1) * fps / clip.fps + 1e-6)) + 1
     limit.check(clip, count, fps)
     times = np.minimum(np.arange(count) * (clip.fps / fps), frames - 1.0)
     rotations = quaternions.sign_continuous(clip.rotations.astype(np.float64))
@@ -152,6 +150,14 @@ def resample(clip: Clip, fps: float = 60.0, limit: ResampleLimit = DEFAULT_LIMIT
         translations=_splined(translations, times, clip.translations.dtype),
         fps=float(fps),
     )
+
+
+def resampled_frames(frames: int, fps: float, other_fps: float) -> int:
+    """Number of frames that `resample` makes of `frames` at `fps`."""
+    if abs(other_fps / fps - 1.0) * frames < 0.5:
+        return frames
+    # The tolerance keeps a last frame that falls on the clip's end in spite of rounding.
+    return int(np.floor((frames - 1) * other_fps / fps + 1e-6)) + 1
 
 
 def at_frames(clip: Clip, frames: Array) -> Clip:

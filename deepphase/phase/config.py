@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
-from deepphase.config import SectionedConfig, require
+from deepphase.config import SectionedConfig, require, require_in
 from deepphase.errors import ParameterError
 
 SHIPPED = (
@@ -22,7 +22,6 @@ ANY_SKELETON = "any_skeleton"
 """Preset whose network reads body points of any skeleton instead of the joints of one."""
 # Fraction of the windows that are played backwards, except for quadrupeds.
 _REVERSAL = 0.3
-_MOST_CHANNELS, _MOST_HIDDEN = 128, 4096
 # Names that `register_autoencoder` adds. They stand here for the sake of programs that read
 # configurations without torch.
 _registered: list[str] = []
@@ -79,21 +78,17 @@ class NetworkConfig:
     def __post_init__(self) -> None:
         if self.preset not in presets():
             raise UnregisteredAutoencoderError(
-                f"no preset {self.preset!r}",
+                f"there is no preset {self.preset!r}",
                 hint=f"presets: {', '.join(presets())}; register_autoencoder adds one of your own",
             )
-        if not 1 <= self.channels <= _MOST_CHANNELS:
-            raise ParameterError(f"channels must lie in 1 to {_MOST_CHANNELS}, not {self.channels}")
-        if not 0.05 <= self.window_s <= 60:
-            raise ParameterError(f"window_s must lie in 0.05 to 60 s, not {self.window_s}")
-        if self.kernel_s is not None and not 0 < self.kernel_s <= self.window_s:
-            raise ParameterError(
-                f"kernel_s must lie in 0 to window_s ({self.window_s}), not {self.kernel_s}"
-            )
-        if self.hidden is not None and not 1 <= self.hidden <= _MOST_HIDDEN:
-            raise ParameterError(f"hidden must lie in 1 to {_MOST_HIDDEN}, not {self.hidden}")
-        if self.band_hz is not None and not self.band_hz >= 1.0:
-            raise ParameterError(f"band_hz must be at least 1 Hz, not {self.band_hz}")
+        require_in(
+            self,
+            channels=(1, 128),
+            window_s=(0.05, 60),
+            kernel_s=(1e-3, self.window_s),
+            hidden=(1, 4096),
+            band_hz=(1, 1000),
+        )
 
     def window(self, fps: float) -> int:
         """Frames of a window: odd, as many on either side of the frame that it describes."""
@@ -171,45 +166,29 @@ class TrainingConfig:
     reversal: float | None = 0.0
 
     def __post_init__(self) -> None:
-        require(self.windows >= 0, f"windows must not be negative, not {self.windows}")
+        share = (0, 1)
+        require_in(
+            self,
+            windows=(0, 1e12),
+            # Batch normalisation needs two.
+            batch_size=(2, 1e6),
+            learning_rate=(1e-9, 0.99),
+            weight_decay=(0, 0.5 / max(self.learning_rate, 1e-9)),
+            warmup=(0, 0.99),
+            final_rate=share,
+            mirror=share,
+            held_out=(0.001, 0.89),
+            seed=(0, 2**31 - 1),
+            proportions=(0, 0.9),
+            joint_dropout=(0, 0.9),
+            tempo=(0, 0.9),
+            heading_deg=(0, 180),
+            reversal=share,
+        )
         require(self.windows > 0 or self.epochs > 0, "either windows or epochs must be positive")
-        require(
-            self.batch_size >= 2,
-            f"batch_size must be at least 2 (batch normalisation), not {self.batch_size}",
-        )
-        require(
-            0 < self.learning_rate < 1,
-            f"learning_rate must lie between 0 and 1, not {self.learning_rate}",
-        )
-        require(
-            self.optimizer in ("adamw", "muon"),
-            f"optimizer {self.optimizer!r} is neither 'adamw' nor 'muon'",
-        )
-        require(
-            self.weight_decay >= 0 and self.weight_decay * self.learning_rate < 0.5,
-            "weight_decay must be at least 0, and its product with the learning rate below 0.5, "
-            f"not {self.weight_decay}",
-        )
-        require(
-            self.schedule in ("constant", "cosine"),
-            f"schedule {self.schedule!r} is neither 'constant' nor 'cosine'",
-        )
-        require(0 <= self.final_rate <= 1, f"final_rate must lie in 0 to 1, not {self.final_rate}")
-        require(0 <= self.warmup < 1, f"warmup must lie in 0 to 1, not {self.warmup}")
-        require(0 <= self.mirror <= 1, f"mirror must lie in 0 to 1, not {self.mirror}")
-        require(0 <= self.seed < 2**31, f"seed must lie in 0 to 2147483647, not {self.seed}")
-        require(0 < self.held_out < 0.9, f"held_out must lie in 0 to 0.9, not {self.held_out}")
-        for name in (*_OF_ANY_SKELETON, "tempo"):
+        for name, known in (("optimizer", ("adamw", "muon")), ("schedule", ("constant", "cosine"))):
             value = getattr(self, name)
-            require(0 <= value <= 0.9, f"{name} must lie in 0 to 0.9, not {value}")
-        require(
-            0 <= self.heading_deg <= 180,
-            f"heading_deg must lie in 0 to 180, not {self.heading_deg}",
-        )
-        require(
-            self.reversal is None or 0 <= self.reversal <= 1,
-            f"reversal must lie in 0 to 1, not {self.reversal}",
-        )
+            require(value in known, f"{name} must be one of {', '.join(known)}, not {value!r}")
 
     def of_one_skeleton(self) -> TrainingConfig:
         """The same without the options that apply to the preset "any_skeleton" only."""

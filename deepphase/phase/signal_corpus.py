@@ -13,6 +13,7 @@ import numpy as np
 from deepphase.arrays import Array, release_pages
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import DeepPhaseError, FormatError, ParameterError
+from deepphase.motion.resample import resampled_frames
 from deepphase.motion.roles import find_roles
 from deepphase.music.cache import song_features
 from deepphase.music.features import check_names
@@ -23,7 +24,7 @@ from deepphase.phase.song_signals import SONG_FEATURES, SongSignals
 from deepphase.phase.windows import Split, split_by_source
 from deepphase.progress import Progress
 from deepphase.short_repr import counted, short_repr, timed
-from deepphase.temporary_files import ScratchRows
+from deepphase.temporary_files import mapped_array
 
 # A joint that moves less than this share of the liveliest one is left out of the signals.
 _STILL = 1e-4
@@ -114,39 +115,26 @@ class SignalCorpus(Generic[Signals]):
                 first, find_roles(first.skeleton, description, clip=first)
             )
         width = len(signals.names)
-        lengths: list[int] = []
-        sources: list[str] = []
-        parts: list[Array] = []
-        whole, scratch = None, None
-        if memory is not None and 4 * width * store.frames > memory:
-            scratch = ScratchRows(width)
-        elif signals.fps == store.fps:
-            # Parts and their concatenation would take twice the memory.
-            whole = np.empty((store.frames, width), np.float32)
+        lengths = [resampled_frames(n, store.fps, signals.fps) for n in store.lengths.tolist()]
+        stops = np.cumsum(lengths)
+        starts = stops - lengths
+        shape = (int(stops[-1]), width)
+        in_file = memory is not None and 4 * width * shape[0] > memory
+        values = mapped_array(shape, np.float32) if in_file else np.empty(shape, np.float32)
         power = np.zeros(width)
-        for index in range(len(store)):
+        sources: list[str] = []
+        for index, (start, stop) in enumerate(zip(starts, stops, strict=True)):
             clip = store.clip(index)
-            part, filled = signals.read(clip), sum(lengths)
+            part = signals.read(clip)
             check_speed(part, name=clip.name)
             power += np.square(part, dtype=np.float64).sum(0)
             sources.append(clip.source.path or clip.name)
-            if scratch is not None:
-                scratch.append(part)
-                release_pages(store.rotations)
-                release_pages(store.translations)
-            elif whole is not None:
-                whole[filled : filled + len(part)] = part
-            else:
-                parts.append(part)
-            lengths.append(len(part))
+            values[start:stop] = part
+            if in_file:
+                for each in (values, store.rotations, store.translations):
+                    release_pages(each)
             if progress is not None:
                 progress("reading clips", index + 1, len(store), "")
-        if scratch is not None:
-            values = scratch.mapped()
-        else:
-            values = np.concatenate(parts) if whole is None else whole
-        stops = np.cumsum(lengths)
-        starts = stops - lengths
         origin = {
             "store": None if store.path is None else Path(store.path).name,
             "skeleton": store.group,
@@ -310,16 +298,9 @@ class SignalCorpus(Generic[Signals]):
 def _with_columns(values: Array, columns: Array) -> Array:
     """Some columns, in place of all: a second array would double the memory."""
     frames, width = len(values), len(columns)
-    blocks = (
-        (first, values[first : first + _BLOCK][:, columns]) for first in range(0, frames, _BLOCK)
-    )
-    if isinstance(values, np.memmap):
-        scratch = ScratchRows(width)
-        for _, block in blocks:
-            scratch.append(block)
-            release_pages(values)
-        return scratch.mapped()
     flat = values.reshape(-1)
-    for first, block in blocks:
+    for first in range(0, frames, _BLOCK):
+        block = values[first : first + _BLOCK][:, columns]
         flat[first * width : first * width + block.size] = block.reshape(-1)
+        release_pages(values)
     return flat[: frames * width].reshape(frames, width)

@@ -14,7 +14,6 @@ from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.phase.training.data import PhaseData
 from deepphase.phase.training.train import train_phase
 from deepphase.phase.windows import BlockOrder, gather
-from deepphase.temporary_files import ScratchRows
 from tests.formula_motion import swinging
 
 _MEMORY = 800_000
@@ -108,17 +107,6 @@ def test_a_memory_in_which_no_block_fits_is_refused(store):
 
 def test_signals_that_fit_are_shuffled_as_a_whole(store):
     assert PhaseData(store, config(), memory=10**9).blocks is None
-
-
-def test_a_full_temporary_folder_is_one_error(monkeypatch):
-    rows = ScratchRows(3)
-
-    def full(_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(rows, "_file", SimpleNamespace(write=full))
-    with pytest.raises(CheckpointError, match="No space left on device"):
-        rows.append(np.zeros((2, 3)))
 
 
 @pytest.mark.parametrize(("text", "size"), [("2GB", 2 * 10**9), ("1.5 mb", 1_500_000)])

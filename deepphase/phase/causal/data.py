@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from deepphase.arrays import Array
+from deepphase.config import require_in
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.phase.causal.moving_joints import MovingJoints, limbs_of
@@ -44,7 +45,7 @@ class CausalTraining:
     Raises
     ------
     ParameterError
-        If a number is not positive, or `varied` negative.
+        If a number is out of its range.
     """
 
     frames: int = 1_500_000
@@ -53,11 +54,7 @@ class CausalTraining:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("frames", "batch_size"):
-            if getattr(self, name) < 1:
-                raise ParameterError(f"{name} must be positive, not {getattr(self, name)}")
-        if self.varied < 0:
-            raise ParameterError(f"varied must not be negative, not {self.varied}")
+        require_in(self, frames=(1, 1e12), batch_size=(1, 1e6), varied=(0, 1000))
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ product without a permutation.
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -31,7 +32,7 @@ class Convolution(nn.Module):
     window
         Frames of the windows that it will see; odd.
     form
-        "fourier", "direct" (torch.nn.functional.conv1d) or "auto": whichever needs fewer
+        "fourier" or "direct" (torch.nn.functional.conv1d); None for that with fewer
         multiplications.
     fps, band_hz
         With `band_hz`, at `fps` frames a second, frequencies above it are left out of the product
@@ -58,7 +59,7 @@ class Convolution(nn.Module):
         out_channels: int,
         kernel: int,
         window: int,
-        form: str = "auto",
+        form: Literal["fourier", "direct"] | None = None,
         *,
         fps: float = 60.0,
         band_hz: float | None = None,
@@ -77,24 +78,14 @@ class Convolution(nn.Module):
         bins = _period(window, kernel) // 2 + 1
         if band_hz is not None and band_hz < 0.5 * fps:
             bins = int(band_hz * _period(window, kernel) / fps) + 1
-            if form == "direct":
-                raise ParameterError(
-                    "a direct convolution cannot have a band_hz", hint="leave out one of them"
-                )
             form = "fourier"
         if max(steps) > 1 and 2 * max(steps) * (bins - 1) > _period(window, kernel):
             raise ParameterError(
                 f"every {max(steps)}th frame is too few for its frequencies",
                 hint="choose smaller steps, or a lower band_hz",
             )
-        if form == "auto":
-            form = self._cheaper_form(in_channels, out_channels)
-        if form not in ("fourier", "direct"):
-            raise ParameterError(
-                f"there is no form {form!r}", hint="choose 'fourier', 'direct' or 'auto'"
-            )
-        self.form = form
-        if form == "fourier":
+        self.form = form or self._cheaper_form(in_channels, out_channels)
+        if self.form == "fourier":
             signal, taps, inverse = _transform_matrices(window, kernel, bins, steps)
             self.register_buffer("signal_transform", signal, persistent=False)
             self.register_buffer("kernel_transform", taps, persistent=False)

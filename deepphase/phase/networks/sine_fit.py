@@ -24,6 +24,9 @@ _TRUSTED, _TRUST_WIDTH = 0.5, 0.05
 _FARTHEST_STEPS = 2.0
 # Latent amplitudes, in m/s, below which a channel is silent.
 _SILENCE = 1e-4
+# Exponents of the cosine that weights the window, and that alone to which the phase is fitted: 0 is
+# flat, 1 a half cosine, 2 a Hann window.
+_TAPER, _PHASE_TAPER = 1.0, 2.5
 # Stands for no amplitude at all: a root has no derivative at 0.
 _NO_AMPLITUDE = 1e-8
 
@@ -59,9 +62,6 @@ class SineFitLayer(nn.Module):
         Frames; odd.
     fps
         Frames a second.
-    taper, phase_taper
-        Exponents of the cosine that weights the window, for the phase alone and for the rest: 0
-        is flat, 1 a half cosine, 2 a Hann window.
 
     Notes
     -----
@@ -77,23 +77,17 @@ class SineFitLayer(nn.Module):
     tried: Tensor
     basis: Tensor
 
-    def __init__(
-        self, window: int, fps: float, taper: float = 1.0, phase_taper: float = 2.5
-    ) -> None:
+    def __init__(self, window: int, fps: float) -> None:
         super().__init__()
         if window % 2 == 0 or window < self.LEAST_FRAMES:
             raise ParameterError(
                 f"a window of {window} frames: must be odd and at least {self.LEAST_FRAMES}"
             )
-        if min(taper, phase_taper) < 0:
-            raise ParameterError(f"tapers of {taper} and {phase_taper}: must not be negative")
         half = window // 2
         times = (torch.arange(window, dtype=torch.float64) - half) / fps
         bell = torch.cos(math.pi / 2 * times * fps / (half + 1))
-        weights = bell**taper / (bell**taper).sum()
-        middle = bell**phase_taper / (bell**phase_taper).sum()
+        weights, middle = (bell**taper / (bell**taper).sum() for taper in (_TAPER, _PHASE_TAPER))
         line = fps / window
-        self.taper, self.phase_taper = taper, phase_taper
         self.step = _STEP_PER_LINE * line
         self.lowest = _LEAST_CYCLES * line
         highest = min(_HIGHEST_HZ, 0.45 * fps)
@@ -126,8 +120,8 @@ class SineFitLayer(nn.Module):
             "lowest": 0.5 * self.lowest,
             "silence": _SILENCE,
             # Those of a fit to fewer frames.
-            "taper": self.taper,
-            "phase_taper": self.phase_taper,
+            "taper": _TAPER,
+            "phase_taper": _PHASE_TAPER,
             "step_per_line": _STEP_PER_LINE,
             "least_cycles": _LEAST_CYCLES,
             "highest": _HIGHEST_HZ,

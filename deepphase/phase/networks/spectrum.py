@@ -31,10 +31,11 @@ class SpectralLayer(nn.Module):
         Frames; odd, so that there is no Nyquist bin to count twice.
     fps
         Frames a second. Bin j lies at j * fps / window.
-    form
-        "matrix": one product with a constant sine and cosine matrix, which is fast at this
-        length, differentiates cheaply and exports as a plain operator. "rfft": `torch.fft.rfft`,
-        the reference.
+
+    Notes
+    -----
+    The transform is one product with a constant sine and cosine matrix, which is fast at this
+    length, differentiates cheaply and exports as a plain operator.
 
     References
     ----------
@@ -46,13 +47,11 @@ class SpectralLayer(nn.Module):
     bin_frequencies: Tensor
     transform: Tensor
 
-    def __init__(self, window: int, fps: float, form: str = "matrix") -> None:
+    def __init__(self, window: int, fps: float) -> None:
         super().__init__()
         if window % 2 == 0 or window < 3:
             raise ParameterError(f"a window of {window} frames: must be odd and at least 3")
-        if form not in ("matrix", "rfft"):
-            raise ParameterError(f"there is no form {form!r}", hint="choose 'matrix' or 'rfft'")
-        self.window, self.form = window, form
+        self.window = window
         bins = torch.arange(1, window // 2 + 1, dtype=torch.float64)
         self.register_buffer("bin_frequencies", (bins * fps / window).float(), persistent=False)
         angle = 2.0 * math.pi / window * bins[:, None] * torch.arange(window, dtype=torch.float64)
@@ -61,9 +60,6 @@ class SpectralLayer(nn.Module):
 
     def power(self, latent: Tensor) -> Tensor:
         """(time, batch, channels) -> (bins, batch, channels), squared magnitude, DC left out."""
-        if self.form == "rfft":
-            # MKL's FFT knows neither half precision nor bfloat16.
-            return torch.fft.rfft(latent.float(), dim=0)[1:].abs().square()
         time, batch, channels = latent.shape
         with torch.autocast(latent.device.type, enabled=False):
             parts = (self.transform @ latent.reshape(time, -1).float()).square()

@@ -177,7 +177,7 @@ class SectionedConfig:
             f"{each.name}.{name}={value!r}"
             for each in fields(self)
             for name, value in vars(getattr(self, each.name)).items()
-            if value != getattr(each.default_factory(), name)  # type: ignore[misc]
+            if value != getattr(each.default_factory(), name)  # type: ignore[misc, operator]
         ]
         more = f"and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
         return short_repr(self, *changes[:_SHOWN], more if changes else "defaults")

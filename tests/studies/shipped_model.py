@@ -1,6 +1,6 @@
 """Training of the phase model for any skeleton that is shipped.
 
-`python -m apps.training.shipped_model CMU_DANCE` trains it again, in about two minutes on one
+`python -m tests.studies.shipped_model CMU_DANCE` trains it again, in about two minutes on one
 processor core, and writes it over the shipped file. CMU_DANCE is a folder with the BVH files of the
 CMU motion capture database that are named in the file's provenance (salsa and Indian dance), or
 a store of them; the other motion is made. Both may be used freely.

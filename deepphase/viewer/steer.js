@@ -219,6 +219,7 @@ class App {
       if (event.button === 2) this.looks = false;
       if (this.placingFrom) this.place(groundAt(event));
     });
+    stage.addEventListener("contextmenu", (event) => event.preventDefault());
     this.groundAt = groundAt;
     onTurn(stage, camera, { active: (event) => event.type === "wheel" || !(this.placingFrom || this.looks), keys: false });
   }

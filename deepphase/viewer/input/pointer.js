@@ -45,7 +45,6 @@ export function onTurn(element, camera, { onChange = () => {}, pan = null, activ
       else camera.turn(dx, dy);
     }),
   });
-  element.addEventListener("contextmenu", (event) => event.preventDefault());
   element.addEventListener("wheel", (event) => change(event, () => {
     event.preventDefault();
     camera.zoom(clamp(event.deltaY, -100, 100) * WHEEL_ZOOM);

@@ -61,6 +61,7 @@ export class Stage {
     this.surface.onHide = () => mannequins?.release();
     this.onChange = onChange;
     onTurn(canvas, this.camera, { onChange, pan: (dx, dy) => this.pan(dx, dy) });
+    canvas.addEventListener("contextmenu", (event) => event.preventDefault());
     canvas.addEventListener("dblclick", () => this.reset());
   }
 

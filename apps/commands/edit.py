@@ -137,7 +137,7 @@ def edit_inbetween(
     wanted = 2 if keys is None else 1
     if len(clips) != wanted:
         raise ParameterError(
-            f"{len(clips)} clips, expected {wanted}",
+            f"this needs {wanted} clip{'s' * (wanted - 1)}, but {len(clips)} are given",
             hint="give two clips with --seconds or --phases, or one clip with --keys",
         )
     if keys is not None and (seconds is not None or steps is not None):

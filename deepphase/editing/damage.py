@@ -184,7 +184,7 @@ def find_damage(clip: Clip, editor: MotionEditor) -> Damage:
 
 def _held_poses(steps: Array, fps: float) -> Array:
     """(frames,) bool: frames that repeat the pose before while the body moves."""
-    still = (steps < _STILL).all(axis=1)
+    still = np.asarray((steps < _STILL).all(axis=1))
     held = np.zeros(len(steps) + 1, bool)
     speed = steps[:, 1:].mean(axis=1) * fps
     for first, stop in true_runs(still):

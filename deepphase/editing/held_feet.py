@@ -32,8 +32,8 @@ def limbs_of_roles(roles: Roles) -> LegChains:
             joints = [getattr(roles, f"{side}_{part}") for part in parts]
             if None not in joints and joints[0] != 0:
                 rows.append([*joints, joints[2], bend])
-    *joints, bends = np.array(rows, np.int64).reshape(-1, 5).T
-    return LegChains(*joints, bends.astype(float))
+    upper, middle, last, tips, bends = np.array(rows, np.int64).reshape(-1, 5).T
+    return LegChains(upper, middle, last, tips, bends.astype(float))
 
 
 def with_limbs_at(clip: Clip, roles: Roles, limbs: LegChains, wanted: Array) -> Clip:

@@ -245,8 +245,8 @@ class RigInverse:
         positions = np.asarray(positions, np.float64)
         if positions.shape[1:] != (len(self.rig.joints), 3) or not np.isfinite(positions).all():
             raise ParameterError(
-                f"finite positions of {len(self.rig.joints)} joints expected, "
-                f"not {positions.shape}",
+                f"positions must be finite and of {len(self.rig.joints)} joints, but have shape "
+                f"{positions.shape}",
                 hint="give motion on the body of the rig (`motion_on_rig`)",
             )
         if weights is None and self.joints is not None:
@@ -323,23 +323,23 @@ class RigInverse:
             if used.ndim != 1 or used.min() < 0 or used.max() >= count:
                 raise ValueError("controls that the rig does not have")
             moving = (len(used),)
-            shapes = {"position_mean": (outputs,), "rest": (count,)}
+            shapes: dict[str, tuple[int, ...]] = {"position_mean": (outputs,), "rest": (count,)}
             shapes |= dict.fromkeys(("value_mean", "value_scale"), moving)
             scale = RigScale(**array_part(arrays, "scale", shapes))
             processes = {}
             for name, width in header["widths"].items():
                 given = outputs * len(used) if name == "jacobians" else len(used)
                 examples = len(arrays[f"{name}.inputs"])
-                process = {"inputs": (examples, outputs), "weights": (examples, given)}
-                process["mean"] = (given,)
-                own = array_part(arrays, name, process)
+                shapes = {"inputs": (examples, outputs), "weights": (examples, given)}
+                shapes["mean"] = (given,)
+                own = array_part(arrays, name, shapes)
                 processes[name] = MultiquadricProcess(**own, width=float(width))
             network = None
             if "network.first" in arrays:
                 hidden = len(arrays["network.first"])
-                layers = {"first": (hidden, outputs), "first_bias": (hidden,)}
-                layers |= {"second": (len(used), hidden), "second_bias": moving}
-                network = ReluNetwork(**array_part(arrays, "network", layers))
+                shapes = {"first": (hidden, outputs), "first_bias": (hidden,)}
+                shapes |= {"second": (len(used), hidden), "second_bias": moving}
+                network = ReluNetwork(**array_part(arrays, "network", shapes))
             return cls(
                 rig,
                 scale,

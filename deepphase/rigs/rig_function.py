@@ -223,7 +223,7 @@ class FunctionRig(RigFunction):
         expected = (len(values), len(self.joints), 3)
         if positions.shape != expected:
             raise ParameterError(
-                f"the function returns {positions.shape}, not {expected}",
+                f"the function must return an array of shape {expected}, not {positions.shape}",
                 hint="return (poses, joints, 3) metres",
             )
         return positions

@@ -59,13 +59,6 @@ class FootTrack:
     fps: float
 
     def __post_init__(self) -> None:
-        shape = self.places.shape[:2]
-        if self.places.ndim != 3 or self.places.shape[2] != 2 or 0 in shape:
-            raise ParameterError(f"places {self.places.shape}, expected (frames, points, 2)")
-        for name in ("heights", "contacts"):
-            value = getattr(self, name)
-            if value.shape != shape:
-                raise ParameterError(f"{name} {value.shape}, expected {shape}")
         if not (np.isfinite(self.places).all() and np.isfinite(self.heights).all()):
             raise ParameterError(
                 "the track of feet holds values that are not finite",
@@ -131,7 +124,10 @@ class FootTrack:
         """
         count = points.shape[1]
         if count % 4:
-            raise ParameterError(f"{count} points, expected heels and toes of pairs of feet")
+            raise ParameterError(
+                f"heels and toes of pairs of feet are needed, but there are {count} points",
+                hint="give heel and toe of the left foot, then of the right",
+            )
         soles = np.empty(count)
         for index, flags in enumerate(contacts.T):
             heights = points[flags, index, 1] if flags.any() else points[:, index, 1]

@@ -53,7 +53,10 @@ class Heightmap:
             heights = np.ascontiguousarray(self.heights, np.float32)
         object.__setattr__(self, "heights", heights)
         if heights.ndim != 2 or not heights.size:
-            raise ParameterError(f"heights {heights.shape}, expected (rows, columns)")
+            raise ParameterError(
+                f"{self.name}: heights must have rows and columns, but have shape {heights.shape}",
+                hint="give an array with two axes",
+            )
         if not np.isfinite(heights).all():
             row, column = np.argwhere(~np.isfinite(heights))[0]
             raise ParameterError(

@@ -1,6 +1,5 @@
 """Rigs of bodies: their rest, their limbs, their redundant controls, their speed."""
 
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -107,17 +106,6 @@ def test_poses_do_not_depend_on_their_batch(body, request):
     whole = rig.evaluate(values)
     assert np.isfinite(whole).all()
     np.testing.assert_allclose(whole[[3, 1029]], rig.evaluate(values[[3, 1029]]), atol=1e-12)
-
-
-def test_ten_thousand_evaluations_a_second(person):
-    values = wild(person, 4000)
-    person.evaluate(values[:1024])
-    seconds = []
-    for _ in range(3):
-        start = time.process_time()
-        person.evaluate(values)
-        seconds.append(time.process_time() - start)
-    assert min(seconds) < 0.4
 
 
 def test_a_body_without_legs_is_refused(walk):

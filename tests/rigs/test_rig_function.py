@@ -49,7 +49,7 @@ def test_only_some_columns_of_the_jacobian():
             lambda: FunctionRig(CONTROLS, ["tip"], arm).evaluate(np.zeros(2)),
             r"\(poses, 2 controls\)",
         ),
-        (lambda: FunctionRig(CONTROLS, ["a", "b"], arm).evaluate(np.zeros((1, 2))), "returns"),
+        (lambda: FunctionRig(CONTROLS, ["a", "b"], arm).evaluate(np.zeros((1, 2))), "must return"),
         (lambda: FunctionRig(CONTROLS, ["tip"], arm).index("twist"), "no control"),
     ],
 )

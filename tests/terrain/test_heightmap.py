@@ -29,8 +29,8 @@ def test_beyond_its_edges_the_ground_stays_at_the_edge():
     ("heights", "spacing", "word"),
     [
         (np.array([[0.0, np.nan]]), 0.1, "row 0, column 1 is not finite"),
-        (np.zeros((0, 3)), 0.1, "expected"),
-        (np.zeros(4), 0.1, "expected"),
+        (np.zeros((0, 3)), 0.1, "rows and columns"),
+        (np.zeros(4), 0.1, "rows and columns"),
         (np.zeros((2, 2)), 0.0, "spacing"),
         (np.full((2, 2), 1e6), 0.1, "height of 1e"),
         (np.zeros((2, 2)), 1e6, "points at"),

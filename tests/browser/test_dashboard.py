@@ -1,32 +1,27 @@
-"""The dashboard in Chromium: pages are linked, draw, play and select, and fit a narrow screen."""
+"""The dashboard in Chromium: journeys that need a browser; pages by themselves are run without."""
 
 from __future__ import annotations
 
-import numpy as np
+import signal
 
+import numpy as np
+import pytest
+
+from deepphase.formats.bvh.writer import save_bvh
+from deepphase.synthetic.locomotion import locomotion
 from tests.browser.dashboard_pages import (
     answer_where,
     at_rest,
+    chosen,
     colours,
+    live_frame,
     settled,
+    slide_to_end,
+    started,
     state,
     titled_player,
     until,
 )
-
-_PAGES = ("data", "manifold", "channels", "matches", "control", "dance", "edit", "rig", "train")
-
-
-def test_every_page_has_an_address_and_a_link(visit, address):
-    page = visit("data")
-    links = page.locator('[data-testid="stSidebarNavLink"]').all_inner_texts()
-    # Icons are letters of a font of their own.
-    for name in [text.split("\n")[-1] for text in links]:
-        page.locator('[data-testid="stSidebarNavLink"]', has_text=name).click()
-        page.wait_for_function("to => location.href === to", arg=f"{address}/{name.lower()}")
-        page.wait_for_function("name => document.querySelector('h1')?.innerText === name", arg=name)
-        # A link that is clicked while its page is redrawn is replaced.
-        page.wait_for_selector('[data-test-script-state="notRunning"]')
 
 
 def test_a_row_is_chosen_and_plays_by_the_keyboard(visit):
@@ -143,26 +138,133 @@ def test_a_lasso_selects_and_the_skeleton_plays_it(visit):
     titled_player(page, "Selected frames")
 
 
-def plots(page) -> list[str]:
-    """Titles of the figures that have been drawn."""
-    return page.evaluate(
-        "[...document.querySelectorAll('.js-plotly-plot .gtitle')].map(each => each.textContent)"
-    )
-
-
-def test_channels_play_under_one_cursor(visit):
-    page = visit("channels")
-    frame = settled(page)
-    before = frame.evaluate("deepphasePlayer.state().time")
-    frame.get_by_role("button", name="Play").first.click()
-    until(lambda: frame.evaluate("deepphasePlayer.state().time") > before + 0.3)
-    until(lambda: "Phases of all channels" in plots(page))
-    until(lambda: "Phase parameters over time" in plots(page))
-
-
-def test_pages_fit_a_narrow_screen(visit):
-    for name in _PAGES:
-        page = visit(name, viewport={"width": 420, "height": 900})
+def test_pages_are_linked_and_fit_a_narrow_screen(visit, address):
+    page = visit("data")
+    links = page.locator('[data-testid="stSidebarNavLink"]').all_inner_texts()
+    # Icons are letters of a font of their own.
+    for name in [text.split("\n")[-1] for text in links]:
+        page.set_viewport_size({"width": 1440, "height": 900})
+        page.locator('[data-testid="stSidebarNavLink"]', has_text=name).click()
+        page.wait_for_function("to => location.href === to", arg=f"{address}/{name.lower()}")
+        page.wait_for_function("name => document.querySelector('h1')?.innerText === name", arg=name)
+        # A link that is clicked while its page is redrawn is replaced.
         page.wait_for_selector('[data-test-script-state="notRunning"]')
-        wide = page.evaluate("document.documentElement.scrollWidth")
-        assert wide <= 420, name
+        page.set_viewport_size({"width": 420, "height": 900})
+        until(lambda: page.evaluate("document.documentElement.scrollWidth") <= 420)
+
+
+def another_duration(page, before: float) -> float:
+    """The seconds of a run that takes another time than that one."""
+    script = "deepphasePlayer.state().duration"
+    return answer_where(page, script, lambda value: abs(value - before) > 0.05)
+
+
+def test_a_way_is_drawn_by_mouse_and_by_keys(visit):
+    page = visit("control")
+    before = state(settled(page))["duration"]
+    page.get_by_role("radio", name="Draw").click()
+    before = another_duration(page, before)
+    page.get_by_role("button", name="Clear").click()
+    page.get_by_text("Draw a path on the map").wait_for()
+    box = at_rest(page.locator(".map svg"))
+    start = (box["x"] + box["width"] / 2, box["y"] + 0.85 * box["height"])
+    page.mouse.move(*start)
+    page.mouse.down()
+    for step in range(1, 9):
+        page.mouse.move(start[0] + 6 * step, start[1] - 16 * step)
+    page.mouse.up()
+    before = another_duration(page, before)
+    assert 1 <= before < 10
+    page.locator(".map svg").focus()
+    for _ in range(6):
+        page.keyboard.press("Shift+ArrowLeft")
+    page.keyboard.press("Enter")
+    assert another_duration(page, before) > before
+
+
+def test_a_character_is_steered_by_hand_kept_and_measured(visit):
+    page = visit("control")
+    settled(page)
+    page.get_by_text("Steer by hand").click()
+    frame = live_frame(page)
+    # Software needs most of the time for the pictures.
+    frame.evaluate("deepphaseLive.view.draw = () => {}")
+    frame.evaluate("for (let i = 0; i < 240; i++) deepphaseLive.driver.step([0.2, 1.3], null)")
+    frame.locator("#stage").press("w")
+    frame.get_by_role("button", name="Keep").click()
+    page.get_by_text("is among the clips of page Data").wait_for()
+    page.get_by_text("Feet slide").first.wait_for()
+    page.get_by_text("All measures, with those of the data").wait_for()
+    # Page Data opens on it, among the files of this session.
+    page.get_by_role("link", name="Data").click()
+    page.get_by_text("Remove my files").wait_for()
+    answer_where(page, "document.querySelector('h1')?.innerText", lambda name: "by hand" in name)
+    assert any("Your files" in each for each in chosen(page))
+
+
+def test_a_point_moves_on_the_manifold_while_a_character_is_steered(visit):
+    page = visit("manifold")
+    settled(page)
+    page.get_by_text("Steer by hand").click()
+    frame = live_frame(page)
+    assert colours(frame.locator("#manifold")) > 5
+    frame.evaluate("deepphaseLive.view.draw = () => {}")
+    frame.evaluate("for (let i = 0; i < 120; i++) deepphaseLive.driver.step([0, 2], null)")
+    points = frame.evaluate("deepphaseLive.driven().slice(-60).map((each) => each.manifold)")
+    assert np.ptp(np.array(points), axis=0).max() > 0.5
+
+
+def test_a_song_dances(visit):
+    page = visit("dance")
+    frame = settled(page)
+    before = frame.evaluate("deepphasePlayer.joint(0, 3).world")
+    frame.get_by_role("button", name="Play").first.click()
+    # The song runs, and is the clock.
+    until(lambda: state(frame)["songRuns"] and state(frame)["songTime"] > 3.0)
+    # In a frame's own turn: the song runs on between two frames.
+    clock = frame.evaluate(
+        "new Promise(go => requestAnimationFrame(() => go(deepphasePlayer.state())))"
+    )
+    assert clock["time"] == pytest.approx(clock["songTime"], abs=0.2)
+    moved = np.subtract(frame.evaluate("deepphasePlayer.joint(0, 3).world"), before)
+    assert np.linalg.norm(moved) > 0.02
+    for id in ("wheels", "overview"):
+        assert colours(frame.locator(f"#{id}")) > 4, id
+    names = frame.locator("#lanes b").all_text_contents()
+    assert "Song" in names
+    assert "Phase" in names
+    # Its film has the sound.
+    film = frame.get_by_role("button", name="Film").first
+    film.click()
+    until(lambda: state(frame)["filmed"] > 20_000)
+    with page.expect_download() as download:
+        film.click()
+    content = download.value.path().read_bytes()
+    assert content.startswith(b"\x1a\x45\xdf\xa3"), "WebM begins as Matroska does"
+    assert b"A_OPUS" in content[:4000]
+
+
+def test_a_long_dance_is_cancelled(visit):
+    page = visit("dance")
+    settled(page)
+    slide_to_end(page, "Length of the song (s)")
+    settled(page)
+    slide_to_end(page, "Seconds")
+    page.get_by_role("button", name="Cancel").click()
+    page.get_by_text("Cancelled.").wait_for()
+
+
+def test_what_readers_sent_goes_with_the_server(browser, tmp_path):
+    save_bvh(locomotion(4, 2.0, gait="jog").clip, tmp_path / "mine.bvh")
+    place = tmp_path / "temporary"
+    place.mkdir()
+    with started(ends=signal.SIGTERM, TMPDIR=str(place)) as address:
+        page = browser.new_context().new_page()
+        page.goto(f"{address}/data")
+        settled(page)
+        chooser = page.locator('[data-testid="stFileUploader"] input[type=file]')
+        chooser.set_input_files(tmp_path / "mine.bvh")
+        until(lambda: list(place.glob(".deepphase-*")))
+    page.context.close()
+    # PyTorch and ONNX Runtime keep caches of their own there.
+    assert list(place.glob(".deepphase-*")) == []

@@ -131,13 +131,6 @@ def test_a_higher_bias_follows_the_path_closer(demo):
     assert off[5.0] < off[0.5]
 
 
-def test_custom_biases(page):
-    before = measures(page)
-    chosen(page, "Blending", "own")
-    chosen(page, "Position bias", 9.0)
-    assert measures(page) != before
-
-
 def test_several_characters_come_as_an_archive(page):
     chosen(page, "Characters", 3)
     assert [each["name"] for each in take(page)["actors"]] == [
@@ -168,11 +161,6 @@ def test_a_drawn_path_is_followed(page):
     chosen(page, "Speed (m/s)", 1.2)
     assert "4.8 m, 4.0 s at this speed" in words(page)
     assert take(page)["duration"] == pytest.approx(4.0, abs=0.1)
-
-
-def test_the_map_to_draw_on_begins_with_an_example(page):
-    chosen(page, "Path", "Draw")
-    assert 5 < take(page)["duration"] < 12
 
 
 def test_an_empty_map_says_what_to_do(page):
@@ -233,15 +221,6 @@ def test_a_file_that_is_no_path_is_refused(content, error, tmp_path, monkeypatch
 def own() -> Session:
     """A session into which files are uploaded."""
     return Session()
-
-
-def test_an_uploaded_controller_is_kept_under_its_name(own):
-    content = CONTROLLER.read_bytes()
-    files = [CONTROLLERS.read_upload(own, "mine.controller", content) for _ in range(2)]
-    assert [each.name for each in files] == ["mine", "mine (2)"]
-    assert CONTROLLERS.open(files[0]).values == ("jog", "run", "skip", "walk")
-    # Under names of their own, and nothing is left of the upload.
-    assert sorted(own.folder.iterdir()) == sorted(each.path for each in files)
 
 
 def broken(where: str) -> bytes:

@@ -324,11 +324,6 @@ def test_the_folder_offers_dancers_and_databases_with_music(folder, monkeypatch)
     assert shown["duration"] == pytest.approx(_SHORT_S, abs=0.1)
 
 
-def test_a_dance_is_put_on_the_chosen_stage(demo, song):
-    dance = dance_of_song(demo, song, ChosenDance(DanceRequest(), (2.0, 1.5)), quiet)
-    assert dance.result.made_with["stage_m"] == [2.0, 1.5]
-
-
 def test_a_dancer_says_how_it_followed_songs(folder, monkeypatch):
     app = opened("dance", monkeypatch, folder)
     chosen(app, "Dancer", f"file:{folder / 'made.dancer'}")

@@ -254,15 +254,6 @@ def test_an_address_leads_to_what_was_seen(monkeypatch):
     assert pictures(app)[0]["selected"] is not None
 
 
-def test_a_skeleton_without_a_model_of_its_own_is_read_at_once(tmp_path, monkeypatch):
-    dog = locomotion(5, 4.0, body="quadruped", gait="trot").clip
-    write_store(tmp_path / "dog.store", ClipStore.from_clips([dog]))
-    app = opened("manifold", monkeypatch, tmp_path)
-    assert app.selectbox(key="model").value == "any skeleton"
-    assert "Confidence:" in words(app)
-    assert pictures(app)
-
-
 def test_clips_shorter_than_a_window_are_shown_with_a_word(tmp_path, monkeypatch):
     short = [locomotion(seed, 1.0, gait="walk").clip for seed in (1, 2)]
     named = [replace(clip, name=f"short {i}") for i, clip in enumerate(short)]

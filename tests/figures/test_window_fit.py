@@ -72,14 +72,6 @@ def test_input_and_reconstruction_lie_on_the_same_axes():
     np.testing.assert_allclose(given.y, example.signals[-1], rtol=1e-5, atol=1e-6)
 
 
-def test_every_axis_has_its_unit():
-    chart = window_fit(_example())
-    titles = [a.title.text for a in chart.select_yaxes()]
-    assert set(titles) == {"m/s", "latent"}
-    shown = [a for a in chart.select_xaxes() if a.showticklabels]
-    assert [a.title.text for a in shown] == ["Time from the frame (s)"] * 2
-
-
 def test_title_states_clip_and_share_without_markup():
     title = window_fit(_example()).layout.title.text
     assert title == "One window, 99 % of it explained (&lt;i&gt;walk&lt;/i&gt; at 1.50 s)"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -20,6 +19,7 @@ from deepphase.figures.theme import (
     add_message,
     add_note,
     as_float32,
+    channel_colour,
     channel_style,
     figure,
     label,
@@ -206,42 +206,23 @@ def _checked(one: Array, other: Array) -> tuple[Array, Array]:
     return one, other
 
 
-@dataclass(frozen=True, eq=False)
-class MatchSet:
-    """Results of one search.
-
-    Parameters
-    ----------
-    name
-        Name, as in "by phase".
-    distances
-        (matches, 2) distances along both axes.
-    words
-        (matches,) description of each match.
-    colour
-        Colour, as in "#0072B2".
-    """
-
-    name: str
-    distances: Array
-    words: Sequence[str]
-    colour: str
-
-
-def match_distances(sets: Sequence[MatchSet], others: Array, axes: tuple[str, str]) -> go.Figure:
+def match_distances(
+    matches: Mapping[str, tuple[Array, Sequence[str]]], others: Array, axes: tuple[str, str]
+) -> go.Figure:
     """Numbered matches among the distances of other frames.
 
     Parameters
     ----------
-    sets
-        Matches of each search.
+    matches
+        Name of a search, as in "nearest in pose" -> distances (matches, 2) along both axes, and the
+        description of each match.
     others
         (frames, 2) distances of some other frames, drawn faintly.
     axes
         Names of both distances, with their units.
     """
     chart = figure("Distances of the matches", height=460)
-    if not any(len(matches.distances) for matches in sets):
+    if not any(len(distances) for distances, _ in matches.values()):
         return add_message(chart, "no matches")
     kind = go.Scattergl if len(others) > WEBGL_POINTS else go.Scatter
     chart.add_trace(
@@ -254,22 +235,19 @@ def match_distances(sets: Sequence[MatchSet], others: Array, axes: tuple[str, st
             hoverinfo="skip",
         )
     )
-    for index, matches in enumerate(sets):
+    for index, (name, (distances, words)) in enumerate(matches.items()):
+        colour = channel_colour(index)
         chart.add_trace(
             go.Scatter(
-                x=as_float32(matches.distances[:, 0]),
-                y=as_float32(matches.distances[:, 1]),
+                x=as_float32(distances[:, 0]),
+                y=as_float32(distances[:, 1]),
                 mode="markers+text",
-                name=label(matches.name),
-                text=[str(rank) for rank in range(1, len(matches.distances) + 1)],
+                name=label(name),
+                text=[str(rank) for rank in range(1, len(distances) + 1)],
                 textposition="top right" if index % 2 == 0 else "bottom left",
-                textfont={"color": matches.colour},
-                marker={
-                    "color": matches.colour,
-                    "size": 10,
-                    "symbol": channel_style(8 * index).symbol,
-                },
-                customdata=[label(each, 60) for each in matches.words],
+                textfont={"color": colour},
+                marker={"color": colour, "size": 10, "symbol": channel_style(8 * index).symbol},
+                customdata=[label(each, 60) for each in words],
                 hovertemplate="%{text}: %{customdata}<br>%{x:.3f}, %{y:.3f}<extra></extra>",
             )
         )

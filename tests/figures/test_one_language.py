@@ -22,7 +22,7 @@ from deepphase.figures.phase_parameters import (
     parameters_over_time,
     phase_strips,
 )
-from deepphase.figures.similarity import MatchSet, match_distances, similarity_map
+from deepphase.figures.similarity import match_distances, similarity_map
 from deepphase.figures.theme import DARK, LIGHT, channel_colour, themed
 from deepphase.figures.window_fit import WindowExample, window_fit
 from deepphase.phase.manifold import ManifoldProjection
@@ -57,7 +57,7 @@ def _figures() -> dict[str, go.Figure]:
     body = np.array([[0.1, 1.0, 0.0], [-0.1, 0.2, 0.0]])
     rising = np.arange(1.0, 5.0)
     curve = LearningCurve("one", rising, 1 / rising, rising / 5, rising / 5, 1 / rising)
-    found = MatchSet("near", np.array([[0.1, 0.2]]), ["clip at 1 s"], channel_colour(0))
+    found = {"near": (np.array([[0.1, 0.2]]), ["clip at 1 s"])}
     axes = ("Distance in phase (standardised unit)", "Distance in pose (standardised unit)")
     return {
         "followed joints": channel_joints(shares, joints),
@@ -67,7 +67,7 @@ def _figures() -> dict[str, go.Figure]:
         "change": manifold_change(
             [manifold, 2 * manifold], [0.5, 1.0], colour=Colouring("clip", np.full(240, "a"))
         ),
-        "matches": match_distances([found], np.ones((3, 2)), axes),
+        "matches": match_distances(found, np.ones((3, 2)), axes),
         "plane": phase_manifold(*cloud, colour=colour),
         "space": phase_manifold(*cloud, dimensions=3, colour=colour),
         "parameters": parameters_over_time(phases, FPS),

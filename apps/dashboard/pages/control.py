@@ -11,7 +11,6 @@ from apps.dashboard.parts.result_cache import cancellable_result, shared_cache
 from apps.dashboard.parts.steerables import (
     CONTROLLERS,
     OpenController,
-    OpenMatching,
     steerables,
 )
 from apps.dashboard.parts.steered_runs import SteeredRun, SteeringRequest, steered_run
@@ -89,19 +88,14 @@ def page() -> None:
             except DeepPhaseError as error:
                 show_error(error)
         elif opened is not None and request is not None:
-            run = _run(opened, request)
+            run = cancellable_result(
+                shared_cache("runs", _CACHED_RUNS),
+                (type(opened).__name__, opened.key, request.key),
+                lambda progress: steered_run(opened, request, progress),
+                f"{request.seconds:.0f} s of motion",
+            )
             if run is not None:
                 _show(run, request)
-
-
-def _run(opened: OpenController | OpenMatching, request: SteeringRequest) -> SteeredRun | None:
-    """The run, from the cache or made now; None if it was cancelled or failed."""
-    return cancellable_result(
-        shared_cache("runs", _CACHED_RUNS),
-        (type(opened).__name__, opened.key, request.key),
-        lambda progress: steered_run(opened, request, progress),
-        f"{request.seconds:.0f} s of motion",
-    )
 
 
 def _show(run: SteeredRun, request: SteeringRequest) -> None:

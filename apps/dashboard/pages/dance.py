@@ -17,7 +17,6 @@ from apps.dashboard.parts.files import chooser
 from apps.dashboard.parts.messages import plain, show_error
 from apps.dashboard.parts.result_cache import cancellable_result, shared_cache
 from apps.dashboard.parts.songs import (
-    ChosenDance,
     OpenSong,
     choose_part,
     choose_song,
@@ -74,7 +73,12 @@ def page() -> None:
         if opened is not None and song is not None and chosen is not None:
             # With the name, so that no session sees the name of another session's song.
             key = (opened.key, song.key, song.features.name, chosen)
-            dance = _dance(opened, song, chosen, key)
+            dance = cancellable_result(
+                shared_cache("dances", _CACHED_DANCES),
+                key,
+                lambda progress: dance_of_song(opened, song, chosen, progress),
+                "A dance",
+            )
             if dance is not None:
                 _show(dance)
                 _film(dance, song, key)
@@ -86,18 +90,6 @@ def _trials(dancer: OpenDancer) -> None:
     if dancer.trials:
         with st.expander("How well it follows songs", icon=":material/hearing:", expanded=True):
             st.markdown("\n".join(f"- {plain(sentence(each))}." for each in dancer.trials))
-
-
-def _dance(
-    dancer: OpenDancer, song: OpenSong, chosen: ChosenDance, key: Hashable
-) -> OpenDance | None:
-    """The dance, cached or made now; None if it was cancelled or failed."""
-    return cancellable_result(
-        shared_cache("dances", _CACHED_DANCES),
-        key,
-        lambda progress: dance_of_song(dancer, song, chosen, progress),
-        "A dance",
-    )
 
 
 def _film(dance: OpenDance, song: OpenSong, key: Hashable) -> None:

@@ -139,7 +139,7 @@ def _show(searched_: Searched, answer: Answer, chosen: _Controls) -> None:
     left, right = wide_columns("matches", [5, 4])
     take = matched_take(database, answer, chosen.seconds)
     chart = match_distances(
-        answer.sets(),
+        answer.distances(),
         answer.others,
         (
             f"Distance in {_searched_by(chosen)} (standardised unit)",

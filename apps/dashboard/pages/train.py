@@ -21,7 +21,6 @@ from apps.dashboard.parts.trainings import (
     curve_of,
     name_field,
     own_trainings,
-    passes_of,
     remove_training,
     running_training,
     show_clips,
@@ -158,7 +157,7 @@ def _trainings() -> None:
         place = st.selectbox(
             "Training",
             range(len(trainings)),
-            format_func=[each.name for each in trainings].__getitem__,
+            format_func=[each.run.name for each in trainings].__getitem__,
             key="shown training",
         )
         chosen = trainings[min(place, len(trainings) - 1)]
@@ -171,8 +170,8 @@ def _running(training: OwnTraining) -> None:
     if not training.run.running:
         st.rerun()
     try:
-        status = training.status()
-        st.header(f"{plain(training.name)} is training", anchor=False)
+        status = training.run.status()
+        st.header(f"{plain(training.run.name)} is training", anchor=False)
         _progress(status)
         with st.container(horizontal=True):
             can_stop = training.run.can_stop
@@ -240,7 +239,7 @@ def _pictures(training: OwnTraining, status: TrainingStatus, *, live: bool) -> N
         st.caption("The first measures appear after 5 % of the training.")
         return
     curves = learning_curves(
-        [curve_of(training.name, epochs)],
+        [curve_of(training.run.name, epochs)],
         last_epoch=training.run.request.windows / max(status.training_windows, 1),
     )
     views = training.views(len(epochs))
@@ -278,8 +277,8 @@ def _curve_table(epochs: tuple[Epoch, ...]) -> tuple[list[str], list[tuple[objec
 
 
 def _ended(training: OwnTraining) -> None:
-    status = training.status()
-    st.header(plain(training.name), anchor=False)
+    status = training.run.status()
+    st.header(plain(training.run.name), anchor=False)
     if status.state == FAILED:
         hint = f" {plain(status.hint)}." if status.hint else ""
         st.error(
@@ -295,7 +294,7 @@ def _ended(training: OwnTraining) -> None:
     st.caption(
         f"Network: {OFFERED_CONFIGS[request.config_name]}, {request.channels} channels, "
         f"{done:,} windows of {plain(training.clips_name)} in {status.seconds:.0f} s, "
-        f"{passes_of(training):.2g} passes over the data."
+        f"{training.passes:.2g} passes over the data."
         + (" It was stopped before its end." if status.state == STOPPED else "")
         + (
             f" Its model is {plain(training.kept.name)} in the folder."
@@ -312,7 +311,7 @@ def _ended(training: OwnTraining) -> None:
         offer(
             "Model",
             training.run.model_file.read_bytes,
-            f"{plain_file_name(training.name, 'phases')}.model",
+            f"{plain_file_name(training.run.name, 'phases')}.model",
             "application/octet-stream",
             "model file",
         )
@@ -322,7 +321,7 @@ def _ended(training: OwnTraining) -> None:
     _measures(status.epochs)
     health = status.epochs[-1].health if status.epochs else None
     if health is not None:
-        _findings(health, passes_of(training))
+        _findings(health, training.passes)
     _pictures(training, status, live=False)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import streamlit as st
@@ -66,10 +67,17 @@ class OpenModel:
 def clip_sources() -> list[ListedSource[OpenClips]]:
     """The clips to choose from: uploads, then the folder or the demo."""
     found = open_folder()
-    sources = [_uploaded_source(store) for store in session().stores()]
+    sources = [
+        _source(
+            f"uploads:{store.group}",
+            f"Your files: {store.group}",
+            ("uploads", *(str(given.get("key", "")) for given in store.provenance)),
+            lambda store=store: store,  # type: ignore[misc]
+        )
+        for store in session().stores()
+    ]
     if found is None:
-        clips = OpenClips("demo", demo.NAME, "demo", demo.demo_clips())
-        return [ListedSource(clips.id, clips.name, lambda: clips), *sources]
+        return [_source("demo", demo.NAME, "demo", demo.demo_clips), *sources]
     stores = found.of_format(STORE_FORMAT)
     for file in stores:
         try:
@@ -81,27 +89,24 @@ def clip_sources() -> list[ListedSource[OpenClips]]:
     return sources
 
 
-def _uploaded_source(store: ClipStore) -> ListedSource[OpenClips]:
-    id, name = f"uploads:{store.group}", f"Your files: {store.group}"
-    key = ("uploads", *(str(given.get("key", "")) for given in store.provenance))
-    clips = OpenClips(id, name, key, store)
-    return ListedSource(id, name, lambda: clips)
+def _source(
+    id: str, name: str, key: Hashable, store: Callable[[], ClipStore]
+) -> ListedSource[OpenClips]:
+    return ListedSource(id, name, lambda: OpenClips(id, name, key, store()))
 
 
 def _store_sources(name: str, stamp: Stamp) -> list[ListedSource[OpenClips]]:
     """The skeleton groups of a store. Raises ParameterError as `store_groups`."""
     groups = _groups(stamp)
     return [
-        _store_source(f"{name}, {group}" if len(groups) > 1 else name, stamp, group)
+        _source(
+            f"store:{stamp[0]}#{group}",
+            f"{name}, {group}" if len(groups) > 1 else name,
+            (*stamp, group),
+            partial(_opened_store, stamp, group),
+        )
         for group in groups
     ]
-
-
-def _store_source(name: str, stamp: Stamp, group: str) -> ListedSource[OpenClips]:
-    id = f"store:{stamp[0]}#{group}"
-    return ListedSource(
-        id, name, lambda: OpenClips(id, name, (*stamp, group), _opened_store(stamp, group))
-    )
 
 
 def model_sources(clips: OpenClips, *, embeddings: bool = False) -> list[ListedSource[OpenModel]]:

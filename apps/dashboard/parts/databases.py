@@ -13,7 +13,6 @@ from apps.reports.matches_page import row_actor
 from deepphase.arrays import Array
 from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
-from deepphase.figures.similarity import MatchSet
 from deepphase.figures.theme import NEUTRAL, channel_colour
 from deepphase.phase.signals import JointVelocities
 from deepphase.progress import Progress
@@ -93,17 +92,15 @@ class Answer:
         """The matches by phase, or by pose."""
         return [each for each in self.found if each.by == by]
 
-    def sets(self) -> list[MatchSet]:
-        """The matches for the figure of distances in phase and in pose."""
-        return [
-            MatchSet(
-                f"nearest in {by}",
+    def distances(self) -> dict[str, tuple[Array, list[str]]]:
+        """Search -> distances of its matches in phase and in pose, and where they are."""
+        return {
+            f"nearest in {by}": (
                 np.array([[e.phase_distance, e.pose_distance] for e in found]).reshape(-1, 2),
                 [f"{e.moment.clip} at {e.moment.time_s:.2f} s" for e in found],
-                COLOURS[by],
             )
             for by, found in ((BY_PHASE, self.of(BY_PHASE)), (BY_POSE, self.of(BY_POSE)))
-        ]
+        }
 
 
 def find(

@@ -180,9 +180,17 @@ def _is_own_file(path: Path) -> bool:
     return path.is_file() and is_array_file(path)
 
 
-@dataclass(frozen=True)
+def folder_of(owner: object) -> Path:
+    """A temporary folder that is removed with its owner, and at the end of the program."""
+    place = ExitStack()
+    folder = place.enter_context(temporary_folder())
+    weakref.finalize(owner, place.close)
+    return folder
+
+
+@dataclass(eq=False)
 class _Prepared:
-    stamp: Stamp
+    stamp: Stamp = ("", 0, 0)
 
 
 # Streamlit's cache could not show the progress of preparing.
@@ -198,13 +206,10 @@ def prepared_store(found: FoundFolder) -> Stamp:
     # Concurrent sessions wait for the first one, and use its store.
     with working("Preparing the motion files") as progress, _lock:
         if found.motion not in _prepared:
-            with ExitStack() as place:
-                store = place.enter_context(temporary_folder()) / "prepared.store"
-                files = [path for path, *_ in found.motion]
-                prepare(files, store, progress=progress, workers=1)
-                prepared = _Prepared(stamp_of(store))
-                # Removed with the entry, and at the end of the program.
-                weakref.finalize(prepared, place.pop_all().close)
+            prepared = _Prepared()
+            store = folder_of(prepared) / "prepared.store"
+            prepare([path for path, *_ in found.motion], store, progress=progress, workers=1)
+            prepared.stamp = stamp_of(store)
             while len(_prepared) >= _MAX_PREPARED:
                 _prepared.pop(next(iter(_prepared)))
             _prepared[found.motion] = prepared

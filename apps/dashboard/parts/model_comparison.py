@@ -147,7 +147,7 @@ def _curves(models: list[OpenModel]) -> None:
     if not runs:
         return
     chart = learning_curves(
-        [curve_of(trainings[each].name, trainings[each].status().epochs) for each in runs],
+        [curve_of(trainings[each].run.name, trainings[each].run.status().epochs) for each in runs],
         title="Learning curves",
     )
     show_figure(chart, "compared curves", file="learning_curves_compared")

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import secrets
-import weakref
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import streamlit as st
 
-from apps.dashboard.parts.folder import FoundFile
+from apps.dashboard.parts.folder import FoundFile, folder_of
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import DeepPhaseError, ParameterError
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import ResampleLimit
-from deepphase.temporary_files import temporary_folder
 
 _KEY = "deepphase session"
 # Limits of one session, so that many can share a machine.
@@ -48,10 +46,7 @@ class Session:
     def folder(self) -> Path:
         """The session's temporary folder, created at its first use."""
         if self._folder is None:
-            place = ExitStack()
-            self._folder = place.enter_context(temporary_folder())
-            # Removed with the session, and at the end of the program.
-            weakref.finalize(self, place.close)
+            self._folder = folder_of(self)
         return self._folder
 
     @property

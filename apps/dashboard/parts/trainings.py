@@ -23,7 +23,7 @@ from apps.dashboard.parts.session import session, unused_name
 from apps.training.command import Saveable
 from apps.training.request import TrainingRequest
 from apps.training.run import TrainingRun
-from apps.training.status import Epoch, TrainingStatus, load_curve_points, load_views
+from apps.training.status import Epoch, load_curve_points, load_views
 from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write
 from deepphase.corpus.clip_store import ClipStore
@@ -70,13 +70,10 @@ class OwnTraining:
     _views: tuple[Array, ...] = ()
 
     @property
-    def name(self) -> str:
-        """Its display name."""
-        return self.run.name
-
-    def status(self) -> TrainingStatus:
-        """Its state, progress and epochs."""
-        return self.run.status()
+    def passes(self) -> float:
+        """Passes over all training windows when it ended."""
+        epochs = self.run.status().epochs
+        return epochs[-1].epoch if epochs else 0.0
 
     def views(self, count: int) -> list[Array]:
         """The manifolds of the first `count` epochs, (points, 3) each, read from disk once."""
@@ -94,7 +91,9 @@ class OwnTraining:
         """Keep the model where all pages can open it: in the folder, else in the session."""
         if self.kept is not None or not self.run.finished:
             return
-        self.kept = keep_file(PhaseModel.load(self.run.model_file).save, self.name, MODELS.suffix)
+        self.kept = keep_file(
+            PhaseModel.load(self.run.model_file).save, self.run.name, MODELS.suffix
+        )
         metrics = metrics_beside(self.run.model_file)
         if not self.kept.own and metrics.is_file():
             with atomic_write(metrics_beside(self.kept.path)) as file:
@@ -128,7 +127,10 @@ def start_training(clips: OpenClips, name: str, **options: Any) -> OwnTraining:
     request = TrainingRequest(*_stored(clips), **options)
     folder = session().folder / f"training-{secrets.token_hex(8)}"
     run = TrainingRun.start(
-        unused_name(name, {each.name for each in trainings}), request, folder, alive=_page_is_open()
+        unused_name(name, {each.run.name for each in trainings}),
+        request,
+        folder,
+        alive=_page_is_open(),
     )
     training = OwnTraining(run, clips.name, *_clip_groups(clips))
     trainings.append(training)
@@ -141,12 +143,6 @@ def remove_training(training: OwnTraining) -> None:
     trainings = own_trainings()
     if training in trainings:
         trainings.remove(training)
-
-
-def passes_of(training: OwnTraining) -> float:
-    """Passes over all training windows when it ended."""
-    epochs = training.status().epochs
-    return epochs[-1].epoch if epochs else 0.0
 
 
 def curve_of(name: str, epochs: tuple[Epoch, ...]) -> LearningCurve:

@@ -55,7 +55,6 @@ def channel_joints(shares: Array, joints: Sequence[str]) -> go.Figure:
         go.Heatmap(
             z=as_float32(percent.clip(0)),
             x=[f"{channel}" for channel in range(len(shares))],
-            # Shortened names may be equal: rows are numbers, with the names as tick labels.
             y=list(range(len(joints))),
             zmin=0,
             zmax=100,
@@ -69,14 +68,7 @@ def channel_joints(shares: Array, joints: Sequence[str]) -> go.Figure:
         )
     )
     chart.update_xaxes(title_text="Phase channel", type="category", showgrid=False)
-    chart.update_yaxes(
-        title_text="Joint",
-        tickvals=list(range(len(joints))),
-        ticktext=[label(name, 24) for name in joints],
-        autorange="reversed",
-        showgrid=False,
-    )
-    return chart
+    return _named_rows(chart, "Joint", joints, 24).update_yaxes(autorange="reversed")
 
 
 def followed_body(
@@ -241,13 +233,15 @@ def explained_by_joint(shares: Mapping[str, float], *, what: str = "joint") -> g
         )
     )
     chart.update_xaxes(title_text="Explained variance (%)", range=[0, 105])
-    # Shortened names may be equal: rows are numbers, with the names as tick labels.
-    chart.update_yaxes(
-        title_text=what.capitalize(),
-        tickvals=rows,
-        ticktext=[label(name, 28) for name, _ in ordered],
+    _named_rows(chart, what.capitalize(), [name for name, _ in ordered], 28)
+    return chart.update_yaxes(range=[-0.7, len(rows) - 0.3]).update_layout(bargap=0.25)
+
+
+def _named_rows(chart: go.Figure, title: str, names: Sequence[str], letters: int) -> go.Figure:
+    """Rows are numbers, with the names as tick labels: shortened names may be equal."""
+    return chart.update_yaxes(
+        title_text=title,
+        tickvals=list(range(len(names))),
+        ticktext=[label(name, letters) for name in names],
         showgrid=False,
-        range=[-0.7, len(rows) - 0.3],
     )
-    chart.update_layout(bargap=0.25)
-    return chart

@@ -114,10 +114,6 @@ def similarity_map(
     ----------
     Starke et al. 2022, fig. 18.
     """
-    if kind not in _TITLES:
-        raise ParameterError(
-            f"there is no such kind of similarity: {kind!r}", hint="choose distance or cosine"
-        )
     lengths = {(len(one), len(other)) for one, other in pairs.values()}
     if len(lengths) > 1:
         raise ParameterError(f"all pairs must have the same lengths, not {sorted(lengths)}")

@@ -137,5 +137,3 @@ def test_nothing_still_and_misfits():
     ):
         with pytest.raises(ParameterError):
             similarity_map(pairs, FPS, names=("a", "b"))
-    with pytest.raises(ParameterError, match="kind"):
-        similarity_map({}, FPS, names=("a", "b"), kind="euclid")

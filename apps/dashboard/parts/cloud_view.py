@@ -56,10 +56,10 @@ class PlayedPart:
     ----------
     clip
         Index of the clip.
-    start_s
-        Time in the player at its first frame.
-    first_s
-        Time in the clip at its first frame.
+    start
+        Seconds in the player at its first frame.
+    first
+        Seconds in the clip at its first frame.
     path
         (frames, 3) places of the frames in the cloud.
     fps
@@ -67,8 +67,8 @@ class PlayedPart:
     """
 
     clip: int
-    start_s: float
-    first_s: float
+    start: float
+    first: float
     path: Array
     fps: float
 
@@ -124,16 +124,7 @@ def cloud_view(
         "note": "" if small else cloud.cloud.note,
         "poses": _stated_poses(cloud.poses),
         "colours": stated_colours(cloud.groups, colouring),
-        "played": [
-            {
-                "clip": part.clip,
-                "start": part.start_s,
-                "first": part.first_s,
-                "fps": part.fps,
-                "path": _packed(part.path, "<f4"),
-            }
-            for part in played
-        ],
+        "played": [vars(part) | {"path": _packed(part.path, "<f4")} for part in played],
         "selected": None if selected is None else _packed(selected, "<u4"),
         "space": space,
         "height": height,

@@ -222,7 +222,7 @@ def _similar_frames(clips: OpenClips, model: OpenModel, index: int) -> None:
         phases = encodings(clips, model).phases(each)
         inside = phases.interior if phases.interior.any() else np.ones(len(phases), bool)
         manifolds.append(phases.parameters.manifold()[inside])
-        velocities.append(signals(clips.key, model.key, each, clips, model)[inside])
+        velocities.append(signals(clips, model, each)[inside])
     names = (store.names[index], store.names[other])
     chart = similarity_map(
         {

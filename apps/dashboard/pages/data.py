@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import streamlit as st
@@ -15,7 +15,7 @@ from apps.dashboard.parts.address import (
     remember_clip,
     shown_index,
 )
-from apps.dashboard.parts.collection import OpenClips, choose_own_clip, open_clips
+from apps.dashboard.parts.collection import BY_KEY, OpenClips, choose_own_clip, open_clips
 from apps.dashboard.parts.messages import error_sentence, plain, show_error, working
 from apps.dashboard.parts.session import plain_file_name, session
 from apps.dashboard.parts.theme import heading, wide_columns
@@ -90,7 +90,7 @@ def _table(clips: OpenClips) -> int | None:
             "No clip matches the filters: remove words or labels.", icon=":material/filter_alt_off:"
         )
         return None
-    contacts = _contacts(clips.key, store)
+    contacts = _contacts(clips)
     missing = [index for index in range(len(store)) if not contacts.known(index)]
     if missing and store.frames <= _MAX_AUTO_FRAMES:
         with working("Measuring ground contacts") as progress:
@@ -182,9 +182,9 @@ class GroundContacts:
                 progress("clips", done, len(indices), "")
 
 
-@st.cache_resource(max_entries=_CACHED_STORES, show_spinner=False)
-def _contacts(key: Hashable, _store: ClipStore) -> GroundContacts:
-    return GroundContacts(_store)
+@st.cache_resource(max_entries=_CACHED_STORES, show_spinner=False, hash_funcs=BY_KEY)
+def _contacts(clips: OpenClips) -> GroundContacts:
+    return GroundContacts(clips.store)
 
 
 def _filters(store: ClipStore) -> dict[str, list[str]]:

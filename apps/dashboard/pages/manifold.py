@@ -193,7 +193,7 @@ def _draw(
         if space_ is cloud.postures:
             poses = extractor.signals.poses(clips.store.clip(each.clip))[each.start : each.stop]
             return poses.reshape(len(poses), -1)
-        velocities = signals(clips.key, model.key, each.clip, clips, model)
+        velocities = signals(clips, model, each.clip)
         return velocities[each.start : each.stop]
 
     places = space_.places((clips.key, model.key, len(cloud.clip)), dimensions)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import streamlit as st
 
-from apps.dashboard.parts.collection import OpenClips, OpenModel
+from apps.dashboard.parts.collection import BY_KEY, OpenClips, OpenModel
 from apps.dashboard.parts.encodings import encodings
 from apps.dashboard.parts.widgets import file_bytes
 from apps.reports.example_window import example_window
@@ -139,19 +138,22 @@ def clip_window(clips: OpenClips, model: OpenModel, index: int, at_s: float) -> 
         raise ParameterError(
             "a baseline cannot reconstruct windows", hint="choose a trained phase model on the left"
         )
-    read = signals(clips.key, model.key, index, clips, model)
+    read = signals(clips, model, index)
     frame = min(max(round(at_s * extractor.fps), 0), len(read) - 1)
     return example_window(extractor, read, frame, clip=clips.store.names[index])
 
 
-@st.cache_resource(max_entries=_CACHED_CLIPS, show_spinner=False)
-def signals(
-    clips_key: Hashable, model_key: str, index: int, _clips: OpenClips, _model: OpenModel
-) -> Array:
+@st.cache_resource(max_entries=_CACHED_CLIPS, show_spinner=False, hash_funcs=BY_KEY)
+def signals(clips: OpenClips, model: OpenModel, index: int) -> Array:
     """(frames, 3 * joints) m/s of one clip as the model reads it."""
-    return _model.extractor.signals.read(_clips.store.clip(index))
+    return model.extractor.signals.read(clips.store.clip(index))
 
 
+@st.cache_resource(
+    max_entries=_CACHED_CLIPS,
+    show_spinner="Measuring the joints of each channel",
+    hash_funcs=BY_KEY,
+)
 def followed(
     clips: OpenClips, model: OpenModel, index: int, measure: ChannelMeasure
 ) -> FollowedJoints:
@@ -168,21 +170,9 @@ def followed(
     ParameterError
         If the clip is too short, or the measure is "silent" and the model a baseline.
     """
-    return _followed(clips.key, model.key, index, measure, clips, model)
-
-
-@st.cache_resource(max_entries=_CACHED_CLIPS, show_spinner="Measuring the joints of each channel")
-def _followed(
-    clips_key: Hashable,
-    model_key: str,
-    index: int,
-    measure: ChannelMeasure,
-    _clips: OpenClips,
-    _model: OpenModel,
-) -> FollowedJoints:
-    extractor, clip = _model.extractor, _clips.store.clip(index)
-    read = signals(clips_key, model_key, index, _clips, _model)
-    phases = encodings(_clips, _model).phases(index)
+    extractor, clip = model.extractor, clips.store.clip(index)
+    read = signals(clips, model, index)
+    phases = encodings(clips, model).phases(index)
     inside = phases.interior if phases.interior.any() else np.ones(len(phases), bool)
     if measure == "alone":
         shares = joints_followed(phases.parameters[inside], read[inside])

@@ -11,7 +11,7 @@ import numpy as np
 import streamlit as st
 
 from apps.dashboard.parts.channel_views import joint_links
-from apps.dashboard.parts.collection import OpenClips, OpenModel
+from apps.dashboard.parts.collection import BY_KEY, OpenClips, OpenModel
 from apps.dashboard.parts.encodings import MAX_POINTS, Encodings, all_phases, encodings
 from apps.dashboard.parts.umap_maps import cached_map
 from apps.reports.manifold_cloud import PhaseCloud
@@ -190,14 +190,14 @@ class OpenCloud:
 def open_cloud(clips: OpenClips, model: OpenModel, max_points: int = POINTS[0]) -> OpenCloud:
     """The phase manifold of all clips as points, with progress on the page."""
     all_phases(clips, model)
-    return _cached_cloud(clips.key, model.key, max_points, encodings(clips, model))
+    return _cached_cloud(clips, model, max_points)
 
 
-@st.cache_resource(max_entries=_CACHED_CLOUDS, show_spinner="Drawing the manifold")
-def _cached_cloud(
-    clips_key: Hashable, model_key: str, max_points: int, _read: Encodings
-) -> OpenCloud:
-    return make_cloud(_read, max_points)
+@st.cache_resource(
+    max_entries=_CACHED_CLOUDS, show_spinner="Drawing the manifold", hash_funcs=BY_KEY
+)
+def _cached_cloud(clips: OpenClips, model: OpenModel, max_points: int) -> OpenCloud:
+    return make_cloud(encodings(clips, model), max_points)
 
 
 def make_cloud(read: Encodings, max_points: int) -> OpenCloud:

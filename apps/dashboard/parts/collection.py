@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -62,6 +63,13 @@ class OpenModel:
     name: str
     key: str
     extractor: PhaseExtractor
+
+
+# How Streamlit's caches know clips and models again.
+BY_KEY: dict[Any, Callable[[Any], Hashable]] = {
+    OpenClips: lambda clips: clips.key,
+    OpenModel: lambda model: model.key,
+}
 
 
 def clip_sources() -> list[ListedSource[OpenClips]]:
@@ -142,7 +150,7 @@ def _shipped(id: str, words: str) -> tuple[FoundFile, str]:
 def _model_source(id: str, name: str, file: FoundFile, clips: OpenClips) -> ListedSource[OpenModel]:
     def opened() -> OpenModel:
         key = MODELS.open(file).sha256
-        return OpenModel(id, name, key, _for_clips(clips.key, key, clips, file))
+        return OpenModel(id, name, key, _for_clips(clips, key, file))
 
     return ListedSource(id, name, opened)
 
@@ -168,15 +176,16 @@ def suggest_clip(clips: OpenClips) -> None:
     """Let pages open on a clip that moves, where none of these clips was shown before."""
     names = clips.store.names
     if clips.id != "demo" and shown_clip() not in names:
-        remember_clip(names[_liveliest(clips.key, clips.store)])
+        remember_clip(names[_liveliest(clips)])
 
 
-@st.cache_resource(max_entries=_STORES, show_spinner=False)
-def _liveliest(key: Hashable, _store: ClipStore) -> int:
+@st.cache_resource(max_entries=_STORES, show_spinner=False, hash_funcs=BY_KEY)
+def _liveliest(clips: OpenClips) -> int:
     """Index of the clip that travels farthest: it walks or runs, and its phases show best."""
-    count = min(len(_store), _COMPARED_CLIPS)
-    chosen = [int(each * len(_store) / count) for each in range(count)]
-    steps = [np.diff(_store.clip(each).translations, axis=0) for each in chosen]
+    store = clips.store
+    count = min(len(store), _COMPARED_CLIPS)
+    chosen = [int(each * len(store) / count) for each in range(count)]
+    steps = [np.diff(store.clip(each).translations, axis=0) for each in chosen]
     travelled = [np.linalg.norm(each, axis=-1).sum(axis=0).max(initial=0.0) for each in steps]
     return chosen[int(np.argmax(travelled))]
 
@@ -208,26 +217,19 @@ def _opened_store(stamp: Stamp, group: str) -> ClipStore:
     return open_store(stamp[0], group)
 
 
-@st.cache_resource(max_entries=_MODELS, show_spinner=False)
-def _for_clips(
-    clips_key: Hashable, model_key: str, _clips: OpenClips, _file: FoundFile
-) -> PhaseExtractor:
-    return MODELS.open(_file).bound(_clips.store)
+@st.cache_resource(max_entries=_MODELS, show_spinner=False, hash_funcs=BY_KEY)
+def _for_clips(clips: OpenClips, model_key: str, _file: FoundFile) -> PhaseExtractor:
+    return MODELS.open(_file).bound(clips.store)
 
 
-@st.cache_resource(max_entries=_MODELS, show_spinner=False)
-def _confidence(clips_key: Hashable, model_key: str, _clips: OpenClips, _model: PhaseModel) -> str:
-    store = _clips.store
-    count = min(len(store), _CONFIDENCE_CLIPS)
-    chosen = [int(each * len(store) / count) for each in range(count)]
-    explained = [explained_variance(_model, store.clip(each)) for each in chosen]
-    # Its advice names commands and options; the pages have buttons in their place.
-    return confidence_words(explained, advice=False)
-
-
+@st.cache_resource(max_entries=_MODELS, show_spinner=False, hash_funcs=BY_KEY)
 def model_confidence(clips: OpenClips, model: OpenModel) -> str:
     """How much of the clips a model for any skeleton explains, in words; empty for others."""
-    extractor = model.extractor
+    extractor, store = model.extractor, clips.store
     if not isinstance(extractor, PhaseModel) or not extractor.bound_from:
         return ""
-    return _confidence(clips.key, model.key, clips, extractor)
+    count = min(len(store), _CONFIDENCE_CLIPS)
+    chosen = [int(each * len(store) / count) for each in range(count)]
+    explained = [explained_variance(extractor, store.clip(each)) for each in chosen]
+    # Its advice names commands and options; the pages have buttons in their place.
+    return confidence_words(explained, advice=False)

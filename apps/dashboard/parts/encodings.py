@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
 import streamlit as st
 
-from apps.dashboard.parts.collection import OpenClips, OpenModel
+from apps.dashboard.parts.collection import BY_KEY, OpenClips, OpenModel
 from apps.dashboard.parts.messages import working
 from apps.reports.manifold_cloud import ground_speed
 from deepphase.arrays import Array
@@ -87,20 +87,16 @@ class Encodings:
         self._phases[index] = phases
 
 
+@st.cache_resource(max_entries=_CACHED_PAIRS, show_spinner=False, hash_funcs=BY_KEY)
 def encodings(clips: OpenClips, model: OpenModel) -> Encodings:
     """The phases of these clips by this model; each clip is read on first use."""
-    return _kept(clips.key, model.key, clips, model)
+    return Encodings(clips, model)
 
 
 def all_phases(clips: OpenClips, model: OpenModel) -> list[ClipPhases]:
     """The phases of all clips; the page shows the progress."""
     with working("Reading phases") as progress:
         return encodings(clips, model).all(progress)
-
-
-@st.cache_resource(max_entries=_CACHED_PAIRS, show_spinner=False)
-def _kept(clips_key: Hashable, model_key: str, _clips: OpenClips, _model: OpenModel) -> Encodings:
-    return Encodings(_clips, _model)
 
 
 class _KnownPhases:

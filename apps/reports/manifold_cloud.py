@@ -128,7 +128,7 @@ class PhaseCloud:
             As of `phase_manifold`.
         """
         points, explained = (self.points, self.explained) if space is None else space
-        given = {"clips": self.clips, "time": self.time, "note": self.note}
+        given: dict[str, Any] = {"clips": self.clips, "time": self.time, "note": self.note}
         return phase_manifold(points, explained, colour=colour, **(given | options))
 
     def measured(self, speeds: Sequence[Array | None]) -> dict[str, Colouring]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -224,6 +224,36 @@ class BinaryWriter:
         self.size += len(content)
         self.accessors.append(accessor)
         return len(self.accessors) - 1
+
+    def mesh(
+        self,
+        name: str,
+        attributes: Sequence[tuple[str, Array, str]],
+        triangles: Array,
+        material: int,
+    ) -> dict[str, Any]:
+        """The mesh of the document; its arrays go into the binary part.
+
+        Parameters
+        ----------
+        attributes
+            Name of each, (vertices, components) and kind; of weights, whole numbers are shares.
+        triangles
+            (triangles, 3) vertices, uint32.
+        """
+        numbers = {}
+        for attribute, values, kind in attributes:
+            self.open_view(VERTICES)
+            numbers[attribute] = self.add(
+                values,
+                kind,
+                bounds=attribute == "POSITION",
+                normalized=attribute.startswith("WEIGHTS"),
+            )
+        self.open_view(TRIANGLES)
+        indices = self.add(triangles.astype(np.uint32), "SCALAR")
+        primitive = {"attributes": numbers, "indices": indices, "material": material}
+        return {"name": name, "primitives": [primitive]}
 
 
 def document_bytes(document: dict[str, Any]) -> bytes:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-from deepphase.formats.gltf.buffers import TRIANGLES, VERTICES, BinaryWriter
+from deepphase.formats.gltf.buffers import BinaryWriter
 
 _ROUGHNESS = 0.8
 
@@ -65,18 +63,12 @@ class SceneObject:
 
     def write_mesh(self, binary: BinaryWriter, material: int) -> dict[str, Any]:
         """The mesh of the document; its arrays go into the binary part."""
-        attributes = {}
-        for name, values in (
-            ("POSITION", self.positions),
-            ("NORMAL", self.normals),
-            ("COLOR_0", self.colours),
-        ):
-            binary.open_view(VERTICES)
-            attributes[name] = binary.add(values, "VEC3", bounds=name == "POSITION")
-        binary.open_view(TRIANGLES)
-        indices = binary.add(self.triangles.astype(np.uint32), "SCALAR")
-        primitive = {"attributes": attributes, "indices": indices, "material": material}
-        return {"name": self.name, "primitives": [primitive]}
+        attributes = (
+            ("POSITION", self.positions, "VEC3"),
+            ("NORMAL", self.normals, "VEC3"),
+            ("COLOR_0", self.colours, "VEC3"),
+        )
+        return binary.mesh(self.name, attributes, self.triangles, material)
 
     @property
     def material(self) -> dict[str, Any]:

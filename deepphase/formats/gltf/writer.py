@@ -14,13 +14,7 @@ from deepphase.atomic_write import atomic_write
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.body_checks import check_writable_body
 from deepphase.formats.bvh.channels import STILL
-from deepphase.formats.gltf.buffers import (
-    TRIANGLES,
-    VERTICES,
-    BinaryWriter,
-    document_bytes,
-    write_glb,
-)
+from deepphase.formats.gltf.buffers import BinaryWriter, document_bytes, write_glb
 from deepphase.formats.gltf.joints import END_SITE_KEY, EXTRAS_KEY
 from deepphase.formats.gltf.mesh import joint_mesh
 from deepphase.formats.gltf.phase_extras import PhaseTrack, phases_extra
@@ -202,21 +196,13 @@ def _mesh(
     joints[:, 0] = mesh.joints
     weights = np.zeros((len(mesh.joints), 4), np.uint8)
     weights[:, 0] = _WHOLE_WEIGHT
-    attributes = {}
-    for name, values, kind in (
+    attributes = (
         ("POSITION", mesh.positions, "VEC3"),
         ("NORMAL", mesh.normals, "VEC3"),
         ("JOINTS_0", joints, "VEC4"),
         ("WEIGHTS_0", weights, "VEC4"),
-    ):
-        binary.open_view(VERTICES)
-        attributes[name] = binary.add(
-            values, kind, bounds=name == "POSITION", normalized=name == "WEIGHTS_0"
-        )
-    binary.open_view(TRIANGLES)
-    indices = binary.add(mesh.triangles, "SCALAR")
-    primitive = {"attributes": attributes, "indices": indices, "material": 0}
-    return {"name": "joints", "primitives": [primitive]}
+    )
+    return binary.mesh("joints", attributes, mesh.triangles, 0)
 
 
 def _reaches(skeleton: Skeleton, clips: list[Clip]) -> Array:

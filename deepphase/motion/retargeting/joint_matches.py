@@ -78,7 +78,7 @@ def match_joints(
         paths = []
         for skeleton, roles in ((target, target_roles), (source, source_roles)):
             ends = getattr(roles, upper), getattr(roles, lower)
-            paths.append(_path(skeleton, *ends) if None not in ends else [])
+            paths.append(joint_path(skeleton, *ends) if None not in ends else [])
         if all(paths):
             for match in _along(target, paths[0], source, paths[1]):
                 stiff = _stiff(target, target_roles, lower, paths[0])
@@ -115,7 +115,7 @@ def _stiff(target: Skeleton, roles: Roles, lower: str, path: list[int]) -> bool:
     return roles.kind == "biped" or straight
 
 
-def _path(skeleton: Skeleton, upper: int, lower: int) -> list[int]:
+def joint_path(skeleton: Skeleton, upper: int, lower: int) -> list[int]:
     """Joints from `upper` down to `lower`; empty if one is not above the other."""
     up = ancestors(skeleton, lower)
     return up[: up.index(upper) + 1][::-1] if upper in up and upper != lower else []

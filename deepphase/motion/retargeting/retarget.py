@@ -16,7 +16,7 @@ from deepphase.motion.contacts import foot_contacts, sliding_speed
 from deepphase.motion.foot_ik import LegChains, LimbSolver
 from deepphase.motion.kinematics import global_transforms
 from deepphase.motion.limbs import path_length
-from deepphase.motion.retargeting.joint_matches import JointMatch, match_joints
+from deepphase.motion.retargeting.joint_matches import JointMatch, joint_path, match_joints
 from deepphase.motion.retargeting.reference_pose import ReferencePose, reference_pose
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory
@@ -259,11 +259,11 @@ def _directions(pose: ReferencePose, roles: Roles) -> dict[str, Array]:
 def _joints_of(name: str, roles: Roles, target: Skeleton, matches: list[JointMatch]) -> list[int]:
     """The target's joints that turn with a part of the body: down to the next part."""
     if name == "trunk":
-        return [] if roles.chest is None else _down(target, roles.hips, roles.chest)[1:]
+        return [] if roles.chest is None else joint_path(target, roles.hips, roles.chest)[1:]
     if name == "neck":
         assert roles.neck is not None
         assert roles.head is not None
-        return _down(target, roles.neck, roles.head)
+        return joint_path(target, roles.neck, roles.head)
     side, _, part = name.partition("_")
     joint = getattr(roles, name)
     below = {"hip": "knee", "knee": "foot", "shoulder": "elbow"}.get(part)
@@ -274,13 +274,6 @@ def _joints_of(name: str, roles: Roles, target: Skeleton, matches: list[JointMat
         if parent in inside and each != stop and each in matched:
             inside.add(each)
     return sorted(inside)
-
-
-def _down(skeleton: Skeleton, upper: int, lower: int) -> list[int]:
-    path = [lower]
-    while path[-1] != upper and skeleton.parents[path[-1]] >= 0:
-        path.append(int(skeleton.parents[path[-1]]))
-    return path[::-1]
 
 
 def _shortest_turn(start: Array, goal: Array) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -20,6 +21,8 @@ _SHOWN = 3
 _PACKAGE = Path(__file__).parent
 # A wheel carries configs/ inside the package; a checkout has it beside the package.
 _FOLDER = _PACKAGE / "configs" if (_PACKAGE / "configs").is_dir() else _PACKAGE.parent / "configs"
+
+_DEEPEST = 50
 
 
 def config_names(kind: str) -> list[str]:
@@ -59,7 +62,11 @@ def read_yaml(path: Path) -> Any:
         If it cannot be read or is not YAML; with the line, if it is known.
     """
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        # The time of the parser grows with the square of the depth.
+        if max(accumulate((each in "[{") - (each in "]}") for each in text), default=0) > _DEEPEST:
+            raise ValueError(f"brackets are nested more than {_DEEPEST} deep")
+        return yaml.safe_load(text)
     except OSError as error:
         reason = error.strerror or error
         raise ParameterError(

@@ -84,4 +84,5 @@ def test_keys_a_pad_and_a_touch_steer_what_is_drawn(page, tmp_path):
     assert np.dot(goal["velocity"], away) > 0.5
     page.pointer(("up",), kind="touch")
     until(lambda: state(page)["goal"]["velocity"] == [0, 0])
-    assert page.errors() == []
+    # The page gives back the context by which it finds out what draws.
+    assert [each for each in page.errors() if "WebGL context was lost" not in each] == []

@@ -32,8 +32,7 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.roles import Roles
 from deepphase.phase.extractor import load_extractor
 from deepphase.steering.made_paths import made_path
-from deepphase.terrain import fitting
-from deepphase.terrain.fitting import PatchLibrary, fit_footsteps, ground_of_clip
+from deepphase.terrain.fitting import PatchLibrary, grounds_of_clip
 from deepphase.terrain.foot_track import FootTrack
 from deepphase.terrain.grounded_clip import ClipGrounds, GroundedClip
 from deepphase.terrain.heightmap import Heightmap
@@ -104,16 +103,7 @@ def run(files: list[Path], grounds: list[str], seconds: float, seed: int, walked
 
 def on_footsteps(original: GroundedClip, track: FootTrack) -> GroundedClip:
     """The same motion on ground that knows its footsteps alone."""
-    library = PatchLibrary.of_grounds((_FLAT,), 1)
-
-    def footsteps(track: FootTrack, *_: object) -> list[object]:
-        return [
-            (begin, end, [fit_footsteps(track, begin, end, library)])
-            for begin, end in track.cycles()
-        ]
-
-    with mock.patch.object(fitting, "fit_clip", footsteps):
-        ground = ground_of_clip(track, library)
+    (ground,) = grounds_of_clip(track, PatchLibrary.level(), 1)
     standing = track.places[track.contacts]
     raised = np.median(original.ground.at(standing) - ground.at(standing)) if len(standing) else 0.0
     return replace(original, ground=ground.shifted(float(raised)))

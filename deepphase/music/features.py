@@ -187,7 +187,9 @@ class SongFeatures:
 
 def check_names(names: Sequence[str]) -> None:
     """Raise ParameterError, which lists all features, unless the names are some of them."""
-    unknown = [name for name in names if name not in SONG_FEATURE_KINDS]
+    # A config may list anything.
+    known = list(SONG_FEATURE_KINDS)
+    unknown = [name for name in names if name not in known]
     if unknown or not names:
         raise ParameterError(
             f"no song feature {unknown[0]!r}" if unknown else "no song feature is named",

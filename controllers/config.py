@@ -93,6 +93,10 @@ class ControllerTraining:
     sudden_goals
         Share of the made stops that are shown as that of a released stick, without warning, and
         are quick; see `controllers.schema.sudden_goals`. The others are seen coming, as on a path.
+    balance
+        Exponent with which frame pairs are repeated in training the more often, the rarer their
+        speed and direction of travel relative to the facing are; 0 repeats none, 1 makes all about
+        equally frequent.
     held_out
         Fraction of the source files that are held out of training for measurement.
     seed
@@ -123,6 +127,7 @@ class ControllerTraining:
     actions: ActionsRule = "kept"
     made_stops: float = 0.0
     sudden_goals: float = 0.0
+    balance: float = 0.0
     held_out: float = 0.1
     seed: int = 0
     split_seed: int = 0
@@ -147,8 +152,9 @@ class ControllerTraining:
                 raise ParameterError(f"{name} must lie in 0 to 1, not {getattr(self, name)}")
         if not 0 < self.held_out < 0.9:
             raise ParameterError(f"held_out must lie in 0 to 0.9, not {self.held_out}")
-        if not 0 <= self.sudden_goals <= 1:
-            raise ParameterError(f"sudden_goals must lie in 0 to 1, not {self.sudden_goals}")
+        for name in ("sudden_goals", "balance"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ParameterError(f"{name} must lie in 0 to 1, not {getattr(self, name)}")
         if self.final_dropout is not None and not 0 <= self.final_dropout < 1:
             raise ParameterError(f"final_dropout must lie in 0 to 1, not {self.final_dropout}")
         for name in (

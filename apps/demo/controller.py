@@ -38,6 +38,8 @@ _MAX_TURN_RATE, _MAX_SIDEWAYS = 2.0, 4.0
 _SPEEDS, _SEGMENT_S, _STRAIGHT, _STAND = (0.7, 1.2), (3.0, 4.0), 0.25, 0.15
 # Of the start states that the training keeps, every so many is shipped.
 _STARTS_EVERY = 4
+# Frames of rest of each gait that are shipped.
+_REST_ROWS = 150
 
 
 def turning_clips(seed: int = _SEED, clips: int = _CLIPS) -> Iterator[Clip]:
@@ -94,4 +96,5 @@ def train_demo_controller(phases: PhaseExtractor, progress: Progress | None = No
         )
     assert controller is not None, "only None in further processes of a distributed training"
     chosen = np.arange(0, len(controller.starts), _STARTS_EVERY)
-    return replace(controller, starts=controller.starts.select(chosen))
+    rest = None if controller.rest is None else controller.rest.shortened(_REST_ROWS)
+    return replace(controller, starts=controller.starts.select(chosen), rest=rest)

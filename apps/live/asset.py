@@ -9,6 +9,7 @@ import numpy as np
 
 from apps.live.asset_file import asset_bytes, manifold_arrays
 from apps.live.database_asset import database_asset
+from controllers.data.rest_rows import rest_columns, rest_layout
 from controllers.networks.registry import NETWORKS
 from controllers.runtime.controller import Controller
 from controllers.runtime.engine_description import describe_controller
@@ -77,6 +78,15 @@ def live_asset(
     arrays = _network_arrays(source, weights)
     arrays["starts.inputs"], arrays["starts.gate"] = source.starts.inputs, source.starts.gate
     arrays["starts.frames"] = source.starts.frames.astype(np.int32)
+    if source.rest is not None:
+        moments = source.rest.moments(source.schema)
+        blocks = rest_layout(source.schema).slices
+        header["rest"] = {
+            **moments.described(),
+            "columns": rest_columns(source.schema),
+            "blocks": {name: [place.start, place.stop] for name, place in blocks.items()},
+        }
+        arrays |= {"rest.outputs": source.rest.outputs, "rest.poses": moments.poses}
     gate = source.schema.gate
     if gate is not None and "phase_manifold" in gate:
         vectors = source.starts.gate[:, gate.slices["phase_manifold"]]

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from controllers.config import ControllerConfig
 from controllers.data.controller_data import ControllerData
+from controllers.data.sample_balance import balanced_rows
 from controllers.networks.registry import network_kind
 from deepphase.errors import ParameterError
 from deepphase.phase.windows import WindowOrder
@@ -83,6 +84,7 @@ class ControllerBatches(ResumableData, pl.LightningDataModule):
                     hint=f"lower training.{'sequence' if recurrent else 'unroll'}_frames, or add "
                     "clips",
                 )
+            starts = balanced_rows(samples, starts, options.balance, options.seed)
             self._starts[frames] = torch.from_numpy(starts)
             self._orders[frames] = WindowOrder(len(starts), options.seed)
         # Other networks are measured by one step from a recorded frame.

@@ -12,6 +12,8 @@ import numpy as np
 from controllers.ball.ball_file import ClipBalls, ball_measures
 from controllers.config import ControllerConfig, ControllerTraining
 from controllers.data.initial_states import InitialStates
+from controllers.data.rest_rows import RestRows
+from controllers.data.sample_balance import STANDING_M_S, root_travel
 from controllers.data.sample_split import SampleSplit
 from controllers.data.samples import ClipTracks, ControllerSamples, Ends, schema_of_store
 from controllers.data.starts_and_stops import starts_and_stops
@@ -49,6 +51,8 @@ _MAX_FLOORS = 20
 # Maximum number of clips that are evaluated, spread over the store.
 _CHOICE_CLIPS = 60
 _HARMONICS = (1, 2)
+# Directions of travel, the least travel in one of them in seconds, and of its speeds the largest.
+_DIRECTIONS, _SECTOR_S, _TOP_PERCENTILE = 16, 2.0, 95
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,6 +196,7 @@ class ControllerData:
             network=network.to("cpu"),
             skeleton=self.store.skeleton,
             starts=self.starts,
+            rest=self.rest,
             phases={} if self.phases is None else {"sha256": self.phases.sha256},
             data=self.measures,
             provenance=provenance or {},
@@ -218,13 +223,23 @@ class ControllerData:
         return InitialStates.of_samples(samples, np.unique(np.concatenate(chosen)))
 
     @cached_property
+    def rest(self) -> RestRows | None:
+        """Moments of rest of the training clips."""
+        clips = _training_clips(self.store, self.split)
+        return RestRows.of_clips(self.store, clips, self.schema)
+
+    @cached_property
     def measures(self) -> Mapping[str, Any]:
-        """Measures of the clips; see `deepphase.evaluation.motion_measures.measured_data`."""
+        """Measures of the clips; see `deepphase.evaluation.motion_measures.measured_data`.
+
+        Beside them ``direction_speeds``, the largest speed in each direction of travel.
+        """
         store = self.store
         count = min(_MAX_MEASURED_CLIPS, len(store))
         some = np.unique(np.linspace(0, len(store) - 1, count).astype(int))
         clips = (store.clip(int(index)) for index in some)
-        measures = measured_data(clips, self.schema, self.schema.config.label)
+        measures = dict(measured_data(clips, self.schema, self.schema.config.label))
+        measures["direction_speeds"] = self._direction_speeds()
         if self.balls is not None:
             clips = (store.clip(int(index)) for index in some[:_MAX_FLOORS])
             floors = [
@@ -232,11 +247,29 @@ class ControllerData:
                 for clip in clips
             ]
             found = ball_measures(self.balls) | {"floor": float(np.median(floors))}
-            measures = dict(measures) | {"ball": found}
+            measures["ball"] = found
         if not self.schema.config.heights:
             return measures
         clips = (store.clip(int(index)) for index in some)
-        return dict(measures) | {"soles": median_soles(clips, dict(self.schema.body)).tolist()}
+        return measures | {"soles": median_soles(clips, dict(self.schema.body)).tolist()}
+
+    def _direction_speeds(self) -> list[float]:
+        """(directions,) m/s: the clips' largest speed in each direction from the facing on.
+
+        Directions are in equal steps to the left, all around; 0 where the clips never go.
+        """
+        samples = self.samples
+        clips = samples.rows_of_runs(np.isin(samples.names, self.store.names))
+        speeds, ways = root_travel(samples, clips)
+        sector = np.round(ways * (_DIRECTIONS / (2.0 * np.pi))) % _DIRECTIONS
+        least = _SECTOR_S * self.schema.fps
+        found = [speeds[sector == each] for each in range(_DIRECTIONS)]
+        # Swaying and turning on the spot do not travel.
+        found = [each[each > STANDING_M_S] for each in found]
+        return [
+            round(float(np.percentile(each, _TOP_PERCENTILE)), 3) if len(each) >= least else 0.0
+            for each in found
+        ]
 
 
 def _check_grounds(store: ClipStore, config: SchemaConfig, grounds: ClipGrounds | None) -> None:
@@ -294,11 +327,7 @@ def _starts_and_stops(
     # Of one file a part of each clip is held out, which must not be used.
     if not (share and split.sources):
         return None
-    clips = [
-        index
-        for index, (name, source) in enumerate(zip(store.names, store.sources, strict=True))
-        if (source.path or name) not in split.sources
-    ]
+    clips = _training_clips(store, split)
     frames = round(share / (1.0 - share) * len(split.train) / (2 if options.mirror else 1))
     reach_s = max(map(abs, schema.config.offsets_s))
     made = [
@@ -315,6 +344,14 @@ def _starts_and_stops(
     if not made:
         return None
     return ClipStore.from_clips(clip for clip, _ in made), {clip.name: each for clip, each in made}
+
+
+def _training_clips(store: ClipStore, split: SampleSplit) -> list[int]:
+    return [
+        index
+        for index, (name, source) in enumerate(zip(store.names, store.sources, strict=True))
+        if (source.path or name) not in split.sources
+    ]
 
 
 def _ends(

@@ -214,6 +214,7 @@ class CharacterFeet:
         angles: Array,
         seconds: float,
         offsets: Array | None = None,
+        resting: Array | None = None,
     ) -> Array | None:
         """Change the local rotations (characters, joints, 4) so that feet in contact do not move.
 
@@ -229,6 +230,8 @@ class CharacterFeet:
             Time since the previous frame.
         offsets : (characters, first limbs, 2), optional
             Metres, x and z, by which feet are moved from the motion before they are locked.
+        resting : (characters,), optional
+            Bool: bodies at rest, whose feet step to their places.
 
         Returns
         -------
@@ -236,7 +239,9 @@ class CharacterFeet:
         """
         left = np.stack([np.cos(angles), np.zeros_like(angles), -np.sin(angles)], axis=1)
         touching = contacts[:, self.columns] > _IN_CONTACT
-        return self._lock.apply(rotations, local_positions, touching, left, seconds, offsets)
+        return self._lock.apply(
+            rotations, local_positions, touching, left, seconds, offsets, resting
+        )
 
 
 @dataclass(frozen=True, eq=False)

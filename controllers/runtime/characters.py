@@ -22,6 +22,7 @@ from controllers.runtime.network_input import NetworkInput
 from controllers.runtime.network_state import RunningNetwork, running_phases
 from controllers.runtime.obstacles import Obstacles
 from controllers.runtime.parts import CharacterPart, StepInput, StepResult
+from controllers.runtime.rest import CharacterRest
 from controllers.runtime.roots import PoseHistory, StandingRoots, goals_that_stand
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
@@ -125,8 +126,9 @@ class Characters:
         )
         self._velocity, self._rate = self._history.velocity.copy(), self._history.rate
         self.balls = self._balls(starts, balls)
+        self._labels = self._desired_labels(starts, labels)
         parts = [
-            self._desired_labels(starts, labels),
+            self._labels,
             self._uneven_ground(ground),
             obstacles,
             self.balls,
@@ -135,6 +137,9 @@ class Characters:
         self._barriers = tuple(barrier for part in self._parts for barrier in part.barriers)
         self._blocked = np.zeros(count, bool)
         self._standing = StandingRoots(count, self._seconds)
+        self._rest = None
+        if controller.rest is not None:
+            self._rest = CharacterRest(controller.rest, schema, count)
         self._alive = np.ones(count, bool)
         self._contacts = np.zeros((count, len(schema.feet)), np.float32)
         self._outputs = self._standing_outputs()
@@ -228,13 +233,13 @@ class Characters:
             finite, or a track is missing or has another shape.
         """
         future, desired, limited = self._future, None, None
-        stands = np.zeros(len(self), bool)
+        stands, facings = np.zeros(len(self), bool), self._history.angle
         if goal_source is not None:
             self._check(goal_source)
             root_states, goals = self.root_states, goal_source
             for part in self._parts:
                 goals = part.goals(goals)
-            future, desired, limited = self._blend.blended(future, goals, root_states)
+            future, desired, limited, facings = self._blend.blended(future, goals, root_states)
             stands = goals_that_stand(desired, self.controller.schema.config.step_s)
             # The goals are those of the start of the step.
             goal_source.advance(root_states, self._seconds)
@@ -242,7 +247,14 @@ class Characters:
             future = self._around_barriers(future)
         trajectory, trajectory_angles = self._fill_input(future, tracks)
         gating = self._network.gating(self._input.gate) if self.settings.gating else None
-        outputs = self._bounded(self._network.step(self._input.inputs, self._input.gate))
+        outputs = self._network.step(self._input.inputs, self._input.gate)
+        if self._rest is not None:
+            speeds, angles = np.abs(self._velocity), self._history.angle
+            styles = self._labels.goal_values
+            self._rest.replace(outputs, stands, speeds, angles, facings, styles)
+            # Captured rest sways about its place.
+            stands &= ~self._rest.resting
+        outputs = self._bounded(outputs)
         self._move(outputs, stands)
         pose, limb_errors = self._read_pose(outputs)
         contacts = np.clip(outputs[:, self._slices["contact"]], 0.0, 1.0)
@@ -258,7 +270,8 @@ class Characters:
             unlocked = rotations[:, self._feet.joints]
             local = self._poses.local_positions(translations)
             moved = _first(part.foot_offsets for part in self._parts)
-            drop = self._feet.hold(rotations, local, contacts, angle, self._seconds, moved)
+            resting = None if self._rest is None else self._rest.resting
+            drop = self._feet.hold(rotations, local, contacts, angle, self._seconds, moved, resting)
             if drop is not None:
                 translations[:, 0, 1] -= drop
             swinging = self._feet.swinging(contacts)

@@ -11,6 +11,7 @@ import numpy as np
 
 from controllers.config import ControllerConfig
 from controllers.data.initial_states import InitialStates
+from controllers.data.rest_rows import RestRows, rest_layout
 from controllers.networks.normalised import NormalisedController
 from controllers.networks.registry import UnregisteredNetworkError, make_network
 from controllers.schema.schema import ControllerSchema
@@ -33,7 +34,7 @@ from deepphase.phase.model import load_weights
 from deepphase.short_repr import counted, short_repr
 from deepphase.steering.goal_limits import GoalLimits
 
-FORMAT, VERSION = "deepphase.controller", 2
+FORMAT, VERSION = "deepphase.controller", 3
 _NORMALISED = ("inputs", "gate", "outputs")
 # Metres in the trajectory's time that are always within reach.
 _MIN_REACH_M = 0.1
@@ -42,9 +43,12 @@ _REACH = 3.0
 _SKELETON = ("parents", "offsets", "end_parents", "end_offsets")
 _SOURCE = ("unit_m", "up", "rotation_orders")
 _TYPES = {
-    **dict.fromkeys(("skeleton.parents", "skeleton.end_parents", "starts.frames"), "I64"),
+    **dict.fromkeys(
+        ("skeleton.parents", "skeleton.end_parents", "starts.frames", "rest.stops"), "I64"
+    ),
     **dict.fromkeys(("skeleton.offsets", "skeleton.end_offsets"), "F64"),
     "starts.*": "F32",
+    "rest.outputs": "F32",
     **{f"{name}.*": "F32" for name in _NORMALISED},
 }
 
@@ -65,6 +69,9 @@ class Controller:
         Skeleton of the motion.
     starts
         Initial states from its training clips.
+    rest
+        Moments of rest from its training clips, which characters that stand play; None for
+        controllers that read tracks or have a ball.
     phases
         ``sha256`` and ``format`` of the phase model that it was trained with; empty if it reads no
         phases.
@@ -83,6 +90,7 @@ class Controller:
     network: NormalisedController
     skeleton: Skeleton
     starts: InitialStates
+    rest: RestRows | None = None
     phases: Mapping[str, str] = field(default_factory=dict)
     data: Mapping[str, Any] = field(default_factory=dict)
     health: Mapping[str, Any] = field(default_factory=dict)
@@ -109,14 +117,15 @@ class Controller:
 
     @property
     def goal_limits(self) -> GoalLimits:
-        """Limits of goals, from the top speed of the training clips.
+        """Limits of goals, from the top speeds of the training clips, in all and by direction.
 
         Without measures of the clips, the top speed is estimated from the normalisation of the
         place at the end of the trajectory.
         """
         speeds = [float(self.data.get(name, 0.0)) for name in ("top_speed", "standing_speed")]
         if max(speeds) > 0:
-            return GoalLimits.of_top_speed(max(speeds))
+            limits = GoalLimits.of_top_speed(max(speeds))
+            return limits.with_speeds(self.data.get("direction_speeds", ()))
         block = self.schema.inputs.slices[TRAJECTORY_POSITION]
         last = slice(block.stop - 2, block.stop)
         mean = self.network.get_buffer("inputs_mean")[last].cpu().numpy()
@@ -177,11 +186,17 @@ class Controller:
             "starts.gate": starts.gate,
             "starts.frames": starts.frames,
         }
+        rest = self.rest
+        if rest is not None:
+            arrays |= {"rest.outputs": rest.outputs, "rest.stops": rest.stops}
         header = {
             "config": self.config.as_mapping(),
             "schema": self.schema.as_mapping(),
             "skeleton": {"names": list(self.skeleton.names)},
             "starts": list(starts.names),
+            "rest": None
+            if rest is None
+            else {"styles": list(rest.styles), "captured": rest.captured},
             "phases": dict(self.phases),
             "data": dict(self.data),
             "health": dict(self.health),
@@ -201,6 +216,13 @@ class Controller:
             network is not registered.
         """
         arrays, header = read_arrays(path, format=FORMAT, version=VERSION, types=_TYPES)
+        if header["version"] < VERSION:
+            raise CheckpointError(
+                f"the controller's file has version {header['version']}, without moments of rest, "
+                f"and version {VERSION} is needed",
+                hint="train the controller again",
+                path=path,
+            )
         try:
             config = ControllerConfig.from_mapping(header["config"])
             schema = ControllerSchema.from_mapping(header["schema"])
@@ -221,6 +243,15 @@ class Controller:
                 np.array(arrays["starts.frames"]),
             )
             _check_starts(starts, schema)
+            rest = None
+            if header["rest"] is not None:
+                rest = RestRows(
+                    np.array(arrays["rest.outputs"]),
+                    np.array(arrays["rest.stops"]),
+                    checked_texts(header["rest"]["styles"], "rest"),
+                    bool(header["rest"]["captured"]),
+                )
+                _check_rest(rest, schema)
             return cls(
                 config,
                 schema,
@@ -230,6 +261,7 @@ class Controller:
                     *(np.array(arrays[f"skeleton.{name}"]) for name in _SKELETON),
                 ),
                 starts,
+                rest,
                 **{
                     name: checked_mapping(header[name], name)
                     for name in ("phases", "data", "health", "provenance")
@@ -269,3 +301,13 @@ def _check_starts(starts: InitialStates, schema: ControllerSchema) -> None:
     expected = ((count, dims.inputs), (count, dims.gate), (count,))
     if (starts.inputs.shape, starts.gate.shape, starts.frames.shape) != expected or not count:
         raise ValueError("the initial states do not have the schema's dimensions")
+
+
+def _check_rest(rest: RestRows, schema: ControllerSchema) -> None:
+    stops, dims = rest.stops, rest_layout(schema).dims
+    if (
+        rest.outputs.shape != (stops[-1], dims)
+        or (np.diff(stops, prepend=0) < 2).any()
+        or len(rest.styles) != len(stops)
+    ):
+        raise ValueError("the moments of rest do not have the schema's dimensions")

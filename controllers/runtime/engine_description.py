@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,7 @@ def describe_controller(controller: Controller) -> dict[str, Any]:
         },
         "legs": _legs(controller),
         "history": _history(controller),
-        "limits": {"speed": controller.goal_limits.speed},
+        "limits": asdict(controller.goal_limits),
         "speeds": {
             "walk": float(controller.data.get("travelling_speed", 0.0)),
             "run": float(controller.data.get("top_speed", 0.0)),

@@ -111,7 +111,7 @@ class TrajectoryBlend:
 
     def blended(
         self, predicted: FutureTrajectory, goal_source: GoalSource, root_states: RootStates
-    ) -> tuple[FutureTrajectory, Array, Array]:
+    ) -> tuple[FutureTrajectory, Array, Array, Array]:
         """The blended trajectory.
 
         Returns
@@ -122,6 +122,8 @@ class TrajectoryBlend:
             Desired places within the limits, metres in the world.
         limited : (characters,) bool
             Whether the goals were out of the limits.
+        facings : (characters,)
+            Radians in the world: the desired facing at the end.
 
         Raises
         ------
@@ -155,6 +157,7 @@ class TrajectoryBlend:
             ),
             desired[:, :samples],
             goals.limited | too_fast,
+            facings[:, samples - 1],
         )
 
 

@@ -73,6 +73,13 @@ class DesiredLabels(CharacterPart):
                 self._goals[character] = 0.0
                 self._goals[character, self._values.index(value)] = 1.0
 
+    @property
+    def goal_values(self) -> Sequence[str]:
+        """(characters,) desired values; empty texts without a label."""
+        if not self._values:
+            return ("",) * len(self._goals)
+        return [self._values[each] for each in self._goals.argmax(axis=1).tolist()]
+
     def goals(self, goal_source: GoalSource) -> GoalSource:
         """As `CharacterPart.goals`; takes over the desired labels."""
         self.set_goals(goal_source.labels())
@@ -94,7 +101,7 @@ class DesiredLabels(CharacterPart):
             return {}
         self._now = (self._now + 1) % len(self._history)
         self._history[self._now] = self.current
-        return {DESIRED_LABEL: np.array(self._values)[self._goals.argmax(axis=1)]}
+        return {DESIRED_LABEL: np.array(self.goal_values)}
 
 
 def labels_of_each(labels: Mapping[str, str | Sequence[str]], count: int) -> list[dict[str, str]]:

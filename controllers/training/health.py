@@ -267,7 +267,7 @@ def training_health(
     if progress is not None:
         progress("measuring", 1, 3, "free runs on held-out clips")
     found |= free_running_errors(controller, data)
-    findings = _findings(found)
+    findings = [*_findings(found), *_data_findings(controller)]
     if controller.provenance.get("run_checks"):
         if progress is not None:
             progress("measuring", 2, 3, "a run along a course")
@@ -346,6 +346,23 @@ def _one_step(controller: Controller, samples: ControllerSamples, rows: Array) -
 def _rotations(numbers: Array) -> Array:
     """(samples, 6 * joints) -> (samples, joints, 4)."""
     return from_six_numbers(numbers.reshape(len(numbers), -1, 6))
+
+
+def _data_findings(controller: Controller) -> list[str]:
+    """What the training clips lack."""
+    findings, spans = [], controller.goal_limits.spans
+    if controller.rest is not None and not controller.rest.captured:
+        findings.append(
+            "no clip stands at rest: characters hold the quietest moment, with slow noise; add "
+            "clips that stand"
+        )
+    if spans and controller.data["travelling_speed"] > 0:
+        ranges = [" to ".join(f"{np.degrees(end):.0f}" for end in span) for span in spans]
+        findings.append(
+            f"the clips travel {' and '.join(ranges)} degrees from the facing to the left alone: "
+            "goals in other directions turn the facing; add clips that walk there"
+        )
+    return findings
 
 
 def _findings(found: Mapping[str, Any]) -> list[str]:

@@ -1,24 +1,32 @@
 """Limits of goals: desired trajectories are kept within what the captured motion can do.
 
 A network that reads places far outside its training data leaves all bounds, and a search finds
-nothing near them. Places and velocities are therefore limited by a speed. Facings need no limit:
-each is a direction, and the data has them all.
+nothing near them. Places and velocities are therefore limited by a speed, and by a lower one in
+directions of travel, relative to the facing, in which the data is slower. In directions in which it
+never goes, the facing is turned: a body that cannot walk sideways walks ahead in a slant.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, true_runs
 from deepphase.errors import ParameterError
 from deepphase.steering.goal_sources import ForwardedGoals, GoalSource
 from deepphase.steering.root_states import RootStates
+from deepphase.steering.springs import wrapped_angle
 
 # Speed limit as a share of the data's top speed, its 99th percentile: a character that lags behind
 # a path of that speed can still be asked to catch up.
 _OF_TOP_SPEED = 1.5
+# The same in directions off the facing, and the angle in radians from which on they are.
+_OF_REACH, _AHEAD = 1.1, np.radians(50.0)
+# Facings are turned the more, the faster a body shall travel: from the first of these speeds on,
+# m/s, and wholly from the second on. Turns by less than this, radians, do not count.
+_SLOW, _TURNED = (0.15, 0.4), 1e-3
 
 
 @dataclass(frozen=True)
@@ -30,6 +38,12 @@ class GoalLimits:
     speed
         m/s: the largest desired velocity. A desired place in t seconds is at most `speed` * t
         metres away.
+    reaches
+        (directions,) m/s: the same in directions of travel from the facing on, in equal steps to
+        the left, all around; 0 for those that the data never goes; empty for no limit but `speed`.
+    spans
+        First and last angle, radians from ahead to the left, of each range of directions that the
+        data goes; empty for all.
 
     Raises
     ------
@@ -38,6 +52,8 @@ class GoalLimits:
     """
 
     speed: float
+    reaches: tuple[float, ...] = ()
+    spans: tuple[tuple[float, float], ...] = ()
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.speed) and self.speed > 0):
@@ -48,13 +64,31 @@ class GoalLimits:
         """The limits for motion whose speed has this 99th percentile, in m/s."""
         return cls(_OF_TOP_SPEED * top_speed)
 
+    def with_speeds(self, speeds: Sequence[float]) -> GoalLimits:
+        """These limits for motion with such largest speeds in directions, as `reaches` has them."""
+        count = len(speeds)
+        step = 2.0 * np.pi / max(count, 1)
+        places = np.arange(count)
+        lower = np.minimum(_OF_REACH * np.asarray(speeds, np.float64), self.speed)
+        ahead = step * np.minimum(places, count - places) < _AHEAD
+        reaches = np.where(ahead, self.speed, lower)
+        # From the middle of the back on, so that what is ahead is one range.
+        behind = count // 2
+        runs = true_runs(np.roll(reaches > 0.0, behind))
+        spans = [(step * (start - behind), step * (stop - 1 - behind)) for start, stop in runs]
+        if len(runs) > 1 and runs[0][0] == 0 and runs[-1][1] == count:
+            spans = [*spans[1:-1], (spans[-1][0], spans[0][1] + 2.0 * np.pi)]
+        return replace(
+            self, reaches=tuple(reaches.tolist()), spans=() if (reaches > 0.0).all() else (*spans,)
+        )
+
     @property
     def top_speed(self) -> float:
         """m/s: the 99th percentile of the motion's speed, of which these are the limits."""
         return self.speed / _OF_TOP_SPEED
 
     def limited_places(self, places: Array, root: Array, offsets_s: Array) -> tuple[Array, Array]:
-        """Desired places, moved towards the root where they are out of reach.
+        """Desired places, moved towards the root where they are out of reach at any facing.
 
         Parameters
         ----------
@@ -74,6 +108,63 @@ class GoalLimits:
         """
         relative = places - root[:, None]
         return self._within(places, relative, root[:, None], self.speed * offsets_s)
+
+    def projected(
+        self, places: Array, facings: Array, root_states: RootStates, offsets_s: Array
+    ) -> tuple[Array, Array, Array]:
+        """A desired trajectory, projected onto the directions and speeds of the data.
+
+        Parameters
+        ----------
+        places, facings : (characters, offsets, 2), (characters, offsets)
+            Metres and radians in the world.
+        root_states
+            Current states of the characters.
+        offsets_s : (offsets,)
+            Seconds from now.
+
+        Returns
+        -------
+        places, facings
+            As given, within reach.
+        limited : (characters,) bool
+            Whether a place was out of reach, or a facing was turned.
+        """
+        roots = root_states.positions[:, None]
+        places, limited = self.limited_places(places, root_states.positions, offsets_s)
+        if not self.reaches:
+            return places, facings, limited
+        relative, angles = places - roots, root_states.angles[:, None]
+        ways = np.arctan2(relative[..., 0], relative[..., 1])
+        # In a curve a place lies ahead of the facing in the middle of the way to it.
+        middle = angles + 0.5 * wrapped_angle(facings - angles)
+        if self.spans:
+            turn, other = self._excess(ways - facings), self._excess(ways - middle)
+            turn = np.where(np.abs(other) < np.abs(turn), other, turn)
+            speeds = np.hypot(relative[..., 0], relative[..., 1]) / np.maximum(offsets_s, 1e-9)
+            turn *= np.clip((speeds - _SLOW[0]) / (_SLOW[1] - _SLOW[0]), 0.0, 1.0)
+            facings, middle = facings + turn, middle + turn
+            limited = limited | (np.abs(turn) > _TURNED).any(axis=-1)
+        reach = np.maximum(self._speed_towards(ways - facings), self._speed_towards(ways - middle))
+        places, beyond = self._within(places, relative, roots, offsets_s * reach)
+        return places, facings, limited | beyond
+
+    def _excess(self, angles: Array) -> Array:
+        """Radians by which directions from the facing are off the nearest that the data goes."""
+        best = np.full(np.shape(angles), np.inf)
+        for first, last in self.spans:
+            half = 0.5 * (last - first)
+            off = wrapped_angle(angles - (first + half))
+            excess = off - np.clip(off, -half, half)
+            best = np.where(np.abs(excess) < np.abs(best), excess, best)
+        return best
+
+    def _speed_towards(self, angles: Array) -> Array:
+        count = len(self.reaches)
+        table = np.array([*self.reaches, self.reaches[0]])
+        place = (angles * (count / (2.0 * np.pi))) % count
+        before = np.minimum(place.astype(np.int64), count - 1)
+        return table[before] + (place - before) * (table[before + 1] - table[before])
 
     def limited_velocities(self, velocities: Array) -> tuple[Array, Array]:
         """Velocities (characters, offsets, 2) m/s of at most the limit, and (characters,) bool."""
@@ -116,7 +207,7 @@ class LimitedGoals(ForwardedGoals):
     ) -> tuple[Array, Array]:
         """As `GoalSource.trajectory`, within reach."""
         places, angles = super().trajectory(root_states, which, offsets_s)
-        places, self.limited[which] = self._limits.limited_places(
-            places, root_states.positions[which], offsets_s
+        places, angles, self.limited[which] = self._limits.projected(
+            places, angles, root_states.of(which), offsets_s
         )
         return places, angles

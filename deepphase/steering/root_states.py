@@ -28,6 +28,10 @@ class RootStates:
     angles: Array
     rates: Array
 
+    def of(self, which: Array) -> RootStates:
+        """Those of some characters."""
+        return RootStates(*(each[which] for each in vars(self).values()))
+
     @classmethod
     def on_path(cls, path: GroundPath, origins: Array) -> RootStates:
         """At the start of a path, each on a copy of it with its origin (characters, 2) m."""

@@ -7,6 +7,7 @@ import pytest
 
 from controllers.config import ControllerConfig
 from controllers.data.initial_states import InitialStates
+from controllers.data.rest_rows import RestRows
 from controllers.runtime.controller import FORMAT, VERSION, Controller
 from deepphase.errors import CheckpointError, ParameterError, SkeletonError
 from deepphase.formats.array_file import read_arrays, write_arrays
@@ -27,7 +28,8 @@ def controller() -> Controller:
     config = ControllerConfig.load("experts", **{"network.hidden": 8, "network.experts": 2})
     network = small_controller("experts", samples, hidden=8, experts=2)
     starts = InitialStates.of_samples(samples, np.array([0, 5, len(samples) - 1]))
-    return Controller(config, samples.schema, network, store.skeleton, starts)
+    rest = RestRows.of_clips(store, [0, 1], samples.schema)
+    return Controller(config, samples.schema, network, store.skeleton, starts, rest)
 
 
 @pytest.mark.parametrize(
@@ -38,6 +40,7 @@ def controller() -> Controller:
         ("inputs.mean", np.zeros(7, np.float32)),
         ("network.layer_in.weight", np.zeros((2, 7, 8), np.float32)),
         ("skeleton.parents", np.zeros(3, np.int64)),
+        ("rest.stops", np.array([7])),
     ],
 )
 def test_arrays_that_do_not_fit_the_header_are_refused(controller, part, value, tmp_path):
@@ -58,6 +61,19 @@ def test_the_file_keeps_the_unit_of_the_clips_and_older_files_have_metres(contro
     del header["source"]
     write_arrays(tmp_path / "older", dict(arrays), header, format=FORMAT, version=VERSION)
     assert Controller.load(tmp_path / "older").source == Source()
+
+
+def test_the_file_keeps_the_moments_of_rest_and_files_before_them_are_refused(controller, tmp_path):
+    controller.save(tmp_path / "whole")
+    read = Controller.load(tmp_path / "whole")
+    np.testing.assert_array_equal(read.rest.outputs, controller.rest.outputs)
+    np.testing.assert_array_equal(read.rest.stops, controller.rest.stops)
+    assert (read.rest.styles, read.rest.captured) == (("",), False)
+    replace(controller, rest=None).save(tmp_path / "none")
+    assert Controller.load(tmp_path / "none").rest is None
+    write_arrays(tmp_path / "older", {}, {}, format=FORMAT, version=VERSION - 1)
+    with pytest.raises(CheckpointError, match="version"):
+        Controller.load(tmp_path / "older")
 
 
 def test_other_and_damaged_files_are_refused(controller, tmp_path):

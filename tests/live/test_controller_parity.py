@@ -18,6 +18,7 @@ from deepphase.features.normalisation import Normalisation
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
 from deepphase.phase.parameters import PhaseParameters
+from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import Frame
 from deepphase.steering.velocity_goals import GamepadGoals
@@ -115,7 +116,7 @@ def test_a_body_that_stands_stays_in_its_place_as_in_python(shipped, tmp_path):
     network = NormalisedController(
         shipped.network.network, inputs, gate, Normalisation(mean, scale)
     )
-    creeping = replace(shipped, network=network)
+    creeping = replace(shipped, network=network, rest=None)
     sticks = wandering(2, 0)
     sticks = replace(sticks, move=np.zeros_like(sticks.move), look=np.zeros_like(sticks.look))
     made, goals = python_run(CharacterSource(creeping), sticks, 240)
@@ -126,6 +127,32 @@ def test_a_body_that_stands_stays_in_its_place_as_in_python(shipped, tmp_path):
         tmp_path, live_asset(creeping), "run", goals=goals, options={"goal": goals[0]}
     )
     assert largest_distance(positions_of(creeping, made), positions_in(frames)) < _MM
+
+
+def test_a_body_rests_and_starts_again_as_in_python(shipped, asset, tmp_path):
+    sticks = Gamepad([0.0, 2.0, 14.0], [(0.3, 0.4), (0.0, 0.0), (-0.4, 0.0)], [(0.0, 0.0)] * 3, {})
+    made, goals = python_run(CharacterSource(shipped), sticks, 900)
+    frames = ask_node(tmp_path, asset, "run", goals=goals, options={"goal": goals[0]})
+    python = positions_of(shipped, made)
+    assert largest_distance(python, positions_in(frames)) < _MM
+    # Several stretches of rest move the head; the roots of bodies that rest do not travel.
+    roots = np.concatenate([frame.positions for frame in made])
+    assert np.ptp(roots[240:840], axis=0).max() < 0.1
+    assert 1e-3 < np.ptp(python[240:840], axis=0).max() < 0.3
+    assert np.linalg.norm(roots[-1] - roots[840]) > 0.3
+
+
+def test_facings_and_speeds_that_the_clips_lack_are_projected_as_in_python(
+    shipped, asset, tmp_path
+):
+    sticks = Gamepad([0.0, 2.0, 4.0], [(0.0, 0.6), (0.6, 0.0), (-0.3, -0.4)], [(0.0, 1.0)] * 3, {})
+    made, goals = python_run(CharacterSource(shipped), sticks, 360)
+    frames = ask_node(tmp_path, asset, "run", goals=goals, options={"goal": goals[0]})
+    assert largest_distance(positions_of(shipped, made), positions_in(frames)) < _MM
+    limited = np.array([frame.limited[0] for frame in made])
+    assert not limited[60:110].any()
+    assert limited[140:].mean() > 0.8
+    assert [frame["limited"] for frame in frames] == limited.tolist()
 
 
 def test_obstacles_turn_a_character_aside_as_in_python(shipped, asset, tmp_path):

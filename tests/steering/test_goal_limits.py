@@ -7,6 +7,7 @@ import pytest
 
 from deepphase.errors import ParameterError
 from deepphase.steering.goal_limits import GoalLimits
+from deepphase.steering.root_states import RootStates
 
 LIMITS = GoalLimits(2.0)
 OFFSETS = np.array([0.25, 0.5, 1.0])
@@ -42,6 +43,52 @@ def test_the_largest_numbers_are_finite_and_others_stay_as_they_are():
     for value in (np.nan, np.inf):
         found, _ = LIMITS.limited_places(np.full((1, 3, 2), value), ROOT, OFFSETS)
         assert not np.isfinite(found).any()
+
+
+def projected(limits, way, length, facing=0.0, desired=None):
+    """A goal in a second, in a direction and a distance, both facings given: all angles degrees."""
+    way, facing, desired = np.radians([way, facing, facing if desired is None else desired])
+    places = ROOT[:, None] + length * np.array([[[np.sin(way), np.cos(way)]]])
+    states = RootStates(ROOT, np.zeros((1, 2)), np.array([facing]), np.zeros(1))
+    found, facings, limited = limits.projected(places, np.array([[desired]]), states, np.ones(1))
+    away = found[0, 0] - ROOT[0]
+    return np.degrees(np.arctan2(*away)), np.hypot(*away), np.degrees(facings[0, 0]), limited[0]
+
+
+@pytest.mark.parametrize(
+    ("way", "reach"), [(0, 4.5), (44, 4.5), (-90, 1.1), (90, 1.1), (112.5, 0.825), (180, 0.22)]
+)
+def test_directions_that_the_data_is_slower_in_have_nearer_goals(way, reach):
+    speeds = [3.0, 2.0, 1.0, 0.5, 0.2, 0.5, 1.0, 2.0]  # ahead, then to the left, behind, right
+    limits = GoalLimits.of_top_speed(3.0).with_speeds(speeds)
+    assert not limits.spans
+    _, length, facing, limited = projected(limits, way + 30.0, 9.0, 30.0)
+    np.testing.assert_allclose([length, facing], [reach, 30.0], atol=0.02)
+    assert limited
+
+
+def test_directions_that_the_data_never_goes_turn_the_facing():
+    speeds = [3.0, 2.0, 0.0, 0.0, 1.0, 0.0, 0.0, 2.0]
+    limits = GoalLimits.of_top_speed(3.0).with_speeds(speeds)
+    np.testing.assert_allclose(np.degrees(limits.spans), [[-180, -180], [-45, 45]], atol=1e-9)
+    for way, facing in ((40, 0), (90, 45), (-90, -45), (150, -30), (-170, 10), (180, 0)):
+        found, _, turned, limited = projected(limits, way, 1.0)
+        np.testing.assert_allclose([found, turned], [way, facing], atol=1e-6)
+        assert limited == (facing != 0)
+    # A body that hardly travels keeps its facing.
+    assert projected(limits, 90, 0.1)[2] == 0.0
+
+
+def test_ranges_of_directions_may_go_around_the_back():
+    limits = GoalLimits.of_top_speed(3.0).with_speeds([3.0, 2.0, 0.0, 1.0, 1.0, 1.0, 0.0, 2.0])
+    np.testing.assert_allclose(np.degrees(limits.spans), [[-45, 45], [135, 225]], atol=1e-9)
+
+
+def test_a_curve_is_not_travel_to_the_side():
+    limits = GoalLimits.of_top_speed(3.0).with_speeds([3.0] + [0.2] * 15)
+    _, length, facing, limited = projected(limits, 60, 2.0, 0.0, 120)
+    np.testing.assert_allclose([length, facing, limited], [2.0, 120.0, False])
+    assert projected(limits, 60, 2.0, 120)[3]
 
 
 def test_a_limit_is_above_zero():

@@ -11,7 +11,7 @@ import { Obstacles } from "./obstacles.js";
 import { createPhases } from "./phases.js";
 import { identityNumbers, PoseReader } from "./pose.js";
 import { createRandom } from "./random.js";
-import { goalStands, StandingRoot } from "./standing.js";
+import { CharacterRest, goalStands, StandingRoot } from "./standing.js";
 import {
   BLENDS, fromFacing, futureInWorld, readFuture, startTrajectory, toFacing, TrajectoryBlend,
   trajectoryRows,
@@ -52,10 +52,12 @@ export class ControllerCharacter {
     const trajectory = startTrajectory(schema, inputs, position, heading);
     this.history = new RootHistory(schema, header.history, trajectory, this.input.label);
     this.future = this.startFuture();
-    this.trajectoryBlend = new TrajectoryBlend(schema, header.limits.speed);
+    this.trajectoryBlend = new TrajectoryBlend(schema, header.limits);
     this.goals = new VelocityGoals(heading, header.settings, position);
     this.ball = header.ball && options.ball ? new options.ball(asset, inputs, this.history.root) : null;
     this.standing = new StandingRoot(1 / schema.frameRate);
+    this.rest = header.rest && new CharacterRest(asset);
+    this.speed = Math.hypot(this.history.velocityX[this.history.now], this.history.velocityZ[this.history.now]);
     this.obstacles = null;
     this.obstacleEntries = null;
     this.pose = new PoseReader(schema, asset.skeleton);
@@ -78,12 +80,12 @@ export class ControllerCharacter {
     const root = this.history.root;
     const seconds = 1 / schema.frameRate;
     let future = this.future, desired = new Float32Array(4 * (schema.later - 1));
-    let limited = false, stands = false;
+    let limited = false, stands = false, facing = root.angle;
     if (goal) {
       this.goals.set(goal, seconds, root);
       const biases = typeof this.blend === "string" ? BLENDS[this.blend] : this.blend;
       const goals = this.ball ? this.ball.goals(this.goals) : this.goals;
-      ({ future, desired, limited } = this.trajectoryBlend.blended(future, goals, root, biases));
+      ({ future, desired, limited, facing } = this.trajectoryBlend.blended(future, goals, root, biases));
       stands = goalStands(desired, schema.stepSeconds);
       this.labels.set(goal.label);
     }
@@ -99,6 +101,11 @@ export class ControllerCharacter {
     const predicted = this.network.step(this.input.inputs, this.input.gate, this.state);
     const gating = this.network.blendWeights && this.network.blendWeights.slice();
     const outputs = this.bounded(predicted);
+    if (this.rest && this.alive) {
+      this.rest.replace(outputs, stands, this.speed, root.angle, facing, this.labels.goalValue);
+      // Captured rest sways about its place.
+      stands = stands && !this.rest.resting;
+    }
     this.move(outputs, root, seconds, stands);
     this.readPose(outputs);
     this.readContacts(outputs);
@@ -114,7 +121,7 @@ export class ControllerCharacter {
     this.pose.inWorld(root, localRotations, localPositions);
     if (this.ground) localPositions[1] += this.ground.level(root);
     if (this.footIk) {
-      localPositions[1] -= this.feet.hold(localRotations, localPositions, this.contacts, root.angle, seconds, this.groundFeet, this.ball && this.ball.reaching.offsets);
+      localPositions[1] -= this.feet.hold(localRotations, localPositions, this.contacts, root.angle, seconds, this.groundFeet, this.ball && this.ball.reaching.offsets, Boolean(this.rest && this.rest.resting));
     }
     const times = Float32Array.from(schema.offsets.subarray(schema.now + 1));
     return frameOf(skeleton, root, localRotations, localPositions, {
@@ -230,6 +237,7 @@ export class ControllerCharacter {
     const [stepX, stepZ] = fromFacing(seconds * velocity[0], seconds * velocity[1], root.angle);
     let place = [root.x + stepX, root.z + stepZ];
     for (const barrier of this.barriers) place = Array.from(barrier.keptOff([root.x, root.z], place));
+    this.speed = Math.hypot(place[0] - root.x, place[1] - root.z) / seconds;
     const angle = root.angle + seconds * layout.view(outputs, "root_turn")[0];
     this.future = readFuture(layout, outputs, schema);
     const now = fromFacing(this.future.velocities[0], this.future.velocities[1], angle);

@@ -26,6 +26,11 @@ export class DesiredLabel {
     this.goal[index] = 1;
   }
 
+  /** The desired value; an empty text without a label. */
+  get goalValue() {
+    return this.label.values[this.goal.indexOf(1)] ?? "";
+  }
+
   /** Advance by one frame. */
   advance() {
     const { current, goal, share } = this;

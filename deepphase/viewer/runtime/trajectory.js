@@ -1,6 +1,6 @@
 /** Trajectories of a character: of its start state, predicted, desired, and blended of both. */
 
-import { wrappedAngle } from "./springs.js";
+import { positiveRemainder, wrappedAngle } from "./springs.js";
 
 /** Weights of the goal against the prediction: [position bias, direction bias]. */
 export const BLENDS = { natural: [0.5, 2], balanced: [2, 5], responsive: [5, 10] };
@@ -112,20 +112,23 @@ export function trajectoryRows({ places, angles }, samples = angles.length) {
   return rows;
 }
 
+// As in `goal_limits.py`: m/s between which facings are turned, and radians that count as turned.
+const SLOW = [0.15, 0.4], TURNED = 1e-3;
+
 /** Blends predictions with goals (Holden, Komura and Saito 2017, section 6). */
 export class TrajectoryBlend {
   /**
    * @param schema
-   * @param {number} speedLimit  largest desired speed in m/s
+   * @param limits  of the asset's header
    */
-  constructor(schema, speedLimit) {
+  constructor(schema, limits) {
     const later = Array.from(schema.offsets).filter((offset) => offset > 0);
     const frame = 1 / schema.frameRate;
     this.later = later;
     // A frame before and after each sample gives its velocity.
     this.moments = [...later, ...later.map((t) => t - frame), ...later.map((t) => t + frame)];
     this.frameRate = schema.frameRate;
-    this.speedLimit = speedLimit;
+    this.limits = limits;
   }
 
   /**
@@ -135,13 +138,13 @@ export class TrajectoryBlend {
    * @param goals  with `trajectory(root, moments)` -> `places` [x, z, ...] and `angles`, world
    * @param root  x, z and angle
    * @param {number[]} biases  of positions and directions, see `BLENDS`
-   * @returns `future`, `desired` (in the world, as from `trajectoryRows`), and `limited`: whether
-   *   the goals were out of the limits
+   * @returns `future`, `desired` (in the world, as from `trajectoryRows`), `limited`: whether the
+   *   goals were out of the limits, and `facing`, the desired one at the end
    */
   blended(predicted, goals, root, biases) {
     const samples = this.later.length;
     const desired = goals.trajectory(root, this.moments);
-    let limited = limitPlaces(desired.places, this.moments, root, this.speedLimit);
+    let limited = limitGoals(desired, this.moments, root, this.limits);
     const relative = new Float64Array(desired.places.length);
     for (let i = 0; i < relative.length; i += 2) {
       const [x, z] = [desired.places[i] - root.x, desired.places[i + 1] - root.z];
@@ -159,7 +162,7 @@ export class TrajectoryBlend {
         return 0.5 * this.frameRate * (relative[2 * (2 * samples + i) + axis] - before);
       });
       const speed = Math.hypot(wanted[0], wanted[1]);
-      const kept = speed > this.speedLimit ? this.speedLimit / speed : 1;
+      const kept = speed > this.limits.speed ? this.limits.speed / speed : 1;
       limited = limited || kept < 1;
       for (let axis = 0; axis < 2; axis++) {
         const at = 2 * i + axis;
@@ -171,22 +174,64 @@ export class TrajectoryBlend {
       const left = desired.angles[i] - root.angle - predicted.angles[i];
       angles[i] = predicted.angles[i] + turning * wrappedAngle(left);
     }
-    return { future: { places, angles, velocities }, desired: trajectoryRows(desired, samples), limited };
+    const facing = desired.angles[samples - 1];
+    return { future: { places, angles, velocities }, desired: trajectoryRows(desired, samples), limited, facing };
   }
 }
 
 /** Move places to within reach of the root at a speed limit, in place; whether one was not. */
-export function limitPlaces(places, moments, root, speedLimit) {
-  let limited = false;
+export function limitPlaces(places, moments, root, speed) {
+  return moments.map((seconds, i) => limitPlace(places, i, root, speed * seconds)).includes(true);
+}
+
+function limitPlace(places, i, root, reach) {
+  const x = places[2 * i] - root.x, z = places[2 * i + 1] - root.z;
+  const length = Math.hypot(x, z);
+  if (length <= reach) return false;
+  const share = reach / Math.max(length, 1e-12);
+  places[2 * i] = root.x + share * x;
+  places[2 * i + 1] = root.z + share * z;
+  return true;
+}
+
+/** Project `places` and `angles` onto directions and speeds of the data; the twin of `GoalLimits.projected`. */
+export function limitGoals({ places, angles }, moments, root, { speed, reaches, spans }) {
+  let limited = limitPlaces(places, moments, root, speed);
+  if (!reaches.length) return limited;
   moments.forEach((seconds, i) => {
     const x = places[2 * i] - root.x, z = places[2 * i + 1] - root.z;
-    const length = Math.hypot(x, z);
-    if (length > speedLimit * seconds) {
-      const share = (speedLimit * seconds) / Math.max(length, 1e-12);
-      places[2 * i] = root.x + share * x;
-      places[2 * i + 1] = root.z + share * z;
-      limited = true;
+    const way = Math.atan2(x, z);
+    // In a curve a place lies ahead of the facing in the middle of the way to it.
+    let middle = root.angle + 0.5 * wrappedAngle(angles[i] - root.angle);
+    if (spans.length) {
+      const [own, other] = [angles[i], middle].map((angle) => excess(spans, way - angle));
+      const pace = (Math.hypot(x, z) / Math.max(seconds, 1e-9) - SLOW[0]) / (SLOW[1] - SLOW[0]);
+      const turn = (Math.abs(other) < Math.abs(own) ? other : own) * Math.min(Math.max(pace, 0), 1);
+      angles[i] += turn;
+      middle += turn;
+      limited = limited || Math.abs(turn) > TURNED;
     }
+    const reach = Math.max(speedTowards(reaches, way - angles[i]), speedTowards(reaches, way - middle));
+    if (limitPlace(places, i, root, reach * seconds)) limited = true;
   });
   return limited;
+}
+
+/** Radians by which a direction from the facing is off the nearest one that the data goes. */
+function excess(spans, angle) {
+  let best = Infinity;
+  for (const [first, last] of spans) {
+    const half = 0.5 * (last - first);
+    const off = wrappedAngle(angle - (first + half));
+    const beyond = off - Math.min(Math.max(off, -half), half);
+    if (Math.abs(beyond) < Math.abs(best)) best = beyond;
+  }
+  return best;
+}
+
+function speedTowards(reaches, angle) {
+  const count = reaches.length;
+  const place = positiveRemainder(angle * (count / (2 * Math.PI)), count);
+  const before = Math.min(Math.floor(place), count - 1);
+  return reaches[before] + (place - before) * (reaches[(before + 1) % count] - reaches[before]);
 }

@@ -1,0 +1,168 @@
+"""Moments of rest of the training clips, which characters that stand play."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from controllers.schema.config import POSE_BLOCKS
+from controllers.schema.frame_blocks import FrameBlocks
+from controllers.schema.schema import ControllerSchema
+from deepphase.arrays import Array, true_runs
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.features.layout import FeatureLayout
+from deepphase.features.moment_kinds import IDLE, clip_kinds
+from deepphase.features.pose import BodyFrames
+from deepphase.motion import quaternions
+from deepphase.motion.clip import Clip
+from deepphase.motion.roles import find_roles
+from deepphase.steering.inertialization import from_rotation_vectors
+from deepphase.steering.rest import RestMoments
+
+_BLOCKS = ("root_velocity", "root_turn", "contact", *POSE_BLOCKS)
+# Seconds of the shortest and of the longest stretch, and of all stretches together.
+_SHORTEST_S, _LONGEST_S, _ALL_S = 0.5, 8.0, 60.0
+# Maximum number of clips that are searched.
+_MAX_CLIPS = 2000
+# Where no clip has a rest, its quietest moment of this length is continued for some seconds, with
+# slow angles of the trunk, in radians and by these frequencies, as of breathing.
+_QUIET_S, _HELD_S = 0.5, 20.0
+_SWAY, _SWAY_HZ = np.radians([0.5, 0.35, 0.3, 0.2]), np.array([0.25, 0.15, 0.083, 0.067])
+
+
+@dataclass(frozen=True, eq=False)
+class RestRows:
+    """Outputs of a controller in stretches of rest, frame by frame.
+
+    Parameters
+    ----------
+    outputs
+        (rows, values) float32: the blocks of `rest_layout`.
+    stops
+        (stretches,) row after the last one of each stretch.
+    styles
+        (stretches,) value of the schema's label; empty texts without a label.
+    captured
+        Whether they are moments of the clips; otherwise one frame with slow noise.
+    """
+
+    outputs: Array
+    stops: Array
+    styles: tuple[str, ...]
+    captured: bool
+
+    @classmethod
+    def of_clips(
+        cls, store: ClipStore, clips: Sequence[int], schema: ControllerSchema
+    ) -> RestRows | None:
+        """Rest of the clips with these indices; None where no part of a clip is quiet.
+
+        Controllers that read tracks or have a ball have none.
+        """
+        if schema.config.tracks or schema.config.ball:
+            return None
+        body = dict(schema.body)
+        some = np.unique(np.linspace(0, len(clips) - 1, min(len(clips), _MAX_CLIPS)).astype(int))
+        shortest, longest = (round(each * schema.fps) for each in (_SHORTEST_S, _LONGEST_S))
+        found: list[tuple[int, int, int]] = []
+        for index in [clips[place] for place in some]:
+            for start, stop in true_runs(clip_kinds(store.clip(index), body) == IDLE):
+                if stop - start >= shortest:
+                    found.append((index, start, min(stop, start + longest)))
+        if not found:
+            return cls._of_quietest(store, [clips[place] for place in some], schema)
+        left = dict.fromkeys(schema.label_values or ("",), 0)
+        for style in left:
+            left[style] = round(_ALL_S * schema.fps / len(left))
+        outputs, styles = [], []
+        for index, start, stop in sorted(found, key=lambda each: each[1] - each[2]):
+            clip = store.clip(index)
+            style = clip.labels.get(schema.config.label, "")
+            if left.get(style, 0) > 0:
+                left[style] -= stop - start
+                outputs.append(_read(clip, schema)[start:stop])
+                styles.append(style)
+        return cls._of_stretches(outputs, styles, captured=True)
+
+    def moments(self, schema: ControllerSchema) -> RestMoments:
+        """The stretches as characters choose from them."""
+        poses = self.outputs[:, rest_layout(schema).slices["joint_position"]]
+        return RestMoments.of_rows(
+            np.ones(len(self.outputs), bool),
+            self.stops,
+            self.styles,
+            lambda rows: poses[rows].reshape(len(rows), -1, 3),
+            schema.fps,
+        )
+
+    def shortened(self, rows: int) -> RestRows:
+        """The first stretch of each style, cut to at most so many rows, for small files."""
+        starts = np.concatenate([[0], self.stops[:-1]])
+        first = [self.styles.index(style) for style in dict.fromkeys(self.styles)]
+        kept = [self.outputs[starts[at] : min(starts[at] + rows, self.stops[at])] for at in first]
+        styles = [self.styles[at] for at in first]
+        return self._of_stretches(kept, styles, captured=self.captured)
+
+    @classmethod
+    def _of_quietest(
+        cls, store: ClipStore, clips: Sequence[int], schema: ControllerSchema
+    ) -> RestRows | None:
+        """The quietest moment of the clips, with slow noise."""
+        length = round(_QUIET_S * schema.fps)
+        quietest: tuple[float, int, int] | None = None
+        for index in clips:
+            frames = BodyFrames.of_clip(store.clip(index), dict(schema.body))
+            speeds = np.linalg.norm(frames.velocities, axis=-1).mean(axis=1)
+            means = np.convolve(speeds, np.full(length, 1.0 / length), mode="valid")
+            if len(means) and (quietest is None or means.min() < quietest[0]):
+                quietest = float(means.min()), index, int(means.argmin()) + length // 2
+        if quietest is None:
+            return None
+        _, index, frame = quietest
+        held = _swaying(store.clip(index), frame, round(_HELD_S * schema.fps), schema)
+        style = held.labels.get(schema.config.label, "")
+        return cls._of_stretches([_read(held, schema)], [style], captured=False)
+
+    @classmethod
+    def _of_stretches(
+        cls, outputs: Sequence[Array], styles: Sequence[str], *, captured: bool
+    ) -> RestRows:
+        stops = np.cumsum([len(each) for each in outputs])
+        return cls(np.concatenate(outputs), stops, tuple(styles), captured)
+
+
+def rest_layout(schema: ControllerSchema) -> FeatureLayout:
+    """The blocks of the outputs that rest has: steps of the root, contacts and the pose."""
+    return FeatureLayout(*(feature for feature in schema.outputs if feature.name in _BLOCKS))
+
+
+def rest_columns(schema: ControllerSchema) -> Array:
+    """(values,) columns of `rest_layout` among the outputs."""
+    slices = schema.outputs.slices
+    names = rest_layout(schema).names
+    return np.concatenate([np.arange(slices[name].start, slices[name].stop) for name in names])
+
+
+def _read(clip: Clip, schema: ControllerSchema) -> Array:
+    # Rest has no phases of its own: the network's go on.
+    bare = replace(schema, channels=0)
+    return FrameBlocks.of_clip(clip, bare).rows(rest_layout(schema))
+
+
+def _swaying(clip: Clip, frame: int, frames: int, schema: ControllerSchema) -> Clip:
+    """A frame of a clip that is held, with slow noise of the trunk."""
+    rows = np.full(frames, frame)
+    held = replace(clip, rotations=clip.rotations[rows], translations=clip.translations[rows])
+    spine = find_roles(clip.skeleton, description=dict(schema.body), clip=clip).spine
+    if spine is None:
+        return held
+    times = np.arange(frames)[:, None] / clip.fps
+    # Sines that begin and end at 0, so that the end goes on as the beginning.
+    waves = _SWAY * np.sin(2.0 * np.pi * np.round(_SWAY_HZ * _HELD_S) / _HELD_S * times)
+    angles = np.stack([waves[:, 0] + waves[:, 2], waves[:, 3], waves[:, 1]], axis=1)
+    rotations = held.rotations
+    turns = from_rotation_vectors(angles.astype(rotations.dtype))
+    rotations[:, spine] = quaternions.multiply(turns, rotations[:, spine])
+    return replace(held, rotations=rotations)

@@ -1,0 +1,52 @@
+"""Balance of training samples over the speed and the direction of travel."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from controllers.data.samples import ControllerSamples
+from deepphase.arrays import Array
+from deepphase.features.trajectory import complex_of
+
+STANDING_M_S = 0.15
+"""Slower roots stand, in no direction."""
+
+# Bounds of the speeds of one cell, m/s, and number of directions relative to the facing.
+_SPEEDS = np.array([STANDING_M_S, 0.6, 1.1, 1.7, 2.5])
+_DIRECTIONS = 8
+# A sample is repeated at most so many times.
+_MOST = 12.0
+
+
+def root_travel(samples: ControllerSamples, rows: Array) -> tuple[Array, Array]:
+    """Speeds (rows,) m/s of the roots, and directions (rows,), radians from ahead to the left."""
+    block = samples.schema.outputs.slices["root_velocity"]
+    velocity = complex_of(np.asarray(samples.outputs[rows, block]))[:, 0]
+    return np.abs(velocity), np.arctan2(velocity.real, velocity.imag)
+
+
+def balanced_rows(samples: ControllerSamples, rows: Array, balance: float, seed: int) -> Array:
+    """Rows (n,), of which those in rare cells of speed and direction are repeated.
+
+    Parameters
+    ----------
+    rows
+        (rows,) samples.
+    balance
+        Exponent of the rarity of a cell: 0 repeats none, 1 makes all cells equally large, as far
+        as no row is repeated more than 12 times.
+    seed
+        Random seed of the rounding of the number of repetitions.
+    """
+    if not balance:
+        return rows
+    speeds, ways = root_travel(samples, rows)
+    sector = np.round(ways * (_DIRECTIONS / (2.0 * np.pi))).astype(np.int64) % _DIRECTIONS
+    cells = np.where(
+        speeds < STANDING_M_S, 0, 1 + np.searchsorted(_SPEEDS, speeds) * _DIRECTIONS + sector
+    )
+    sizes = np.bincount(cells)
+    rarity = (sizes.max() / np.maximum(sizes, 1)) ** balance
+    wanted = np.minimum(rarity[cells], _MOST)
+    whole = np.floor(wanted + np.random.default_rng(seed).random(len(rows)))
+    return np.repeat(rows, whole.astype(np.int64))

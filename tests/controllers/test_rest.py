@@ -1,0 +1,124 @@
+"""Rest of characters: captured rest takes over where a goal stands, and leaves at the next goal."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from controllers.data.rest_rows import RestRows, rest_columns, rest_layout
+from controllers.runtime.characters import Characters
+from controllers.runtime.controller import Controller
+from controllers.runtime.rest import CharacterRest
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.steering.velocity_goals import VelocityGoals
+from deepphase.synthetic.bodies import body_named
+from deepphase.synthetic.gait import gaits_of
+from deepphase.synthetic.locomotion import perform
+from deepphase.synthetic.program import Segment
+from tests.controllers.test_character_goals import store, untrained
+
+__all__ = ["store"]
+
+WALK = gaits_of("biped")["walk"]
+
+
+@pytest.fixture(scope="module")
+def standing_store() -> ClipStore:
+    """Two people who walk, stand for some seconds, and walk on."""
+    clips = []
+    for seed in range(2):
+        program = [Segment(WALK, 2.0), Segment("idle", 3.0 + seed), Segment(WALK, 2.0)]
+        clip = perform(program, seed, body=body_named("biped")).clip
+        clips.append(replace(clip, name=f"stands {seed}"))
+    return ClipStore.from_clips(clips)
+
+
+@pytest.fixture(scope="module")
+def resting(store, standing_store) -> Controller:
+    controller, _ = untrained("experts", store)
+    return replace(controller, rest=RestRows.of_clips(standing_store, [0, 1], controller.schema))
+
+
+def test_rest_is_read_from_the_frames_that_stand(resting):
+    rest, slices = resting.rest, rest_layout(resting.schema).slices
+    assert rest.captured
+    assert 2.0 * 60 < len(rest.outputs) < 7.5 * 60
+    assert rest.styles == ("",) * len(rest.stops)
+    speeds = np.linalg.norm(rest.outputs[:, slices["joint_velocity"]].reshape(-1, 3), axis=1)
+    assert speeds.mean() < 0.1
+    columns = rest_columns(resting.schema)
+    assert len(columns) == rest.outputs.shape[1]
+    assert columns[slices["contact"]].tolist() == list(
+        range(*resting.schema.outputs.slices["contact"].indices(10**6))
+    )
+
+
+def test_clips_without_rest_give_a_quiet_moment_that_breathes(store):
+    controller, _ = untrained("experts", store)
+    rest = RestRows.of_clips(store, list(range(len(store))), controller.schema)
+    assert not rest.captured
+    slices = rest_layout(controller.schema).slices
+    places = rest.outputs[:, slices["joint_position"]].reshape(len(rest.outputs), -1, 3)
+    moved = np.ptp(places, axis=0).max(axis=1)
+    assert 0.004 < moved.max() < 0.05
+    feet = [controller.schema.joints.index(name) for name in controller.schema.feet]
+    # The facing follows the shoulders a little.
+    assert moved[feet].max() < 4e-3
+
+
+def test_characters_rest_on_their_own_moments_and_leave_without_a_jump(resting):
+    characters = Characters(resting, resting.starts.select(np.arange(3)))
+    goals = VelocityGoals(characters.root_states)
+    columns = resting.schema.outputs.slices["joint_position"]
+    shown, rests = [], []
+    for frame in range(360):
+        if frame == 300:
+            goals.set(np.tile([0.0, 1.2], (3, 1)))
+        characters.step(goals)
+        shown.append(characters._outputs[:, columns])
+        rests.append(characters._rest.resting)
+    rests = np.array(rests)
+    assert rests[70:300].all()
+    assert not rests[310:].any()
+    places = np.array(shown).reshape(360, 3, -1, 3)
+    known = resting.rest.outputs[:, rest_layout(resting.schema).slices["joint_position"]]
+    known = known.reshape(len(known), 1, -1, 3)
+    apart = np.linalg.norm(known - places[150, 0], axis=-1).mean(axis=-1).min()
+    assert apart < 0.05
+    # The network is untrained: what it does itself is not smooth.
+    steps = np.linalg.norm(np.diff(places, axis=0), axis=-1).mean(axis=-1)
+    assert steps[90:299].max() < 0.01
+
+
+def test_a_difference_fades_from_what_was_shown(resting):
+    rest, schema = resting.rest, resting.schema
+    made = CharacterRest(rest, schema, 2)
+    columns, slices = rest_columns(schema), rest_layout(schema).slices
+    outputs = np.zeros((2, schema.outputs.dims), np.float32)
+    outputs[:, columns] = rest.outputs[10] + 0.1
+    ones, styles = np.ones(2), ("", "")
+    for frame in range(60):
+        given, before = outputs.copy(), outputs[:, columns].copy()
+        stands = np.array([True, False])
+        made.replace(given, stands, 0 * ones, 0 * ones, 0 * ones, styles)
+        if frame == 0:
+            pose = slices["joint_rotation"]
+            assert np.abs(given[0, columns][pose] - before[0, pose]).max() < 0.02
+        np.testing.assert_array_equal(given[1], outputs[1])
+    assert made.resting.tolist() == [True, False]
+    away = given[0, columns] - rest.outputs[made._row[0]]
+    np.testing.assert_allclose(away, 0.0, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("facing", "seconds", "rests"), [(0.0, 0.1, True), (1.0, 0.1, False), (1.0, 3.5, True)]
+)
+def test_a_body_turns_before_it_rests(resting, facing, seconds, rests):
+    made = CharacterRest(resting.rest, resting.schema, 1)
+    one, stands = np.zeros(1), np.ones(1, bool)
+    for _ in range(round(60 * seconds)):
+        outputs = np.zeros((1, resting.schema.outputs.dims), np.float32)
+        made.replace(outputs, stands, one, one, one + facing, ("",))
+    assert made.resting[0] == rests

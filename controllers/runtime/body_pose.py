@@ -183,6 +183,7 @@ class CharacterFeet:
         every = LegChains.of_skeleton(skeleton, roles)
         columns = {skeleton.index(name): column for column, name in enumerate(schema.feet)}
         self.limbs = limbs = every.of_feet(columns)
+        self._feet = len(schema.feet)
         self.columns = np.array([columns[int(last)] for last in limbs.last], np.int64)
         self.longest = max(
             (path_length(skeleton, *limb) for limb in zip(limbs.upper, limbs.last, strict=True)),
@@ -198,6 +199,13 @@ class CharacterFeet:
         if ground is not None and self.soles is not None:
             under = FootGround(ground, self.soles, characters)
         self._lock = FootLock(solver, characters, ground=under)
+
+    @property
+    def stepping(self) -> Array:
+        """(characters, feet) bool: feet that step while their body rests."""
+        steps = np.zeros((len(self._lock.stepping), self._feet), bool)
+        steps[:, self.columns] = self._lock.stepping
+        return steps
 
     def swinging(self, contacts: Array) -> Array | None:
         """(characters, 2) bool: both feet, left first, where they swing; None for other bodies.

@@ -274,6 +274,7 @@ class Characters:
             drop = self._feet.hold(rotations, local, contacts, angle, self._seconds, moved, resting)
             if drop is not None:
                 translations[:, 0, 1] -= drop
+            contacts = np.where(self._feet.stepping, np.float32(0.0), contacts)
             swinging = self._feet.swinging(contacts)
         made = StepResult(outputs, place, angle, rotations, translations, swinging, self._blocked)
         return Frame(

@@ -136,7 +136,7 @@ def test_goals_are_blended_as_running_characters_blend_them(samples):
 
     source = Recorded(np.zeros((2, 2, 2)), np.zeros((2, 2)), schema.fps)
     states = RootStates(np.zeros((2, 2)), np.zeros((2, 2)), np.zeros(2), np.zeros(2))
-    expected, _, _ = blend.blended(predicted, source, states)
+    expected, *_ = blend.blended(predicted, source, states)
     found = TrajectoryReader(schema.outputs, schema).read(made.numpy())
     np.testing.assert_allclose(found.places, expected.places, atol=1e-5)
     np.testing.assert_allclose(found.angles, expected.angles, atol=1e-5)

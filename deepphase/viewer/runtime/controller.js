@@ -126,7 +126,7 @@ export class ControllerCharacter {
     const times = Float32Array.from(schema.offsets.subarray(schema.now + 1));
     return frameOf(skeleton, root, localRotations, localPositions, {
       trajectory: { predicted: ahead, desired, times },
-      contacts: this.contacts.slice(),
+      contacts: this.footIk ? Float32Array.from(this.feet.touching(this.contacts)) : this.contacts.slice(),
       phases: this.phases && this.phases.parameters(),
       gating,
       limited,

@@ -1,0 +1,47 @@
+"""The judge on synthetic gaits: equal motion is not told apart, falsified motion is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from deepphase.errors import ParameterError
+from deepphase.synthetic.locomotion import locomotion
+from tests.studies.motion_classifier.falsified import FALSIFIED
+from tests.studies.motion_classifier.judge import told_apart
+from tests.studies.motion_classifier.windows import windows_of
+
+pytestmark = pytest.mark.slow
+
+
+def _walks(seeds):
+    return [locomotion(seed, 6.0, variety=0.0, profile="drift").clip for seed in seeds]
+
+
+@pytest.fixture(scope="module")
+def captured():
+    return windows_of(_walks(range(12)))
+
+
+def test_other_takes_of_the_same_gait_are_not_told_apart(captured):
+    assert told_apart(captured, windows_of(_walks(range(20, 32)))).accuracy < 0.65
+
+
+@pytest.mark.parametrize("name", FALSIFIED)
+def test_falsified_takes_are_told_apart(captured, name):
+    judged = windows_of(map(FALSIFIED[name], _walks(range(20, 32))))
+    assert told_apart(captured, judged).accuracy > 0.9
+
+
+def test_the_course_alone_gives_nothing_away(captured):
+    verdict = told_apart(captured, windows_of(_walks(range(20, 32))))
+    assert verdict.covered > 0.5
+    assert set(verdict.by_group) == {"dynamics", "feet", "posture"}
+
+
+def test_one_clip_or_other_speeds_are_refused(captured):
+    with pytest.raises(ParameterError, match="one clip"):
+        told_apart(captured, captured.rows(captured.clips == 0))
+    fast = captured.rows(np.ones(len(captured), bool))
+    with pytest.raises(ParameterError, match="both sets"):
+        told_apart(captured, type(fast)(**(vars(fast) | {"speeds": fast.speeds + 40.0})))

@@ -14,6 +14,7 @@ from deepphase.errors import ParameterError
 from deepphase.evaluation.runs import BLEND_S
 from deepphase.features.trajectory import TRAJECTORY_DIRECTION, TRAJECTORY_PATH
 from deepphase.steering.foot_lock import FootLockSettings
+from deepphase.steering.rest import CONSTANTS as REST
 from matching.database.database import MotionDatabase
 from matching.database.on_ground import GROUND_HEIGHTS
 from matching.player.constants import CONSTANTS
@@ -72,6 +73,7 @@ def database_asset(database: MotionDatabase, motion: str) -> bytes:
         "legs": {
             "joints": np.stack([getattr(playback.limbs, part) for part in _LEG_PARTS], axis=1),
             "bends": playback.limbs.bends,
+            "ends": playback.limbs.ends(playback.skeleton, playback.roles),
             "contacts": np.arange(len(playback.limbs)),
         },
         "body": playback.body,
@@ -105,6 +107,10 @@ def database_asset(database: MotionDatabase, motion: str) -> bytes:
     rest = rest_moments(database, playback, played, PlayerSettings().keep)
     if len(rest):
         header["rest"], arrays["rest_poses"] = rest.described(), rest.poses
+        sway = REST.sway * playback.leg_length
+        header["breathing"] = {
+            "carrier": playback.carrier, "trunk": playback.trunk, "sway": sway
+        }  # fmt: skip
     if database.kinds is not None:
         arrays["idle"] = database.rows_of_kinds(["idle"]).astype(np.int32)
     if database.phases is not None:

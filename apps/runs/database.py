@@ -34,6 +34,11 @@ def database_report(database: MotionDatabase, searcher: Searcher) -> None:
         note(f"{idle} clips are shorter than the time that the features span: searches skip them")
     if database.kinds is not None:
         note(f"moments: {kind_shares_text(database.kinds)}")
+        if not database.rows_of_kinds(["idle"]).any():
+            note(
+                "no body of the clips stands at rest: characters that stand hold one of the "
+                "quietest poses, with slow noise on it"
+            )
     note(index_line(searcher))
     for name, share in getattr(searcher, "recall", {}).items():
         queries, ranks = name.rsplit("_", 1)

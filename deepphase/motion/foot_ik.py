@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from deepphase.arrays import Array
+from deepphase.motion import quaternions
 from deepphase.motion.kinematics import joint_depths
 from deepphase.motion.limb_kernel import limb_transforms, turn_limbs
 from deepphase.motion.limbs import ancestors
@@ -64,6 +65,23 @@ class LegChains:
     def __len__(self) -> int:
         return len(self.upper)
 
+    def ends(self, skeleton: Skeleton, roles: Roles) -> Array:
+        """(limbs, 3) metres from each tip, in its frame, to the end that touches the floor.
+
+        Hocks and wrists of quadrupeds are over the floor and turn about the ends of their feet.
+        """
+        found = np.zeros((len(self), 3))
+        if roles.kind == "quadruped":
+            of_joints = {
+                getattr(roles, f"{side}_{part}"): getattr(roles, f"{side}_{part}_end")
+                for side in ("left", "right")
+                for part in ("foot", "hand")
+            }
+            for limb, tip in enumerate(self.tips.tolist()):
+                if of_joints.get(tip) is not None:
+                    found[limb] = skeleton.end_offsets[of_joints[tip]]
+        return found
+
     def of_feet(self, feet: Collection[int]) -> LegChains:
         """The limbs whose last joint is one of these."""
         chosen = np.array([int(last) in feet for last in self.last], bool)
@@ -104,10 +122,14 @@ class LimbSolver:
         The skeleton of the rotations.
     limbs
         Its limbs.
+    ends
+        (limbs, 3) metres from each tip's joint to the point that counts as the tip, as of
+        `LegChains.ends`; none by default. Such tips are last joints.
     """
 
-    def __init__(self, skeleton: Skeleton, limbs: LegChains) -> None:
+    def __init__(self, skeleton: Skeleton, limbs: LegChains, ends: Array | None = None) -> None:
         self.limbs = limbs
+        self._ends = None if ends is None or not ends.any() else ends
         above = {int(tip): ancestors(skeleton, int(tip)) for tip in (*limbs.tips, *limbs.last)}
         # Parents come before children, in order of depth.
         needed = {joint for path in above.values() for joint in path}
@@ -146,9 +168,14 @@ class LimbSolver:
             matrices,
             positions,
         )
-        return LimbTransforms(
+        found = LimbTransforms(
             matrices.reshape(3, limbs, frames, 3, 3), positions.reshape(4, limbs, frames, 3)
         )
+        if self._ends is not None:
+            own = rotations[:, self.limbs.last].swapaxes(0, 1)
+            ends = quaternions.rotate(own.astype(np.float64), self._ends[:, None])
+            found.positions[3] += np.einsum("lfij,lfj->lfi", found.above[2], ends)
+        return found
 
     @property
     def joints(self) -> Array:

@@ -32,6 +32,9 @@ class RestConstants:
         a facing that differs less than radians.
     braking_s
         Seconds that a body may take to stop by itself where the goal stands.
+    sway, breath
+        Of a body that holds a pose: of its hips, as a share of the leg length, and of each joint
+        of its trunk, in radians.
     """
 
     shortest_s: float = 0.4
@@ -46,9 +49,13 @@ class RestConstants:
     near_m: float = 0.35
     turn: float = 0.7
     braking_s: float = 0.5
+    sway: float = 0.012
+    breath: float = 0.02
 
 
 CONSTANTS = RestConstants()
+# Frequencies of breathing and sway; the golden ratio spreads phases.
+_BREATHING_HZ, _GOLDEN = (0.07, 0.13, 0.29), 0.618
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +74,8 @@ class RestMoments:
         (entries,) the stretch of each.
     poses
         (entries, joints, 3) float32 metres in root space.
+    held
+        Stretches are of one row that is held, with `breathing` on it: no body rests in the motion.
     """
 
     starts: Array
@@ -75,6 +84,7 @@ class RestMoments:
     entries: Array
     stretch_of: Array
     poses: Array
+    held: bool = False
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -124,10 +134,17 @@ class RestMoments:
             poses=np.asarray(poses_of(rows), np.float32) if runs else np.zeros((0, 0, 3)),
         )
 
+    @classmethod
+    def of_held_rows(cls, rows: Array, styles: Sequence[str], poses: Array) -> RestMoments:
+        """Rows, rising, that are held where no body rests; their styles, and poses as above."""
+        poses = np.asarray(poses, np.float32)
+        return cls(rows, rows + 1, tuple(styles), rows, np.arange(len(rows)), poses, held=True)
+
     def described(self) -> dict[str, Any]:
         """The stretches and their entries, with the constants, for other runtimes."""
         fields = {name: getattr(self, name) for name in ("starts", "stops", "styles", "entries")}
-        return {**fields, "stretch_of": self.stretch_of, "constants": asdict(CONSTANTS)}
+        fields |= {"stretch_of": self.stretch_of, "held": self.held}
+        return {**fields, "constants": asdict(CONSTANTS)}
 
 
 class RestChain:
@@ -149,6 +166,7 @@ class RestChain:
     def __init__(self, moments: RestMoments, characters: int, fps: float) -> None:
         self.moments, self._seconds = moments, 1.0 / fps
         self._stretch = np.full(characters, -1)
+        self._rested_s = np.zeros(characters)
         self._since = np.full((characters, len(moments)), np.inf)
 
     @property
@@ -159,12 +177,19 @@ class RestChain:
     def advance(self) -> None:
         """Advance the time by a frame."""
         self._since += self._seconds
+        self._rested_s = np.where(self.resting, self._rested_s + self._seconds, 0.0)
         resting = np.flatnonzero(self.resting)
         self._since[resting, self._stretch[resting]] = 0.0
 
+    @property
+    def held_s(self) -> Array:
+        """(characters,) seconds for which each holds a row; 0 of those that do not."""
+        return self._rested_s * self.moments.held
+
     def ending(self, rows: Array) -> Array:
         """(characters,) bool: characters that rest, with the last row of their stretch."""
-        return self.resting & (rows + 1 >= self.moments.stops[self._stretch])
+        ends = rows + 1 >= self.moments.stops[self._stretch]
+        return self.resting & ends & (not self.moments.held)
 
     def choose(self, which: Array, rows: Array, poses: Array, styles: Sequence[str]) -> Array:
         """Rows of rest for characters to play from now on.
@@ -211,6 +236,30 @@ class RestChain:
     def end(self, which: Array) -> None:
         """End the rest of characters."""
         self._stretch[which] = -1
+
+
+def breathing(seconds: Array, values: int) -> Array:
+    """Slow noise for bodies that hold a pose, between -1 and 1, from 0 on.
+
+    Parameters
+    ----------
+    seconds : (...)
+        Time since the pose is held.
+    values
+        Number of values that change independently.
+
+    Returns
+    -------
+    (..., values)
+        Sums of sines that do not repeat within minutes; the fastest one is a breath.
+    """
+    times = np.asarray(seconds, np.float64)[..., None]
+    number = np.arange(1, values + 1)
+    waves = [
+        np.sin(2.0 * np.pi * (frequency * times + (order * number * _GOLDEN) % 1.0))
+        for order, frequency in enumerate(_BREATHING_HZ, start=1)
+    ]
+    return np.minimum(times, 1.0) * np.mean(waves, axis=0)
 
 
 def standing_goals(

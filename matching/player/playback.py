@@ -14,13 +14,16 @@ from deepphase.evaluation.runs import joint_accelerations
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.contacts import GRAVITY, foot_contacts
-from deepphase.motion.foot_ik import LegChains
+from deepphase.motion.foot_ik import LegChains, LimbSolver
 from deepphase.motion.kinematics import global_transforms, joint_positions
 from deepphase.motion.limbs import ancestors, bone_lengths, path_length
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.skeleton import Skeleton
 from deepphase.progress import Progress
 from deepphase.steering.goal_limits import GoalLimits
+from deepphase.steering.inertialization import from_rotation_vectors
+from deepphase.steering.rest import CONSTANTS as REST
+from deepphase.steering.rest import breathing
 from deepphase.steering.steep_ground import STEP_SHARE
 from deepphase.terrain.foot_track import ANY_HEIGHT
 from matching.database.database import MotionDatabase
@@ -105,8 +108,8 @@ USUAL_PERCENTILE = 99.9
 _TOP_PERCENTILE = 99.0
 # Share of the leg length up to which the lowest joints of a clip may be off a floor at height 0.
 _SOLE_SHARE = 0.3
-# Rows in which the soles are measured.
-_SOLE_ROWS = 4_000
+# Rows in which the soles are measured, and the quietest are looked for; and number of these.
+_SOLE_ROWS, _QUIET_ROWS = 4_000, 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,12 +233,21 @@ class Playback:
         return _below(self.skeleton, self.carrier)
 
     @cached_property
+    def limb_solver(self) -> LimbSolver:
+        """Solver of the limbs, whose tips are the points that touch the floor."""
+        return LimbSolver(self.skeleton, self.limbs, self.limbs.ends(self.skeleton, self.roles))
+
+    @cached_property
     def soles(self) -> Array:
         """(2, limbs) metres of last joints and tips over the ground, in the median of contacts."""
         rows = np.unique(np.linspace(0, len(self) - 1, _SOLE_ROWS).astype(int))
         places = np.zeros((len(rows), len(self.skeleton), 3))
-        places[:, self.body] = self.positions(self.rotations[rows], self.translations[rows])
-        heights = np.stack([places[:, self.limbs.last, 1], places[:, self.limbs.tips, 1]])
+        rotations, translations = self.rotations[rows], self.translations[rows]
+        places[:, self.body] = self.positions(rotations, translations)
+        local = np.tile(self.skeleton.offsets, (len(rows), 1, 1))
+        local[:, self.translated_joints] = translations
+        tips = self.limb_solver.transforms(rotations, local).positions[3, ..., 1].T
+        heights = np.stack([places[:, self.limbs.last, 1], tips])
         contacts = self.contacts[rows] | ~self.contacts[rows].any(axis=0)
         return np.nanmedian(np.where(contacts, heights, np.nan), axis=1)
 
@@ -245,6 +257,44 @@ class Playback:
         ends = zip(self.limbs.upper, self.limbs.last, strict=True)
         longest = max((path_length(self.skeleton, *each) for each in ends), default=0.0)
         return STEP_SHARE * (longest or self.leg_length)
+
+    @cached_property
+    def trunk(self) -> Array:
+        """(joints,) from the spine to the head, and the shoulders."""
+        roles = self.roles
+        spine = [roles.spine, roles.chest, roles.neck, roles.head, *(roles.both("shoulder") or ())]
+        return np.array([joint for joint in spine if joint is not None], np.int64)
+
+    def breathe(self, rotations: Array, translations: Array, seconds: Array) -> None:
+        """Move poses that are held for some seconds (characters,) a little, in place.
+
+        Parameters
+        ----------
+        rotations, translations
+            (characters, joints, 4) and (characters, translated joints, 3).
+        """
+        noise = breathing(seconds, 3 * (1 + len(self.trunk))).reshape(len(seconds), -1, 3)
+        carrier = self.translated_joints.tolist().index(self.carrier)
+        translations[:, carrier] += REST.sway * self.leg_length * noise[:, 0] * [1.0, 0.3, 1.0]
+        turns = from_rotation_vectors((REST.breath * noise[:, 1:]).astype(np.float32))
+        rotations[:, self.trunk] = quaternions.multiply(turns, rotations[:, self.trunk])
+
+    def quiet_rows(self, allowed: Array) -> Array:
+        """(quiet,) up to eight of the allowed rows (rows,), rising, whose poses can be held best.
+
+        Joints are slow, feet are on the floor and under the hips.
+        """
+        rows = np.flatnonzero(allowed)
+        rows = rows[np.unique(np.linspace(0, len(rows) - 1, _SOLE_ROWS).astype(int))]
+        pair = np.stack([rows, np.minimum(rows + 1, len(self) - 1)])
+        places = np.zeros((*pair.shape, len(self.skeleton), 3))
+        places[..., self.body, :] = self.positions(self.rotations[pair], self.translations[pair])
+        speeds = np.linalg.norm(places[1] - places[0], axis=-1).mean(axis=-1) * self.fps
+        unrest = speeds / np.sqrt(GRAVITY * self.leg_length)
+        if len(self.limbs):
+            away = np.linalg.norm(places[0][:, self.limbs.last][..., ::2], axis=-1).mean(axis=1)
+            unrest += away / self.leg_length + ~self.contacts[rows].all(axis=1)
+        return np.sort(rows[np.argsort(unrest, kind="stable")[:_QUIET_ROWS]])
 
     def positions(self, rotations: Array, translations: Array) -> Array:
         """(..., body, 3) positions of the body's joints in poses, metres.
@@ -349,12 +399,11 @@ def _tip_contacts(
     thresholds = ANY_HEIGHT if any_height else None
     flags = np.zeros((len(clip), len(limbs)), bool)
     # Tips only: at heel strike the toe is not yet down.
-    toes: dict[str, Any] = {
-        f"{side}_foot": toe
-        for side, toe in zip(("left", "right"), roles.both("toe") or (), strict=False)
-    }
-    no_roles = dict.fromkeys(("left_toe", "right_toe", "left_foot_end", "right_foot_end"))
-    as_feet = replace(roles, **{**no_roles, **toes})
+    as_feet, toes = roles, roles.both("toe")
+    if toes is not None:
+        no_roles = dict.fromkeys(("left_toe", "right_toe", "left_foot_end", "right_foot_end"))
+        feet: dict[str, Any] = {"left_foot": toes[0], "right_foot": toes[1]}
+        as_feet = replace(roles, **{**no_roles, **feet})
     try:
         floor = foot_contacts(clip, roles, transforms=transforms).floor
         contacts = foot_contacts(clip, as_feet, transforms=transforms, thresholds=thresholds)

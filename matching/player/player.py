@@ -13,7 +13,6 @@ from deepphase.evaluation.runs import pose_distances
 from deepphase.features.moment_kinds import IDLE
 from deepphase.features.trajectory import pairs
 from deepphase.motion import quaternions
-from deepphase.motion.foot_ik import LimbSolver
 from deepphase.steering.foot_ground import FootGround
 from deepphase.steering.foot_lock import FootLock, FootLockSettings
 from deepphase.steering.goal_limits import LimitedGoals
@@ -123,7 +122,7 @@ def runner_spec(database: MotionDatabase, playback: Playback) -> RunnerSpec:
         body=database.body,
         offsets_s=future_offsets(database.layout),
         note="played from a motion database",
-        locked_joints=LimbSolver(skeleton, playback.limbs).joints,
+        locked_joints=playback.limb_solver.joints,
         conventions=playback.source,
     )
 
@@ -133,6 +132,8 @@ def rest_moments(
 ) -> RestMoments:
     """The moments of rest of a database, none where its kinds of moments are not known.
 
+    Where no body stands at rest, they are the quietest poses.
+
     Parameters
     ----------
     playable
@@ -140,14 +141,28 @@ def rest_moments(
     keep
         Names of labels whose values make the style of a clip.
     """
-    rest = np.zeros(len(database), bool) if database.kinds is None else database.kinds == IDLE
-    return RestMoments.of_rows(
+    rest = np.zeros(len(database), bool)
+    if database.kinds is not None:
+        rest = database.rows_of_kinds(["idle"])
+    styles = [_style(labels, keep) for labels in database.labels]
+
+    def poses_of(rows: Array) -> Array:
+        return playback.positions(playback.rotations[rows], playback.translations[rows])
+
+    moments = RestMoments.of_rows(
         rest if playable is None else rest & playable,
         database.range_stops,
-        [_style(labels, keep) for labels in database.labels],
-        lambda rows: playback.positions(playback.rotations[rows], playback.translations[rows]),
+        styles,
+        poses_of,
         playback.fps,
     )
+    if len(moments) or database.kinds is None:
+        return moments
+    rows = playback.quiet_rows(
+        database.offered if playable is None else database.offered & playable
+    )
+    clips = database.clip_of(rows).tolist()
+    return RestMoments.of_held_rows(rows, [styles[clip] for clip in clips], poses_of(rows))
 
 
 def _style(labels: Mapping[str, str], keep: Sequence[str]) -> str:
@@ -271,9 +286,11 @@ class Player:
         self._local = np.broadcast_to(
             playback.skeleton.offsets.astype(np.float32), (count, len(playback.skeleton), 3)
         ).copy()
-        solver = LimbSolver(playback.skeleton, playback.limbs)
         self._foot_lock = FootLock(
-            solver, count, FootLockSettings(release_halflife_s=self.settings.foot_halflife_s), under
+            playback.limb_solver,
+            count,
+            FootLockSettings(release_halflife_s=self.settings.foot_halflife_s),
+            under,
         )
 
     def __len__(self) -> int:
@@ -304,12 +321,16 @@ class Player:
             self._rest.advance()
         self._frame += 1
         jump_distance = self._jump_distances(before, jumped)
-        moved = play.steps[self.rows] + self._seconds * self._transitions.root_velocity
+        held_s = np.zeros(len(self.rows)) if self._rest is None else self._rest.held_s
+        moved = play.steps[self.rows] * (held_s == 0.0)[:, None]
+        moved = moved + self._seconds * self._transitions.root_velocity
         self._step = moved
-        self.rows = self.rows + 1
+        self.rows = self.rows + (held_s == 0.0)
         self._transitions.advance(self._seconds)
         self._poses_before = self._poses
         self._poses = self._transitions.applied(self.rows)
+        if held_s.any():
+            play.breathe(*self._poses, held_s)
         self._move(moved, goal_source)
         rotations, translations, unlocked = self._in_world()
         return Frame(

@@ -304,7 +304,7 @@ class TrajectorySearch:
 
     def _moving(self, targets: Array | None) -> Array:
         """(rows,) bool: targets of a start; all of them if the others are at rest, too."""
-        moving = self._database.kinds != IDLE
+        moving = ~self._database.rows_of_kinds(["idle"])
         both = moving if targets is None else moving & targets
         if (self._database.offered & both).any():
             return both
@@ -470,7 +470,7 @@ class TrajectorySearch:
             except ParameterError:
                 keeping = np.zeros(len(database), bool)
             if database.kinds is not None:
-                keeping |= database.kinds == IDLE
+                keeping |= database.rows_of_kinds(["idle"])
             self._keeping[key] = keeping
         return self._keeping[key]
 

@@ -358,7 +358,7 @@ def test_impossible_arguments_are_refused(walks):
     with pytest.raises(ParameterError, match="the motion of"):
         Player(still, play, searcher, [0])
     player, goal_source = start_on_path(PlayerSource(*walks), MADE_PATHS["wave"](SPEED, 8.0, 2.0))
-    with pytest.raises(ParameterError, match="run of"):
+    with pytest.raises(ParameterError, match="no frame"):
         rollout(player, goal_source, 0.0)
     for name, value in (
         ("search_interval_s", 0.0),

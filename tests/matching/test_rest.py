@@ -9,13 +9,13 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.evaluation.rest_measures import RestReference, rest_of_run
 from deepphase.features.moment_kinds import IDLE, LOCOMOTION
 from deepphase.steering.gamepad import Gamepad
-from deepphase.steering.rest import CONSTANTS, RestChain, RestMoments
+from deepphase.steering.rest import CONSTANTS, RestChain, RestMoments, breathing
 from deepphase.steering.run import rollout, start_under_gamepad
 from deepphase.synthetic.locomotion import locomotion
 from matching.player.moment_filter import MomentFilter
 from matching.player.player import PlayerSettings
 from matching.player.source import PlayerSource
-from tests.matching.test_player import opened
+from tests.matching.test_player import opened, walking_store
 
 FPS = 60.0
 
@@ -41,6 +41,11 @@ def released(seconds, rest_s):
 @pytest.fixture(scope="module")
 def standing():
     return standing_walks()
+
+
+@pytest.fixture(scope="module")
+def walks():
+    return opened(walking_store((-0.8, 0.0, 0.8), seconds=4.0))
 
 
 def run_of(standing, stick, seconds, characters=3):
@@ -129,3 +134,28 @@ def test_short_moments_are_left_out():
         rest, np.array([200]), ["a"], lambda rows: np.zeros((len(rows), 1, 3)), FPS
     )
     assert moments.starts.tolist() == [50]
+
+
+def test_where_no_body_rests_the_quietest_pose_is_held_and_breathes(walks):
+    stick = released(1.5, 12.0)
+    player, run = run_of(walks, stick, 13.5)
+    moments = player._rest.moments
+    assert moments.held
+    assert 1 <= len(moments) <= 8
+    still = slice(round(3.5 * FPS), None)
+    assert (np.diff(run.tracks["row"][:, still], axis=1) == 0).all()
+    assert np.linalg.norm(np.diff(run.positions[:, still], axis=1), axis=-1).max() * FPS < 0.02
+    turns = 2.0 * np.degrees(np.arccos(np.abs(
+        (run.rotations[:, still][:, 60:].astype(float) * run.rotations[:, still][:, :-60]).sum(-1)
+    ).clip(0, 1)))  # fmt: skip
+    assert 0.1 < turns[..., player.playback.trunk].mean() < 3.0
+
+
+def test_breathing_begins_at_rest_and_does_not_repeat():
+    times = np.arange(0, 60.0, 0.1)
+    noise = breathing(times, 6)
+    assert (noise[0] == 0.0).all()
+    assert np.abs(noise).max() <= 1.0
+    for lag in range(20, 300):
+        correlation = np.corrcoef(noise[20:-lag].ravel(), noise[20 + lag :].ravel())[0, 1]
+        assert correlation < 0.95

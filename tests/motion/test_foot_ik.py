@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from deepphase.motion.foot_ik import LegChains, LimbSolver
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.kinematics import global_transforms, joint_positions
 from deepphase.motion.limb_kernel import limb_turn
 from deepphase.motion.roles import find_roles
 from tests.motion.bodies import DOG, HUMAN, body, random_clip
@@ -154,3 +154,21 @@ def test_a_solver_moves_feet_of_many_frames_and_nothing_else(geometry, count):
 def test_a_body_without_legs_has_no_limbs():
     skeleton, _ = body({"hips": (None, (0, 1.0, 0)), "spine": ("hips", (0, 0.2, 0))})
     assert len(LegChains.of_skeleton(skeleton, find_roles(skeleton))) == 0
+
+
+def test_tips_of_a_quadruped_are_the_ends_of_its_feet():
+    skeleton, _ = body(DOG)
+    roles = find_roles(skeleton)
+    limbs = LegChains.of_skeleton(skeleton, roles)
+    clip = random_clip(skeleton, np.random.default_rng(6), frames=10, spread=0.3)
+    ends = np.where(limbs.tips == limbs.last, 1.0, 0.0)[:, None] * [0.0, -0.05, 0.02]
+    assert ends.any(axis=1).tolist() == [False, False, True, True]
+    solver = LimbSolver(skeleton, limbs, ends)
+    found = solver.transforms(clip.rotations, clip.local_positions()).positions[3]
+    rotations, positions = global_transforms(clip)
+    for limb, tip in enumerate(limbs.tips.tolist()):
+        expected = positions[:, tip] + Rotation.from_quat(rotations[:, tip]).apply(ends[limb])
+        np.testing.assert_allclose(found[limb], expected, atol=1e-6)
+    human, _ = body(HUMAN)
+    roles = find_roles(human)
+    assert not LegChains.of_skeleton(human, roles).ends(human, roles).any()

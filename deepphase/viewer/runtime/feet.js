@@ -20,7 +20,8 @@ const TINY_LENGTH = 1e-12;
 /** Locks the feet of one character, frame by frame. */
 export class FootLock {
   /**
-   * @param asset  whose header has `legs`: joints from hip to tip, bends and contact columns; and
+   * @param asset  whose header has `legs`: joints from hip to tip, bends, contact columns and,
+   *   where tips are not joints, m to these `ends`; and
    *   `foot_lock`: half-lives in s, the largest speed of a foot that is locked as a share of
    *   sqrt(g * leg length), the largest distance of a locked foot from the motion as a share of the
    *   leg's length, the share of the motion's velocity that locked feet have, and steps at rest: the
@@ -42,6 +43,7 @@ export class FootLock {
     this.legs = legs.joints.map(([upper, middle, last, tip], leg) => ({
       upper, middle, last, tip,
       bend: legs.bends[leg],
+      end: legs.ends?.[leg] ?? [0, 0, 0],
       contact: legs.contacts[leg],
       locked: false,
       point: [0, 0],
@@ -73,7 +75,9 @@ export class FootLock {
     forwardKinematics(this.parents, localRotations, localPositions, worldRotations, worldPositions);
     const at = (joint) => Array.from(worldPositions.subarray(3 * joint, 3 * joint + 3));
     const states = this.legs.map((leg, index) => {
-      const [upper, middle, last, tip] = [leg.upper, leg.middle, leg.last, leg.tip].map(at);
+      const [upper, middle, last, joint] = [leg.upper, leg.middle, leg.last, leg.tip].map(at);
+      const end = rotate(worldRotations.subarray(4 * leg.tip, 4 * leg.tip + 4), leg.end);
+      const tip = joint.map((value, axis) => value + end[axis]);
       const length = distance(upper, middle) + distance(middle, last);
       const place = [tip[0], tip[2]];
       const offset = offsets?.[index] ?? [0, 0];

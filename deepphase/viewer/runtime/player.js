@@ -5,11 +5,11 @@ import { frameOf } from "./frame.js";
 import { VelocityGoals } from "./goals.js";
 import { aroundY, multiply, rotate } from "../vectors.js";
 import { createRandom } from "./random.js";
-import { RestChain, goalIsRest } from "./rest.js";
+import { RestChain, breathing, goalIsRest } from "./rest.js";
 import { RowSearch } from "./search.js";
 import { positiveRemainder, wrappedAngle } from "./springs.js";
 import { fromFacing, limitPlaces, toFacing, trajectoryRows } from "./trajectory.js";
-import { RowMotion, Transition } from "./transitions.js";
+import { RowMotion, Transition, fromVector } from "./transitions.js";
 
 // Mean speed of a desired trajectory, m/s, from which on a character at rest starts.
 const STARTING_SPEED = 0.25;
@@ -77,11 +77,13 @@ export class DatabaseCharacter {
     if (this.rest) this.rest.advance();
     const own = this.asset.arrays.steps.subarray(3 * this.row, 3 * this.row + 3);
     const extra = this.transition.rootVelocity;
-    this.moved = [0, 1, 2].map((k) => own[k] + seconds * extra[k]);
-    this.row += 1;
+    const heldSeconds = this.rest ? this.rest.heldSeconds : 0;
+    this.moved = [0, 1, 2].map((k) => (heldSeconds ? 0 : own[k]) + seconds * extra[k]);
+    if (!heldSeconds) this.row += 1;
     this.transition.advance();
     this.poseBefore = this.pose;
     this.pose = this.motion.pose(this.row, this.transition.offset, this.transition.held);
+    if (heldSeconds) this.breathe(heldSeconds);
     this.move(settings);
     return this.frame(jumped);
   }
@@ -354,6 +356,21 @@ export class DatabaseCharacter {
       this.row = chosen;
     }
     return true;
+  }
+
+  /** Move a pose that is held for some seconds a little. */
+  breathe(seconds) {
+    const { rotations, positions } = this.pose;
+    const { carrier, trunk, sway } = this.asset.header.breathing;
+    const { breath } = this.asset.header.rest.constants;
+    [1, 0.3, 1].forEach((share, axis) => {
+      positions[3 * carrier + axis] += sway * share * breathing(seconds, axis + 1);
+    });
+    trunk.forEach((joint, index) => {
+      const vector = [0, 1, 2].map((axis) => breath * breathing(seconds, 3 * (index + 1) + axis + 1));
+      const own = rotations.subarray(4 * joint, 4 * joint + 4);
+      own.set(multiply(fromVector(vector), own));
+    });
   }
 
   /** The labels that are kept, or desired, as the styles of moments of rest are written. */

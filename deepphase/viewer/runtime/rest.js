@@ -2,6 +2,8 @@
 
 import { wrappedAngle } from "./springs.js";
 
+const BREATHING_HZ = [0.07, 0.13, 0.29], GOLDEN = 0.618;
+
 /** Moments of rest that a character plays one after the other; the twin of `RestChain` in Python. */
 export class RestChain {
   /**
@@ -15,6 +17,12 @@ export class RestChain {
     this.values = poses.length / rest.entries.length;
     this.since = new Float64Array(rest.starts.length).fill(Infinity);
     this.stretch = -1;
+    this.rested = 0;
+  }
+
+  /** Seconds for which the character holds a row, where no body rests; 0 if it does not. */
+  get heldSeconds() {
+    return this.rest.held ? this.rested : 0;
   }
 
   get resting() {
@@ -24,12 +32,13 @@ export class RestChain {
   /** Advance the time by a frame. */
   advance() {
     for (let i = 0; i < this.since.length; i++) this.since[i] += this.seconds;
+    this.rested = this.resting ? this.rested + this.seconds : 0;
     if (this.resting) this.since[this.stretch] = 0;
   }
 
   /** Whether the character rests, and plays the last row of its stretch. */
   ending(row) {
-    return this.resting && row + 1 >= this.rest.stops[this.stretch];
+    return this.resting && !this.rest.held && row + 1 >= this.rest.stops[this.stretch];
   }
 
   /** The row of rest to play from now on, from a row, joints in root space (flat) and a style. */
@@ -68,6 +77,13 @@ export class RestChain {
   end() {
     this.stretch = -1;
   }
+}
+
+/** Slow noise for bodies that hold a pose: value `number` from 1 on, between -1 and 1; the twin of Python's. */
+export function breathing(seconds, number) {
+  const waves = BREATHING_HZ.map((frequency, order) =>
+    Math.sin(2 * Math.PI * (frequency * seconds + (((order + 1) * number * GOLDEN) % 1))));
+  return (Math.min(seconds, 1) * waves.reduce((sum, wave) => sum + wave, 0)) / waves.length;
 }
 
 /** Whether a desired trajectory, at `times`, stands where a body is with the facing that it has. */

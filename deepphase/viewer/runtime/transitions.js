@@ -166,7 +166,8 @@ function toVector(q) {
   return [q[0], q[1], q[2]].map((value) => sign * scale * value);
 }
 
-function fromVector(vector) {
+/** Rotation of axis times angle. */
+export function fromVector(vector) {
   const half = 0.5 * Math.hypot(vector[0], vector[1], vector[2]);
   const scale = (0.5 * Math.sin(half)) / Math.max(half, 1e-30);
   return [scale * vector[0], scale * vector[1], scale * vector[2], Math.cos(half)];

@@ -46,7 +46,7 @@ class RestConstants:
     stale: float = 0.1
     stale_s: float = 30.0
     goal_m_s: float = 0.15
-    near_m: float = 0.35
+    near_m: float = 0.15
     turn: float = 0.7
     braking_s: float = 0.5
     sway: float = 0.012

@@ -34,8 +34,8 @@ from matching.search.searcher import Searcher
 _ROWS_AT_ONCE = 1 << 20
 # Largest improvement that is ever required, as a share of the cost of rows taken by chance.
 _MAX_IMPROVEMENT = 0.2
-# Mean speed of a desired trajectory, m/s, from which on a character at rest starts.
-_STARTING_M_S = 0.25
+# Speed at which a desired trajectory begins, m/s, from which on a character at rest starts.
+_STARTING_M_S = 0.35
 
 
 def _trajectory_features(layout: FeatureLayout) -> list[Feature]:
@@ -299,8 +299,8 @@ class TrajectorySearch:
         if database.kinds is None:
             return np.zeros(len(rows), bool)
         positions, _, places, _ = goals
-        away = np.linalg.norm((positions[:, -1] - places)[:, ::2], axis=1)
-        return (database.kinds[rows] == IDLE) & (away > _STARTING_M_S * self.offsets_s[-1])
+        away = np.linalg.norm((positions[:, 0] - places)[:, ::2], axis=1)
+        return (database.kinds[rows] == IDLE) & (away > _STARTING_M_S * self.offsets_s[0])
 
     def _moving(self, targets: Array | None) -> Array:
         """(rows,) bool: targets of a start; all of them if the others are at rest, too."""

@@ -11,8 +11,8 @@ import { positiveRemainder, wrappedAngle } from "./springs.js";
 import { fromFacing, limitPlaces, toFacing, trajectoryRows } from "./trajectory.js";
 import { RowMotion, Transition, fromVector } from "./transitions.js";
 
-// Mean speed of a desired trajectory, m/s, from which on a character at rest starts.
-const STARTING_SPEED = 0.25;
+// Speed at which a desired trajectory begins, m/s, from which on a character at rest starts.
+const STARTING_SPEED = 0.35;
 
 /** See `createCharacter`; further options: `row` to start with, `topSpeed` of a full stick, m/s. */
 export class DatabaseCharacter {
@@ -328,9 +328,8 @@ export class DatabaseCharacter {
   /** Whether the character is at rest and its goal travels: it needs a moment of another kind. */
   starting({ places }) {
     const { arrays } = this.asset;
-    const last = this.times.length - 1;
-    const away = Math.hypot(places[2 * last] - this.root.x, places[2 * last + 1] - this.root.z);
-    return Boolean(arrays.idle && arrays.idle[this.row]) && away > STARTING_SPEED * this.times[last];
+    const away = Math.hypot(places[0] - this.root.x, places[1] - this.root.z);
+    return Boolean(arrays.idle && arrays.idle[this.row]) && away > STARTING_SPEED * this.times[0];
   }
 
   /** Rest if the goal stands; whether the character does. */

@@ -21,7 +21,8 @@ from matching.player.constants import CONSTANTS
 from matching.player.facing import FacingCoverage
 from matching.player.moment_filter import MomentFilter
 from matching.player.playback import Playback
-from matching.player.player import PlayerSettings, rest_moments
+from matching.player.player import PlayerSettings
+from matching.player.resting import rest_moments
 from matching.player.trajectory_search import max_improvement
 
 # Rotations of this many rows are read at once, and a view of the manifold has so many points.

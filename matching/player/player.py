@@ -18,7 +18,7 @@ from deepphase.steering.foot_lock import FootLock, FootLockSettings
 from deepphase.steering.goal_limits import LimitedGoals
 from deepphase.steering.goal_sources import GoalSource
 from deepphase.steering.rest import CONSTANTS as REST
-from deepphase.steering.rest import RestChain, RestMoments, standing_goals
+from deepphase.steering.rest import RestChain, standing_goals
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import Frame, RunnerSpec
 from deepphase.steering.springs import damping_share, spring_rate, wrapped_angle
@@ -31,6 +31,7 @@ from matching.player.decisions import DecisionLog
 from matching.player.facing import FacingCoverage, HeldFacings
 from matching.player.moment_filter import MomentFilter
 from matching.player.playback import Playback, check_same_rows
+from matching.player.resting import rest_moments, style_of
 from matching.player.trajectory_search import (
     JumpRequest,
     SearchPolicy,
@@ -125,48 +126,6 @@ def runner_spec(database: MotionDatabase, playback: Playback) -> RunnerSpec:
         locked_joints=playback.limb_solver.joints,
         conventions=playback.source,
     )
-
-
-def rest_moments(
-    database: MotionDatabase, playback: Playback, playable: Array | None, keep: Sequence[str]
-) -> RestMoments:
-    """The moments of rest of a database, none where its kinds of moments are not known.
-
-    Where no body stands at rest, they are the quietest poses.
-
-    Parameters
-    ----------
-    playable
-        (rows,) bool: the rows that are played; None for all.
-    keep
-        Names of labels whose values make the style of a clip.
-    """
-    rest = np.zeros(len(database), bool)
-    if database.kinds is not None:
-        rest = database.rows_of_kinds(["idle"])
-    styles = [_style(labels, keep) for labels in database.labels]
-
-    def poses_of(rows: Array) -> Array:
-        return playback.positions(playback.rotations[rows], playback.translations[rows])
-
-    moments = RestMoments.of_rows(
-        rest if playable is None else rest & playable,
-        database.range_stops,
-        styles,
-        poses_of,
-        playback.fps,
-    )
-    if len(moments) or database.kinds is None:
-        return moments
-    rows = playback.quiet_rows(
-        database.offered if playable is None else database.offered & playable
-    )
-    clips = database.clip_of(rows).tolist()
-    return RestMoments.of_held_rows(rows, [styles[clip] for clip in clips], poses_of(rows))
-
-
-def _style(labels: Mapping[str, str], keep: Sequence[str]) -> str:
-    return " ".join(labels.get(name, "") for name in keep)
 
 
 class Player:
@@ -379,7 +338,7 @@ class Player:
         limited = LimitedGoals(goal_source, self.playback.goal_limits, self._limited)
         goals = self._search_policy.goals(limited, self.root_states, which)
         if self._rest is not None:
-            rests = self._stand(which, goals, labels, current, jumped)
+            rests = self._stand(self._rest, which, goals, labels, current, jumped)
             which, goals = which[~rests], tuple(each[~rests] for each in goals)
             if not which.size:
                 return jumped
@@ -429,6 +388,7 @@ class Player:
 
     def _stand(
         self,
+        rest: RestChain,
         which: Array,
         goals: tuple[Array, Array, Array, Array],
         labels: Sequence[Mapping[str, str]],
@@ -439,14 +399,13 @@ class Player:
 
         Characters that begin another moment of rest are marked in `jumped`.
         """
-        rest = self._rest
         places, directions, _, _ = goals
         stands = standing_goals(
             places[..., ::2],
             np.arctan2(directions[..., 0], directions[..., 2]),
             self._position[which],
             self._angle[which],
-            self._search_policy.offsets_s,
+            self.spec.offsets_s,
         )
         self._since_travel[which[~stands]] = 0.0
         slow = np.linalg.norm(self._velocity[which], axis=1) < self.playback.standing_speed
@@ -459,7 +418,7 @@ class Player:
         if new.size:
             held = rest.resting[new]
             keep = self.settings.keep
-            styles = [_style({**self._kept[index], **labels[index]}, keep) for index in new]
+            styles = [style_of({**self._kept[index], **labels[index]}, keep) for index in new]
             poses = current.of(new)
             rows = rest.choose(new, self.rows[new], self.playback.positions(*poses[2:4]), styles)
             jumps = rows != self.rows[new]

@@ -1,0 +1,87 @@
+"""Rest after twelve patterns of keys, by motion matching, against the standing frames of the data.
+
+python -m tests.studies.standing DATABASE [--speed 1.4] [--seconds 20] [--characters 2] [--seed 0]
+
+A pattern holds the stick in some directions, 1.5 s each, and releases it. Rest is measured from one
+second after the release on.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import astuple, fields
+
+import numpy as np
+
+from deepphase.evaluation.rest_measures import RestMeasures, RestReference, rest_of_run
+from deepphase.features.moment_kinds import ACTION, IDLE, LYING, SITTING
+from deepphase.steering.gamepad import Gamepad
+from deepphase.steering.goal_sources import GamepadSettings
+from deepphase.steering.run import rollout, start_under_gamepad
+from matching.database.database import MotionDatabase
+from matching.player.moment_filter import MomentFilter
+from matching.player.playback import Playback
+from matching.player.player import PlayerSettings
+from matching.player.source import PlayerSource
+from matching.search.searcher import open_searcher
+
+PATTERNS = ("W", "S", "A", "D", "WD", "WA", "WS", "AD", "WSAD", "WDSA", "SWAD", "WWDD")
+_KEYS = {"W": (0.0, 1.0), "S": (0.0, -1.0), "A": (1.0, 0.0), "D": (-1.0, 0.0)}
+_HELD_S, _SETTLING_S = 1.5, 1.0
+
+
+def pattern_stick(keys: str, rest_s: float) -> Gamepad:
+    """A stick that is held in the directions of keys one after the other, and released."""
+    times, move = [], []
+    for number, key in enumerate(keys):
+        times += [number * _HELD_S, (number + 1) * _HELD_S - 0.001]
+        move += [_KEYS[key]] * 2
+    end = len(keys) * _HELD_S
+    times, move = [*times, end, end + rest_s], [*move, (0.0, 0.0), (0.0, 0.0)]
+    return Gamepad(np.array(times), np.array(move), np.zeros((len(times), 2)))
+
+
+def main() -> None:
+    """Print the measures of rest after every pattern."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("database")
+    parser.add_argument("--speed", type=float, default=1.4)
+    parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--characters", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--patterns", nargs="+", default=list(PATTERNS))
+    options = parser.parse_args()
+    database = MotionDatabase.load(options.database).with_kinds()
+    playback = Playback.of_database(database)
+    settings = PlayerSettings(moments=MomentFilter())
+    source = PlayerSource(
+        database, playback, open_searcher(database, "exact"), settings=settings, seed=options.seed
+    )
+    kinds = database.kinds
+    starts, stops = database.range_starts, database.range_stops
+    stand = [i for i in range(len(starts)) if (kinds[starts[i] : stops[i]] == IDLE).any()]
+    names = [each.name for each in fields(RestMeasures)]
+    print("| keys |", " | ".join((*names, "gestures", "sits or lies", "faults")), "|")
+    reference = None
+    for keys in options.patterns:
+        stick = pattern_stick(keys, options.seconds + _SETTLING_S)
+        player, goals = start_under_gamepad(
+            source,
+            stick,
+            characters=options.characters,
+            settings=GamepadSettings(top_speed=options.speed),
+        )
+        if reference is None:
+            reference = RestReference.of_clips(map(database.clip, stand), player.spec)
+        run = rollout(player, goals, float(stick.times[-1]))
+        found = rest_of_run(run, reference, len(keys) * _HELD_S + _SETTLING_S)
+        played = kinds[run.tracks["row"]]
+        shares = (played == ACTION).mean(), np.isin(played, [SITTING, LYING]).mean()
+        values = [f"{value:.2f}" for value in (*astuple(found), *shares)]
+        print(
+            "|", " | ".join((keys, *values, ", ".join(found.faults()) or "none")), "|", flush=True
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -51,5 +51,5 @@ def rest_moments(
 
 
 def style_of(labels: Mapping[str, str], keep: Sequence[str]) -> str:
-    """The values of some labels in one text, by which moments of rest are told apart."""
+    """The values of some labels in one text, which is the style of a moment of rest."""
     return " ".join(labels.get(name, "") for name in keep)

@@ -338,6 +338,7 @@ def _starts_and_stops(
             frames,
             reach_s=reach_s,
             sudden=options.sudden_goals,
+            balance=options.balance,
             seed=options.split_seed,
         )
     ]

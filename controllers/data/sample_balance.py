@@ -6,7 +6,7 @@ import numpy as np
 
 from controllers.data.samples import ControllerSamples
 from deepphase.arrays import Array
-from deepphase.features.trajectory import complex_of
+from deepphase.features.trajectory import TRAJECTORY_POSITION, complex_of
 
 STANDING_M_S = 0.15
 """Slower roots stand, in no direction."""
@@ -40,13 +40,26 @@ def balanced_rows(samples: ControllerSamples, rows: Array, balance: float, seed:
     """
     if not balance:
         return rows
-    speeds, ways = root_travel(samples, rows)
+    schema = samples.schema
+    block = schema.inputs.slices[TRAJECTORY_POSITION]
+    places = complex_of(np.asarray(samples.inputs[rows, block]))
+    # From the first sample of the trajectory to the last: a body that starts has no slow travel.
+    offsets = schema.config.offsets_s
+    travel = (places[:, -1] - places[:, 0]) / (offsets[-1] - offsets[0])
+    wanted = np.minimum(rarity(travel, balance), _MOST)
+    whole = np.floor(wanted + np.random.default_rng(seed).random(len(rows)))
+    return np.repeat(rows, whole.astype(np.int64))
+
+
+def rarity(travel: Array, balance: float) -> Array:
+    """(n,) how many times rarer each cell is than the most frequent one, to the power `balance`.
+
+    `travel` is (n,) complex m/s, relative to the facing.
+    """
+    speeds, ways = np.abs(travel), np.arctan2(travel.real, travel.imag)
     sector = np.round(ways * (_DIRECTIONS / (2.0 * np.pi))).astype(np.int64) % _DIRECTIONS
     cells = np.where(
         speeds < STANDING_M_S, 0, 1 + np.searchsorted(_SPEEDS, speeds) * _DIRECTIONS + sector
     )
     sizes = np.bincount(cells)
-    rarity = (sizes.max() / np.maximum(sizes, 1)) ** balance
-    wanted = np.minimum(rarity[cells], _MOST)
-    whole = np.floor(wanted + np.random.default_rng(seed).random(len(rows)))
-    return np.repeat(rows, whole.astype(np.int64))
+    return np.asarray((sizes.max() / np.maximum(sizes, 1)) ** balance)[cells]

@@ -11,10 +11,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from controllers.data.sample_balance import rarity
 from controllers.schema.sudden_goals import SuddenGoal
 from deepphase.arrays import Array, true_runs
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.features.moment_kinds import IDLE, LOCOMOTION, clip_kinds
+from deepphase.features.trajectory import complex_of
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import Contacts, foot_contacts
@@ -62,6 +64,7 @@ def starts_and_stops(
     *,
     reach_s: float,
     sudden: float = 0.0,
+    balance: float = 0.0,
     seed: int = 0,
 ) -> Iterator[tuple[Clip, SuddenGoal | None]]:
     """Clips that stand, start, travel, stop and stand.
@@ -82,6 +85,9 @@ def starts_and_stops(
     sudden
         Share of the clips that are stopped by a stick: their trajectory ahead goes straight on
         until it is released, up to half a second before the last step, which is quick.
+    balance
+        Exponent of the rarity of the speed and direction of travel with which locomotion is used
+        the more often; see `sample_balance.rarity`.
 
     Yields
     ------
@@ -98,8 +104,11 @@ def starts_and_stops(
     fps = store.fps
     made, number = 0, 0
     order = generator.permutation(len(moving))
+    shares = rarity(np.array([_travel(each) for each in moving]), balance)
+    shares /= shares.sum()
     while made < frames:
-        stretch = moving[order[number % len(order)]]
+        index = order[number % len(order)]
+        stretch = moving[generator.choice(len(moving), p=shares) if balance else index]
         number += 1
         rest = [round((reach_s + generator.uniform(*_REST_S)) * fps) for _ in range(2)]
         travel = round(generator.uniform(*_TRAVEL_S) * fps)
@@ -132,6 +141,13 @@ def _stretches(
                 part = replace(contacts, flags=contacts.flags[start:stop])
                 stretches.append(_Stretch(clip.sliced(start, stop), roles, part))
     return found[IDLE], found[LOCOMOTION]
+
+
+def _travel(stretch: _Stretch) -> complex:
+    """Mean velocity of the root in m/s, relative to its facing."""
+    root = root_trajectory(stretch.clip, stretch.roles)
+    steps = np.diff(complex_of(root.positions[:, ::2].reshape(1, -1))[0])
+    return complex((steps * np.exp(1j * root.angles[:-1])).mean() * stretch.clip.fps)
 
 
 def _made(

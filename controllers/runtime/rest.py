@@ -17,7 +17,7 @@ from deepphase.steering.springs import faded, spring_rate, wrapped_angle
 _BODY_M_S, _STOOD_S, _TURN, _TURNED_S = 0.3, 1.0, np.radians(40.0), 3.0
 # Half-lives in seconds of the difference between two poses: at the beginning of rest, and from one
 # stretch of it to the next, which hold the posture.
-_ENTRY_S, _HELD_S = 0.15, 1.5
+_ENTRY_S, _HELD_S = 0.15, 0.5
 _ROOT, _POSE = ("root_velocity", "root_turn"), ("joint_position", "joint_rotation")
 
 

@@ -14,11 +14,16 @@ from controllers.data.sample_balance import balanced_rows, root_travel
 def samples():
     """900 samples go ahead at 1.3 m/s, 9 back at .8, 1 to the left at .3, and 90 stand."""
     velocities = np.repeat([[0.0, 1.3], [0.1, -0.8], [0.3, 0.0], [0.01, 0.0]], [900, 9, 1, 90], 0)
-    slices = {"root_velocity": slice(1, 3)}
+    # Half a second before, now, and a second later.
+    offsets = (-0.5, 0.0, 1.0)
+    inputs = np.concatenate([np.zeros((1000, 2)), *(each * velocities for each in offsets)], axis=1)
     outputs = np.concatenate([np.zeros((1000, 1)), velocities], axis=1).astype(np.float32)
-    return SimpleNamespace(
-        outputs=outputs, schema=SimpleNamespace(outputs=SimpleNamespace(slices=slices))
+    schema = SimpleNamespace(
+        inputs=SimpleNamespace(slices={"trajectory_position": slice(2, 8)}),
+        outputs=SimpleNamespace(slices={"root_velocity": slice(1, 3)}),
+        config=SimpleNamespace(offsets_s=offsets),
     )
+    return SimpleNamespace(inputs=inputs.astype(np.float32), outputs=outputs, schema=schema)
 
 
 def test_speeds_and_directions(samples):

@@ -5,7 +5,7 @@ import { faded, springRate, wrappedAngle } from "./springs.js";
 
 // As in `controllers/runtime/rest.py`.
 const REST_SPEED = 0.3, STOOD_SECONDS = 1, TURN = (40 * Math.PI) / 180, TURNED_SECONDS = 3;
-const ENTRY_SECONDS = 0.15, HELD_SECONDS = 1.5;
+const ENTRY_SECONDS = 0.15, HELD_SECONDS = 0.5;
 const ROOT = ["root_velocity", "root_turn"], POSE = ["joint_position", "joint_rotation"];
 
 /** Plays moments of rest where the goal stands; the twin of `CharacterRest` in Python. */

@@ -238,7 +238,7 @@ export class DatabaseCharacter {
     return cost === Infinity ? cost : cost - Math.min(share * cost, this.settings.max_improvement);
   }
 
-  /** Replace the future trajectory of a query by a desired one, within the limits. */
+  /** Replace the future trajectory of a query by a desired one, within the limits; what it then is. */
   writeGoals(query, desired) {
     const { asset, root, times } = this;
     this.limited = limitPlaces(desired.places, times, root, asset.header.limits.speed);
@@ -255,6 +255,7 @@ export class DatabaseCharacter {
       });
     }
     this.writeHeights(query, desired);
+    return desired;
   }
 
   /** Replace the heights of the ground ahead in a query, if the features have them. */
@@ -282,8 +283,7 @@ export class DatabaseCharacter {
     if (!(this.untilSearch < 0.5 * seconds || changed || forced)) return false;
     const features = asset.arrays.features.subarray(row * dims, (row + 1) * dims);
     const query = Float32Array.from(features);
-    const desired = this.heldTrajectory();
-    this.writeGoals(query, desired);
+    const desired = this.writeGoals(query, this.heldTrajectory());
     const rowBefore = this.row;
     if (this.rest && this.stand(desired)) return this.row !== rowBefore;
     const staying = Math.sqrt(asset.search.square(query, row));

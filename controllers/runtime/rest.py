@@ -14,7 +14,7 @@ from deepphase.steering.springs import faded, spring_rate, wrapped_angle
 
 # Rest begins where a body is slower, m/s, or the goal has stood for so long, s; and where the body
 # faces its goal up to an angle, rad, or the goal has stood for longer.
-_BODY_M_S, _STOOD_S, _TURN, _TURNED_S = 0.3, 1.0, np.radians(40.0), 3.0
+_BODY_M_S, _STOOD_S, _TURN, _TURNED_S = 0.4, 0.8, np.radians(40.0), 3.0
 # Half-lives in seconds of the difference between two poses: at the beginning of rest, and from one
 # stretch of it to the next, which hold the posture.
 _ENTRY_S, _HELD_S = 0.15, 0.5

@@ -1,6 +1,7 @@
-"""Rest after twelve patterns of keys, by motion matching, against the standing frames of the data.
+"""Rest after twelve patterns of keys, against the standing frames of the data.
 
 python -m tests.studies.standing DATABASE [--speed 1.4] [--seconds 20] [--characters 2] [--seed 0]
+python -m tests.studies.standing CONTROLLER --clips STORE [--speed 1.4] ...
 
 A pattern holds the stick in some directions, 1.5 s each, and releases it. Rest is measured from one
 second after the release on.
@@ -9,12 +10,19 @@ second after the release on.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from dataclasses import astuple, fields
+from pathlib import Path
 
 import numpy as np
 
+from controllers.runtime.controller import Controller
+from controllers.runtime.start import CharacterSource
+from deepphase.arrays import Array
+from deepphase.corpus.store import open_store
 from deepphase.evaluation.rest_measures import RestMeasures, RestReference, rest_of_run
 from deepphase.features.moment_kinds import ACTION, IDLE, LYING, SITTING
+from deepphase.motion.clip import Clip
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import GamepadSettings
 from deepphase.steering.run import rollout, start_under_gamepad
@@ -41,27 +49,40 @@ def pattern_stick(keys: str, rest_s: float) -> Gamepad:
     return Gamepad(np.array(times), np.array(move), np.zeros((len(times), 2)))
 
 
+def matching_source(path: Path, seed: int) -> tuple[PlayerSource, Iterator[Clip], Array]:
+    """A source of runs by matching, the clips in which bodies stand, and the kinds of the rows."""
+    database = MotionDatabase.load(path).with_kinds()
+    playback = Playback.of_database(database)
+    settings = PlayerSettings(moments=MomentFilter())
+    source = PlayerSource(
+        database, playback, open_searcher(database, "exact"), settings=settings, seed=seed
+    )
+    kinds = database.kinds
+    starts, stops = database.range_starts, database.range_stops
+    stand = [i for i in range(len(starts)) if (kinds[starts[i] : stops[i]] == IDLE).any()]
+    return source, map(database.clip, stand), kinds
+
+
 def main() -> None:
     """Print the measures of rest after every pattern."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("database")
+    parser.add_argument("source", type=Path)
+    parser.add_argument("--clips", type=Path, help="store that a controller was trained on")
     parser.add_argument("--speed", type=float, default=1.4)
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--characters", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--patterns", nargs="+", default=list(PATTERNS))
     options = parser.parse_args()
-    database = MotionDatabase.load(options.database).with_kinds()
-    playback = Playback.of_database(database)
-    settings = PlayerSettings(moments=MomentFilter())
-    source = PlayerSource(
-        database, playback, open_searcher(database, "exact"), settings=settings, seed=options.seed
-    )
-    kinds = database.kinds
-    starts, stops = database.range_starts, database.range_stops
-    stand = [i for i in range(len(starts)) if (kinds[starts[i] : stops[i]] == IDLE).any()]
+    kinds: Array | None = None
+    if options.clips is None:
+        source, clips, kinds = matching_source(options.source, options.seed)
+    else:
+        source = CharacterSource(Controller.load(options.source), seed=options.seed)
+        clips = iter(open_store(options.clips))
     names = [each.name for each in fields(RestMeasures)]
-    print("| keys |", " | ".join((*names, "gestures", "sits or lies", "faults")), "|")
+    shown = () if kinds is None else ("gestures", "sits or lies")
+    print("| keys |", " | ".join((*names, *shown, "faults")), "|")
     reference = None
     for keys in options.patterns:
         stick = pattern_stick(keys, options.seconds + _SETTLING_S)
@@ -72,11 +93,13 @@ def main() -> None:
             settings=GamepadSettings(top_speed=options.speed),
         )
         if reference is None:
-            reference = RestReference.of_clips(map(database.clip, stand), player.spec)
+            reference = RestReference.of_clips(clips, player.spec)
         run = rollout(player, goals, float(stick.times[-1]))
         found = rest_of_run(run, reference, len(keys) * _HELD_S + _SETTLING_S)
-        played = kinds[run.tracks["row"]]
-        shares = (played == ACTION).mean(), np.isin(played, [SITTING, LYING]).mean()
+        shares: tuple[float, ...] = ()
+        if kinds is not None:
+            played = kinds[run.tracks["row"]]
+            shares = (played == ACTION).mean(), np.isin(played, [SITTING, LYING]).mean()
         values = [f"{value:.2f}" for value in (*astuple(found), *shares)]
         print(
             "|", " | ".join((keys, *values, ", ".join(found.faults()) or "none")), "|", flush=True

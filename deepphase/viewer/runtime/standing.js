@@ -4,7 +4,7 @@ import { RestChain } from "./rest.js";
 import { faded, springRate, wrappedAngle } from "./springs.js";
 
 // As in `controllers/runtime/rest.py`.
-const REST_SPEED = 0.3, STOOD_SECONDS = 1, TURN = (40 * Math.PI) / 180, TURNED_SECONDS = 3;
+const REST_SPEED = 0.4, STOOD_SECONDS = 0.8, TURN = (40 * Math.PI) / 180, TURNED_SECONDS = 3;
 const ENTRY_SECONDS = 0.15, HELD_SECONDS = 0.5;
 const ROOT = ["root_velocity", "root_turn"], POSE = ["joint_position", "joint_rotation"];
 

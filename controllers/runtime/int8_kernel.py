@@ -23,9 +23,10 @@ def has_vnni() -> bool:
 
     Where numba compiles for a named processor, its features count.
     """
-    named = numba.config.CPU_FEATURES
-    if numba.config.CPU_NAME or named:
-        return "+avx512vnni" in (named or "")
+    # numba sets them at run time.
+    named, features = (getattr(numba.config, name, None) for name in ("CPU_NAME", "CPU_FEATURES"))
+    if named or features:
+        return "+avx512vnni" in (features or "")
     try:
         return bool(llvmlite.binding.get_host_cpu_features().get("avx512vnni"))
     except RuntimeError:

@@ -126,13 +126,13 @@ class GoalLimits:
         Returns
         -------
         places, facings
-            As given, within reach.
+            As given, within reach; where one is not finite, only the speed is limited.
         limited : (characters,) bool
             Whether a place was out of reach, or a facing was turned.
         """
         roots = root_states.positions[:, None]
         places, limited = self.limited_places(places, root_states.positions, offsets_s)
-        if not self.reaches:
+        if not (self.reaches and np.isfinite(places).all() and np.isfinite(facings).all()):
             return places, facings, limited
         relative, angles = places - roots, root_states.angles[:, None]
         ways = np.arctan2(relative[..., 0], relative[..., 1])

@@ -54,7 +54,9 @@ def test_the_page_s_facts_are_the_controller_s(shipped, tmp_path):
 @needs_node
 def test_half_precision_halves_the_file_and_moves_alike(shipped, tmp_path):
     whole, half = live_asset(shipped), live_asset(shipped, weights="float16")
-    assert len(half) < 0.6 * len(whole)
+    rest = shipped.rest.outputs.nbytes
+    # Moments of rest stay whole.
+    assert len(half) - rest < 0.6 * (len(whole) - rest)
     made, goals = python_run(CharacterSource(shipped), wandering(120, 2), 120)
     frames = ask_node(tmp_path, half, "run", goals=goals, options={"goal": goals[0]})
     assert 0 < largest_distance(positions_of(shipped, made), positions_in(frames)) < 0.03

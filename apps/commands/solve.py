@@ -13,7 +13,6 @@ from deepphase.errors import DeepPhaseError, ParameterError
 if TYPE_CHECKING:
     from deepphase.corpus.motion_files import MotionFile
     from deepphase.corpus.solved_files import SolvedFile
-    from deepphase.formats.units import checked_options
     from deepphase.solving.point_distances import DistanceSpread
 
 # Number of files whose residuals are listed.
@@ -55,6 +54,7 @@ def command(
     from deepphase.corpus.motion_files import find_motion_files
     from deepphase.corpus.point_sets import agreed_point_sets
     from deepphase.corpus.solved_files import solve_files
+    from deepphase.formats.units import checked_options
 
     if own_lengths and skeleton_of is not None:
         raise ParameterError(

@@ -123,8 +123,10 @@ def test_a_part_of_a_song_by_seed_and_lock(folder, database):
     made = json.loads((folder / "c" / "report.json").read_text())["made_with"]
     assert made["lock"] == 0.0
     page = (folder / "a" / "player.html").read_text()
-    song = re.search(r'"song":\{.*?"mime":"audio/ogg","start":0.0,"duration":([\d.]+)', page)
-    assert float(song[1]) == pytest.approx(3.0, abs=0.02)
+    scene = json.loads(re.search(r'id="scene">(.*?)</script>', page, re.S)[1])
+    song = scene["takes"][0]["song"]
+    assert (song["mime"], song["start"]) == ("audio/ogg", 0.0)
+    assert song["duration"] == pytest.approx(3.0, abs=0.02)
 
 
 @pytest.mark.parametrize(("rate", "channels", "seconds"), [(8000, 1, 3.0), (96_000, 2, 0.5)])

@@ -155,7 +155,7 @@ def test_a_run_says_why_it_plays_a_moment(database, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["{folder}"], "2 runs in"),
+        (["{folder}"], "the folder has 2 runs, and one is shown"),
         (["{folder}", "--name", "squre"], "no run 'squre'"),
         (["{folder}", "--name", "a", "--time", "-1"], "no decision until -1 s"),
         (["{folder}", "--name", "b"], "no table of decisions"),

@@ -374,7 +374,7 @@ def test_what_does_not_fit_is_refused(store):
     with pytest.raises(ParameterError, match="not finite"):
         Characters(controller, broken)
     for seconds in (0.0, np.nan, -1.0):
-        with pytest.raises(ParameterError, match="a run of"):
+        with pytest.raises(ParameterError, match="a run has no frame in"):
             rollout(Characters(controller, starts), None, seconds)
 
 

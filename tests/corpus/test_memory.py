@@ -105,7 +105,7 @@ def test_an_upload_is_limited_before_it_is_resampled(monkeypatch):
         "deepphase.formats.bvh.reader.read_content",
         "deepphase.formats.bvh.reader.parse_frames",
         "deepphase.formats.bvh.reader.local_rotations",
-        "deepphase.formats.bvh.reader.rotate_up",
+        "deepphase.formats.bvh.reader.in_metres_y_up",
         "deepphase.corpus.prepared_file.find_glitches",
         "deepphase.corpus.prepared_file.resample",
         "deepphase.corpus.prepared_file._in_float32",

@@ -94,7 +94,7 @@ def test_it_opens_on_a_run_with_phases_and_gating(monkeypatch):
     shown = take(app)
     assert shown["duration"] == pytest.approx(12, abs=0.1)
     assert shown["channels"]["phase"]["shape"][1] == 5
-    assert shown["gating"]["values"]["shape"][1] == 4
+    assert shown["gating"]["weights"]["shape"][1] == 4
     assert shown["curves"]
     assert not app.warning
     assert measures(app)["Frozen"] == 0

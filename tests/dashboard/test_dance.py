@@ -320,7 +320,7 @@ def test_the_folder_offers_dancers_and_databases_with_music(folder, monkeypatch)
     chosen(app, "Length of the song (s)", _SHORT_S)
     assert "Held to the beat (%)" not in [each.label for each in app.slider]
     shown = take(app)
-    assert shown["gating"]["values"]["shape"][1] == 2
+    assert shown["gating"]["weights"]["shape"][1] == 2
     assert shown["duration"] == pytest.approx(_SHORT_S, abs=0.1)
 
 

@@ -9,7 +9,7 @@ PARALLEL := --numprocesses auto --maxprocesses 8 --dist worksteal
 # Nothing is installed that is not listed with its hash, and nothing is resolved: --no-deps.
 LISTED := $(BIN)/python -m pip install --quiet --require-hashes --no-deps --no-build-isolation
 
-.PHONY: demo demo-model test check quick-test lint bench studies docs constraints audit sbom clean
+.PHONY: demo demo-model test check quick-test lint bench studies docs pictures constraints audit sbom clean
 
 demo: $(VENV)/installed
 	$(BIN)/deepphase demo -o $(DEMO)
@@ -51,6 +51,11 @@ studies: $(VENV)/installed
 # Guides and API reference, into site/. A warning is an error.
 docs: $(VENV)/all-installed
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs site
+
+# The pictures of the README, in docs/pictures, by Chromium; about ten minutes on two free cores.
+# People are salsa of CMU where $DEEPPHASE_DATA/cmu_dance lies, and synthetic otherwise.
+pictures: $(VENV)/installed
+	$(BIN)/python -m tests.browser.pictures $(PICTURES)
 
 # Releases and hashes of requirements/, from the ranges of pyproject.toml. The releases stay where
 # they fit; OPTIONS=--upgrade takes the newest.

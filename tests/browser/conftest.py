@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -27,9 +28,9 @@ def _is_chatter(text: str) -> bool:
     return any(part in text for part in _CHATTER)
 
 
-# Not of the session: playwright keeps an event loop running, which others could not start then.
-@pytest.fixture(scope="package")
-def browser() -> Iterator:
+@contextmanager
+def chromium() -> Iterator:
+    """Chromium of this machine; a test is skipped where it or playwright is missing."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     program = os.environ.get("BROWSER_PATH") or next(filter(None, map(shutil.which, _PROGRAMS)), "")
     if not program:
@@ -42,6 +43,13 @@ def browser() -> Iterator:
         )
         yield launched
         launched.close()
+
+
+# Not of the session: playwright keeps an event loop running, which others could not start then.
+@pytest.fixture(scope="package")
+def browser() -> Iterator:
+    with chromium() as launched:
+        yield launched
 
 
 @pytest.fixture

@@ -152,6 +152,27 @@ JOBS = {
     },
 }
 COMMANDS = {name: row for rows in JOBS.values() for name, row in rows.items()}
+# Job of the README -> its first lines, on a folder of clips, and for dances of clips with songs.
+FIRST_LINES = {
+    "Train phases": (
+        "deepphase prepare captures/ -o mocap.store",
+        "deepphase train phase mocap.store -o walk.model",
+    ),
+    "Match motion": (
+        "deepphase match build mocap.store --model walk.model -o mocap.db",
+        "deepphase match run mocap.db --path square -o run/ --compare",
+    ),
+    "Control characters": (
+        "deepphase train controller mocap.store --model walk.model --config experts "
+        "-o walk.controller",
+        "deepphase live walk.controller",
+    ),
+    "Dance to songs": (
+        "deepphase train phase recorded/ --config dance -o dance.model",
+        "deepphase train dance recorded/ --model dance.model -o waltz.dancer",
+        "deepphase dance song.ogg --dancer waltz.dancer -o dance/",
+    ),
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -179,7 +200,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> int:
-    if not words or words[0] in ("-h", "--help", "help"):
+    if not words:
+        print(_first_lines())
+        return DONE
+    if words[0] in ("-h", "--help", "help"):
         print(_overview())
         return DONE
     if words[0] in ("-V", "--version"):
@@ -252,6 +276,20 @@ def _run_command(name: str, words: list[str]) -> int:
 
 def _second_words(names: Iterable[str]) -> str:
     return ", ".join(name.partition(" ")[2] for name in names)
+
+
+def _first_lines() -> str:
+    lines = ["deepphase: phase manifolds from unlabelled motion capture"]
+    for job, commands in FIRST_LINES.items():
+        lines += ["", f"{job}:", *(f"  {command}" for command in commands)]
+    return "\n".join(
+        [
+            *lines,
+            "",
+            "deepphase demo shows the results on synthetic motion, deepphase app a dashboard.",
+            "deepphase --help lists all commands.",
+        ]
+    )
 
 
 def _overview(names: Iterable[str] = COMMANDS) -> str:

@@ -25,7 +25,7 @@ import pytest
 import soundfile
 import yaml
 
-from apps.cli import main
+from apps.cli import FIRST_LINES, main
 from apps.reports import figures_page, training_report
 from deepphase import config
 from deepphase.figures.image import write_images
@@ -334,6 +334,22 @@ def test_lines_that_are_not_run_stand_in_a_page() -> None:
         for _, words in shell_lines(block)
     }
     assert set(NOT_RUN) <= shown
+
+
+def test_the_program_alone_prints_the_first_lines_of_the_readme(capsys) -> None:
+    text = (ROOT / "README.md").read_text()
+    shown = {
+        " ".join(words)
+        for block in blocks_of(text)
+        if block.language == "shell"
+        for _, words in shell_lines(block)
+    }
+    assert main([]) == 0
+    printed = capsys.readouterr().out
+    for job, lines in FIRST_LINES.items():
+        assert f"## {job}\n" in text
+        assert set(lines) <= shown
+        assert "\n".join([f"{job}:", *(f"  {line}" for line in lines)]) in printed
 
 
 def test_make_targets_of_all_pages_exist() -> None:

@@ -13,6 +13,7 @@ from deepphase.errors import FormatError, ParameterError, SkeletonError
 
 if TYPE_CHECKING:
     from deepphase.editing.editor import MotionEditor
+    from deepphase.editing.motion_rows import MotionSpace
     from deepphase.editing.phase_timing import PhaseTiming
     from deepphase.motion.clip import Clip
 
@@ -24,7 +25,7 @@ class EditOptions(ClipOptions):
     Parameters
     ----------
     editor
-        Editor of `deepphase train editor`, of the clips' skeleton.
+        Editor of `deepphase train editor`, of the clips' skeleton; repair and constrain do without.
     player
         Page to write (.html) that plays the clip before and after.
     """
@@ -46,6 +47,7 @@ def edited(
     options: EditOptions,
     doing: str,
     make: Callable[[list[Clip], MotionEditor], Made],
+    without: Callable[[Clip, MotionSpace], Made] | None = None,
 ) -> tuple[list[Clip], Made]:
     """Read an editor and its clips, and edit them with progress.
 
@@ -55,17 +57,30 @@ def edited(
         What `make` does, for the progress.
     make
         Called with the clips and the editor.
+    without
+        Called with the one clip and its body if no editor is given, where that is possible.
 
     Returns
     -------
     The clips, with their travel on the hips, and what `make` returned.
     """
-    for clip in clips:
-        check_output(clip, output, options.player)
+    from deepphase.editing.motion_rows import MotionSpace
+
+    for each in clips:
+        check_output(each, output, options.player)
+    if without is not None and options.editor is None:
+        clip = read_body(clips[0], options)
+        space = MotionSpace.of_clip(clip, clip.fps)
+        clip = space.on_hips(clip)
+        with progress() as report_progress:
+            report_progress(doing, 0, 1, output.name)
+            changed = without(clip, space)
+            report_progress(doing, 1, 1, output.name)
+        return [clip], changed
     trained = load_editor(options.editor)
     with progress() as report_progress:
         report_progress("reading", 0, 2, clips[0].name)
-        given = [trained.space.on_hips(read_clip(clip, trained, options)) for clip in clips]
+        given = [trained.space.on_hips(read_clip(each, trained, options)) for each in clips]
         _check_length(given, trained)
         report_progress(doing, 1, 2, output.name)
         made = make(given, trained)
@@ -178,6 +193,24 @@ def load_editor(path: Path | None) -> MotionEditor:
             "no editor is given", hint="give --editor: the file of `deepphase train editor`"
         )
     return MotionEditor.load(path)
+
+
+def read_body(path: Path, reading: ClipOptions) -> Clip:
+    """The clip of a file. Raises SkeletonError where it has no rotations or no legs."""
+    from deepphase.editing.grounding import standing_limbs
+    from deepphase.formats.load import load
+    from deepphase.motion.clip import Clip
+    from deepphase.motion.roles import find_roles
+
+    clip = load(path, **reading.reader)
+    if not isinstance(clip, Clip) or not clip.has_rotations:
+        raise SkeletonError(
+            "these are points without rotations, which inverse kinematics cannot turn",
+            hint="make a skeleton with rotations of them first: deepphase solve",
+            path=path,
+        )
+    standing_limbs(clip, find_roles(clip.skeleton, clip=clip))
+    return clip
 
 
 def read_clip(path: Path, editor: MotionEditor, reading: ClipOptions) -> Clip:

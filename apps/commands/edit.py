@@ -22,6 +22,7 @@ from deepphase.errors import ParameterError
 if TYPE_CHECKING:
     from deepphase.editing.damage import Damage
     from deepphase.editing.editor import MotionEditor
+    from deepphase.editing.motion_rows import MotionSpace
     from deepphase.editing.phase_timing import PhaseTiming
     from deepphase.motion.clip import Clip
 
@@ -37,11 +38,14 @@ def edit_repair(
     frames: str | None = None,
     all: bool = False,
     slide: bool = False,
+    uneven: bool = False,
     edit: EditOptions = _EDIT,
 ) -> None:
-    """Repair a clip: missing joints, dropped frames, jumps, noise and stepped keys.
+    """Repair a clip: sliding feet and drifting floors; with an editor, missing and noisy joints.
 
-    What is broken is found, unless joints or frames are named. What is whole stays as it is.
+    Without an editor, short gaps are interpolated, the floor is levelled and feet stay in contacts.
+    With one, missing joints, dropped frames, jumps, noise and stepped keys are found, unless joints
+    or frames are named, and repaired; what is whole stays as it is.
 
     Parameters
     ----------
@@ -58,10 +62,18 @@ def edit_repair(
         Project the whole clip onto what the editor knows, also what is not broken.
     slide
         Leave the feet as the network makes them; in repaired frames they are held in contacts
-        otherwise.
+        otherwise. Without an editor, leave feet and floor as they are.
+    uneven
+        Leave the floor as it is, for stairs and slopes, without an editor.
     """
     from deepphase.editing.damage import Damage, find_damage
+    from deepphase.editing.grounding import grounded
     from deepphase.editing.repair import repaired
+
+    if all and edit.editor is None:
+        raise ParameterError(
+            "--all needs an editor", hint="give --editor: the file of `deepphase train editor`"
+        )
 
     names = [] if joints is None else [name.strip() for name in joints.split(",")]
     stretches = parse_stretches(frames)
@@ -75,10 +87,31 @@ def edit_repair(
             )
         return repaired(given[0], trained, damage, whole=all, feet=not slide), damage
 
-    (given,), (made, damage) = edited([clip], output, edit, "repairing", make)
-    for finding in damage.findings:
+    said: list[str] = []
+
+    def without(given: Clip, space: MotionSpace) -> tuple[Clip, Damage]:
+        if joints is None and frames is None:
+            damage = find_damage(given)
+        else:
+            damage = Damage.stated(len(given), space.joints, joints=names, stretches=stretches)
+        filled = repaired(given, damage=damage, feet=False)
+        if slide:
+            return filled, damage
+        held = grounded(filled, space, level=not uneven)
+        said.extend(held.findings)
+        if held.drift or held.tilt:
+            said.append("stairs and slopes stay with --uneven")
+        return held.clip, damage
+
+    (given,), (made, damage) = edited([clip], output, edit, "repairing", make, without)
+    for finding in [*damage.findings, *said]:
         note(finding)
-    if not damage.any and not all:
+    if edit.editor is None:
+        note(
+            "a trained editor (--editor) also restores noisy, jumping and missing joints and long "
+            "gaps"
+        )
+    elif not damage.any and not all:
         note("nothing broken was found: the clip is written as it is")
     elif not all:
         note(f"{damage.frames.sum()} of {len(given)} frames were repaired")
@@ -201,7 +234,8 @@ def edit_constrain(
 ) -> None:
     """Move a clip so that hands and feet are at targets, and the body follows a path.
 
-    Feet in contact stay where they are, bones keep their lengths.
+    Feet in contact stay where they are, bones keep their lengths. Without an editor, arms and legs
+    alone move; a path needs an editor.
 
     Parameters
     ----------
@@ -229,9 +263,16 @@ def edit_constrain(
     wanted = [] if targets is None else read_targets(targets)
     way = None if path is None else read_path(path)
 
+    if way is not None and edit.editor is None:
+        raise ParameterError(
+            "--path needs an editor: a body that is moved onto another path steps otherwise",
+            hint="give --editor (deepphase train editor), or make motion along the path by "
+            "deepphase match run or deepphase control",
+        )
     (given,), made = edited(
         [clip], output, edit, "searching",
         lambda clips, trained: constrained(clips[0], trained, wanted, path=way, feet=feet),
+        lambda given, space: constrained(given, None, wanted, feet=feet),
     )  # fmt: skip
     for target, distance in zip(wanted, made.distances, strict=True):
         frames = f"frames {target.first}-{target.last}"
@@ -242,6 +283,8 @@ def edit_constrain(
             f"{target.joint} is at its target at {frames}",
             f"{target.joint} is {100 * distance:.1f} cm from its target at {frames}",
         )
+    if edit.editor is None:
+        note("a trained editor (--editor) also moves the trunk towards targets, and follows --path")
     write_edited([made.clip], output, edit.player, before=given)
 
 

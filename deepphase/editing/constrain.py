@@ -10,9 +10,10 @@ import numpy as np
 from deepphase.arrays import Array, true_runs
 from deepphase.editing.body_points import standing_points
 from deepphase.editing.editor import MotionEditor
+from deepphase.editing.grounding import grounded, standing_limbs
 from deepphase.editing.held_feet import limbs_of_roles, with_limbs_at
 from deepphase.editing.hidden_search import PointGoals, search
-from deepphase.editing.motion_rows import SampledMotion
+from deepphase.editing.motion_rows import MotionSpace, SampledMotion
 from deepphase.editing.repair import with_change
 from deepphase.editing.targets import JointTarget
 from deepphase.errors import ParameterError, SkeletonError
@@ -68,7 +69,7 @@ class ConstrainedMotion:
 
 def constrained(
     clip: Clip,
-    editor: MotionEditor,
+    editor: MotionEditor | None = None,
     targets: Sequence[JointTarget] = (),
     *,
     path: GroundPath | None = None,
@@ -101,21 +102,32 @@ def constrained(
         If the clip's hierarchy is not the editor's, or the body has no pair of legs.
     ParameterError
         If a target is of a frame or a joint that the clip does not have, or two are of one limb
-        at a time.
+        at a time; if a path is given without an editor.
 
     References
     ----------
     Holden 2017 (thesis), equations 5.10 to 5.12.
     """
-    clip = editor.space.on_hips(clip)
+    if editor is None and path is not None:
+        raise ParameterError(
+            "a path needs an editor: a body that is moved onto another path steps otherwise",
+            hint="give an editor (deepphase train editor), or make motion along the path by "
+            "deepphase match run or deepphase control",
+        )
+    space = MotionSpace.of_clip(clip, clip.fps) if editor is None else editor.space
+    clip = space.on_hips(clip)
     if len(clip) < 2:
         raise ParameterError(
             f"{clip.name}: the clip has a single frame, and constraints apply to motion",
             hint="give a clip of two frames or more",
         )
-    roles = editor.space.roles_of(clip)
+    roles = space.roles_of(clip)
     feet = feet or path is not None
-    limbs = _limbs(clip, roles, targets)
+    if editor is not None and roles.kind != "biped":
+        raise SkeletonError(
+            f"{clip.name}: constraints by an editor need a biped", hint="leave the editor out"
+        )
+    limbs, legs = _limbs(clip, roles, targets)
     if not targets and not feet:
         return ConstrainedMotion(clip, np.zeros(0), np.zeros(0), 0)
     clip = replace(
@@ -123,33 +135,39 @@ def constrained(
         rotations=clip.rotations.astype(np.float64),
         translations=clip.translations.astype(np.float64),
     )
-    given, base, found, searched, iterations = _searched(clip, editor, roles, targets, path)
+    if editor is None:
+        if feet:
+            clip, feet = grounded(clip, space, level=False).clip, False
+        searched, iterations = _distances(clip, targets), 0
+    else:
+        given, base, found, searched, iterations = _searched(clip, editor, roles, targets, path)
     # Where a moved pelvis takes a leg out of reach of its contact, it moves less.
     for share in _HIPS_SHARES:
-        moved = with_change(given, base, found, editor, on_path=path is not None, share=share)
+        moved = clip
+        if editor is not None:
+            moved = with_change(given, base, found, editor, on_path=path is not None, share=share)
         tips = joint_positions(moved)[:, limbs.tips].astype(np.float64)
-        wanted = tips + _feet_shifts(clip, moved, roles, path is not None, feet, limbs, tips)
+        wanted = tips + _feet_shifts(clip, moved, roles, path is not None, feet, limbs, legs, tips)
         wanted = _with_targets(wanted, clip, limbs, targets)
         made = with_limbs_at(moved, roles, limbs, wanted)
-        apart = np.linalg.norm(joint_positions(made)[:, limbs.tips] - wanted, axis=-1)[:, :2]
-        standing = foot_contacts(clip, roles).flags[:, :2] & ~_targeted(clip, limbs, targets)
-        if apart[standing].max(initial=0.0) < _NEAR_M:
+        apart = np.linalg.norm(joint_positions(made)[:, limbs.tips] - wanted, axis=-1)[:, :legs]
+        standing = foot_contacts(clip, roles).flags[:, :legs]
+        standing &= ~_targeted(clip, limbs, legs, targets)
+        if editor is None or apart[standing].max(initial=0.0) < _NEAR_M:
             break
     return ConstrainedMotion(made, _distances(made, targets), searched, iterations)
 
 
-def _limbs(clip: Clip, roles: Roles, targets: Sequence[JointTarget]) -> LegChains:
-    """Legs, then arms with targets; the tip of a limb with a target is the target's joint."""
+def _limbs(clip: Clip, roles: Roles, targets: Sequence[JointTarget]) -> tuple[LegChains, int]:
+    """Legs, then arms with targets, and the number of legs.
+
+    The tip of a limb with a target is the target's joint.
+    """
     skeleton = clip.skeleton
-    legs = LegChains.of_skeleton(skeleton, roles)
-    if roles.kind != "biped" or len(legs) != 2:
-        raise SkeletonError(
-            f"{clip.name}: constraints need a biped with two legs of hip, knee and foot",
-            hint="the roles of joints are those of the editor's training",
-        )
+    legs = standing_limbs(clip, roles)
     limbs = limbs_of_roles(roles)
     tips = limbs.tips.copy()
-    tips[:2] = legs.tips
+    tips[: len(legs)] = legs.tips
     taken: dict[int, int] = {}
     for number, target in enumerate(targets):
         if target.joint not in skeleton.names:
@@ -195,7 +213,8 @@ def _limbs(clip: Clip, roles: Roles, targets: Sequence[JointTarget]) -> LegChain
                 hint="give one target for each joint and frame",
             )
         tips[limb] = joint
-    return replace(limbs, tips=tips).of_feet(limbs.last[sorted({0, 1, *taken})].tolist())
+    chosen = limbs.last[sorted({*range(len(legs)), *taken})].tolist()
+    return replace(limbs, tips=tips).of_feet(chosen), len(legs)
 
 
 def _searched(
@@ -298,23 +317,24 @@ def _feet_shifts(
     on_path: bool,
     hold: bool,
     limbs: LegChains,
+    legs: int,
     tips: Array,
 ) -> Array:
     """(frames, limbs, 3) metres: corrections that keep feet in contact at their places."""
-    flags = foot_contacts(clip, roles).flags[:, :2]
+    flags = foot_contacts(clip, roles).flags[:, :legs]
     leg = path_length(clip.skeleton, int(limbs.upper[0]), int(limbs.last[0]))
     shifts = np.zeros_like(tips)
     if on_path:
-        shifts[:, :2] = find_holds(made, roles, leg, flags=flags).shifts
+        shifts[:, :legs] = find_holds(made, roles, leg, flags=flags).shifts
         return shifts
     holds = find_holds(clip, roles, leg) if hold else None
-    own = joint_positions(clip)[:, limbs.tips[:2]].astype(np.float64)
+    own = joint_positions(clip)[:, limbs.tips[:legs]].astype(np.float64)
     wanted = own if holds is None else own + holds.shifts
     blend = max(round(_FEET_FADE_S * clip.fps), 2)
-    for foot in range(2):
+    for foot in range(legs):
         runs = true_runs(flags[:, foot])
         here = flags[:, foot]
-        shifts[here, foot] = (wanted - tips[:, :2])[here, foot]
+        shifts[here, foot] = (wanted - tips[:, :legs])[here, foot]
         shifts[:, foot] = faded_corrections(shifts[:, foot].copy(), runs, blend)
     return shifts
 
@@ -336,11 +356,11 @@ def _with_targets(
     return result
 
 
-def _targeted(clip: Clip, limbs: LegChains, targets: Sequence[JointTarget]) -> Array:
-    """(frames, 2) bool: where a foot, or a joint below it, has a target."""
-    found = np.zeros((len(clip), 2), bool)
+def _targeted(clip: Clip, limbs: LegChains, legs: int, targets: Sequence[JointTarget]) -> Array:
+    """(frames, legs) bool: where a foot, or a joint below it, has a target."""
+    found = np.zeros((len(clip), legs), bool)
     for each in targets:
-        for foot in np.flatnonzero(limbs.tips[:2] == clip.skeleton.index(each.joint)):
+        for foot in np.flatnonzero(limbs.tips[:legs] == clip.skeleton.index(each.joint)):
             found[each.first : each.last + 1, foot] = True
     return found
 

@@ -12,6 +12,7 @@ from deepphase.arrays import Array, true_runs
 from deepphase.editing.editor import MotionEditor
 from deepphase.editing.joint_statistics import PoseTrack
 from deepphase.editing.missing import NOISY
+from deepphase.editing.motion_rows import MotionSpace
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import at_frames
@@ -29,6 +30,8 @@ _ROUGH_FACTOR = 2.0
 _JOINED_S, _MISSING_S = 0.3, 0.35
 # A held joint is longer than this.
 _HELD_JOINT_S = 0.15
+# Found gaps up to this are interpolated without an editor.
+_INTERPOLATED_S = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,13 +128,16 @@ class Damage:
         return cls(known, body)
 
 
-def find_damage(clip: Clip, editor: MotionEditor) -> Damage:
+def find_damage(clip: Clip, editor: MotionEditor | None = None) -> Damage:
     """Held poses, held and missing joints, jumps and noise of a clip.
+
+    Without an editor, held poses and held joints of up to half a second: what is missing, noisy or
+    jumps is known by training clips, and longer gaps are not interpolated.
 
     Parameters
     ----------
     clip
-        A clip of the editor's body with its travel on the hips, at any rate.
+        A clip with its travel on the hips, of the editor's body if one is given, at any rate.
 
     Notes
     -----
@@ -139,14 +145,16 @@ def find_damage(clip: Clip, editor: MotionEditor) -> Damage:
     does not turn in the whole clip, and does in the training clips, is missing. Rotations whose
     fourth differences exceed twice what is usual in the training clips are jumps or noise.
     """
-    track = PoseTrack.of_clip(clip, editor.space)
-    joints = editor.space.joints
+    space = MotionSpace.of_clip(clip, clip.fps) if editor is None else editor.space
+    track, joints = PoseTrack.of_clip(clip, space), space.joints
     known = np.ones((len(clip), len(joints) + 1), np.float32)
     findings: list[str] = []
     if len(clip) < 5:
         return Damage(known, joints)
     steps = track.steps()
     held = _held_poses(steps, clip.fps)
+    if editor is None:
+        return _held_damage(steps, held, joints, clip.fps)
     if held.any():
         known[held] = 0
         findings.append(f"{_frames(held)} repeat the pose before")
@@ -179,6 +187,33 @@ def find_damage(clip: Clip, editor: MotionEditor) -> Damage:
             "movement is that, too: where the clip is whole, name what is broken with --joints and "
             "--frames"
         )
+    return Damage(known, joints, tuple(findings))
+
+
+def _held_damage(steps: Array, held: Array, joints: tuple[str, ...], fps: float) -> Damage:
+    """Damage of held poses and joints that are short enough to be interpolated."""
+    known, findings = np.ones((len(held), len(joints) + 1), np.float32), []
+    for column in range(len(joints) + 1):
+        name = "repeat the pose before"
+        which = held
+        if column:
+            # Of one joint: it rests, and then jumps.
+            name = f"repeat the rotation of {joints[column - 1]} before"
+            which = _held_poses(steps[:, [column, column]], fps) & ~held
+        short = np.zeros_like(which)
+        for first, stop in true_runs(which):
+            if column and stop - first <= _HELD_JOINT_S * fps:
+                continue
+            if stop - first <= _INTERPOLATED_S * fps:
+                short[first:stop] = True
+            else:
+                findings.append(
+                    f"frames {first}-{stop - 1} {name}, too long to be interpolated: an editor "
+                    "fills them (--editor)"
+                )
+        known[short, column if column else slice(None)] = 0
+        if short.any():
+            findings.append(f"{_frames(short)} {name}: interpolated")
     return Damage(known, joints, tuple(findings))
 
 

@@ -9,12 +9,14 @@ from scipy.spatial.transform import Rotation, Slerp
 
 from deepphase.arrays import Array, true_runs
 from deepphase.easing import smoothstep
-from deepphase.editing.damage import Damage
+from deepphase.editing.damage import Damage, find_damage
 from deepphase.editing.editor import MotionEditor
+from deepphase.editing.grounding import grounded
 from deepphase.editing.held_feet import with_gaps_held
 from deepphase.editing.missing import NOISY
 from deepphase.editing.motion_rows import (
     MotionRows,
+    MotionSpace,
     SampledMotion,
     integrated_root,
     root_velocities,
@@ -43,8 +45,8 @@ _NETWORK_ERROR = 0.09
 
 def repaired(
     clip: Clip,
-    editor: MotionEditor,
-    damage: Damage,
+    editor: MotionEditor | None = None,
+    damage: Damage | None = None,
     *,
     whole: bool = False,
     feet: bool = True,
@@ -52,15 +54,20 @@ def repaired(
 ) -> Clip:
     """A clip with its damage repaired.
 
-    Rotations and hips' places that are known stay as they are. The network's estimate of the
-    others is moved so that it continues the known ones in value and velocity.
+    Without an editor, gaps follow smooth curves, then the floor is levelled and feet are held in
+    all contacts (`grounded`, which also states what it did).
+
+    With one, rotations and hips' places that are known stay as they are. The network's estimate of
+    the others is moved so that it continues the known ones in value and velocity.
 
     Parameters
     ----------
     clip
-        A clip of the editor's body.
+        A clip of the editor's body; of any body with legs without an editor.
+    editor
+        The editor.
     damage
-        What is missing or noisy in it, by `find_damage` or `Damage.stated`.
+        What is missing or noisy in it, by `find_damage` (the default) or `Damage.stated`.
     whole
         Project the whole clip, also what is known, as Holden et al. 2015 do.
     feet
@@ -76,16 +83,26 @@ def repaired(
     Raises
     ------
     SkeletonError
-        If the clip's hierarchy is not the editor's.
+        If the clip's hierarchy is not the editor's, or, without an editor, no legs were found.
     ParameterError
-        If the damage is of another clip, or no frame is whole.
+        If the damage is of another clip, or no frame is whole; without an editor, if the whole
+        clip or a guess of it is given.
     """
-    clip = editor.space.on_hips(clip)
+    space = MotionSpace.of_clip(clip, clip.fps) if editor is None else editor.space
+    clip = space.on_hips(clip)
+    damage = find_damage(clip, editor) if damage is None else damage
     if len(damage.known) != len(clip):
         raise ParameterError(
             "the damage and the clip must have the same number of frames, but have "
             f"{len(damage.known)} and {len(clip)}"
         )
+    if editor is None and (whole or guess is not None):
+        raise ParameterError(
+            "a whole clip is projected, and a guess corrected, by an editor",
+            hint="give an editor of `deepphase train editor`",
+        )
+    if editor is None and not damage.any:
+        return grounded(clip, space).clip if feet else clip
     if not damage.any and not whole:
         return clip
     if not (damage.known[:, 0] > 0).any():
@@ -93,7 +110,17 @@ def repaired(
             f"{clip.name}: every frame is damaged",
             hint="repair needs some frames in which the place of the body is known",
         )
-    plain = _low_passed(interpolated(clip, editor, damage), editor, damage)
+    plain = interpolated(clip, editor, damage)
+    if editor is None:
+        joints, missing = space.points.joints, damage.known == 0
+        short = 1.0 - _length_weights(missing, clip.fps)
+        rotations = plain.rotations[:, joints]
+        places = plain.local_positions()[:, space.hips]
+        curves = _rotation_curves(rotations, ~missing[:, 1:], clip.fps)
+        places = places + short[:, :1] * (_curve(places, ~missing[:, 0], clip.fps) - places)
+        filled = space.with_pose(plain, _blended(curves, rotations, short[:, 1:]), places)
+        return grounded(filled, space).clip if feet else filled
+    plain = _low_passed(plain, editor, damage)
     if guess is None:
         estimate, contacts = _estimate(plain, editor, damage)
     else:
@@ -190,9 +217,13 @@ def _offsets(apart: Array, broken: Array, fps: float) -> Array:
     return offsets
 
 
-def interpolated(clip: Clip, editor: MotionEditor, damage: Damage) -> Clip:
-    """The clip with missing rotations by spherical, and places by linear interpolation."""
-    joints, hips = editor.space.points.joints, editor.space.hips
+def interpolated(clip: Clip, editor: MotionEditor | None, damage: Damage) -> Clip:
+    """The clip with missing rotations by spherical, and places by linear interpolation.
+
+    A joint that is missing throughout has the mean rotation of an editor, or keeps its own.
+    """
+    space = MotionSpace.of_clip(clip, clip.fps) if editor is None else editor.space
+    joints, hips = space.points.joints, space.hips
     rotations = clip.rotations[:, joints].astype(np.float64)
     frames = np.arange(len(clip))
     for joint in range(len(joints)):
@@ -200,7 +231,8 @@ def interpolated(clip: Clip, editor: MotionEditor, damage: Damage) -> Clip:
         if known.all():
             continue
         if not known.any():
-            rotations[:, joint] = editor.statistics.mean[joint]
+            if editor is not None:
+                rotations[:, joint] = editor.statistics.mean[joint]
             continue
         has = np.flatnonzero(known)
         if len(has) == 1:
@@ -214,7 +246,7 @@ def interpolated(clip: Clip, editor: MotionEditor, damage: Damage) -> Clip:
     lost = damage.known[:, 0] == 0
     for axis in range(3):
         places[lost, axis] = np.interp(frames[lost], has, places[has, axis])
-    return editor.space.with_pose(clip, quaternions.sign_continuous(rotations), places)
+    return space.with_pose(clip, quaternions.sign_continuous(rotations), places)
 
 
 def _low_passed(clip: Clip, editor: MotionEditor, damage: Damage) -> Clip:

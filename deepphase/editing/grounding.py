@@ -159,10 +159,10 @@ def grounded(clip: Clip, space: MotionSpace, *, level: bool = True) -> GroundedM
     flags = _contacts(place.applied(smooth, space), roles, len(limbs))
     made, held, left = _held(placed, roles, limbs, flags, leg, level=level)
     before, after = joint_positions(clip), joint_positions(made)
-    sliding = [sliding_speed(soles(each, limbs), held, clip.fps) for each in (clip, made)]
+    slides = [sliding_speed(soles(each, limbs), held, clip.fps) for each in (clip, made)]
     moved = np.linalg.norm(after - before, axis=-1)
     return GroundedMotion(
-        made, held, *sliding, place.drift, place.tilt, place.slip,
+        made, held, slides[0], slides[1], place.drift, place.tilt, place.slip,
         (float(np.median(moved)), float(moved.max())), left,
     )  # fmt: skip
 
@@ -319,8 +319,7 @@ def _fitted(
     bends /= _BEND * leg * (knots[1] - knots[0]) ** 2
     deviations = np.full(columns.shape[1], 1e3)
     deviations[fixed - 2 : fixed], deviations[fixed:] = _SLOPE, _DRIFT
-    rest = np.diag(1.0 / deviations)
-    prior = np.concatenate([bends, rest])
+    prior = np.concatenate([bends, np.diag(1.0 / deviations)])
     # Heights of a foot in one contact are one measurement.
     weight = np.full(len(points), 1.0 / (_HEIGHT * leg))
     weight *= np.sqrt(min(1.0, len(knots) / len(points)))
@@ -332,8 +331,8 @@ def _fitted(
         found = np.linalg.solve(normal, scaled.T @ (weight * huber * target))
         apart = target - columns @ found
         huber = np.sqrt(1.0 / np.maximum(np.abs(apart) / (_HEIGHT * leg), 1.0))
-    apart = float(np.sqrt(np.mean(apart**2)))
-    return _Floor(found[fixed - 2 : fixed], CubicSpline(knots, found[fixed:]), apart)
+    distance = float(np.sqrt(np.mean(apart**2)))
+    return _Floor(found[fixed - 2 : fixed], CubicSpline(knots, found[fixed:]), distance)
 
 
 def _slip(ground: Array, core: Array, fps: float, leg: float) -> Array:

@@ -11,6 +11,7 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import end_positions, joint_positions
+from deepphase.motion.limbs import subtree_mask
 from deepphase.motion.resample import low_passed, resample
 from deepphase.motion.roles import Roles, body_parts, find_roles
 from deepphase.motion.root_trajectory import root_trajectory, to_root_space
@@ -90,7 +91,9 @@ def _of_clip(clip: Clip, number: int) -> Windows:
     roles = find_roles(clip.skeleton, clip=clip)
     world = low_passed(joint_positions(clip).astype(np.float64), CUTOFF_HZ, FPS)
     root = root_trajectory(clip, roles, world)
-    local = to_root_space(world, root)
+    # Joints above the hips carry the travel in another way in every file.
+    body = subtree_mask(clip.skeleton, roles.hips)
+    local = to_root_space(world, root)[:, body]
     rates = [np.gradient(local, axis=0) * FPS]
     for _ in range(2):
         rates.append(np.gradient(rates[-1], axis=0) * FPS)
@@ -106,14 +109,15 @@ def _of_clip(clip: Clip, number: int) -> Windows:
     feet = _feet(clip, roles)
     foot_speeds = np.linalg.norm(np.gradient(feet, axis=0)[..., ::2], axis=-1) * FPS
     foot_columns = [foot_speeds[inside].min(axis=1), feet[..., 1][inside].min(axis=1)]
-    per_joint = np.repeat(np.array(body_parts(clip.skeleton, roles), object), 3)
+    per_joint = np.repeat(np.array(body_parts(clip.skeleton, roles), object)[body], 3)
     columns = [posture, sway, *map(spread, rates)]
     groups = [np.full(block.shape[1], name) for block, name in zip(columns, _GROUPS, strict=True)]
     foot_group = np.full(2 * feet.shape[1], "feet")
     travel = np.diff(root.positions[inside][..., ::2], axis=1)
     turns = root.angles[begins + frames - 1] - root.angles[begins]
     return Windows(
-        values=np.concatenate([*columns, *foot_columns], axis=1).astype(np.float32),
+        # Rounding: that the hips are over the root up to the last bit tells one file from another.
+        values=np.round(np.concatenate([*columns, *foot_columns], axis=1), 4).astype(np.float32),
         groups=np.concatenate([*groups, foot_group]),
         parts=np.concatenate([np.tile(per_joint, len(columns)), foot_group]).astype(str),
         clips=np.full(len(begins), number),

@@ -250,7 +250,9 @@ class ControllerConfig:
         check_known(sections, ("network", "schema", "training"), "the config")
         values = dict(as_mapping(sections.get("network"), "network"))
         if "name" not in values:
-            raise ParameterError("network: no name", hint="name one of the registered networks")
+            raise ParameterError(
+                "the network has no name", hint="name one of the registered networks"
+            )
         name = str(values.pop("name"))
         kind = network_kind(name)
         return cls(

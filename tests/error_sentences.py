@@ -31,8 +31,8 @@ _VERBS = """
     grew grow grows had has have hold holds include includes is joins keep keeps know knows lack
     lacks lasts learns leave leaves lie lies make makes may meet meets must need needs occur occurs
     predict predicts reach reached reaches read reads refer refers refuse refuses remain remains
-    repeats replaces require requires said say says sees selects show shows stay stays suits take
-    takes want wants was weigh weighs were wrote
+    repeats replaces require requires said say says sees selects show shows stands stay stays suits
+    take takes want wants was weigh weighs were wrote
 """
 # Forms that are nouns as well, or participles: verbs where an object follows.
 _VERBS_WITH_OBJECT = """

@@ -40,7 +40,10 @@ class BallTouches:
         shapes = (self.frames.shape, self.impulses.shape, self.restitutions.shape)
         count = len(self.feet)
         if shapes != ((count,), (count, 3), (count,)):
-            raise ParameterError(f"touches of {count} feet have arrays of shapes {shapes}")
+            raise ParameterError(
+                f"touches of {count} feet have arrays of shapes {shapes}",
+                hint="give (touches,) frames and restitutions, and (touches, 3) impulses",
+            )
 
     def __len__(self) -> int:
         return len(self.feet)

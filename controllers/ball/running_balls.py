@@ -176,7 +176,10 @@ class RunningBalls(CharacterPart):
         """
         velocity = np.asarray(velocity, np.float64)
         if not 0 <= character < len(self._kicks):
-            raise ParameterError(f"there is no character {character}")
+            raise ParameterError(
+                f"there is no character {character}",
+                hint=f"give a number from 0 to {len(self._kicks) - 1}",
+            )
         speed = float(np.linalg.norm(velocity)) if velocity.shape == (3,) else np.inf
         if not speed <= _HARDEST:
             raise ParameterError(
@@ -196,7 +199,10 @@ class RunningBalls(CharacterPart):
             If there is no such character, or the place is not finite.
         """
         if not 0 <= character < len(self._kicks):
-            raise ParameterError(f"there is no character {character}")
+            raise ParameterError(
+                f"there is no character {character}",
+                hint=f"give a number from 0 to {len(self._kicks) - 1}",
+            )
         self._kicks[character] = _checked_place(place)
 
     def place(self, character: int, position: Array) -> None:

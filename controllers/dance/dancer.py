@@ -123,5 +123,5 @@ def _path_shares(content: Any) -> dict[str, float]:
     except (AttributeError, TypeError, ValueError):
         shares = {"": math.nan}
     if not all(0.0 < share <= 10.0 for share in shares.values()):
-        raise CheckpointError("invalid shares of the path", hint="train the dancer again")
+        raise CheckpointError("the shares of the path are invalid", hint="train the dancer again")
     return shares

@@ -141,7 +141,7 @@ class DanceReference:
             return cls(values, **rest)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise CheckpointError(
-                f"invalid reference measures: {' '.join(str(error).split())[:200]}",
+                f"the reference measures are invalid: {' '.join(str(error).split())[:200]}",
                 hint="train the dancer again",
             ) from None
 

@@ -104,5 +104,8 @@ class InitialStates:
         values = block.reshape(len(self), -1, len(schema.label_values))[:, now]
         rows = np.flatnonzero(values.argmax(1) == schema.label_values.index(value))
         if not len(rows):
-            raise ParameterError(f"there is no initial state with {name} {value!r}")
+            raise ParameterError(
+                f"there is no initial state with {name} {value!r}",
+                hint=f"give another {name}, or train with clips that have this one",
+            )
         return self.select(rows)

@@ -116,7 +116,9 @@ class ControllerSamples:
             If no frame is left, and as for `FrameBlocks.of_clip`.
         """
         if ends not in get_args(Ends):
-            raise ParameterError(f"ends are 'left_out' or 'continued', not {ends!r}")
+            raise ParameterError(
+                f"ends are 'left_out' or 'continued', not {ends!r}", hint="give one of these two"
+            )
         grounds = grounds if schema.config.heights else None
         each = 1 if grounds is None else 1 + grounds.most
         rows = store.frames * each * (2 if mirror else 1)

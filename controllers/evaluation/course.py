@@ -64,7 +64,9 @@ def course(speed: float) -> GroundPath:
         If the speed is not finite.
     """
     if not np.isfinite(speed):
-        raise ParameterError(f"a course with a speed of {speed} m/s is not possible")
+        raise ParameterError(
+            f"a course with a speed of {speed} m/s is not possible", hint="give a finite speed"
+        )
     velocities, heading = [], 0.0
     for seconds, share, at_once, on_the_way in _PARTS:
         frames = round(seconds * _POINTS_PER_S)

@@ -72,7 +72,8 @@ class GaussianProcess(ControllerNetwork):
         super().__init__(dims)
         if dims.gate != 1:
             raise ParameterError(
-                f"Gaussian processes are gated by one phase, not by {dims.gate} values"
+                f"Gaussian processes are gated by one phase, not by {dims.gate} values",
+                hint="choose a schema with the gate 'phase'",
             )
         self.config = config
         phases, samples = config.phases, config.samples

@@ -79,7 +79,10 @@ class Pfnn(ControllerNetwork):
     def __init__(self, dims: NetworkDims, config: PfnnConfig) -> None:
         super().__init__(dims)
         if dims.gate != 1:
-            raise ParameterError(f"a PFNN is gated by one phase, not by {dims.gate} values")
+            raise ParameterError(
+                f"a PFNN is gated by one phase, not by {dims.gate} values",
+                hint="choose a schema with the gate 'phase'",
+            )
         self.config = config
         hidden, points = config.hidden, config.points
         self.layer_in = BlendedLinear(points, dims.inputs, hidden)

@@ -62,9 +62,14 @@ class VariationalConfig(ControllerNetworkConfig):
         check_spline(self.spline)
         layers = self.variational
         if not layers or set(layers) - {1, 2, 3} or list(layers) != sorted(set(layers)):
-            raise ParameterError(f"variational layers are some of 1, 2, 3, not {list(layers)}")
+            raise ParameterError(
+                f"variational layers are some of 1, 2, 3, not {list(layers)}",
+                hint="give one or more of these, each once and in rising order",
+            )
         if self.redraw not in get_args(Redraw):
-            raise ParameterError(f"redraw is 'frame' or 'step', not {self.redraw!r}")
+            raise ParameterError(
+                f"redraw is 'frame' or 'step', not {self.redraw!r}", hint="give one of these two"
+            )
         if not (math.isfinite(self.divergence_weight) and self.divergence_weight >= 0):
             raise ParameterError(
                 f"divergence_weight must be at least 0, not {self.divergence_weight}"
@@ -86,7 +91,10 @@ class Variational(ControllerNetwork):
     def __init__(self, dims: NetworkDims, config: VariationalConfig) -> None:
         super().__init__(dims)
         if dims.gate != 1:
-            raise ParameterError(f"a VINN is gated by one phase, not by {dims.gate} values")
+            raise ParameterError(
+                f"a VINN is gated by one phase, not by {dims.gate} values",
+                hint="choose a schema with the gate 'phase'",
+            )
         self.config = config
         widths = (config.hidden, config.hidden, dims.outputs)
         self.noise_width = max(widths[layer - 1] for layer in config.variational)

@@ -294,7 +294,10 @@ class BodyPoses:
         parents = [place.get(int(skeleton.parents[joint]), -1) for joint in self.body]
         if -1 in parents[1:]:
             loose = schema.joints[parents.index(-1, 1)]
-            raise SkeletonError(f"the joint {loose!r} does not descend from {schema.joints[0]!r}")
+            raise SkeletonError(
+                f"the joint {loose!r} does not descend from {schema.joints[0]!r}",
+                hint="put the joint that all others descend from first",
+            )
         self._parents = np.array([0, *parents[1:]])
         self._offsets = skeleton.offsets[self.body].astype(np.float32)
         # A skeleton's parents come before its children.

@@ -407,13 +407,15 @@ def _check_starts(starts: InitialStates, controller: Controller) -> None:
             hint="make them with the controller's own schema",
         )
     if not count:
-        raise ParameterError("no start", hint="give one start for each character")
+        raise ParameterError("there is no start", hint="give one start for each character")
     if not (np.isfinite(starts.inputs).all() and np.isfinite(starts.gate).all()):
-        raise ParameterError("a start has a value that is not finite")
+        raise ParameterError("a start has a value that is not finite", hint="leave this start out")
 
 
 def _placed(values: Array | None, shape: tuple[int, ...], name: str) -> Array:
     placed = np.zeros(shape) if values is None else np.array(values, np.float64)
     if placed.shape != shape or not np.isfinite(placed).all():
-        raise ParameterError(f"{name} of characters {placed.shape}: expected {shape}, finite")
+        raise ParameterError(
+            f"{name} of characters have shape {placed.shape}, expected {shape}, finite"
+        )
     return placed

@@ -49,6 +49,9 @@ class CharacterSettings:
         if not 0.0 <= self.phase_blend <= 1.0:
             raise ParameterError(f"phase_blend {self.phase_blend}: it must lie in 0 to 1")
         if self.feedback not in get_args(Feedback):
-            raise ParameterError(f"feedback is 'pose' or 'prediction', not {self.feedback!r}")
+            raise ParameterError(
+                f"feedback is 'pose' or 'prediction', not {self.feedback!r}",
+                hint="give one of these two",
+            )
         if not (math.isfinite(self.label_halflife_s) and self.label_halflife_s >= 0):
             raise ParameterError(f"label_halflife_s {self.label_halflife_s}: it must be 0 or more")

@@ -134,7 +134,10 @@ class TrajectoryBlend:
         goals = LimitedGoals(goal_source, self._limits, np.zeros(count, bool))
         desired, facings = goals.trajectory(root_states, np.arange(count), self._moments)
         if not (np.isfinite(desired).all() and np.isfinite(facings).all()):
-            raise ParameterError("the desired trajectory is not finite")
+            raise ParameterError(
+                "the desired trajectory is not finite",
+                hint="give goals with finite places and facings",
+            )
         here, turn = complex_of(root_states.positions), np.exp(1j * root_states.angles)[:, None]
         relative = (complex_of(desired.reshape(count, -1)) - here) * turn
         before, after = relative[:, samples : 2 * samples], relative[:, 2 * samples :]

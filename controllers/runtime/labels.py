@@ -111,7 +111,10 @@ def labels_of_each(labels: Mapping[str, str | Sequence[str]], count: int) -> lis
     """
     for name, value in labels.items():
         if not isinstance(value, str) and len(value) != count:
-            raise ParameterError(f"there are {len(value)} values of {name} for {count} characters")
+            raise ParameterError(
+                f"there are {len(value)} values of {name} for {count} characters",
+                hint="give one value for each character, or one text for all",
+            )
     return [
         {name: value if isinstance(value, str) else value[i] for name, value in labels.items()}
         for i in range(count)

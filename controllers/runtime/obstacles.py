@@ -94,7 +94,7 @@ def _from_csv(text: str, path: Path) -> Obstacles:
                 shapes[cells[0]].append(made)
             else:
                 raise FormatError(
-                    f"a line that starts with {cells[0]!r}",
+                    f"this line cannot be read: it starts with {cells[0]!r}",
                     hint=f"lines start with wall, pit or clearance; {_SHAPES_HINT}",
                     path=path,
                     line=line,
@@ -127,14 +127,16 @@ def _shape(name: str, values: Any, path: Path, where: str, line: int | None = No
     }
     try:
         if name not in makers:
-            raise ParameterError(f"there is no shape {name!r}")
+            raise ParameterError(f"there is no shape {name!r}", hint=_SHAPES_HINT)
         if not isinstance(values, list):
             raise ParameterError(f"{name}: this is not a list of numbers")
         numbers = [_number(value) for value in values]
         try:
             return makers[name](*numbers)
         except (TypeError, ValueError):
-            raise ParameterError(f"a {name} with {len(numbers)} numbers is not possible") from None
+            raise ParameterError(
+                f"a {name} with {len(numbers)} numbers is not possible", hint=_SHAPES_HINT
+            ) from None
     except ParameterError as error:
         raise FormatError(
             f"{where}{error.fact}", hint=error.hint or _SHAPES_HINT, path=path, line=line
@@ -147,7 +149,7 @@ def _number(value: Any) -> float:
             raise TypeError
         return float(value)
     except (TypeError, ValueError, OverflowError):
-        raise ParameterError(f"{value!r} is not a number") from None
+        raise ParameterError(f"{value!r} is not a number", hint=_SHAPES_HINT) from None
 
 
 # Maximum distance between two samples of a trajectory.
@@ -169,7 +171,7 @@ class Wall:
     def __post_init__(self) -> None:
         _check_numbers("a segment", *self.start, *self.end)
         if self.start == self.end:
-            raise ParameterError("this is a segment without length")
+            raise ParameterError("this is a segment without length", hint="give two different ends")
 
 
 @dataclass(frozen=True)
@@ -198,7 +200,9 @@ class Polygon:
         if any(
             a == b for a, b in zip(self.points, (*self.points[1:], self.points[0]), strict=True)
         ):
-            raise ParameterError("this is a polygon with two equal corners")
+            raise ParameterError(
+                "this is a polygon with two equal corners", hint="leave one of the two out"
+            )
 
     @classmethod
     def box(

@@ -98,7 +98,8 @@ class CharacterSource:
         if starts is not None:
             if len(starts) not in (1, count):
                 raise ParameterError(
-                    f"there are {len(starts)} initial states for {count} characters"
+                    f"there are {len(starts)} initial states for {count} characters",
+                    hint="give one for each character, or one for all",
                 )
             return starts if len(starts) == count else starts.select(np.zeros(count, np.int64))
         candidates = controller.starts

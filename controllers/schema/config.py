@@ -88,7 +88,10 @@ class SchemaConfig:
         if not 0.0 < self.step_s <= _MAX_STEP_S:
             raise ParameterError(f"step_s must lie in 0 to {_MAX_STEP_S:g} s")
         if self.predicts not in ("future", "all"):
-            raise ParameterError(f"predicts is 'future' or 'all', not {self.predicts!r}")
+            raise ParameterError(
+                f"predicts is 'future' or 'all', not {self.predicts!r}",
+                hint="give one of these two",
+            )
         if not (math.isfinite(self.pose_weight) and self.pose_weight > 0):
             raise ParameterError(f"pose_weight must be positive, not {self.pose_weight}")
         if not 0.0 <= self.pose_residual <= 1.0:

@@ -308,7 +308,7 @@ def _phases(clip: Clip, schema: ControllerSchema, source: PhaseSource | None) ->
     found = (len(phases), phases.parameters.channels)
     if found != (len(clip), schema.channels):
         raise ParameterError(
-            f"{clip.name}: phases with {found[0]} frames and {found[1]} channels, expected "
+            f"{clip.name}: phases have {found[0]} frames and {found[1]} channels, expected "
             f"{len(clip)} and {schema.channels}",
             hint="give the phase model that the controller was trained with",
         )

@@ -25,7 +25,7 @@ def checked_number(
     """A finite number within bounds. Raises ParameterError."""
     if type(value) not in (int, float) or not lowest <= value <= highest:
         raise ParameterError(
-            f"{name} {_shown(value)}: expected a number from {lowest:g} to {highest:g}"
+            f"{name} is {_shown(value)}, expected a number from {lowest:g} to {highest:g}"
         )
     return float(value)
 
@@ -42,7 +42,7 @@ def checked_count(value: Any, name: str, lowest: int = 0, highest: int = int(_LA
     """A whole number within bounds. Raises ParameterError."""
     if type(value) is not int or not lowest <= value <= highest:
         raise ParameterError(
-            f"{name} {_shown(value)}: expected a whole number from {lowest} to {highest}"
+            f"{name} is {_shown(value)}, expected a whole number from {lowest} to {highest}"
         )
     return value
 
@@ -50,14 +50,14 @@ def checked_count(value: Any, name: str, lowest: int = 0, highest: int = int(_LA
 def checked_text(value: Any, name: str) -> str:
     """A text. Raises ParameterError."""
     if not isinstance(value, str):
-        raise ParameterError(f"{name} {_shown(value)}: expected a text")
+        raise ParameterError(f"{name} is {_shown(value)}, expected a text")
     return value
 
 
 def checked_texts(value: Any, name: str) -> tuple[str, ...]:
     """A list of texts. Raises ParameterError."""
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise ParameterError(f"{name} {_shown(value)}: expected a list of texts")
+        raise ParameterError(f"{name} is {_shown(value)}, expected a list of texts")
     return tuple(value)
 
 
@@ -66,8 +66,8 @@ def checked_joints(value: Any, name: str = "joints") -> tuple[str, ...]:
     joints = checked_texts(value, name)
     if not 0 < len(joints) <= MAX_JOINTS or len(set(joints)) != len(joints):
         raise ParameterError(
-            f"{name}: {len(joints)} names, {len(set(joints))} of them different; expected 1 to "
-            f"{MAX_JOINTS:,}, each once"
+            f"{name}: there are {len(joints)} names, {len(set(joints))} of them different; "
+            f"expected 1 to {MAX_JOINTS:,}, each once"
         )
     return joints
 
@@ -75,14 +75,14 @@ def checked_joints(value: Any, name: str = "joints") -> tuple[str, ...]:
 def checked_labels(value: Any, name: str = "labels") -> dict[str, str]:
     """Texts by name. Raises ParameterError."""
     if not isinstance(value, Mapping) or not all(isinstance(each, str) for each in value.values()):
-        raise ParameterError(f"{name} {_shown(value)}: expected texts by name")
+        raise ParameterError(f"{name} is {_shown(value)}, expected texts by name")
     return dict(value)
 
 
 def checked_mapping(value: Any, name: str) -> dict[str, Any]:
     """A JSON object. Raises ParameterError."""
     if not isinstance(value, dict):
-        raise ParameterError(f"{name} {_shown(value)}: expected an object")
+        raise ParameterError(f"{name} is {_shown(value)}, expected an object")
     return value
 
 
@@ -100,7 +100,7 @@ def checked_source(value: Any) -> Source:
         fields[name] = checked_text(found.get(name, getattr(plain, name)), f"source {name}")
     fields["first_line"] = checked_count(found.get("first_line", 0), "source first_line")
     if fields["up"] not in AXES:
-        raise ParameterError(f"source up {_shown(fields['up'])}: expected {', '.join(AXES)}")
+        raise ParameterError(f"source up is {_shown(fields['up'])}, expected {', '.join(AXES)}")
     return Source(**fields)
 
 

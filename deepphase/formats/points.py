@@ -223,7 +223,7 @@ def _names(archive: NpzArchive, points: int) -> tuple[str, ...]:
     names = archive.strings(key)
     if len(names) != points:
         raise FormatError(
-            f"{len(names)} names for {points} points",
+            f"there are {len(names)} names for {points} points",
             path=archive.path,
             hint="save the file again with one name for each point",
         )

@@ -134,7 +134,8 @@ class BallState:
         shape = self.position.shape
         if not shape or shape[-1] != 3 or self.velocity.shape != shape:
             raise ParameterError(
-                f"a ball at {shape} with velocity {self.velocity.shape}, expected (..., 3) each"
+                f"a ball's position has shape {shape} and its velocity {self.velocity.shape}, "
+                "expected (..., 3) each"
             )
         if not (np.isfinite(self.position).all() and np.isfinite(self.velocity).all()):
             raise ParameterError(

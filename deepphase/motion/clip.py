@@ -106,14 +106,15 @@ class Clip:
         joints, moving = len(self.skeleton), self.translated_joints
         if self.rotations.ndim != 3 or self.rotations.shape[1:] != (joints, 4):
             raise ParameterError(
-                f"{self.name}: rotations {self.rotations.shape}, expected (frames, {joints}, 4)"
+                f"{self.name}: rotations have shape {self.rotations.shape}, expected "
+                f"(frames, {joints}, 4)"
             )
         frames = len(self.rotations)
         if frames == 0:
             raise ParameterError(f"{self.name}: this is a clip without frames")
         if self.translations.shape != (frames, len(moving), 3):
             raise ParameterError(
-                f"{self.name}: translations {self.translations.shape}, expected "
+                f"{self.name}: translations have shape {self.translations.shape}, expected "
                 f"({frames}, {len(moving)}, 3)"
             )
         if moving.size == 0 or moving[0] != 0 or (np.diff(moving) <= 0).any():

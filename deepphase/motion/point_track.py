@@ -68,7 +68,8 @@ class PointTrack:
             raise ParameterError(f"{self.name}: point names that occur twice: {', '.join(twice)}")
         if self.positions.ndim != 3 or self.positions.shape[1:] != (points, 3):
             raise ParameterError(
-                f"{self.name}: positions {self.positions.shape}, expected (frames, {points}, 3)"
+                f"{self.name}: positions have shape {self.positions.shape}, expected "
+                f"(frames, {points}, 3)"
             )
         if len(self.positions) == 0:
             raise ParameterError(f"{self.name}: this is a track without frames")
@@ -79,7 +80,8 @@ class PointTrack:
             )
         if self.present is not None and self.present.shape != self.positions.shape[:2]:
             raise ParameterError(
-                f"{self.name}: present {self.present.shape}, expected {self.positions.shape[:2]}"
+                f"{self.name}: present has shape {self.present.shape}, expected "
+                f"{self.positions.shape[:2]}"
             )
         if not (np.isfinite(self.fps) and self.fps > 0):
             raise ParameterError(

@@ -52,8 +52,8 @@ class Skeleton:
             raise SkeletonError("this is a skeleton without joints", hint="give at least one")
         if self.parents.shape != (count,) or self.offsets.shape != (count, 3):
             raise SkeletonError(
-                f"{count} joint names, but parents {self.parents.shape} and offsets "
-                f"{self.offsets.shape}",
+                f"there are {count} joint names, but parents have shape {self.parents.shape} "
+                f"and offsets {self.offsets.shape}",
                 hint="parents are (joints,) and offsets (joints, 3)",
             )
         if self.end_parents.shape != self.end_offsets.shape[:1]:

@@ -174,7 +174,7 @@ def _second(cell: str, path: Path, line: int) -> float:
     value = _number(cell, path, line)
     if value < 0:
         raise FormatError(
-            f"a beat at {value:g} s, before the start of the song",
+            f"a beat at {value:g} s is before the start of the song",
             hint=_HINT,
             path=path,
             line=line,
@@ -199,7 +199,7 @@ def _checked_numbers(numbers: list[int | None], lines: list[int], path: Path) ->
     for number, line in zip(given, lines, strict=True):
         if not 1 <= number <= _MOST_BEATS_PER_BAR:
             raise FormatError(
-                f"beat number {number}, expected 1 to {_MOST_BEATS_PER_BAR}",
+                f"a beat has the number {number}, expected 1 to {_MOST_BEATS_PER_BAR}",
                 hint=_HINT,
                 path=path,
                 line=line,

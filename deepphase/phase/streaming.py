@@ -117,7 +117,7 @@ class StreamingEncoder:
         """
         frame = np.asarray(positions, np.float64)
         if frame.shape != (self._joints, 3):
-            raise ParameterError(f"a frame {frame.shape}, expected ({self._joints}, 3)")
+            raise ParameterError(f"a frame has shape {frame.shape}, expected ({self._joints}, 3)")
         if not np.isfinite(frame).all():
             raise ParameterError(
                 "this frame has positions that are not finite", hint="leave it out"

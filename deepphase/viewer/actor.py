@@ -175,7 +175,9 @@ class Actor:
             (self.feet_labels, len(self.feet), "feet"),
         ):
             if names and len(names) != count:
-                raise ParameterError(f"{self.name}: {len(names)} names of {count} {what}")
+                raise ParameterError(
+                    f"{self.name}: there are {len(names)} names for {count} {what}"
+                )
         if self.skin is not None and (
             len(self.skin.rotations) != frames or len(self.skin.parents) > joints
         ):

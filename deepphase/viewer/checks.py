@@ -34,7 +34,7 @@ def check_array(what: str, values: Array | None, *shape: int | str) -> None:
     )
     if not fits:
         words = ", ".join(map(str, shape)) + "," * (len(shape) == 1)
-        raise ParameterError(f"{what} {values.shape}, expected ({words})")
+        raise ParameterError(f"{what}: the shape is {values.shape}, expected ({words})")
     if not np.isfinite(values).all():
         raise ParameterError(
             f"{what}: these are values that are not finite", hint="clean the motion first"

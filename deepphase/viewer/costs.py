@@ -70,12 +70,16 @@ class CostComparison:
             raise ParameterError("searches need finite times in rising order, and at least one")
         for search in self.searches:
             if not search.options:
-                raise ParameterError(f"the search at {search.time_s:g} s has no moments to compare")
+                raise ParameterError(
+                    f"the search at {search.time_s:g} s has no moments to compare",
+                    hint="give each search at least one moment",
+                )
             for option in search.options:
                 terms = np.asarray(option.terms)
                 if terms.shape != (len(self.features),):
                     raise ParameterError(
-                        f"{option.name} has {terms.shape} terms of {len(self.features)} features"
+                        f"{option.name} has {terms.shape} terms of {len(self.features)} features",
+                        hint="give one term for each feature",
                     )
                 if not (np.isfinite(terms).all() and (terms >= 0).all()):
                     raise ParameterError(f"{option.name}: terms must be finite and 0 or more")

@@ -107,5 +107,7 @@ class PlayerSong:
         except OSError as error:
             raise FormatError(f"cannot be read: {error.strerror or error}", path=path) from None
         if not data:
-            raise FormatError("this is an empty file", path=path)
+            raise FormatError(
+                "this is an empty file", hint="choose a file that holds sound", path=path
+            )
         return cls(data, mime, **({"name": path.stem} | given))

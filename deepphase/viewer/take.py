@@ -143,7 +143,9 @@ class Curve:
         check_times(self.name, self.fps, self.start_s)
         check_array(f"{self.name}: values", values, "frames", "lines")
         if self.lines and len(self.lines) != values.shape[1]:
-            raise ParameterError(f"{self.name}: {len(self.lines)} names of {values.shape[1]} lines")
+            raise ParameterError(
+                f"{self.name}: there are {len(self.lines)} names for {values.shape[1]} lines"
+            )
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,8 @@ class Marker:
     def __post_init__(self) -> None:
         if not (np.isfinite([self.start_s, self.stop_s]).all() and self.stop_s >= self.start_s):
             raise ParameterError(
-                f"marker {self.label!r} from {self.start_s} to {self.stop_s} s is not possible"
+                f"marker {self.label!r} from {self.start_s} to {self.stop_s} s is not possible",
+                hint="give finite times, the start first",
             )
 
 

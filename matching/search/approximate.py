@@ -162,7 +162,7 @@ class FaissSearcher:
         effort = int(json.loads(header["parameters"])["effort"])
         rows = np.array(arrays["rows"])
         if not np.array_equal(np.sort(rows), database.offered_rows):
-            raise ParameterError("the index is of other rows")
+            raise ParameterError("the index is of other rows", hint="build the index again")
         return cls(database, index, header["index"], rows, effort, header["recall"], lists)
 
     def search(
@@ -272,7 +272,7 @@ def trained(database: MotionDatabase, name: str, rows: Array | None = None) -> A
     offered = database.offered_rows if rows is None else rows
     count, dims = len(offered), database.dims
     if not count:
-        raise ParameterError("there are no rows to search in")
+        raise ParameterError("there are no rows to search in", hint="offer at least one row")
     index: Any
     if name == "flat":
         return faiss.IndexFlatL2(dims)

@@ -94,17 +94,27 @@ class BlockTree:
         }
         for name, shape in shapes.items():
             if getattr(self, name).shape != shape:
-                raise ParameterError(f"{name} {getattr(self, name).shape}, expected {shape}")
+                raise ParameterError(
+                    f"the array {name!r} has shape {getattr(self, name).shape}, expected {shape}"
+                )
         if not blocks or nodes != 2 * blocks - 1:
-            raise ParameterError("the nodes of the index do not form a tree")
+            raise ParameterError(
+                "the nodes of the index do not form a tree", hint="build the index again"
+            )
         inner, index = self.leaves < 0, np.arange(nodes)
         forward = (self.right > index + 1) & (self.right < nodes)
         if (inner & ~forward).any():
-            raise ParameterError("the nodes of the index do not form a tree")
+            raise ParameterError(
+                "the nodes of the index do not form a tree", hint="build the index again"
+            )
         if not np.array_equal(np.sort(self.leaves[~inner]), np.arange(blocks)):
-            raise ParameterError("the leaves of the index are not its blocks")
+            raise ParameterError(
+                "the leaves of the index are not its blocks", hint="build the index again"
+            )
         if self.rows.min() < -1 or self.rows.max() >= rows:
-            raise ParameterError("the index has rows that do not exist")
+            raise ParameterError(
+                "the index has rows that do not exist", hint="build the index again"
+            )
 
     @classmethod
     def build(
@@ -125,7 +135,7 @@ class BlockTree:
             Where no row is offered.
         """
         if not len(offered):
-            raise ParameterError("there are no rows to search in")
+            raise ParameterError("there are no rows to search in", hint="offer at least one row")
         mean, axes = _principal_axes(features, offered)
         count = len(offered)
         projected = np.empty((count, axes.shape[1]), np.float32)

@@ -90,7 +90,9 @@ def with_lists(index: Any, sizes: Array, data: Array) -> Any:
     row_bytes = 4 * index.d + _ENTRY_BYTES
     sizes = np.asarray(sizes, np.int64)
     if len(sizes) != index.nlist or (sizes < 0).any() or sizes.sum() * row_bytes != len(data):
-        raise ParameterError("the lists of the index do not fit its rows")
+        raise ParameterError(
+            "the lists of the index do not fit its rows", hint="build the index again"
+        )
     lists = faiss.OnDiskInvertedLists()
     lists.nlist, lists.code_size, lists.read_only = index.nlist, 4 * index.d, True
     # The data is mapped or in memory already, and threads that read it ahead cost more.

@@ -73,7 +73,10 @@ class SearchRequest:
         finite = np.isfinite(queries)
         if not finite.all():
             wrong = np.flatnonzero(~finite.all(1))
-            raise ParameterError(f"query {wrong[0]} has values that are not finite")
+            raise ParameterError(
+                f"query {wrong[0]} has values that are not finite",
+                hint="leave this query out, or make it again",
+            )
         if isinstance(k, bool) or int(k) != k or k < 1:
             raise ParameterError(f"k must be a whole number from 1, not {k}")
         if allowed is not None:
@@ -89,7 +92,8 @@ class SearchRequest:
             excluded = _writable(excluded, np.int64).reshape(-1, 2)
             if len(excluded) != len(queries):
                 raise ParameterError(
-                    f"there are {len(excluded)} excluded ranges for {len(queries)} queries"
+                    f"there are {len(excluded)} excluded ranges for {len(queries)} queries",
+                    hint="give one range for each query",
                 )
         bounds = np.full(len(queries), cost_bound, np.float64)
         # The negation also refuses NaN.

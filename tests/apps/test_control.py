@@ -158,7 +158,7 @@ def test_a_controller_is_exported_with_its_parity(files, tmp_path, capsys):
         (["--blend", "wild"], "no blend 'wild'"),
         (["--blend", "1,-2"], "direction_bias"),
         (["--form", "linear"], "no form 'linear'"),
-        (["--obstacles", "one.csv"], "a line that starts with"),
+        (["--obstacles", "one.csv"], "this line cannot be read: it starts with"),
         (["--start", "walk.bvh", "--frame", "9000", "--label", "mood=calm"], "no frame"),
         (["--start", "other.bvh", "--label", "mood=calm"], "another skeleton"),
         (["--seconds", "-3"], "duration"),

@@ -364,7 +364,10 @@ def test_what_does_not_fit_is_refused(store):
     other = InitialStates.of_samples(samples_for("pfnn", store), np.array([3]))
     with pytest.raises(ParameterError, match=r"starts with .* the controller 'experts' has"):
         Characters(controller, other)
-    with pytest.raises(ParameterError, match=r"positions of characters \(2, 2\)"):
+    with pytest.raises(
+        ParameterError,
+        match=r"positions of characters have shape \(2, 2\), expected \(3, 2\), finite",
+    ):
         Characters(controller, starts, positions=np.zeros((2, 2)))
     with pytest.raises(ParameterError, match="angles"):
         Characters(controller, starts, angles=np.array([0.0, np.nan, 0.0]))

@@ -170,7 +170,10 @@ BAD = {
     "zero.json": ('{"walls": [{"circle": [1, 2, 0]}]}', "radius 0"),
     "pit.json": ('{"pits": [{"segment": [1, 2, 3, 4]}]}', "a pit that is a segment"),
     "clear.json": ('{"walls": [{"circle": [1, 2, 1]}], "clearance": 0}', "clearance of 0"),
-    "line.csv": ("wall,circle,1,2,1\nhole,circle,1,2,3\n", "line that starts with 'hole'"),
+    "line.csv": (
+        "wall,circle,1,2,1\nhole,circle,1,2,3\n",
+        "this line cannot be read: it starts with 'hole'",
+    ),
     "cell.csv": ("wall,circle,1,2,one\n", "'one' is not a number"),
     "same.csv": ("wall,segment,1,2,1,2\n", "segment without length"),
     "empty.csv": ("", "neither a wall nor a pit"),

@@ -83,7 +83,7 @@ def test_bad_files_get_one_clear_error(tmp_path):
     assert "positions have 5 frames of 0 points" in refused(tmp_path, positions=np.zeros((5, 0, 3)))
     assert "expected (any, any, 3)" in refused(tmp_path, positions=np.zeros((5, 12)))
     assert "fps" in refused(tmp_path, fps=None)
-    assert "3 names for 4 points" in refused(tmp_path, names=np.array(["a", "b", "c"]))
+    assert "there are 3 names for 4 points" in refused(tmp_path, names=np.array(["a", "b", "c"]))
     assert "two points are named 'a'" in refused(tmp_path, names=np.array(["a", "b", "c", "a"]))
     assert "from point 0 to point 4" in refused(tmp_path, edges=np.array([[0, 1], [0, 4]]))
     assert "units of 'parsec'" in refused(tmp_path, units="parsec")

@@ -118,7 +118,7 @@ _BAD: dict[str, tuple[Callable[[], bytes], str]] = {
     "empty": (lambda: b"", "empty file"),
     "other file": (lambda: b"HIERARCHY\nROOT Hips", "not a glTF file"),
     "wrong magic": (spliced(0, b"glTX"), "not a glTF file"),
-    "magic only": (lambda: b"glTF", "cut short"),
+    "magic only": (lambda: b"glTF", "this file is cut short: it has 4 bytes"),
     "version 1": (spliced(4, b"\1"), "version 1"),
     "version huge": (spliced(4, b"\xff\xff\xff\xff"), "version 4294967295"),
     "length short": (spliced(8, b"\x10\0\0\0"), "longer than it says"),

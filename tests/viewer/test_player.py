@@ -283,7 +283,10 @@ def test_files_that_are_not_songs_of_a_browser_are_refused(tmp_path, name, conte
         (lambda: PlayerSong(b"", "audio/wav"), "byte"),
         (lambda: PlayerSong(b"x", "audio/wav", spectrogram=np.zeros((2, 2))), "duration"),
         (lambda: player_html([], look="pink"), "look"),
-        (lambda: Skin(PARENTS, _turns()[:, :5], "biped", {}), "rotations (120, 5, 4), expected"),
+        (
+            lambda: Skin(PARENTS, _turns()[:, :5], "biped", {}),
+            "rotations: the shape is (120, 5, 4), expected (frames, 6, 4)",
+        ),
         (lambda: Skin(PARENTS, _nan((120, 6, 4)), "biped", {}), "not finite"),
         (lambda: Skin(PARENTS, _turns(), "biped", {"hips": 6}), "not one of 6"),
         (

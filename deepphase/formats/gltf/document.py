@@ -80,7 +80,7 @@ class Item:
     def _item(self, value: Any, place: str) -> Item:
         if not isinstance(value, dict):
             found = "is missing" if value is None else "is not an object"
-            raise FormatError(f"{place} {found}", path=self.path)
+            raise FormatError(f"{place} {found}", hint=_MAKE_AGAIN, path=self.path)
         return Item(value, place, self.path)
 
     def integer(
@@ -299,7 +299,9 @@ def open_gltf(path: str | Path) -> GltfFile:
 
 def _chunks(content: memoryview, path: Path) -> tuple[memoryview, memoryview | None]:
     if len(content) < HEADER_BYTES + CHUNK_HEAD_BYTES:
-        raise FormatError(f"cut short: {len(content)} bytes", hint=_MAKE_AGAIN, path=path)
+        raise FormatError(
+            f"this file is cut short: it has {len(content)} bytes", hint=_MAKE_AGAIN, path=path
+        )
     version = int.from_bytes(content[4:8], "little")
     if version != GLB_VERSION:
         raise FormatError(

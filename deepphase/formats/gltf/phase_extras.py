@@ -59,7 +59,7 @@ class PhaseTrack:
             object.__setattr__(self, name, value)
             if value.ndim != 2 or not value.size or value.shape != self.phase.shape:
                 raise ParameterError(
-                    f"{name} {value.shape}, but phase {self.phase.shape}: expected "
+                    f"{name} has shape {value.shape}, but phase {self.phase.shape}: expected "
                     "(frames, channels) of both"
                 )
             if not np.isfinite(value).all():

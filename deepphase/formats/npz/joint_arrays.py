@@ -232,7 +232,7 @@ def _names(archive: NpzArchive, joints: int) -> tuple[tuple[str, ...], list[str]
     names = archive.strings(key)
     if len(names) != joints:
         raise FormatError(
-            f"{len(names)} names for {joints} joints",
+            f"there are {len(names)} names for {joints} joints",
             path=archive.path,
             hint="save the file again with one name for each joint",
         )

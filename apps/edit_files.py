@@ -12,9 +12,9 @@ from apps.terminal import next_step, note, progress, warn
 from deepphase.errors import FormatError, ParameterError, SkeletonError
 
 if TYPE_CHECKING:
-    from deepphase.editing.editor import MotionEditor
-    from deepphase.editing.motion_rows import MotionSpace
-    from deepphase.editing.phase_timing import PhaseTiming
+    from deepphase.edit.editor import MotionEditor
+    from deepphase.edit.motion_rows import MotionSpace
+    from deepphase.edit.timing import PhaseTiming
     from deepphase.motion.clip import Clip
 
 
@@ -64,7 +64,7 @@ def edited(
     -------
     The clips, with their travel on the hips, and what `make` returned.
     """
-    from deepphase.editing.motion_rows import MotionSpace
+    from deepphase.edit.motion_rows import MotionSpace
 
     for each in clips:
         check_output(each, output, options.player)
@@ -186,7 +186,7 @@ def check_output(
 
 def load_editor(path: Path | None) -> MotionEditor:
     """The editor of a file. Raises ParameterError where none is given."""
-    from deepphase.editing.editor import MotionEditor
+    from deepphase.edit.editor import MotionEditor
 
     if path is None:
         raise ParameterError(
@@ -197,7 +197,7 @@ def load_editor(path: Path | None) -> MotionEditor:
 
 def read_body(path: Path, reading: ClipOptions) -> Clip:
     """The clip of a file. Raises SkeletonError where it has no rotations or no legs."""
-    from deepphase.editing.grounding import standing_limbs
+    from deepphase.edit.grounding import standing_limbs
     from deepphase.formats.load import load
     from deepphase.motion.clip import Clip
     from deepphase.motion.roles import find_roles

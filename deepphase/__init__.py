@@ -42,34 +42,34 @@ if TYPE_CHECKING:
     from deepphase.corpus.store import open_store as open_store
     from deepphase.corpus.store import store_groups as store_groups
     from deepphase.corpus.store_writer import StoreWriter as StoreWriter
-    from deepphase.editing.config import EditorConfig as EditorConfig
-    from deepphase.editing.constrain import ConstrainedMotion as ConstrainedMotion
-    from deepphase.editing.constrain import constrained as constrained
-    from deepphase.editing.control_data import PathTraining as PathTraining
-    from deepphase.editing.control_training import train_path as train_path
-    from deepphase.editing.damage import Damage as Damage
-    from deepphase.editing.damage import find_damage as find_damage
-    from deepphase.editing.editor import MotionEditor as MotionEditor
-    from deepphase.editing.effector_motion import EffectorMotion as EffectorMotion
-    from deepphase.editing.effector_motion import EffectorPaths as EffectorPaths
-    from deepphase.editing.effector_motion import motion_of_effectors as motion_of_effectors
-    from deepphase.editing.effector_motion import read_effector_paths as read_effector_paths
-    from deepphase.editing.inbetween import between_keys as between_keys
-    from deepphase.editing.inbetween import in_between as in_between
-    from deepphase.editing.path_motion import PathMotion as PathMotion
-    from deepphase.editing.path_motion import motion_on_path as motion_on_path
-    from deepphase.editing.path_motion import motions_on_paths as motions_on_paths
-    from deepphase.editing.phase_timing import PhaseTiming as PhaseTiming
-    from deepphase.editing.phase_timing import phase_key_times as phase_key_times
-    from deepphase.editing.phase_timing import phase_timing as phase_timing
-    from deepphase.editing.repair import repaired as repaired
-    from deepphase.editing.similarity import SimilarClip as SimilarClip
-    from deepphase.editing.similarity import similar_clips as similar_clips
-    from deepphase.editing.style import StyledMotion as StyledMotion
-    from deepphase.editing.style import styled as styled
-    from deepphase.editing.targets import JointTarget as JointTarget
-    from deepphase.editing.targets import read_targets as read_targets
-    from deepphase.editing.training import train_editor as train_editor
+    from deepphase.edit.config import EditorConfig as EditorConfig
+    from deepphase.edit.constrain import ConstrainedMotion as ConstrainedMotion
+    from deepphase.edit.constrain import constrained as constrained
+    from deepphase.edit.control_data import PathTraining as PathTraining
+    from deepphase.edit.control_training import train_path as train_path
+    from deepphase.edit.damage import Damage as Damage
+    from deepphase.edit.damage import find_damage as find_damage
+    from deepphase.edit.editor import MotionEditor as MotionEditor
+    from deepphase.edit.effector_motion import EffectorMotion as EffectorMotion
+    from deepphase.edit.effector_motion import EffectorPaths as EffectorPaths
+    from deepphase.edit.effector_motion import motion_of_effectors as motion_of_effectors
+    from deepphase.edit.effector_motion import read_effector_paths as read_effector_paths
+    from deepphase.edit.inbetween import between_keys as between_keys
+    from deepphase.edit.inbetween import in_between as in_between
+    from deepphase.edit.path_motion import PathMotion as PathMotion
+    from deepphase.edit.path_motion import motion_on_path as motion_on_path
+    from deepphase.edit.path_motion import motions_on_paths as motions_on_paths
+    from deepphase.edit.repair import repaired as repaired
+    from deepphase.edit.similarity import SimilarClip as SimilarClip
+    from deepphase.edit.similarity import similar_clips as similar_clips
+    from deepphase.edit.style import StyledMotion as StyledMotion
+    from deepphase.edit.style import styled as styled
+    from deepphase.edit.targets import JointTarget as JointTarget
+    from deepphase.edit.targets import read_targets as read_targets
+    from deepphase.edit.timing import PhaseTiming as PhaseTiming
+    from deepphase.edit.timing import phase_key_times as phase_key_times
+    from deepphase.edit.timing import phase_timing as phase_timing
+    from deepphase.edit.training import train_editor as train_editor
     from deepphase.errors import CheckpointError as CheckpointError
     from deepphase.errors import DeepPhaseError as DeepPhaseError
     from deepphase.errors import FormatError as FormatError
@@ -156,15 +156,15 @@ if TYPE_CHECKING:
     from deepphase.steering.run import start_under_gamepad as start_under_gamepad
     from deepphase.steering.velocity_goals import GamepadGoals as GamepadGoals
     from deepphase.steering.velocity_goals import VelocityGoals as VelocityGoals
-    from deepphase.synthetic.dance import dance as dance
-    from deepphase.synthetic.locomotion import SyntheticMotion as SyntheticMotion
-    from deepphase.synthetic.locomotion import locomotion as locomotion
+    from deepphase.synthetic.dance_motion import dance as dance
+    from deepphase.synthetic.gait_motion import SyntheticMotion as SyntheticMotion
+    from deepphase.synthetic.gait_motion import locomotion as locomotion
     from deepphase.synthetic.song import Song as Song
     from deepphase.synthetic.song import make_song as make_song
     from deepphase.terrain.ground_file import read_ground as read_ground
+    from deepphase.terrain.ground_shapes import made_ground as made_ground
     from deepphase.terrain.heightmap import Heightmap as Heightmap
     from deepphase.terrain.laying import lay_on_ground as lay_on_ground
-    from deepphase.terrain.made_ground import made_ground as made_ground
     from deepphase.viewer.actor import Actor as Actor
     from deepphase.viewer.page import save_player as save_player
     from deepphase.viewer.take import Take as Take
@@ -180,14 +180,14 @@ _MODULES = {
     "Clip": "deepphase.motion.clip",
     "ClipPhases": "deepphase.phase.model",
     "ClipStore": "deepphase.corpus.clip_store",
-    "ConstrainedMotion": "deepphase.editing.constrain",
+    "ConstrainedMotion": "deepphase.edit.constrain",
     "Contacts": "deepphase.motion.contacts",
     "Control": "deepphase.rigs.rig_function",
-    "Damage": "deepphase.editing.damage",
+    "Damage": "deepphase.edit.damage",
     "DeepPhaseError": "deepphase.errors",
-    "EditorConfig": "deepphase.editing.config",
-    "EffectorMotion": "deepphase.editing.effector_motion",
-    "EffectorPaths": "deepphase.editing.effector_motion",
+    "EditorConfig": "deepphase.edit.config",
+    "EffectorMotion": "deepphase.edit.effector_motion",
+    "EffectorPaths": "deepphase.edit.effector_motion",
     "Encoding": "deepphase.phase.networks.autoencoder",
     "Feature": "deepphase.features.feature",
     "FeatureLayout": "deepphase.features.layout",
@@ -198,14 +198,14 @@ _MODULES = {
     "GroundPath": "deepphase.steering.path",
     "Health": "deepphase.phase.health",
     "Heightmap": "deepphase.terrain.heightmap",
-    "JointTarget": "deepphase.editing.targets",
+    "JointTarget": "deepphase.edit.targets",
     "ManifoldProjection": "deepphase.phase.manifold",
-    "MotionEditor": "deepphase.editing.editor",
+    "MotionEditor": "deepphase.edit.editor",
     "NetworkConfig": "deepphase.phase.config",
     "ParameterError": "deepphase.errors",
     "PathGoals": "deepphase.steering.goal_sources",
-    "PathMotion": "deepphase.editing.path_motion",
-    "PathTraining": "deepphase.editing.control_data",
+    "PathMotion": "deepphase.edit.path_motion",
+    "PathTraining": "deepphase.edit.control_data",
     "PeriodicAutoencoder": "deepphase.phase.networks.autoencoder",
     "PhaseConfig": "deepphase.phase.config",
     "PhaseData": "deepphase.phase.training.data",
@@ -213,7 +213,7 @@ _MODULES = {
     "PhaseModel": "deepphase.phase.model",
     "PhaseModule": "deepphase.phase.training.module",
     "PhaseParameters": "deepphase.phase.parameters",
-    "PhaseTiming": "deepphase.editing.phase_timing",
+    "PhaseTiming": "deepphase.edit.timing",
     "PlaceGoals": "deepphase.steering.place_goals",
     "PointTrack": "deepphase.motion.point_track",
     "Preparation": "deepphase.corpus.prepare",
@@ -228,7 +228,7 @@ _MODULES = {
     "Run": "deepphase.steering.run",
     "Runner": "deepphase.steering.run",
     "SignalCorpus": "deepphase.phase.signal_corpus",
-    "SimilarClip": "deepphase.editing.similarity",
+    "SimilarClip": "deepphase.edit.similarity",
     "Skeleton": "deepphase.motion.skeleton",
     "SkeletonError": "deepphase.errors",
     "Song": "deepphase.synthetic.song",
@@ -237,22 +237,22 @@ _MODULES = {
     "Source": "deepphase.motion.clip",
     "StoreWriter": "deepphase.corpus.store_writer",
     "StreamingEncoder": "deepphase.phase.streaming",
-    "StyledMotion": "deepphase.editing.style",
-    "SyntheticMotion": "deepphase.synthetic.locomotion",
+    "StyledMotion": "deepphase.edit.style",
+    "SyntheticMotion": "deepphase.synthetic.gait_motion",
     "Take": "deepphase.viewer.take",
     "VelocityGoals": "deepphase.steering.velocity_goals",
-    "between_keys": "deepphase.editing.inbetween",
+    "between_keys": "deepphase.edit.inbetween",
     "clip_of_controls": "deepphase.rigs.keying",
-    "constrained": "deepphase.editing.constrain",
+    "constrained": "deepphase.edit.constrain",
     "corpus_of": "deepphase.corpus.prepare",
-    "dance": "deepphase.synthetic.dance",
+    "dance": "deepphase.synthetic.dance_motion",
     "named_effectors": "deepphase.rigs.effectors",
     "export_phase_model": "deepphase.export.phase_encoder",
-    "find_damage": "deepphase.editing.damage",
+    "find_damage": "deepphase.edit.damage",
     "find_roles": "deepphase.motion.roles",
     "fit_phases": "deepphase.phase.extractor",
     "foot_contacts": "deepphase.motion.contacts",
-    "in_between": "deepphase.editing.inbetween",
+    "in_between": "deepphase.edit.inbetween",
     "inverse_of_effectors": "deepphase.rigs.effectors",
     "joint_positions": "deepphase.motion.kinematics",
     "lay_on_ground": "deepphase.terrain.laying",
@@ -262,26 +262,26 @@ _MODULES = {
     "load_extractor": "deepphase.phase.extractor",
     "load_model": "deepphase.phase.extractor",
     "load_phases": "deepphase.phase.phase_file",
-    "locomotion": "deepphase.synthetic.locomotion",
-    "made_ground": "deepphase.terrain.made_ground",
+    "locomotion": "deepphase.synthetic.gait_motion",
+    "made_ground": "deepphase.terrain.ground_shapes",
     "made_path": "deepphase.steering.made_paths",
     "make_rigify": "deepphase.rigs.rigify",
     "make_song": "deepphase.synthetic.song",
     "mirrored": "deepphase.motion.mirror",
-    "motion_of_effectors": "deepphase.editing.effector_motion",
-    "motion_on_path": "deepphase.editing.path_motion",
-    "motions_on_paths": "deepphase.editing.path_motion",
+    "motion_of_effectors": "deepphase.edit.effector_motion",
+    "motion_on_path": "deepphase.edit.path_motion",
+    "motions_on_paths": "deepphase.edit.path_motion",
     "motion_on_rig": "deepphase.rigs.examples",
     "open_store": "deepphase.corpus.store",
-    "phase_key_times": "deepphase.editing.phase_timing",
-    "phase_timing": "deepphase.editing.phase_timing",
+    "phase_key_times": "deepphase.edit.timing",
+    "phase_timing": "deepphase.edit.timing",
     "prepare": "deepphase.corpus.prepare",
-    "read_effector_paths": "deepphase.editing.effector_motion",
+    "read_effector_paths": "deepphase.edit.effector_motion",
     "read_ground": "deepphase.terrain.ground_file",
     "read_path": "deepphase.steering.path",
-    "read_targets": "deepphase.editing.targets",
+    "read_targets": "deepphase.edit.targets",
     "register_autoencoder": "deepphase.phase.networks.presets",
-    "repaired": "deepphase.editing.repair",
+    "repaired": "deepphase.edit.repair",
     "resample": "deepphase.motion.resample",
     "retarget": "deepphase.motion.retargeting.retarget",
     "rollout": "deepphase.steering.run",
@@ -290,16 +290,16 @@ _MODULES = {
     "save": "deepphase.formats.load",
     "save_phases": "deepphase.phase.phase_file",
     "save_player": "deepphase.viewer.page",
-    "similar_clips": "deepphase.editing.similarity",
+    "similar_clips": "deepphase.edit.similarity",
     "song_features": "deepphase.music.cache",
     "song_summary": "deepphase.music.song_styles",
     "start_on_path": "deepphase.steering.run",
     "shipped_model": "deepphase.phase.extractor",
     "start_under_gamepad": "deepphase.steering.run",
     "store_groups": "deepphase.corpus.store",
-    "styled": "deepphase.editing.style",
-    "train_editor": "deepphase.editing.training",
-    "train_path": "deepphase.editing.control_training",
+    "styled": "deepphase.edit.style",
+    "train_editor": "deepphase.edit.training",
+    "train_path": "deepphase.edit.control_training",
     "thinned_keys": "deepphase.rigs.key_thinning",
     "train_causal": "deepphase.phase.causal.training",
     "train_phase": "deepphase.phase.training.train",

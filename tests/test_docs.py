@@ -33,8 +33,8 @@ from deepphase.formats.load import save
 from deepphase.formats.points import save_points
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.point_track import PointTrack
-from deepphase.synthetic.dance import dance
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.dance_motion import dance
+from deepphase.synthetic.gait_motion import locomotion
 from deepphase.synthetic.song import make_song
 
 ROOT = Path(__file__).parent.parent

@@ -41,7 +41,7 @@ LAYERS = [
         "deepphase.evaluation",
         "deepphase.figures",
         "deepphase.export",
-        "deepphase.editing",
+        "deepphase.edit",
         "deepphase.rigs",
     },
     {"deepphase.viewer"},

@@ -20,10 +20,10 @@ from apps.terminal import note, progress, warn
 from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:
-    from deepphase.editing.damage import Damage
-    from deepphase.editing.editor import MotionEditor
-    from deepphase.editing.motion_rows import MotionSpace
-    from deepphase.editing.phase_timing import PhaseTiming
+    from deepphase.edit.damage import Damage
+    from deepphase.edit.editor import MotionEditor
+    from deepphase.edit.motion_rows import MotionSpace
+    from deepphase.edit.timing import PhaseTiming
     from deepphase.motion.clip import Clip
 
 _EDIT, _READING = EditOptions(), ClipOptions()
@@ -66,9 +66,9 @@ def edit_repair(
     uneven
         Leave the floor as it is, for stairs and slopes, without an editor.
     """
-    from deepphase.editing.damage import Damage, find_damage
-    from deepphase.editing.grounding import grounded
-    from deepphase.editing.repair import repaired
+    from deepphase.edit.damage import Damage, find_damage
+    from deepphase.edit.grounding import grounded
+    from deepphase.edit.repair import repaired
 
     if all and edit.editor is None:
         raise ParameterError(
@@ -156,14 +156,14 @@ def edit_inbetween(
     slide
         Leave the feet as the network makes them; they are held in contacts otherwise.
     """
-    from deepphase.editing.inbetween import between_keys, in_between, way_speed
-    from deepphase.editing.phase_timing import (
+    from deepphase.edit.inbetween import between_keys, in_between, way_speed
+    from deepphase.edit.targets import read_keys
+    from deepphase.edit.timing import (
         PhaseTiming,
         passed_cycles,
         phase_key_times,
         phase_timing,
     )
-    from deepphase.editing.targets import read_keys
     from deepphase.motion.roles import find_roles
     from deepphase.phase.model import PhaseModel
 
@@ -252,8 +252,8 @@ def edit_constrain(
     feet
         Hold feet still in contacts, also where they slide in the clip. On a path they are held.
     """
-    from deepphase.editing.constrain import constrained
-    from deepphase.editing.targets import read_targets
+    from deepphase.edit.constrain import constrained
+    from deepphase.edit.targets import read_targets
     from deepphase.steering.path import read_path
 
     if targets is None and path is None and not feet:
@@ -331,7 +331,7 @@ def edit_path(
 
     from apps.runs.request import RunRequest, goals_of, read_goals
     from deepphase.atomic_write import check_writable
-    from deepphase.editing.path_motion import crowd_paths, motions_on_paths, path_networks
+    from deepphase.edit.path_motion import crowd_paths, motions_on_paths, path_networks
     from deepphase.steering.path import GroundPath
 
     request = RunRequest(seconds, speed, size, characters)
@@ -393,7 +393,7 @@ def edit_effectors(
     player
         Page to write (.html) that plays the result; with a motion file, beside it.
     """
-    from deepphase.editing.effector_motion import (
+    from deepphase.edit.effector_motion import (
         EffectorPaths,
         effector_networks,
         motion_of_effectors,
@@ -457,7 +457,7 @@ def edit_style(
     amount
         How much of the style: 0 is none, 1 all, 1.5 the most.
     """
-    from deepphase.editing.style import styled
+    from deepphase.edit.style import styled
 
     styles = [Path(name.strip()) for name in (style or "").split(",") if name.strip()]
     if not styles:

@@ -121,7 +121,7 @@ def ground_command(
     """
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.clips import clips_in
-    from deepphase.terrain.made_ground import MADE_GROUNDS
+    from deepphase.terrain.ground_shapes import MADE_GROUNDS
     from deepphase.viewer.page import save_player
 
     chosen = tuple(MADE_GROUNDS) if kinds is None else tuple(kinds.split(","))
@@ -250,8 +250,8 @@ class _GroundMaker:
     ) -> list[tuple[str, ClipGround]]:
         """Names and made grounds that a clip is laid on."""
         from deepphase.motion.contacts import foot_contacts
+        from deepphase.terrain.ground_shapes import made_ground
         from deepphase.terrain.grounded_clip import ClipGround
-        from deepphase.terrain.made_ground import made_ground
         from deepphase.terrain.placing import best_place
 
         options, floor, made = self._settings, None, []

@@ -167,7 +167,7 @@ def similar_command(
         Number of clips.
     """
     from deepphase.corpus.store import open_store
-    from deepphase.editing.similarity import similar_clips
+    from deepphase.edit.similarity import similar_clips
     from deepphase.phase.model import PhaseModel
 
     if k < 1:

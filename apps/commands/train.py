@@ -21,7 +21,7 @@ from deepphase.errors import ParameterError
 if TYPE_CHECKING:
     from controllers.dance.dancer import Dancer
     from controllers.runtime.controller import Controller
-    from deepphase.editing.editor import MotionEditor
+    from deepphase.edit.editor import MotionEditor
     from deepphase.phase.model import PhaseModel
     from deepphase.phase.signals import JointVelocities
     from deepphase.rigs.inverse import RigInverse
@@ -330,7 +330,7 @@ def _check_phases(network: str, model: Path | None, hint: str) -> None:
 def editor_command(
     store: Path,
     output: Path,
-    config: Any = ConfigOption("deepphase.editing.config:EditorConfig", "masked"),  # noqa: B008
+    config: Any = ConfigOption("deepphase.edit.config:EditorConfig", "masked"),  # noqa: B008
     run: TrainingOptions = _RUN,
     reading: StoreOptions = _READING,
 ) -> None:
@@ -345,8 +345,8 @@ def editor_command(
     config
         Config of the network and its training: a YAML file, or masked (configs/editor).
     """
-    from deepphase.editing.report import report_lines
-    from deepphase.editing.training import train_editor
+    from deepphase.edit.report import report_lines
+    from deepphase.edit.training import train_editor
 
     def prepare(inputs: TrainingInputs) -> partial[MotionEditor | None]:
         return partial(train_editor, inputs.clips(store), config, description=inputs.description)
@@ -390,10 +390,10 @@ def path_command(
     seed
         Random seed of the initial weights and of the order of the windows.
     """
-    from deepphase.editing.control_data import PathTraining
-    from deepphase.editing.control_training import EFFECTOR_BATCH, train_path
-    from deepphase.editing.effector_motion import effector_networks
-    from deepphase.editing.path_motion import path_networks
+    from deepphase.edit.control_data import PathTraining
+    from deepphase.edit.control_training import EFFECTOR_BATCH, train_path
+    from deepphase.edit.effector_motion import effector_networks
+    from deepphase.edit.path_motion import path_networks
 
     wanted = parse_labels(labels) if labels else {}
     training = PathTraining(windows, seed=seed)

@@ -23,7 +23,7 @@ from deepphase.phase.extractor import PhaseExtractor
 from deepphase.progress import Progress
 from deepphase.synthetic.bodies import body_named
 from deepphase.synthetic.gait import Style, gaits_of
-from deepphase.synthetic.locomotion import perform
+from deepphase.synthetic.gait_motion import perform
 from deepphase.synthetic.program import Segment
 from deepphase.temporary_files import temporary_folder
 

@@ -13,7 +13,7 @@ from deepphase.features.layout import FeatureLayout
 from deepphase.music.features import features_of
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.progress import Progress
-from deepphase.synthetic.dance import dance
+from deepphase.synthetic.dance_motion import dance
 from deepphase.synthetic.song import make_song
 from matching.database.database import MotionDatabase
 from matching.music.song_tracks import ClipSongTracks, track_features

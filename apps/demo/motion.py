@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from deepphase.synthetic.gait import gaits_of
-from deepphase.synthetic.locomotion import SyntheticMotion, locomotion
+from deepphase.synthetic.gait_motion import SyntheticMotion, locomotion
 from deepphase.synthetic.training_set import corpus
 
 TRAINING, HELD_OUT, TRUTH = "clips/training", "clips/held_out", "truth"

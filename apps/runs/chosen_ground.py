@@ -7,8 +7,8 @@ from pathlib import Path
 from apps.options.groups import LaidGroundOptions
 from deepphase.errors import ParameterError
 from deepphase.terrain.ground_file import read_ground
+from deepphase.terrain.ground_shapes import INCH_M, MADE_GROUNDS, made_ground
 from deepphase.terrain.heightmap import Heightmap
-from deepphase.terrain.made_ground import INCH_M, MADE_GROUNDS, made_ground
 
 # Made ground reaches 40 m around the origin, as far as half a minute of walking.
 _MADE_M = 80.0

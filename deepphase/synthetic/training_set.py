@@ -9,7 +9,7 @@ import numpy as np
 from deepphase.errors import ParameterError
 from deepphase.synthetic.bodies import Body, body_named
 from deepphase.synthetic.gait import Gait, Style, gaits_of
-from deepphase.synthetic.locomotion import SyntheticMotion, perform
+from deepphase.synthetic.gait_motion import SyntheticMotion, perform
 from deepphase.synthetic.program import PROFILES, Program, Segment, Tempo
 
 # One motion of so many is a medley: gaits, turns and rests in one clip.

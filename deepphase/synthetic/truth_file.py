@@ -2,7 +2,7 @@
 
 Format "deepphase.truth", version 1: `phase` and `frequency` (frames, limbs), `contacts` (frames,
 limbs) bool, `gait` (frames,) and the texts `limb_names` and `gait_names`, as in
-:class:`deepphase.synthetic.locomotion.SyntheticMotion`; `fps`; `meta` is JSON.
+:class:`deepphase.synthetic.gait_motion.SyntheticMotion`; `fps`; `meta` is JSON.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from deepphase.arrays import Array
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.header_values import checked_rate, checked_text, checked_texts
 from deepphase.formats.npz.archive import read_npz, write_npz
-from deepphase.synthetic.locomotion import SyntheticMotion
+from deepphase.synthetic.gait_motion import SyntheticMotion
 
 FORMAT, VERSION = "deepphase.truth", 1
 _ARRAYS = ("phase", "frequency", "contacts", "gait")

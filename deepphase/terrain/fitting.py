@@ -21,8 +21,8 @@ from deepphase.compiled import compiled
 from deepphase.errors import ParameterError
 from deepphase.progress import Progress
 from deepphase.terrain.foot_track import FootTrack
+from deepphase.terrain.ground_shapes import MADE_GROUNDS, made_ground
 from deepphase.terrain.heightmap import Heightmap
-from deepphase.terrain.made_ground import MADE_GROUNDS, made_ground
 
 PATCHES, BEST = 20_000, 10
 """Patches that are compared, and that are kept for each cycle."""

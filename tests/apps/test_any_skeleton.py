@@ -15,7 +15,7 @@ from deepphase.formats.load import save
 from deepphase.phase.extractor import load_model, shipped_model
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.phase_file import load_phases
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from deepphase.synthetic.training_set import corpus
 
 _TINY = (

@@ -20,7 +20,7 @@ from deepphase.evaluation.motion_measures import measured_data
 from deepphase.formats.load import load, save
 from deepphase.motion.kinematics import joint_positions
 from deepphase.phase.baselines.foot_phases import PfnnPhase
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 
 pytestmark = pytest.mark.slow
 

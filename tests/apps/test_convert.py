@@ -9,7 +9,7 @@ from apps.cli import main
 from deepphase.formats.load import load, save
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.orientation import scaled
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from apps.cli import main
 from apps.dances.report import dance_findings
 from deepphase.formats.load import load, save
 from deepphase.motion.kinematics import joint_positions
-from deepphase.synthetic.dance import dance
+from deepphase.synthetic.dance_motion import dance
 from deepphase.synthetic.song import make_song
 
 pytestmark = pytest.mark.slow

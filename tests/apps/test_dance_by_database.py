@@ -10,7 +10,7 @@ import soundfile
 from apps.cli import main
 from deepphase.formats.load import load, save
 from deepphase.motion.kinematics import joint_positions
-from deepphase.synthetic.dance import dance
+from deepphase.synthetic.dance_motion import dance
 from deepphase.synthetic.song import make_song
 from matching.database.database import MotionDatabase
 

@@ -25,7 +25,7 @@ from deepphase.evaluation.known_phase import KnownClip, known_phase_errors
 from deepphase.formats.bvh.writer import save_bvh
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.phase_file import load_phases
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from deepphase.synthetic.truth_file import Truth
 
 pytestmark = pytest.mark.slow

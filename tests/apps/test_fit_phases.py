@@ -13,7 +13,7 @@ from apps.reports import training_report
 from deepphase.formats.load import save
 from deepphase.phase.extractor import BASELINES, load_extractor
 from deepphase.phase.phase_file import load_phases
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from matching.database.database import MotionDatabase
 
 pytestmark = pytest.mark.slow

@@ -7,9 +7,9 @@ import pytest
 
 from apps.cli import main
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
+from deepphase.terrain.ground_shapes import made_ground
 from deepphase.terrain.grounded_clip import ClipGround
-from deepphase.terrain.made_ground import made_ground
 from matching.database.database import MotionDatabase
 from matching.database.queries import clip_queries
 

@@ -12,7 +12,7 @@ from deepphase.corpus.store import open_store
 from deepphase.formats.load import load, save
 from deepphase.motion.kinematics import joint_positions
 from deepphase.steering.path import read_path
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from matching.database.database import MotionDatabase
 from matching.player.player import PlayerSettings
 

@@ -27,7 +27,7 @@ from apps.terminal import Outcome
 from controllers.config import ControllerConfig
 from controllers.dance.config import DanceConfig
 from controllers.networks.registry import NETWORKS
-from deepphase.editing.config import EditorConfig
+from deepphase.edit.config import EditorConfig
 from deepphase.errors import ParameterError
 from deepphase.phase.config import PhaseConfig
 from deepphase.phase.extractor import BASELINES

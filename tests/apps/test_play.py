@@ -12,7 +12,7 @@ from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.networks.presets import make_autoencoder
 from deepphase.phase.signals import JointVelocities
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from tests.viewer.player_pages import PageParts, wav_bytes
 
 

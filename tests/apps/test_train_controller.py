@@ -9,7 +9,7 @@ from controllers.data import samples
 from controllers.runtime.controller import Controller
 from deepphase.formats.load import save
 from deepphase.phase.baselines.foot_phases import PfnnPhase
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 
 pytestmark = pytest.mark.slow
 

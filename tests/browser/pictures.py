@@ -39,7 +39,7 @@ from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.phase.extractor import load_model
-from deepphase.synthetic.locomotion import locomotion, perform
+from deepphase.synthetic.gait_motion import locomotion, perform
 from deepphase.synthetic.program import Segment
 from deepphase.synthetic.song import make_song
 from deepphase.synthetic.training_set import corpus

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from deepphase.formats.bvh.writer import save_bvh
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from tests.browser.dashboard_pages import (
     answer_where,
     at_rest,

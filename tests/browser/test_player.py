@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from deepphase.viewer.actor import Actor, links_of
 from deepphase.viewer.page import player_html
 from deepphase.viewer.song import PlayerSong

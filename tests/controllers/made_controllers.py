@@ -15,7 +15,7 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.cycles import wrapped
 from deepphase.phase.model import ClipPhases
 from deepphase.phase.parameters import PhaseParameters
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 
 FREQUENCIES = np.array([1.0, 2.5])
 _EDGE = 30

@@ -14,7 +14,7 @@ from deepphase.music.dance_request import DanceRequest
 from deepphase.music.features import SongFeatures, features_of
 from deepphase.phase.model import ClipPhases
 from deepphase.phase.parameters import PhaseParameters
-from deepphase.synthetic.dance import dance
+from deepphase.synthetic.dance_motion import dance
 from deepphase.synthetic.song import make_song
 
 TINY = {

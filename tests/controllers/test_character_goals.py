@@ -26,7 +26,7 @@ from deepphase.steering.goal_sources import PathGoals
 from deepphase.steering.made_paths import circle
 from deepphase.steering.path import GroundPath
 from deepphase.steering.run import rollout
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from tests.controllers.made_controllers import FormulaPhases, samples_for, walking_store
 from tests.controllers.onnx_network import OnnxNetwork
 from tests.controllers.replaying import as_controller, replay_of, unchanged

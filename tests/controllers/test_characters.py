@@ -14,7 +14,7 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import global_transforms, joint_positions
 from deepphase.motion.skeleton import Skeleton
 from deepphase.steering.run import rollout
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from tests.controllers.made_controllers import FormulaPhases
 from tests.controllers.replaying import replay_of
 

@@ -12,7 +12,7 @@ from controllers.runtime.controller import FORMAT, VERSION, Controller
 from deepphase.errors import CheckpointError, ParameterError, SkeletonError
 from deepphase.formats.array_file import read_arrays, write_arrays
 from deepphase.motion.clip import Source
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from tests.controllers.made_controllers import (
     FormulaPhases,
     samples_for,

@@ -14,7 +14,7 @@ from deepphase.errors import FormatError, ParameterError
 from deepphase.steering.goal_sources import PathGoals
 from deepphase.steering.path import GroundPath
 from deepphase.steering.run import rollout
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from tests.controllers.replaying import replay_of
 
 AHEAD = Wall((-5.0, 1.0), (5.0, 1.0))

@@ -15,7 +15,7 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.steering.velocity_goals import VelocityGoals
 from deepphase.synthetic.bodies import body_named
 from deepphase.synthetic.gait import gaits_of
-from deepphase.synthetic.locomotion import perform
+from deepphase.synthetic.gait_motion import perform
 from deepphase.synthetic.program import Segment
 from tests.controllers.test_character_goals import store, untrained
 

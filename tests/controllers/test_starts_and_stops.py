@@ -20,7 +20,7 @@ from deepphase.motion.clip import Source
 from deepphase.motion.kinematics import global_transforms, joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import root_trajectory
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 
 REACH_S = 1.0
 

@@ -27,7 +27,7 @@ from deepphase.errors import CheckpointError, ParameterError
 from deepphase.motion.kinematics import joint_positions
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import rollout
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from deepphase.training.metrics import read_metrics
 from tests.controllers.made_controllers import (
     FormulaPhases,

@@ -21,7 +21,7 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import write_store
 from deepphase.formats.bvh.writer import save_bvh
 from deepphase.motion.clip import Clip
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from tests.dashboard.app_pages import opened, players, words
 from tests.synthetic.poses import constant_pose
 

@@ -32,7 +32,7 @@ from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.steering.made_paths import made_path
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from matching.database.database import MotionDatabase
 from matching.player.player import PlayerSettings
 from tests.dashboard.app_pages import opened, players, words

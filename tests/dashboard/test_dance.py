@@ -32,7 +32,7 @@ from deepphase.corpus.store import open_store, write_store
 from deepphase.errors import FormatError
 from deepphase.formats.load import load
 from deepphase.music.dance_request import DanceRequest
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from deepphase.synthetic.song import make_song
 from matching.database.database import MotionDatabase
 from tests.controllers.made_dances import TINY, BeatAndBarPhases

@@ -22,7 +22,7 @@ from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.formats.bvh.writer import save_bvh
 from deepphase.formats.gltf.writer import save_gltf
 from deepphase.formats.npz.motion import save_npz_motion
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from tests.dashboard.app_pages import opened, players, words
 from tests.formats.marker_files import c3d_bytes, markers_of, motive_text, mvnx_text, trc_text
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.editing.control_data import PathTraining
-from deepphase.editing.control_training import train_path
-from deepphase.editing.editor import MotionEditor
-from deepphase.editing.training import train_editor
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.edit.control_data import PathTraining
+from deepphase.edit.control_training import train_path
+from deepphase.edit.editor import MotionEditor
+from deepphase.edit.training import train_editor
+from deepphase.synthetic.gait_motion import locomotion
 from tests.dashboard.app_pages import opened, players, words
-from tests.editing.conftest import tiny_config
+from tests.edit.conftest import tiny_config
 
 pytestmark = pytest.mark.slow
 
@@ -57,7 +57,7 @@ def test_an_editor_is_trained_on_the_open_clips_and_kept(folder, tmp_path, monke
         seen.append((len(store), config.training.windows))
         return MotionEditor.load(folder / "walk.editor")
 
-    monkeypatch.setattr("deepphase.editing.training.train_editor", trained)
+    monkeypatch.setattr("deepphase.edit.training.train_editor", trained)
     (tmp_path / "walks.store").write_bytes((folder / "walks.store").read_bytes())
     for place in (tmp_path, None):
         app = opened("edit", monkeypatch, place)

@@ -7,7 +7,7 @@ import pytest
 
 from apps.dashboard.parts import edit_timeline as parts
 from apps.dashboard.parts.edit_timeline import key_timeline, sent_keys, sent_spans, span_timeline
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from deepphase.viewer.bundle import VIEWER
 from tests.live.node import needs_node
 

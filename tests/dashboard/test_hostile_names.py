@@ -15,7 +15,7 @@ import apps.demo
 from apps.dashboard.pages import PAGES
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import write_store
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from tests.dashboard.app_pages import opened, players
 from tests.hostile_names import HOSTILE_NAMES
 

@@ -37,7 +37,7 @@ from deepphase.motion.kinematics import joint_positions
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.networks.presets import make_autoencoder
 from deepphase.phase.signal_corpus import SignalCorpus
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from tests.dashboard.app_pages import opened, players, words
 
 

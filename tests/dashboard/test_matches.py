@@ -17,7 +17,7 @@ from apps.dashboard.parts.databases import (
 )
 from apps.dashboard.parts.encodings import encodings
 from deepphase.corpus.store import write_store
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from tests.dashboard.app_pages import opened, players, words
 
 

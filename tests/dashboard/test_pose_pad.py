@@ -10,7 +10,7 @@ from apps.dashboard.parts import pose_pad as parts
 from apps.dashboard.parts.pose_pad import limb_above, pose_pad, read_place
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import find_roles
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from deepphase.viewer.bundle import VIEWER
 from tests.live.node import needs_node
 

@@ -13,7 +13,7 @@ from deepphase.rigs.body_rig import BodyRig
 from deepphase.rigs.config import RigConfig
 from deepphase.rigs.inverse import RigInverse
 from deepphase.rigs.training import train_rig
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from tests.dashboard.app_pages import opened, players, words
 from tests.rigs.test_blender_rig import blender_runs, needs_blender
 from tests.rigs.test_inverse import TINY

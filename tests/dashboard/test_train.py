@@ -27,7 +27,7 @@ from apps.training.status import (
 from deepphase.corpus.store import write_store
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.phase.model import PhaseModel
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from tests.dashboard.app_pages import opened, words
 
 _LIMIT_S = 120

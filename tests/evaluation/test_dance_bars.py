@@ -7,7 +7,7 @@ from deepphase.errors import ParameterError
 from deepphase.evaluation.dance_bars import BarDirection, bar_phases
 from deepphase.evaluation.dance_beats import explained_by_cycle, vector_strength
 from deepphase.evaluation.dance_measures import measure_dance
-from deepphase.synthetic.dance import dance
+from deepphase.synthetic.dance_motion import dance
 from deepphase.synthetic.song import make_song
 
 FPS = 60.0

@@ -15,7 +15,7 @@ from deepphase.evaluation.dance_clock import (
     retimed,
 )
 from deepphase.music.song_controls import silent_song
-from deepphase.synthetic.dance import dance
+from deepphase.synthetic.dance_motion import dance
 from deepphase.synthetic.song import make_song
 
 FPS, BAR_S = 60.0, 2.07

@@ -7,7 +7,7 @@ import pytest
 
 from deepphase.errors import ParameterError
 from deepphase.evaluation.dance_measures import DanceScale, dance_to_song, measure_dance
-from deepphase.synthetic.dance import dance
+from deepphase.synthetic.dance_motion import dance
 from deepphase.synthetic.song import make_song
 from tests.synthetic.poses import constant_pose
 

@@ -10,7 +10,7 @@ from deepphase.evaluation.label_discriminants import LabelDiscriminants
 from deepphase.evaluation.motion_measures import measured_data
 from deepphase.evaluation.run_measures import run_measures
 from deepphase.steering.run import rollout
-from deepphase.synthetic.locomotion import locomotion, perform
+from deepphase.synthetic.gait_motion import locomotion, perform
 from deepphase.synthetic.program import Segment
 from tests.controllers.replaying import replay_of
 

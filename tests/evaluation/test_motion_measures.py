@@ -8,7 +8,7 @@ import pytest
 from controllers.schema.schema import ControllerSchema
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.evaluation.motion_measures import MeasuredMotion, measured_data
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from tests.formula_motion import swinging
 from tests.synthetic.poses import constant_pose
 

@@ -11,7 +11,7 @@ from controllers.runtime.characters import Characters
 from deepphase.evaluation.motion_measures import measured_data
 from deepphase.evaluation.run_findings import BLOCKED, run_findings
 from deepphase.steering.run import rollout
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from tests.controllers.replaying import replay_of
 
 SPEED, SECONDS = 1.3, 3.0

@@ -21,7 +21,7 @@ from deepphase.evaluation.run_measures import (
 from deepphase.evaluation.runs import joint_rotation_rates
 from deepphase.steering.path import GroundPath
 from deepphase.steering.run import rollout
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from tests.controllers.replaying import replay_of
 
 BEGIN, SECONDS = 90, 3.0

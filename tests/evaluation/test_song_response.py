@@ -16,7 +16,7 @@ from deepphase.evaluation.song_response import (
 from deepphase.music.beats import beat_position
 from deepphase.music.features import SONG_FEATURE_KINDS, SongFeatures, features_of
 from deepphase.music.song_controls import silent_song, stretched
-from deepphase.synthetic.dance import dance
+from deepphase.synthetic.dance_motion import dance
 from deepphase.synthetic.song import make_song
 
 FPS, SECONDS, PLACE = 60.0, 24.0, 0.4

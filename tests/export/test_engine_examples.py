@@ -20,7 +20,7 @@ from deepphase.export.phase_encoder import export_phase_model
 from deepphase.motion.kinematics import joint_positions
 from deepphase.phase.model import PhaseModel
 from deepphase.steering.goal_sources import GoalSource
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 
 DOCS = Path(__file__).parents[2] / "docs"
 PHASES = Path(CONTROLLER).with_name("phases.model")

@@ -22,7 +22,7 @@ from deepphase.formats.blender.bridge import (
 from deepphase.formats.load import load, save
 from deepphase.motion.kinematics import end_positions, joint_positions
 from deepphase.motion.orientation import scaled
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 
 needs_blender = pytest.mark.skipif(
     blender_program() is None,

@@ -16,7 +16,7 @@ from deepphase.formats.load import load, save
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import end_positions, joint_positions
 from deepphase.motion.skeleton import Skeleton
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from tests.formats.test_bvh_round_trip import random_clip, turn_degrees
 from tests.formula_motion import swinging
 

@@ -13,7 +13,7 @@ from deepphase.motion.mirror import is_left_handed, reflected
 from deepphase.motion.orientation import rotate_from_y_up, scaled
 from deepphase.motion.roles import find_roles
 from deepphase.solving.solve import track_of
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 
 DOG = locomotion(1, 2.0, body="quadruped", gait="trot", turn_rate=0.5).clip
 PERSON = locomotion(1, 2.0, turn_rate=0.5).clip

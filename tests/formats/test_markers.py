@@ -15,7 +15,7 @@ from deepphase.formats.load import load, save
 from deepphase.formats.points import holds_points, load_points, save_points
 from deepphase.motion.kinematics import joint_positions
 from deepphase.solving.solve import solve_points
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from tests.formats.marker_files import c3d_bytes, markers_of, motive_text, mvnx_text, trc_text
 
 WALK = locomotion(4, 2.0, fps=100.0).clip

@@ -16,7 +16,7 @@ from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.skeleton import Skeleton
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 
 WALK = locomotion(3, 0.5, turn_rate=1.0).clip
 NAMES = tuple(f'rig:{name}."1"' for name in WALK.skeleton.names)

@@ -24,11 +24,11 @@ from controllers.runtime.obstacles import read_obstacles
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.labels import read_label_table
 from deepphase.corpus.store import open_store
-from deepphase.editing.config import EditorConfig
-from deepphase.editing.editor import MotionEditor
-from deepphase.editing.effector_motion import read_effector_paths
-from deepphase.editing.targets import read_keys, read_targets
-from deepphase.editing.training import train_editor
+from deepphase.edit.config import EditorConfig
+from deepphase.edit.editor import MotionEditor
+from deepphase.edit.effector_motion import read_effector_paths
+from deepphase.edit.targets import read_keys, read_targets
+from deepphase.edit.training import train_editor
 from deepphase.errors import CheckpointError
 from deepphase.features.layout import FeatureLayout
 from deepphase.formats.gltf.phase_extras import PhaseTrack
@@ -56,7 +56,7 @@ from deepphase.rigs.keys import RigKeys
 from deepphase.rigs.training import train_rig
 from deepphase.steering.gamepad import read_gamepad
 from deepphase.steering.path import read_path
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from deepphase.synthetic.truth_file import Truth
 from deepphase.temporary_files import temporary_folder
 from deepphase.terrain.ground_file import read_ground

@@ -19,7 +19,7 @@ from controllers.schema.schema import ControllerSchema
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.features.normalisation import Normalisation
 from deepphase.motion.clip import Clip
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from tests.controllers.ball.made_dribbling import FIRST, dribbling
 from tests.controllers.replaying import unchanged
 

@@ -12,7 +12,7 @@ from apps.live.asset import live_asset
 from deepphase.errors import ParameterError
 from deepphase.motion.kinematics import joint_positions
 from deepphase.phase.model import PhaseModel
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from tests.live.node import ask_node, needs_node
 
 DEMO = Path(apps.demo.__file__).parent

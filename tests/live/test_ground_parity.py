@@ -19,9 +19,9 @@ from deepphase.steering.goal_sources import GamepadSettings
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.steep_ground import STEP_SHARE, SteepGround
 from deepphase.steering.velocity_goals import GamepadGoals
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
+from deepphase.terrain.ground_shapes import made_ground
 from deepphase.terrain.grounded_clip import ClipGround, ClipGrounds, GroundedClip
-from deepphase.terrain.made_ground import made_ground
 from deepphase.terrain.underfoot import ground_level
 from matching.database.database import MotionDatabase
 from matching.database.on_ground import GROUND_HEIGHTS, ClipsOnGround

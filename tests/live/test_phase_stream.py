@@ -21,7 +21,7 @@ from deepphase.formats.load import save
 from deepphase.motion.kinematics import joint_positions
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.streaming import StreamingEncoder
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 
 MODEL = Path(apps.demo.__file__).parent / "phases.model"
 FRAMES = 130

@@ -11,7 +11,7 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.features.moment_kinds import KINDS
 from deepphase.steering.made_paths import made_path
 from deepphase.steering.run import rollout, start_on_path
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from matching.player.decisions import decisions
 from matching.player.player import Player, PlayerSettings
 from matching.player.source import PlayerSource

@@ -19,7 +19,7 @@ from deepphase.steering.made_paths import MADE_PATHS, made_path
 from deepphase.steering.place_goals import PlaceGoals
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import rollout, start_on_path, start_under_gamepad
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from matching.database.database import MotionDatabase
 from matching.database.pose_baselines import pose_databases
 from matching.player.moment_filter import MomentFilter, moments_line

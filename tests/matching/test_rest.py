@@ -11,7 +11,7 @@ from deepphase.features.moment_kinds import IDLE, LOCOMOTION
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.rest import CONSTANTS, RestChain, RestMoments, breathing
 from deepphase.steering.run import rollout, start_under_gamepad
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from matching.player.moment_filter import MomentFilter
 from matching.player.player import PlayerSettings
 from matching.player.source import PlayerSource

@@ -15,7 +15,7 @@ from deepphase.motion.orientation import scaled
 from deepphase.motion.retargeting.retarget import retarget
 from deepphase.motion.roles import find_roles
 from deepphase.motion.skeleton import Skeleton
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 
 WALK = locomotion(2, 3.0, turn_rate=0.4).clip
 OTHER_WALK = locomotion(5, 3.0, gait="run").clip

@@ -9,7 +9,7 @@ from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.motion.stage import on_stage
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 
 
 @pytest.fixture(scope="module")

@@ -30,7 +30,7 @@ from deepphase.phase.networks.presets import make_autoencoder
 from deepphase.phase.training.bodies import Augmentation
 from deepphase.phase.training.train import train_phase
 from deepphase.synthetic.bodies import biped, quadruped
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from deepphase.synthetic.training_set import corpus
 
 

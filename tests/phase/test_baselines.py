@@ -21,7 +21,7 @@ from deepphase.phase.baselines.pca_phase import PcaPhase
 from deepphase.phase.baselines.sinusoids import fitted_sinusoids
 from deepphase.phase.baselines.strikes import Strikes, paced, strikes
 from deepphase.phase.extractor import BASELINES, load_extractor
-from deepphase.synthetic.locomotion import SyntheticMotion, locomotion, perform
+from deepphase.synthetic.gait_motion import SyntheticMotion, locomotion, perform
 from deepphase.synthetic.program import Segment
 
 FPS = 60.0

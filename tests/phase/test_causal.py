@@ -19,7 +19,7 @@ from deepphase.phase.causal.network import LAGS_S, CausalForm, CausalNetwork
 from deepphase.phase.causal.training import train_causal
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.streaming import StreamingEncoder
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from tests.live.node import ask_node, needs_node
 
 DEMO = Path(apps.demo.__file__).parent

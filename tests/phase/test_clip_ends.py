@@ -11,7 +11,7 @@ from deepphase.phase.baselines.sinusoids import fitted_sinusoids
 from deepphase.phase.clip_ends import advanced_to_ends, confidence_of_frames
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.parameters import PhaseParameters
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 
 FPS = 60.0
 

@@ -12,7 +12,7 @@ from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion.kinematics import joint_positions
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.streaming import StreamingEncoder
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 
 DEMO = Path(apps.demo.__file__).parent
 HALF = 60

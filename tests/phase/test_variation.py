@@ -15,7 +15,7 @@ from deepphase.phase.song_signals import SongSignals
 from deepphase.phase.training.data import PhaseData
 from deepphase.phase.training.variation import VariedWindows, WindowVariation, with_headings
 from deepphase.phase.windows import gather, gather_at_rates
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from tests.formula_motion import swinging
 
 

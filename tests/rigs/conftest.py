@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from deepphase.rigs.body_rig import BodyRig
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 
 
 @pytest.fixture(scope="session")

@@ -28,7 +28,7 @@ from deepphase.rigs.inverse import RigInverse
 from deepphase.rigs.keys import RigKeys
 from deepphase.rigs.rigify import RIGIFY_BODIES, make_rigify
 from deepphase.rigs.training import train_rig
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 
 needs_blender = pytest.mark.skipif(
     blender_program() is None,

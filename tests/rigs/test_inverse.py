@@ -19,7 +19,7 @@ from deepphase.rigs.keying import clip_of_controls, keyed
 from deepphase.rigs.keys import RigKeys
 from deepphase.rigs.rig_parts import rig_of_parts, rig_parts
 from deepphase.rigs.training import train_rig, with_process
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from deepphase.terrain.heightmap import Heightmap
 from deepphase.terrain.laying import lay_on_ground
 

@@ -10,7 +10,7 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.point_track import PointTrack
 from deepphase.solving.point_tree import PointStructure, plain_names
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 
 
 @dataclass(frozen=True, eq=False)

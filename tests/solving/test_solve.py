@@ -17,8 +17,8 @@ from deepphase.solving.fitting import solve_body
 from deepphase.solving.point_clip import clip_of_points
 from deepphase.solving.point_tree import plain_names
 from deepphase.solving.solve import SolveSettings, body_roles, solve_points
-from deepphase.synthetic.dance import dance
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.dance_motion import dance
+from deepphase.synthetic.gait_motion import locomotion
 from deepphase.synthetic.song import make_song
 from tests.real_data import real_clips
 

@@ -20,7 +20,7 @@ from deepphase.motion.root_motion import with_root_motion
 from deepphase.motion.skeleton import Skeleton
 from deepphase.steering.made_paths import made_path
 from deepphase.steering.run import rollout, start_on_path
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from matching.database.database import MotionDatabase
 from matching.player.playback import Playback
 from matching.player.source import PlayerSource

@@ -12,7 +12,7 @@ from deepphase.steering.goal_sources import PathGoals
 from deepphase.steering.made_paths import circle
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import Frame, RunnerSpec, rollout
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from tests.controllers.made_controllers import FormulaPhases
 from tests.controllers.replaying import replay_of
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from deepphase.steering.steep_ground import SteepGround
+from deepphase.terrain.ground_shapes import made_ground
 from deepphase.terrain.heightmap import Heightmap
-from deepphase.terrain.made_ground import made_ground
 
 STEP_M = 0.38
 

@@ -19,9 +19,9 @@ from deepphase.corpus.clips import clips_in
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.terrain.ground_measures import GroundMeasures, ground_measures
+from deepphase.terrain.ground_shapes import MADE_GROUNDS, made_ground
 from deepphase.terrain.heightmap import Heightmap
 from deepphase.terrain.laying import LaidMotion, lay_on_ground
-from deepphase.terrain.made_ground import MADE_GROUNDS, made_ground
 
 _SHOWN = ("deep", "floating", "depth_95", "gap_95", "swing_deep", "sliding", "slope")
 

@@ -32,7 +32,7 @@ from deepphase.phase.parameter_errors import parameter_errors
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.streaming import StreamingEncoder
 from deepphase.phase.windows import held_out_sources, padded
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 
 LAGS_S = (0.0, 0.1, 0.25, 0.5, 1.0)
 GAITS = ("walk", "jog", "run", "skip")

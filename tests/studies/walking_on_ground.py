@@ -34,9 +34,9 @@ from deepphase.phase.extractor import load_extractor
 from deepphase.steering.made_paths import made_path
 from deepphase.terrain.fitting import PatchLibrary, grounds_of_clip
 from deepphase.terrain.foot_track import FootTrack
+from deepphase.terrain.ground_shapes import made_ground
 from deepphase.terrain.grounded_clip import ClipGrounds, GroundedClip
 from deepphase.terrain.heightmap import Heightmap
-from deepphase.terrain.made_ground import made_ground
 from matching.database.database import MotionDatabase
 from matching.database.on_ground import has_ground_heights
 from matching.player.moment_filter import MomentFilter

@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 from deepphase.motion.kinematics import global_transforms, joint_positions
 from deepphase.motion.quaternions import rotate
 from deepphase.synthetic.bodies import Body
-from deepphase.synthetic.locomotion import SyntheticMotion
+from deepphase.synthetic.gait_motion import SyntheticMotion
 
 
 def stances(contact: np.ndarray) -> list[slice]:

@@ -9,7 +9,7 @@ from deepphase.errors import ParameterError
 from deepphase.motion.clip import Clip
 from deepphase.synthetic.bodies import Body, body_named
 from deepphase.synthetic.gait import Gait
-from deepphase.synthetic.locomotion import locomotion, synthetic_clip
+from deepphase.synthetic.gait_motion import locomotion, synthetic_clip
 
 
 def constant_pose(seconds: float = 4.0, *, body: str | Body = "biped", fps: float = 60.0) -> Clip:

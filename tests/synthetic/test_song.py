@@ -4,7 +4,7 @@ from scipy.signal import find_peaks, stft
 
 from deepphase.errors import ParameterError
 from deepphase.synthetic.bodies import biped
-from deepphase.synthetic.dance import dance
+from deepphase.synthetic.dance_motion import dance
 from deepphase.synthetic.song import SAMPLE_RATE, TempoMap, make_song
 from tests.synthetic.motion_checks import (
     largest_acceleration,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from deepphase.errors import FormatError
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from deepphase.synthetic.truth_file import Truth
 
 

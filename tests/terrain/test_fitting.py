@@ -6,7 +6,7 @@ import pytest
 from apps.cli import main
 from deepphase.errors import ParameterError
 from deepphase.formats.load import save
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from deepphase.terrain.fitting import (
     PatchLibrary,
     fit_cycle,
@@ -15,9 +15,9 @@ from deepphase.terrain.fitting import (
 )
 from deepphase.terrain.foot_track import FootTrack
 from deepphase.terrain.ground_file import read_ground
+from deepphase.terrain.ground_shapes import made_ground
 from deepphase.terrain.heightmap import Heightmap
 from deepphase.terrain.laying import lay_on_ground
-from deepphase.terrain.made_ground import made_ground
 
 
 @pytest.fixture(scope="module")

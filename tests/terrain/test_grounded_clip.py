@@ -7,13 +7,13 @@ from apps.cli import main
 from deepphase.errors import FormatError, ParameterError
 from deepphase.motion.mirror import mirror_map, mirrored
 from deepphase.motion.roles import find_roles
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from deepphase.terrain.foot_track import FootTrack
 from deepphase.terrain.ground_file import read_ground, save_ground
+from deepphase.terrain.ground_shapes import made_ground
 from deepphase.terrain.grounded_clip import ClipGround, ClipGrounds, GroundedClip
 from deepphase.terrain.heightmap import Heightmap
 from deepphase.terrain.laying import median_soles
-from deepphase.terrain.made_ground import made_ground
 from deepphase.terrain.placing import best_place
 from deepphase.terrain.underfoot import ground_level, trajectory_heights
 

@@ -9,11 +9,11 @@ from deepphase.errors import SkeletonError
 from deepphase.motion import quaternions
 from deepphase.motion.kinematics import global_transforms, joint_positions
 from deepphase.motion.roles import find_roles
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from deepphase.terrain.ground_measures import ground_measures
+from deepphase.terrain.ground_shapes import made_ground
 from deepphase.terrain.heightmap import Heightmap
 from deepphase.terrain.laying import lay_on_ground
-from deepphase.terrain.made_ground import made_ground
 
 FLAT = Heightmap(np.zeros((1, 1)), 1.0)
 

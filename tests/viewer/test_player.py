@@ -14,7 +14,7 @@ from deepphase.figures.theme import channel_colour
 from deepphase.motion.kinematics import global_transforms, joint_positions
 from deepphase.motion.point_track import PointTrack
 from deepphase.synthetic.gait import gaits_of
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from deepphase.viewer.actor import Actor, joints_and_tips, links_of
 from deepphase.viewer.costs import ComparedCosts, CostComparison, CostOption
 from deepphase.viewer.packing import PackedArrays

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from deepphase.motion.kinematics import global_transforms
 from deepphase.motion.roles import find_roles
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from deepphase.viewer.actor import Actor
 from deepphase.viewer.packing import PackedArrays
 from deepphase.viewer.page import describe_take

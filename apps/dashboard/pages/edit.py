@@ -27,15 +27,15 @@ from apps.dashboard.parts.steering_choice import choose_path
 from apps.dashboard.parts.theme import heading, wide_columns
 from apps.dashboard.parts.widgets import offer_motion, offer_player, show_player, state_units
 from deepphase.arrays import Array, true_runs
-from deepphase.editing.constrain import constrained
-from deepphase.editing.damage import Damage, find_damage
-from deepphase.editing.editor import MotionEditor
-from deepphase.editing.inbetween import between_keys
-from deepphase.editing.path_motion import motion_on_path, path_networks
-from deepphase.editing.phase_timing import phase_key_times
-from deepphase.editing.repair import repaired
-from deepphase.editing.style import MAX_AMOUNT, styled
-from deepphase.editing.targets import JointTarget
+from deepphase.edit.constrain import constrained
+from deepphase.edit.damage import Damage, find_damage
+from deepphase.edit.editor import MotionEditor
+from deepphase.edit.inbetween import between_keys
+from deepphase.edit.path_motion import motion_on_path, path_networks
+from deepphase.edit.repair import repaired
+from deepphase.edit.style import MAX_AMOUNT, styled
+from deepphase.edit.targets import JointTarget
+from deepphase.edit.timing import phase_key_times
 from deepphase.errors import DeepPhaseError, ParameterError
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions

@@ -11,7 +11,7 @@ from apps.demo.model import PHASES
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.phase.model import PhaseModel
 from deepphase.synthetic.gait import gaits_of
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from deepphase.synthetic.training_set import corpus
 
 NAME = "Made motion (demo)"

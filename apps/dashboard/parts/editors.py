@@ -12,8 +12,8 @@ import streamlit as st
 from apps.dashboard.parts.files import FileKind
 from apps.dashboard.parts.trainings import offer_training
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.editing.config import EditorConfig
-from deepphase.editing.editor import MotionEditor
+from deepphase.edit.config import EditorConfig
+from deepphase.edit.editor import MotionEditor
 from deepphase.motion.clip import Clip
 from deepphase.progress import Progress
 
@@ -114,7 +114,7 @@ def offer_editor_training() -> None:
     )
 
     def train(store: ClipStore, folder: Path, progress: Progress) -> MotionEditor | None:
-        from deepphase.editing.training import train_editor
+        from deepphase.edit.training import train_editor
 
         config = EditorConfig.load("masked", **{"training.windows": windows})
         return train_editor(store, config, folder=folder, progress=progress, accelerator="cpu")

@@ -35,8 +35,8 @@ from deepphase.steering.goal_sources import PathGoals
 from deepphase.steering.path import GroundPath
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import rollout
-from deepphase.synthetic.locomotion import locomotion
-from deepphase.terrain.made_ground import made_ground
+from deepphase.synthetic.gait_motion import locomotion
+from deepphase.terrain.ground_shapes import made_ground
 from tests.controllers.ball.made_dribbling import FIRST, dribbling
 from tests.formats.glb_nodes import node_mesh, node_tracks
 

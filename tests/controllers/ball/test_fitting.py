@@ -19,7 +19,7 @@ from deepphase.motion.contacts import GRAVITY
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.point_track import PointTrack, ball_points, without_balls
 from deepphase.motion.roles import find_roles
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 
 BALL = Ball(rolling=0.09)
 

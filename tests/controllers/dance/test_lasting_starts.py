@@ -9,7 +9,7 @@ from controllers.dance.lasting_starts import STALL_S, lasting_starts
 from controllers.data.initial_states import InitialStates
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.motion.resample import at_frames
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 
 _FPS = 60
 _SPEED = 0.6

@@ -13,7 +13,7 @@ from deepphase.evaluation.dance_body import bandwidth_hz
 from deepphase.motion import quaternions
 from deepphase.motion.kinematics import joint_positions
 from deepphase.steering.run import rollout
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from tests.controllers.replaying import replay_of
 
 

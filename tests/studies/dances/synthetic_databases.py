@@ -31,7 +31,7 @@ from deepphase.music.features import SongFeatures, features_of
 from deepphase.phase.config import PhaseConfig
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.training.train import train_phase
-from deepphase.synthetic.dance import dance
+from deepphase.synthetic.dance_motion import dance
 from deepphase.synthetic.song import make_song
 from matching.music.song_tracks import ClipSongTracks, track_features
 from tests.studies.dances.dance_databases import LAYOUT, Databases, Kind, pieces, write_dance

@@ -6,7 +6,7 @@ import pytest
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import Roles, find_roles
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from tests.studies.dances.dance_features import (
     body_points,
     feature_windows,

@@ -9,7 +9,7 @@ from apps.dances.makers import DanceResult
 from deepphase.errors import DeepPhaseError
 from deepphase.formats.load import load, save
 from deepphase.music.cache import CACHE_VARIABLE
-from deepphase.synthetic.dance import dance
+from deepphase.synthetic.dance_motion import dance
 from deepphase.synthetic.song import make_song
 from tests.studies.dances.dances_report import dances_report
 from tests.studies.dances.response_rows import TriedMaker

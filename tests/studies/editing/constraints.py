@@ -11,9 +11,9 @@ import time
 import numpy as np
 
 from deepphase.corpus.store import open_store
-from deepphase.editing.constrain import constrained
-from deepphase.editing.editor import MotionEditor
-from deepphase.editing.targets import JointTarget
+from deepphase.edit.constrain import constrained
+from deepphase.edit.editor import MotionEditor
+from deepphase.edit.targets import JointTarget
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts, sliding_speed
 from deepphase.motion.foot_ik import LegChains

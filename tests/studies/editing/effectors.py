@@ -16,15 +16,15 @@ from scipy.spatial import cKDTree
 from apps.options.groups import parse_labels
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import open_store
-from deepphase.editing.control_data import smoothed_root
-from deepphase.editing.control_networks import effector_joints
-from deepphase.editing.editor import MotionEditor
-from deepphase.editing.effector_motion import (
+from deepphase.edit.control_data import smoothed_root
+from deepphase.edit.control_networks import effector_joints
+from deepphase.edit.editor import MotionEditor
+from deepphase.edit.effector_motion import (
     EffectorPaths,
     _onto_paths,
     motion_of_effectors,
 )
-from deepphase.editing.motion_rows import MotionRows
+from deepphase.edit.motion_rows import MotionRows
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.resample import low_passed, resample

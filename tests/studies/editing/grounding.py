@@ -15,8 +15,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from deepphase.editing.grounding import grounded, soles, standing_limbs
-from deepphase.editing.motion_rows import MotionSpace
+from deepphase.edit.grounding import grounded, soles, standing_limbs
+from deepphase.edit.motion_rows import MotionSpace
 from deepphase.formats.load import load
 from deepphase.motion.contacts import foot_contacts, sliding_speed
 from deepphase.motion.kinematics import joint_positions

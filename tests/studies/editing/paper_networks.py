@@ -21,10 +21,10 @@ from torch.nn import functional
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import open_store
-from deepphase.editing.config import EditorConfig
-from deepphase.editing.data import EditorData
-from deepphase.editing.report import editor_report
-from deepphase.editing.training import EditorModule, train_editor
+from deepphase.edit.config import EditorConfig
+from deepphase.edit.data import EditorData
+from deepphase.edit.report import editor_report
+from deepphase.edit.training import EditorModule, train_editor
 from deepphase.training.task import TrainedTask, run_task
 
 # Largest magnitude of which the inverse of tanh is taken: its slope is 50 there, and infinite at 1,

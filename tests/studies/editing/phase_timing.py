@@ -13,9 +13,9 @@ import argparse
 import numpy as np
 
 from deepphase.corpus.store import open_store
-from deepphase.editing.editor import MotionEditor
-from deepphase.editing.inbetween import in_between
-from deepphase.editing.phase_timing import passed_cycles, phase_timing, travel_seconds
+from deepphase.edit.editor import MotionEditor
+from deepphase.edit.inbetween import in_between
+from deepphase.edit.timing import passed_cycles, phase_timing, travel_seconds
 from deepphase.errors import DeepPhaseError
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts

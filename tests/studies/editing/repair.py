@@ -18,11 +18,11 @@ from scipy.spatial.transform import Rotation
 from deepphase.arrays import true_runs
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import open_store
-from deepphase.editing.damage import Damage, find_damage
-from deepphase.editing.editor import MotionEditor
-from deepphase.editing.missing import NOISY
-from deepphase.editing.motion_rows import MotionRows
-from deepphase.editing.repair import interpolated, repaired
+from deepphase.edit.damage import Damage, find_damage
+from deepphase.edit.editor import MotionEditor
+from deepphase.edit.missing import NOISY
+from deepphase.edit.motion_rows import MotionRows
+from deepphase.edit.repair import interpolated, repaired
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts

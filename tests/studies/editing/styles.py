@@ -12,8 +12,8 @@ import numpy as np
 import torch
 
 from deepphase.corpus.store import open_store
-from deepphase.editing.editor import MotionEditor
-from deepphase.editing.style import gram_distance, styled
+from deepphase.edit.editor import MotionEditor
+from deepphase.edit.style import gram_distance, styled
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts, sliding_speed
 from deepphase.motion.kinematics import joint_positions

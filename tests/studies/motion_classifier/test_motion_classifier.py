@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from deepphase.errors import ParameterError
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from tests.studies.motion_classifier.falsified import FALSIFIED
 from tests.studies.motion_classifier.judge import told_apart
 from tests.studies.motion_classifier.windows import windows_of

@@ -9,7 +9,7 @@ import pytest
 from deepphase.corpus.prepare import corpus_of
 from deepphase.formats.load import save
 from deepphase.phase.extractor import fit_phases
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from tests.formula_motion import swinging
 from tests.studies.phase_features.__main__ import compared, table
 

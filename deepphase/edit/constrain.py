@@ -1,0 +1,380 @@
+"""Constraints on a clip: joints at places, feet that stay, a path of the root."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from deepphase.arrays import Array, true_runs
+from deepphase.edit.body_points import standing_points
+from deepphase.edit.editor import MotionEditor
+from deepphase.edit.grounding import grounded, standing_limbs
+from deepphase.edit.held_feet import limbs_of_roles, with_limbs_at
+from deepphase.edit.hidden_search import PointGoals, search
+from deepphase.edit.motion_rows import MotionSpace, SampledMotion
+from deepphase.edit.repair import with_change
+from deepphase.edit.targets import JointTarget
+from deepphase.errors import ParameterError, SkeletonError
+from deepphase.motion import quaternions
+from deepphase.motion.clip import Clip
+from deepphase.motion.contacts import foot_contacts
+from deepphase.motion.foot_ik import LegChains
+from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.limbs import ancestors, path_length, subtree_mask
+from deepphase.motion.roles import Roles
+from deepphase.motion.root_trajectory import (
+    RootTrajectory,
+    from_root_space,
+    root_trajectory,
+    to_root_space,
+)
+from deepphase.short_repr import counted, short_repr
+from deepphase.solving.feet import faded_corrections, find_holds
+from deepphase.steering.path import GroundPath
+
+# Seconds over which the last corrections of feet and of targets fade.
+_FEET_FADE_S, _TARGET_FADE_S = 0.16, 0.3
+# Shares of the search's change of the hips' place that are tried, and how near in metres feet in
+# contact then have to be.
+_HIPS_SHARES, _NEAR_M = (1.0, 0.6, 0.3, 0.0), 0.002
+
+
+@dataclass(frozen=True, eq=False)
+class ConstrainedMotion:
+    """A clip that meets constraints.
+
+    Parameters
+    ----------
+    clip
+        The clip at its rate, with its travel on the hips.
+    distances
+        (targets,) metres: the largest distance of each joint from its target.
+    searched
+        (targets,) metres: the same after the search in hidden space, before inverse kinematics.
+    iterations
+        Steps of that search.
+    """
+
+    clip: Clip
+    distances: Array
+    searched: Array
+    iterations: int
+
+    def __repr__(self) -> str:
+        farthest = f"{self.distances.max(initial=0.0):.3f} m at most"
+        return short_repr(self, self.clip.name, counted(len(self.distances), "target"), farthest)
+
+
+def constrained(
+    clip: Clip,
+    editor: MotionEditor | None = None,
+    targets: Sequence[JointTarget] = (),
+    *,
+    path: GroundPath | None = None,
+    feet: bool = False,
+) -> ConstrainedMotion:
+    """A clip in which joints are at targets, the body follows a path, and feet stay.
+
+    The editor's space of hidden units is searched for a motion near the clip that meets the
+    constraints; inverse kinematics of arms and legs removes the rest of the errors. Bones do not
+    change. Feet in contact stay where they are in the clip; on another path they are held where
+    they come down. Frames two seconds and more from a target stay as they are.
+
+    Parameters
+    ----------
+    clip
+        A clip of the editor's body, a biped.
+    editor
+        The editor.
+    targets
+        Places of hands, feet, or joints below them.
+    path
+        Places of the root over the seconds of the clip. Without facings in it, the body turns with
+        the path.
+    feet
+        Hold feet still in contacts, also where they slide in the clip.
+
+    Raises
+    ------
+    SkeletonError
+        If the clip's hierarchy is not the editor's, or the body has no pair of legs.
+    ParameterError
+        If a target is of a frame or a joint that the clip does not have, or two are of one limb
+        at a time; if a path is given without an editor.
+
+    References
+    ----------
+    Holden 2017 (thesis), equations 5.10 to 5.12.
+    """
+    if editor is None and path is not None:
+        raise ParameterError(
+            "a path needs an editor: a body that is moved onto another path steps otherwise",
+            hint="give an editor (deepphase train editor), or make motion along the path by "
+            "deepphase match run or deepphase control",
+        )
+    space = MotionSpace.of_clip(clip, clip.fps) if editor is None else editor.space
+    clip = space.on_hips(clip)
+    if len(clip) < 2:
+        raise ParameterError(
+            f"{clip.name}: the clip has a single frame, and constraints apply to motion",
+            hint="give a clip of two frames or more",
+        )
+    roles = space.roles_of(clip)
+    feet = feet or path is not None
+    if editor is not None and roles.kind != "biped":
+        raise SkeletonError(
+            f"{clip.name}: constraints by an editor need a biped", hint="leave the editor out"
+        )
+    limbs, legs = _limbs(clip, roles, targets)
+    if not targets and not feet:
+        return ConstrainedMotion(clip, np.zeros(0), np.zeros(0), 0)
+    clip = replace(
+        clip,
+        rotations=clip.rotations.astype(np.float64),
+        translations=clip.translations.astype(np.float64),
+    )
+    if editor is None:
+        if feet:
+            clip, feet = grounded(clip, space, level=False).clip, False
+        searched, iterations = _distances(clip, targets), 0
+    else:
+        given, base, found, searched, iterations = _searched(clip, editor, roles, targets, path)
+    # Where a moved pelvis takes a leg out of reach of its contact, it moves less.
+    for share in _HIPS_SHARES:
+        moved = clip
+        if editor is not None:
+            moved = with_change(given, base, found, editor, on_path=path is not None, share=share)
+        tips = joint_positions(moved)[:, limbs.tips].astype(np.float64)
+        wanted = tips + _feet_shifts(clip, moved, roles, path is not None, feet, limbs, legs, tips)
+        wanted = _with_targets(wanted, clip, limbs, targets)
+        made = with_limbs_at(moved, roles, limbs, wanted)
+        apart = np.linalg.norm(joint_positions(made)[:, limbs.tips] - wanted, axis=-1)[:, :legs]
+        standing = foot_contacts(clip, roles).flags[:, :legs]
+        standing &= ~_targeted(clip, limbs, legs, targets)
+        if editor is None or apart[standing].max(initial=0.0) < _NEAR_M:
+            break
+    return ConstrainedMotion(made, _distances(made, targets), searched, iterations)
+
+
+def _limbs(clip: Clip, roles: Roles, targets: Sequence[JointTarget]) -> tuple[LegChains, int]:
+    """Legs, then arms with targets, and the number of legs.
+
+    The tip of a limb with a target is the target's joint.
+    """
+    skeleton = clip.skeleton
+    legs = standing_limbs(clip, roles)
+    limbs = limbs_of_roles(roles)
+    tips = limbs.tips.copy()
+    tips[: len(legs)] = legs.tips
+    taken: dict[int, int] = {}
+    for number, target in enumerate(targets):
+        if target.joint not in skeleton.names:
+            raise ParameterError(
+                f"there is no joint {target.joint!r}", hint=f"joints: {', '.join(skeleton.names)}"
+            )
+        if target.last >= len(clip):
+            raise ParameterError(
+                f"{target.joint}: the target is at frame {target.last}, but the clip has "
+                f"frames 0-{len(clip) - 1}",
+                hint="give frames of the clip",
+            )
+        joint = skeleton.index(target.joint)
+        above = ancestors(skeleton, joint)
+        found = [i for i, last in enumerate(limbs.last.tolist()) if last in above]
+        if not found:
+            ends = [
+                skeleton.names[each]
+                for each in np.flatnonzero(
+                    np.any([subtree_mask(skeleton, last) for last in limbs.last], axis=0)
+                )
+            ]
+            raise ParameterError(
+                f"{target.joint} cannot have a target, because it is not a hand or foot and "
+                "has none above it",
+                hint=f"joints that can have targets: {', '.join(ends)}",
+            )
+        limb = found[0]
+        if taken.setdefault(limb, joint) != joint:
+            raise ParameterError(
+                f"{skeleton.names[taken[limb]]} and {target.joint} are on one limb, and both "
+                "have targets",
+                hint="give targets to one joint of each limb",
+            )
+        if any(
+            target.joint == other.joint
+            and target.first <= other.last
+            and other.first <= target.last
+            for other in targets[:number]
+        ):
+            raise ParameterError(
+                f"{target.joint} has two targets at frame {target.first}",
+                hint="give one target for each joint and frame",
+            )
+        tips[limb] = joint
+    chosen = limbs.last[sorted({*range(len(legs)), *taken})].tolist()
+    return replace(limbs, tips=tips).of_feet(chosen), len(legs)
+
+
+def _searched(
+    clip: Clip,
+    editor: MotionEditor,
+    roles: Roles,
+    targets: Sequence[JointTarget],
+    path: GroundPath | None,
+) -> tuple[Clip, Clip, Clip, Array, int]:
+    """Search in hidden space.
+
+    Returns
+    -------
+    given
+        The clip, on the path if there is one.
+    base, made
+        The same as the rows of the editor have it, before and after the search.
+    distances
+        (targets,) metres, after the search.
+    iterations
+        Steps of the search.
+    """
+    space = editor.space
+    given = clip if path is None else _on_path(clip, roles, path, editor)
+    motion = SampledMotion.of_clip(given, space)
+    rows, root = motion.rows, motion.root
+    if path is not None:
+        rows = replace(rows, contacts=SampledMotion.of_clip(clip, space).rows.contacts)
+    size, floor = space.size_of(motion.sampled), motion.floor
+    rate = editor.fps / clip.fps
+    joint_of = {
+        int(space.points.joints[joint]): point
+        for point, joint in enumerate(space.points.point_joints)
+        if joint >= 0
+    }
+    frames: list[int] = []
+    points: list[int] = []
+    owners: list[int] = []
+    for number, target in enumerate(targets):
+        at = np.unique(np.round(np.arange(target.first, target.last + 1) * rate).astype(int))
+        at = np.minimum(at, len(rows) - 1)
+        frames += at.tolist()
+        points += [joint_of[clip.skeleton.index(target.joint)]] * len(at)
+        owners += [number] * len(at)
+    where, owner = np.array(frames, np.int64), np.array(owners, np.int64)
+    world = np.array([targets[number].place for number in owners]).reshape(-1, 3)
+    in_root = np.zeros((len(rows), len(where), 3))
+    in_root[where, np.arange(len(where))] = world
+    goals_at = to_root_space(in_root, root)[where, np.arange(len(where))]
+    goals = PointGoals(
+        where,
+        np.array(points, np.int64),
+        (goals_at - [0.0, floor, 0.0]) / size,
+        _standing(rows.contacts > 0.5, editor, where, np.array(points, np.int64)),
+        None
+        if path is None
+        else RootTrajectory.of_ground(root.positions[:, ::2] / size, root.angles),
+    )
+    found = search(rows, editor, goals)
+    base, made = (motion.clip_of(each) for each in (rows, found.rows))
+    searched = np.zeros(len(targets))
+    np.maximum.at(searched, owner, found.distances * size)
+    return given, base, made, searched, found.iterations
+
+
+def _on_path(clip: Clip, roles: Roles, path: GroundPath, editor: MotionEditor) -> Clip:
+    """The clip with its root on a path, turned by what the path turns more than its own way."""
+    root, hips = root_trajectory(clip, roles), editor.space.hips
+    times = np.arange(len(clip)) / clip.fps
+    if path.facings is None:
+        own = GroundPath(times, root.positions[:, ::2])
+        angles = root.angles + path.facings_at(times) - own.facings_at(times)
+    else:
+        angles = path.facings_at(times)
+    new = RootTrajectory.of_ground(path.positions_at(times), angles)
+    places = clip.local_positions()[:, [hips]].astype(np.float64)
+    rotations = clip.rotations[:, editor.space.points.joints].astype(np.float64)
+    turns = quaternions.multiply(new.rotations, quaternions.conjugate(root.rotations))
+    rotations[:, 0] = quaternions.multiply(turns, rotations[:, 0])
+    moved = from_root_space(to_root_space(places, root), new)[:, 0]
+    return editor.space.with_pose(clip, rotations, moved)
+
+
+def _standing(contacts: Array, editor: MotionEditor, frames: Array, points: Array) -> Array:
+    """(frames, points) bool: points of feet in contact, without those of limbs with a target."""
+    space = editor.space
+    standing = standing_points(space.skeleton, space.points, editor.feet, contacts)
+    for foot in editor.feet:
+        own = space.points.of_joint(space.skeleton, foot)
+        for frame, point in zip(frames, points, strict=True):
+            if own[point]:
+                standing[frame, own] = False
+    return standing
+
+
+def _feet_shifts(
+    clip: Clip,
+    made: Clip,
+    roles: Roles,
+    on_path: bool,
+    hold: bool,
+    limbs: LegChains,
+    legs: int,
+    tips: Array,
+) -> Array:
+    """(frames, limbs, 3) metres: corrections that keep feet in contact at their places."""
+    flags = foot_contacts(clip, roles).flags[:, :legs]
+    leg = path_length(clip.skeleton, int(limbs.upper[0]), int(limbs.last[0]))
+    shifts = np.zeros_like(tips)
+    if on_path:
+        shifts[:, :legs] = find_holds(made, roles, leg, flags=flags).shifts
+        return shifts
+    holds = find_holds(clip, roles, leg) if hold else None
+    own = joint_positions(clip)[:, limbs.tips[:legs]].astype(np.float64)
+    wanted = own if holds is None else own + holds.shifts
+    blend = max(round(_FEET_FADE_S * clip.fps), 2)
+    for foot in range(legs):
+        runs = true_runs(flags[:, foot])
+        here = flags[:, foot]
+        shifts[here, foot] = (wanted - tips[:, :legs])[here, foot]
+        shifts[:, foot] = faded_corrections(shifts[:, foot].copy(), runs, blend)
+    return shifts
+
+
+def _with_targets(
+    wanted: Array, clip: Clip, limbs: LegChains, targets: Sequence[JointTarget]
+) -> Array:
+    """Places of tips (frames, limbs, 3) that lead to the targets."""
+    result = wanted.copy()
+    blend = max(round(_TARGET_FADE_S * clip.fps), 2)
+    for limb, tip in enumerate(limbs.tips.tolist()):
+        own = [each for each in targets if clip.skeleton.index(each.joint) == tip]
+        runs = sorted((each.first, each.last + 1) for each in own)
+        shift = np.zeros((len(clip), 3))
+        for each in own:
+            here = slice(each.first, each.last + 1)
+            shift[here] = np.array(each.place) - wanted[here, limb]
+        result[:, limb] += faded_corrections(shift, runs, blend)
+    return result
+
+
+def _targeted(clip: Clip, limbs: LegChains, legs: int, targets: Sequence[JointTarget]) -> Array:
+    """(frames, legs) bool: where a foot, or a joint below it, has a target."""
+    found = np.zeros((len(clip), legs), bool)
+    for each in targets:
+        for foot in np.flatnonzero(limbs.tips[:legs] == clip.skeleton.index(each.joint)):
+            found[each.first : each.last + 1, foot] = True
+    return found
+
+
+def _distances(clip: Clip, targets: Sequence[JointTarget]) -> Array:
+    """(targets,) metres: the largest distance of each target from its joint."""
+    positions = joint_positions(clip)
+    return np.array(
+        [
+            np.linalg.norm(
+                positions[each.first : each.last + 1, clip.skeleton.index(each.joint)]
+                - np.array(each.place),
+                axis=-1,
+            ).max()
+            for each in targets
+        ]
+    )

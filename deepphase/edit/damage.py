@@ -1,0 +1,281 @@
+"""Damage of clips: what is missing or noisy, found or stated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.ndimage import binary_closing
+
+from deepphase.arrays import Array, true_runs
+from deepphase.edit.editor import MotionEditor
+from deepphase.edit.joint_statistics import PoseTrack
+from deepphase.edit.missing import NOISY
+from deepphase.edit.motion_rows import MotionSpace
+from deepphase.errors import ParameterError, SkeletonError
+from deepphase.motion.clip import Clip
+from deepphase.motion.resample import at_frames
+
+# A pose is held where no joint turns by more than this, in radians, nor the hips move, in metres.
+_STILL = 2e-5
+# Mean speed of the joints, rad/s, beside a held pose at which it is a capture error.
+_MOVING = 0.15
+# A joint that is still over a whole clip is missing if it usually turns by this, in radians.
+_TURNS = 0.1
+_SHORTEST_MISSING_S = 1.0
+# A joint is rough at this multiple of what is usual. Rough stretches that are closer than the
+# first duration are one; up to the second they are missing, and longer ones are noisy.
+_ROUGH_FACTOR = 2.0
+_JOINED_S, _MISSING_S = 0.3, 0.35
+# A held joint is longer than this.
+_HELD_JOINT_S = 0.15
+# Found gaps up to this are interpolated without an editor.
+_INTERPOLATED_S = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Damage:
+    """What is whole in a clip.
+
+    Parameters
+    ----------
+    known
+        (frames, body joints + 1): 1 whole, 0.5 noisy, 0 missing. First the place of the hips, then
+        the rotation of each joint of the editor's body.
+    joints
+        Names of the body's joints.
+    findings
+        One sentence for each damage that was found.
+    """
+
+    known: Array
+    joints: tuple[str, ...]
+    findings: tuple[str, ...] = ()
+
+    @property
+    def frames(self) -> Array:
+        """(frames,) bool: whether anything is damaged."""
+        return np.asarray((self.known < 1).any(axis=1))
+
+    @property
+    def any(self) -> bool:
+        """Whether anything is damaged."""
+        return bool((self.known < 1).any())
+
+    def groups(self, depends: Array) -> Array:
+        """(frames, groups) what is known of groups of points (`BodyPoints.groups`)."""
+        known = np.ones((len(self.known), len(depends)), np.float32)
+        for group, needed in enumerate(depends):
+            known[:, group] = self.known[:, needed].min(axis=1)
+        # The velocity at a frame needs the next one.
+        known[:-1, 0] = np.minimum(known[:-1, 0], known[1:, 0])
+        return known
+
+    @classmethod
+    def stated(
+        cls,
+        frames: int,
+        body: tuple[str, ...],
+        *,
+        joints: Sequence[str] = (),
+        stretches: Iterable[tuple[int, int]] = (),
+    ) -> Damage:
+        """Missing joints over stretches of frames.
+
+        Parameters
+        ----------
+        frames
+            Frames of the clip.
+        body
+            Names of the editor's joints, hips first.
+        joints
+            The missing joints; all and the hips' place if empty.
+        stretches
+            First and last frames; all frames if empty.
+
+        Raises
+        ------
+        SkeletonError
+            If the body has no such joint.
+        ParameterError
+            If a stretch lies outside of the clip, or nothing would be left to repair from.
+        """
+        unknown = [name for name in joints if name not in body]
+        if unknown:
+            raise SkeletonError(
+                f"there is no joint {unknown[0]!r} in the editor's body",
+                hint=f"choose joints of {', '.join(body)}",
+            )
+        stretches = list(stretches)
+        which = np.zeros(frames, bool)
+        for first, last in stretches:
+            if not 0 <= first <= last < frames:
+                raise ParameterError(
+                    f"frames {first}-{last} are not in the clip, which has frames 0-{frames - 1}",
+                    hint="give the first and the last frame of a stretch, as in 40-65",
+                )
+            which[first : last + 1] = True
+        which |= not stretches
+        if not joints and which.all():
+            raise ParameterError(
+                "the damage covers every joint of every frame",
+                hint="name only the frames or the joints that are broken",
+            )
+        columns = [body.index(name) + 1 for name in joints] or list(range(len(body) + 1))
+        known = np.ones((frames, len(body) + 1), np.float32)
+        known[np.ix_(which, np.array(columns))] = 0
+        return cls(known, body)
+
+
+def find_damage(clip: Clip, editor: MotionEditor | None = None) -> Damage:
+    """Held poses, held and missing joints, jumps and noise of a clip.
+
+    Without an editor, held poses and held joints of up to half a second: what is missing, noisy or
+    jumps is known by training clips, and longer gaps are not interpolated.
+
+    Parameters
+    ----------
+    clip
+        A clip with its travel on the hips, of the editor's body if one is given, at any rate.
+
+    Notes
+    -----
+    Poses that repeat exactly while the body moves are dropped frames or stepped keys. A joint that
+    does not turn in the whole clip, and does in the training clips, is missing. Rotations whose
+    fourth differences exceed twice what is usual in the training clips are jumps or noise.
+    """
+    space = MotionSpace.of_clip(clip, clip.fps) if editor is None else editor.space
+    track, joints = PoseTrack.of_clip(clip, space), space.joints
+    known = np.ones((len(clip), len(joints) + 1), np.float32)
+    findings: list[str] = []
+    if len(clip) < 5:
+        return Damage(known, joints)
+    steps = track.steps()
+    held = _held_poses(steps, clip.fps)
+    if editor is None:
+        return _held_damage(steps, held, joints, clip.fps)
+    if held.any():
+        known[held] = 0
+        findings.append(f"{_frames(held)} repeat the pose before")
+    missing = (steps[:, 1:].max(axis=0) < _STILL) & (editor.statistics.spread > _TURNS)
+    if len(clip) < _SHORTEST_MISSING_S * clip.fps or missing.all():
+        missing[:] = False
+    if held[1:].all():
+        missing[:] = False
+    for joint in np.flatnonzero(missing):
+        known[:, joint + 1] = 0
+        findings.append(f"{joints[joint]} does not turn in the whole clip")
+    rough = _rough(clip, editor, known)
+    for column in np.flatnonzero(rough.any(axis=0)):
+        held_joint = _held_joint(steps[:, column], clip.fps)
+        for first, stop in true_runs(rough[:, column]):
+            which = np.zeros(len(clip), bool)
+            which[first:stop] = True
+            # A joint that is held between two jumps is missing there.
+            still = held_joint & _widened(which, round(2 * _JOINED_S * clip.fps))
+            lost = still.any() or which.sum() <= _MISSING_S * clip.fps
+            which |= still if lost else False
+            known[which, column] = np.minimum(known[which, column], 0.0 if lost else NOISY)
+        name = "the place of the hips" if column == 0 else joints[column - 1]
+        kinds = known[rough[:, column], column]
+        what = "jumps" if (kinds == 0).all() else "is noisy"
+        findings.append(f"{name} {what} in {_frames(rough[:, column])}")
+    if rough.any():
+        findings.append(
+            "jumps and noise are what is rougher than in the editor's training clips; a livelier "
+            "movement is that, too: where the clip is whole, name what is broken with --joints and "
+            "--frames"
+        )
+    return Damage(known, joints, tuple(findings))
+
+
+def _held_damage(steps: Array, held: Array, joints: tuple[str, ...], fps: float) -> Damage:
+    """Damage of held poses and joints that are short enough to be interpolated."""
+    known, findings = np.ones((len(held), len(joints) + 1), np.float32), []
+    for column in range(len(joints) + 1):
+        name = "repeat the pose before"
+        which = held
+        if column:
+            # Of one joint: it rests, and then jumps.
+            name = f"repeat the rotation of {joints[column - 1]} before"
+            which = _held_poses(steps[:, [column, column]], fps) & ~held
+        short = np.zeros_like(which)
+        for first, stop in true_runs(which):
+            if column and stop - first <= _HELD_JOINT_S * fps:
+                continue
+            if stop - first <= _INTERPOLATED_S * fps:
+                short[first:stop] = True
+            else:
+                findings.append(
+                    f"frames {first}-{stop - 1} {name}, too long to be interpolated: an editor "
+                    "fills them (--editor)"
+                )
+        known[short, column if column else slice(None)] = 0
+        if short.any():
+            findings.append(f"{_frames(short)} {name}: interpolated")
+    return Damage(known, joints, tuple(findings))
+
+
+def _held_poses(steps: Array, fps: float) -> Array:
+    """(frames,) bool: frames that repeat the pose before while the body moves."""
+    still = np.asarray((steps < _STILL).all(axis=1))
+    held = np.zeros(len(steps) + 1, bool)
+    speed = steps[:, 1:].mean(axis=1) * fps
+    for first, stop in true_runs(still):
+        beside = [speed[i] for i in (first - 1, stop) if 0 <= i < len(speed)]
+        # A pause begins and ends gradually; frames that were dropped are left by a jump.
+        if stop < len(speed) and max(beside, default=0.0) > _MOVING:
+            after = speed[stop]
+            further = speed[stop + 1] if stop + 1 < len(speed) else 0.0
+            if after > _MOVING and (stop - first == 1 or after > 1.5 * further):
+                held[first + 1 : stop + 1] = True
+    return held
+
+
+def _held_joint(steps: Array, fps: float) -> Array:
+    """(frames,) bool: frames of stretches in which one joint is still."""
+    still = np.append(steps < _STILL, False)
+    still[1:] |= steps < _STILL
+    for first, stop in true_runs(still):
+        if stop - first <= _HELD_JOINT_S * fps or stop - first == len(still):
+            still[first:stop] = False
+    return still
+
+
+def _rough(clip: Clip, editor: MotionEditor, known: Array) -> Array:
+    """(frames, body joints + 1) bool: rougher than usual, where not known to be missing."""
+    times = np.arange(0, len(clip) - 1 + 1e-6, clip.fps / editor.fps)
+    # Poses at the editor's rate, without a low-pass that would hide noise.
+    sampled = clip if clip.fps == editor.fps else at_frames(clip, times)
+    rough = PoseTrack.of_clip(sampled, editor.space).roughness()
+    # Joints that hardly move in training must not be found by rounding.
+    usual = np.maximum(editor.statistics.roughness, 2e-3)
+    found = rough > _ROUGH_FACTOR * usual
+    nearest = np.minimum(
+        np.round(np.arange(len(clip)) * editor.fps / clip.fps).astype(int), len(found) - 1
+    )
+    found = found[nearest] & (known > 0)
+    # A held pose makes its neighbours rough.
+    beside = _widened((known == 0).all(axis=1), round(6 * clip.fps / editor.fps))
+    found &= ~beside[:, None]
+    joined = max(round(_JOINED_S * clip.fps), 1)
+    padded = np.pad(found, ((joined, joined), (0, 0)))
+    return binary_closing(padded, np.ones((joined, 1), bool))[joined:-joined]
+
+
+def _widened(which: Array, frames: int) -> Array:
+    """(frames,) bool: within a number of frames of those."""
+    if not which.any():
+        return which.copy()
+    return np.convolve(which, np.ones(2 * frames + 1), mode="same") > 0.5
+
+
+def _frames(which: Array) -> str:
+    """Such as "frame 7", "frames 3-8" or "120 frames from 3 to 250"."""
+    index = np.flatnonzero(which)
+    if len(index) == 1:
+        return f"frame {index[0]}"
+    if index[-1] - index[0] + 1 == len(index):
+        return f"frames {index[0]}-{index[-1]}"
+    return f"{len(index)} frames from {index[0]} to {index[-1]}"

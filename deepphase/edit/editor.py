@@ -1,0 +1,262 @@
+"""Motion editors: a trained autoencoder with the body that it knows, and its file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from deepphase.arrays import Array
+from deepphase.edit.body_points import BodyPoints
+from deepphase.edit.config import EditorConfig
+from deepphase.edit.control_networks import CONTROLS, EffectorNetworks, PathNetworks
+from deepphase.edit.joint_statistics import JointStatistics
+from deepphase.edit.missing import NOISY, filled, run_means
+from deepphase.edit.motion_rows import MotionRows, MotionSpace, RowLayout, RowScale
+from deepphase.edit.networks import MotionAutoencoder
+from deepphase.errors import CheckpointError, DeepPhaseError
+from deepphase.formats.array_file import read_arrays, write_arrays
+from deepphase.formats.array_parts import array_part, joined_parts
+from deepphase.formats.header_values import checked_mapping, checked_rate
+from deepphase.motion.skeleton import Skeleton
+from deepphase.phase.model import load_weights
+from deepphase.short_repr import counted, short_repr
+
+FORMAT, VERSION = "deepphase.editor", 2
+_SKELETON = ("parents", "offsets", "end_parents", "end_offsets")
+
+
+@dataclass(eq=False)
+class MotionEditor:
+    """An autoencoder of motion with everything needed to edit other clips of its body.
+
+    Parameters
+    ----------
+    network
+        In evaluation mode.
+    config
+        Config of the network and of its training.
+    space
+        The body.
+    feet
+        Joints of the skeleton that contacts are of.
+    normalisation
+        Of its rows.
+    statistics
+        Of the joints in its training clips.
+    path
+        Networks from paths to hidden units; None before `train_path`.
+    effectors
+        Networks from hands and feet to motion; None before `train_path` with `effectors`.
+    report
+        Measures on held-out clips.
+    provenance
+        Data, package versions and seed of the training.
+    """
+
+    network: MotionAutoencoder
+    config: EditorConfig
+    space: MotionSpace
+    feet: tuple[int, ...]
+    normalisation: RowScale
+    statistics: JointStatistics
+    report: Mapping[str, Any] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    path: PathNetworks | None = None
+    effectors: EffectorNetworks | None = None
+
+    def __post_init__(self) -> None:
+        self.network.eval()
+        self.layout = RowLayout.of_space(self.space, self.feet)
+
+    def __repr__(self) -> str:
+        return short_repr(
+            self,
+            counted(len(self.space.joints), "joint"),
+            f"at {self.fps:g} Hz",
+        )
+
+    @property
+    def fps(self) -> float:
+        """Frames a second of the motion that it reads."""
+        return self.space.fps
+
+    def encode(self, rows: MotionRows, known: Array | None = None) -> Tensor:
+        """Hidden units (1, hidden, frames) of rows; the frames are padded to whole hidden frames.
+
+        Parameters
+        ----------
+        known : (frames, groups), optional
+            What is known of each group: 1, 0.5 (noisy) or 0. All by default.
+        """
+        with torch.inference_mode():
+            return self.network.encode(*self.inputs(rows.array(), known))
+
+    def decode(self, hidden: Tensor, frames: int) -> MotionRows:
+        """Rows of hidden units, cut to a number of frames."""
+        with torch.inference_mode():
+            decoded = self.network.decode(hidden)
+        return self.rows(decoded[0, :, :frames].T.numpy())
+
+    def restored(self, rows: MotionRows, known: Array | None = None) -> MotionRows:
+        """The network's estimate of all rows, from what is known of them.
+
+        Where something is unknown, the network reads its first estimate of it once more, as noisy
+        values: interpolation, which the first one starts from, may be far off. Where nothing is
+        known, it is the mean of both estimates.
+        """
+        given = rows.array()
+        restored = self._restored(given, known)
+        if known is None or (known > 0).all():
+            return restored
+        lost = known[:, self.layout.group] == 0
+        estimate = np.where(lost, restored.array(), given)
+        second = self._restored(estimate, np.where(known == 0, NOISY, known))
+        share = np.where((known > 0).any(axis=1, keepdims=True), 1.0, 0.5)
+        mean = (1.0 - share) * restored.array() + share * second.array()
+        return MotionRows.from_array(mean, len(self.space.points))
+
+    def _restored(self, values: Array, known: Array | None) -> MotionRows:
+        """One estimate, from values (frames, values)."""
+        with torch.inference_mode():
+            restored = self.network.restore(*self.inputs(values, known))
+        return self.rows(restored[0, :, : len(values)].T.numpy())
+
+    def rows(self, normalised: Array) -> MotionRows:
+        """Rows of normalised values (frames, values)."""
+        values = normalised * self.normalisation.scale + self.normalisation.mean
+        return MotionRows.from_array(values, len(self.space.points))
+
+    def normalised(self, values: Array) -> Array:
+        """(frames, values) normalised."""
+        return (values - self.normalisation.mean) / self.normalisation.scale
+
+    def inputs(self, values: Array, known: Array | None = None) -> tuple[Tensor, Tensor]:
+        """What the network reads, (1, values, frames) and (1, groups, frames).
+
+        The frames are padded with the last one to a multiple of the network's stride.
+        """
+        frames = len(values)
+        extra = -frames % self.network.stride
+        groups = len(self.layout.depends)
+        weights = np.ones((frames, groups), np.float32) if known is None else known
+        padded = np.pad(self.normalised(values), ((0, extra), (0, 0)), mode="edge")
+        weights = np.pad(weights.astype(np.float32), ((0, extra), (0, 0)), mode="edge")
+        return network_inputs(
+            torch.from_numpy(padded.T[None].astype(np.float32)),
+            torch.from_numpy(np.ascontiguousarray(weights.T[None])),
+            self.layout,
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write the editor's file, whole or not at all."""
+        skeleton = self.space.skeleton
+        statistics = {
+            name: np.asarray(each, np.float64) for name, each in vars(self.statistics).items()
+        }
+        parts: dict[str, Mapping[str, Array]] = {
+            "network": _weights(self.network),
+            "points": vars(self.space.points),
+            "skeleton": {name: getattr(skeleton, name) for name in _SKELETON},
+            "normalisation": vars(self.normalisation),
+            "statistics": statistics,
+        }
+        header = {
+            "config": self.config.as_mapping(),
+            "body": {
+                "names": list(skeleton.names),
+                "hips": int(self.space.hips),
+                "feet": [int(foot) for foot in self.feet],
+                "fps": self.space.fps,
+                "description": self.space.description,
+            },
+            "report": dict(self.report),
+            "provenance": dict(self.provenance),
+        }
+        for part in CONTROLS:
+            networks: PathNetworks | EffectorNetworks | None = getattr(self, part)
+            if networks is not None:
+                parts[part] = _weights(networks)
+                header[part] = asdict(networks.limits)
+        write_arrays(path, joined_parts(parts), header, format=FORMAT, version=VERSION)
+
+    @classmethod
+    def load(cls, path: str | Path) -> MotionEditor:
+        """Read an editor's file.
+
+        Raises
+        ------
+        CheckpointError
+            If the file is damaged, foreign, or its parts do not fit each other.
+        """
+        arrays, header = read_arrays(
+            path,
+            format=FORMAT,
+            version=VERSION,
+            types={"normalisation.*": "F32", "statistics.*": "F64"},
+        )
+        try:
+            config, body = EditorConfig.from_mapping(header["config"]), header["body"]
+            skeleton = Skeleton(tuple(body["names"]), **array_part(arrays, "skeleton"))
+            points = BodyPoints.from_arrays(array_part(arrays, "points"))
+            fps = checked_rate(body["fps"])
+            space = MotionSpace(skeleton, int(body["hips"]), points, fps, body["description"])
+            feet = tuple(int(foot) for foot in body["feet"])
+            layout = RowLayout.of_space(space, feet)
+            values, joints = len(layout.group), len(points.joints)
+            shapes: dict[str, tuple[int, ...]] = {"mean": (values,), "scale": (values,)}
+            normalisation = RowScale(**array_part(arrays, "normalisation", shapes))
+            shapes = {"mean": (joints, 4), "spread": (joints,), "roughness": (joints + 1,)}
+            statistics = JointStatistics(**array_part(arrays, "statistics", shapes))
+            network = MotionAutoencoder(values, len(layout.depends), config.network)
+            load_weights(network, arrays)
+            controls: dict[str, Any] = {}
+            for part, (kind, read_limits) in CONTROLS.items():
+                if header.get(part) is not None:
+                    controls[part] = kind(layout, config.network, read_limits(header[part]))
+                    load_weights(controls[part], arrays, prefix=f"{part}.")
+                    controls[part].eval()
+            return cls(
+                network,
+                config,
+                space,
+                feet,
+                normalisation,
+                statistics,
+                checked_mapping(header["report"], "report"),
+                checked_mapping(header["provenance"], "provenance"),
+                **controls,
+            )
+        except (KeyError, IndexError, TypeError, ValueError, RuntimeError, DeepPhaseError) as error:
+            raise CheckpointError(
+                f"the parts of the editor do not fit: {' '.join(str(error).split())[:200]}",
+                hint="the file is of an earlier version or was changed: train it again",
+                path=path,
+            ) from None
+
+
+def network_inputs(rows: Tensor, known: Tensor, layout: RowLayout) -> tuple[Tensor, Tensor]:
+    """Normalised rows with unknown values filled in, and what is known of the groups.
+
+    Parameters
+    ----------
+    rows : (batch, values, frames)
+        Normalised.
+    known : (batch, groups, frames)
+        1, 0.5 (noisy) or 0.
+    """
+    has = known[:, torch.from_numpy(layout.group).to(rows.device)] > 0
+    if has.all():
+        return rows, known
+    complete = filled(rows, has)
+    complete[:, layout.root] = run_means(rows[:, layout.root], has[:, layout.root])
+    return complete, known
+
+
+def _weights(network: nn.Module) -> dict[str, Array]:
+    return {name: each.cpu().numpy() for name, each in network.state_dict().items()}

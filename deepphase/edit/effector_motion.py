@@ -1,0 +1,328 @@
+"""Full-body motion from the paths of hands and feet, as of punches and kicks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from scipy.interpolate import PchipInterpolator
+
+from deepphase.arrays import Array, true_runs
+from deepphase.edit.control_data import smoothed_root
+from deepphase.edit.control_networks import EffectorNetworks, effector_joints
+from deepphase.edit.editor import MotionEditor
+from deepphase.edit.held_feet import limbs_of_roles, with_held_feet, with_limbs_at
+from deepphase.edit.motion_rows import ROOT_VALUES, MotionSpace, root_velocities
+from deepphase.edit.path_motion import made_clip, padded_batch, root_on
+from deepphase.errors import FormatError, ParameterError
+from deepphase.formats.csv_table import read_csv_table
+from deepphase.motion.clip import Clip
+from deepphase.motion.foot_ik import LegChains
+from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.resample import resample
+from deepphase.motion.root_trajectory import (
+    RootTrajectory,
+    from_root_space,
+    to_root_space,
+)
+from deepphase.short_repr import counted, short_repr
+from deepphase.solving.feet import HOLD_BLEND_S, faded_corrections
+from deepphase.steering.path import GroundPath
+
+# Share by which a path may exceed the speed and the reach of the training clips.
+_TOLERANCE = 1.15
+_COLUMNS = ("t", "joint", "x", "y", "z")
+# Longest file of paths in seconds.
+_LONGEST_S = 600.0
+
+
+@dataclass(frozen=True, eq=False)
+class EffectorPaths:
+    """Where hands and feet are over time.
+
+    Parameters
+    ----------
+    joints
+        Names of the hands and feet.
+    places
+        (frames, joints, 3) metres in the world; the floor is at height 0.
+    known
+        (frames, joints) bool: where a place is given.
+    root
+        The smoothed path of the root.
+    fps
+        Frames a second.
+    name
+        Name of the motion that is made.
+    """
+
+    joints: tuple[str, ...]
+    places: Array
+    known: Array
+    root: RootTrajectory
+    fps: float
+    name: str = "effectors"
+
+    def __repr__(self) -> str:
+        return short_repr(self, ", ".join(self.joints), counted(len(self.places), "frame"))
+
+    @classmethod
+    def of_clip(cls, clip: Clip, editor: MotionEditor, joints: Sequence[str] = ()) -> EffectorPaths:
+        """The paths of the hands and feet of a clip of the editor's skeleton, on the editor's body.
+
+        Parameters
+        ----------
+        joints
+            Names of those that are known; all by default.
+
+        Raises
+        ------
+        SkeletonError
+            If the clip's hierarchy is not the editor's.
+        ParameterError
+            If a name is that of no hand or foot.
+        """
+        points = effector_joints(editor.space)
+        chosen = _checked(tuple(joints) or tuple(points), tuple(points))
+        sampled = resample(editor.space.on_hips(clip), editor.fps)
+        rows, root = editor.space.rows(sampled)
+        size = editor.space.size_of(sampled)
+        body = RootTrajectory.of_ground(root.positions[:, ::2] / size, root.angles)
+        places = from_root_space(rows.points[:, [points[name] for name in chosen]], body)
+        known = np.ones(places.shape[:2], bool)
+        return cls(chosen, places, known, smoothed_root(body, editor.fps), editor.fps, clip.name)
+
+
+@dataclass(frozen=True, eq=False)
+class EffectorMotion:
+    """A clip made from the paths of hands and feet.
+
+    Parameters
+    ----------
+    clip
+        At the editor's rate, with its travel on the hips.
+    distances
+        (joints,) metres: the largest distance of each hand and foot from its path.
+    estimated
+        (joints,) metres: the mean distance before inverse kinematics.
+    findings
+        Sentences on paths that are faster or farther away than those of the training clips.
+    """
+
+    clip: Clip
+    distances: Array
+    estimated: Array
+    findings: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        farthest = f"{self.distances.max(initial=0.0):.3f} m from the paths at most"
+        return short_repr(self, self.clip.name, counted(len(self.clip), "frame"), farthest)
+
+
+def effector_networks(editor: MotionEditor) -> EffectorNetworks:
+    """The editor's networks. Raises ParameterError where it has none."""
+    if editor.effectors is None:
+        raise ParameterError(
+            "the editor has no networks for hands and feet",
+            hint="train them: `deepphase train path STORE --effectors --editor EDITOR -o EDITOR`",
+        )
+    return editor.effectors
+
+
+def motion_of_effectors(
+    paths: EffectorPaths, editor: MotionEditor, *, exact: bool = True
+) -> EffectorMotion:
+    """A clip of the editor's body whose hands and feet follow paths.
+
+    A network leads from the paths to hidden units of the editor, which decode to the motion of
+    the whole body, and to a correction of it; inverse kinematics of arms and legs removes what is
+    left. Feet without a path stay in the contacts of the motion.
+
+    Parameters
+    ----------
+    paths
+        At the editor's rate.
+    editor
+        An editor with networks for hands and feet (`train_path` with `effectors`).
+    exact
+        Move hands and feet onto their paths, as far as they reach, and hold feet.
+
+    Raises
+    ------
+    ParameterError
+        If the editor has no such networks, or no place of the paths is known.
+
+    References
+    ----------
+    Holden 2017 (thesis), section 5.6.
+    """
+    networks = effector_networks(editor)
+    names = networks.limits.joints
+    chosen = [names.index(name) for name in _checked(paths.joints, names)]
+    if paths.fps != editor.fps:
+        raise ParameterError(
+            f"paths must have the editor's rate, {editor.fps:g} frames a second, not {paths.fps:g}"
+        )
+    if not paths.known.any():
+        raise ParameterError(
+            "the paths state no place of a hand or a foot",
+            hint="give at least one place with its time",
+        )
+    frames, fps = len(paths.places), editor.fps
+    places = np.zeros((frames, len(names), 3))
+    known = np.zeros((frames, len(names)), np.float32)
+    places[:, chosen] = to_root_space(paths.places, paths.root)
+    known[:, chosen] = paths.known
+    flat = np.where(known[..., None] > 0, places, 0.0).reshape(frames, -1)
+    rows = np.concatenate([root_velocities(paths.root, fps), flat, known], axis=1)
+    batch, margin = padded_batch([rows], editor)
+    velocities, flat_places, flags = batch.split([ROOT_VALUES, flat.shape[1], len(names)], dim=1)
+    with torch.inference_mode():
+        decoded = networks.made(velocities, flat_places, flags, editor.network.decode)
+    own = editor.rows(decoded[0].T.numpy()[margin : margin + frames])
+    clip = made_clip(own, paths.root, paths.name, editor)
+    estimated = _distances(clip, paths).sum(axis=0) / np.maximum(paths.known.sum(axis=0), 1)
+    if exact:
+        clip = _onto_paths(clip, editor.space, paths, own.contacts > 0.5)
+    return EffectorMotion(
+        clip,
+        _distances(clip, paths).max(axis=0),
+        estimated,
+        _findings(paths, places[:, chosen], networks),
+    )
+
+
+def read_effector_paths(
+    path: str | Path, editor: MotionEditor, root: GroundPath | None = None
+) -> EffectorPaths:
+    """Read paths of hands and feet from CSV: columns t (s), joint, x, y, z (m).
+
+    Between its first and its last time a joint follows a smooth curve through its places; before
+    and after them it is not known.
+
+    Parameters
+    ----------
+    root
+        Path of the body over the same seconds; without one it stands at the origin and faces +Z.
+
+    Raises
+    ------
+    FormatError
+        With the line of what cannot be read.
+    ParameterError
+        If a joint is not a hand or foot of the editor's body.
+    """
+    path = Path(path)
+    hint = f"columns: {', '.join(_COLUMNS)}; times in seconds from 0, places in metres"
+    table = read_csv_table(path, _COLUMNS, hint)
+    read: dict[str, list[tuple[float, float, float, float]]] = {}
+    for line, cells in table.rows:
+        values = dict(zip(table.columns, cells, strict=True))
+        try:
+            time, x, y, z = (float(values[name]) for name in ("t", "x", "y", "z"))
+        except ValueError:
+            time = x = y = z = float("nan")
+        keys = read.setdefault(values["joint"], [])
+        if not np.isfinite([time, x, y, z]).all() or not 0 <= time <= _LONGEST_S:
+            raise FormatError(
+                f"{','.join(cells)!r} is not a time and a place of a hand or foot",
+                hint=hint,
+                path=path,
+                line=line,
+            )
+        if keys and time <= keys[-1][0]:
+            raise FormatError(
+                f"the times of {values['joint']} must rise from row to row",
+                hint=hint,
+                path=path,
+                line=line,
+            )
+        keys.append((time, x, y, z))
+    if not read:
+        raise FormatError("the table has no rows", hint=hint, path=path)
+    joints = _checked(tuple(read), tuple(effector_joints(editor.space)))
+    stop = max(keys[-1][0] for keys in read.values())
+    frames = max(round(stop * editor.fps), 1) + 1
+    times = np.arange(frames) / editor.fps
+    places, known = np.zeros((frames, len(joints), 3)), np.zeros((frames, len(joints)), bool)
+    for index, name in enumerate(joints):
+        given = np.array(read[name])
+        first, last = (round(float(time) * editor.fps) for time in given[[0, -1], 0])
+        known[first : last + 1, index] = True
+        places[:, index] = given[0, 1:]
+        if len(given) > 1:
+            curve = PchipInterpolator(given[:, 0], given[:, 1:])
+            places[:, index] = curve(np.clip(times, given[0, 0], given[-1, 0]))
+    way = root or GroundPath(np.array([0.0, stop + 1.0]), np.zeros((2, 2)), np.zeros(2))
+    body = root_on(replace(way, times=way.times - way.times[0]), editor.fps, frames)
+    return EffectorPaths(joints, places, known, body, editor.fps, path.stem)
+
+
+def _checked(joints: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:
+    for name in joints:
+        if name not in known:
+            raise ParameterError(
+                f"{name!r} is not a hand or foot of the editor's body",
+                hint=f"choose from {', '.join(known)}",
+            )
+    return joints
+
+
+def _distances(clip: Clip, paths: EffectorPaths) -> Array:
+    """(frames, joints) metres from the paths, 0 where these are not known."""
+    joints = [clip.skeleton.index(name) for name in paths.joints]
+    apart = np.linalg.norm(joint_positions(clip)[:, joints] - paths.places, axis=-1)
+    return np.where(paths.known, apart, 0.0)
+
+
+def _onto_paths(clip: Clip, space: MotionSpace, paths: EffectorPaths, contacts: Array) -> Clip:
+    """The clip with its hands and feet on the paths, and other feet held in contacts."""
+    roles = space.roles_of(clip)
+    standing = contacts.copy()
+    given = {clip.skeleton.index(name): column for column, name in enumerate(paths.joints)}
+    limbs = limbs_of_roles(roles).of_feet(given)
+    legs = LegChains.of_skeleton(clip.skeleton, roles)
+    if contacts.shape[1] == len(legs):
+        for foot, ankle in enumerate(legs.last.tolist()):
+            if ankle in given:
+                standing[:, foot] &= ~paths.known[:, given[ankle]]
+    if standing.any():
+        clip = with_held_feet(clip, space, standing)
+    if not len(limbs):
+        return clip
+    own = joint_positions(clip)[:, limbs.tips].astype(np.float64)
+    shifts = np.zeros_like(own)
+    blend = max(2, round(HOLD_BLEND_S * clip.fps))
+    for column, joint in enumerate(limbs.tips.tolist()):
+        known = paths.known[:, given[joint]]
+        shift = np.where(known[:, None], paths.places[:, given[joint]] - own[:, column], 0.0)
+        shifts[:, column] = faded_corrections(shift, true_runs(known), blend)
+    return with_limbs_at(clip, roles, limbs, own + shifts)
+
+
+def _findings(paths: EffectorPaths, places: Array, networks: EffectorNetworks) -> tuple[str, ...]:
+    """Sentences on what is beyond the training clips."""
+    limits, found = networks.limits, []
+    for column, name in enumerate(paths.joints):
+        index = limits.joints.index(name)
+        known = paths.known[:, column]
+        far = np.where(known, np.linalg.norm(places[:, column], axis=-1), 0.0)
+        frame = int(far.argmax())
+        if far[frame] > _TOLERANCE * limits.reaches[index]:
+            found.append(
+                f"{name} is {far[frame]:.2f} m from the floor under the hips at "
+                f"{frame / paths.fps:.2f} s; in the training clips it is "
+                f"{limits.reaches[index]:.2f} m at most"
+            )
+        steps = np.linalg.norm(np.diff(places[:, column], axis=0), axis=-1) * paths.fps
+        steps = np.where(known[1:] & known[:-1], steps, 0.0)
+        frame = int(steps.argmax()) if len(steps) else 0
+        if len(steps) and steps[frame] > _TOLERANCE * limits.speeds[index]:
+            found.append(
+                f"{name} moves at {steps[frame]:.1f} m/s at {frame / paths.fps:.2f} s; in the "
+                f"training clips it moves at {limits.speeds[index]:.1f} m/s at most"
+            )
+    return tuple(found)

@@ -1,0 +1,334 @@
+"""In-betweening: motion between two clips, and between the keys of one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from deepphase.arrays import Array
+from deepphase.easing import smoothstep
+from deepphase.edit.damage import Damage
+from deepphase.edit.editor import MotionEditor
+from deepphase.edit.motion_rows import MotionRows, MotionSpace, integrated_root, root_velocities
+from deepphase.edit.repair import repaired
+from deepphase.edit.timing import LONGEST_S, PhaseTiming, cycles_of_frames
+from deepphase.errors import ParameterError
+from deepphase.motion import quaternions
+from deepphase.motion.clip import Clip
+from deepphase.motion.resample import resample
+from deepphase.motion.root_trajectory import RootTrajectory, root_trajectory
+
+# Seconds of a clip's end over which its velocity is taken.
+_PACE_S = 0.2
+
+
+def in_between(
+    first: Clip,
+    second: Clip,
+    seconds: float | PhaseTiming,
+    editor: MotionEditor,
+    *,
+    follow: bool = False,
+    feet: bool = True,
+) -> Clip:
+    """A clip, motion that leads to another clip, and that clip.
+
+    Parameters
+    ----------
+    first, second
+        Clips of the editor's body; `second` stands at its own place in the world. A clip of one
+        frame is a pose. `second` is resampled to the rate of `first`.
+    seconds
+        Duration from the last frame of `first` to the first frame of `second`; or what
+        `phase_timing` gives for these clips. Then the motion between passes its cycles: the
+        network corrects a guess of the cycles of both clips.
+    editor
+        The editor.
+    follow
+        Turn and move `second` so that it begins where the path of `first` leads: at the mean of the
+        velocities at the end of `first` and at the beginning of `second`.
+    feet
+        Hold feet still in contacts between the clips.
+
+    Returns
+    -------
+    The clip at the rate of `first`, on its bones. Frames of both clips stay as they are.
+
+    Raises
+    ------
+    SkeletonError
+        If a clip's hierarchy is not the editor's.
+    ParameterError
+        If the duration is not positive, or is longer than the editor can bridge.
+    """
+    timing = seconds if isinstance(seconds, PhaseTiming) else None
+    seconds = seconds.seconds if isinstance(seconds, PhaseTiming) else seconds
+    if not 0 < seconds <= LONGEST_S:
+        raise ParameterError(
+            f"the time between the clips must be above 0 and at most {LONGEST_S:g} s, not "
+            f"{seconds:g} s",
+            hint="name keys between them for a longer transition",
+        )
+    first = editor.space.on_hips(first)
+    second = resample(editor.space.on_hips(second), first.fps)
+    if follow:
+        second = _following(first, second, seconds, editor)
+    missing = max(round(seconds * first.fps) - 1, 0)
+    body = editor.space.hips
+    places = [each.local_positions()[:, body].astype(np.float64) for each in (first, second)]
+    turned = [each.rotations.astype(np.float64) for each in (first, second)]
+    empty = np.tile(quaternions.IDENTITY, (missing, len(first.skeleton), 1))
+    joined = _on_bones(
+        first,
+        np.concatenate([turned[0], empty, turned[1]]),
+        np.concatenate([places[0], np.zeros((missing, 3)), places[1]]),
+        editor,
+    )
+    if not missing:
+        return joined
+    guess = None if timing is None else phase_passage(first, second, missing, editor.space, timing)
+    if guess is not None:
+        rotations, moved = joined.rotations.copy(), joined.translations.copy()
+        here = slice(len(first), len(first) + missing)
+        rotations[here], moved[here] = guess.rotations, guess.translations
+        guess = replace(joined, rotations=rotations, translations=moved)
+    return repaired(
+        joined,
+        editor,
+        Damage.stated(
+            len(joined),
+            editor.space.joints,
+            stretches=[(len(first), len(first) + missing - 1)],
+        ),
+        feet=feet,
+        guess=guess,
+    )
+
+
+def between_keys(
+    clip: Clip,
+    keys: Sequence[int],
+    editor: MotionEditor,
+    *,
+    times: Sequence[float] | None = None,
+    feet: bool = True,
+) -> Clip:
+    """Motion through key poses of a clip.
+
+    Parameters
+    ----------
+    clip
+        A clip of the editor's body.
+    keys
+        Rising frames of the clip: its key poses, two or more.
+    times
+        Rising seconds at which the keys stand; those of the clip by default.
+    feet
+        Hold feet still in contacts between the keys.
+
+    Returns
+    -------
+    From the first key to the last, at the clip's rate; the keys' poses stay as they are.
+
+    Raises
+    ------
+    ParameterError
+        If keys or times do not rise, or do not fit the clip.
+    """
+    frames = np.asarray(keys, np.int64)
+    if len(frames) < 2 or (np.diff(frames) <= 0).any():
+        raise ParameterError(f"keys must be two or more rising frames, not {frames.tolist()}")
+    if frames[0] < 0 or frames[-1] >= len(clip):
+        raise ParameterError(
+            f"the key at frame {frames[-1] if frames[0] >= 0 else frames[0]} is not in "
+            f"the clip, which has frames 0-{len(clip) - 1}",
+            hint="give frames of the clip",
+        )
+    seconds = frames / clip.fps if times is None else np.asarray(times, np.float64)
+    if seconds.shape != frames.shape or not np.isfinite(seconds).all():
+        raise ParameterError(
+            f"every key must have one finite time, but there are {len(frames)} keys and "
+            f"{len(seconds)} times"
+        )
+    at = np.round((seconds - seconds[0]) * clip.fps).astype(np.int64)
+    if (np.diff(at) < 1).any():
+        raise ParameterError("the times of the keys must rise by a frame or more from key to key")
+    if np.diff(at).max() > LONGEST_S * clip.fps:
+        raise ParameterError(
+            f"two keys are {np.diff(at).max() / clip.fps:.1f} s apart, and at most "
+            f"{LONGEST_S:g} s can be filled",
+            hint="add a key between them",
+        )
+    clip = editor.space.on_hips(clip)
+    nearest = np.searchsorted(at, np.arange(at[-1] + 1), side="right") - 1
+    held = frames[nearest]
+    moved = _on_bones(
+        clip,
+        clip.rotations[held].astype(np.float64),
+        clip.local_positions()[held, editor.space.hips].astype(np.float64),
+        editor,
+    )
+    known = np.ones((len(moved), len(editor.space.joints) + 1), np.float32)
+    known[np.setdiff1d(np.arange(len(moved)), at)] = 0
+    return repaired(moved, editor, Damage(known, editor.space.joints), feet=feet)
+
+
+def way_speed(
+    first: Clip, second: Clip, seconds: float, editor: MotionEditor
+) -> tuple[float, float]:
+    """Speed in m/s that the way between two clips needs, and what is fast in the training clips.
+
+    Fast is the mean velocity with four standard deviations.
+    """
+    places = [
+        editor.space.on_hips(each).local_positions()[at, editor.space.hips, ::2]
+        for each, at in ((first, -1), (second, 0))
+    ]
+    needed = float(np.linalg.norm(places[1] - places[0])) / max(seconds, 1e-6)
+    root = slice(editor.layout.root.start, editor.layout.root.start + 2)
+    usual = np.linalg.norm(editor.normalisation.mean[root])
+    fast = usual + 4.0 * float(editor.normalisation.scale[root].max())
+    return needed, float(fast * editor.space.size_of(first))
+
+
+def _following(first: Clip, second: Clip, seconds: float, editor: MotionEditor) -> Clip:
+    """The second clip, turned and moved to where the path of the first leads."""
+    roots = [root_trajectory(each, editor.space.roles_of(each)) for each in (first, second)]
+    count = max(round(_PACE_S * first.fps), 1)
+    paces = [root_velocities(each, first.fps) for each in roots]
+    pace = 0.5 * (paces[0][-count:].mean(axis=0) + paces[1][:count].mean(axis=0))
+    # A path at this pace, one step a frame, beginning at the last frame of the first clip.
+    steps = max(round(seconds * first.fps), 1) + 1
+    start = roots[0].positions[-1, ::2].astype(np.float64), float(roots[0].angles[-1])
+    path = integrated_root(np.tile(pace, (steps, 1)), first.fps, *start)
+    turn = path.angles[-1] - roots[1].angles[0]
+    about_up = quaternions.about_axis(np.array([0.0, 1.0, 0.0]), turn)
+    hips = editor.space.hips
+    column = np.flatnonzero(second.translated_joints == hips)[0]
+    rotations = second.rotations.astype(np.float64)
+    translations = second.translations.astype(np.float64)
+    rotations[:, hips] = quaternions.multiply(about_up[None], rotations[:, hips])
+    places = translations[:, column] - roots[1].positions[0]
+    translations[:, column] = quaternions.rotate(about_up[None], places) + path.positions[-1]
+    return replace(second, rotations=rotations, translations=translations)
+
+
+def _on_bones(clip: Clip, rotations: Array, places: Array, editor: MotionEditor) -> Clip:
+    """Rotations (frames, joints, 4) and hips' places on the constant bones of a clip."""
+    local = np.median(clip.local_positions(), axis=0)
+    moving = clip.translated_joints
+    translations = np.tile(local[moving], (len(rotations), 1, 1)).astype(np.float64)
+    translations[:, np.flatnonzero(moving == editor.space.hips)[0]] = places
+    return replace(clip, rotations=rotations, translations=translations)
+
+
+def phase_passage(
+    first: Clip,
+    second: Clip,
+    missing: int,
+    space: MotionSpace,
+    timing: PhaseTiming,
+) -> Clip | None:
+    """Frames between two clips in which the last cycle of one becomes the first of the other.
+
+    Poses in root space and velocities of the root are those of the same phase. The root's path is
+    moved so that it arrives at the second clip.
+
+    Parameters
+    ----------
+    first, second
+        Clips of the body at one rate, on the hips.
+    missing
+        Frames between them.
+    space
+        The body.
+    timing
+        By `phase_timing`.
+
+    Returns
+    -------
+    A clip of the missing frames, its travel on the hips; None if neither clip has a whole cycle.
+    """
+    space = replace(space, fps=first.fps)
+    clips = (first, second)
+    read = [space.rows(clip) for clip in clips]
+    # Share of the passage at each missing frame, and the cycles that have passed there.
+    share = np.arange(1, missing + 1) / (missing + 1)
+    start, stop = timing.frequencies
+    passed = timing.cycles * (start * share + 0.5 * (stop - start) * share**2)
+    passed /= 0.5 * (start + stop)
+    turns = [cycles_of_frames(clip, timing.model, timing.channel) for clip in clips]
+    before = _last_cycle(read[0][0].array(), turns[0], passed)
+    # Backwards in time, the second clip's first cycle is its last one.
+    after = _last_cycle(read[1][0].array()[::-1], -turns[1][::-1], timing.cycles - passed)
+    if before is None and after is None:
+        return None
+    ease = smoothstep(share)[:, None]
+    if before is None or after is None:
+        values = after if before is None else before
+    else:
+        values = before + ease * (after - before)
+    assert values is not None
+    rows = MotionRows.from_array(values, len(space.points))
+    floors = [space.floor(own, clip) for (own, _), clip in zip(read, clips, strict=True)]
+    root = _arriving(rows, read[0], read[1][1], space.size_of(first), first.fps)
+    made = space.clip(rows, first, root)
+    places = made.translations.copy()
+    places[:, -1, 1] += floors[0] + ease[:, 0] * (floors[1] - floors[0])
+    return replace(made, translations=places)
+
+
+def _last_cycle(values: Array, turns: Array, passed: Array) -> Array | None:
+    """Values (frames, values) continued by cycles (missing,) beyond the last frame.
+
+    The last cycle is repeated; the difference of its ends is spread over it, so that it closes.
+
+    Parameters
+    ----------
+    turns
+        (frames,) cycles at each frame, of rising phase.
+    """
+    turns = np.maximum.accumulate(turns) + 1e-9 * np.arange(len(turns))
+    if turns[-1] - turns[0] < 1.0:
+        return None
+    frames = np.arange(len(turns))
+
+    def at(cycles: Array) -> Array:
+        places = np.interp(cycles, turns, frames)
+        low = np.minimum(places.astype(int), len(values) - 2)
+        part = (places - low)[:, None]
+        mixed: Array = (1.0 - part) * values[low] + part * values[low + 1]
+        return mixed
+
+    # Cycles before the end of the clip, from 0 (its last frame) to below 1.
+    back = -passed % 1.0
+    step = values[-1] - at(turns[-1:] - 1.0)[0]
+    return at(turns[-1] - back) + back[:, None] * step
+
+
+def _arriving(
+    rows: MotionRows,
+    before: tuple[MotionRows, RootTrajectory],
+    after: RootTrajectory,
+    size: float,
+    fps: float,
+) -> RootTrajectory:
+    """The root along the rows' velocities, moved so that it arrives at the second clip."""
+    velocities = np.concatenate([before[0].velocities[-1:], rows.velocities]).astype(np.float64)
+    velocities[:, :2] *= size
+    velocities = np.concatenate([velocities, velocities[-1:]])
+    root = before[1]
+    turn = after.angles[0] - root.angles[-1]
+    path = integrated_root(velocities, fps, root.positions[-1, ::2], float(root.angles[-1]))
+    share = np.linspace(0.0, 1.0, len(path.angles))
+    ease = smoothstep(share)
+    # The angle of the second clip is known up to whole turns.
+    off = path.angles[-1] - root.angles[-1] - turn
+    off -= 2.0 * np.pi * np.round(off / (2.0 * np.pi))
+    velocities[:-1, 2] -= off * np.diff(ease) * fps
+    path = integrated_root(velocities, fps, root.positions[-1, ::2], float(root.angles[-1]))
+    away = after.positions[0, ::2] - path.positions[-1, ::2]
+    places = path.positions[:, ::2] + ease[:, None] * away
+    return RootTrajectory.of_ground(places[1:-1], path.angles[1:-1])

@@ -1,0 +1,393 @@
+"""Rows of motion as the autoencoder reads them, and the way back to a clip of constant bones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from deepphase.arrays import Array
+from deepphase.edit.body_points import BodyPoints
+from deepphase.errors import ParameterError, SkeletonError
+from deepphase.motion import quaternions
+from deepphase.motion.clip import Clip
+from deepphase.motion.contacts import foot_contacts
+from deepphase.motion.kinematics import global_transforms
+from deepphase.motion.limbs import ancestors, bone_lengths
+from deepphase.motion.mirror import MirrorMap, mirror_map
+from deepphase.motion.resample import at_frames, resample
+from deepphase.motion.roles import Roles, find_roles
+from deepphase.motion.root_motion import with_root_motion
+from deepphase.motion.root_trajectory import (
+    RootTrajectory,
+    from_root_space,
+    root_trajectory,
+    to_root_space,
+)
+from deepphase.motion.skeleton import Skeleton
+
+ROOT_VALUES = 3
+"""Velocities of the root: forward-sideways (x, z) in m/s and the turn in rad/s."""
+
+
+@dataclass(frozen=True, eq=False)
+class MotionRows:
+    """Rows of a motion, one a frame: points in root space, root velocities and contacts.
+
+    Parameters
+    ----------
+    points
+        (frames, points, 3) metres in root space, on a body of the editor's size.
+    velocities
+        (frames, 3) velocity of the root in its own frame, x and z in m/s, and its turn in rad/s,
+        from each frame to the next; the last frame has that of the frame before.
+    contacts
+        (frames, feet) 1 where a foot is on the floor, else 0.
+
+    References
+    ----------
+    Holden, Saito and Komura 2016, section 4; the markers are ours.
+    """
+
+    points: Array
+    velocities: Array
+    contacts: Array
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def array(self) -> Array:
+        """(frames, values) float32."""
+        flat = self.points.reshape(len(self), -1)
+        return np.concatenate([flat, self.velocities, self.contacts], axis=1).astype(np.float32)
+
+    @classmethod
+    def from_array(cls, values: Array, points: int) -> MotionRows:
+        """From what `array` returns, of a body with that many points."""
+        body = 3 * points
+        return cls(
+            values[:, :body].reshape(len(values), points, 3),
+            values[:, body : body + ROOT_VALUES],
+            values[:, body + ROOT_VALUES :],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class MotionSpace:
+    """The body that rows are of, and how clips become rows and rows become clips.
+
+    Parameters
+    ----------
+    skeleton
+        Skeleton of the clips that the editor was trained on.
+    hips
+        Joint that carries the body.
+    points
+        Its points.
+    fps
+        Frames a second of the rows.
+    description
+        Skeleton description (`load_description`), where names and structure are not enough.
+    """
+
+    skeleton: Skeleton
+    hips: int
+    points: BodyPoints
+    fps: float
+    description: dict[str, Any] | None = None
+
+    @classmethod
+    def of_clip(
+        cls, clip: Clip, fps: float, description: dict[str, Any] | None = None
+    ) -> MotionSpace:
+        """The space of a clip's body."""
+        hips = find_roles(clip.skeleton, description, clip=clip).hips
+        points = BodyPoints.of_skeleton(clip.skeleton, hips)
+        return cls(clip.skeleton, hips, points, fps, description)
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """Names of the body's joints, hips first."""
+        return tuple(self.skeleton.names[joint] for joint in self.points.joints)
+
+    def roles_of(self, clip: Clip) -> Roles:
+        """Roles of the joints of a clip of this body."""
+        return find_roles(clip.skeleton, self.description, clip=clip)
+
+    def on_hips(self, clip: Clip) -> Clip:
+        """The clip in the joint order of the space, its travel on the hips.
+
+        Raises
+        ------
+        SkeletonError
+            If the clip's hierarchy is another one.
+        """
+        clip = clip.in_order_of(self.skeleton)
+        above = ancestors(self.skeleton, self.hips)[1:]
+        local = clip.local_positions()
+        still = not above or (
+            not local[:, above].any() and (np.abs(clip.rotations[:, above, :3]) < 1e-7).all()
+        )
+        if still and self.hips in clip.translated_joints:
+            return clip
+        root = root_trajectory(clip, self.roles_of(clip))
+        return with_root_motion(clip, self.hips, root, "hips")
+
+    def mirror_map(self, clip: Clip) -> MirrorMap | None:
+        """How the joints of a clip of this body mirror; None for a body that is not symmetric."""
+        roles = self.roles_of(clip)
+        if (roles.pairs == np.arange(len(roles.pairs))).all():
+            return None
+        try:
+            return mirror_map(self.on_hips(clip), roles)
+        except SkeletonError:
+            return None
+
+    def size_of(self, clip: Clip) -> float:
+        """Size of a clip's body relative to the space's: the ratio of all bones' lengths."""
+        joints = self.points.joints[1:]
+        own = bone_lengths(clip.skeleton)[joints].sum()
+        return float(own / max(bone_lengths(self.skeleton)[joints].sum(), 1e-9))
+
+    def with_pose(self, clip: Clip, rotations: Array, places: Array) -> Clip:
+        """A clip on the hips with other rotations of the body and another place of the hips.
+
+        Parameters
+        ----------
+        rotations : (frames, body joints, 4)
+        places : (frames, 3) metres
+        """
+        all_rotations = clip.rotations.astype(np.float64)
+        all_rotations[:, self.points.joints] = rotations
+        translations = clip.translations.astype(np.float64)
+        translations[:, np.flatnonzero(clip.translated_joints == self.hips)[0]] = places
+        return replace(clip, rotations=all_rotations, translations=translations)
+
+    def rest(self) -> Clip:
+        """A clip of one frame in which the body rests."""
+        moving = np.unique([0, self.hips])
+        return Clip(
+            self.skeleton,
+            np.tile(quaternions.IDENTITY, (1, len(self.skeleton), 1)),
+            self.skeleton.offsets[moving][None].astype(np.float64),
+            self.fps,
+            translated_joints=moving,
+            name="rest",
+        )
+
+    def rows(self, clip: Clip) -> tuple[MotionRows, RootTrajectory]:
+        """Rows of a clip at this rate whose travel is on the hips, and its root trajectory.
+
+        Raises
+        ------
+        ParameterError
+            If the clip has another rate.
+        SkeletonError
+            If no pair of feet was found.
+        """
+        if clip.fps != self.fps:
+            raise ParameterError(
+                f"{clip.name}: the clip has {clip.fps:g} frames a second, and the editor "
+                f"{self.fps:g}",
+                hint="resample the clip to the editor's rate",
+            )
+        roles = self.roles_of(clip)
+        transforms = global_transforms(clip)
+        root = root_trajectory(clip, roles, positions=transforms[1])
+        contacts = foot_contacts(clip, roles, transforms=transforms)
+        joints = self.points.joints
+        points = self.points.of_body(_mean_bones(clip)).positions(
+            transforms[0][:, joints], transforms[1][:, joints]
+        )
+        points = to_root_space(points, root) - [0.0, contacts.floor, 0.0]
+        size = self.size_of(clip)
+        velocities = root_velocities(root, self.fps)
+        velocities[:, :2] /= size
+        return MotionRows(points / size, velocities, contacts.flags.astype(float)), root
+
+    def floor(self, rows: MotionRows, clip: Clip) -> float:
+        """Height in metres of the floor that the rows of a clip are over."""
+        heights = clip.local_positions()[:, self.hips, 1]
+        return float(np.median(heights - rows.points[:, 0, 1] * self.size_of(clip)))
+
+    def root(self, rows: MotionRows, like: Clip, place: Array, angle: float) -> RootTrajectory:
+        """Root trajectory of rows on the body of a clip, from a place (2,) and an angle on."""
+        velocities = rows.velocities.astype(np.float64)
+        velocities[:, :2] *= self.size_of(like)
+        return integrated_root(velocities, self.fps, place, angle)
+
+    def clip(
+        self, rows: MotionRows, like: Clip, root: RootTrajectory, *, floor: float = 0.0
+    ) -> Clip:
+        """A clip of constant bones.
+
+        Parameters
+        ----------
+        rows
+            The motion.
+        like
+            Clip of the body: its bones, labels and conventions.
+        root
+            The root trajectory, as by `root`.
+        floor
+            Height of the floor in metres.
+
+        Returns
+        -------
+        The clip at the space's rate; joints that are not below the hips rest.
+        """
+        size = self.size_of(like)
+        bones = _mean_bones(like)
+        local = self.points.of_body(bones).rotations(rows.points)
+        places = from_root_space(rows.points[:, 0].astype(np.float64) * size, root)
+        local[:, 0] = quaternions.multiply(root.rotations, local[:, 0])
+        frames, joints = len(rows), len(self.skeleton)
+        rotations = np.tile(quaternions.IDENTITY, (frames, joints, 1))
+        rotations[:, self.points.joints] = quaternions.sign_continuous(local)
+        moving = np.unique([0, self.hips])
+        translations = np.zeros((frames, len(moving), 3))
+        translations[:, -1] = places + np.array([0.0, floor, 0.0])
+        skeleton = like.in_order_of(self.skeleton).skeleton
+        offsets = bones.copy()
+        above = ancestors(skeleton, self.hips)
+        offsets[above] = skeleton.offsets[above]
+        return replace(
+            like,
+            skeleton=Skeleton(
+                skeleton.names,
+                skeleton.parents,
+                offsets,
+                skeleton.end_parents,
+                skeleton.end_offsets,
+            ),
+            rotations=rotations,
+            translations=translations,
+            translated_joints=moving,
+            fps=self.fps,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class RowLayout:
+    """Values of a row and the groups that are known or unknown together.
+
+    Parameters
+    ----------
+    group
+        (values,) index of the group of each value: 0 is the root, j + 1 the points that the body's
+        joint j carries.
+    depends
+        (groups, groups) bool: which rotations each group depends on.
+    root
+        The root's velocities among the values.
+    """
+
+    group: Array
+    depends: Array
+    root: slice
+
+    @classmethod
+    def of_space(cls, space: MotionSpace, feet: tuple[int, ...]) -> RowLayout:
+        """The layout of a space's rows.
+
+        Parameters
+        ----------
+        feet
+            Joints of the skeleton that the contacts are of.
+        """
+        points = space.points
+        place = {int(joint): index for index, joint in enumerate(points.joints)}
+        body = np.repeat(points.carriers + 1, 3)
+        contacts = np.array([place[foot] + 1 for foot in feet], np.int64)
+        root = slice(len(body), len(body) + ROOT_VALUES)
+        group = np.concatenate([body, np.zeros(ROOT_VALUES, np.int64), contacts])
+        return cls(group, points.groups(), root)
+
+
+@dataclass(frozen=True, eq=False)
+class RowScale:
+    """Mean and scale of each value of a row.
+
+    Parameters
+    ----------
+    mean, scale
+        (values,)
+    """
+
+    mean: Array
+    scale: Array
+
+    @classmethod
+    def of_rows(cls, rows: Array, points: int) -> RowScale:
+        """The scale of rows (frames, values).
+
+        Positions have one scale, so that all metres count alike; velocities and contacts have
+        their own (Holden et al. 2016, section 4).
+        """
+        mean = rows.mean(axis=0, dtype=np.float64)
+        scale = rows.std(axis=0, dtype=np.float64)
+        body = slice(0, 3 * points)
+        scale[body] = np.sqrt(np.mean(scale[body] ** 2))
+        turn = slice(3 * points, 3 * points + 2)
+        scale[turn] = np.sqrt(np.mean(scale[turn] ** 2))
+        return cls(mean.astype(np.float32), np.maximum(scale, 1e-3).astype(np.float32))
+
+
+@dataclass(frozen=True, eq=False)
+class SampledMotion:
+    """A clip on the hips, the same at the rate of a space, its rows, root, and floor in metres."""
+
+    clip: Clip
+    sampled: Clip
+    rows: MotionRows
+    root: RootTrajectory
+    floor: float
+    space: MotionSpace
+
+    @classmethod
+    def of_clip(cls, clip: Clip, space: MotionSpace) -> SampledMotion:
+        """The rows of a clip of the body at any rate."""
+        clip = space.on_hips(clip)
+        sampled = resample(clip, space.fps)
+        rows, root = space.rows(sampled)
+        return cls(clip, sampled, rows, root, space.floor(rows, sampled), space)
+
+    def clip_of(self, rows: MotionRows, root: RootTrajectory | None = None) -> Clip:
+        """The clip of other rows and, optionally, of another root, at the frames of the clip."""
+        path = self.root if root is None else root
+        made = self.space.clip(rows, self.sampled, path, floor=self.floor)
+        if self.clip.fps == self.space.fps:
+            return made
+        return at_frames(made, np.arange(len(self.clip)) * self.space.fps / self.clip.fps)
+
+
+def root_velocities(root: RootTrajectory, fps: float) -> Array:
+    """(frames, 3) x and z in m/s in the frame of each root, and rad/s, from a frame to the next."""
+    steps = np.zeros((len(root), 3))
+    if len(root) > 1:
+        travel = quaternions.rotate(
+            quaternions.conjugate(root.rotations[:-1]), np.diff(root.positions, axis=0)
+        )
+        steps[:-1, :2] = travel[:, ::2]
+        steps[:-1, 2] = np.diff(root.angles)
+        steps[-1] = steps[-2]
+    return steps * fps
+
+
+def integrated_root(velocities: Array, fps: float, place: Array, angle: float) -> RootTrajectory:
+    """The trajectory that has these velocities (frames, 3) and begins at a place and an angle."""
+    steps = np.asarray(velocities, np.float64) / fps
+    angles = angle + np.concatenate([[0.0], np.cumsum(steps[:-1, 2])])
+    sine, cosine = np.sin(angles[:-1]), np.cos(angles[:-1])
+    x, z = steps[:-1, 0], steps[:-1, 1]
+    travel = np.stack([cosine * x + sine * z, cosine * z - sine * x], axis=1)
+    places = np.asarray(place) + np.concatenate([np.zeros((1, 2)), np.cumsum(travel, axis=0)])
+    return RootTrajectory.of_ground(places, angles)
+
+
+def _mean_bones(clip: Clip) -> Array:
+    """(joints, 3) metres: offsets, of translated joints their median over the clip."""
+    bones = np.array(clip.skeleton.offsets)
+    bones[clip.translated_joints] = np.median(clip.translations, axis=0)
+    return bones

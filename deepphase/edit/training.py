@@ -1,0 +1,208 @@
+"""Training of motion editors on the clips of a store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.edit.config import EditorConfig
+from deepphase.edit.data import EditorData
+from deepphase.edit.editor import MotionEditor, network_inputs
+from deepphase.edit.missing import made_damage
+from deepphase.edit.networks import MotionAutoencoder
+from deepphase.edit.report import editor_report
+from deepphase.progress import Progress
+from deepphase.training.resumable import ResumableModule, cosine_rate
+from deepphase.training.task import TrainedTask, run_task
+from deepphase.training.trainer import versions
+
+# Length of the warm-up as a share of the training, and last learning rate as one of the highest.
+_WARMUP, _FINAL_RATE = 0.03, 0.01
+# Weight in the loss of the rows that are decoded from hidden units alone, beside those that are
+# repaired.
+_DECODED_WEIGHT = 0.25
+
+
+class EditorModule(ResumableModule):
+    """Restore damaged windows through the hidden units.
+
+    A LightningModule for any `pytorch_lightning.Trainer`; its batches are windows (batch, values,
+    frames) of normalised rows, as `EditorData` makes them.
+
+    Parameters
+    ----------
+    data
+        Training data; the network has its body and config.
+    """
+
+    network: MotionAutoencoder
+
+    def __init__(self, data: EditorData) -> None:
+        options = data.config.training
+        layout = data.layout
+        super().__init__(
+            MotionAutoencoder(len(layout.group), len(layout.depends), data.config.network),
+            learning_rate=options.learning_rate,
+            weight_decay=options.weight_decay,
+        )
+        self.options, self.layout, self._fps = options, layout, data.space.fps
+        self._depends = torch.from_numpy(layout.depends)
+        # Noise is given in metres; the first value is one of a position.
+        self._metre = 1.0 / float(data.normalisation.scale[0])
+
+    def rate(self, step: int, total: float) -> float:
+        """Fraction of the highest learning rate at an optimizer step."""
+        return cosine_rate(step, total, _WARMUP, _FINAL_RATE)
+
+    def _seed(self) -> int:
+        trainer = self.trainer
+        position = trainer.global_step * trainer.world_size + trainer.global_rank
+        return self.options.seed * 1_000_003 + position
+
+    def damaged(self, windows: Tensor, seed: int) -> tuple[Tensor, Tensor]:
+        """Windows (batch, values, frames) with damage, and what is known of their groups."""
+        generator = torch.Generator().manual_seed(seed)
+        batch, values, frames = windows.shape
+        groups = len(self._depends)
+        known, deviation = made_damage(batch, frames, self._depends, self._fps, generator)
+        group = torch.from_numpy(self.layout.group)
+        noise = torch.randn(batch, values, frames, generator=generator)
+        # Noise of a joint moves all that hangs on it, alike.
+        shared = torch.randn(batch, groups, 3, frames, generator=generator)
+        shared = shared * deviation[:, :, None]
+        moved = torch.einsum("ab,nbct->nact", self._depends.float(), shared)
+        points = self.layout.root.start
+        axis = torch.arange(points) % 3
+        moved = moved[:, group[:points], axis]
+        own = 0.5 * noise[:, :points] * deviation[:, group[:points]]
+        damaged = windows.clone()
+        damaged[:, :points] += ((moved + own) * self._metre).to(windows)
+        return network_inputs(damaged, known.to(windows), self.layout)
+
+    def training_step(self, windows: Tensor) -> Tensor:
+        rows, known = self.damaged(windows, self._seed())
+        restored, decoded = self.network(rows, known)
+        loss = self._weighted(restored - windows, known)
+        self.last_loss = loss.detach()
+        return loss + _DECODED_WEIGHT * self._weighted(decoded - windows, known)
+
+    def _weighted(self, error: Tensor, known: Tensor) -> Tensor:
+        error, weights = error.float(), self._value_weights(known)
+        loss = (weights * error.square()).mean()
+        changes = error.diff(dim=-1).square()
+        return loss + (weights[..., 1:] * changes).mean()
+
+    def _value_weights(self, known: Tensor) -> Tensor:
+        group = torch.from_numpy(self.layout.group).to(known.device)
+        return torch.where(known[:, group] < 1.0, 1.0, self.options.known_weight)
+
+    def validation_step(self, windows: Tensor, index: int) -> None:
+        rows, known = self.damaged(windows, index)
+        error = (self.network.restore(rows, known) - windows).float()
+        weights = self._value_weights(known)
+        self.add_validated((weights * error.square()).sum(), (weights * windows.square()).sum())
+
+    def editor(
+        self, data: EditorData, *, provenance: Mapping[str, Any] | None = None
+    ) -> MotionEditor:
+        """The editor with the current weights, without a report.
+
+        Parameters
+        ----------
+        provenance
+            Further provenance for the editor's file.
+        """
+        split = data.split
+        made = {
+            "clips": len(data.starts),
+            "minutes": data.frames / data.space.fps / 60,
+            "training_windows": len(split.train),
+            "held_out": sorted({data.sources[i] for i in _held_out_clips(data)}),
+            "clips_too_short": split.too_short,
+            "seed": self.options.seed,
+            "versions": versions(),
+        }
+        return MotionEditor(
+            self.network.to("cpu"),
+            data.config,
+            data.space,
+            data.feet,
+            data.normalisation,
+            data.statistics,
+            provenance={**made, **(provenance or {})},
+        )
+
+
+def _held_out_clips(data: EditorData) -> list[int]:
+    starts = set(data.split.held_out_ranges[:, 0].tolist())
+    return [index for index, start in enumerate(data.starts.tolist()) if start in starts]
+
+
+def train_editor(
+    store: ClipStore,
+    config: EditorConfig | None = None,
+    *,
+    folder: str | Path,
+    resume: bool = False,
+    description: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+    **trainer: Any,
+) -> MotionEditor | None:
+    """Train an editor on all clips of a store.
+
+    Further parameters are those of :func:`deepphase.training.task.run_task`, which also says what
+    is raised.
+
+    Parameters
+    ----------
+    store
+        Clips of one skeleton.
+    config
+        Network and training; `configs/editor/masked.yaml` if None.
+    description
+        A skeleton description (`load_description`), for skeletons whose roles cannot be inferred
+        from names and structure.
+
+    Returns
+    -------
+    The editor, measured on held-out clips; None in all processes but the first of a training on
+    several devices.
+
+    Raises
+    ------
+    ParameterError
+        If the config does not fit the clips, or Lightning refuses an option.
+    SkeletonError
+        If no pair of feet was found.
+    """
+    config = EditorConfig.load("masked") if config is None else config
+
+    def result(data: EditorData, module: EditorModule, run: dict[str, Any]) -> MotionEditor:
+        origin = {
+            "store": None if store.path is None else Path(store.path).name,
+            "skeleton": store.group,
+        }
+        editor = module.editor(data, provenance={**run, "data": origin})
+        return replace(editor, report=editor_report(editor, data, progress))
+
+    task = TrainedTask(
+        config.training.seed,
+        data=lambda: EditorData(store, config, description=description, progress=progress),
+        module=EditorModule,
+        fingerprint=lambda data: {
+            "config": asdict(config),
+            "joints": list(data.space.joints),
+            "frames": data.frames,
+            "clips": len(data.starts),
+            "checksum": float(np.abs(data.values).sum(dtype=np.float64)),
+        },
+        result=result,
+    )
+    return run_task(task, folder=folder, resume=resume, progress=progress, trainer=trainer)

@@ -1,0 +1,72 @@
+"""An editor that was trained on a little motion by formula, once for all tests of editing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.edit.config import EditorConfig
+from deepphase.edit.control_data import PathTraining
+from deepphase.edit.control_training import train_path
+from deepphase.edit.editor import MotionEditor
+from deepphase.edit.training import train_editor
+from deepphase.synthetic.gait_motion import locomotion
+from tests.formula_motion import swinging
+
+
+def swings(count: int = 8, seconds: float = 4.0) -> ClipStore:
+    """Clips of a swinging body at several rates."""
+    rates = np.linspace(0.8, 1.6, count)
+    return ClipStore.from_clips(
+        [swinging(rate, seconds, start=0.3 * i, seed=i)[0] for i, rate in enumerate(rates)]
+    )
+
+
+def tiny_config(**changes) -> EditorConfig:
+    """A config of a network that trains in seconds."""
+    tiny = {
+        "network.window_s": 1.6,
+        "network.width": 32,
+        "network.hidden": 32,
+        "training.windows": 640,
+        "training.batch_size": 16,
+        "training.learning_rate": 5e-3,
+        "training.held_out": 0.2,
+    }
+    return EditorConfig.load("masked", **(tiny | changes))
+
+
+@pytest.fixture(scope="session")
+def editor(tmp_path_factory) -> MotionEditor:
+    return train_editor(
+        swings(),
+        tiny_config(**{"training.windows": 32 * 60, "training.batch_size": 32}),
+        folder=tmp_path_factory.mktemp("editor"),
+        accelerator="cpu",
+    )
+
+
+@pytest.fixture(scope="session")
+def walks() -> ClipStore:
+    """Walks by formula of a body with elbows and knees."""
+    return ClipStore.from_clips([locomotion(seed=seed, seconds=4.0).clip for seed in range(3)])
+
+
+@pytest.fixture(scope="session")
+def walker(tmp_path_factory, walks) -> MotionEditor:
+    """An editor of walks; a few steps of training are enough where the body counts."""
+    config = tiny_config(**{"training.windows": 160})
+    return train_editor(walks, config, folder=tmp_path_factory.mktemp("walker"), accelerator="cpu")
+
+
+@pytest.fixture(scope="session")
+def path_walker(tmp_path_factory, walks, walker) -> MotionEditor:
+    """The same with path networks."""
+    return train_path(
+        walks,
+        walker,
+        PathTraining(windows=320, batch_size=16),
+        folder=tmp_path_factory.mktemp("path"),
+        accelerator="cpu",
+    )

@@ -1,0 +1,152 @@
+"""Motion from the paths of hands and feet."""
+
+import numpy as np
+import pytest
+
+from apps.cli import main
+from deepphase.edit.control_data import PathTraining
+from deepphase.edit.control_networks import effector_joints
+from deepphase.edit.control_training import random_known, train_path
+from deepphase.edit.editor import MotionEditor
+from deepphase.edit.effector_motion import (
+    EffectorPaths,
+    motion_of_effectors,
+    read_effector_paths,
+)
+from deepphase.errors import FormatError, ParameterError
+from deepphase.formats.load import load, save
+from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.resample import resample
+from deepphase.steering.path import GroundPath
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def reacher(tmp_path_factory, walks, walker) -> MotionEditor:
+    """An editor with networks for hands and feet."""
+    return train_path(
+        walks,
+        walker,
+        PathTraining(windows=320, batch_size=16),
+        effectors=True,
+        folder=tmp_path_factory.mktemp("effectors"),
+        accelerator="cpu",
+    )
+
+
+def test_hands_and_feet_are_known_in_all_of_a_window_or_a_stretch_or_nowhere():
+    known = random_known(200, 4, 48, seed=3).numpy()
+    always, never = known.all(axis=-1).mean(), (~known).all(axis=-1).mean()
+    assert 0.5 < always < 0.7
+    assert 0.2 < never < 0.35
+    assert (np.abs(np.diff(known.astype(int), axis=-1)).sum(axis=-1) <= 2).all()
+    np.testing.assert_array_equal(known, random_known(200, 4, 48, seed=3).numpy())
+
+
+def test_hands_and_feet_come_to_their_paths_and_bones_stay(reacher, walks):
+    clip = walks.clip(0)
+    paths = EffectorPaths.of_clip(clip, reacher)
+    assert paths.known.all()
+    # The paths are those of the clip, over its floor, up to the size of the body.
+    true = joint_positions(resample(clip, reacher.fps))
+    joints = [clip.skeleton.index(name) for name in paths.joints]
+    moved = np.diff(true[:, joints], axis=0) / reacher.space.size_of(clip)
+    np.testing.assert_allclose(np.diff(paths.places, axis=0), moved, atol=1e-4)
+    made = motion_of_effectors(paths, reacher)
+    free = motion_of_effectors(paths, reacher, exact=False)
+    assert len(made.clip) == len(paths.places)
+    assert (made.estimated == free.estimated).all()
+    assert made.distances.max() < 0.3 * free.distances.max()
+    own = joint_positions(made.clip)[:, joints]
+    np.testing.assert_allclose(
+        np.linalg.norm(own - paths.places, axis=-1).max(axis=0), made.distances, atol=1e-9
+    )
+    assert np.isfinite(made.clip.rotations).all()
+
+
+def test_the_rest_of_the_body_depends_on_the_paths(reacher, walks):
+    clip = walks.clip(1)
+    one, all_ = (
+        motion_of_effectors(EffectorPaths.of_clip(clip, reacher, names), reacher, exact=False)
+        for names in (["RightHand"] if "RightHand" in clip.skeleton.names else [], [])
+    )
+    head = max(range(len(clip.skeleton)), key=lambda j: joint_positions(clip)[0, j, 1])
+    apart = joint_positions(one.clip)[:, head] - joint_positions(all_.clip)[:, head]
+    assert len(one.distances) <= len(all_.distances)
+    if len(one.distances) < len(all_.distances):
+        assert np.abs(apart).max() > 1e-4
+
+
+def test_paths_beyond_the_clips_are_named(reacher, walks):
+    paths = EffectorPaths.of_clip(walks.clip(0), reacher)
+    paths.places[30, 0] += [0.0, 3.0, 0.0]
+    findings = motion_of_effectors(paths, reacher).findings
+    assert any("m from the floor under the hips" in each for each in findings)
+    assert any("m/s at" in each for each in findings)
+    paths.known[:] = False
+    with pytest.raises(ParameterError, match="the paths state no place of a hand or a foot"):
+        motion_of_effectors(paths, reacher)
+
+
+def test_places_are_read_as_a_curve_and_unknown_outside_of_it(reacher, tmp_path):
+    hand = next(iter(effector_joints(reacher.space)))
+    table = tmp_path / "punch.csv"
+    table.write_text(f"t,joint,x,y,z\n0.5,{hand},0,1,0\n1.0,{hand},0,1.2,0.6\n2.0,{hand},0,1,0\n")
+    paths = read_effector_paths(table, reacher)
+    fps = reacher.fps
+    assert len(paths.places) == round(2.0 * fps) + 1
+    assert not paths.known[: round(0.5 * fps)].any()
+    assert paths.known[round(0.5 * fps) :].all()
+    np.testing.assert_allclose(paths.places[round(fps), 0], [0, 1.2, 0.6], atol=1e-9)
+    assert paths.places[..., 1].max() <= 1.2 + 1e-9
+    np.testing.assert_allclose(paths.root.positions, 0.0, atol=1e-9)
+    way = GroundPath([0.0, 4.0], [[0.0, 0.0], [0.0, 4.0]])
+    moving = read_effector_paths(table, reacher, way)
+    np.testing.assert_allclose(moving.root.positions[-1], [0, 0, 2.0], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("t,joint,x,y,z\n0,{hand},0,nan,0\n", "is not a time and a place"),
+        ("t,joint,x,y,z\n1,{hand},0,1,0\n1,{hand},0,1,0\n", "must rise from row to row"),
+        ("t,joint,x,y,z\n", "the table has no rows"),
+        ("t,x,y,z\n0,0,0,0\n", "joint"),
+    ],
+)
+def test_bad_tables_are_refused(reacher, tmp_path, text, message):
+    hand = next(iter(effector_joints(reacher.space)))
+    table = tmp_path / "bad.csv"
+    table.write_text(text.format(hand=hand))
+    with pytest.raises(FormatError, match=message):
+        read_effector_paths(table, reacher)
+    table.write_text("t,joint,x,y,z\n0,Head,0,1,0\n")
+    with pytest.raises(ParameterError, match="'Head' is not a hand or foot"):
+        read_effector_paths(table, reacher)
+
+
+def test_train_path_with_effectors_and_edit_effectors(tmp_path, walks, walker, capsys):
+    walks.save(tmp_path / "walks.store")
+    walker.save(tmp_path / "walk.editor")
+    editor = str(tmp_path / "walk.editor")
+    out, clip = str(tmp_path / "out.bvh"), tmp_path / "walk.bvh"
+    table = tmp_path / "punch.csv"
+    hand = next(iter(effector_joints(walker.space)))
+    table.write_text(f"t,joint,x,y,z\n0,{hand},0.2,1,0.1\n1,{hand},0.1,1.1,0.4\n")
+    assert main(["edit", "effectors", editor, str(table), "-o", out]) == 2
+    assert "train path STORE --effectors" in capsys.readouterr().err
+    words = ["train", "path", str(tmp_path / "walks.store"), "--editor", editor, "-o", editor]
+    assert main([*words, "--effectors", "--windows", "64", "--accelerator", "cpu"]) == 0
+    trained = MotionEditor.load(editor)
+    assert trained.effectors.limits.joints == tuple(effector_joints(walker.space))
+    assert trained.path is None
+    words = ["edit", "effectors", editor, str(table), "-o", out]
+    assert main([*words, "--player", str(tmp_path / "p.html")]) == 0
+    assert len(load(out)) == round(trained.fps) + 1
+    save(walks.clip(0), clip)
+    words = ["edit", "effectors", editor, str(clip), "-o", out, "--joints", hand]
+    assert main([*words, "--slide"]) == 0
+    assert len(load(out)) == len(EffectorPaths.of_clip(walks.clip(0), trained).places)
+    assert main([*words, "--path", str(table)]) == 2
+    assert "--path is for a CSV file" in capsys.readouterr().err

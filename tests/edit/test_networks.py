@@ -1,0 +1,84 @@
+"""Autoencoders of motion, what is filled in for them, and made damage."""
+
+import numpy as np
+import pytest
+import torch
+
+from deepphase.edit.body_points import BodyPoints
+from deepphase.edit.config import EditorConfig, EditorNetwork
+from deepphase.edit.missing import NOISY, filled, made_damage, run_means
+from deepphase.edit.networks import MotionAutoencoder
+from deepphase.errors import ParameterError
+from tests.formula_motion import body
+
+
+def test_unknown_values_are_interpolated_as_numpy_does():
+    rng = np.random.default_rng(1)
+    rows = rng.standard_normal((3, 5, 40))
+    known = rng.random(rows.shape) < 0.4
+    known[0, 0] = False
+    result = filled(torch.from_numpy(rows), torch.from_numpy(known)).numpy()
+    for index in np.ndindex(3, 5):
+        has = np.flatnonzero(known[index])
+        if has.size:
+            expected = np.interp(np.arange(40), has, rows[index][has])
+            np.testing.assert_allclose(result[index], expected, atol=1e-12)
+    assert not result[0, 0].any()
+
+
+def test_unknown_stretches_take_their_mean():
+    rows = torch.arange(8.0).repeat(1, 2, 1)
+    known = torch.tensor([1, 0, 0, 0, 1, 1, 0, 0], dtype=torch.bool).repeat(1, 2, 1)
+    result = run_means(rows, known)
+    assert result[0, 1].tolist() == [0, 2, 2, 2, 4, 5, 6.5, 6.5]
+
+
+def test_damage_is_repeatable_and_spreads_down_the_body():
+    depends = torch.from_numpy(BodyPoints.of_skeleton(body(), 0).groups())
+
+    def made(seed):
+        return made_damage(200, 48, depends, 30.0, torch.Generator().manual_seed(seed))
+
+    known, noise = made(5)
+    assert torch.equal(known, made(5)[0])
+    assert not torch.equal(known, made(6)[0])
+    assert set(known.unique().tolist()) == {0.0, NOISY, 1.0}
+    # Where a joint is missing, so are the points of all joints below it.
+    chest, head = (body().index(name) + 1 for name in ("Chest", "Head"))
+    assert (known[:, head] <= known[:, chest]).all()
+    assert ((noise > 0).any(-1) <= (known < 1).any(-1)).all()
+    # Windows of each kind: whole, and with all joints missing for a while but never throughout.
+    lost = (known == 0).all(1)
+    assert lost.any(1).any()
+    assert not lost.all(1).any()
+
+
+def test_every_weight_learns():
+    network = MotionAutoencoder(10, 3, EditorNetwork(width=8, hidden=12))
+    rows, known = torch.randn(2, 10, 32), torch.ones(2, 3, 32)
+    restored, decoded = network(rows, known)
+    assert restored.shape == decoded.shape == rows.shape
+    assert network.encode(rows, known).shape == (2, 12, 32 // network.stride)
+    (restored.square().mean() + decoded.square().mean()).backward()
+    assert all(each.grad.abs().sum() > 0 for each in network.parameters())
+
+
+def test_the_network_reads_what_is_known():
+    network = MotionAutoencoder(10, 3, EditorNetwork(width=8, hidden=12)).eval()
+    rows, known = torch.randn(1, 10, 32), torch.ones(1, 3, 32)
+    less = known.clone()
+    less[:, 1, 8:16] = 0
+    assert not torch.allclose(network.restore(rows, known), network.restore(rows, less))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"network.kernel": 4},
+        {"training.held_out": 0.0},
+        {"network.layers": 3},
+    ],
+)
+def test_impossible_configs_are_refused(change):
+    with pytest.raises(ParameterError):
+        EditorConfig.load("masked", **change)

@@ -1,0 +1,181 @@
+"""Repair of clips: what is found, what stays, and what comes back."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from deepphase.edit.damage import Damage, find_damage
+from deepphase.edit.missing import NOISY
+from deepphase.edit.repair import bridged, bridged_rotations, interpolated, repaired
+from deepphase.errors import ParameterError, SkeletonError
+from deepphase.motion import quaternions
+from deepphase.motion.kinematics import joint_positions
+from tests.formula_motion import NAMES, swinging
+
+pytestmark = pytest.mark.slow
+
+
+def walk(fps: float = 60.0, rate: float = 1.15):
+    return swinging(rate, 4.0, fps, seed=3)[0]
+
+
+def without(clip, joint: str, frames=slice(None)):
+    """The clip with a joint at rest, as where its data was lost."""
+    rotations = clip.rotations.copy()
+    rotations[frames, NAMES.index(joint)] = quaternions.IDENTITY
+    return replace(clip, rotations=rotations)
+
+
+def error(made, true, which=slice(None)) -> float:
+    return float(
+        np.linalg.norm(joint_positions(made) - joint_positions(true), axis=-1)[which].mean()
+    )
+
+
+def stepped(clip, every: int):
+    held = np.arange(len(clip)) // every * every
+    return replace(clip, rotations=clip.rotations[held], translations=clip.translations[held])
+
+
+def noisy(clip, joint: str, frames: slice, degrees: float):
+    rotations = clip.rotations.copy()
+    index = NAMES.index(joint)
+    vectors = np.radians(degrees) * np.random.default_rng(0).standard_normal((len(clip), 3))
+    turned = quaternions.multiply(rotations[:, index], Rotation.from_rotvec(vectors).as_quat())
+    rotations[frames, index] = turned[frames]
+    return replace(clip, rotations=rotations)
+
+
+@pytest.mark.parametrize("fps", [30.0, 60.0, 120.0])
+def test_whole_clips_are_left_alone(editor, fps):
+    clip = walk(fps)
+    damage = find_damage(clip, editor)
+    assert not damage.any, damage.findings
+    made = repaired(clip, editor, damage)
+    np.testing.assert_array_equal(made.rotations, clip.rotations)
+
+
+def test_stepped_keys_are_found_and_smoothed(editor):
+    clip = walk()
+    given = stepped(clip, 12)
+    damage = find_damage(given, editor)
+    inner = slice(0, 216)  # after the last key the clip's end is not known
+    assert (damage.known[inner].max(axis=1) > 0).tolist() == [i % 12 == 0 for i in range(216)]
+    made = repaired(given, editor, damage)
+    assert error(made, clip, inner) < 0.5 * error(given, clip, inner)
+    np.testing.assert_allclose(made.rotations[::12], clip.rotations[::12], atol=1e-12)
+
+
+def test_pauses_are_not_dropped_frames(editor):
+    clip = walk()
+    # A body that slows down, stands still and moves on.
+    speed = np.clip(np.abs(np.linspace(-1.5, 1.5, len(clip))) - 0.25, 0, 1)
+    from deepphase.motion.resample import at_frames
+
+    paused = at_frames(clip, np.cumsum(speed))
+    assert not find_damage(paused, editor).any
+
+
+def test_missing_joint_is_found_and_comes_back(editor):
+    clip = walk()
+    given = without(clip, "LeftUpLeg")
+    damage = find_damage(given, editor)
+    assert damage.findings == ("LeftUpLeg does not turn in the whole clip",)
+    made = repaired(given, editor, damage)
+    assert error(made, clip) < 0.5 * error(given, clip)
+    others = [joint for joint, name in enumerate(NAMES) if name != "LeftUpLeg"]
+    np.testing.assert_array_equal(made.rotations[:, others], given.rotations[:, others])
+    np.testing.assert_array_equal(made.translations, given.translations)
+
+
+def test_noise_is_found_where_it_is(editor):
+    clip = walk()
+    given = noisy(clip, "RightArm", slice(80, 160), 12.0)
+    damage = find_damage(given, editor)
+    column = NAMES.index("RightArm") + 1
+    assert (damage.known[:, column] == NOISY)[85:155].all()
+    assert (np.delete(damage.known, column, axis=1) == 1).all()
+    assert (damage.known[:60] == 1).all()
+    made = repaired(given, editor, damage)
+    assert error(made, clip) < 0.5 * error(given, clip)
+
+
+def test_findings_of_roughness_say_that_a_livelier_movement_is_rough_too(editor):
+    given = without(walk(), "LeftUpLeg")
+    assert "livelier" not in " ".join(find_damage(given, editor).findings)
+    given = noisy(given, "RightArm", slice(80, 160), 12.0)
+    assert "livelier" in find_damage(given, editor).findings[-1]
+
+
+def test_a_gap_of_another_rate_is_restored(editor):
+    clip = walk(120.0)
+    damage = Damage.stated(len(clip), NAMES, stretches=[(200, 260)])
+    rotations = clip.rotations.copy()
+    rotations[200:261] = quaternions.IDENTITY
+    made = repaired(replace(clip, rotations=rotations), editor, damage)
+    assert len(made) == len(clip)
+    straight = interpolated(replace(clip, rotations=rotations), editor, damage)
+    gap = slice(200, 261)
+    assert error(made, clip, gap) < 0.6 * error(straight, clip, gap)
+    # No jump at the edges of the gap.
+    steps = np.linalg.norm(np.diff(joint_positions(made), axis=0), axis=-1).max(axis=1)
+    assert steps[190:270].max() < 2.0 * steps[:190].max()
+
+
+def test_single_lost_frames_follow_a_smooth_curve(editor):
+    clip = walk()
+    damage = Damage.stated(len(clip), NAMES, stretches=[(f, f) for f in range(5, 230, 7)])
+    rotations = clip.rotations.copy()
+    rotations[5:230:7] = quaternions.IDENTITY
+    made = repaired(replace(clip, rotations=rotations), editor, damage)
+    assert error(made, clip) < 1e-3
+
+
+def test_all_projects_what_is_whole(editor):
+    clip = walk()
+    made = repaired(clip, editor, find_damage(clip, editor), whole=True)
+    assert 0 < error(made, clip) < 0.1
+
+
+def test_bridged_values_continue_both_sides():
+    times = np.linspace(0.0, 1.0, 61)[:, None]
+    broken = np.zeros(61, bool)
+    broken[20:40] = True
+    result = bridged(np.sin(6 * times) + 0.4 + times, np.sin(6 * times), broken, 60.0)
+    assert np.abs(np.diff(result, axis=0)).max() < 0.16
+    assert np.abs(result - np.sin(6 * times)).max() < 0.05
+    start = broken.copy()
+    start[:] = False
+    start[:10] = True
+    # At an end there is one neighbour, whose difference is kept.
+    np.testing.assert_allclose(bridged(times + 3.0, times, start, 60.0), times, atol=1e-12)
+
+
+def test_bridged_rotations_of_a_constant_offset_are_the_known_ones():
+    rng = np.random.default_rng(2)
+    own = Rotation.from_rotvec(np.cumsum(rng.standard_normal((50, 3)), axis=0) * 0.02).as_quat()
+    turned = quaternions.multiply(Rotation.from_rotvec([0.3, 0.2, -0.1]).as_quat()[None], own)
+    broken = np.zeros(50, bool)
+    broken[10:25] = True
+    made = bridged_rotations(turned, own, broken, 30.0)
+    assert quaternions.angle_between(made, own).max() < 1e-6
+
+
+def test_stated_damage_is_checked():
+    with pytest.raises(SkeletonError, match="no joint 'Tail'"):
+        Damage.stated(10, NAMES, joints=["Tail"])
+    with pytest.raises(
+        ParameterError, match="frames 4-12 are not in the clip, which has frames 0-9"
+    ):
+        Damage.stated(10, NAMES, stretches=[(4, 12)])
+    with pytest.raises(ParameterError, match="the damage covers every joint of every frame"):
+        Damage.stated(10, NAMES, stretches=[(0, 9)])
+    known = Damage.stated(10, NAMES, joints=["Head"], stretches=[(2, 3)]).known
+    assert np.argwhere(known == 0).tolist() == [[2, NAMES.index("Head") + 1], [3, 13]]
+
+
+def test_damage_of_another_clip_is_refused(editor):
+    with pytest.raises(ParameterError, match="the same number of frames, but have 10 and 240"):
+        repaired(walk(), editor, Damage.stated(10, NAMES, stretches=[(2, 3)]))

@@ -1,0 +1,81 @@
+"""Styles by Gram matrices, and similar clips by extremes of hidden units."""
+
+import numpy as np
+import pytest
+import torch
+
+from apps.cli import main
+from deepphase.edit.similarity import similar_clips
+from deepphase.edit.style import gram_distance, gram_matrix, styled
+from deepphase.errors import ParameterError
+from deepphase.formats.load import load, save
+from deepphase.motion.kinematics import joint_positions
+from tests.edit.conftest import swings
+from tests.formula_motion import swinging
+
+
+def test_gram_matrices_do_not_depend_on_length_or_order():
+    hidden = torch.randn(1, 5, 40, generator=torch.Generator().manual_seed(0))
+    plain = sum(torch.outer(hidden[0, :, i], hidden[0, :, i]) for i in range(40)) / 40
+    assert torch.allclose(gram_matrix(hidden), plain, atol=1e-6)
+    again = torch.cat([hidden.flip(-1), hidden], -1)
+    assert torch.allclose(gram_matrix(again), plain, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_the_style_comes_nearer_and_the_path_stays(editor):
+    content, _ = swinging(1.0, 3.0, seed=1)
+    style, _ = swinging(1.5, 4.0, start=0.3, seed=9)
+    made = styled(content, [style], editor)
+    # An editor of a few hundred steps: of a trained one the distance falls by more than half.
+    assert made.distance_after < 0.95 * made.distance_before
+    assert np.isclose(made.distance_after, gram_distance(made.clip, [style], editor), rtol=1e-4)
+    assert len(made.clip) == len(content)
+    np.testing.assert_allclose(
+        made.clip.local_positions()[:, 0, ::2], content.local_positions()[:, 0, ::2], atol=0.05
+    )
+    same = styled(content, [style], editor, amount=0.0)
+    np.testing.assert_allclose(joint_positions(same.clip), joint_positions(content), atol=1e-4)
+
+
+@pytest.mark.slow
+def test_mistakes_in_styles_are_stated(editor):
+    clip, _ = swinging(1.0, 2.0)
+    with pytest.raises(ParameterError, match=r"amount must be from 0 to 1\.5, not 2"):
+        styled(clip, [clip], editor, amount=2.0)
+    with pytest.raises(ParameterError, match="no clip of a style"):
+        styled(clip, [], editor)
+    with pytest.raises(ParameterError, match=r"lasts 0\.2. s"):
+        styled(clip, [clip.sliced(0, 15)], editor)
+
+
+@pytest.mark.slow
+def test_similar_clips_do_not_depend_on_the_moment(editor):
+    store = swings(5)
+    clip, _ = swinging(1.2, 5.0, start=0.77, seed=2)
+    found = similar_clips(clip, store, editor)
+    # Clip 2 is the same swing that begins at another phase.
+    assert found[0].index == 2
+    assert found[0].hidden < 0.7 * found[1].hidden
+    assert sorted(each.index for each in found) == [0, 1, 2, 3, 4]
+    itself = similar_clips(store.clip(3), store, editor)[0]
+    assert itself.index == 3
+    assert itself.hidden < 1e-3
+    assert itself.pose < 1e-4
+
+
+@pytest.mark.slow
+def test_commands(editor, tmp_path, capsys):
+    editor.save(tmp_path / "swing.editor")
+    swings(3, 2.0).save(tmp_path / "swings.store")
+    for name, seed in (("a", 1), ("b", 2)):
+        save(swinging(1.0, 2.0, seed=seed)[0], tmp_path / f"{name}.bvh")
+    words = ["edit", "style", str(tmp_path / "a.bvh"), "--editor", str(tmp_path / "swing.editor")]
+    words += ["-o", str(tmp_path / "c.bvh")]
+    assert main([*words, "--style", str(tmp_path / "b.bvh"), "--amount", "0.5"]) == 0
+    assert len(load(tmp_path / "c.bvh")) == 120
+    assert main(words) == 2
+    assert "no style is given" in capsys.readouterr().err
+    words = ["match", "similar", str(tmp_path / "a.bvh"), str(tmp_path / "swings.store")]
+    assert main([*words, "--editor", str(tmp_path / "swing.editor"), "-k", "2"]) == 0
+    assert "rank by pose" in capsys.readouterr().out

@@ -12,6 +12,7 @@ from apps.corpus_notes import listed_counts, note_kinds, note_name_labels, note_
 from apps.options.groups import FileOptions
 from apps.terminal import Outcome, list_left_out, next_step, note, progress, table, warn
 from deepphase.arrays import Array
+from deepphase.corpus.group_passes import other_axes
 from deepphase.corpus.inspection import FileFacts, inspect_files
 from deepphase.corpus.name_labels import read_name_labels
 from deepphase.errors import DeepPhaseError, FormatError
@@ -19,6 +20,7 @@ from deepphase.features.moment_kinds import KINDS, clip_kinds
 from deepphase.formats.array_file import is_array_file
 from deepphase.formats.frame_rates import CORRECTED
 from deepphase.motion.clip import Clip
+from deepphase.motion.orientation import body_length
 
 _ROWS = 40
 
@@ -65,6 +67,8 @@ def command(
         groups.setdefault((each.group, tuple(sorted(each.joints))), []).append(each)
     for (name, _), members in groups.items():
         _show_group(name, members, detailed=len(good) == 1)
+    for members in groups.values():
+        _show_other_axes(members)
     names = read_name_labels(dict.fromkeys(each.file for each in found))
     if len(names.labels) > 1:
         note_name_labels(names)
@@ -174,6 +178,18 @@ def _show_group(name: str, members: list[FileFacts], *, detailed: bool) -> None:
     if detailed:
         note(f"  joints: {', '.join(first.joints)}")
     note("")
+
+
+def _show_other_axes(members: list[FileFacts]) -> None:
+    """Say with which up axis the files are prepared that differ from their skeleton's others."""
+    ups = [each.up for each in members]
+    if len(set(ups)) == 1:
+        return
+    notes = [each.notes for each in members]
+    levels = [each.levels for each in members]
+    differing = other_axes(ups, notes, levels, body_length(members[0].skeleton))
+    for index, (_, sentence) in differing.items():
+        warn(f"{members[index].title}: will be prepared with {sentence}")
 
 
 def _files_and_clips(members: list[FileFacts]) -> str:

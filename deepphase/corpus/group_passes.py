@@ -1,19 +1,22 @@
-"""Passes over complete skeleton groups: agreement on units, and mirroring."""
+"""Passes over complete skeleton groups: agreement on units and up axes, and mirroring."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.corpus.skeleton_group import default_group_name
 from deepphase.corpus.spool import Record
 from deepphase.corpus.store_writer import StoreWriter
 from deepphase.errors import SkeletonError
+from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.mirror import mirror_map, mirrored
+from deepphase.motion.orientation import ASSUMED_UP, agreed_up, axis_levels, body_length
 from deepphase.motion.roles import find_roles
 from deepphase.motion.skeleton import Skeleton
 
@@ -50,6 +53,51 @@ def files_of_another_unit(writer: StoreWriter) -> Iterator[tuple[str, float, str
                 f"a unit of {unit_m:g} m, as in {votes[unit_m]} of {len(records)} clips of its "
                 f"skeleton; alone it looked like {own:g} m",
             )
+
+
+def files_of_another_axis(writer: StoreWriter) -> Iterator[tuple[str, str | None, str]]:
+    """Files whose up axis differs from that of most of their group: file, up axis, sentence.
+
+    The axis is the one to read the file with; None where it keeps its own.
+    """
+    for group in writer.groups():
+        sources = [record.source for _, record in group]
+        if len({source.up for source in sources}) == 1:
+            continue
+        levels = [
+            axis_levels(joint_positions(writer.clip(number)), record.source.up)
+            for number, record in group
+        ]
+        differing = other_axes(
+            [source.up for source in sources],
+            [source.notes for source in sources],
+            levels,
+            body_length(group[0][1].skeleton),
+        )
+        for file, (up, sentence) in {
+            sources[i].path: each for i, each in differing.items()
+        }.items():
+            yield file, up, sentence
+
+
+def other_axes(
+    ups: Sequence[str], notes: Sequence[Sequence[str]], levels: Sequence[Array], length: float
+) -> dict[int, tuple[str | None, str]]:
+    """Clips whose up axis differs from that of most of their group: index -> axis and sentence.
+
+    The axis is the one to read the clip with, None for its own. `notes` are those of each clip;
+    the others as in :func:`deepphase.motion.orientation.agreed_up`, which decides.
+    """
+    assumed = [any(note.startswith(ASSUMED_UP) for note in each) for each in notes]
+    up, misread = agreed_up(ups, assumed, np.stack(levels), length)
+    of_all = f"in {ups.count(up)} of {len(ups)} clips of its skeleton"
+    return {
+        index: (up, f"the up axis {up}, as {of_all}; alone it looked like {own}")
+        if index in misread
+        else (None, f"the up axis {own}, unlike {up} {of_all}; --up gives another one")
+        for index, own in enumerate(ups)
+        if own != up
+    }
 
 
 def add_mirrored_clips(

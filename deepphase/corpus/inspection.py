@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from deepphase.arrays import Array
 from deepphase.corpus.clips import ANIMATION_LABEL, load_clips
 from deepphase.corpus.motion_files import (
     MotionFile,
@@ -24,6 +25,7 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.glitches import Glitch, find_glitches
 from deepphase.motion.kinematics import global_transforms
+from deepphase.motion.orientation import axis_levels
 from deepphase.motion.roles import find_roles
 from deepphase.motion.skeleton import Skeleton
 
@@ -71,6 +73,8 @@ class FileFacts:
         Name of the sound file beside it, or empty.
     animation
         The animation's name, where the file holds several.
+    levels
+        See :func:`deepphase.motion.orientation.axis_levels`.
     measured
         Result of the function that was given to `inspect_files`.
     """
@@ -91,6 +95,7 @@ class FileFacts:
     has_rotations: bool = True
     song: str = ""
     animation: str = ""
+    levels: Array | None = None
     measured: Any = None
 
     @property
@@ -218,5 +223,6 @@ def _clip_facts(
         has_rotations=clip.has_rotations,
         song=song_beside(each.path),
         animation=animation,
+        levels=axis_levels(transforms[1], clip.source.up),
         measured=None if measure is None else measure(clip),
     )

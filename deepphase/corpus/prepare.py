@@ -10,7 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from deepphase.corpus.group_passes import add_mirrored_clips, files_of_another_unit
+from deepphase.corpus.group_passes import (
+    add_mirrored_clips,
+    files_of_another_axis,
+    files_of_another_unit,
+)
 from deepphase.corpus.labels import LabelPattern, read_label_table
 from deepphase.corpus.motion_files import (
     MotionFile,
@@ -157,11 +161,11 @@ def prepare(
     min_seconds
         Leave out shorter clips.
     shard
-        Read the files of this share only. The store is a shard for `merge`: units are not yet
-        agreed on and mirror images not yet added, which needs all shares.
+        Read the files of this share only. The store is a shard for `merge`: units and up axes
+        are not yet agreed on and mirror images not yet added, which needs all shares.
     merge
         Shards of the same inputs and options; their clips are taken, and the store has the same
-        bytes as without shards. Files are read only where the units of shards disagree.
+        bytes as without shards. Files are read only where units or up axes of shards disagree.
     workers
         Number of processes; by default chosen by cores and amount of data.
     cluster
@@ -251,8 +255,11 @@ def prepare(
             return run.preparation(output, len(tasks), writer.summary(), in_names)
         if not len(writer):
             raise _nothing_left(run.left_out, inputs)
+        # Units first: floors are compared in metres.
         if unit is None:
-            run.settle_units(writer)
+            run.read_again(writer, "unit", files_of_another_unit(writer))
+        if up is None:
+            run.read_again(writer, "up", files_of_another_axis(writer))
         if mirror:
             notes.extend(add_mirrored_clips(writer, description))
         options = {
@@ -369,14 +376,21 @@ class _Run:
             writer.add(clip, provenance) for clip, provenance in result.clips
         ]
 
-    def settle_units(self, writer: StoreWriter) -> None:
-        """Read files again whose inferred unit differs from their group's."""
-        for file, unit_m, sentence in files_of_another_unit(writer):
+    def read_again(
+        self, writer: StoreWriter, option: str, files: Iterable[tuple[str, Any, str]]
+    ) -> None:
+        """Read files again with a unit or up axis; a value of None only adds the sentence."""
+        for file, value, sentence in files:
             task = self._tasks[file]
-            again = prepare_file(replace(task, reader={**task.reader, "unit": unit_m}))
+            if value is None:
+                self._notes.append((file, sentence))
+                continue
+            task = replace(task, reader={**task.reader, option: value})
+            again = prepare_file(task)
             if again.reason is not None:
                 self._notes.append((file, f"{sentence}, but not read again: {again.reason}"))
                 continue
+            self._tasks[file] = task
             self.glitches[file] = again.glitches
             for number, (clip, provenance) in zip(self._numbers[file], again.clips, strict=True):
                 writer.replace(number, clip, provenance)

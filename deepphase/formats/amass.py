@@ -39,7 +39,7 @@ from deepphase.formats.smpl_skeleton import (
 from deepphase.formats.units import checked_options
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
-from deepphase.motion.orientation import infer_up, rotate_up
+from deepphase.motion.orientation import ASSUMED_UP, infer_up, rotate_up
 
 # By the number of joints.
 LAYOUTS = {
@@ -309,5 +309,5 @@ def _body_notes(archive: NpzArchive, joints: int) -> tuple[str, ...]:
 def _file_up(clip: Clip) -> tuple[str, str]:
     found, note = infer_up(clip)
     if found == "y" and "leans" not in note:
-        return "y", f"up axis assumed to be y, unlike AMASS's own z: {note.partition(': ')[2]}"
+        return "y", f"{ASSUMED_UP}y, unlike AMASS's own z: {note.partition(': ')[2]}"
     return "z", "up axis z, the axis of AMASS"

@@ -6,6 +6,8 @@ fold it up, with every joint on one axis.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -52,6 +54,11 @@ SMALLEST_BODY, LARGEST_BODY = 0.3, 6.0
 _FRAMES_LOOKED_AT = 1000
 # An up axis with less than this share of the length of (hips - feet) is a guess.
 _CLEAR_SHARE = 0.8
+# Beginning of the note on an up axis that no file states.
+ASSUMED_UP = "up axis assumed to be "
+# Share of a body's length: a clip whose lowest joint stays this near to the floor of the others
+# stands, sits or lies on it.
+_ON_FLOOR_SHARE = 0.05
 
 
 def infer_unit(skeleton_in_file_units: Skeleton) -> tuple[float, str]:
@@ -141,7 +148,7 @@ def infer_up(clip_in_file_units: Clip) -> tuple[str, str]:
             up = _nearest_axis(rise)
             share = np.abs(rise).max() / length
             doubt = "" if share > _CLEAR_SHARE else ", but leans far: check it"
-            return up, f"up axis assumed to be {up}: from the feet to the hips on average{doubt}"
+            return up, f"{ASSUMED_UP}{up}: from the feet to the hips on average{doubt}"
     # A body travels along the ground and keeps its height above it.
     travel = positions[:, roles.hips]
     mean, spread = travel.mean(axis=0), travel.std(axis=0)
@@ -150,8 +157,73 @@ def infer_up(clip_in_file_units: Clip) -> tuple[str, str]:
     others = np.delete(steadiness, axis).max()
     if spread.max() > 0 and steadiness[axis] > 3.0 * max(others, 1.0):
         up = _nearest_axis(np.where(np.arange(3) == axis, mean, 0.0))
-        return up, f"up axis assumed to be {up}: the root keeps its distance along it alone"
-    return "y", "up axis assumed to be y: no legs found, and the root's path is not conclusive"
+        return up, f"{ASSUMED_UP}{up}: the root keeps its distance along it alone"
+    return "y", f"{ASSUMED_UP}y: no legs found, and the root's path is not conclusive"
+
+
+def axis_levels(positions: Array, up: str) -> Array:
+    """Levels of the lowest joint of a clip, if each of the axes of its file were up.
+
+    Parameters
+    ----------
+    positions
+        (frames, joints, 3) metres, Y up.
+    up
+        The axis of the file that was turned to Y.
+
+    Returns
+    -------
+    (6, 2) metres: the 5th and 95th percentile over the frames, for each of `AXES`.
+    """
+    step = max(1, len(positions) // _FRAMES_LOOKED_AT)
+    in_file = quaternions.rotate(quaternions.conjugate(turn_to_y(up)), positions[::step])
+    lowest = np.concatenate([in_file.min(axis=1), -in_file.max(axis=1)], axis=1)
+    return np.percentile(lowest, (5, 95), axis=0).T
+
+
+def agreed_up(
+    ups: Sequence[str], assumed: Sequence[bool], levels: Array, length: float
+) -> tuple[str, tuple[int, ...]]:
+    """The up axis of the clips of one skeleton, and the clips that were misread on their own.
+
+    A body that sits or lies has its hips beside its feet, and alone its up axis is taken for
+    another. It is on the same floor as the other clips if it is read with their axis. A file that
+    was written with another up axis is not: it keeps its own.
+
+    Parameters
+    ----------
+    ups
+        Up axis of each clip, as it was read alone.
+    assumed
+        Whether it was inferred; an axis that a file states is kept.
+    levels
+        (clips, 6, 2) metres of `axis_levels`.
+    length
+        Metres of the body, of `body_length`.
+
+    Returns
+    -------
+    up
+        The axis of most clips.
+    misread
+        Indices of the clips that have another one and belong to `up`.
+    """
+    votes = Counter(ups)
+    up = max(votes, key=lambda axis: (votes[axis], -AXES.index(axis)))
+    usual = [index for index, axis in enumerate(ups) if axis == up]
+    floor = float(np.median(levels[usual, AXES.index(up), 0]))
+
+    def off_floor(index: int, axis: str) -> float:
+        return float(np.abs(levels[index, AXES.index(axis)] - floor).max()) / length
+
+    misread = tuple(
+        index
+        for index, own in enumerate(ups)
+        if assumed[index]
+        and own != up
+        and (off_floor(index, up) < _ON_FLOOR_SHARE or off_floor(index, up) < off_floor(index, own))
+    )
+    return up, misread
 
 
 def _nearest_axis(vector: Array) -> str:

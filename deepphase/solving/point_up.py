@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.motion.orientation import AXES
+from deepphase.motion.orientation import ASSUMED_UP, AXES
 from deepphase.solving.point_distances import distance_frames, point_distances, spanning_tree
 from deepphase.solving.point_limbs import find_point_limbs
 
@@ -36,7 +36,7 @@ def infer_points_up(positions: Array, edges: Array) -> tuple[str, str]:
     frames = distance_frames(positions)
     size = body_size(positions)
     if size <= 0:
-        return "y", "up axis assumed to be y: all points are in one place"
+        return "y", f"{ASSUMED_UP}y: all points are in one place"
     tall = np.median(np.ptp(frames, axis=1), axis=0)
     # (2, 3) vertical range over time of the lowest and of the highest point of each axis.
     sways = np.array(
@@ -53,12 +53,12 @@ def infer_points_up(positions: Array, edges: Array) -> tuple[str, str]:
     ]
     if legs[0] != legs[1]:
         up = AXES[axis if legs[0] else axis + 3]
-        return up, f"up axis assumed to be {up}: along it the body stands on two legs"
+        return up, f"{ASSUMED_UP}{up}: along it the body stands on two legs"
     down = sways[1, axis] + _UPSIDE_DOWN * size < sways[0, axis]
     up = AXES[axis + 3 if down else axis]
     return (
         up,
-        f"up axis assumed to be {up}: the lowest point is steady or the body longest along it",
+        f"{ASSUMED_UP}{up}: the lowest point is steady or the body longest along it",
     )
 
 

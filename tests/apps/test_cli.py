@@ -25,10 +25,12 @@ from apps import cli
 from apps.reports import training_report
 from apps.training import command as train_command
 from deepphase.corpus.store import open_store
+from deepphase.formats.bvh.writer import save_bvh
 from deepphase.formats.load import save
 from deepphase.motion.clip import Clip
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.phase_file import load_phases
+from deepphase.synthetic.locomotion import locomotion
 from deepphase.training.metrics import read_metrics
 from tests.corpus.made_clips import made_clip, made_skeleton, write_bvh
 from tests.formula_motion import swinging
@@ -327,6 +329,14 @@ def test_inspect_says_what_it_reads_and_infers(swings):
     assert "fps: 60" in ran.out
     assert "unit assumed to be metres" in ran.out
     assert "a_swing_wild_0.bvh" in ran.out
+
+
+def test_inspect_says_which_file_has_another_up_axis(tmp_path):
+    for seed in range(2):
+        save_bvh(locomotion(seed, 1.0).clip, tmp_path / f"walk_{seed}.bvh")
+    save_bvh(locomotion(3, 1.0).clip, tmp_path / "other.bvh", up="z")
+    ran = run("inspect", tmp_path)
+    assert "other.bvh: will be prepared with the up axis z, unlike y in 2 of 3 clips" in ran.err
 
 
 def test_inspect_as_json(swings, broken, tmp_path):

@@ -24,9 +24,13 @@ from deepphase.errors import (
     ParameterError,
     SkeletonError,
 )
+from deepphase.formats.bvh.writer import save_bvh
+from deepphase.formats.load import load
+from deepphase.motion import quaternions
 from deepphase.motion.clip import Source
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.skeleton import Skeleton
+from deepphase.synthetic.locomotion import locomotion
 from tests.corpus.made_clips import PARTNERS, made_clip, made_skeleton, write_bvh
 from tests.real_data import real_clips
 
@@ -382,6 +386,57 @@ def test_a_file_of_another_magnitude_keeps_its_unit(folder, output):
     assert sorted(source.unit_m for source in store.sources) == [0.01, 0.01, 0.01, 1.0]
     np.testing.assert_allclose(store.offsets, np.tile(store.offsets[:1], (4, 1, 1)), atol=1e-5)
     assert not [note for note in report.notes if "unit" in note[1]]
+
+
+def lying(clip):
+    """The clip turned onto its back, along X, at the height of its hips over the floor."""
+    positions = joint_positions(clip)
+    turn = quaternions.about_axis(np.array([0.0, 0.0, 1.0]), np.array(np.pi / 2))
+    back = quaternions.multiply(turn, clip.rotations[:, 0])
+    there = quaternions.rotate(turn, clip.translations[:, 0])
+    lowest = quaternions.rotate(turn, positions)[..., 1].min()
+    # Somewhere in the room: feet that are at x = 0 would be a floor.
+    there += [3.0, -lowest, 0.0]
+    rotations, translations = clip.rotations.copy(), clip.translations.copy()
+    rotations[:, 0], translations[:, 0] = back, there
+    return replace(clip, rotations=rotations, translations=translations)
+
+
+def test_a_body_that_lies_is_read_with_the_up_axis_of_the_others(tmp_path, output):
+    folder = tmp_path / "room"
+    for seed in range(3):
+        folder.mkdir(exist_ok=True)
+        save_bvh(locomotion(seed, 2.0).clip, folder / f"walk_{seed}.bvh")
+    standing = locomotion(5, 2.0, gait="idle").clip
+    on_back = lying(standing)
+    save_bvh(on_back, folder / "lie.bvh")
+    assert load(folder / "lie.bvh").source.up != "y"
+    report = prepare(folder, output)
+    store = open_store(output)
+    assert {source.up for source in store.sources} == {"y"}
+    ((file, sentence),) = [note for note in report.notes if "up axis" in note[1]]
+    assert file == "lie.bvh"
+    assert "3 of 4 clips" in sentence
+    clip = store.clip(store.names.index("lie"))
+    np.testing.assert_allclose(
+        joint_positions(clip)[0],
+        joint_positions(load(folder / "lie.bvh", up="y"))[0],
+        atol=1e-3,
+    )
+
+
+def test_a_file_written_with_another_up_axis_keeps_it(tmp_path, output):
+    folder = tmp_path / "room"
+    for seed in range(3):
+        folder.mkdir(exist_ok=True)
+        save_bvh(locomotion(seed, 2.0).clip, folder / f"walk_{seed}.bvh")
+    for name, gait in (("walk", "walk"), ("stand", "idle")):
+        save_bvh(locomotion(5, 2.0, gait=gait).clip, folder / f"z_{name}.bvh", up="z")
+    report = prepare(folder, output)
+    assert [source.up for source in open_store(output).sources] == ["y", "y", "y", "z", "z"]
+    notes = [note for note in report.notes if "up axis" in note[1]]
+    assert [file for file, _ in notes] == ["z_stand.bvh", "z_walk.bvh"]
+    assert all("the up axis z, unlike y in 3 of 5 clips" in sentence for _, sentence in notes)
 
 
 def test_told_options_reach_the_reader(folder, output):

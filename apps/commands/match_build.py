@@ -78,7 +78,7 @@ def build_command(
     from matching.database.on_ground import GROUND_HEIGHTS, ClipsOnGround, has_ground_heights
     from matching.database.shards import build_shard
     from matching.music.song_tracks import ClipSongTracks, has_song_tracks
-    from matching.player.trajectory_search import future_offsets
+    from matching.player.trajectory_queries import future_offsets
     from matching.search.searcher import open_searcher
 
     chosen = None if shard is None else Shard.parse(shard)

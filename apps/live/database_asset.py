@@ -18,7 +18,6 @@ from deepphase.steering.rest import CONSTANTS as REST
 from matching.database.database import MotionDatabase
 from matching.database.on_ground import GROUND_HEIGHTS
 from matching.player.constants import CONSTANTS
-from matching.player.facing import FacingCoverage
 from matching.player.moment_filter import MomentFilter
 from matching.player.playback import Playback
 from matching.player.player import PlayerSettings
@@ -99,9 +98,9 @@ def database_asset(database: MotionDatabase, motion: str) -> bytes:
         "mean": database.normalisation.mean,
         "scale": database.normalisation.scale,
         "rotations": _rotations(playback).astype(motion),
-        "translations": playback.translations,
-        "steps": playback.steps,
-        "contacts": playback.contacts.astype(np.float32),
+        "translations": playback.translations[:],
+        "steps": playback.steps[:],
+        "contacts": playback.contacts[:].astype(np.float32),
         "offered": database.offered.astype(np.int32),
         "played": played.astype(np.int32),
     }
@@ -130,7 +129,7 @@ def _player_settings() -> dict[str, Any]:
 
 
 def _facing_coverage(playback: Playback, played: Array) -> dict[str, Any]:
-    coverage = FacingCoverage.of_playback(playback, played)
+    coverage = playback.facing_coverage(played)
     return {"covered": coverage.covered, "standing_speed": coverage.standing_speed}
 
 

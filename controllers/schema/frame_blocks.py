@@ -12,7 +12,6 @@ import numpy as np
 from controllers.ball.ball_track import BallTrack
 from controllers.ball.fitting import fit_ball
 from controllers.schema.config import BALL_BLOCKS, PHASE_BLOCKS, TRAJECTORY_HEIGHT
-from controllers.schema.rotations_6d import six_numbers
 from controllers.schema.schema import ControllerSchema
 from controllers.schema.sudden_goals import GoalsAhead, SuddenGoal
 from deepphase.arrays import Array
@@ -39,6 +38,7 @@ from deepphase.motion.root_trajectory import (
     to_root_space,
     velocities_in_root_space,
 )
+from deepphase.motion.rotations_6d import six_numbers
 from deepphase.phase.model import ClipPhases
 from deepphase.terrain.grounded_clip import GroundedClip
 from deepphase.terrain.underfoot import ground_level, trajectory_heights

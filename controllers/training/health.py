@@ -16,13 +16,13 @@ from controllers.evaluation.course import COURSE_S, course_run
 from controllers.runtime.characters import Characters
 from controllers.runtime.controller import Controller
 from controllers.runtime.frame import CharacterSettings
-from controllers.schema.rotations_6d import from_six_numbers
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.evaluation.runs import joint_rotation_rates
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import RootTrajectory, root_trajectory, to_root_space
+from deepphase.motion.rotations_6d import from_six_numbers
 from deepphase.progress import Progress
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import Frame, Run, rollout

@@ -15,7 +15,7 @@ from deepphase.arrays import Array, JoinedRows
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.features.layout import FeatureLayout, checked_block
-from deepphase.features.moment_kinds import KINDS, clip_kinds, kind_numbers
+from deepphase.features.moment_kinds import IDLE, KINDS, clip_kinds, kind_numbers
 from deepphase.features.normalisation import Normalisation
 from deepphase.features.trajectory import facing_directions
 from deepphase.motion.clip import Clip
@@ -218,6 +218,17 @@ class MotionDatabase:
     def clip_of(self, rows: Array | int) -> Array:
         """Clip index of each row."""
         return np.searchsorted(self.range_stops, np.asarray(rows), side="right")
+
+    def labels_of(self, rows: Array) -> list[Mapping[str, str]]:
+        """Labels of the clip of each row."""
+        return [self.labels[clip] for clip in self.clip_of(rows).tolist()]
+
+    def idle(self, rows: Array) -> Array:
+        """(...) bool: rows whose moment is idle; none where the kinds are not known."""
+        if self.kinds is None:
+            return np.zeros(np.shape(rows), bool)
+        idle: Array = self.kinds[rows] == IDLE
+        return idle
 
     def frame_of(self, rows: Array | int) -> Array:
         """Frame of each row in its clip, from 0."""

@@ -177,10 +177,9 @@ def dance_with_database(
     player = Player(
         database,
         playback,
-        searcher,
+        policy,
         policy.initial(),
         settings=playing or PLAYING,
-        search_policy=policy,
     )
     # The first step advances to the start.
     goal_source = DanceGoals(policy, clock, start_s - 1.0 / fps)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,7 @@ from deepphase.steering.goal_sources import GoalSource
 from deepphase.steering.root_states import RootStates
 from matching.database.database import MotionDatabase
 from matching.music.song_tracks import song_track, track_features
+from matching.player.playback import Playback
 from matching.player.trajectory_search import JumpRequest
 from matching.search.searcher import Searcher
 
@@ -205,6 +207,9 @@ class MusicSearch:
         if smooth:
             self._jumped_s = self.time_s
         return near[kept[[best]]], costs[kept[[best]]], np.array([smooth])
+
+    def rest(self, playback: Playback, keep: Sequence[str]) -> None:
+        """None: goals of a dance do not say where to stand."""
 
     def _audio(self) -> dict[str, Array]:
         """Feature name -> (1, feature dims) raw values at the current time of the song."""

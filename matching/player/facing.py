@@ -10,7 +10,6 @@ from deepphase.arrays import Array
 from deepphase.steering.goal_sources import ForwardedGoals, GoalSource
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.springs import wrapped_angle
-from matching.player.playback import Playback
 
 # Directions of travel relative to the facing are divided into this many sectors.
 _SECTORS = 8
@@ -34,21 +33,16 @@ class FacingCoverage:
     standing_speed: float
 
     @classmethod
-    def of_playback(cls, playback: Playback, rows: Array | None = None) -> FacingCoverage:
-        """The coverage of a database's motion; travel to the front counts as covered.
+    def of_velocities(cls, velocities: Array, fps: float, standing_speed: float) -> FacingCoverage:
+        """The coverage of velocities (frames, 2) m/s relative to the facing, x to the left.
 
-        Parameters
-        ----------
-        rows
-            (rows,) bool: the rows that are played; None for all.
+        Travel to the front counts as covered.
         """
-        steps = playback.steps if rows is None else playback.steps[rows]
-        moving = np.hypot(steps[:, 0], steps[:, 1]) * playback.fps > playback.standing_speed
-        sectors = _sectors(np.arctan2(steps[moving, 0], steps[moving, 1]))
-        frames = np.bincount(sectors, minlength=_SECTORS)
-        covered = frames >= _COVERED_S * playback.fps
+        x, z = velocities[np.hypot(*velocities.T) > standing_speed].T
+        frames = np.bincount(_sectors(np.arctan2(x, z)), minlength=_SECTORS)
+        covered = frames >= _COVERED_S * fps
         covered[0] = True
-        return cls(covered, playback.standing_speed)
+        return cls(covered, standing_speed)
 
     def holds(self, velocities: Array, facings: Array) -> Array:
         """(...) bool: whether motion with velocities (..., 2) m/s can face (...) radians.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -28,6 +28,14 @@ from deepphase.steering.steep_ground import STEP_SHARE
 from deepphase.terrain.foot_track import ANY_HEIGHT
 from matching.database.database import MotionDatabase
 from matching.database.on_ground import has_ground_heights
+from matching.player.facing import FacingCoverage
+from matching.player.played_rows import PlayedRows
+
+
+class RowValues(Protocol):
+    """Values of the rows of a motion: an array, or what is indexed by rows like one."""
+
+    def __getitem__(self, rows: Any, /) -> Array: ...
 
 
 class StoredRotations:
@@ -149,18 +157,18 @@ class Playback:
     skeleton: Skeleton
     roles: Roles
     fps: float
-    rotations: StoredRotations
-    translations: Array
+    rotations: RowValues
+    translations: RowValues
     translated_joints: Array
     carrier: int
-    steps: Array
-    contacts: Array
+    steps: RowValues
+    contacts: RowValues
     limbs: LegChains
     usual_acceleration: float
     source: Source = Source()  # noqa: RUF009 (frozen)
 
     def __len__(self) -> int:
-        return len(self.translations)
+        return len(self.translations[:])
 
     @classmethod
     def of_database(cls, database: MotionDatabase, progress: Progress | None = None) -> Playback:
@@ -322,16 +330,21 @@ class Playback:
     @property
     def travelling_speed(self) -> float:
         """Median speed of rows in locomotion, m/s; 0 where there are none."""
-        speeds = np.linalg.norm(self.steps[:, :2], axis=1) * self.fps
+        speeds = np.linalg.norm(self.steps[:][:, :2], axis=1) * self.fps
         moving = speeds[speeds > self.standing_speed]
         return float(np.median(moving)) if moving.size else 0.0
 
     @cached_property
     def goal_limits(self) -> GoalLimits:
         """Limits of goals, from the top speed of all rows."""
-        speeds = np.linalg.norm(self.steps[:, :2], axis=1) * self.fps
+        speeds = np.linalg.norm(self.steps[:][:, :2], axis=1) * self.fps
         standing = self.standing_speed
         return GoalLimits.of_top_speed(max(float(np.percentile(speeds, _TOP_PERCENTILE)), standing))
+
+    def facing_coverage(self, rows: Array | None = None) -> FacingCoverage:
+        """Directions of travel of the rows that are played, (rows,) bool, or of all rows."""
+        steps = self.steps[:] if rows is None else self.steps[rows]
+        return FacingCoverage.of_velocities(steps[:, :2] * self.fps, self.fps, self.standing_speed)
 
     @property
     def standing_speed(self) -> float:
@@ -431,7 +444,7 @@ def _steps(positions: Array, angles: Array, scale: float) -> Array:
     return steps
 
 
-def check_same_rows(database: MotionDatabase, playback: Playback) -> None:
+def check_same_rows(database: PlayedRows, playback: Playback) -> None:
     """Raise ParameterError unless the playback has the database's rows at its rate."""
     if len(database) != len(playback) or database.fps != playback.fps:
         raise ParameterError(

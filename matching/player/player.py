@@ -10,7 +10,6 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.evaluation.runs import pose_distances
-from deepphase.features.moment_kinds import IDLE
 from deepphase.features.trajectory import pairs
 from deepphase.motion import quaternions
 from deepphase.steering.foot_ground import FootGround
@@ -25,21 +24,16 @@ from deepphase.steering.springs import damping_share, spring_rate, wrapped_angle
 from deepphase.steering.steep_ground import SteepGround
 from deepphase.terrain.heightmap import Heightmap
 from deepphase.terrain.underfoot import ground_level
-from matching.database.database import MotionDatabase
 from matching.player.constants import CONSTANTS
 from matching.player.decisions import DecisionLog
-from matching.player.facing import FacingCoverage, HeldFacings
+from matching.player.facing import HeldFacings
 from matching.player.moment_filter import MomentFilter
 from matching.player.playback import Playback, check_same_rows
-from matching.player.resting import rest_moments, style_of
-from matching.player.trajectory_search import (
-    JumpRequest,
-    SearchPolicy,
-    TrajectorySearch,
-    future_offsets,
-)
+from matching.player.played_rows import PlayedRows
+from matching.player.resting import style_of
+from matching.player.trajectory_queries import future_offsets
+from matching.player.trajectory_search import JumpRequest, SearchPolicy, TrajectorySearch
 from matching.player.transitions import PosePair, Transitions
-from matching.search.searcher import Searcher
 
 _COMPLEX = np.array([1.0, 1.0j])
 
@@ -111,7 +105,7 @@ class PlayerSettings:
                 raise ParameterError(f"{name} {getattr(self, name)}: it must not be negative")
 
 
-def runner_spec(database: MotionDatabase, playback: Playback) -> RunnerSpec:
+def runner_spec(database: PlayedRows, playback: Playback) -> RunnerSpec:
     """Body, rate and goal times of the players of a database."""
     skeleton = playback.skeleton
     return RunnerSpec(
@@ -139,19 +133,17 @@ class Player:
 
     Parameters
     ----------
-    database, playback, searcher
-        The database, its motion and the index that searches it.
+    database, playback
+        The database and its motion.
+    search_policy
+        Chooses the rows to jump to, such as a `TrajectorySearch` of the database.
     rows
         (characters,) rows to start with.
     positions, angles
         (characters, 2) m, x and z, and (characters,) rad: root positions and facings to start
         with; the origin and +Z by default.
-    labels
-        Label -> value or values: only clips that have them are played.
     settings
         Intervals, halflives and limits.
-    search_policy
-        Chooses the rows to jump to; a `TrajectorySearch` if not given.
     ground
         Uneven ground to walk on: the body follows its level, feet are moved to it, and characters
         keep off its walls, ledges and pits. A flat floor by default.
@@ -162,21 +154,19 @@ class Player:
     Raises
     ------
     ParameterError
-        Where a row does not exist, a clip has fewer than two frames, or no row can be played.
+        Where a row does not exist, or database and motion have different rows.
     """
 
     def __init__(
         self,
-        database: MotionDatabase,
+        database: PlayedRows,
         playback: Playback,
-        searcher: Searcher,
+        search_policy: SearchPolicy,
         rows: Array,
         *,
         positions: Array | None = None,
         angles: Array | None = None,
-        labels: Mapping[str, str | Sequence[str]] | None = None,
         settings: PlayerSettings | None = None,
-        search_policy: SearchPolicy | None = None,
         ground: Heightmap | None = None,
         log_decisions: bool = False,
     ) -> None:
@@ -188,16 +178,7 @@ class Player:
         count = len(self.rows)
         if not count or self.rows.min() < 0 or self.rows.max() >= len(database):
             raise ParameterError(f"start rows must lie between 0 and {len(database) - 1}")
-        self._search_policy = search_policy or TrajectorySearch(
-            database,
-            searcher,
-            labels=labels,
-            moments=self.settings.moments,
-            keep_improvement=self.settings.keep_improvement,
-            neighbourhood_s=self.settings.neighbourhood_s,
-            ground=ground,
-            step_m=playback.step_m,
-        )
+        self._search_policy = search_policy
         self._ground, self._steep, under = ground, None, None
         if ground is not None:
             self._steep = SteepGround(ground, playback.step_m)
@@ -218,20 +199,17 @@ class Player:
         self._until_search = self.settings.search_interval_s * (np.arange(count) % 7) / 7.0
         self._kept: list[dict[str, str]] = [{} for _ in range(count)]
         self._keep_labels(np.arange(count))
-        self._coverage = FacingCoverage.of_playback(playback, self._search_policy.playable)
+        self._coverage = playback.facing_coverage(self._search_policy.playable)
         self._ways = np.full(count, np.nan)
         self._since_change = np.full(count, np.inf)
         self._waited_s = np.zeros(count)
         self._costs = np.zeros(count)
         # Seconds since the goals last travelled.
         self._since_travel = np.zeros(count)
+        moments = search_policy.rest(playback, self.settings.keep)
         self._rest: RestChain | None = None
-        # Other policies have goals that do not say where to stand.
-        if isinstance(self._search_policy, TrajectorySearch):
-            moments = rest_moments(
-                database, playback, self._search_policy.playable, self.settings.keep
-            )
-            self._rest = RestChain(moments, count, playback.fps) if len(moments) else None
+        if moments is not None and len(moments):
+            self._rest = RestChain(moments, count, playback.fps)
         self._limited = np.zeros(count, bool)
         self._transitions = Transitions(
             playback, count, self.settings.transition_halflife_s, self._ranges
@@ -350,6 +328,7 @@ class Player:
             settings.min_improvement,
         )
         request = JumpRequest(
+            which,
             self.rows[which],
             ending,
             improvements,
@@ -436,13 +415,10 @@ class Player:
         keep, database = self.settings.keep, self._database
         if not (keep and self.settings.keep_improvement):
             return
-        rows = self.rows[which]
-        idle = np.zeros(len(rows), bool)
-        if database.kinds is not None:
-            idle = database.kinds[rows] == IDLE
-        clips = database.clip_of(rows)
-        for index, clip in zip(which[~idle].tolist(), clips[~idle].tolist(), strict=True):
-            labels = database.labels[clip]
+        moving = which[~database.idle(self.rows[which])]
+        for index, labels in zip(
+            moving.tolist(), database.labels_of(self.rows[moving]), strict=True
+        ):
             self._kept[index] = {name: labels[name] for name in keep if name in labels}
 
     def _world(self, local: Array) -> Array:

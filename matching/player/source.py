@@ -74,21 +74,22 @@ class PlayerSource:
         ParameterError
             As `Player` does.
         """
+        policy = self.policy()
         return Player(
             self.database,
             self.playback,
-            self.searcher,
-            self._rows(goal_source, root_states),
+            policy,
+            self._rows(policy, goal_source, root_states),
             positions=root_states.positions,
             angles=root_states.angles,
-            labels=self.labels or None,
             settings=self.settings,
             ground=self.ground,
             log_decisions=True,
         )
 
-    def _rows(self, goal_source: GoalSource, root_states: RootStates) -> Array:
-        policy = self._policy()
+    def _rows(
+        self, policy: TrajectorySearch, goal_source: GoalSource, root_states: RootStates
+    ) -> Array:
         first = policy.initial(policy.goals(goal_source, root_states, np.arange(1)))
         generator = np.random.default_rng(self.seed)
         others = generator.choice(policy.targets, len(root_states.positions) - 1)
@@ -97,21 +98,24 @@ class PlayerSource:
     @property
     def played(self) -> Array | None:
         """(rows,) bool: rows that are played where goals have no labels; None for all."""
-        return self._policy().playable
+        return self.policy().playable
 
-    def _policy(self) -> TrajectorySearch:
+    def policy(self) -> TrajectorySearch:
+        """The search for the rows that players jump to; raises as it does."""
         return TrajectorySearch(
             self.database,
             self.searcher,
             labels=self.labels or None,
             moments=self.settings.moments,
+            keep_improvement=self.settings.keep_improvement,
+            neighbourhood_s=self.settings.neighbourhood_s,
             ground=self.ground,
             step_m=self.playback.step_m,
         )
 
     def check_labels(self, labels: Mapping[str, str]) -> None:
         """Raise ParameterError where goals with these labels would leave nothing to play."""
-        self._policy().check_labels(labels)
+        self.policy().check_labels(labels)
 
     def columns(self, run: Run, character: int) -> Mapping[str, Sequence[object]]:
         """Name -> (frames,): the clip that plays, the frame in it, its kind where it is known, and

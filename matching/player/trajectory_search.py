@@ -10,42 +10,22 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-from deepphase.features.feature import Feature
 from deepphase.features.layout import FeatureLayout
-from deepphase.features.moment_kinds import IDLE
-from deepphase.features.trajectory import (
-    TRAJECTORY_PATH,
-    complex_of,
-    facing_directions,
-    pairs,
-    relative_trajectory,
-)
 from deepphase.steering.goal_sources import GoalSource
+from deepphase.steering.rest import RestMoments
 from deepphase.steering.root_states import RootStates
-from deepphase.steering.steep_ground import SteepGround
 from deepphase.terrain.heightmap import Heightmap
-from deepphase.terrain.underfoot import SIDES, ground_level, trajectory_heights
 from matching.database.database import MotionDatabase
-from matching.database.on_ground import GROUND_HEIGHTS
 from matching.player.constants import CONSTANTS
 from matching.player.moment_filter import MomentFilter
+from matching.player.playback import Playback
+from matching.player.resting import rest_moments
+from matching.player.trajectory_queries import TrajectoryQueries
 from matching.search.searcher import Searcher
 
 _ROWS_AT_ONCE = 1 << 20
 # Largest improvement that is ever required, as a share of the cost of rows taken by chance.
 _MAX_IMPROVEMENT = 0.2
-# Speed at which a desired trajectory begins, m/s, from which on a character at rest starts.
-_STARTING_M_S = 0.35
-
-
-def _trajectory_features(layout: FeatureLayout) -> list[Feature]:
-    return [feature for kind in TRAJECTORY_PATH for feature in layout.of_kind(kind)]
-
-
-def future_offsets(layout: FeatureLayout) -> Array:
-    """(offsets,) future times, in seconds from now, of the layout's trajectory features; rising."""
-    features = _trajectory_features(layout)
-    return np.array(sorted({time for each in features for time in each.offsets_s if time > 0}))
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +34,8 @@ class JumpRequest:
 
     Parameters
     ----------
+    which
+        (q,) indices of the characters.
     rows
         (q,) rows that play.
     leaving
@@ -71,6 +53,7 @@ class JumpRequest:
         acceleration of each transition as a share of the data's usual one, (n, candidates).
     """
 
+    which: Array
     rows: Array
     leaving: Array
     min_improvements: Array
@@ -107,6 +90,13 @@ class SearchPolicy(Protocol):
         """Rows to jump to, their distances, and whether the transitions are smooth."""
         ...
 
+    def rest(self, playback: Playback, keep: Sequence[str]) -> RestMoments | None:
+        """Moments of rest; None where goals do not say where to stand.
+
+        The values of the labels `keep` make the style of each.
+        """
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
@@ -127,7 +117,7 @@ class _LabelSets(NamedTuple):
     starts: bool
 
 
-class TrajectorySearch:
+class TrajectorySearch(TrajectoryQueries):
     """Search of a database for rows that follow a desired trajectory.
 
     A query consists of the features of the row that plays, with the future trajectory replaced
@@ -170,12 +160,8 @@ class TrajectorySearch:
         ground: Heightmap | None = None,
         step_m: float = 0.0,
     ) -> None:
+        super().__init__(database, ground, step_m)
         self._database, self._searcher = database, searcher
-        self._ground = ground
-        self._steep = None if ground is None else SteepGround(ground, step_m)
-        self._heights = [
-            each.name for each in database.layout.of_kind("track") if each.track == GROUND_HEIGHTS
-        ]
         self._neighbourhood_s = neighbourhood_s
         self.keep_improvement = keep_improvement
         self._labels = dict(labels or {})
@@ -186,36 +172,7 @@ class TrajectorySearch:
         self._kept: dict[tuple[tuple[tuple[str, str], ...], ...], Array | None] = {}
         self._allowed: dict[tuple[tuple[str, str], ...], _Rows] = {}
         self._max_improvement = max_improvement(database.layout)
-        self._features = _trajectory_features(database.layout)
-        self.offsets_s = future_offsets(database.layout)
-        if not len(self.offsets_s):
-            raise ParameterError(
-                "the database's features have no trajectory ahead, so it cannot follow goals",
-                hint=f"build it with {' or '.join(TRAJECTORY_PATH)}",
-            )
         self._rows_of({})
-
-    def goals(
-        self, goal_source: GoalSource, root_states: RootStates, which: Array
-    ) -> tuple[Array, Array, Array, Array]:
-        """Goals of the characters `which`, as `search` and `initial` take them.
-
-        Returns
-        -------
-        Desired positions and directions (which, offsets, 3) at `offsets_s`, and root positions
-        and directions (which, 3), in the world.
-        """
-        positions, angles = goal_source.trajectory(root_states, which, self.offsets_s)
-        if self._steep is not None:
-            starts = complex_of(root_states.positions[which])[:, 0]
-            kept = self._steep.kept_off(starts, complex_of(positions)[..., 0])
-            positions = pairs(kept)
-        return (
-            np.insert(positions, 1, 0.0, axis=-1),
-            facing_directions(angles),
-            np.insert(root_states.positions[which], 1, 0.0, axis=-1),
-            facing_directions(root_states.angles[which]),
-        )
 
     def search(
         self, request: JumpRequest, goals: tuple[Array, Array, Array, Array]
@@ -246,7 +203,7 @@ class TrajectorySearch:
         queries = self.queries(rows, goals)
         staying = np.linalg.norm(queries - database.features[rows], axis=1).astype(np.float64)
         chosen, costs, smooth = np.full(len(rows), -1), staying.copy(), np.ones(len(rows), bool)
-        starting = self._starting(rows, goals)
+        starting = self.starting(rows, goals)
         for label_sets, some in self._groups(request, starting).items():
             desired, kept = dict(label_sets.desired), dict(label_sets.kept)
             targets = self.target_rows(desired)
@@ -292,15 +249,6 @@ class TrajectorySearch:
             cost = np.take_along_axis(transition, best, 1)[:, 0]
             smooth[some] = cost < request.max_transition_costs[some]
         return chosen, costs, smooth
-
-    def _starting(self, rows: Array, goals: tuple[Array, Array, Array, Array]) -> Array:
-        """(q,) bool: characters at rest whose goals travel: they need a moment of another kind."""
-        database = self._database
-        if database.kinds is None:
-            return np.zeros(len(rows), bool)
-        positions, _, places, _ = goals
-        away = np.linalg.norm((positions[:, 0] - places)[:, ::2], axis=1)
-        return (database.kinds[rows] == IDLE) & (away > _STARTING_M_S * self.offsets_s[0])
 
     def _moving(self, targets: Array | None) -> Array:
         """(rows,) bool: targets of a start; all of them if the others are at rest, too."""
@@ -369,6 +317,10 @@ class TrajectorySearch:
         """
         return costs - np.minimum(shares * costs, self._max_improvement)
 
+    def rest(self, playback: Playback, keep: Sequence[str]) -> RestMoments:
+        """Moments of rest of the rows that are played; see `rest_moments`."""
+        return rest_moments(self._database, playback, self.playable, keep)
+
     def initial(self, goals: tuple[Array, Array, Array, Array]) -> Array:
         """(q,) rows to start with: those that fit the goals best, in any pose.
 
@@ -385,39 +337,6 @@ class TrajectorySearch:
                 # Normalised, 0 is the mean: no pose is preferred.
                 queries[:, self._database.layout.slices[feature.name]] = 0.0
         return self._searcher.search(queries, 1, allowed=self._rows_of({}).targets)[1][:, 0]
-
-    def queries(self, rows: Array, goals: tuple[Array, Array, Array, Array]) -> Array:
-        """(q, dims) the features of rows with the desired future trajectory."""
-        blocks = self._desired_blocks(self._database.query(rows), goals)
-        return self._database.query(rows, blocks)
-
-    def _desired_blocks(
-        self, own: Array, goals: tuple[Array, Array, Array, Array]
-    ) -> dict[str, Array]:
-        """Raw trajectory features: the past of normalised rows `own`, and the goals."""
-        raw = self._database.normalisation.inverse(own)
-        by_kind = dict(zip(TRAJECTORY_PATH, relative_trajectory(*goals), strict=True))
-        blocks = {}
-        for feature in self._features:
-            block = raw[:, self._database.layout.slices[feature.name]].reshape(len(own), -1, 2)
-            desired = by_kind[feature.kind].reshape(len(own), -1, 2)
-            # The past of the trajectory stays the rows' own.
-            for index, time in enumerate(feature.offsets_s):
-                if time > 0:
-                    block[:, index] = desired[:, np.searchsorted(self.offsets_s, time)]
-            blocks[feature.name] = block.reshape(len(own), -1)
-        for name in self._heights:
-            blocks[name] = self._heights_ahead(goals)
-        return blocks
-
-    def _heights_ahead(self, goals: tuple[Array, Array, Array, Array]) -> Array:
-        """(q, 3 * offsets) metres of the ground along goals, over the level; 0 on a flat floor."""
-        positions, directions, place, facing = (each[..., ::2] for each in goals)
-        if self._ground is None:
-            return np.zeros((len(positions), SIDES * len(self.offsets_s)), np.float32)
-        level = ground_level(self._ground, place, facing)
-        found = trajectory_heights(self._ground, positions, directions, level)
-        return found.reshape(len(positions), -1).astype(np.float32)
 
     @property
     def playable(self) -> Array | None:

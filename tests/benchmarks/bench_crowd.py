@@ -30,7 +30,7 @@ from controllers.runtime.controller import Controller
 from controllers.runtime.grouped_network import grouped_network
 from controllers.runtime.int8_network import int8_network
 from controllers.runtime.network_state import RunningNetwork, advance_phases
-from controllers.schema.rotations_6d import from_six_numbers
+from deepphase.motion.rotations_6d import from_six_numbers
 from deepphase.steering.velocity_goals import VelocityGoals
 
 GOAL_MS = 16.0

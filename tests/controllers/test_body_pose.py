@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from controllers.runtime.body_pose import BodyPoses
-from controllers.schema.rotations_6d import from_six_numbers, six_numbers
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import global_transforms
+from deepphase.motion.rotations_6d import from_six_numbers, six_numbers
 from tests.controllers.made_controllers import samples_for, walking_store
 
 _COUNT = 30

@@ -11,13 +11,13 @@ from controllers.data.samples import ControllerSamples, schema_of_store
 from controllers.networks.registry import network_kind
 from controllers.schema.config import SchemaConfig
 from controllers.schema.frame_blocks import FrameBlocks
-from controllers.schema.rotations_6d import from_six_numbers
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import find_roles
+from deepphase.motion.rotations_6d import from_six_numbers
 from deepphase.phase.baselines.foot_phases import ContactPhase, PfnnPhase
 from tests.controllers.made_controllers import (
     FREQUENCIES,

@@ -29,7 +29,7 @@ from matching.player.moment_filter import MomentFilter
 from matching.player.playback import Playback
 from matching.player.player import PlayerSettings
 from matching.player.source import PlayerSource
-from matching.player.trajectory_search import future_offsets
+from matching.player.trajectory_queries import future_offsets
 from matching.search.searcher import open_searcher
 from tests.controllers.test_heights import FIRST, replayed
 from tests.live.made_ball import asset_of

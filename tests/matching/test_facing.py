@@ -11,7 +11,6 @@ from deepphase.evaluation.run_findings import run_findings
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.run import rollout, start_under_gamepad
 from deepphase.steering.springs import wrapped_angle
-from matching.player.facing import FacingCoverage
 from matching.player.source import PlayerSource
 from tests.matching.test_player import SPEED, opened, walking_store
 
@@ -23,11 +22,11 @@ def test_a_sector_is_covered_by_two_seconds_of_motion(walks, travel, sector):
     play = walks[1]
     steps = np.zeros((len(play), 3), np.float32)
     steps[: round(2.0 * play.fps), :2] = np.array(travel) * SPEED / play.fps
-    coverage = FacingCoverage.of_playback(replace(play, steps=steps))
+    coverage = replace(play, steps=steps).facing_coverage()
     assert set(np.flatnonzero(coverage.covered)) == {0, sector}
     short = steps.copy()
     short[round(1.9 * play.fps) :] = 0.0
-    coverage = FacingCoverage.of_playback(replace(play, steps=short))
+    coverage = replace(play, steps=short).facing_coverage()
     assert set(np.flatnonzero(coverage.covered)) == {0}
     facing = np.array([0.0, np.pi / 2])
     ahead = np.array([[0.0, 1.0], [1.0, 0.0]]) * SPEED

@@ -84,6 +84,7 @@ def test_candidates_are_those_of_a_full_comparison(alike, improvement):
     kept = [{"style": database.labels[clip]["style"]} for clip in database.clip_of(rows)]
     count = len(rows)
     request = JumpRequest(
+        np.arange(count),
         rows,
         np.zeros(count, bool),
         np.full(count, 0.1),
@@ -135,7 +136,7 @@ def test_idle_moments_keep_every_label(alike):
 
 def test_reasons_say_that_a_moment_has_other_labels(alike):
     database, play, searcher = alike
-    player = Player(database, play, searcher, [100], log_decisions=True)
+    player = Player(database, play, PlayerSource(*alike).policy(), [100], log_decisions=True)
     _, goals = start_on_path(PlayerSource(*alike), made_path("wave", SPEED, 10.0))
     rollout(player, goals, 1.0)
     log = player.log

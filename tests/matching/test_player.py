@@ -347,16 +347,16 @@ def test_pose_baselines_have_the_rows_of_the_database(walks):
 
 
 def test_impossible_arguments_are_refused(walks):
-    database, play, searcher = walks
+    database, play, _ = walks
     with pytest.raises(ParameterError, match="start rows"):
-        Player(database, play, searcher, [len(database)])
+        Player(database, play, PlayerSource(*walks).policy(), [len(database)])
     still = MotionDatabase.build(
         walking_store((0.0,)), FeatureLayout(Feature("foot_position", joints=("feet",)))
     )
     with pytest.raises(ParameterError, match="trajectory ahead"):
-        Player(still, Playback.of_database(still), open_searcher(still), [0])
+        PlayerSource(still, Playback.of_database(still), open_searcher(still)).policy()
     with pytest.raises(ParameterError, match="the motion of"):
-        Player(still, play, searcher, [0])
+        Player(still, play, PlayerSource(*walks).policy(), [0])
     player, goal_source = start_on_path(PlayerSource(*walks), MADE_PATHS["wave"](SPEED, 8.0, 2.0))
     with pytest.raises(ParameterError, match="no frame"):
         rollout(player, goal_source, 0.0)

@@ -32,7 +32,7 @@ from matching.database.database import MotionDatabase
 from matching.database.file import FORMAT as DATABASE_FORMAT
 from matching.music.dancing import DEFAULT_LOCK
 from matching.music.song_tracks import has_song_tracks
-from matching.player.trajectory_search import future_offsets
+from matching.player.trajectory_queries import future_offsets
 
 
 @dataclass(frozen=True, eq=False)

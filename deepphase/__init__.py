@@ -30,6 +30,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from deepphase.checkout import find_packages_beside
 from deepphase.lazy_names import lazy_names
 from deepphase.telemetry import disable_telemetry
 from deepphase.threads import wait_passively
@@ -308,5 +309,6 @@ _MODULES = {
 
 __getattr__, __dir__, __all__ = lazy_names(__name__, _MODULES)
 
+find_packages_beside()
 wait_passively()
 disable_telemetry()

@@ -20,6 +20,7 @@ LAYERS = [
         "deepphase.short_repr",
         "deepphase.threads",
     },
+    {"deepphase.checkout"},
     {"deepphase.temporary_files"},
     {
         "deepphase.config",

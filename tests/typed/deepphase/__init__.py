@@ -1,0 +1,1 @@
+../../../deepphase/__init__.py

@@ -9,13 +9,13 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from apps.interruption import INTERRUPTED, MESSAGE, interrupts_after_imports
-from apps.printable import printable
+from deepphase.apps.interruption import INTERRUPTED, MESSAGE, interrupts_after_imports
+from deepphase.apps.printable import printable
 from deepphase.errors import DeepPhaseError, ParameterError
 
 DONE, BUG, MISTAKE = 0, 1, 2
 
-# Job -> command -> (its module in apps.commands, one line for the overview). A module is imported
+# Job -> command -> (its module in deepphase.apps.commands, one line for the overview). A module is imported
 # when its command is called. Its function is named `command`, or after the colon.
 JOBS = {
     "Clips": {
@@ -212,7 +212,7 @@ def _run(words: list[str]) -> int:
         print(f"deepphase {version('deepphase')}")
         return DONE
     if words[0].startswith("--print-completion"):
-        from apps.options.completion import completion_script
+        from deepphase.apps.options.completion import completion_script
 
         _, _, shell = words[0].partition("=")
         commands = {name: (command_named(name), text) for name, (_, text) in COMMANDS.items()}
@@ -247,15 +247,15 @@ def command_named(name: str) -> Callable[..., Any]:
     """The function of a command, such as "train phase"."""
     module, _, function = COMMANDS[name][0].partition(":")
     found: Callable[..., Any] = getattr(
-        importlib.import_module(f"apps.commands.{module}"), function or "command"
+        importlib.import_module(f"deepphase.apps.commands.{module}"), function or "command"
     )
     return found
 
 
 def _run_command(name: str, words: list[str]) -> int:
     # Imported here, since jsonargparse takes longer to import than `deepphase --help` may take.
-    from apps.options.command_line import check_inputs, read_command_line
-    from apps.terminal import output
+    from deepphase.apps.options.command_line import check_inputs, read_command_line
+    from deepphase.apps.terminal import output
     from deepphase.extras import extra_packages
 
     with extra_packages(f"deepphase {name}"):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from apps.terminal import note
+from deepphase.apps.terminal import note
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.name_labels import NameLabels
 from deepphase.errors import DeepPhaseError

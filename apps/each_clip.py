@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from apps.options.groups import StoreOptions
-from apps.terminal import list_or_refuse, note, progress
+from deepphase.apps.options.groups import StoreOptions
+from deepphase.apps.terminal import list_or_refuse, note, progress
 from deepphase.errors import DeepPhaseError
 
 if TYPE_CHECKING:

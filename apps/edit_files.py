@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from apps.options.groups import ClipOptions
-from apps.terminal import next_step, note, progress, warn
+from deepphase.apps.options.groups import ClipOptions
+from deepphase.apps.terminal import next_step, note, progress, warn
 from deepphase.errors import FormatError, ParameterError, SkeletonError
 
 if TYPE_CHECKING:

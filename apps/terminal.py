@@ -24,7 +24,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from apps.printable import printable
+from deepphase.apps.printable import printable
 from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.progress import Progress as Report
 from deepphase.short_repr import counted
@@ -32,7 +32,7 @@ from deepphase.short_repr import counted
 
 class _Console(Console):
     def on_broken_pipe(self) -> None:
-        # Rich would exit with status 1; apps.cli handles this error.
+        # Rich would exit with status 1; deepphase.apps.cli handles this error.
         raise BrokenPipeError
 
 

@@ -2,7 +2,7 @@
 
 ::
 
-    import controllers
+    from deepphase import controllers
     import deepphase as dp
 
     controller = controllers.Controller.load("walk.controller")
@@ -32,53 +32,55 @@ from typing import TYPE_CHECKING
 from deepphase.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from controllers.config import ControllerConfig as ControllerConfig
-    from controllers.dance.config import DanceConfig as DanceConfig
-    from controllers.dance.dancer import Dancer as Dancer
-    from controllers.dance.dancing import NetworkDance as NetworkDance
-    from controllers.dance.dancing import generate_dances as generate_dances
-    from controllers.dance.training import DanceData as DanceData
-    from controllers.dance.training import train_dance as train_dance
-    from controllers.data.controller_batches import ControllerBatches as ControllerBatches
-    from controllers.data.controller_data import ControllerData as ControllerData
-    from controllers.networks.network import ControllerNetwork as ControllerNetwork
-    from controllers.networks.network import ControllerNetworkConfig as ControllerNetworkConfig
-    from controllers.networks.network import NetworkDims as NetworkDims
-    from controllers.networks.registry import register_network as register_network
-    from controllers.runtime.characters import Characters as Characters
-    from controllers.runtime.controller import Controller as Controller
-    from controllers.runtime.frame import CharacterSettings as CharacterSettings
-    from controllers.runtime.onnx_export import export_controller as export_controller
-    from controllers.runtime.start import CharacterSource as CharacterSource
-    from controllers.schema.schema import ControllerSchema as ControllerSchema
-    from controllers.training.module import ControllerModule as ControllerModule
-    from controllers.training.train import measured_controller as measured_controller
-    from controllers.training.train import train_controller as train_controller
+    from deepphase.controllers.config import ControllerConfig as ControllerConfig
+    from deepphase.controllers.dance.config import DanceConfig as DanceConfig
+    from deepphase.controllers.dance.dancer import Dancer as Dancer
+    from deepphase.controllers.dance.dancing import NetworkDance as NetworkDance
+    from deepphase.controllers.dance.dancing import generate_dances as generate_dances
+    from deepphase.controllers.dance.training import DanceData as DanceData
+    from deepphase.controllers.dance.training import train_dance as train_dance
+    from deepphase.controllers.data.controller_batches import ControllerBatches as ControllerBatches
+    from deepphase.controllers.data.controller_data import ControllerData as ControllerData
+    from deepphase.controllers.networks.network import ControllerNetwork as ControllerNetwork
+    from deepphase.controllers.networks.network import (
+        ControllerNetworkConfig as ControllerNetworkConfig,
+    )
+    from deepphase.controllers.networks.network import NetworkDims as NetworkDims
+    from deepphase.controllers.networks.registry import register_network as register_network
+    from deepphase.controllers.runtime.characters import Characters as Characters
+    from deepphase.controllers.runtime.controller import Controller as Controller
+    from deepphase.controllers.runtime.frame import CharacterSettings as CharacterSettings
+    from deepphase.controllers.runtime.onnx_export import export_controller as export_controller
+    from deepphase.controllers.runtime.start import CharacterSource as CharacterSource
+    from deepphase.controllers.schema.schema import ControllerSchema as ControllerSchema
+    from deepphase.controllers.training.module import ControllerModule as ControllerModule
+    from deepphase.controllers.training.train import measured_controller as measured_controller
+    from deepphase.controllers.training.train import train_controller as train_controller
 
 # Public name -> the module that defines it.
 _MODULES = {
-    "Characters": "controllers.runtime.characters",
-    "CharacterSettings": "controllers.runtime.frame",
-    "CharacterSource": "controllers.runtime.start",
-    "Controller": "controllers.runtime.controller",
-    "ControllerBatches": "controllers.data.controller_batches",
-    "ControllerConfig": "controllers.config",
-    "ControllerData": "controllers.data.controller_data",
-    "ControllerModule": "controllers.training.module",
-    "ControllerNetwork": "controllers.networks.network",
-    "ControllerNetworkConfig": "controllers.networks.network",
-    "ControllerSchema": "controllers.schema.schema",
-    "DanceConfig": "controllers.dance.config",
-    "DanceData": "controllers.dance.training",
-    "Dancer": "controllers.dance.dancer",
-    "NetworkDance": "controllers.dance.dancing",
-    "NetworkDims": "controllers.networks.network",
-    "generate_dances": "controllers.dance.dancing",
-    "export_controller": "controllers.runtime.onnx_export",
-    "measured_controller": "controllers.training.train",
-    "register_network": "controllers.networks.registry",
-    "train_controller": "controllers.training.train",
-    "train_dance": "controllers.dance.training",
+    "Characters": "deepphase.controllers.runtime.characters",
+    "CharacterSettings": "deepphase.controllers.runtime.frame",
+    "CharacterSource": "deepphase.controllers.runtime.start",
+    "Controller": "deepphase.controllers.runtime.controller",
+    "ControllerBatches": "deepphase.controllers.data.controller_batches",
+    "ControllerConfig": "deepphase.controllers.config",
+    "ControllerData": "deepphase.controllers.data.controller_data",
+    "ControllerModule": "deepphase.controllers.training.module",
+    "ControllerNetwork": "deepphase.controllers.networks.network",
+    "ControllerNetworkConfig": "deepphase.controllers.networks.network",
+    "ControllerSchema": "deepphase.controllers.schema.schema",
+    "DanceConfig": "deepphase.controllers.dance.config",
+    "DanceData": "deepphase.controllers.dance.training",
+    "Dancer": "deepphase.controllers.dance.dancer",
+    "NetworkDance": "deepphase.controllers.dance.dancing",
+    "NetworkDims": "deepphase.controllers.networks.network",
+    "generate_dances": "deepphase.controllers.dance.dancing",
+    "export_controller": "deepphase.controllers.runtime.onnx_export",
+    "measured_controller": "deepphase.controllers.training.train",
+    "register_network": "deepphase.controllers.networks.registry",
+    "train_controller": "deepphase.controllers.training.train",
+    "train_dance": "deepphase.controllers.dance.training",
 }
 
 __getattr__, __dir__, __all__ = lazy_names(__name__, _MODULES)

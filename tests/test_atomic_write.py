@@ -11,22 +11,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from apps.reports.page import Page
-from apps.runs.files import write_table
-from controllers.runtime.controller import Controller
 from deepphase import atomic_write as module
+from deepphase.apps.reports.page import Page
+from deepphase.apps.runs.files import write_table
 from deepphase.atomic_write import atomic_write, check_writable
+from deepphase.controllers.runtime.controller import Controller
 from deepphase.corpus.store import open_store
 from deepphase.corpus.store_writer import StoreWriter, write_store
 from deepphase.errors import CheckpointError
 from deepphase.formats.array_file import write_arrays
 from deepphase.formats.load import save
 from deepphase.formats.points import save_points
+from deepphase.matching.database.database import MotionDatabase
 from deepphase.motion.point_track import PointTrack
 from deepphase.phase.extractor import load_extractor
 from deepphase.phase.phase_file import load_phases, save_csv, save_phases
 from deepphase.synthetic.truth_file import Truth
-from matching.database.database import MotionDatabase
 from tests.compatibility.test_formats import _FILES as FILES
 
 

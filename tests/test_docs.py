@@ -25,9 +25,9 @@ import pytest
 import soundfile
 import yaml
 
-from apps.cli import FIRST_LINES, main
-from apps.reports import figures_page, training_report
 from deepphase import config
+from deepphase.apps.cli import FIRST_LINES, main
+from deepphase.apps.reports import figures_page, training_report
 from deepphase.figures.image import write_images
 from deepphase.formats.load import save
 from deepphase.formats.points import save_points

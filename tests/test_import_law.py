@@ -149,7 +149,7 @@ def test_circles_are_found():
 @pytest.mark.parametrize(
     "statement",
     [
-        "from apps.cli import main; main(['--help'])",
+        "from deepphase.apps.cli import main; main(['--help'])",
         "import deepphase.corpus.prepare",
         "import deepphase as dp; dp.load, dp.prepare, dp.song_features, dp.locomotion, dp.Actor",
         "import controllers, deepphase, matching; assert 'numpy' not in sys.modules",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from apps.cli import MISTAKE, main
+from deepphase.apps.cli import MISTAKE, main
 from deepphase.errors import ParameterError
 from deepphase.extras import EXTRAS, extra_packages
 

@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import controllers
 import deepphase
-import matching
+from deepphase import controllers, matching
 from deepphase.motion.point_track import PointTrack
 from tests.matching.made_databases import swinging_store
 

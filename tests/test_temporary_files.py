@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from apps.training.command import work_folder
 from deepphase import temporary_files
+from deepphase.apps.training.command import work_folder
 from deepphase.atomic_write import atomic_write, check_writable
 from deepphase.errors import CheckpointError
 from deepphase.temporary_files import (

@@ -8,10 +8,10 @@ import socket
 from contextlib import suppress
 from pathlib import Path
 
-from apps.dashboard.parts.folder import FOLDER_VARIABLE
-from apps.hosts import HOST_NAMES_VARIABLE
-from apps.hosts import host_names as read_host_names
-from apps.terminal import next_step, note
+from deepphase.apps.dashboard.parts.folder import FOLDER_VARIABLE
+from deepphase.apps.hosts import HOST_NAMES_VARIABLE
+from deepphase.apps.hosts import host_names as read_host_names
+from deepphase.apps.terminal import next_step, note
 from deepphase.errors import FormatError, ParameterError
 
 _HOST, _PORT, _PORTS_TRIED = "127.0.0.1", 8501, 50
@@ -48,7 +48,7 @@ def command(folder: Path | None = None, port: int | None = None, host_names: str
         Further names under which a browser may reach it, separated by commas, as through a tunnel
         or a proxy: NAME, or NAME:PORT for one port only.
     """
-    from apps.dashboard.parts.theme import THEME
+    from deepphase.apps.dashboard.parts.theme import THEME
 
     if folder is not None and not folder.is_dir():
         raise FormatError(
@@ -85,7 +85,7 @@ def _free_port(requested: int | None) -> int:
 def _serve(settings: dict[str, object], port: int) -> None:
     from streamlit.web import bootstrap
 
-    from apps.dashboard.entry import warm_up
+    from deepphase.apps.dashboard.entry import warm_up
 
     note("starting the dashboard")
     script = Path(__file__).parent.parent / "dashboard" / "script" / "run.py"
@@ -99,6 +99,8 @@ def _serve(settings: dict[str, object], port: int) -> None:
     # its sessions are removed.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with suppress(KeyboardInterrupt):
-        bootstrap.run_asgi_app(str(script), "apps.dashboard.script.server:app", [], options)
+        bootstrap.run_asgi_app(
+            str(script), "deepphase.apps.dashboard.script.server:app", [], options
+        )
     note("the dashboard has ended")
     next_step("inspect", "FOLDER")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from apps.options.groups import SteeringOptions
-from apps.terminal import next_step, note, progress, table, warn
+from deepphase.apps.options.groups import SteeringOptions
+from deepphase.apps.terminal import next_step, note, progress, table, warn
 from deepphase.errors import ParameterError
 
 
@@ -78,7 +78,7 @@ def command(
     ball_slope
         Rise of the ground in metres for each metre along x and z, as in 0:0.05; flat if not given.
     """
-    from apps.runs.controller import (
+    from deepphase.apps.runs.controller import (
         ball_settings,
         controller_report,
         in_form,
@@ -86,12 +86,12 @@ def command(
         parse_label,
         start_of_file,
     )
-    from apps.runs.request import RunRequest, goals_of, read_goals
-    from controllers.runtime.controller import Controller
-    from controllers.runtime.frame import CharacterSettings
-    from controllers.runtime.obstacles import read_obstacles
-    from controllers.runtime.start import CharacterSource
+    from deepphase.apps.runs.request import RunRequest, goals_of, read_goals
     from deepphase.atomic_write import check_writable
+    from deepphase.controllers.runtime.controller import Controller
+    from deepphase.controllers.runtime.frame import CharacterSettings
+    from deepphase.controllers.runtime.obstacles import read_obstacles
+    from deepphase.controllers.runtime.start import CharacterSource
 
     read = read_goals(steering.path, steering.gamepad)
     request = RunRequest.of_options(steering)

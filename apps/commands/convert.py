@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from apps.each_clip import write_clips
-from apps.options.groups import StoreOptions
+from deepphase.apps.each_clip import write_clips
+from deepphase.apps.options.groups import StoreOptions
 
 
 def command(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from apps.terminal import next_step, note, progress, table, warn
+from deepphase.apps.terminal import next_step, note, progress, table, warn
 from deepphase.errors import ParameterError
 
 
@@ -76,16 +76,16 @@ def command(
         ground, which is added where there is none), hips, or in_place for none. auto is the topmost
         joint of the skeleton.
     """
-    from apps.dances.databases import dance_source
-    from apps.dances.makers import DanceMaker, DatabaseDanceMaker, NetworkDanceMaker
-    from apps.dances.report import dance_film, dance_report
-    from controllers.dance.dancer import Dancer
+    from deepphase.apps.dances.databases import dance_source
+    from deepphase.apps.dances.makers import DanceMaker, DatabaseDanceMaker, NetworkDanceMaker
+    from deepphase.apps.dances.report import dance_film, dance_report
     from deepphase.atomic_write import check_writable
+    from deepphase.controllers.dance.dancer import Dancer
     from deepphase.corpus.store import open_store
     from deepphase.export.film import check_film
+    from deepphase.matching.database.database import MotionDatabase
     from deepphase.music.cache import song_features
     from deepphase.music.dance_request import DanceRequest
-    from matching.database.database import MotionDatabase
 
     if dancer is not None and database is not None:
         raise ParameterError(

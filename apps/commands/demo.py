@@ -8,14 +8,14 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from apps.demo.folder import OutputFolder
-from apps.demo.motion import HELD_OUT, LIVE, MODEL, PHASES, STORE, TRAINING, TRUTH
-from apps.terminal import next_step, note, progress
+from deepphase.apps.demo.folder import OutputFolder
+from deepphase.apps.demo.motion import HELD_OUT, LIVE, MODEL, PHASES, STORE, TRAINING, TRUTH
+from deepphase.apps.terminal import next_step, note, progress
 from deepphase.errors import ParameterError
 from deepphase.phase.config import PhaseConfig
 
 if TYPE_CHECKING:
-    from apps.demo.motion import DemoSize
+    from deepphase.apps.demo.motion import DemoSize
     from deepphase.corpus.clip_store import ClipStore
     from deepphase.evaluation.known_phase import KnownClip, KnownPhaseError
     from deepphase.motion.clip import Clip
@@ -78,9 +78,9 @@ def command(
 
 
 def _demo(output: Path, data: Path | None, smallest: bool, seed: int) -> Path:
-    from apps.demo.motion import FULL, SMALLEST
-    from apps.demo.page import Demo, demo_page
-    from apps.demo.steps import (
+    from deepphase.apps.demo.motion import FULL, SMALLEST
+    from deepphase.apps.demo.page import Demo, demo_page
+    from deepphase.apps.demo.steps import (
         encode_step,
         prepare_step,
         shown_path,
@@ -154,7 +154,7 @@ def _clip(files: Path, model: PhaseModel, name: str) -> Clip:
 
 def _make_motion(output: Path, size: DemoSize, seed: int) -> dict[str, Truth]:
     """Write clips and their truth; returns the truths by clip."""
-    from apps.demo.motion import held_out_motions, training_motions
+    from deepphase.apps.demo.motion import held_out_motions, training_motions
     from deepphase.formats.bvh.writer import save_bvh
     from deepphase.synthetic.truth_file import Truth
 

@@ -10,7 +10,7 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
-from apps.terminal import Outcome, next_step, note, table
+from deepphase.apps.terminal import Outcome, next_step, note, table
 
 _REQUIRED = (
     "torch",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from apps.edit_files import (
+from deepphase.apps.edit_files import (
     EditOptions,
     check_output,
     edited,
@@ -15,8 +15,8 @@ from apps.edit_files import (
     report_timing,
     write_edited,
 )
-from apps.options.groups import ClipOptions, parse_stretches
-from apps.terminal import note, progress, warn
+from deepphase.apps.options.groups import ClipOptions, parse_stretches
+from deepphase.apps.terminal import note, progress, warn
 from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -329,7 +329,7 @@ def edit_path(
     """
     import numpy as np
 
-    from apps.runs.request import RunRequest, goals_of, read_goals
+    from deepphase.apps.runs.request import RunRequest, goals_of, read_goals
     from deepphase.atomic_write import check_writable
     from deepphase.edit.path_motion import crowd_paths, motions_on_paths, path_networks
     from deepphase.steering.path import GroundPath

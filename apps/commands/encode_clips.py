@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from apps.options.groups import ShardOptions, StoreOptions, refuse_for_songs
-from apps.terminal import list_or_refuse, next_step, note, progress, warn
+from deepphase.apps.options.groups import ShardOptions, StoreOptions, refuse_for_songs
+from deepphase.apps.terminal import list_or_refuse, next_step, note, progress, warn
 from deepphase.errors import ParameterError
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from apps.options.groups import ParallelOptions, StoreOptions
-from apps.terminal import Outcome, next_step, note, progress
+from deepphase.apps.options.groups import ParallelOptions, StoreOptions
+from deepphase.apps.terminal import Outcome, next_step, note, progress
 
 if TYPE_CHECKING:
-    from apps.reports.evaluation_report import ReportedMeasure
+    from deepphase.apps.reports.evaluation_report import ReportedMeasure
 
 
 def command(
@@ -41,8 +41,8 @@ def command(
         Phases to measure on the same frames, separated by commas: the baselines contact, pca and
         pfnn, which are fitted to these clips, or files of other models.
     """
-    from apps.corpus_notes import note_chosen_skeleton
-    from apps.reports.evaluation_report import evaluation_report
+    from deepphase.apps.corpus_notes import note_chosen_skeleton
+    from deepphase.apps.reports.evaluation_report import evaluation_report
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.prepare import corpus_of
     from deepphase.formats.array_file import is_array_file

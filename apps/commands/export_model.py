@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from apps.options.groups import LiveGroundOptions
-from apps.terminal import next_step, note, progress
+from deepphase.apps.options.groups import LiveGroundOptions
+from deepphase.apps.terminal import next_step, note, progress
 
 if TYPE_CHECKING:
     from deepphase.export.onnx_file import Parity
@@ -83,9 +83,9 @@ def _web_page(
     body: Path | None,
     ground: LiveGroundOptions,
 ) -> None:
-    from apps.live.page import save_live_page
-    from apps.live.sources import asset_of, check_walks_on_ground
-    from apps.runs.chosen_ground import chosen_ground, ground_notes
+    from deepphase.apps.live.page import save_live_page
+    from deepphase.apps.live.sources import asset_of, check_walks_on_ground
+    from deepphase.apps.runs.chosen_ground import chosen_ground, ground_notes
 
     chosen = chosen_ground(ground)
     asset = asset_of(model, weights)
@@ -99,8 +99,8 @@ def _web_page(
 
 
 def _flat_file(model: Path, output: Path, weights: Literal["float16", "float32"]) -> None:
-    from apps.live.asset import live_asset
-    from apps.live.sources import asset_of
+    from deepphase.apps.live.asset import live_asset
+    from deepphase.apps.live.sources import asset_of
     from deepphase.atomic_write import atomic_write
     from deepphase.formats.array_file import read_header
     from deepphase.phase.model import PhaseModel
@@ -124,9 +124,9 @@ def _phase_model(path: Path) -> Callable[[Path], list[Parity]]:
 
 
 def _controller(path: Path) -> Callable[[Path], list[Parity]]:
-    from controllers.runtime.controller import Controller
-    from controllers.runtime.engine_description import engine_metadata
-    from controllers.runtime.onnx_export import export_controller
+    from deepphase.controllers.runtime.controller import Controller
+    from deepphase.controllers.runtime.engine_description import engine_metadata
+    from deepphase.controllers.runtime.onnx_export import export_controller
 
     controller = Controller.load(path)
     metadata = engine_metadata(controller)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from apps.options.groups import StoreOptions
-from apps.terminal import next_step, note, progress, warn
+from deepphase.apps.options.groups import StoreOptions
+from deepphase.apps.terminal import next_step, note, progress, warn
 
 
 def command(
@@ -39,9 +39,9 @@ def command(
     png
         Also write every figure as PNG, which needs Chromium.
     """
-    from apps.corpus_notes import note_chosen_skeleton
-    from apps.reports.figure_data import FigureData
-    from apps.reports.figures_page import figures_page
+    from deepphase.apps.corpus_notes import note_chosen_skeleton
+    from deepphase.apps.reports.figure_data import FigureData
+    from deepphase.apps.reports.figures_page import figures_page
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.prepare import corpus_of
     from deepphase.phase.extractor import load_model

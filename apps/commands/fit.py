@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from apps.each_clip import each_clip
-from apps.options.groups import StoreOptions
-from apps.terminal import next_step, note, progress, table
+from deepphase.apps.each_clip import each_clip
+from deepphase.apps.options.groups import StoreOptions
+from deepphase.apps.terminal import next_step, note, progress, table
 from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:
-    from controllers.ball.ball_track import BallTrack
+    from deepphase.controllers.ball.ball_track import BallTrack
     from deepphase.corpus.clips import ClipEntry
     from deepphase.motion.ball import Ball
     from deepphase.motion.clip import Clip
@@ -325,8 +325,14 @@ def ball_command(
 
     import numpy as np
 
-    from controllers.ball.ball_file import IMPLAUSIBLE, SUFFIX, as_row, load_ball, save_ball
     from deepphase.atomic_write import check_writable
+    from deepphase.controllers.ball.ball_file import (
+        IMPLAUSIBLE,
+        SUFFIX,
+        as_row,
+        load_ball,
+        save_ball,
+    )
     from deepphase.corpus.clips import clips_in
     from deepphase.motion.ball import Ball
     from deepphase.viewer.page import save_player
@@ -379,8 +385,8 @@ def ball_command(
 
 def _ball_of(clip: Clip, ball: Ball, reading: StoreOptions) -> BallTrack:
     """The captured ball of a clip, or else the fitted one."""
-    from controllers.ball.captured import captured_ball
-    from controllers.ball.fitting import fit_ball
+    from deepphase.controllers.ball.captured import captured_ball
+    from deepphase.controllers.ball.fitting import fit_ball
     from deepphase.formats.points import holds_points, load_points
     from deepphase.motion.point_track import ball_points
     from deepphase.motion.roles import find_roles

@@ -8,9 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from apps.corpus_notes import listed_counts, note_kinds, note_name_labels, note_store_kinds
-from apps.options.groups import FileOptions
-from apps.terminal import Outcome, list_left_out, next_step, note, progress, table, warn
+from deepphase.apps.corpus_notes import (
+    listed_counts,
+    note_kinds,
+    note_name_labels,
+    note_store_kinds,
+)
+from deepphase.apps.options.groups import FileOptions
+from deepphase.apps.terminal import Outcome, list_left_out, next_step, note, progress, table, warn
 from deepphase.arrays import Array
 from deepphase.corpus.group_passes import other_axes
 from deepphase.corpus.inspection import FileFacts, inspect_files

@@ -8,12 +8,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from apps.options.groups import LiveGroundOptions
-from apps.terminal import next_step, note, warn
+from deepphase.apps.options.groups import LiveGroundOptions
+from deepphase.apps.terminal import next_step, note, warn
 from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:
-    from apps.live.server import LiveServer
+    from deepphase.apps.live.server import LiveServer
     from deepphase.terrain.heightmap import Heightmap
 
 _PORT, _PORTS_TRIED = 8601, 50
@@ -44,9 +44,9 @@ def command(
         A glb file with a skinned mesh that the character has in place of the mannequin. Its joints
         have the names of the model's skeleton, or common ones.
     """
-    from apps.live.server import HOST
-    from apps.live.sources import check_walks_on_ground, live_sources
-    from apps.runs.chosen_ground import chosen_ground, ground_notes
+    from deepphase.apps.live.server import HOST
+    from deepphase.apps.live.sources import check_walks_on_ground, live_sources
+    from deepphase.apps.runs.chosen_ground import chosen_ground, ground_notes
 
     sources, chosen = live_sources(source), chosen_ground(ground)
     if chosen is not None and not source.is_dir():
@@ -78,7 +78,7 @@ def _server(
     body: Path | None,
     ground: str | Heightmap | None,
 ) -> LiveServer:
-    from apps.live.server import LiveServer
+    from deepphase.apps.live.server import LiveServer
 
     if port is not None and not 1 <= port <= 65_535:
         raise ParameterError(f"--port must lie in 1 to 65535, not {port}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from apps.terminal import note
+from deepphase.apps.terminal import note
 
 
 def command(

@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from apps.options.groups import ConfigOption, ParallelOptions, parse_labels
-from apps.terminal import next_step, note, progress, warn
+from deepphase.apps.options.groups import ConfigOption, ParallelOptions, parse_labels
+from deepphase.apps.terminal import next_step, note, progress, warn
 from deepphase.errors import ParameterError
 
 _LAYOUTS = "deepphase.features.layout:FeatureLayout"
@@ -64,22 +64,26 @@ def build_command(
         of frames. The output is the file of that shard. Give the shards one folder of their own,
         which `match query` and `match run` open as one database and `match merge` makes one file.
     """
-    from apps.corpus_notes import note_chosen_skeleton
-    from apps.dances.databases import with_songs
-    from apps.runs.database import database_report
+    from deepphase.apps.corpus_notes import note_chosen_skeleton
+    from deepphase.apps.dances.databases import with_songs
+    from deepphase.apps.runs.database import database_report
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.shards import Shard
     from deepphase.corpus.store import open_store
     from deepphase.features.layout import FeatureLayout
+    from deepphase.matching.database.database import MotionDatabase
+    from deepphase.matching.database.frame_reader import TrackReader
+    from deepphase.matching.database.on_ground import (
+        GROUND_HEIGHTS,
+        ClipsOnGround,
+        has_ground_heights,
+    )
+    from deepphase.matching.database.shards import build_shard
+    from deepphase.matching.music.song_tracks import ClipSongTracks, has_song_tracks
+    from deepphase.matching.player.trajectory_queries import future_offsets
+    from deepphase.matching.search.searcher import open_searcher
     from deepphase.phase.extractor import load_model
     from deepphase.terrain.grounded_clip import ClipGrounds
-    from matching.database.database import MotionDatabase
-    from matching.database.frame_reader import TrackReader
-    from matching.database.on_ground import GROUND_HEIGHTS, ClipsOnGround, has_ground_heights
-    from matching.database.shards import build_shard
-    from matching.music.song_tracks import ClipSongTracks, has_song_tracks
-    from matching.player.trajectory_queries import future_offsets
-    from matching.search.searcher import open_searcher
 
     chosen = None if shard is None else Shard.parse(shard)
     if chosen is not None and extend is not None:
@@ -211,10 +215,10 @@ def merge_command(
     index
         Kind of search index, as in `deepphase match build`; auto takes that of the shards.
     """
-    from apps.runs.database import database_report
+    from deepphase.apps.runs.database import database_report
     from deepphase.atomic_write import check_writable
-    from matching.database.database import MotionDatabase
-    from matching.search.searcher import open_searcher
+    from deepphase.matching.database.database import MotionDatabase
+    from deepphase.matching.search.searcher import open_searcher
 
     check_writable(output, example="motion.database")
     with progress() as shown:

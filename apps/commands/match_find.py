@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from apps.edit_files import load_editor, read_clip
-from apps.options.groups import ClipOptions, parse_labels
-from apps.terminal import Outcome, next_step, note, progress, table, warn
+from deepphase.apps.edit_files import load_editor, read_clip
+from deepphase.apps.options.groups import ClipOptions, parse_labels
+from deepphase.apps.terminal import Outcome, next_step, note, progress, table, warn
 from deepphase.errors import FormatError, ParameterError
 
 # Matches within this many seconds of the query in its own clip are left out.
@@ -67,14 +67,14 @@ def query_command(
     store
         Store of the database's clips, if it was moved.
     """
-    from apps.reports.matches_page import match_terms, save_matches
-    from apps.runs.database import index_line
+    from deepphase.apps.reports.matches_page import match_terms, save_matches
+    from deepphase.apps.runs.database import index_line
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.store import open_store
-    from matching.database.database import MotionDatabase
-    from matching.database.queries import query_moment
-    from matching.search.moments import nearest_moments
-    from matching.search.searcher import open_searcher
+    from deepphase.matching.database.database import MotionDatabase
+    from deepphase.matching.database.queries import query_moment
+    from deepphase.matching.search.moments import nearest_moments
+    from deepphase.matching.search.searcher import open_searcher
 
     if not seconds > 0:
         raise ParameterError(f"--seconds must be positive, not {seconds:g}")
@@ -236,8 +236,8 @@ def why_command(run: Path, time: float = 0.0, name: str | None = None) -> Outcom
     name
         Name of the run, if the folder has several.
     """
-    from apps.runs.decisions import read_decision
-    from apps.runs.files import DECISIONS_SUFFIX
+    from deepphase.apps.runs.decisions import read_decision
+    from deepphase.apps.runs.files import DECISIONS_SUFFIX
 
     names = sorted(
         each.name.removesuffix(DECISIONS_SUFFIX) for each in run.glob(f"*{DECISIONS_SUFFIX}")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from apps.options.groups import SteeringOptions, parse_labels
-from apps.options.player import PlayerOptions
-from apps.terminal import next_step, note, progress, table, warn
+from deepphase.apps.options.groups import SteeringOptions, parse_labels
+from deepphase.apps.options.player import PlayerOptions
+from deepphase.apps.terminal import next_step, note, progress, table, warn
 
 
 def command(
@@ -46,18 +46,18 @@ def command(
     store
         Store of the database's clips, if it was moved.
     """
-    from apps.runs.database import index_line
-    from apps.runs.matching import matching_report, played_moments, unknown_labels
-    from apps.runs.request import RunRequest, goals_of, read_goals
+    from deepphase.apps.runs.database import index_line
+    from deepphase.apps.runs.matching import matching_report, played_moments, unknown_labels
+    from deepphase.apps.runs.request import RunRequest, goals_of, read_goals
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.store import open_store
-    from matching.database.database import MotionDatabase
-    from matching.database.on_ground import has_ground_heights
-    from matching.database.reweighted import reweighted
-    from matching.player.moment_filter import moments_line
-    from matching.player.playback import Playback
-    from matching.player.source import PlayerSource, database_measures
-    from matching.search.searcher import open_searcher
+    from deepphase.matching.database.database import MotionDatabase
+    from deepphase.matching.database.on_ground import has_ground_heights
+    from deepphase.matching.database.reweighted import reweighted
+    from deepphase.matching.player.moment_filter import moments_line
+    from deepphase.matching.player.playback import Playback
+    from deepphase.matching.player.source import PlayerSource, database_measures
+    from deepphase.matching.search.searcher import open_searcher
 
     read = read_goals(steering.path, steering.gamepad)
     request = RunRequest.of_options(steering)

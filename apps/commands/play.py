@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from apps.each_clip import each_clip
-from apps.options.groups import StoreOptions
-from apps.terminal import next_step, note
+from deepphase.apps.each_clip import each_clip
+from deepphase.apps.options.groups import StoreOptions
+from deepphase.apps.terminal import next_step, note
 from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -46,8 +46,8 @@ def command(
     """
     import numpy as np
 
-    from apps.reports.player_songs import song_for_player
-    from apps.reports.player_takes import takes_of_clips
+    from deepphase.apps.reports.player_songs import song_for_player
+    from deepphase.apps.reports.player_takes import takes_of_clips
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.clips import clips_in
     from deepphase.corpus.motion_files import song_beside

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from apps.corpus_notes import note_name_labels, note_store_kinds
-from apps.options.groups import FileOptions, ShardOptions
-from apps.terminal import next_step, note, progress, table, warn
+from deepphase.apps.corpus_notes import note_name_labels, note_store_kinds
+from deepphase.apps.options.groups import FileOptions, ShardOptions
+from deepphase.apps.terminal import next_step, note, progress, table, warn
 from deepphase.corpus.prepare import prepare
 from deepphase.corpus.store import open_store
 from deepphase.formats.frame_rates import CORRECTED

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from apps.each_clip import write_clips
-from apps.options.groups import StoreOptions
-from apps.terminal import note, table, warn
+from deepphase.apps.each_clip import write_clips
+from deepphase.apps.options.groups import StoreOptions
+from deepphase.apps.terminal import note, table, warn
 from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from apps.edit_files import check_output
-from apps.options.groups import ClipOptions, LaidGroundOptions
-from apps.terminal import note, progress, table, warn
+from deepphase.apps.edit_files import check_output
+from deepphase.apps.options.groups import ClipOptions, LaidGroundOptions
+from deepphase.apps.terminal import note, progress, table, warn
 from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ def _report(trained: RigInverse, solved: RigSolution) -> None:
 
 def _terrain(options: LaidGroundOptions) -> Heightmap | None:
     """The ground that the options name; None for a flat floor."""
-    from apps.runs.chosen_ground import chosen_ground, ground_notes, heights_of
+    from deepphase.apps.runs.chosen_ground import chosen_ground, ground_notes, heights_of
 
     chosen = chosen_ground(options)
     for words in ground_notes(chosen):
@@ -191,7 +191,7 @@ def _terrain(options: LaidGroundOptions) -> Heightmap | None:
 def _write_player(given: Clip | None, made: Clip, path: Path, ground: Heightmap | None) -> None:
     from dataclasses import replace
 
-    from apps.runs.scene import ground_patch
+    from deepphase.apps.runs.scene import ground_patch
     from deepphase.viewer.page import save_player
     from deepphase.viewer.take import Take
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from apps.options.groups import FileOptions, ShardOptions
-from apps.terminal import list_or_refuse, next_step, note, progress, table, warn
+from deepphase.apps.options.groups import FileOptions, ShardOptions
+from deepphase.apps.terminal import list_or_refuse, next_step, note, progress, table, warn
 from deepphase.errors import DeepPhaseError, ParameterError
 
 if TYPE_CHECKING:

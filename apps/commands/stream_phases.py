@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from apps.terminal import note
+from deepphase.apps.terminal import note
 from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:
-    from apps.live.phase_stream import PhaseStream
+    from deepphase.apps.live.phase_stream import PhaseStream
 
 _PORT = 8701
 
@@ -35,7 +35,7 @@ def command(model: Path, source: str, lag: float = 0.0, port: int | None = None)
     port
         Port of the WebSocket on 127.0.0.1; 8701 if not given.
     """
-    from apps.live.phase_stream import PhaseStream, stream_server
+    from deepphase.apps.live.phase_stream import PhaseStream, stream_server
     from deepphase.phase.extractor import load_extractor
     from deepphase.phase.model import PhaseModel
 

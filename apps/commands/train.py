@@ -6,21 +6,21 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from apps.edit_files import load_editor
-from apps.options.groups import (
+from deepphase.apps.edit_files import load_editor
+from deepphase.apps.options.groups import (
     ConfigOption,
     StoreOptions,
     TrainingOptions,
     parse_labels,
     parse_size,
 )
-from apps.terminal import note, table, warn
-from apps.training.command import TrainingInputs, run_training
+from deepphase.apps.terminal import note, table, warn
+from deepphase.apps.training.command import TrainingInputs, run_training
 from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:
-    from controllers.dance.dancer import Dancer
-    from controllers.runtime.controller import Controller
+    from deepphase.controllers.dance.dancer import Dancer
+    from deepphase.controllers.runtime.controller import Controller
     from deepphase.edit.editor import MotionEditor
     from deepphase.phase.model import PhaseModel
     from deepphase.phase.signals import JointVelocities
@@ -70,7 +70,7 @@ def phase_command(
     pictures
         Leave out the PNG files of the report, which Chromium draws.
     """
-    from apps.training.phase import PhaseTraining
+    from deepphase.apps.training.phase import PhaseTraining
 
     limit = None if memory is None else parse_size(memory)
     any_skeleton = config.any_skeleton
@@ -161,7 +161,7 @@ def controller_command(
     terrain: list[Path] | None = None,
     ball: list[Path] | None = None,
     memory: str | None = None,
-    config: Any = ConfigOption("controllers.config:ControllerConfig", "experts"),  # noqa: B008
+    config: Any = ConfigOption("deepphase.controllers.config:ControllerConfig", "experts"),  # noqa: B008
     run: TrainingOptions = _RUN,
     reading: StoreOptions = _READING,
 ) -> None:
@@ -195,10 +195,10 @@ def controller_command(
     """
     from dataclasses import replace
 
-    from controllers.ball.ball_file import ClipBalls
-    from controllers.data.controller_data import ControllerData
-    from controllers.training.health import health_lines
-    from controllers.training.train import train_controller
+    from deepphase.controllers.ball.ball_file import ClipBalls
+    from deepphase.controllers.data.controller_data import ControllerData
+    from deepphase.controllers.training.health import health_lines
+    from deepphase.controllers.training.train import train_controller
     from deepphase.phase.extractor import load_model
     from deepphase.terrain.grounded_clip import ClipGrounds
 
@@ -244,7 +244,7 @@ def dance_command(
     dances: Path,
     output: Path,
     model: Path | None = None,
-    config: Any = ConfigOption("controllers.dance.config:DanceConfig", "experts"),  # noqa: B008
+    config: Any = ConfigOption("deepphase.controllers.dance.config:DanceConfig", "experts"),  # noqa: B008
     songs: Path | None = None,
     run: TrainingOptions = _RUN,
     reading: StoreOptions = _READING,
@@ -268,11 +268,11 @@ def dance_command(
     songs
         Folder that holds the songs, if the store lies elsewhere.
     """
-    from controllers.dance.health import dance_words
-    from controllers.dance.path_shares import path_share_words
-    from controllers.dance.song_clips import song_clips
-    from controllers.dance.training import DanceData, train_dance
-    from controllers.training.health import health_lines
+    from deepphase.controllers.dance.health import dance_words
+    from deepphase.controllers.dance.path_shares import path_share_words
+    from deepphase.controllers.dance.song_clips import song_clips
+    from deepphase.controllers.dance.training import DanceData, train_dance
+    from deepphase.controllers.training.health import health_lines
     from deepphase.phase.extractor import load_model
 
     _check_phases(
@@ -320,8 +320,8 @@ def dance_command(
 
 def _check_phases(network: str, model: Path | None, hint: str) -> None:
     """Raise ParameterError where a network needs phases and there is no model."""
-    from controllers.networks.registry import network_kind
-    from controllers.schema.config import GATES_OF_PHASES
+    from deepphase.controllers.networks.registry import network_kind
+    from deepphase.controllers.schema.config import GATES_OF_PHASES
 
     if network_kind(network).gate in GATES_OF_PHASES and model is None:
         raise ParameterError(f"{network} needs phases, and no phase model is given", hint=hint)

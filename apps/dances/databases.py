@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
-from controllers.dance.dancer import Dancer
-from controllers.dance.reference import DanceReference
 from deepphase.arrays import Array
+from deepphase.controllers.dance.dancer import Dancer
+from deepphase.controllers.dance.reference import DanceReference
 from deepphase.errors import DeepPhaseError, ParameterError
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.music.song_tracks import ClipSongTracks
 from deepphase.music.song_styles import SongStyles
 from deepphase.progress import Progress
-from matching.database.database import MotionDatabase
-from matching.music.song_tracks import ClipSongTracks
 
 # Keys of the header.
 _SONGS, _REFERENCE, _STYLES = "songs", "dances", "styles"

@@ -7,11 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from apps.dances.databases import dance_reference, dance_styles, rows_of_style
-from controllers.dance.dancer import Dancer
-from controllers.dance.dancing import LOCKED_BAND, NetworkDance, generate_dances
-from controllers.dance.reference import DanceReference
+from deepphase.apps.dances.databases import dance_reference, dance_styles, rows_of_style
+from deepphase.controllers.dance.dancer import Dancer
+from deepphase.controllers.dance.dancing import LOCKED_BAND, NetworkDance, generate_dances
+from deepphase.controllers.dance.reference import DanceReference
 from deepphase.errors import ParameterError
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.music.dancing import DEFAULT_LOCK, dance_with_database
+from deepphase.matching.music.music_search import DanceSettings
+from deepphase.matching.player.playback import Playback
+from deepphase.matching.search.searcher import Searcher, open_searcher
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import low_passed_clip
 from deepphase.motion.roles import find_roles
@@ -23,11 +28,6 @@ from deepphase.music.features import SongFeatures
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.progress import Progress
 from deepphase.viewer.take import Curve, Gating, Marker
-from matching.database.database import MotionDatabase
-from matching.music.dancing import DEFAULT_LOCK, dance_with_database
-from matching.music.music_search import DanceSettings
-from matching.player.playback import Playback
-from matching.search.searcher import Searcher, open_searcher
 
 
 @dataclass(frozen=True, eq=False)

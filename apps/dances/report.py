@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from apps.dances.makers import DanceResult
-from apps.reports.measure_table import MeasuredReport, MeasureTable
-from apps.reports.page import Page
-from apps.reports.player_songs import part_of_song
-from apps.reports.report_file import save_report
-from apps.runs.files import write_motion, write_table
-from controllers.dance.reference import DanceReference
+from deepphase.apps.dances.makers import DanceResult
+from deepphase.apps.reports.measure_table import MeasuredReport, MeasureTable
+from deepphase.apps.reports.page import Page
+from deepphase.apps.reports.player_songs import part_of_song
+from deepphase.apps.reports.report_file import save_report
+from deepphase.apps.runs.files import write_motion, write_table
+from deepphase.controllers.dance.reference import DanceReference
 from deepphase.export.film import write_film
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.root_motion import RootMotion

@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from apps.dashboard.pages import PAGES, PageEntry
-from apps.dashboard.parts import theme
-from apps.dashboard.parts.address import go_to, open_moment, remember_pages
-from apps.dashboard.parts.collection import (
+from deepphase.apps.dashboard.pages import PAGES, PageEntry
+from deepphase.apps.dashboard.parts import theme
+from deepphase.apps.dashboard.parts.address import go_to, open_moment, remember_pages
+from deepphase.apps.dashboard.parts.collection import (
     CLIPS_KEY,
     MODEL_KEY,
     OpenClips,
@@ -23,10 +23,10 @@ from apps.dashboard.parts.collection import (
     open_model,
     suggest_clip,
 )
-from apps.dashboard.parts.demo import demo_clips, demo_model
-from apps.dashboard.parts.files import chooser
-from apps.dashboard.parts.folder import look_again, open_folder
-from apps.dashboard.parts.messages import error_sentence, plain, show_error
+from deepphase.apps.dashboard.parts.demo import demo_clips, demo_model
+from deepphase.apps.dashboard.parts.files import chooser
+from deepphase.apps.dashboard.parts.folder import look_again, open_folder
+from deepphase.apps.dashboard.parts.messages import error_sentence, plain, show_error
 from deepphase.errors import DeepPhaseError
 
 # Modules that Streamlit imports at their first use, and one that compiles itself on a new machine.
@@ -34,7 +34,7 @@ _LAZY_IMPORTS = (
     "pandas",
     "pyarrow",
     "plotly.graph_objects",
-    "matching.search.block_tree_kernel",
+    "deepphase.matching.search.block_tree_kernel",
 )
 # Modules that were loaded when objects were last frozen.
 _frozen_modules = 0
@@ -63,7 +63,10 @@ def warm_up() -> None:
 
     # The sessions of a server share the processor; one session must not use all of it.
     torch.set_num_threads(max(1, min(4, torch.get_num_threads())))
-    for name in (*_LAZY_IMPORTS, *(f"apps.dashboard.pages.{page.address}" for page in PAGES)):
+    for name in (
+        *_LAZY_IMPORTS,
+        *(f"deepphase.apps.dashboard.pages.{page.address}" for page in PAGES),
+    ):
         importlib.import_module(name)
     demo_model().encode(demo_clips().clip(0))
 
@@ -122,7 +125,7 @@ def page_of(entry: PageEntry) -> Callable[[], None]:
 
     def draw() -> None:
         try:
-            importlib.import_module(f"apps.dashboard.pages.{entry.address}").page()
+            importlib.import_module(f"deepphase.apps.dashboard.pages.{entry.address}").page()
         except DeepPhaseError as error:
             show_error(error)
 

@@ -1,6 +1,6 @@
 """Small controller of the dashboard's demo, and the synthetic motion that it is trained on.
 
-`python -m apps.demo.model` trains it together with the phase models.
+`python -m deepphase.apps.demo.model` trains it together with the phase models.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
-from controllers.config import ControllerConfig, ControllerTraining
-from controllers.data.controller_data import ControllerData
-from controllers.networks.experts import ExpertsConfig
-from controllers.runtime.controller import Controller
-from controllers.schema.config import SchemaConfig
-from controllers.training.train import train_controller
+from deepphase.controllers.config import ControllerConfig, ControllerTraining
+from deepphase.controllers.data.controller_data import ControllerData
+from deepphase.controllers.networks.experts import ExpertsConfig
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.schema.config import SchemaConfig
+from deepphase.controllers.training.train import train_controller
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.motion.clip import Clip
 from deepphase.phase.extractor import PhaseExtractor

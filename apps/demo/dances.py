@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from apps.dances.databases import with_songs
+from deepphase.apps.dances.databases import with_songs
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import open_store
 from deepphase.features.layout import FeatureLayout
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.music.song_tracks import ClipSongTracks, track_features
 from deepphase.music.features import features_of
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.progress import Progress
 from deepphase.synthetic.dance_motion import dance
 from deepphase.synthetic.song import make_song
-from matching.database.database import MotionDatabase
-from matching.music.song_tracks import ClipSongTracks, track_features
 
 _LAYOUT = "dance_music"
 # (beats a minute, beats in a bar) of the songs, in the range of danced tempi.

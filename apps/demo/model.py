@@ -1,15 +1,15 @@
 """Small phase models of the dashboard's demo, stored beside this module.
 
-`python -m apps.demo.model` trains them again on synthetic motion, in seconds.
+`python -m deepphase.apps.demo.model` trains them again on synthetic motion, in seconds.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from apps.demo.controller import CONTROLLER, train_demo_controller
-from apps.terminal import note, progress
-from controllers.training.health import health_lines
+from deepphase.apps.demo.controller import CONTROLLER, train_demo_controller
+from deepphase.apps.terminal import note, progress
+from deepphase.controllers.training.health import health_lines
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.phase.config import NetworkConfig, PhaseConfig, TrainingConfig
 from deepphase.phase.model import PhaseModel

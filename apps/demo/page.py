@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from apps.demo.motion import HELD_OUT, PAGE, TRAINING, TRUTH
-from apps.demo.steps import DemoStep
-from apps.reports.health_section import add_health
-from apps.reports.page import Link, Page
-from apps.reports.player_takes import takes_of_clips
+from deepphase.apps.demo.motion import HELD_OUT, PAGE, TRAINING, TRUTH
+from deepphase.apps.demo.steps import DemoStep
+from deepphase.apps.reports.health_section import add_health
+from deepphase.apps.reports.page import Link, Page
+from deepphase.apps.reports.player_takes import takes_of_clips
 from deepphase.evaluation.known_phase import KnownPhaseError, PhaseKey
 from deepphase.figures.theme import channel_colour
 from deepphase.motion.clip import Clip

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from apps.demo.motion import EVALUATION, LIVE, MODEL, PHASES, REPORT, STORE
+from deepphase.apps.demo.motion import EVALUATION, LIVE, MODEL, PHASES, REPORT, STORE
 from deepphase.progress import Progress
 
 DATABASE, MATCHES, RUN, FIGURES = "clips.db", "matches", "run", "figures"
@@ -52,8 +52,8 @@ class DemoStep:
 
     def run(self, folder: Path) -> None:
         """Call the command's function with files of a folder."""
-        from apps.cli import COMMANDS, command_named
-        from apps.options.command_line import read_command_line
+        from deepphase.apps.cli import COMMANDS, command_named
+        from deepphase.apps.options.command_line import read_command_line
 
         words = [
             str(folder / word[1:]) if word.startswith(_FILE) else word
@@ -174,9 +174,9 @@ def write_inputs(folder: Path, progress: Progress, *, toy: bool) -> None:
     """Write the files that the steps read beside the clips: a controller, dances and a song."""
     import soundfile
 
-    from apps.demo import controller
-    from apps.demo.dances import SONGS, made_dances
-    from apps.demo.model import PHASES as SHIPPED_MODEL
+    from deepphase.apps.demo import controller
+    from deepphase.apps.demo.dances import SONGS, made_dances
+    from deepphase.apps.demo.model import PHASES as SHIPPED_MODEL
     from deepphase.phase.model import PhaseModel
     from deepphase.synthetic.song import make_song
 

@@ -7,15 +7,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from apps.live.asset_file import asset_bytes, manifold_arrays
-from apps.live.database_asset import database_asset
-from controllers.data.rest_rows import rest_columns, rest_layout
-from controllers.networks.registry import NETWORKS
-from controllers.runtime.controller import Controller
-from controllers.runtime.engine_description import describe_controller
-from controllers.runtime.int8_network import check_no_int8
+from deepphase.apps.live.asset_file import asset_bytes, manifold_arrays
+from deepphase.apps.live.database_asset import database_asset
 from deepphase.arrays import Array
+from deepphase.controllers.data.rest_rows import rest_columns, rest_layout
+from deepphase.controllers.networks.registry import NETWORKS
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.engine_description import describe_controller
+from deepphase.controllers.runtime.int8_network import check_no_int8
 from deepphase.errors import ParameterError
+from deepphase.matching.database.database import MotionDatabase
 from deepphase.motion.root_trajectory import FACING_SMOOTHING_S, VECTOR_SMOOTHING_S
 from deepphase.phase.causal.encoder import network_arrays
 from deepphase.phase.causal.network import STILL
@@ -23,7 +24,6 @@ from deepphase.phase.model import PhaseModel
 from deepphase.phase.networks.sine_fit_autoencoder import SineFitAutoencoder
 from deepphase.phase.signals import JointVelocities
 from deepphase.steering.foot_lock import FootLockSettings
-from matching.database.database import MotionDatabase
 
 Weights = Literal["float32", "float16"]
 

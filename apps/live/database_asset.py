@@ -7,22 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from apps.live.asset_file import asset_bytes, manifold_arrays
-from controllers.runtime.engine_description import describe_skeleton, goal_settings
+from deepphase.apps.live.asset_file import asset_bytes, manifold_arrays
 from deepphase.arrays import Array
+from deepphase.controllers.runtime.engine_description import describe_skeleton, goal_settings
 from deepphase.errors import ParameterError
 from deepphase.evaluation.runs import BLEND_S
 from deepphase.features.trajectory import TRAJECTORY_DIRECTION, TRAJECTORY_PATH
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.database.on_ground import GROUND_HEIGHTS
+from deepphase.matching.player.constants import CONSTANTS
+from deepphase.matching.player.moment_filter import MomentFilter
+from deepphase.matching.player.playback import Playback
+from deepphase.matching.player.player import PlayerSettings
+from deepphase.matching.player.resting import rest_moments
+from deepphase.matching.player.trajectory_search import max_improvement
 from deepphase.steering.foot_lock import FootLockSettings
 from deepphase.steering.rest import CONSTANTS as REST
-from matching.database.database import MotionDatabase
-from matching.database.on_ground import GROUND_HEIGHTS
-from matching.player.constants import CONSTANTS
-from matching.player.moment_filter import MomentFilter
-from matching.player.playback import Playback
-from matching.player.player import PlayerSettings
-from matching.player.resting import rest_moments
-from matching.player.trajectory_search import max_improvement
 
 # Rotations of this many rows are read at once, and a view of the manifold has so many points.
 _ROWS_AT_ONCE, _MANIFOLD_POINTS = 1 << 14, 20_000

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from controllers.runtime.controller import Controller
 from deepphase.arrays import Array
+from deepphase.controllers.runtime.controller import Controller
 from deepphase.errors import FormatError
 from deepphase.motion.clip import Clip
 from deepphase.steering.run import Run, RunnerSpec

@@ -39,7 +39,7 @@ def live_page(
     Parameters
     ----------
     asset
-        Content of a live asset (`apps.live.asset.live_asset`).
+        Content of a live asset (`deepphase.apps.live.asset.live_asset`).
     name
         Title of the page and beginning of the names of files that it saves.
     look
@@ -49,7 +49,7 @@ def live_page(
         Address of a page with other files, for a button that leads there.
     keeps
         Add a button that sends what was driven to the page around: a message with a JSON text under
-        "driven", of which `apps.live.driven_run` makes a run.
+        "driven", of which `deepphase.apps.live.driven_run` makes a run.
     body
         glb file with a skinned mesh to show in place of the mannequin; the page reads it.
     large_panels

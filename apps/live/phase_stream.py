@@ -18,7 +18,7 @@ import numpy as np
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.http11 import Request, Response
 
-from apps.hosts import is_own_request
+from deepphase.apps.hosts import is_own_request
 from deepphase.arrays import Array
 from deepphase.errors import DeepPhaseError, ParameterError
 from deepphase.phase.model import PhaseModel

@@ -9,11 +9,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from apps.hosts import is_own_request
-from apps.live.page import live_page
-from apps.live.sources import asset_of
-from apps.printable import printable
-from apps.reports.page import Link, Page
+from deepphase.apps.hosts import is_own_request
+from deepphase.apps.live.page import live_page
+from deepphase.apps.live.sources import asset_of
+from deepphase.apps.printable import printable
+from deepphase.apps.reports.page import Link, Page
 from deepphase.errors import DeepPhaseError
 from deepphase.terrain.heightmap import Heightmap
 

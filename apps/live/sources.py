@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
-from apps.live.asset import Weights, live_asset
+from deepphase.apps.live.asset import Weights, live_asset
 from deepphase.corpus.motion_files import MAX_LISTED_FILES, files_under
 from deepphase.errors import DeepPhaseError, FormatError, ParameterError
 from deepphase.formats.array_file import is_array_file, read_header
@@ -15,13 +15,13 @@ _HINT = "give a controller, a motion database, or a folder of them"
 
 
 def _load_controller(path: Path, weights: Weights) -> bytes:
-    from controllers.runtime.controller import Controller
+    from deepphase.controllers.runtime.controller import Controller
 
     return live_asset(Controller.load(path), weights=weights)
 
 
 def _load_database(path: Path, weights: Weights) -> bytes:
-    from matching.database.database import MotionDatabase
+    from deepphase.matching.database.database import MotionDatabase
 
     return live_asset(MotionDatabase.load(path), weights=weights)
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import shtab
 
-from apps.options.command_line import Option, common_options, options_of
+from deepphase.apps.options.command_line import Option, common_options, options_of
 from deepphase.errors import ParameterError
 
 SHELLS = ("bash", "zsh")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from apps.options.groups import OptionGroup
+from deepphase.apps.options.groups import OptionGroup
 from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:
-    from matching.database.database import MotionDatabase
-    from matching.player.moment_filter import MomentFilter
-    from matching.player.player import PlayerSettings
+    from deepphase.matching.database.database import MotionDatabase
+    from deepphase.matching.player.moment_filter import MomentFilter
+    from deepphase.matching.player.player import PlayerSettings
 
 _NONE = "none"
 
@@ -61,7 +61,7 @@ class PlayerOptions(OptionGroup):
 
         Raises ParameterError if one of them is impossible.
         """
-        from matching.player.player import PlayerSettings
+        from deepphase.matching.player.player import PlayerSettings
 
         keep = PlayerSettings().keep
         if self.keep is not None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from apps.reports.manifold_cloud import PhaseCloud, ground_speed
+from deepphase.apps.reports.manifold_cloud import PhaseCloud, ground_speed
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import plotly.graph_objects as go
 
-from apps.reports.example_window import example_window
-from apps.reports.figure_data import FigureData
-from apps.reports.manifold_cloud import PhaseCloud
-from apps.reports.page import Page
+from deepphase.apps.reports.example_window import example_window
+from deepphase.apps.reports.figure_data import FigureData
+from deepphase.apps.reports.manifold_cloud import PhaseCloud
+from deepphase.apps.reports.page import Page
 from deepphase.figures.channel_joints import explained_by_joint
 from deepphase.figures.image import Images, write_images
 from deepphase.figures.phase_parameters import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apps.reports.page import Page
+from deepphase.apps.reports.page import Page
 from deepphase.figures.channel_joints import explained_by_joint
 from deepphase.figures.theme import channel_colour
 from deepphase.phase.health import Health

@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from apps.runs.files import write_table
+from deepphase.apps.runs.files import write_table
 from deepphase.arrays import Array
 from deepphase.formats.load import save
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.database.queries import QueryMoment
+from deepphase.matching.search.cost_terms import cost_terms
+from deepphase.matching.search.moments import Moment, following, placed
 from deepphase.motion.clip import Clip
 from deepphase.viewer.actor import Actor
 from deepphase.viewer.costs import ComparedCosts, CostComparison, CostOption
 from deepphase.viewer.page import save_player
 from deepphase.viewer.take import Marker, Take
-from matching.database.database import MotionDatabase
-from matching.database.queries import QueryMoment
-from matching.search.cost_terms import cost_terms
-from matching.search.moments import Moment, following, placed
 
 
 def moment_actor(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from apps.reports.manifold_cloud import PhaseCloud
+from deepphase.apps.reports.manifold_cloud import PhaseCloud
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import velocities

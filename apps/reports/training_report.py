@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from apps.reports.example_window import example_window
-from apps.reports.health_section import add_health, percent
-from apps.reports.manifold_cloud import PhaseCloud
-from apps.reports.page import Page
+from deepphase.apps.reports.example_window import example_window
+from deepphase.apps.reports.health_section import add_health, percent
+from deepphase.apps.reports.manifold_cloud import PhaseCloud
+from deepphase.apps.reports.page import Page
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.figures.image import write_images

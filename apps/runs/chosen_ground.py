@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from apps.options.groups import LaidGroundOptions
+from deepphase.apps.options.groups import LaidGroundOptions
 from deepphase.errors import ParameterError
 from deepphase.terrain.ground_file import read_ground
 from deepphase.terrain.ground_shapes import INCH_M, MADE_GROUNDS, made_ground

@@ -9,16 +9,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from apps.reports.measure_table import MeasuredReport
-from apps.runs.report import RunSubject, run_report
-from apps.runs.request import Goal, RunRequest
-from controllers.ball.ball_events import parse_ball_events
-from controllers.ball.running_balls import BallSettings
-from controllers.data.initial_states import InitialStates
-from controllers.runtime.controller import Controller
-from controllers.runtime.grouped_network import grouped_network
-from controllers.runtime.int8_network import int8_network
-from controllers.runtime.start import CharacterSource
+from deepphase.apps.reports.measure_table import MeasuredReport
+from deepphase.apps.runs.report import RunSubject, run_report
+from deepphase.apps.runs.request import Goal, RunRequest
+from deepphase.controllers.ball.ball_events import parse_ball_events
+from deepphase.controllers.ball.running_balls import BallSettings
+from deepphase.controllers.data.initial_states import InitialStates
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.grouped_network import grouped_network
+from deepphase.controllers.runtime.int8_network import int8_network
+from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.corpus.clips import clips_in
 from deepphase.errors import ParameterError
 from deepphase.motion.resample import resample

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from apps.terminal import note, table
+from deepphase.apps.terminal import note, table
 from deepphase.features.moment_kinds import kind_shares_text
-from matching.database.database import MotionDatabase
-from matching.search.searcher import Searcher
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.search.searcher import Searcher
 
 # Kinds of queries that recall is measured with.
 _QUERIES = {

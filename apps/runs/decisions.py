@@ -9,15 +9,15 @@ from pathlib import Path
 
 import numpy as np
 
-from apps.runs.files import write_table
-from apps.runs.request import MeasuredRun
+from deepphase.apps.runs.files import write_table
+from deepphase.apps.runs.request import MeasuredRun
 from deepphase.errors import FormatError, ParameterError
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.player.decisions import Decision, decisions
+from deepphase.matching.player.player import Player
+from deepphase.matching.player.source import PlayerSource
+from deepphase.matching.search.moments import moment
 from deepphase.viewer.costs import ComparedCosts, CostComparison, CostOption
-from matching.database.database import MotionDatabase
-from matching.player.decisions import Decision, decisions
-from matching.player.player import Player
-from matching.player.source import PlayerSource
-from matching.search.moments import moment
 
 SQUARED = "squared_"
 _COLUMNS = ("t", "mark", "clip", "frame", "time_s", "cost")

@@ -8,19 +8,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from apps.options.groups import parse_labels
-from apps.reports.measure_table import MeasuredReport
-from apps.runs.decisions import run_costs
-from apps.runs.report import RunSubject, run_report
-from apps.runs.request import Goal, RunRequest
-from apps.runs.sections import Section
+from deepphase.apps.options.groups import parse_labels
+from deepphase.apps.reports.measure_table import MeasuredReport
+from deepphase.apps.runs.decisions import run_costs
+from deepphase.apps.runs.report import RunSubject, run_report
+from deepphase.apps.runs.request import Goal, RunRequest
+from deepphase.apps.runs.sections import Section
 from deepphase.features.moment_kinds import KINDS
+from deepphase.matching.database.pose_baselines import pose_databases
+from deepphase.matching.player.moment_filter import MomentFilter, moments_line
+from deepphase.matching.player.source import PlayerSource
+from deepphase.matching.search.searcher import open_searcher
 from deepphase.progress import Progress
 from deepphase.steering.path import GroundPath
-from matching.database.pose_baselines import pose_databases
-from matching.player.moment_filter import MomentFilter, moments_line
-from matching.player.source import PlayerSource
-from matching.search.searcher import open_searcher
 
 
 def matching_report(

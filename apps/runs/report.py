@@ -8,14 +8,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from apps.reports.measure_table import MeasuredReport, MeasureTable
-from apps.reports.page import Page
-from apps.reports.report_file import save_report
-from apps.runs.files import DECISIONS_SUFFIX, motion_note, write_run
-from apps.runs.request import Goal, MeasuredRun, RunRequest, measured_run
-from apps.runs.scene import scene_objects
-from apps.runs.sections import Section, ball_sections
-from apps.runs.take import run_take
+from deepphase.apps.reports.measure_table import MeasuredReport, MeasureTable
+from deepphase.apps.reports.page import Page
+from deepphase.apps.reports.report_file import save_report
+from deepphase.apps.runs.files import DECISIONS_SUFFIX, motion_note, write_run
+from deepphase.apps.runs.request import Goal, MeasuredRun, RunRequest, measured_run
+from deepphase.apps.runs.scene import scene_objects
+from deepphase.apps.runs.sections import Section, ball_sections
+from deepphase.apps.runs.take import run_take
 from deepphase.evaluation.run_measures import RUN_MEASURES, data_values, joint_rotations
 from deepphase.progress import Progress
 from deepphase.steering.run import Runner, RunnerSource

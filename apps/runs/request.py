@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from apps.options.groups import SteeringOptions
-from apps.runs.chosen_ground import chosen_ground, heights_of
+from deepphase.apps.options.groups import SteeringOptions
+from deepphase.apps.runs.chosen_ground import chosen_ground, heights_of
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.evaluation.run_findings import run_findings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from apps.runs.request import MeasuredRun
+from deepphase.apps.runs.request import MeasuredRun
 from deepphase.arrays import Array
 from deepphase.formats.gltf.scene_object import SceneObject
 from deepphase.motion.ball import rolling_rotations

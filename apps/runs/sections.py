@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from apps.reports.measure_table import MeasureTable
-from controllers.evaluation.dribbling import DRIBBLING_MEASURES, dribbling_measures
+from deepphase.apps.reports.measure_table import MeasureTable
+from deepphase.controllers.evaluation.dribbling import DRIBBLING_MEASURES, dribbling_measures
 from deepphase.steering.run import Run
 
 # A ball's energy grows by so much at most where it is computed in float32, joules.

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from apps.runs.request import MeasuredRun
-from apps.runs.scene import ground_patch
+from deepphase.apps.runs.request import MeasuredRun
+from deepphase.apps.runs.scene import ground_patch
 from deepphase.arrays import Array
 from deepphase.steering.run import Run
 from deepphase.viewer.actor import Actor

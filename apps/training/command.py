@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from apps.options.groups import StoreOptions, TrainingOptions
-from apps.terminal import next_step, note, progress, silence, warn
+from deepphase.apps.options.groups import StoreOptions, TrainingOptions
+from deepphase.apps.terminal import next_step, note, progress, silence, warn
 from deepphase.atomic_write import atomic_write, check_writable
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.prepare import corpus_of, prepare

@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from apps.options.groups import StoreOptions, refuse_for_songs
-from apps.terminal import list_left_out, note, progress
-from apps.training.command import TrainingInputs
+from deepphase.apps.options.groups import StoreOptions, refuse_for_songs
+from deepphase.apps.terminal import list_left_out, note, progress
+from deepphase.apps.training.command import TrainingInputs
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import open_store, store_groups
 from deepphase.errors import DeepPhaseError, ParameterError
@@ -101,7 +101,7 @@ class PhaseTraining:
 
 
 def _report(model: PhaseModel, corpus: Any, folder: Path, output: Path, pictures: bool) -> Path:
-    from apps.reports.training_report import training_report
+    from deepphase.apps.reports.training_report import training_report
     from deepphase.training.metrics import metrics_beside
 
     metrics = metrics_beside(output)

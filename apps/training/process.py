@@ -1,6 +1,6 @@
 """Process of one training: reads its request and writes its status.
 
-`python -m apps.training.process FOLDER` ends as soon as its standard input is closed, which means
+`python -m deepphase.apps.training.process FOLDER` ends as soon as its standard input is closed, which means
 that the process that started it has ended.
 """
 
@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from apps.training.request import TrainingRequest
-from apps.training.status import (
+from deepphase.apps.training.request import TrainingRequest
+from deepphase.apps.training.status import (
     FAILED,
     FINISHED,
     RUNNING,

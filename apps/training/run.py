@@ -14,9 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from apps.training.process import LATEST_FILE, LOG_FILE, MODEL_FILE
-from apps.training.request import TrainingRequest
-from apps.training.status import FAILED, FINISHED, STOPPED, TrainingStatus
+from deepphase.apps.training.process import LATEST_FILE, LOG_FILE, MODEL_FILE
+from deepphase.apps.training.request import TrainingRequest
+from deepphase.apps.training.status import FAILED, FINISHED, STOPPED, TrainingStatus
 from deepphase.errors import CheckpointError, ParameterError
 
 # Maximum number of trainings of all sessions at the same time, and maximum duration of one.
@@ -181,7 +181,7 @@ def _spawn(folder: Path) -> subprocess.Popen:
     }
     with (folder / LOG_FILE).open("wb") as log:
         return subprocess.Popen(
-            [sys.executable, "-P", "-m", "apps.training.process", str(folder)],
+            [sys.executable, "-P", "-m", "deepphase.apps.training.process", str(folder)],
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=subprocess.STDOUT,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from controllers.ball.ball_track import BallTouches, BallTrack, ball_as_mapping
+from deepphase.controllers.ball.ball_track import BallTouches, BallTrack, ball_as_mapping
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.array_file import read_arrays, write_arrays
 from deepphase.formats.header_values import checked_rate, checked_text, checked_texts

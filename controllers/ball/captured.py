@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from controllers.ball.ball_track import BallTouches, BallTrack, check_over_floor
-from controllers.ball.fitting import FOOT_RADIUS_M, LegPoints
 from deepphase.arrays import Array, true_runs
+from deepphase.controllers.ball.ball_track import BallTouches, BallTrack, check_over_floor
+from deepphase.controllers.ball.fitting import FOOT_RADIUS_M, LegPoints
 from deepphase.errors import FormatError, ParameterError
 from deepphase.motion.ball import Ball, BallState, advanced
 from deepphase.motion.clip import Clip

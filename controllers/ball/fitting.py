@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from controllers.ball.ball_track import BallTouches, BallTrack
-from controllers.ball.fit_kernel import best_touches, roll_cost, roll_speeds, touch_cost
 from deepphase.arrays import Array, true_runs
+from deepphase.controllers.ball.ball_track import BallTouches, BallTrack
+from deepphase.controllers.ball.fit_kernel import best_touches, roll_cost, roll_speeds, touch_cost
 from deepphase.errors import ParameterError
 from deepphase.motion.ball import Ball
 from deepphase.motion.clip import Clip

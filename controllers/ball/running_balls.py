@@ -4,7 +4,7 @@ A ball's velocity is blended between that of the network's prediction and that o
 distance of the nearest foot (Starke et al. 2022, football dribbling). No blend makes a ball faster
 than it is, unless a foot that moves as fast touches it. A foot that touches sends the ball, within
 what a foot gives, to where the goals will need it, and a foot that swings reaches for a ball that
-goes astray (`controllers.ball.reaching`).
+goes astray (`deepphase.controllers.ball.reaching`).
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from controllers.ball.ball_events import BallEvent, BallSchedule
-from controllers.ball.fetching import FetchingGoals, fetching_speed
-from controllers.ball.fitting import FOOT_RADIUS_M, leg_points
-from controllers.ball.reaching import (
+from deepphase.arrays import Array
+from deepphase.controllers.ball.ball_events import BallEvent, BallSchedule
+from deepphase.controllers.ball.fetching import FetchingGoals, fetching_speed
+from deepphase.controllers.ball.fitting import FOOT_RADIUS_M, leg_points
+from deepphase.controllers.ball.reaching import (
     GIVES,
     NEXT_TOUCH_S,
     ReachingFeet,
@@ -25,11 +26,10 @@ from controllers.ball.reaching import (
     given_velocities,
     velocities_to,
 )
-from controllers.runtime.body_pose import BodyPoses
-from controllers.runtime.controller import Controller
-from controllers.runtime.parts import CharacterPart, StepInput, StepResult
-from controllers.schema.config import BALL_BLOCKS
-from deepphase.arrays import Array
+from deepphase.controllers.runtime.body_pose import BodyPoses
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.parts import CharacterPart, StepInput, StepResult
+from deepphase.controllers.schema.config import BALL_BLOCKS
 from deepphase.easing import smoothstep
 from deepphase.errors import ParameterError
 from deepphase.motion.ball import Ball, BallState, advanced, touched

@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from controllers.config import ControllerConfig, ControllerTraining
-from controllers.networks.network import ControllerNetworkConfig
-from controllers.schema.config import SchemaConfig
 from deepphase.config import load_config, section
+from deepphase.controllers.config import ControllerConfig, ControllerTraining
+from deepphase.controllers.networks.network import ControllerNetworkConfig
+from deepphase.controllers.schema.config import SchemaConfig
 from deepphase.errors import ParameterError
 from deepphase.music.features import check_names
 

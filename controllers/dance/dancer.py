@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from controllers.dance.config import MUSIC, STYLE
-from controllers.dance.music_input import MusicInput
-from controllers.dance.reference import DanceReference
-from controllers.runtime.controller import Controller
+from deepphase.controllers.dance.config import MUSIC, STYLE
+from deepphase.controllers.dance.music_input import MusicInput
+from deepphase.controllers.dance.reference import DanceReference
+from deepphase.controllers.runtime.controller import Controller
 from deepphase.errors import CheckpointError
 from deepphase.music.song_styles import SongStyles
 from deepphase.short_repr import counted, short_repr
@@ -39,7 +39,7 @@ class Dancer:
         versions.
     path_shares
         Style -> share of the network's path over the ground that its dances have, see
-        `controllers.dance.path_shares`.
+        `deepphase.controllers.dance.path_shares`.
     """
 
     controller: Controller

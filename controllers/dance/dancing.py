@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from controllers.dance.config import MUSIC, STYLE
-from controllers.dance.dancer import Dancer
-from controllers.dance.restart_states import initial_states, states_of_style
-from controllers.dance.stall_guard import StallGuard
-from controllers.runtime.body_pose import BodyPoses, CharacterFeet
-from controllers.runtime.characters import Characters
-from controllers.runtime.controller import Controller
-from controllers.runtime.frame import CharacterSettings
 from deepphase.arrays import Array
+from deepphase.controllers.dance.config import MUSIC, STYLE
+from deepphase.controllers.dance.dancer import Dancer
+from deepphase.controllers.dance.restart_states import initial_states, states_of_style
+from deepphase.controllers.dance.stall_guard import StallGuard
+from deepphase.controllers.runtime.body_pose import BodyPoses, CharacterFeet
+from deepphase.controllers.runtime.characters import Characters
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.errors import ParameterError
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import low_passed, low_passed_rotations

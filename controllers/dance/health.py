@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from controllers.dance.dancer import Dancer
-from controllers.dance.dancing import generate_dances
-from controllers.runtime.frame import CharacterSettings
 from deepphase.arrays import Array
+from deepphase.controllers.dance.dancer import Dancer
+from deepphase.controllers.dance.dancing import generate_dances
+from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.evaluation.dance_measures import DanceMeasures
 from deepphase.evaluation.song_response import (
     FOLLOWS,

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from controllers.data.initial_states import InitialStates
 from deepphase.arrays import Array
+from deepphase.controllers.data.initial_states import InitialStates
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.evaluation.dance_beats import mean_joint_speed
 from deepphase.evaluation.dance_body import STANDS, body_points

@@ -11,10 +11,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from controllers.dance.dancer import Dancer
-from controllers.dance.dancing import generate_dances
-from controllers.dance.song_clips import SongClips
-from controllers.runtime.frame import CharacterSettings
+from deepphase.controllers.dance.dancer import Dancer
+from deepphase.controllers.dance.dancing import generate_dances
+from deepphase.controllers.dance.song_clips import SongClips
+from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.evaluation.dance_body import body_points
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from controllers.dance.config import MUSIC
-from controllers.dance.dancer import Dancer
-from controllers.data.initial_states import InitialStates
 from deepphase.arrays import Array
+from deepphase.controllers.dance.config import MUSIC
+from deepphase.controllers.dance.dancer import Dancer
+from deepphase.controllers.data.initial_states import InitialStates
 
 # Number of states with the most similar music, of which one is chosen.
 _CANDIDATES = 24

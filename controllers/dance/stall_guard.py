@@ -13,15 +13,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from controllers.dance.config import MUSIC
-from controllers.dance.dancer import Dancer
-from controllers.dance.lasting_starts import STALL_S, STALL_SHARE
-from controllers.dance.restart_states import RestartStates
-from controllers.data.initial_states import InitialStates
-from controllers.runtime.characters import Characters, Tracks
-from controllers.runtime.controller import Controller
-from controllers.runtime.frame import CharacterSettings
 from deepphase.arrays import Array
+from deepphase.controllers.dance.config import MUSIC
+from deepphase.controllers.dance.dancer import Dancer
+from deepphase.controllers.dance.lasting_starts import STALL_S, STALL_SHARE
+from deepphase.controllers.dance.restart_states import RestartStates
+from deepphase.controllers.data.initial_states import InitialStates
+from deepphase.controllers.runtime.characters import Characters, Tracks
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.errors import ParameterError
 from deepphase.evaluation.dance_beats import mean_joint_speed
 from deepphase.evaluation.dance_body import body_points

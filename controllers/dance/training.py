@@ -9,19 +9,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from controllers.dance.config import MUSIC, STYLE, DanceConfig, DanceTraining
-from controllers.dance.dancer import Dancer
-from controllers.dance.health import dance_health
-from controllers.dance.lasting_starts import lasting_starts
-from controllers.dance.music_input import MusicInput
-from controllers.dance.path_shares import path_shares
-from controllers.dance.reference import DanceReference
-from controllers.dance.song_clips import SongClips
-from controllers.data.controller_data import ControllerData
-from controllers.data.sample_split import SampleSplit
-from controllers.data.samples import ControllerSamples
-from controllers.training.train import train_controller
 from deepphase.arrays import Array
+from deepphase.controllers.dance.config import MUSIC, STYLE, DanceConfig, DanceTraining
+from deepphase.controllers.dance.dancer import Dancer
+from deepphase.controllers.dance.health import dance_health
+from deepphase.controllers.dance.lasting_starts import lasting_starts
+from deepphase.controllers.dance.music_input import MusicInput
+from deepphase.controllers.dance.path_shares import path_shares
+from deepphase.controllers.dance.reference import DanceReference
+from deepphase.controllers.dance.song_clips import SongClips
+from deepphase.controllers.data.controller_data import ControllerData
+from deepphase.controllers.data.sample_split import SampleSplit
+from deepphase.controllers.data.samples import ControllerSamples
+from deepphase.controllers.training.train import train_controller
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.evaluation.dance_clock import DanceClocks, clocks_of_clips
@@ -310,7 +310,7 @@ def train_dance(
     """Train a dancer, and measure its dances to held-out songs, or to all songs if none are.
 
     Parameters, return value None and errors are those of
-    :func:`controllers.training.train.train_controller`.
+    :func:`deepphase.controllers.training.train.train_controller`.
     """
     controller = train_controller(
         data.data,

@@ -10,10 +10,10 @@ import pytorch_lightning as pl
 import torch
 from torch import Tensor
 
-from controllers.config import ControllerConfig
-from controllers.data.controller_data import ControllerData
-from controllers.data.sample_balance import balanced_rows
-from controllers.networks.registry import network_kind
+from deepphase.controllers.config import ControllerConfig
+from deepphase.controllers.data.controller_data import ControllerData
+from deepphase.controllers.data.sample_balance import balanced_rows
+from deepphase.controllers.networks.registry import network_kind
 from deepphase.errors import ParameterError
 from deepphase.phase.windows import WindowOrder
 from deepphase.training.resumable import ResumableData

@@ -9,22 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from controllers.ball.ball_file import ClipBalls, ball_measures
-from controllers.config import ControllerConfig, ControllerTraining
-from controllers.data.initial_states import InitialStates
-from controllers.data.rest_rows import RestRows
-from controllers.data.sample_balance import STANDING_M_S, root_travel
-from controllers.data.sample_split import SampleSplit
-from controllers.data.samples import ClipTracks, ControllerSamples, Ends, schema_of_store
-from controllers.data.starts_and_stops import starts_and_stops
-from controllers.networks.normalised import NormalisedController
-from controllers.networks.registry import network_kind
-from controllers.runtime.controller import Controller
-from controllers.schema.config import GATES_OF_PHASES, SchemaConfig
-from controllers.schema.frame_blocks import PhaseSource
-from controllers.schema.schema import ControllerSchema
-from controllers.schema.sudden_goals import SuddenGoal
 from deepphase.arrays import Array
+from deepphase.controllers.ball.ball_file import ClipBalls, ball_measures
+from deepphase.controllers.config import ControllerConfig, ControllerTraining
+from deepphase.controllers.data.initial_states import InitialStates
+from deepphase.controllers.data.rest_rows import RestRows
+from deepphase.controllers.data.sample_balance import STANDING_M_S, root_travel
+from deepphase.controllers.data.sample_split import SampleSplit
+from deepphase.controllers.data.samples import ClipTracks, ControllerSamples, Ends, schema_of_store
+from deepphase.controllers.data.starts_and_stops import starts_and_stops
+from deepphase.controllers.networks.normalised import NormalisedController
+from deepphase.controllers.networks.registry import network_kind
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.schema.config import GATES_OF_PHASES, SchemaConfig
+from deepphase.controllers.schema.frame_blocks import PhaseSource
+from deepphase.controllers.schema.schema import ControllerSchema
+from deepphase.controllers.schema.sudden_goals import SuddenGoal
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.evaluation.motion_measures import measured_data

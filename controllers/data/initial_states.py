@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controllers.data.samples import ControllerSamples
-from controllers.schema.config import TRAJECTORY_HEIGHT
-from controllers.schema.frame_blocks import FrameBlocks, PhaseSource
-from controllers.schema.schema import ControllerSchema
 from deepphase.arrays import Array
+from deepphase.controllers.data.samples import ControllerSamples
+from deepphase.controllers.schema.config import TRAJECTORY_HEIGHT
+from deepphase.controllers.schema.frame_blocks import FrameBlocks, PhaseSource
+from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.errors import ParameterError
 from deepphase.motion.clip import Clip
 

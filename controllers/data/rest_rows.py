@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from controllers.schema.config import POSE_BLOCKS
-from controllers.schema.frame_blocks import FrameBlocks
-from controllers.schema.schema import ControllerSchema
 from deepphase.arrays import Array, true_runs
+from deepphase.controllers.schema.config import POSE_BLOCKS
+from deepphase.controllers.schema.frame_blocks import FrameBlocks
+from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.features.layout import FeatureLayout
 from deepphase.features.moment_kinds import IDLE, clip_kinds

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from controllers.data.samples import ControllerSamples
 from deepphase.arrays import Array
+from deepphase.controllers.data.samples import ControllerSamples
 from deepphase.features.trajectory import TRAJECTORY_POSITION, complex_of
 
 STANDING_M_S = 0.15

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controllers.data.samples import ControllerSamples
 from deepphase.arrays import Array
+from deepphase.controllers.data.samples import ControllerSamples
 from deepphase.phase.windows import held_out_sources
 
 

@@ -8,13 +8,13 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from controllers.ball.ball_file import IMPLAUSIBLE, ClipBalls
-from controllers.networks.normalised import normalisation_of
-from controllers.schema.config import Gate, SchemaConfig
-from controllers.schema.frame_blocks import FrameBlocks, PhaseSource
-from controllers.schema.schema import ControllerSchema
-from controllers.schema.sudden_goals import SuddenGoal
 from deepphase.arrays import Array
+from deepphase.controllers.ball.ball_file import IMPLAUSIBLE, ClipBalls
+from deepphase.controllers.networks.normalised import normalisation_of
+from deepphase.controllers.schema.config import Gate, SchemaConfig
+from deepphase.controllers.schema.frame_blocks import FrameBlocks, PhaseSource
+from deepphase.controllers.schema.schema import ControllerSchema
+from deepphase.controllers.schema.sudden_goals import SuddenGoal
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.features.moment_kinds import ACTION, clip_kinds

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from controllers.data.sample_balance import rarity
-from controllers.schema.sudden_goals import SuddenGoal
 from deepphase.arrays import Array, true_runs
+from deepphase.controllers.data.sample_balance import rarity
+from deepphase.controllers.schema.sudden_goals import SuddenGoal
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.features.moment_kinds import IDLE, LOCOMOTION, clip_kinds
 from deepphase.features.trajectory import complex_of

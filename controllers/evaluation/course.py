@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from controllers.runtime.controller import Controller
-from controllers.runtime.frame import CharacterSettings
-from controllers.runtime.start import CharacterSource
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.frame import CharacterSettings
+from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.errors import ParameterError
 from deepphase.evaluation.motion_measures import MIN_FRAMES
 from deepphase.evaluation.run_findings import run_findings

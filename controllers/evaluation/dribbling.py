@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controllers.ball.fitting import FOOT_RADIUS_M
 from deepphase.arrays import Array, true_runs
+from deepphase.controllers.ball.fitting import FOOT_RADIUS_M
 from deepphase.errors import ParameterError
 from deepphase.motion.ball import Ball, BallState, ball_energy
 from deepphase.steering.run import Run

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import elu
 
-from controllers.networks.blended_linear import BlendedLinear
-from controllers.networks.network import (
+from deepphase.controllers.networks.blended_linear import BlendedLinear
+from deepphase.controllers.networks.network import (
     ControllerNetwork,
     ControllerNetworkConfig,
     NetworkDims,

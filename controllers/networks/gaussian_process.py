@@ -14,14 +14,14 @@ import torch
 from scipy.linalg import cho_factor, cho_solve
 from torch import Tensor
 
-from controllers.networks.network import (
+from deepphase.arrays import Array
+from deepphase.controllers.networks.network import (
     ControllerNetwork,
     ControllerNetworkConfig,
     NetworkDims,
     check_positive,
     phase_circle,
 )
-from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.extras import extra_packages
 

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from controllers.networks.network import ControllerNetwork, State
-from controllers.schema.config import CYCLES_UNIT
 from deepphase.arrays import Array
+from deepphase.controllers.networks.network import ControllerNetwork, State
+from deepphase.controllers.schema.config import CYCLES_UNIT
 from deepphase.errors import ParameterError
 from deepphase.features.layout import FeatureLayout
 from deepphase.features.normalisation import Moments, Normalisation

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import elu
 
-from controllers.networks.network import (
+from deepphase.controllers.networks.network import (
     ControllerNetwork,
     ControllerNetworkConfig,
     NetworkDims,

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import elu
 
-from controllers.networks.network import (
+from deepphase.controllers.networks.network import (
     ControllerNetwork,
     ControllerNetworkConfig,
     NetworkDims,
@@ -17,7 +17,7 @@ from controllers.networks.network import (
     check_positive,
     phase_circle,
 )
-from controllers.networks.plain import pfnn_parameters
+from deepphase.controllers.networks.plain import pfnn_parameters
 
 
 @dataclass(frozen=True)

@@ -22,14 +22,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
-from controllers.networks.experts import Experts, ExpertsConfig
-from controllers.networks.gaussian_process import GaussianProcess, GaussianProcessConfig
-from controllers.networks.network import ControllerNetwork, ControllerNetworkConfig, NetworkDims
-from controllers.networks.pfnn import Pfnn, PfnnConfig
-from controllers.networks.plain import Plain, PlainConfig
-from controllers.networks.recurrent import Recurrent, RecurrentConfig
-from controllers.networks.variational import Variational, VariationalConfig
-from controllers.schema.config import Gate
+from deepphase.controllers.networks.experts import Experts, ExpertsConfig
+from deepphase.controllers.networks.gaussian_process import GaussianProcess, GaussianProcessConfig
+from deepphase.controllers.networks.network import (
+    ControllerNetwork,
+    ControllerNetworkConfig,
+    NetworkDims,
+)
+from deepphase.controllers.networks.pfnn import Pfnn, PfnnConfig
+from deepphase.controllers.networks.plain import Plain, PlainConfig
+from deepphase.controllers.networks.recurrent import Recurrent, RecurrentConfig
+from deepphase.controllers.networks.variational import Variational, VariationalConfig
+from deepphase.controllers.schema.config import Gate
 from deepphase.errors import ParameterError
 
 

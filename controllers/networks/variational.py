@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import elu
 
-from controllers.networks.blended_linear import BlendedLinear
-from controllers.networks.network import (
+from deepphase.controllers.networks.blended_linear import BlendedLinear
+from deepphase.controllers.networks.network import (
     ControllerNetwork,
     ControllerNetworkConfig,
     NetworkDims,
@@ -19,7 +19,11 @@ from controllers.networks.network import (
     check_dropout,
     check_positive,
 )
-from controllers.networks.weight_spline import SplineKind, check_spline, cyclic_coefficients
+from deepphase.controllers.networks.weight_spline import (
+    SplineKind,
+    check_spline,
+    cyclic_coefficients,
+)
 from deepphase.errors import ParameterError
 
 Redraw = Literal["frame", "step"]

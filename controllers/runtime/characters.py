@@ -6,25 +6,25 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from controllers.ball.running_balls import BallSettings, RunningBalls
-from controllers.data.initial_states import InitialStates
-from controllers.runtime.body_pose import BodyPose, BodyPoses, CharacterFeet
-from controllers.runtime.controller import Controller
-from controllers.runtime.frame import CharacterSettings
-from controllers.runtime.future_trajectory import (
+from deepphase.arrays import Array
+from deepphase.controllers.ball.running_balls import BallSettings, RunningBalls
+from deepphase.controllers.data.initial_states import InitialStates
+from deepphase.controllers.runtime.body_pose import BodyPose, BodyPoses, CharacterFeet
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.frame import CharacterSettings
+from deepphase.controllers.runtime.future_trajectory import (
     FutureTrajectory,
     TrajectoryBlend,
     TrajectoryReader,
 )
-from controllers.runtime.ground import FlatGround, UnevenGround
-from controllers.runtime.labels import DesiredLabels, labels_of_each
-from controllers.runtime.network_input import NetworkInput
-from controllers.runtime.network_state import RunningNetwork, running_phases
-from controllers.runtime.obstacles import Obstacles
-from controllers.runtime.parts import CharacterPart, StepInput, StepResult
-from controllers.runtime.rest import CharacterRest
-from controllers.runtime.roots import PoseHistory, StandingRoots, goals_that_stand
-from deepphase.arrays import Array
+from deepphase.controllers.runtime.ground import FlatGround, UnevenGround
+from deepphase.controllers.runtime.labels import DesiredLabels, labels_of_each
+from deepphase.controllers.runtime.network_input import NetworkInput
+from deepphase.controllers.runtime.network_state import RunningNetwork, running_phases
+from deepphase.controllers.runtime.obstacles import Obstacles
+from deepphase.controllers.runtime.parts import CharacterPart, StepInput, StepResult
+from deepphase.controllers.runtime.rest import CharacterRest
+from deepphase.controllers.runtime.roots import PoseHistory, StandingRoots, goals_that_stand
 from deepphase.errors import ParameterError
 from deepphase.features.trajectory import complex_of, pairs
 from deepphase.phase.parameters import PhaseParameters

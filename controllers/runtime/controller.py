@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from controllers.config import ControllerConfig
-from controllers.data.initial_states import InitialStates
-from controllers.data.rest_rows import RestRows, rest_layout
-from controllers.networks.normalised import NormalisedController
-from controllers.networks.registry import UnregisteredNetworkError, make_network
-from controllers.schema.schema import ControllerSchema
 from deepphase.arrays import Array
+from deepphase.controllers.config import ControllerConfig
+from deepphase.controllers.data.initial_states import InitialStates
+from deepphase.controllers.data.rest_rows import RestRows, rest_layout
+from deepphase.controllers.networks.normalised import NormalisedController
+from deepphase.controllers.networks.registry import UnregisteredNetworkError, make_network
+from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.features.normalisation import Normalisation
 from deepphase.features.trajectory import TRAJECTORY_POSITION

@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from controllers.ball.ball_track import ball_as_mapping
-from controllers.ball.fetching import fetching_speed
-from controllers.ball.fitting import leg_joints
-from controllers.ball.running_balls import BallSettings
-from controllers.runtime.body_pose import CharacterFeet
-from controllers.runtime.controller import Controller
-from controllers.runtime.frame import CharacterSettings
-from controllers.runtime.roots import history_times
 from deepphase.arrays import Array
+from deepphase.controllers.ball.ball_track import ball_as_mapping
+from deepphase.controllers.ball.fetching import fetching_speed
+from deepphase.controllers.ball.fitting import leg_joints
+from deepphase.controllers.ball.running_balls import BallSettings
+from deepphase.controllers.runtime.body_pose import CharacterFeet
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.frame import CharacterSettings
+from deepphase.controllers.runtime.roots import history_times
 from deepphase.features.layout import FeatureLayout
 from deepphase.features.trajectory import TRAJECTORY_VELOCITY
 from deepphase.motion.roles import Roles, find_roles

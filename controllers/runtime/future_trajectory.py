@@ -10,8 +10,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from controllers.schema.schema import ControllerSchema
 from deepphase.arrays import Array
+from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.errors import ParameterError
 from deepphase.features.layout import FeatureLayout
 from deepphase.features.trajectory import (

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from controllers.runtime.body_pose import CharacterFeet
-from controllers.runtime.parts import CharacterPart, StepInput, StepResult
-from controllers.schema.config import TRAJECTORY_HEIGHT
 from deepphase.arrays import Array
+from deepphase.controllers.runtime.body_pose import CharacterFeet
+from deepphase.controllers.runtime.parts import CharacterPart, StepInput, StepResult
+from deepphase.controllers.schema.config import TRAJECTORY_HEIGHT
 from deepphase.evaluation.run_findings import BLOCKED
 from deepphase.features.trajectory import pairs
 from deepphase.steering.steep_ground import STEP_SHARE, SteepGround

@@ -15,9 +15,9 @@ from llvmlite import ir
 from numba import float32, int8, int32, int64, njit, uint8, void
 from numba.core.extending import intrinsic
 
-from controllers.runtime.int8_kernel import LARGEST, largest_size
 from deepphase.arrays import Array
 from deepphase.compiled import compiled
+from deepphase.controllers.runtime.int8_kernel import LARGEST, largest_size
 
 OUTS_AT_ONCE = 16
 """Outputs of one instruction: numbers of 32 bits in a register of 512."""

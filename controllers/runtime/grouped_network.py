@@ -17,15 +17,16 @@ import torch
 from scipy.cluster.vq import kmeans2
 from torch import Tensor
 
-from controllers.networks.blended_linear import BlendedLinear
-from controllers.networks.experts import Experts
-from controllers.networks.network import ControllerNetwork, State
-from controllers.networks.normalised import NormalisedController
-from controllers.networks.registry import NETWORKS
-from controllers.runtime.characters import Characters
-from controllers.runtime.controller import Controller
-from controllers.runtime.frame import CharacterSettings
-from controllers.runtime.grouped_kernel import (
+from deepphase.arrays import Array
+from deepphase.controllers.networks.blended_linear import BlendedLinear
+from deepphase.controllers.networks.experts import Experts
+from deepphase.controllers.networks.network import ControllerNetwork, State
+from deepphase.controllers.networks.normalised import NormalisedController
+from deepphase.controllers.networks.registry import NETWORKS
+from deepphase.controllers.runtime.characters import Characters
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.frame import CharacterSettings
+from deepphase.controllers.runtime.grouped_kernel import (
     OUTS_AT_ONCE,
     ROWS_AT_ONCE,
     activate,
@@ -37,9 +38,8 @@ from controllers.runtime.grouped_kernel import (
     scale_outputs,
     sort_into_groups,
 )
-from controllers.runtime.int8_kernel import LARGEST, SMALLEST, has_vnni
-from controllers.runtime.int8_network import kept_in_memory
-from deepphase.arrays import Array
+from deepphase.controllers.runtime.int8_kernel import LARGEST, SMALLEST, has_vnni
+from deepphase.controllers.runtime.int8_network import kept_in_memory
 from deepphase.errors import ParameterError
 from deepphase.steering.run import Frame, rollout
 from deepphase.steering.velocity_goals import VelocityGoals

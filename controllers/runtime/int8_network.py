@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from controllers.networks.blended_linear import BlendedLinear
-from controllers.networks.normalised import NormalisedController
-from controllers.runtime.int8_kernel import (
+from deepphase.controllers.networks.blended_linear import BlendedLinear
+from deepphase.controllers.networks.normalised import NormalisedController
+from deepphase.controllers.runtime.int8_kernel import (
     LARGEST,
     SMALLEST,
     blend_products,

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from controllers.runtime.parts import CharacterPart, StepInput, StepResult
-from controllers.runtime.roots import history_times, past_frames
-from controllers.schema.schema import ControllerSchema
 from deepphase.arrays import Array
+from deepphase.controllers.runtime.parts import CharacterPart, StepInput, StepResult
+from deepphase.controllers.runtime.roots import history_times, past_frames
+from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.errors import ParameterError
 from deepphase.evaluation.run_measures import DESIRED_LABEL
 from deepphase.steering.goal_sources import GoalSource

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controllers.runtime.future_trajectory import FutureTrajectory, TrajectoryReader
-from controllers.runtime.network_state import RunningPhases
-from controllers.runtime.roots import PoseHistory
-from controllers.schema.config import POSE_BLOCKS
-from controllers.schema.schema import ControllerSchema
 from deepphase.arrays import Array
+from deepphase.controllers.runtime.future_trajectory import FutureTrajectory, TrajectoryReader
+from deepphase.controllers.runtime.network_state import RunningPhases
+from deepphase.controllers.runtime.roots import PoseHistory
+from deepphase.controllers.schema.config import POSE_BLOCKS
+from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.errors import ParameterError
 from deepphase.features.trajectory import (
     TRAJECTORY_DIRECTION,

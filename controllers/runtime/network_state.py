@@ -11,11 +11,11 @@ import numpy as np
 import torch
 from numba import float32, void
 
-from controllers.networks.normalised import NormalisedController
-from controllers.networks.phase_update import MIN_LENGTH, NEARLY_OPPOSITE
-from controllers.schema.schema import ControllerSchema
 from deepphase.arrays import Array
 from deepphase.compiled import compiled
+from deepphase.controllers.networks.normalised import NormalisedController
+from deepphase.controllers.networks.phase_update import MIN_LENGTH, NEARLY_OPPOSITE
+from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.cycles import wrapped
 from deepphase.features.layout import FeatureLayout
 from deepphase.phase.parameters import PhaseParameters

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from controllers.runtime.parts import CharacterPart
 from deepphase.arrays import Array
+from deepphase.controllers.runtime.parts import CharacterPart
 from deepphase.errors import FormatError, ParameterError
 from deepphase.features.trajectory import complex_of
 from deepphase.formats.file_content import read_text

@@ -9,9 +9,9 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from controllers.networks.normalised import NormalisedController
-from controllers.runtime.int8_network import check_no_int8
-from controllers.schema.schema import ControllerSchema
+from deepphase.controllers.networks.normalised import NormalisedController
+from deepphase.controllers.runtime.int8_network import check_no_int8
+from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.export.onnx_file import PARITY_BATCHES, Parity, export_onnx
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from controllers.schema.schema import ControllerSchema
 from deepphase.arrays import Array
+from deepphase.controllers.schema.schema import ControllerSchema
 
 _GOAL_M_S = 0.1
 """A goal stands if the desired trajectory ends slower than this, metres a second."""

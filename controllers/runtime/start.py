@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from controllers.ball.running_balls import BallSettings
-from controllers.data.initial_states import InitialStates
-from controllers.runtime.characters import Characters
-from controllers.runtime.controller import Controller
-from controllers.runtime.frame import CharacterSettings
-from controllers.runtime.obstacles import Obstacles
 from deepphase.arrays import Array
+from deepphase.controllers.ball.running_balls import BallSettings
+from deepphase.controllers.data.initial_states import InitialStates
+from deepphase.controllers.runtime.characters import Characters
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.frame import CharacterSettings
+from deepphase.controllers.runtime.obstacles import Obstacles
 from deepphase.errors import ParameterError
 from deepphase.features.trajectory import TRAJECTORY_POSITION, TrajectoryBlocks, complex_of
 from deepphase.steering.goal_sources import GoalSource

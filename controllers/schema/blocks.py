@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from controllers.schema.config import (
+from deepphase.controllers.schema.config import (
     BALL_BLOCKS,
     CYCLES_UNIT,
     TRAJECTORY_HEIGHT,

@@ -9,12 +9,12 @@ from typing import Protocol
 
 import numpy as np
 
-from controllers.ball.ball_track import BallTrack
-from controllers.ball.fitting import fit_ball
-from controllers.schema.config import BALL_BLOCKS, PHASE_BLOCKS, TRAJECTORY_HEIGHT
-from controllers.schema.schema import ControllerSchema
-from controllers.schema.sudden_goals import GoalsAhead, SuddenGoal
 from deepphase.arrays import Array
+from deepphase.controllers.ball.ball_track import BallTrack
+from deepphase.controllers.ball.fitting import fit_ball
+from deepphase.controllers.schema.config import BALL_BLOCKS, PHASE_BLOCKS, TRAJECTORY_HEIGHT
+from deepphase.controllers.schema.schema import ControllerSchema
+from deepphase.controllers.schema.sudden_goals import GoalsAhead, SuddenGoal
 from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
 from deepphase.features.feature import Feature

@@ -40,10 +40,10 @@ from typing import Any, get_args
 
 import numpy as np
 
-from controllers.networks.network import NetworkDims
-from controllers.schema.blocks import SchemaBlocks
-from controllers.schema.config import GATES_OF_PHASES, POSE_BLOCKS, Gate, SchemaConfig
 from deepphase.arrays import Array
+from deepphase.controllers.networks.network import NetworkDims
+from deepphase.controllers.schema.blocks import SchemaBlocks
+from deepphase.controllers.schema.config import GATES_OF_PHASES, POSE_BLOCKS, Gate, SchemaConfig
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError, SkeletonError
 from deepphase.features.layout import FeatureLayout
 from deepphase.formats.header_values import (

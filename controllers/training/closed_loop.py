@@ -13,9 +13,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from controllers.networks.phase_update import updated_phases
-from controllers.schema.config import BALL_BLOCKS, POSE_BLOCKS
-from controllers.schema.schema import ControllerSchema
+from deepphase.controllers.networks.phase_update import updated_phases
+from deepphase.controllers.schema.config import BALL_BLOCKS, POSE_BLOCKS
+from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.features.layout import FeatureLayout
 from deepphase.features.trajectory import (
     TRAJECTORY_BLOCKS,

@@ -9,10 +9,10 @@ from typing import Any
 
 from torch import Tensor
 
-from controllers.config import ControllerConfig
-from controllers.data.controller_data import ControllerData
-from controllers.evaluation.course import course_run
-from controllers.networks.normalised import NormalisedController
+from deepphase.controllers.config import ControllerConfig
+from deepphase.controllers.data.controller_data import ControllerData
+from deepphase.controllers.evaluation.course import course_run
+from deepphase.controllers.networks.normalised import NormalisedController
 
 # Share of the training after which weights are checked; before, the learning rate is too high.
 _BEGIN = 0.5

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from controllers.data.controller_data import ControllerData
-from controllers.data.initial_states import InitialStates
-from controllers.data.samples import ControllerSamples
-from controllers.evaluation.course import COURSE_S, course_run
-from controllers.runtime.characters import Characters
-from controllers.runtime.controller import Controller
-from controllers.runtime.frame import CharacterSettings
 from deepphase.arrays import Array
+from deepphase.controllers.data.controller_data import ControllerData
+from deepphase.controllers.data.initial_states import InitialStates
+from deepphase.controllers.data.samples import ControllerSamples
+from deepphase.controllers.evaluation.course import COURSE_S, course_run
+from deepphase.controllers.runtime.characters import Characters
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.errors import ParameterError
 from deepphase.evaluation.runs import joint_rotation_rates
 from deepphase.motion.kinematics import joint_positions
@@ -256,7 +256,7 @@ def training_health(
     run_path_cm          mean distance of the root from the clip's, over the runs
     run_movement         joint rotation rate divided by that of the clips
     alive                share of the runs without diverged values
-    course               measures of a run along `controllers.evaluation.course`, if weights were
+    course               measures of a run along `deepphase.controllers.evaluation.course`, if weights were
                          chosen by it: its score, and some of `RunMeasures`
     findings             problems and what to try against them
     ===================  ==========================================================================

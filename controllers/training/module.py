@@ -9,16 +9,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from controllers.config import ControllerConfig
-from controllers.data.controller_batches import ControllerBatches, FrameBatch
-from controllers.data.controller_data import ControllerData
-from controllers.networks.network import ControllerNetwork
-from controllers.networks.normalised import NormalisedController
-from controllers.networks.registry import make_network
-from controllers.schema.config import PHASE_BLOCKS, POSE_BLOCKS
-from controllers.training.closed_loop import ClipGoals, ClosedLoop, FootVelocities, RootOffset
-from controllers.training.course_checks import CourseChecks
 from deepphase.arrays import Array
+from deepphase.controllers.config import ControllerConfig
+from deepphase.controllers.data.controller_batches import ControllerBatches, FrameBatch
+from deepphase.controllers.data.controller_data import ControllerData
+from deepphase.controllers.networks.network import ControllerNetwork
+from deepphase.controllers.networks.normalised import NormalisedController
+from deepphase.controllers.networks.registry import make_network
+from deepphase.controllers.schema.config import PHASE_BLOCKS, POSE_BLOCKS
+from deepphase.controllers.training.closed_loop import (
+    ClipGoals,
+    ClosedLoop,
+    FootVelocities,
+    RootOffset,
+)
+from deepphase.controllers.training.course_checks import CourseChecks
 from deepphase.errors import ParameterError
 from deepphase.features.layout import FeatureLayout
 from deepphase.training.resumable import ResumableModule, cosine_rate

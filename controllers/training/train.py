@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from controllers.config import ControllerConfig
-from controllers.data.controller_batches import ControllerBatches
-from controllers.data.controller_data import ControllerData
-from controllers.data.samples import ControllerSamples
-from controllers.networks.normalised import NormalisedController
-from controllers.runtime.controller import Controller
-from controllers.training.health import training_health
-from controllers.training.module import ControllerModule, new_network
 from deepphase.arrays import Array
+from deepphase.controllers.config import ControllerConfig
+from deepphase.controllers.data.controller_batches import ControllerBatches
+from deepphase.controllers.data.controller_data import ControllerData
+from deepphase.controllers.data.samples import ControllerSamples
+from deepphase.controllers.networks.normalised import NormalisedController
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.training.health import training_health
+from deepphase.controllers.training.module import ControllerModule, new_network
 from deepphase.progress import Progress
 from deepphase.training.task import TrainedTask, run_task
 from deepphase.training.trainer import check_trainer, versions

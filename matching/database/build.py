@@ -13,17 +13,17 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.features.layout import FeatureLayout
 from deepphase.features.normalisation import Moments, Normalisation
-from deepphase.phase.parameters import PhaseParameters
-from deepphase.progress import Progress
-from matching.database.clip_sequence import ClipSequence
-from matching.database.frame_reader import (
+from deepphase.matching.database.clip_sequence import ClipSequence
+from deepphase.matching.database.frame_reader import (
     KINDS_COLUMN,
     PHASE_COLUMNS,
     ROW_ARRAYS,
     FrameReader,
     TrackReader,
 )
-from matching.database.store_link import StoreLink
+from deepphase.matching.database.store_link import StoreLink
+from deepphase.phase.parameters import PhaseParameters
+from deepphase.progress import Progress
 
 if TYPE_CHECKING:
     from deepphase.phase.extractor import PhaseExtractor

@@ -16,8 +16,8 @@ from deepphase.corpus.parallel import map_in_order
 from deepphase.corpus.shards import Shard
 from deepphase.corpus.store import open_store
 from deepphase.errors import ParameterError
+from deepphase.matching.database.frame_reader import FrameReader, check_rate
 from deepphase.progress import Progress
-from matching.database.frame_reader import FrameReader, check_rate
 
 # Frames that a worker process reads at once: enough that its answer costs more than its question.
 _TASK_FRAMES = 1 << 14

@@ -18,15 +18,16 @@ from deepphase.features.layout import FeatureLayout, checked_block
 from deepphase.features.moment_kinds import IDLE, KINDS, clip_kinds, kind_numbers
 from deepphase.features.normalisation import Normalisation
 from deepphase.features.trajectory import facing_directions
-from deepphase.motion.clip import Clip
-from deepphase.phase.parameters import PhaseParameters
-from deepphase.progress import Progress
-from deepphase.short_repr import counted, short_repr
-from matching.database.build import END_MARGIN_S, built_fields, clip_fields, extended_rows
-from matching.database.clip_labels import clips_with
-from matching.database.clip_sequence import ClipSequence
-from matching.database.file import database_fields, not_a_database, open_database, save_fields
-from matching.database.frame_reader import (
+from deepphase.matching.database.build import END_MARGIN_S, built_fields, clip_fields, extended_rows
+from deepphase.matching.database.clip_labels import clips_with
+from deepphase.matching.database.clip_sequence import ClipSequence
+from deepphase.matching.database.file import (
+    database_fields,
+    not_a_database,
+    open_database,
+    save_fields,
+)
+from deepphase.matching.database.frame_reader import (
     KINDS_COLUMN,
     PHASE_COLUMNS,
     ROW_ARRAYS,
@@ -34,8 +35,12 @@ from matching.database.frame_reader import (
     TrackReader,
     check_rate,
 )
-from matching.database.shards import complete_shards, join_shards, shards_in
-from matching.database.store_link import StoreLink
+from deepphase.matching.database.shards import complete_shards, join_shards, shards_in
+from deepphase.matching.database.store_link import StoreLink
+from deepphase.motion.clip import Clip
+from deepphase.phase.parameters import PhaseParameters
+from deepphase.progress import Progress
+from deepphase.short_repr import counted, short_repr
 
 if TYPE_CHECKING:
     from deepphase.phase.extractor import PhaseExtractor
@@ -89,7 +94,7 @@ class MotionDatabase:
     made_with
         Provenance: ``model_sha256`` and ``end_margin_s``.
     index
-        Kind of search index that it was built with; see `matching.search.searcher.open_searcher`.
+        Kind of search index that it was built with; see `deepphase.matching.search.searcher.open_searcher`.
     path
         The database's file; None in memory or in shards.
     shards

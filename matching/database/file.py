@@ -40,9 +40,9 @@ from deepphase.formats.header_values import (
     checked_rate,
     checked_text,
 )
-from matching.database.build import row_fields
-from matching.database.frame_reader import KINDS_COLUMN, PHASE_COLUMNS, ROW_ARRAYS
-from matching.database.store_link import StoreLink
+from deepphase.matching.database.build import row_fields
+from deepphase.matching.database.frame_reader import KINDS_COLUMN, PHASE_COLUMNS, ROW_ARRAYS
+from deepphase.matching.database.store_link import StoreLink
 
 FORMAT, VERSION = "deepphase.motion_database", 1
 # Arrays whose hashes tell whether an index belongs to a database.
@@ -67,7 +67,7 @@ def save_fields(
 ) -> None:
     """Write the fields of a `MotionDatabase` as one file; CheckpointError where it cannot be.
 
-    `shard` and `moments` are those of :mod:`matching.database.shards`.
+    `shard` and `moments` are those of :mod:`deepphase.matching.database.shards`.
     """
     arrays = {name: content[name] for name in _ARRAYS}
     arrays |= {"mean": content["normalisation"].mean, "scale": content["normalisation"].scale}

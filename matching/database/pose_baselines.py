@@ -8,10 +8,10 @@ import numpy as np
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.features.layout import Feature, FeatureLayout
+from deepphase.matching.database.database import MotionDatabase
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.skeleton import Skeleton
 from deepphase.progress import Progress
-from matching.database.database import MotionDatabase
 
 # Joints of the pose features; trajectory features are those of the database.
 POSES = {"reduced pose": ("feet", "spine"), "full pose": ("all",)}

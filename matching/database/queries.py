@@ -12,11 +12,11 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.features.pose import BodyFrames
 from deepphase.formats.load import load
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.database.frame_reader import TrackReader
+from deepphase.matching.database.on_ground import floor_tracks, has_ground_heights
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import resample
-from matching.database.database import MotionDatabase
-from matching.database.frame_reader import TrackReader
-from matching.database.on_ground import floor_tracks, has_ground_heights
 
 if TYPE_CHECKING:
     from deepphase.phase.extractor import PhaseExtractor

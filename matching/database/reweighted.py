@@ -11,7 +11,7 @@ from deepphase.arrays import Array, JoinedRows
 from deepphase.errors import ParameterError
 from deepphase.features.layout import FeatureLayout
 from deepphase.features.normalisation import Normalisation
-from matching.database.database import MotionDatabase
+from deepphase.matching.database.database import MotionDatabase
 
 
 def reweighted(database: MotionDatabase, factors: Mapping[str, float]) -> MotionDatabase:

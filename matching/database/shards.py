@@ -1,6 +1,6 @@
 """Shards of a database: databases of successive clips, opened or merged as one.
 
-A shard is a database file (see `matching.database.file`) whose features are raw, with mean 0 and
+A shard is a database file (see `deepphase.matching.database.file`) whose features are raw, with mean 0 and
 scale 1, because the normalisation is known when all shards are there. It also has
 
 =====================  =======================  ==================================================
@@ -29,12 +29,12 @@ from deepphase.errors import CheckpointError
 from deepphase.features.layout import FeatureLayout
 from deepphase.features.normalisation import Moments, Normalisation
 from deepphase.formats.array_file import is_array_file, read_header
+from deepphase.matching.database.build import END_MARGIN_S, check_offered, read_fields
+from deepphase.matching.database.clip_sequence import ClipSequence
+from deepphase.matching.database.file import FORMAT, not_a_database, save_fields
+from deepphase.matching.database.frame_reader import PHASE_COLUMNS
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.progress import Progress
-from matching.database.build import END_MARGIN_S, check_offered, read_fields
-from matching.database.clip_sequence import ClipSequence
-from matching.database.file import FORMAT, not_a_database, save_fields
-from matching.database.frame_reader import PHASE_COLUMNS
 
 if TYPE_CHECKING:
     from deepphase.phase.extractor import PhaseExtractor

@@ -8,6 +8,12 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from deepphase.arrays import Array
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.music.music_search import DanceSettings, MusicSearch
+from deepphase.matching.music.playback_sync import MAX_RATE_CHANGE, PlaybackSync
+from deepphase.matching.player.playback import Playback
+from deepphase.matching.player.player import Player, PlayerSettings
+from deepphase.matching.search.searcher import Searcher
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import at_frames, values_at_frames
 from deepphase.motion.root_trajectory import RootTrajectory
@@ -17,12 +23,6 @@ from deepphase.phase.parameters import PhaseParameters
 from deepphase.progress import Progress
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import Frame, rollout
-from matching.database.database import MotionDatabase
-from matching.music.music_search import DanceSettings, MusicSearch
-from matching.music.playback_sync import MAX_RATE_CHANGE, PlaybackSync
-from matching.player.playback import Playback
-from matching.player.player import Player, PlayerSettings
-from matching.search.searcher import Searcher
 
 DEFAULT_LOCK = 1.0
 """Default strength with which playback follows the beat."""

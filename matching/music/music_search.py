@@ -9,15 +9,15 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.music.song_tracks import song_track, track_features
+from deepphase.matching.player.playback import Playback
+from deepphase.matching.player.trajectory_search import JumpRequest
+from deepphase.matching.search.searcher import Searcher
 from deepphase.music.conditioning import sample_at
 from deepphase.music.features import SongFeatures
 from deepphase.steering.goal_sources import GoalSource
 from deepphase.steering.root_states import RootStates
-from matching.database.database import MotionDatabase
-from matching.music.song_tracks import song_track, track_features
-from matching.player.playback import Playback
-from matching.player.trajectory_search import JumpRequest
-from matching.search.searcher import Searcher
 
 # Number of rows that a search returns; rows this near in time count as one moment.
 _CANDIDATES, _MOMENT_S = 256, 0.15
@@ -74,7 +74,7 @@ class DanceSettings:
 
 
 class MusicSearch:
-    """Searches of a database for one dancer; see `matching.player.trajectory_search.SearchPolicy`.
+    """Searches of a database for one dancer; see `deepphase.matching.player.trajectory_search.SearchPolicy`.
 
     The query is the current pose and phases, and the audio features of the song, now and in the
     future. Rows that were played recently cost more.

@@ -9,9 +9,9 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
+from deepphase.matching.database.database import MotionDatabase
 from deepphase.music.beats import beat_position
 from deepphase.music.features import SongFeatures
-from matching.database.database import MotionDatabase
 
 MAX_RATE_CHANGE = 0.1
 """Maximum change of the playback rate at a lock of 1, as a share of the captured speed."""

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array
-from matching.database.database import MotionDatabase
-from matching.player.trajectory_search import JumpRequest, TrajectorySearch
-from matching.search.cost_terms import cost_terms
-from matching.search.searcher import Searcher
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.player.trajectory_search import JumpRequest, TrajectorySearch
+from deepphase.matching.search.cost_terms import cost_terms
+from deepphase.matching.search.searcher import Searcher
 
 # Rejected moments of a decision, seconds between two of one clip, and rows that are searched for
 # them: most of the nearest rows are neighbours of each other. Where these hold too few moments,

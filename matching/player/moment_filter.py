@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from deepphase.arrays import Array
 from deepphase.features.moment_kinds import kind_numbers, kind_shares_text
-from matching.database.database import MotionDatabase
+from deepphase.matching.database.database import MotionDatabase
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,10 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.evaluation.runs import joint_accelerations
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.database.on_ground import has_ground_heights
+from deepphase.matching.player.facing import FacingCoverage
+from deepphase.matching.player.played_rows import PlayedRows
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.contacts import GRAVITY, foot_contacts
@@ -26,10 +30,6 @@ from deepphase.steering.rest import CONSTANTS as REST
 from deepphase.steering.rest import breathing
 from deepphase.steering.steep_ground import STEP_SHARE
 from deepphase.terrain.foot_track import ANY_HEIGHT
-from matching.database.database import MotionDatabase
-from matching.database.on_ground import has_ground_heights
-from matching.player.facing import FacingCoverage
-from matching.player.played_rows import PlayedRows
 
 
 class RowValues(Protocol):

@@ -11,6 +11,16 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.evaluation.runs import pose_distances
 from deepphase.features.trajectory import pairs
+from deepphase.matching.player.constants import CONSTANTS
+from deepphase.matching.player.decisions import DecisionLog
+from deepphase.matching.player.facing import HeldFacings
+from deepphase.matching.player.moment_filter import MomentFilter
+from deepphase.matching.player.playback import Playback, check_same_rows
+from deepphase.matching.player.played_rows import PlayedRows
+from deepphase.matching.player.resting import style_of
+from deepphase.matching.player.trajectory_queries import future_offsets
+from deepphase.matching.player.trajectory_search import JumpRequest, SearchPolicy, TrajectorySearch
+from deepphase.matching.player.transitions import PosePair, Transitions
 from deepphase.motion import quaternions
 from deepphase.steering.foot_ground import FootGround
 from deepphase.steering.foot_lock import FootLock, FootLockSettings
@@ -24,16 +34,6 @@ from deepphase.steering.springs import damping_share, spring_rate, wrapped_angle
 from deepphase.steering.steep_ground import SteepGround
 from deepphase.terrain.heightmap import Heightmap
 from deepphase.terrain.underfoot import ground_level
-from matching.player.constants import CONSTANTS
-from matching.player.decisions import DecisionLog
-from matching.player.facing import HeldFacings
-from matching.player.moment_filter import MomentFilter
-from matching.player.playback import Playback, check_same_rows
-from matching.player.played_rows import PlayedRows
-from matching.player.resting import style_of
-from matching.player.trajectory_queries import future_offsets
-from matching.player.trajectory_search import JumpRequest, SearchPolicy, TrajectorySearch
-from matching.player.transitions import PosePair, Transitions
 
 _COMPLEX = np.array([1.0, 1.0j])
 
@@ -149,7 +149,7 @@ class Player:
         keep off its walls, ledges and pits. A flat floor by default.
     log_decisions
         Whether to record the searches of the first character in `log`, for
-        :func:`matching.player.decisions.decisions`.
+        :func:`deepphase.matching.player.decisions.decisions`.
 
     Raises
     ------

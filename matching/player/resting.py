@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from deepphase.arrays import Array
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.player.playback import Playback
 from deepphase.steering.rest import RestMoments
-from matching.database.database import MotionDatabase
-from matching.player.playback import Playback
 
 
 def rest_moments(

@@ -11,15 +11,15 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.evaluation.motion_measures import measured_data
 from deepphase.features.moment_kinds import KINDS
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.player.playback import Playback
+from deepphase.matching.player.player import Player, PlayerSettings, runner_spec
+from deepphase.matching.player.trajectory_search import TrajectorySearch
+from deepphase.matching.search.searcher import Searcher
 from deepphase.steering.goal_sources import GoalSource
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import Run
 from deepphase.terrain.heightmap import Heightmap
-from matching.database.database import MotionDatabase
-from matching.player.playback import Playback
-from matching.player.player import Player, PlayerSettings, runner_spec
-from matching.player.trajectory_search import TrajectorySearch
-from matching.search.searcher import Searcher
 
 # Distance between characters that start side by side, in leg lengths.
 _SPACING = 1.8
@@ -33,11 +33,11 @@ class PlayerSource:
     Parameters
     ----------
     database, playback, searcher
-        As of :class:`matching.Player`.
+        As of :class:`deepphase.matching.Player`.
     labels
         Label -> value or values: only clips that have them are played.
     settings
-        As of :class:`matching.Player`.
+        As of :class:`deepphase.matching.Player`.
     seed
         Random seed for the start rows of characters 2..N. The first character starts with the
         row that fits the goals best.

@@ -15,13 +15,13 @@ from deepphase.features.trajectory import (
     pairs,
     relative_trajectory,
 )
+from deepphase.matching.database.on_ground import GROUND_HEIGHTS
+from deepphase.matching.player.played_rows import PlayedRows
 from deepphase.steering.goal_sources import GoalSource
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.steep_ground import SteepGround
 from deepphase.terrain.heightmap import Heightmap
 from deepphase.terrain.underfoot import SIDES, ground_level, trajectory_heights
-from matching.database.on_ground import GROUND_HEIGHTS
-from matching.player.played_rows import PlayedRows
 
 # Speed at which a desired trajectory begins, m/s, from which on a character at rest starts.
 _STARTING_M_S = 0.35

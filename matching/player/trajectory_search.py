@@ -11,17 +11,17 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.features.layout import FeatureLayout
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.player.constants import CONSTANTS
+from deepphase.matching.player.moment_filter import MomentFilter
+from deepphase.matching.player.playback import Playback
+from deepphase.matching.player.resting import rest_moments
+from deepphase.matching.player.trajectory_queries import TrajectoryQueries
+from deepphase.matching.search.searcher import Searcher
 from deepphase.steering.goal_sources import GoalSource
 from deepphase.steering.rest import RestMoments
 from deepphase.steering.root_states import RootStates
 from deepphase.terrain.heightmap import Heightmap
-from matching.database.database import MotionDatabase
-from matching.player.constants import CONSTANTS
-from matching.player.moment_filter import MomentFilter
-from matching.player.playback import Playback
-from matching.player.resting import rest_moments
-from matching.player.trajectory_queries import TrajectoryQueries
-from matching.search.searcher import Searcher
 
 _ROWS_AT_ONCE = 1 << 20
 # Largest improvement that is ever required, as a share of the cost of rows taken by chance.

@@ -9,6 +9,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.evaluation.runs import BLEND_S
+from deepphase.matching.player.playback import Playback
 from deepphase.motion import quaternions
 from deepphase.steering.inertialization import (
     angular_velocities,
@@ -16,7 +17,6 @@ from deepphase.steering.inertialization import (
     rotation_offsets,
 )
 from deepphase.steering.springs import damping_share, decayed, spring_rate
-from matching.player.playback import Playback
 
 # Halflife in seconds of the difference of posture between two moments of rest: as slow as a shift
 # of weight.

@@ -12,12 +12,12 @@ import numpy as np
 
 from deepphase.arrays import Array, JoinedRows, release_pages
 from deepphase.errors import ParameterError
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.search.distances import answer, best, scan, squared_distances
+from deepphase.matching.search.inverted_lists import sorted_lists, with_lists
+from deepphase.matching.search.recall import split_by_clips, tune
+from deepphase.matching.search.request import SearchRequest
 from deepphase.progress import Progress
-from matching.database.database import MotionDatabase
-from matching.search.distances import answer, best, scan, squared_distances
-from matching.search.inverted_lists import sorted_lists, with_lists
-from matching.search.recall import split_by_clips, tune
-from matching.search.request import SearchRequest
 
 _ROWS_AT_ONCE = 1 << 17
 _HNSW_LINKS = 16
@@ -53,7 +53,7 @@ class FaissSearcher:
     effort
         Number of lists probed by ivf and ivfpq; length of the candidate list of hnsw.
     recall
-        Recall measured when the index was built, see `matching.search.recall`.
+        Recall measured when the index was built, see `deepphase.matching.search.recall`.
     lists
         For "ivf": the trained index without rows, and sizes and data of the lists of `index`.
     """
@@ -93,7 +93,7 @@ class FaissSearcher:
         """An index of this kind; the effort of an approximate one is tuned to its recall.
 
         The recall is measured with clips that its training does not see, and with unusual queries,
-        see `matching.search.recall`.
+        see `deepphase.matching.search.recall`.
 
         Parameters
         ----------
@@ -175,7 +175,7 @@ class FaissSearcher:
         cost_bound: float | Array = np.inf,
         fallback: bool = True,
     ) -> tuple[Array, Array]:
-        """See `matching.search.searcher.Searcher.search`.
+        """See `deepphase.matching.search.searcher.Searcher.search`.
 
         Parameters
         ----------

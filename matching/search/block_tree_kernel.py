@@ -2,7 +2,7 @@
 
 Distances along the leading axes are float32 and may be summed in any order. The distances that
 decide are summed in float64 in the order of the dimensions, as in
-`matching.search.distances.squared_distances`.
+`deepphase.matching.search.distances.squared_distances`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from matching.search.block_tree import RELATIVE_SLACK, SIZE_SLACK
+from deepphase.matching.search.block_tree import RELATIVE_SLACK, SIZE_SLACK
 
 _FAST_MATH = {"reassoc", "contract", "nsz"}
 # Size of the stack of postponed nodes: at most one per level, and no tree is as deep.

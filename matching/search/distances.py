@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from deepphase.arrays import Array, JoinedRows
-from matching.search.request import SearchRequest
+from deepphase.matching.search.request import SearchRequest
 
 _ROWS_AT_ONCE = 1 << 15
 

@@ -6,11 +6,11 @@ import numpy as np
 
 from deepphase.arrays import Array, JoinedRows
 from deepphase.features.normalisation import Normalisation
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.search.block_tree import BlockTree
+from deepphase.matching.search.block_tree_kernel import walk
+from deepphase.matching.search.request import SearchRequest
 from deepphase.progress import Progress
-from matching.database.database import MotionDatabase
-from matching.search.block_tree import BlockTree
-from matching.search.block_tree_kernel import walk
-from matching.search.request import SearchRequest
 
 
 def _readable(features: Array | JoinedRows) -> tuple[Array, Array | None, Array | None]:
@@ -75,7 +75,7 @@ class ExactSearcher:
         excluded: Array | None = None,
         cost_bound: float | Array = np.inf,
     ) -> tuple[Array, Array]:
-        """See `matching.search.searcher.Searcher.search`."""
+        """See `deepphase.matching.search.searcher.Searcher.search`."""
         rows, dims = self._features.shape
         request = SearchRequest.checked(
             queries,

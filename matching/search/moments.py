@@ -9,10 +9,10 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.search.searcher import Searcher
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
-from matching.database.database import MotionDatabase
-from matching.search.searcher import Searcher
 
 _UP = np.array([0.0, 1.0, 0.0])
 

@@ -10,9 +10,9 @@ import faiss
 import numpy as np
 
 from deepphase.arrays import Array, release_pages
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.search.distances import best, squared_distances
 from deepphase.progress import Progress
-from matching.database.database import MotionDatabase
-from matching.search.distances import best, squared_distances
 
 # Least recall of the nearest row, for each kind of query.
 TARGET_RECALL = {"held_out": 0.99, "unlike": 0.95, "unusual": 0.95}
@@ -39,7 +39,7 @@ class Tunable(Protocol):
     def search(
         self, queries: Array, k: int = 1, *, allowed: Array | None = None
     ) -> tuple[Array, Array]:
-        """See `matching.search.searcher.Searcher.search`."""
+        """See `deepphase.matching.search.searcher.Searcher.search`."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,12 +18,12 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.formats.array_file import map_arrays, write_arrays
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.search.exact import ExactSearcher
 from deepphase.progress import Progress
-from matching.database.database import MotionDatabase
-from matching.search.exact import ExactSearcher
 
 if TYPE_CHECKING:
-    from matching.search.approximate import FaissSearcher
+    from deepphase.matching.search.approximate import FaissSearcher
 
 FORMAT, VERSION = "deepphase.motion_index", 1
 _TYPES = {
@@ -183,7 +183,7 @@ def open_searcher(
     if not database.shards:
         path = _beside(database, name) if cache is None else Path(cache)
         return _opened(IndexCache(path, database, name, report), progress)
-    from matching.search.sharded import ShardedSearcher
+    from deepphase.matching.search.sharded import ShardedSearcher
 
     caches = [
         IndexCache(_beside(shard, name), shard, name, report)
@@ -217,14 +217,14 @@ def _beside(database: MotionDatabase, name: str) -> Path | None:
 def _opened(cache: IndexCache, progress: Progress | None) -> ExactSearcher | FaissSearcher:
     database, searcher = cache.database, None
     if cache.name == "exact":
-        from matching.search.block_tree import BlockTree
+        from deepphase.matching.search.block_tree import BlockTree
 
         searcher = cache.read(lambda arrays, _: ExactSearcher(database, BlockTree(**arrays)))
         if searcher is None:
             searcher = ExactSearcher(database, progress=progress)
             cache.write(searcher.tree.arrays(), {})
         return searcher
-    from matching.search.approximate import FaissSearcher
+    from deepphase.matching.search.approximate import FaissSearcher
 
     found = cache.read(partial(FaissSearcher.restored, database))
     if found is None:
@@ -237,9 +237,9 @@ def _opened(cache: IndexCache, progress: Progress | None) -> ExactSearcher | Fai
 def _sharded_faiss(
     database: MotionDatabase, name: str, caches: Sequence[IndexCache], progress: Progress | None
 ) -> Searcher:
-    from matching.search.approximate import FaissSearcher, max_effort, trained
-    from matching.search.recall import split_by_clips, tune
-    from matching.search.sharded import ShardedSearcher
+    from deepphase.matching.search.approximate import FaissSearcher, max_effort, trained
+    from deepphase.matching.search.recall import split_by_clips, tune
+    from deepphase.matching.search.sharded import ShardedSearcher
 
     read = []
     for cache in caches:

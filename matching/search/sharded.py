@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from deepphase.arrays import Array
-from matching.database.database import MotionDatabase
-from matching.search.distances import answer, best, squared_distances
-from matching.search.exact import ExactSearcher
-from matching.search.request import SearchRequest
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.search.distances import answer, best, squared_distances
+from deepphase.matching.search.exact import ExactSearcher
+from deepphase.matching.search.request import SearchRequest
 
 if TYPE_CHECKING:
-    from matching.search.approximate import FaissSearcher
+    from deepphase.matching.search.approximate import FaissSearcher
 
 
 class ShardedSearcher:
@@ -75,7 +75,7 @@ class ShardedSearcher:
         excluded: Array | None = None,
         cost_bound: float | Array = np.inf,
     ) -> tuple[Array, Array]:
-        """See `matching.search.searcher.Searcher.search`."""
+        """See `deepphase.matching.search.searcher.Searcher.search`."""
         request = SearchRequest.checked(
             queries,
             k,

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from apps import cli
-from apps.reports import training_report
+from deepphase.apps import cli
+from deepphase.apps.reports import training_report
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import write_store
 from deepphase.formats.load import save

@@ -6,8 +6,8 @@ import socket
 
 import pytest
 
-from apps.cli import main
-from apps.commands import app
+from deepphase.apps.cli import main
+from deepphase.apps.commands import app
 from deepphase.errors import DeepPhaseError
 
 pytestmark = pytest.mark.slow
@@ -52,7 +52,7 @@ def test_the_server_listens_locally_and_sends_no_telemetry(tmp_path, monkeypatch
 
 
 def test_dark_and_light_are_the_figures_own():
-    from apps.dashboard.parts.theme import THEME
+    from deepphase.apps.dashboard.parts.theme import THEME
     from deepphase.figures.theme import DARK, LIGHT
 
     assert THEME["theme.light.backgroundColor"] == LIGHT.layout.paper_bgcolor

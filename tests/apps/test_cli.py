@@ -21,9 +21,9 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 
-from apps import cli
-from apps.reports import training_report
-from apps.training import command as train_command
+from deepphase.apps import cli
+from deepphase.apps.reports import training_report
+from deepphase.apps.training import command as train_command
 from deepphase.corpus.store import open_store
 from deepphase.formats.bvh.writer import save_bvh
 from deepphase.formats.load import save
@@ -148,7 +148,7 @@ def _loaded(path: Path) -> Clip:
 
 def test_the_overview_needs_no_torch():
     code = (
-        "import sys; from apps.cli import main; assert main(['--help']) == 0; "
+        "import sys; from deepphase.apps.cli import main; assert main(['--help']) == 0; "
         "assert not {'torch', 'numpy', 'jsonargparse'} & set(sys.modules), sorted(sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
@@ -159,7 +159,7 @@ def test_the_overview_needs_no_torch():
 
 def test_inspect_prepare_and_wrong_files_need_no_torch(swings, model, tmp_path):
     code = (
-        "import sys; from apps.cli import main; "
+        "import sys; from deepphase.apps.cli import main; "
         f"assert main(['inspect', {str(swings)!r}]) == 0; "
         f"assert main(['prepare', {str(swings)!r}, '-o', {str(tmp_path / 's')!r}]) == 0; "
         f"assert main(['control', {str(model)!r}, '-o', {str(tmp_path / 'c')!r}]) == 2; "
@@ -268,7 +268,7 @@ def test_a_bug_leaves_its_traceback(monkeypatch, swings):
     def bug(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("apps.commands.inspect_files.inspect_files", bug)
+    monkeypatch.setattr("deepphase.apps.commands.inspect_files.inspect_files", bug)
     with pytest.raises(ZeroDivisionError):
         cli.main(["inspect", str(swings)])
 
@@ -281,7 +281,7 @@ def test_a_reader_that_goes_away(swings, tmp_path, stored):
     if stored:
         assert run("prepare", swings, "-o", path).status == 0
     program = subprocess.Popen(
-        [sys.executable, "-m", "apps.cli", "inspect", str(path)],
+        [sys.executable, "-m", "deepphase.apps.cli", "inspect", str(path)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd=Path(cli.__file__).parent.parent,
@@ -305,7 +305,7 @@ def test_doctor():
 
 def test_doctor_finds_what_hides_our_packages(tmp_path):
     (tmp_path / "matching.py").write_text("")
-    code = "import sys; from apps.cli import main; sys.exit(main(['doctor']))"
+    code = "import sys; from deepphase.apps.cli import main; sys.exit(main(['doctor']))"
     done = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
@@ -880,7 +880,7 @@ def test_ctrl_c_outside_of_a_training(swings, monkeypatch):
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("apps.commands.inspect_files.inspect_files", stop)
+    monkeypatch.setattr("deepphase.apps.commands.inspect_files.inspect_files", stop)
     ran = run("inspect", swings)
     assert (ran.status, ran.err) == (130, "deepphase: interrupted\n")
 

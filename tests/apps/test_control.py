@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from apps.cli import main
-from controllers.config import ControllerConfig
-from controllers.data.initial_states import InitialStates
-from controllers.data.samples import ControllerSamples, schema_of_store
-from controllers.networks.normalised import NormalisedController
-from controllers.networks.registry import make_network, network_kind
-from controllers.runtime.controller import Controller
-from controllers.schema.config import SchemaConfig
+from deepphase.apps.cli import main
+from deepphase.controllers.config import ControllerConfig
+from deepphase.controllers.data.initial_states import InitialStates
+from deepphase.controllers.data.samples import ControllerSamples, schema_of_store
+from deepphase.controllers.networks.normalised import NormalisedController
+from deepphase.controllers.networks.registry import make_network, network_kind
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.schema.config import SchemaConfig
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.evaluation.motion_measures import measured_data
 from deepphase.formats.load import load, save

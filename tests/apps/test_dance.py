@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from apps.cli import main
-from apps.dances.report import dance_findings
+from deepphase.apps.cli import main
+from deepphase.apps.dances.report import dance_findings
 from deepphase.formats.load import load, save
 from deepphase.motion.kinematics import joint_positions
 from deepphase.synthetic.dance_motion import dance
@@ -111,7 +111,7 @@ def test_an_interrupted_training_goes_on_to_the_same_dancer(folder, still, monke
     monkeypatch.setattr(train, "fit", whole)
     assert run(*words, *_TINY) == 2  # neither --resume nor --restart
     assert run(*words, *_TINY, "--resume") == 0
-    from controllers.dance.dancer import Dancer
+    from deepphase.controllers.dance.dancer import Dancer
 
     one, two = (Dancer.load(path).controller.network for path in (still, folder / "broken"))
     for mine, other in zip(one.parameters(), two.parameters(), strict=True):
@@ -193,7 +193,7 @@ def test_a_song_that_was_cut_off_is_refused(folder, dancer, capsys):
 
 
 def test_an_interrupted_dance_leaves_nothing(folder, dancer, monkeypatch):
-    from controllers.runtime.characters import Characters
+    from deepphase.controllers.runtime.characters import Characters
 
     step, count = Characters.step, 0
 

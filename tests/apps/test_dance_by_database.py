@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import soundfile
 
-from apps.cli import main
+from deepphase.apps.cli import main
 from deepphase.formats.load import load, save
+from deepphase.matching.database.database import MotionDatabase
 from deepphase.motion.kinematics import joint_positions
 from deepphase.synthetic.dance_motion import dance
 from deepphase.synthetic.song import make_song
-from matching.database.database import MotionDatabase
 
 pytestmark = pytest.mark.slow
 

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from plotly.offline import get_plotlyjs
 
-from apps import cli
-from apps.cli import COMMANDS, command_named
-from apps.demo import motion
-from apps.demo.folder import OutputFolder
-from apps.demo.motion import SMALLEST, held_out_motions, training_motions
-from apps.options.command_line import read_command_line
-from apps.reports import training_report
+from deepphase.apps import cli
+from deepphase.apps.cli import COMMANDS, command_named
+from deepphase.apps.demo import motion
+from deepphase.apps.demo.folder import OutputFolder
+from deepphase.apps.demo.motion import SMALLEST, held_out_motions, training_motions
+from deepphase.apps.options.command_line import read_command_line
+from deepphase.apps.reports import training_report
 from deepphase.corpus.store import open_store
 from deepphase.errors import ParameterError
 from deepphase.evaluation.known_phase import KnownClip, known_phase_errors

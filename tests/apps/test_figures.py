@@ -12,10 +12,10 @@ import pytest
 import torch
 from plotly.offline import get_plotlyjs
 
-from apps.commands import figures as figures_command
-from apps.reports import figure_data, figures_page
-from apps.reports.figure_data import FigureData
-from apps.reports.page import Page
+from deepphase.apps.commands import figures as figures_command
+from deepphase.apps.reports import figure_data, figures_page
+from deepphase.apps.reports.figure_data import FigureData
+from deepphase.apps.reports.page import Page
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.figures.image import Images

@@ -8,13 +8,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from apps import cli
-from apps.reports import training_report
+from deepphase.apps import cli
+from deepphase.apps.reports import training_report
 from deepphase.formats.load import save
+from deepphase.matching.database.database import MotionDatabase
 from deepphase.phase.extractor import BASELINES, load_extractor
 from deepphase.phase.phase_file import load_phases
 from deepphase.synthetic.gait_motion import locomotion
-from matching.database.database import MotionDatabase
 
 pytestmark = pytest.mark.slow
 

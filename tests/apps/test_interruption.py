@@ -32,8 +32,8 @@ def command() -> None:
 PROGRAM = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from apps import cli
-sys.modules["apps.commands.fake"] = __import__("fake_command")
+from deepphase.apps import cli
+sys.modules["deepphase.apps.commands.fake"] = __import__("fake_command")
 cli.COMMANDS["fake"] = ("fake", "")
 sys.exit(cli.main(["fake"]))
 """
@@ -59,7 +59,7 @@ def test_a_second_one_ends_the_process_at_once(tmp_path):
 
 
 def test_outside_of_imports_nothing_changes():
-    from apps.interruption import interrupts_after_imports
+    from deepphase.apps.interruption import interrupts_after_imports
 
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

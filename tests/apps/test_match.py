@@ -5,10 +5,10 @@ import json
 
 import pytest
 
-from apps.cli import main
+from deepphase.apps.cli import main
 from deepphase.corpus.store import write_store
 from deepphase.formats.load import load
-from matching.database.database import MotionDatabase
+from deepphase.matching.database.database import MotionDatabase
 from tests.matching.made_databases import swinging_store, untrained_model
 
 pytestmark = pytest.mark.slow

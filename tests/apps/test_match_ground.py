@@ -5,13 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from apps.cli import main
+from deepphase.apps.cli import main
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.database.queries import clip_queries
 from deepphase.synthetic.gait_motion import locomotion
 from deepphase.terrain.ground_shapes import made_ground
 from deepphase.terrain.grounded_clip import ClipGround
-from matching.database.database import MotionDatabase
-from matching.database.queries import clip_queries
 
 pytestmark = pytest.mark.slow
 _LAYOUT = """

@@ -6,15 +6,15 @@ import json
 import numpy as np
 import pytest
 
-from apps.cli import main
-from apps.options.player import PlayerOptions
+from deepphase.apps.cli import main
+from deepphase.apps.options.player import PlayerOptions
 from deepphase.corpus.store import open_store
 from deepphase.formats.load import load, save
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.player.player import PlayerSettings
 from deepphase.motion.kinematics import joint_positions
 from deepphase.steering.path import read_path
 from deepphase.synthetic.gait_motion import locomotion
-from matching.database.database import MotionDatabase
-from matching.player.player import PlayerSettings
 
 pytestmark = pytest.mark.slow
 

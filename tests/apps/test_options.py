@@ -13,27 +13,27 @@ from typing import Any, Literal, get_args, get_type_hints
 import pytest
 import yaml
 
-from apps.cli import COMMANDS, JOBS, command_named, main
-from apps.options.command_line import (
+from deepphase.apps.cli import COMMANDS, JOBS, command_named, main
+from deepphase.apps.options.command_line import (
     Option,
     common_options,
     config_keys,
     options_of,
     read_command_line,
 )
-from apps.options.completion import completion_script
-from apps.options.groups import ConfigOption, FileOptions, OptionGroup
-from apps.terminal import Outcome
-from controllers.config import ControllerConfig
-from controllers.dance.config import DanceConfig
-from controllers.networks.registry import NETWORKS
+from deepphase.apps.options.completion import completion_script
+from deepphase.apps.options.groups import ConfigOption, FileOptions, OptionGroup
+from deepphase.apps.terminal import Outcome
+from deepphase.controllers.config import ControllerConfig
+from deepphase.controllers.dance.config import DanceConfig
+from deepphase.controllers.networks.registry import NETWORKS
 from deepphase.edit.config import EditorConfig
 from deepphase.errors import ParameterError
+from deepphase.matching.search.searcher import INDEX_NAMES
 from deepphase.phase.config import PhaseConfig
 from deepphase.phase.extractor import BASELINES
 from deepphase.rigs.config import RigConfig
 from deepphase.rigs.inverse import Method
-from matching.search.searcher import INDEX_NAMES
 
 BANNED = re.compile(
     r"\b(told|wish\w*|anew|heard|nobody|whoever|haste|sureness|nearness|of late)\b", re.IGNORECASE
@@ -134,7 +134,7 @@ def test_keys_are_no_flags(words):
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_every_network_explains_its_sizes(name):
-    given = ConfigOption("controllers.config:ControllerConfig", name)
+    given = ConfigOption("deepphase.controllers.config:ControllerConfig", name)
 
     def command(config: Any = given) -> None: ...
 

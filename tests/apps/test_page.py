@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import pytest
 from plotly.offline import get_plotlyjs
 
-from apps.reports.page import Page
+from deepphase.apps.reports.page import Page
 from deepphase.errors import CheckpointError
 from deepphase.figures.theme import figure
 

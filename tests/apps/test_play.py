@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from apps.cli import main
+from deepphase.apps.cli import main
 from deepphase.formats.bvh.writer import save_bvh
 from deepphase.phase.config import PhaseConfig
 from deepphase.phase.manifold import ManifoldProjection

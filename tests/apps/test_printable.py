@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from apps import terminal
-from apps.cli import main
+from deepphase.apps import terminal
+from deepphase.apps.cli import main
 from deepphase.errors import FormatError
 from tests.hostile_names import HOSTILE_NAMES
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from apps.cli import main
+from deepphase.apps.cli import main
 from deepphase.cycles import wrapped
 from deepphase.formats.load import save
 from deepphase.phase.model import PhaseModel
@@ -155,7 +155,7 @@ def test_features_select_songs_beside_motion(folder, tmp_path, capsys):
 
 
 def test_an_interrupted_training_goes_on_to_the_same_model(folder, model, monkeypatch):
-    from apps.training import command
+    from deepphase.apps.training import command
 
     words = ["train", "phase", folder / "songs", "-o", folder / "broken.model", *_SMALL]
     words += ["--features", "onset_strength,beat"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from apps import cli
-from controllers.data import samples
-from controllers.runtime.controller import Controller
+from deepphase.apps import cli
+from deepphase.controllers.data import samples
+from deepphase.controllers.runtime.controller import Controller
 from deepphase.formats.load import save
 from deepphase.phase.baselines.foot_phases import PfnnPhase
 from deepphase.synthetic.gait_motion import locomotion

@@ -8,8 +8,8 @@ import socket
 
 import pytest
 
-from apps.cli import main
-from apps.training.command import resumable
+from deepphase.apps.cli import main
+from deepphase.apps.training.command import resumable
 from deepphase.errors import CheckpointError
 from deepphase.training.resume import resume_point, sole_training
 from deepphase.training.world import World

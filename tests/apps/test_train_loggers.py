@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from apps.options.groups import TrainingOptions
+from deepphase.apps.options.groups import TrainingOptions
 from deepphase.errors import ParameterError
 
 pytestmark = pytest.mark.slow

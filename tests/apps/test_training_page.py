@@ -12,8 +12,8 @@ import pytest
 import torch
 from plotly.offline import get_plotlyjs
 
-from apps.reports.example_window import example_window
-from apps.reports.training_report import training_page
+from deepphase.apps.reports.example_window import example_window
+from deepphase.apps.reports.training_report import training_page
 from deepphase.errors import ParameterError
 from deepphase.figures.image import Images
 from deepphase.phase.config import NetworkConfig, PhaseConfig
@@ -191,7 +191,7 @@ def test_pictures_lie_beside_the_page(tmp_path, monkeypatch):
         wanted.update(figures)
         return Images(list(figures))
 
-    monkeypatch.setattr("apps.reports.training_report.write_images", written)
+    monkeypatch.setattr("deepphase.apps.reports.training_report.write_images", written)
     model = _model()
     example = example_window(model, _signals(), 100)
     path = training_page(model, _clips(200), example, tmp_path / "p.html")

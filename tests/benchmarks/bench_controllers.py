@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from controllers.networks.experts import Experts
-from controllers.networks.network import NetworkDims
-from controllers.networks.pfnn import TABLE_SIZES, Pfnn
-from controllers.networks.registry import make_network
+from deepphase.controllers.networks.experts import Experts
+from deepphase.controllers.networks.network import NetworkDims
+from deepphase.controllers.networks.pfnn import TABLE_SIZES, Pfnn
+from deepphase.controllers.networks.registry import make_network
 from deepphase.export.onnx_file import export_onnx
 from tests.benchmarks.rounds import medians
 from tests.controllers.naive_blend import naive_body

@@ -20,21 +20,21 @@ from pathlib import Path
 import numpy as np
 import torch
 
-import apps.demo
-from controllers.networks.blended_linear import BlendedLinear
-from controllers.networks.phase_update import MIN_LENGTH, NEARLY_OPPOSITE, updated_phases
-from controllers.networks.registry import make_network
-from controllers.runtime.body_pose import BodyPoses
-from controllers.runtime.characters import Characters
-from controllers.runtime.controller import Controller
-from controllers.runtime.grouped_network import grouped_network
-from controllers.runtime.int8_network import int8_network
-from controllers.runtime.network_state import RunningNetwork, advance_phases
+import deepphase.apps.demo
+from deepphase.controllers.networks.blended_linear import BlendedLinear
+from deepphase.controllers.networks.phase_update import MIN_LENGTH, NEARLY_OPPOSITE, updated_phases
+from deepphase.controllers.networks.registry import make_network
+from deepphase.controllers.runtime.body_pose import BodyPoses
+from deepphase.controllers.runtime.characters import Characters
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.grouped_network import grouped_network
+from deepphase.controllers.runtime.int8_network import int8_network
+from deepphase.controllers.runtime.network_state import RunningNetwork, advance_phases
 from deepphase.motion.rotations_6d import from_six_numbers
 from deepphase.steering.velocity_goals import VelocityGoals
 
 GOAL_MS = 16.0
-DEMO = Path(apps.demo.__file__).parent / "gaits.controller"
+DEMO = Path(deepphase.apps.demo.__file__).parent / "gaits.controller"
 _SECONDS = 1.0 / 60.0
 # Frames before the first that is timed: characters are then on their way.
 _WARM_UP = 20

@@ -22,7 +22,7 @@ from collections import defaultdict
 
 import numpy as np
 
-from apps.dashboard.pages import PAGES
+from deepphase.apps.dashboard.pages import PAGES
 
 _START_S, _LIMIT_MS = 180, 180_000
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -54,7 +54,7 @@ def main() -> int:
         port = probe.getsockname()[1]
     words = [*([given.folder] if given.folder else []), "--port", str(port)]
     server = subprocess.Popen(
-        [sys.executable, "-m", "apps.cli", "app", *words],
+        [sys.executable, "-m", "deepphase.apps.cli", "app", *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         env={**os.environ, "PYTHONUNBUFFERED": "1"},

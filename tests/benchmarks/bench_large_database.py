@@ -30,11 +30,11 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.corpus.store import StoreWriter
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.search.recall import unusual_queries
+from deepphase.matching.search.searcher import open_searcher
 from deepphase.motion.clip import Clip
 from deepphase.synthetic.training_set import corpus
-from matching.database.database import MotionDatabase
-from matching.search.recall import unusual_queries
-from matching.search.searcher import open_searcher
 
 _LAYOUT = """features:
   - {name: foot_position, joints: [feet]}
@@ -186,7 +186,14 @@ def bench(folder: Path, options: argparse.Namespace) -> None:
     if not store.exists():
         measured("made store", [this, *step, "--step", "store"])
     print(f"  {size_of(store)}")
-    build = ["apps.cli", "match", "build", str(store), "--config", str(folder / "layout.yaml")]
+    build = [
+        "deepphase.apps.cli",
+        "match",
+        "build",
+        str(store),
+        "--config",
+        str(folder / "layout.yaml"),
+    ]
     for number in range(1, options.shards + 1):
         shard = parts / f"{number}.shard"
         if not shard.exists():
@@ -195,7 +202,14 @@ def bench(folder: Path, options: argparse.Namespace) -> None:
     print(f"  {size_of(*parts.glob('*.shard'))}")
     targets = {"shards": parts}
     if options.merged:
-        merge = ["apps.cli", "match", "merge", str(parts), "-o", str(folder / "merged.db")]
+        merge = [
+            "deepphase.apps.cli",
+            "match",
+            "merge",
+            str(parts),
+            "-o",
+            str(folder / "merged.db"),
+        ]
         measured("merge, exact index", [*merge, "--quiet"])
         print(f"  {size_of(folder / 'merged.db')}")
         targets["one file"] = folder / "merged.db"

@@ -22,11 +22,11 @@ from scipy.spatial import cKDTree
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.features.layout import Feature, FeatureLayout
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.search.approximate import FaissSearcher
+from deepphase.matching.search.exact import ExactSearcher
+from deepphase.matching.search.recall import unusual_queries
 from deepphase.synthetic.training_set import corpus
-from matching.database.database import MotionDatabase
-from matching.search.approximate import FaissSearcher
-from matching.search.exact import ExactSearcher
-from matching.search.recall import unusual_queries
 
 Array = np.ndarray
 _QUERIES_A_TURN = 20

@@ -13,14 +13,14 @@ import time
 import numpy as np
 
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.player.playback import Playback
+from deepphase.matching.player.player import PlayerSettings
+from deepphase.matching.player.source import PlayerSource
+from deepphase.matching.search.searcher import open_searcher
 from deepphase.steering.made_paths import circle
 from deepphase.steering.run import start_on_path
 from deepphase.synthetic.training_set import corpus
-from matching.database.database import MotionDatabase
-from matching.player.playback import Playback
-from matching.player.player import PlayerSettings
-from matching.player.source import PlayerSource
-from matching.search.searcher import open_searcher
 
 _FRAMES = {1: 600, 10: 300, 100: 120, 1000: 40}
 _ROUNDS = 5

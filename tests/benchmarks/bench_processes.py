@@ -67,7 +67,7 @@ def main() -> None:
         for processes in (1, 2):
             for memory in (None, given.memory):
                 output = Path(folder) / f"{processes}_{memory}.model"
-                command = [sys.executable, "-m", "apps.cli", "train", "phase", store]
+                command = [sys.executable, "-m", "deepphase.apps.cli", "train", "phase", store]
                 command += ["-o", output, "--accelerator", "cpu", "--devices", processes]
                 command += [f"--set=training.batch_size={256 // processes}"]
                 command += ["--set", f"training.windows={given.windows}", "--quiet"]

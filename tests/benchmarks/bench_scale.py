@@ -125,7 +125,7 @@ def run(words: tuple[str, ...], paths: dict[str, Path]) -> dict[str, float]:
     command = [each.format(**paths) for each in words]
     began = time.perf_counter()
     process = subprocess.Popen(
-        [sys.executable, "-m", "apps.cli", *command, "--quiet"],
+        [sys.executable, "-m", "deepphase.apps.cli", *command, "--quiet"],
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )
     peak = {"own": 0.0, "mapped": 0.0, "cpu": 0.0}

@@ -13,9 +13,9 @@ from typing import get_args
 import numpy as np
 import torch
 
-from apps.runs.controller import Form, in_form
-from controllers.networks.pfnn import PrecomputedPfnn
-from controllers.runtime.controller import Controller
+from deepphase.apps.runs.controller import Form, in_form
+from deepphase.controllers.networks.pfnn import PrecomputedPfnn
+from deepphase.controllers.runtime.controller import Controller
 from tests.benchmarks.rounds import medians
 
 _CALLS = 50

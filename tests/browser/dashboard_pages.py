@@ -46,7 +46,7 @@ def started(*, ends: signal.Signals = signal.SIGINT, **variables: str):
         **variables,
     }
     server = subprocess.Popen(
-        [sys.executable, "-m", "apps.cli", "app", "--port", str(port)],
+        [sys.executable, "-m", "deepphase.apps.cli", "app", "--port", str(port)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         env=os.environ | variables,

@@ -26,11 +26,11 @@ import soundfile
 from PIL import Image
 
 import deepphase as dp
-from apps.cli import main
-from apps.demo.dances import SONGS, made_dances
-from apps.demo.model import PHASES
-from apps.reports.manifold_cloud import PhaseCloud
-from apps.reports.matches_page import moment_actor
+from deepphase.apps.cli import main
+from deepphase.apps.demo.dances import SONGS, made_dances
+from deepphase.apps.demo.model import PHASES
+from deepphase.apps.reports.manifold_cloud import PhaseCloud
+from deepphase.apps.reports.matches_page import moment_actor
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import open_store
 from deepphase.figures.image import write_images

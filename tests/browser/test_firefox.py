@@ -7,9 +7,9 @@ import shutil
 import numpy as np
 import pytest
 
-from apps.demo.controller import CONTROLLER
-from apps.live.page import save_live_page
-from apps.live.sources import asset_of
+from deepphase.apps.demo.controller import CONTROLLER
+from deepphase.apps.live.page import save_live_page
+from deepphase.apps.live.sources import asset_of
 from tests.browser.dashboard_pages import until
 from tests.browser.firefox import find_firefox, firefox
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from apps.demo.controller import CONTROLLER
-from apps.live.page import live_page
-from apps.live.sources import asset_of
+from deepphase.apps.demo.controller import CONTROLLER
+from deepphase.apps.live.page import live_page
+from deepphase.apps.live.sources import asset_of
 from deepphase.formats.load import load
 from deepphase.motion.kinematics import joint_positions
 from deepphase.terrain.heightmap import Heightmap

@@ -6,20 +6,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from controllers.dance.dancer import Dancer
-from controllers.dance.dancing import generate_dances
-from controllers.runtime.characters import Characters
-from controllers.runtime.controller import Controller
+from deepphase.controllers.dance.dancer import Dancer
+from deepphase.controllers.dance.dancing import generate_dances
+from deepphase.controllers.runtime.characters import Characters
+from deepphase.controllers.runtime.controller import Controller
 from deepphase.corpus.store import open_store
 from deepphase.formats.load import load
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.search.searcher import open_searcher
 from deepphase.motion.kinematics import joint_positions
 from deepphase.music import cache
 from deepphase.music.dance_request import DanceRequest
 from deepphase.phase.extractor import load_extractor
 from deepphase.phase.phase_file import load_phases
 from deepphase.synthetic.truth_file import Truth
-from matching.database.database import MotionDatabase
-from matching.search.searcher import open_searcher
 
 _FILES = Path(__file__).parent / "files"
 _FRAMES = 10

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from controllers.config import ControllerConfig
-from controllers.data.controller_data import ControllerData
-from controllers.data.sample_split import SampleSplit
-from controllers.data.samples import ControllerSamples, schema_of_store
-from controllers.networks.normalised import NormalisedController
-from controllers.networks.registry import make_network, network_kind
+from deepphase.controllers.config import ControllerConfig
+from deepphase.controllers.data.controller_data import ControllerData
+from deepphase.controllers.data.sample_split import SampleSplit
+from deepphase.controllers.data.samples import ControllerSamples, schema_of_store
+from deepphase.controllers.networks.normalised import NormalisedController
+from deepphase.controllers.networks.registry import make_network, network_kind
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.cycles import wrapped
 from deepphase.phase.model import ClipPhases

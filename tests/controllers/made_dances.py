@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from controllers.dance.dancer import Dancer
-from controllers.dance.dancing import NetworkDance, generate_dances
-from controllers.dance.song_clips import SongClips
+from deepphase.controllers.dance.dancer import Dancer
+from deepphase.controllers.dance.dancing import NetworkDance, generate_dances
+from deepphase.controllers.dance.song_clips import SongClips
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.music.dance_request import DanceRequest
 from deepphase.music.features import SongFeatures, features_of

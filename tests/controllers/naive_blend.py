@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import elu
 
-from controllers.networks.blended_linear import BlendedLinear
+from deepphase.controllers.networks.blended_linear import BlendedLinear
 
 
 def naive_linear(layer: BlendedLinear, x: Tensor, coefficients: Tensor) -> Tensor:

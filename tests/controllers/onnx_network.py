@@ -7,10 +7,10 @@ from pathlib import Path
 
 import torch
 
-from controllers.runtime.controller import Controller
-from controllers.runtime.network_state import RunningNetwork
-from controllers.schema.schema import ControllerSchema
 from deepphase.arrays import Array
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.network_state import RunningNetwork
+from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.errors import CheckpointError
 from deepphase.extras import extra_packages
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from controllers.config import ControllerConfig
-from controllers.data.initial_states import InitialStates
-from controllers.data.samples import schema_of_store
-from controllers.networks.network import ControllerNetwork, NetworkDims
-from controllers.networks.normalised import NormalisedController
-from controllers.networks.registry import network_kind
-from controllers.runtime.controller import Controller
-from controllers.schema.frame_blocks import FrameBlocks
-from controllers.schema.schema import ControllerSchema
+from deepphase.controllers.config import ControllerConfig
+from deepphase.controllers.data.initial_states import InitialStates
+from deepphase.controllers.data.samples import schema_of_store
+from deepphase.controllers.networks.network import ControllerNetwork, NetworkDims
+from deepphase.controllers.networks.normalised import NormalisedController
+from deepphase.controllers.networks.registry import network_kind
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.schema.frame_blocks import FrameBlocks
+from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.features.normalisation import Normalisation
 from deepphase.motion.clip import Clip

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 import torch
 
-from controllers.networks.gaussian_process import (
+from deepphase.controllers.networks.gaussian_process import (
     GaussianProcess,
     GaussianProcessConfig,
     nearest_two,
 )
-from controllers.networks.network import NetworkDims
-from controllers.networks.plain import Plain, PlainConfig, pfnn_parameters, plain_width
-from controllers.networks.recurrent import Recurrent, RecurrentConfig, recurrent_width
+from deepphase.controllers.networks.network import NetworkDims
+from deepphase.controllers.networks.plain import Plain, PlainConfig, pfnn_parameters, plain_width
+from deepphase.controllers.networks.recurrent import Recurrent, RecurrentConfig, recurrent_width
 from deepphase.errors import ParameterError
 
 PAPER = NetworkDims(330, 0, 335)

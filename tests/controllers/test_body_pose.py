@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from controllers.runtime.body_pose import BodyPoses
+from deepphase.controllers.runtime.body_pose import BodyPoses
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import global_transforms

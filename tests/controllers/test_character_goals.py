@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 import torch
 
-from controllers.config import ControllerConfig
-from controllers.data.initial_states import InitialStates
-from controllers.data.samples import ControllerSamples, schema_of_store
-from controllers.networks.normalised import NormalisedController
-from controllers.networks.registry import NETWORKS
-from controllers.runtime.characters import Characters
-from controllers.runtime.controller import Controller
-from controllers.runtime.frame import CharacterSettings
-from controllers.runtime.onnx_export import export_controller
-from controllers.schema.config import SchemaConfig
+from deepphase.controllers.config import ControllerConfig
+from deepphase.controllers.data.initial_states import InitialStates
+from deepphase.controllers.data.samples import ControllerSamples, schema_of_store
+from deepphase.controllers.networks.normalised import NormalisedController
+from deepphase.controllers.networks.registry import NETWORKS
+from deepphase.controllers.runtime.characters import Characters
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.frame import CharacterSettings
+from deepphase.controllers.runtime.onnx_export import export_controller
+from deepphase.controllers.schema.config import SchemaConfig
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, ParameterError, SkeletonError
 from deepphase.motion.kinematics import joint_positions

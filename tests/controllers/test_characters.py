@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from controllers.runtime.characters import Characters
-from controllers.runtime.frame import CharacterSettings
-from controllers.training.health import RecordedGoals
+from deepphase.controllers.runtime.characters import Characters
+from deepphase.controllers.runtime.frame import CharacterSettings
+from deepphase.controllers.training.health import RecordedGoals
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from controllers.runtime.characters import Characters
-from controllers.runtime.frame import CharacterSettings
+from deepphase.controllers.runtime.characters import Characters
+from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.formats.load import load
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.resample import resample

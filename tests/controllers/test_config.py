@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from controllers.config import ControllerConfig
-from controllers.networks.network import NetworkDims
-from controllers.networks.registry import NETWORKS, make_network, network_kind
-from controllers.networks.variational import VariationalConfig
 from deepphase.config import config_names
+from deepphase.controllers.config import ControllerConfig
+from deepphase.controllers.networks.network import NetworkDims
+from deepphase.controllers.networks.registry import NETWORKS, make_network, network_kind
+from deepphase.controllers.networks.variational import VariationalConfig
 from deepphase.errors import ParameterError
 
 NAMES = ["pfnn", "experts", "mann", "lmp", "no_phase", "vinn"]

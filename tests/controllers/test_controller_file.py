@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from controllers.config import ControllerConfig
-from controllers.data.initial_states import InitialStates
-from controllers.data.rest_rows import RestRows
-from controllers.runtime.controller import FORMAT, VERSION, Controller
+from deepphase.controllers.config import ControllerConfig
+from deepphase.controllers.data.initial_states import InitialStates
+from deepphase.controllers.data.rest_rows import RestRows
+from deepphase.controllers.runtime.controller import FORMAT, VERSION, Controller
 from deepphase.errors import CheckpointError, ParameterError, SkeletonError
 from deepphase.formats.array_file import read_arrays, write_arrays
 from deepphase.motion.clip import Source

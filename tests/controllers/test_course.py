@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 import torch
 
-from controllers.config import ControllerConfig
-from controllers.data.controller_data import ControllerData
-from controllers.evaluation.course import (
+from deepphase.controllers.config import ControllerConfig
+from deepphase.controllers.data.controller_data import ControllerData
+from deepphase.controllers.evaluation.course import (
     COURSE_S,
     CourseScore,
     course,
     course_run,
     course_score,
 )
-from controllers.training import course_checks, health
-from controllers.training.course_checks import CourseChecks
-from controllers.training.train import measured_controller, train_controller
+from deepphase.controllers.training import course_checks, health
+from deepphase.controllers.training.course_checks import CourseChecks
+from deepphase.controllers.training.train import measured_controller, train_controller
 from deepphase.errors import ParameterError
 from deepphase.steering.made_paths import MADE_PATHS
 from deepphase.training.metrics import read_metrics

@@ -14,18 +14,18 @@ import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorDeviceMismatchError
 
-from controllers.config import ControllerConfig
-from controllers.dance.config import DanceConfig
-from controllers.dance.training import DanceData
-from controllers.data.controller_batches import ControllerBatches
-from controllers.data.controller_data import ControllerData
-from controllers.data.initial_states import InitialStates
-from controllers.networks.normalised import NormalisedController
-from controllers.networks.registry import NETWORKS
-from controllers.runtime.characters import Characters
-from controllers.runtime.controller import Controller
-from controllers.training.module import ControllerModule, new_network
-from controllers.training.train import train_controller
+from deepphase.controllers.config import ControllerConfig
+from deepphase.controllers.dance.config import DanceConfig
+from deepphase.controllers.dance.training import DanceData
+from deepphase.controllers.data.controller_batches import ControllerBatches
+from deepphase.controllers.data.controller_data import ControllerData
+from deepphase.controllers.data.initial_states import InitialStates
+from deepphase.controllers.networks.normalised import NormalisedController
+from deepphase.controllers.networks.registry import NETWORKS
+from deepphase.controllers.runtime.characters import Characters
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.training.module import ControllerModule, new_network
+from deepphase.controllers.training.train import train_controller
 from deepphase.steering.goal_sources import PathGoals
 from deepphase.steering.made_paths import circle
 from tests.controllers.made_controllers import (

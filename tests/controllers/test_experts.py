@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from controllers.networks.blended_linear import BlendedLinear
-from controllers.networks.experts import Experts, ExpertsConfig
-from controllers.networks.network import NetworkDims
+from deepphase.controllers.networks.blended_linear import BlendedLinear
+from deepphase.controllers.networks.experts import Experts, ExpertsConfig
+from deepphase.controllers.networks.network import NetworkDims
 from deepphase.errors import ParameterError
 from deepphase.training.muon import Muon
 from tests.controllers.naive_blend import naive_body

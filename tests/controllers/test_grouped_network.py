@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 import torch
 
-from apps.live.asset import live_asset
-from controllers.runtime import grouped_kernel, grouped_network
-from controllers.runtime.grouped_kernel import (
+from deepphase.apps.live.asset import live_asset
+from deepphase.controllers.runtime import grouped_kernel, grouped_network
+from deepphase.controllers.runtime.grouped_kernel import (
     ROWS_AT_ONCE,
     compiled_products,
     packed,
     sort_into_groups,
 )
-from controllers.runtime.grouped_network import GroupedBlend, usual_blends
-from controllers.runtime.grouped_network import grouped_network as grouped
-from controllers.runtime.int8_kernel import has_vnni
+from deepphase.controllers.runtime.grouped_network import GroupedBlend, usual_blends
+from deepphase.controllers.runtime.grouped_network import grouped_network as grouped
+from deepphase.controllers.runtime.int8_kernel import has_vnni
 from deepphase.errors import ParameterError
 from deepphase.steering.run import rollout
 from tests.controllers.test_character_goals import led, store, untrained
@@ -186,7 +186,7 @@ def test_characters_run_as_exactly(store):
 
 
 def make(controller):
-    from controllers.runtime.characters import Characters
+    from deepphase.controllers.runtime.characters import Characters
 
     return Characters(controller, controller.starts)
 

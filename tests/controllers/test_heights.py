@@ -5,16 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from apps.cli import main
-from controllers.config import ControllerConfig
-from controllers.data.controller_data import ControllerData
-from controllers.data.initial_states import InitialStates
-from controllers.data.samples import ControllerSamples, schema_of_store
-from controllers.networks.registry import network_kind
-from controllers.runtime.characters import Characters
-from controllers.runtime.frame import CharacterSettings
-from controllers.schema.config import TRAJECTORY_HEIGHT, SchemaConfig
-from controllers.schema.frame_blocks import FrameBlocks
+from deepphase.apps.cli import main
+from deepphase.controllers.config import ControllerConfig
+from deepphase.controllers.data.controller_data import ControllerData
+from deepphase.controllers.data.initial_states import InitialStates
+from deepphase.controllers.data.samples import ControllerSamples, schema_of_store
+from deepphase.controllers.networks.registry import network_kind
+from deepphase.controllers.runtime.characters import Characters
+from deepphase.controllers.runtime.frame import CharacterSettings
+from deepphase.controllers.schema.config import TRAJECTORY_HEIGHT, SchemaConfig
+from deepphase.controllers.schema.frame_blocks import FrameBlocks
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.motion.kinematics import joint_positions

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from apps.live.asset import live_asset
-from controllers.networks.blended_linear import BlendedLinear
-from controllers.runtime.characters import Characters
-from controllers.runtime.int8_network import Int8Blend, int8_network
-from controllers.runtime.onnx_export import export_controller
+from deepphase.apps.live.asset import live_asset
+from deepphase.controllers.networks.blended_linear import BlendedLinear
+from deepphase.controllers.runtime.characters import Characters
+from deepphase.controllers.runtime.int8_network import Int8Blend, int8_network
+from deepphase.controllers.runtime.onnx_export import export_controller
 from deepphase.errors import ParameterError
 from deepphase.steering.run import rollout
 from tests.controllers.test_character_goals import led, store, untrained
@@ -20,7 +20,7 @@ __all__ = ["store"]
 
 @pytest.fixture(autouse=True)
 def integers(monkeypatch):
-    monkeypatch.setattr("controllers.runtime.int8_network.has_vnni", lambda: True)
+    monkeypatch.setattr("deepphase.controllers.runtime.int8_network.has_vnni", lambda: True)
 
 
 @pytest.mark.parametrize("rows", [1, 3, 16, 700])
@@ -108,5 +108,5 @@ def test_it_is_not_written_without_its_weights(store, tmp_path):
 
 def test_a_processor_without_its_instruction_computes_exactly(store, monkeypatch):
     controller, _ = untrained("experts", store)
-    monkeypatch.setattr("controllers.runtime.int8_network.has_vnni", lambda: False)
+    monkeypatch.setattr("deepphase.controllers.runtime.int8_network.has_vnni", lambda: False)
     assert int8_network(controller.network) is controller.network

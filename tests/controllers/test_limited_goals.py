@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import apps.demo
-from controllers.runtime.controller import Controller
-from controllers.runtime.future_trajectory import (
+import deepphase.apps.demo
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.future_trajectory import (
     blended_angles,
     blended_positions,
     desired_weights,
 )
-from controllers.runtime.start import CharacterSource
+from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.errors import ParameterError
 from deepphase.evaluation.run_measures import run_measures
 from deepphase.steering.goal_limits import GoalLimits
@@ -25,7 +25,7 @@ from tests.steering.absurd_goals import AbsurdGoals, every_kind
 
 @pytest.fixture(scope="module")
 def controller() -> Controller:
-    return Controller.load(Path(apps.demo.__file__).parent / "gaits.controller")
+    return Controller.load(Path(deepphase.apps.demo.__file__).parent / "gaits.controller")
 
 
 def started(controller: Controller, count: int):

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from controllers.networks.network import NetworkDims
-from controllers.networks.normalised import NormalisedController, normalisation_of
-from controllers.networks.plain import Plain, PlainConfig
-from controllers.schema.config import SchemaConfig
+from deepphase.controllers.networks.network import NetworkDims
+from deepphase.controllers.networks.normalised import NormalisedController, normalisation_of
+from deepphase.controllers.networks.plain import Plain, PlainConfig
+from deepphase.controllers.schema.config import SchemaConfig
 from deepphase.errors import ParameterError
 from deepphase.features.layout import Feature, FeatureLayout
 from tests.controllers.made_controllers import samples_for, small_controller, walking_store

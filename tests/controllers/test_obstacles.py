@@ -7,9 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from controllers.runtime.characters import Characters
-from controllers.runtime.frame import CharacterSettings
-from controllers.runtime.obstacles import Disk, Obstacles, Polygon, Wall, read_obstacles
+from deepphase.controllers.runtime.characters import Characters
+from deepphase.controllers.runtime.frame import CharacterSettings
+from deepphase.controllers.runtime.obstacles import Disk, Obstacles, Polygon, Wall, read_obstacles
 from deepphase.errors import FormatError, ParameterError
 from deepphase.steering.goal_sources import PathGoals
 from deepphase.steering.path import GroundPath

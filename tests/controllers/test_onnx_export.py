@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from controllers.networks.normalised import NormalisedController
-from controllers.runtime.onnx_export import export_controller
-from controllers.schema.schema import ControllerSchema
+from deepphase.controllers.networks.normalised import NormalisedController
+from deepphase.controllers.runtime.onnx_export import export_controller
+from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.errors import ParameterError
 from deepphase.export.onnx_file import PARITY_BATCHES
 from tests.controllers.made_controllers import samples_for, small_controller, walking_store

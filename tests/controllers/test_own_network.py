@@ -10,15 +10,19 @@ import pytest
 import torch
 from torch import nn
 
-from apps.cli import command_named
-from apps.options.command_line import read_command_line
-from controllers.config import ControllerConfig
-from controllers.data.controller_data import ControllerData
-from controllers.networks.network import ControllerNetwork, ControllerNetworkConfig, NetworkDims
-from controllers.networks.registry import NETWORKS, register_network
-from controllers.runtime.characters import Characters
-from controllers.runtime.controller import Controller
-from controllers.training.train import train_controller
+from deepphase.apps.cli import command_named
+from deepphase.apps.options.command_line import read_command_line
+from deepphase.controllers.config import ControllerConfig
+from deepphase.controllers.data.controller_data import ControllerData
+from deepphase.controllers.networks.network import (
+    ControllerNetwork,
+    ControllerNetworkConfig,
+    NetworkDims,
+)
+from deepphase.controllers.networks.registry import NETWORKS, register_network
+from deepphase.controllers.runtime.characters import Characters
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.training.train import train_controller
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.steering.run import rollout
 from tests.controllers.made_controllers import FormulaPhases, walking_store

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from controllers.data.rest_rows import RestRows, rest_columns, rest_layout
-from controllers.runtime.characters import Characters
-from controllers.runtime.controller import Controller
-from controllers.runtime.rest import CharacterRest
+from deepphase.controllers.data.rest_rows import RestRows, rest_columns, rest_layout
+from deepphase.controllers.runtime.characters import Characters
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.rest import CharacterRest
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.steering.velocity_goals import VelocityGoals
 from deepphase.synthetic.bodies import body_named

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from controllers.config import ControllerConfig
-from controllers.data import samples as samples_module
-from controllers.data.samples import ControllerSamples, schema_of_store
-from controllers.networks.registry import network_kind
-from controllers.schema.config import SchemaConfig
-from controllers.schema.frame_blocks import FrameBlocks
+from deepphase.controllers.config import ControllerConfig
+from deepphase.controllers.data import samples as samples_module
+from deepphase.controllers.data.samples import ControllerSamples, schema_of_store
+from deepphase.controllers.networks.registry import network_kind
+from deepphase.controllers.schema.config import SchemaConfig
+from deepphase.controllers.schema.frame_blocks import FrameBlocks
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions

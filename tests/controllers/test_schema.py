@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from controllers.networks.registry import NETWORKS
-from controllers.schema.config import SchemaConfig
-from controllers.schema.schema import ControllerSchema
+from deepphase.controllers.networks.registry import NETWORKS
+from deepphase.controllers.schema.config import SchemaConfig
+from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.errors import CheckpointError, ParameterError, SkeletonError
 from tests.controllers.made_controllers import samples_for, walking_store
 from tests.formula_motion import NAMES, swinging

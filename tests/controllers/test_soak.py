@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-import apps.demo
-from controllers.runtime.controller import Controller
-from controllers.runtime.start import CharacterSource
+import deepphase.apps.demo
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.steering.made_paths import made_path
 from deepphase.steering.run import start_on_path
 from tests.studies.soak import soak
@@ -17,7 +17,7 @@ from tests.studies.soak import soak
 
 @pytest.mark.slow
 def test_long_runs_stay_alive_and_keep_no_memory():
-    controller = Controller.load(Path(apps.demo.__file__).parent / "gaits.controller")
+    controller = Controller.load(Path(deepphase.apps.demo.__file__).parent / "gaits.controller")
     source = CharacterSource(controller)
     running, goals = start_on_path(source, made_path("square", source.travelling_speed, 60.0))
 

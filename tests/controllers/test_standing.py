@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from controllers.runtime.roots import StandingRoots, goals_that_stand
+from deepphase.controllers.runtime.roots import StandingRoots, goals_that_stand
 
 FRAME_S = 1.0 / 60.0
 

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from controllers.config import ControllerConfig
-from controllers.data.controller_data import ControllerData
-from controllers.data.samples import schema_of_store
-from controllers.data.starts_and_stops import starts_and_stops, stitched
-from controllers.schema.config import SchemaConfig
-from controllers.schema.frame_blocks import FrameBlocks
+from deepphase.controllers.config import ControllerConfig
+from deepphase.controllers.data.controller_data import ControllerData
+from deepphase.controllers.data.samples import schema_of_store
+from deepphase.controllers.data.starts_and_stops import starts_and_stops, stitched
+from deepphase.controllers.schema.config import SchemaConfig
+from deepphase.controllers.schema.frame_blocks import FrameBlocks
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.features.moment_kinds import IDLE, LOCOMOTION, clip_kinds

@@ -11,17 +11,17 @@ import torch
 from pytorch_lightning.callbacks import Timer
 from pytorch_lightning.loggers import CSVLogger
 
-from controllers.config import ControllerConfig
-from controllers.data.controller_batches import SEQUENCE_FRAMES, ControllerBatches
-from controllers.data.controller_data import ControllerData
-from controllers.data.sample_split import SampleSplit
-from controllers.runtime.characters import Characters
-from controllers.runtime.controller import Controller
-from controllers.runtime.frame import CharacterSettings
-from controllers.schema.config import POSE_BLOCKS
-from controllers.training.health import RecordedGoals, health_lines
-from controllers.training.module import ControllerModule, restarted_rate
-from controllers.training.train import measured_controller, train_controller
+from deepphase.controllers.config import ControllerConfig
+from deepphase.controllers.data.controller_batches import SEQUENCE_FRAMES, ControllerBatches
+from deepphase.controllers.data.controller_data import ControllerData
+from deepphase.controllers.data.sample_split import SampleSplit
+from deepphase.controllers.runtime.characters import Characters
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.frame import CharacterSettings
+from deepphase.controllers.schema.config import POSE_BLOCKS
+from deepphase.controllers.training.health import RecordedGoals, health_lines
+from deepphase.controllers.training.module import ControllerModule, restarted_rate
+from deepphase.controllers.training.train import measured_controller, train_controller
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.motion.kinematics import joint_positions

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from controllers.config import ControllerConfig, ControllerTraining
-from controllers.data.controller_batches import ControllerBatches
-from controllers.runtime.future_trajectory import TrajectoryBlend, TrajectoryReader
-from controllers.training.closed_loop import ClipGoals, FootVelocities, RootOffset
-from controllers.training.health import RecordedGoals
-from controllers.training.module import ControllerModule
+from deepphase.controllers.config import ControllerConfig, ControllerTraining
+from deepphase.controllers.data.controller_batches import ControllerBatches
+from deepphase.controllers.runtime.future_trajectory import TrajectoryBlend, TrajectoryReader
+from deepphase.controllers.training.closed_loop import ClipGoals, FootVelocities, RootOffset
+from deepphase.controllers.training.health import RecordedGoals
+from deepphase.controllers.training.module import ControllerModule
 from deepphase.errors import ParameterError
 from deepphase.features.trajectory import TRAJECTORY_BLOCKS, pairs
 from deepphase.steering.goal_limits import GoalLimits

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 import torch
 
-from controllers.config import ControllerConfig
-from controllers.data.controller_batches import ControllerBatches
-from controllers.data.controller_data import ControllerData
-from controllers.data.initial_states import InitialStates
-from controllers.runtime.characters import Characters
-from controllers.runtime.controller import Controller
-from controllers.runtime.frame import CharacterSettings
-from controllers.training.module import ClosedLoop, ControllerModule
-from controllers.training.train import train_controller
+from deepphase.controllers.config import ControllerConfig
+from deepphase.controllers.data.controller_batches import ControllerBatches
+from deepphase.controllers.data.controller_data import ControllerData
+from deepphase.controllers.data.initial_states import InitialStates
+from deepphase.controllers.runtime.characters import Characters
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.frame import CharacterSettings
+from deepphase.controllers.training.module import ClosedLoop, ControllerModule
+from deepphase.controllers.training.train import train_controller
 from deepphase.errors import ParameterError
 from tests.controllers.made_controllers import (
     FormulaPhases,

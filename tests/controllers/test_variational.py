@@ -5,8 +5,8 @@ import itertools
 import pytest
 import torch
 
-from controllers.networks.network import NetworkDims
-from controllers.networks.variational import (
+from deepphase.controllers.networks.network import NetworkDims
+from deepphase.controllers.networks.variational import (
     Variational,
     VariationalConfig,
     divergence_from_standard,

@@ -14,8 +14,8 @@ import deepphase.corpus.inspection
 import deepphase.corpus.point_sets
 import deepphase.corpus.prepared_file
 import deepphase.formats.bvh.reader
-from apps.dashboard.parts.session import MAX_FRAMES, Session
-from apps.dashboard.parts.uploads import read_upload
+from deepphase.apps.dashboard.parts.session import MAX_FRAMES, Session
+from deepphase.apps.dashboard.parts.uploads import read_upload
 from deepphase.corpus.clips import clips_in
 from deepphase.corpus.inspection import inspect_files
 from deepphase.corpus.prepare import prepare

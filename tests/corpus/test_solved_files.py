@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from apps.cli import main
+from deepphase.apps.cli import main
 from deepphase.corpus import solved_files
 from deepphase.corpus.motion_files import find_motion_files
 from deepphase.corpus.point_sets import agreed_point_sets

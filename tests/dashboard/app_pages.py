@@ -8,10 +8,10 @@ from pathlib import Path
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
-import apps.dashboard.script
-from apps.dashboard.parts.folder import FOLDER_VARIABLE
+import deepphase.apps.dashboard.script
+from deepphase.apps.dashboard.parts.folder import FOLDER_VARIABLE
 
-SCRIPT = Path(apps.dashboard.script.__file__).parent / "run.py"
+SCRIPT = Path(deepphase.apps.dashboard.script.__file__).parent / "run.py"
 _LIMIT_S = 180
 
 

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from apps.dashboard.parts import demo
-from apps.dashboard.parts.channel_views import (
+from deepphase.apps.dashboard.parts import demo
+from deepphase.apps.dashboard.parts.channel_views import (
     FollowedJoints,
     clip_window,
     followed,
     phases_table,
 )
-from apps.dashboard.parts.collection import OpenClips, OpenModel
-from apps.dashboard.parts.encodings import encodings
+from deepphase.apps.dashboard.parts.collection import OpenClips, OpenModel
+from deepphase.apps.dashboard.parts.encodings import encodings
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import write_store
 from deepphase.formats.bvh.writer import save_bvh

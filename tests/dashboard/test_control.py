@@ -13,28 +13,32 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from apps.dashboard.parts import live_view, result_cache
-from apps.dashboard.parts.live_view import keep_driven
-from apps.dashboard.parts.result_cache import ResultCache
-from apps.dashboard.parts.session import Session
-from apps.dashboard.parts.steerables import CONTROLLERS, OpenController, OpenMatching
-from apps.dashboard.parts.steered_runs import SteeringRequest, steered_run
-from apps.dashboard.parts.steering_choice import checked_points, drawn_path, read_path_upload
-from apps.demo.controller import CONTROLLER, turning_clips
-from controllers.runtime.controller import Controller
-from controllers.runtime.frame import CharacterSettings
+from deepphase.apps.dashboard.parts import live_view, result_cache
+from deepphase.apps.dashboard.parts.live_view import keep_driven
+from deepphase.apps.dashboard.parts.result_cache import ResultCache
+from deepphase.apps.dashboard.parts.session import Session
+from deepphase.apps.dashboard.parts.steerables import CONTROLLERS, OpenController, OpenMatching
+from deepphase.apps.dashboard.parts.steered_runs import SteeringRequest, steered_run
+from deepphase.apps.dashboard.parts.steering_choice import (
+    checked_points,
+    drawn_path,
+    read_path_upload,
+)
+from deepphase.apps.demo.controller import CONTROLLER, turning_clips
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import open_store, write_store
 from deepphase.errors import CheckpointError, DeepPhaseError, FormatError, ParameterError
 from deepphase.evaluation.run_measures import RUN_MEASURES
 from deepphase.formats.bvh.writer import save_bvh
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.player.player import PlayerSettings
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.steering.made_paths import made_path
 from deepphase.synthetic.gait_motion import locomotion
-from matching.database.database import MotionDatabase
-from matching.player.player import PlayerSettings
 from tests.dashboard.app_pages import opened, players, words
 
 _SHORT_S = 3
@@ -211,7 +215,7 @@ def test_a_path_of_a_file(page):
 )
 def test_a_file_that_is_no_path_is_refused(content, error, tmp_path, monkeypatch):
     own = Session()
-    monkeypatch.setattr("apps.dashboard.parts.steering_choice.session", lambda: own)
+    monkeypatch.setattr("deepphase.apps.dashboard.parts.steering_choice.session", lambda: own)
     with pytest.raises(error):
         read_path_upload("../../way.csv", content)
     assert list(own.folder.iterdir()) == []

@@ -12,29 +12,29 @@ import numpy as np
 import pytest
 import soundfile
 
-from apps.dances.makers import DatabaseDanceMaker
-from apps.dashboard.parts import songs
-from apps.dashboard.parts.dancers import OpenDancer, dance_of_song
-from apps.dashboard.parts.demo import demo_model
-from apps.dashboard.parts.session import Session
-from apps.dashboard.parts.songs import (
+from deepphase.apps.dances.makers import DatabaseDanceMaker
+from deepphase.apps.dashboard.parts import songs
+from deepphase.apps.dashboard.parts.dancers import OpenDancer, dance_of_song
+from deepphase.apps.dashboard.parts.demo import demo_model
+from deepphase.apps.dashboard.parts.session import Session
+from deepphase.apps.dashboard.parts.songs import (
     ChosenDance,
     OpenSong,
     made_song,
     upload_suffixes,
     uploaded_song,
 )
-from apps.demo.controller import CONTROLLER
-from apps.demo.dances import made_dances
-from controllers.dance.config import DanceConfig
-from controllers.dance.training import DanceData, train_dance
+from deepphase.apps.demo.controller import CONTROLLER
+from deepphase.apps.demo.dances import made_dances
+from deepphase.controllers.dance.config import DanceConfig
+from deepphase.controllers.dance.training import DanceData, train_dance
 from deepphase.corpus.store import open_store, write_store
 from deepphase.errors import FormatError
 from deepphase.formats.load import load
+from deepphase.matching.database.database import MotionDatabase
 from deepphase.music.dance_request import DanceRequest
 from deepphase.synthetic.gait_motion import locomotion
 from deepphase.synthetic.song import make_song
-from matching.database.database import MotionDatabase
 from tests.controllers.made_dances import TINY, BeatAndBarPhases
 from tests.controllers.made_dances import made_dances as some_dances
 from tests.dashboard.app_pages import opened, players, words

@@ -12,10 +12,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from apps.dashboard.parts.folder import look_into
-from apps.dashboard.parts.messages import error_sentence
-from apps.dashboard.parts.session import Session, safe_name
-from apps.dashboard.parts.uploads import read_upload, suffix_of
+from deepphase.apps.dashboard.parts.folder import look_into
+from deepphase.apps.dashboard.parts.messages import error_sentence
+from deepphase.apps.dashboard.parts.session import Session, safe_name
+from deepphase.apps.dashboard.parts.uploads import read_upload, suffix_of
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import write_store
 from deepphase.errors import DeepPhaseError, FormatError
@@ -248,7 +248,7 @@ def test_a_sessions_files_go_with_it(clip):
 
 
 def test_one_session_keeps_no_more_than_it_may(monkeypatch, clip):
-    monkeypatch.setattr("apps.dashboard.parts.session.MAX_FRAMES", 2 * len(clip))
+    monkeypatch.setattr("deepphase.apps.dashboard.parts.session.MAX_FRAMES", 2 * len(clip))
     own = Session()
     assert own.add_clip(clip, {}).name == clip.name
     assert own.add_clip(clip, {}).name == f"{clip.name} (2)"

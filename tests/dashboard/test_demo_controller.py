@@ -12,16 +12,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from apps.dashboard.parts.steerables import OpenController
-from apps.dashboard.parts.steered_runs import SteeringRequest, steered_run
-from apps.demo.controller import CONTROLLER, demo_controller_config, demo_data
-from apps.demo.model import EMBEDDING, PHASES
-from controllers.data.controller_data import ControllerData
-from controllers.runtime.controller import Controller
-from controllers.runtime.frame import CharacterSettings
-from controllers.runtime.start import CharacterSource
-from controllers.training.health import training_health
-from controllers.training.train import train_controller
+from deepphase.apps.dashboard.parts.steerables import OpenController
+from deepphase.apps.dashboard.parts.steered_runs import SteeringRequest, steered_run
+from deepphase.apps.demo.controller import CONTROLLER, demo_controller_config, demo_data
+from deepphase.apps.demo.model import EMBEDDING, PHASES
+from deepphase.controllers.data.controller_data import ControllerData
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.frame import CharacterSettings
+from deepphase.controllers.runtime.start import CharacterSource
+from deepphase.controllers.training.health import training_health
+from deepphase.controllers.training.train import train_controller
 from deepphase.phase.model import PhaseModel
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import GamepadSettings

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from apps.dashboard.parts.demo import demo_clips
-from apps.demo.model import PHASES, PRESETS, demo_config, train_demo_model
+from deepphase.apps.dashboard.parts.demo import demo_clips
+from deepphase.apps.demo.model import PHASES, PRESETS, demo_config, train_demo_model
 from deepphase.phase.model import PhaseModel
 
 

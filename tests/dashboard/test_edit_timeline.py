@@ -5,8 +5,13 @@ import subprocess
 
 import pytest
 
-from apps.dashboard.parts import edit_timeline as parts
-from apps.dashboard.parts.edit_timeline import key_timeline, sent_keys, sent_spans, span_timeline
+from deepphase.apps.dashboard.parts import edit_timeline as parts
+from deepphase.apps.dashboard.parts.edit_timeline import (
+    key_timeline,
+    sent_keys,
+    sent_spans,
+    span_timeline,
+)
 from deepphase.synthetic.gait_motion import locomotion
 from deepphase.viewer.bundle import VIEWER
 from tests.live.node import needs_node

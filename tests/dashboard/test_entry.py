@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 
-from apps.dashboard import entry
+from deepphase.apps.dashboard import entry
 from tests.dashboard.app_pages import opened
 
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from apps.hosts import HostMiddleware, host_names
+from deepphase.apps.hosts import HostMiddleware, host_names
 from deepphase.errors import ParameterError
 
 PORT = 8501

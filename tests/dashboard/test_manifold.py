@@ -13,9 +13,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from apps.dashboard.parts import demo
-from apps.dashboard.parts.cloud_view import CloudAnswer, read_answer, stated_colours
-from apps.dashboard.parts.clouds import (
+from deepphase.apps.dashboard.parts import demo
+from deepphase.apps.dashboard.parts.cloud_view import CloudAnswer, read_answer, stated_colours
+from deepphase.apps.dashboard.parts.clouds import (
     Passage,
     beside_take,
     make_cloud,
@@ -25,11 +25,11 @@ from apps.dashboard.parts.clouds import (
     playable,
     read_passages,
 )
-from apps.dashboard.parts.collection import OpenClips, OpenModel
-from apps.dashboard.parts.encodings import Encodings
-from apps.dashboard.parts.result_cache import shared_cache
-from apps.dashboard.parts.umap_maps import make_map, waited
-from apps.demo.model import demo_config
+from deepphase.apps.dashboard.parts.collection import OpenClips, OpenModel
+from deepphase.apps.dashboard.parts.encodings import Encodings
+from deepphase.apps.dashboard.parts.result_cache import shared_cache
+from deepphase.apps.dashboard.parts.umap_maps import make_map, waited
+from deepphase.apps.demo.model import demo_config
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import write_store
 from deepphase.figures.colouring import Colouring
@@ -264,7 +264,7 @@ def test_clips_shorter_than_a_window_are_shown_with_a_word(tmp_path, monkeypatch
 
 
 def test_the_autoencoder_beside_is_trained_where_there_is_none(tmp_path, monkeypatch):
-    monkeypatch.setattr("apps.dashboard.parts.model_comparison._WINDOWS", 512)
+    monkeypatch.setattr("deepphase.apps.dashboard.parts.model_comparison._WINDOWS", 512)
     dogs = [locomotion(seed, 6.0, body="quadruped", gait="trot").clip for seed in (1, 2, 3)]
     store = ClipStore.from_clips(dogs)
     write_store(tmp_path / "dogs.store", store)
@@ -320,7 +320,7 @@ def test_the_page_maps_its_frames_by_umap(monkeypatch):
     shown = []
     monkeypatch.setitem(sys.modules, "umap", SimpleNamespace(UMAP=MadeUmap))
     monkeypatch.setattr(
-        "apps.dashboard.pages.manifold.cloud_view",
+        "deepphase.apps.dashboard.pages.manifold.cloud_view",
         lambda cloud, places, colouring, title, key, **given: shown.append(
             (title, places, given["played"])
         ),

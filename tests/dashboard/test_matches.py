@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from apps.dashboard.parts import demo
-from apps.dashboard.parts.collection import OpenClips, OpenModel
-from apps.dashboard.parts.databases import (
+from deepphase.apps.dashboard.parts import demo
+from deepphase.apps.dashboard.parts.collection import OpenClips, OpenModel
+from deepphase.apps.dashboard.parts.databases import (
     BY_PHASE,
     BY_POSE,
     PHASE,
@@ -15,7 +15,7 @@ from apps.dashboard.parts.databases import (
     find,
     matched_take,
 )
-from apps.dashboard.parts.encodings import encodings
+from deepphase.apps.dashboard.parts.encodings import encodings
 from deepphase.corpus.store import write_store
 from deepphase.synthetic.gait_motion import locomotion
 from tests.dashboard.app_pages import opened, players, words

@@ -6,8 +6,8 @@ import subprocess
 import numpy as np
 import pytest
 
-from apps.dashboard.parts import pose_pad as parts
-from apps.dashboard.parts.pose_pad import limb_above, pose_pad, read_place
+from deepphase.apps.dashboard.parts import pose_pad as parts
+from deepphase.apps.dashboard.parts.pose_pad import limb_above, pose_pad, read_place
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.synthetic.gait_motion import locomotion

@@ -9,14 +9,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import apps.dashboard.pages.train as page
-import apps.training.run as runs
-from apps.dashboard.parts.collection import MODELS
-from apps.dashboard.parts.session import Session
-from apps.demo.model import PHASES
-from apps.training.request import TrainingRequest
-from apps.training.run import TrainingRun
-from apps.training.status import (
+import deepphase.apps.dashboard.pages.train as page
+import deepphase.apps.training.run as runs
+from deepphase.apps.dashboard.parts.collection import MODELS
+from deepphase.apps.dashboard.parts.session import Session
+from deepphase.apps.demo.model import PHASES
+from deepphase.apps.training.request import TrainingRequest
+from deepphase.apps.training.run import TrainingRun
+from deepphase.apps.training.status import (
     FAILED,
     FINISHED,
     STOPPED,
@@ -180,7 +180,9 @@ def button(app, name):
 
 
 def test_the_page_trains_opens_and_compares(store, monkeypatch):
-    monkeypatch.setattr("apps.dashboard.pages.train._LENGTHS", {"Usual": 256, "Long": 512})
+    monkeypatch.setattr(
+        "deepphase.apps.dashboard.pages.train._LENGTHS", {"Usual": 256, "Long": 512}
+    )
     app = opened("train", monkeypatch, store.parent)
     assert "Nothing was trained here yet" in [each.value for each in app.header]
     next(each for each in app.slider if each.label == "Window (s)").set_value(1.0)
@@ -214,7 +216,9 @@ def test_the_page_trains_opens_and_compares(store, monkeypatch):
 
 
 def test_the_page_stops_and_keeps_or_discards(store, monkeypatch):
-    monkeypatch.setattr("apps.dashboard.pages.train._LENGTHS", {"Usual": 400_000, "Long": 400_000})
+    monkeypatch.setattr(
+        "deepphase.apps.dashboard.pages.train._LENGTHS", {"Usual": 400_000, "Long": 400_000}
+    )
     app = opened("train", monkeypatch, store.parent)
     next(each for each in app.slider if each.label == "Window (s)").set_value(1.0).run()
     button(app, "Start training").click().run()

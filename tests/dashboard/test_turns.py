@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from apps.dashboard.parts import result_cache
-from apps.dashboard.parts.result_cache import ResultCache, Turns
+from deepphase.apps.dashboard.parts import result_cache
+from deepphase.apps.dashboard.parts.result_cache import ResultCache, Turns
 
 
 def _wait_until(true):

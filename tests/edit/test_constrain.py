@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from apps.cli import main
+from deepphase.apps.cli import main
 from deepphase.edit import hidden_search
 from deepphase.edit.constrain import constrained
 from deepphase.edit.targets import JointTarget, read_targets

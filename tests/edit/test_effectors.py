@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from apps.cli import main
+from deepphase.apps.cli import main
 from deepphase.edit.control_data import PathTraining
 from deepphase.edit.control_networks import effector_joints
 from deepphase.edit.control_training import random_known, train_path

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from apps.cli import main
+from deepphase.apps.cli import main
 from deepphase.edit.constrain import constrained
 from deepphase.edit.damage import find_damage
 from deepphase.edit.grounding import grounded, standing_limbs

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from apps.cli import main
+from deepphase.apps.cli import main
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.edit.inbetween import between_keys, in_between
 from deepphase.errors import ParameterError

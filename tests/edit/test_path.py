@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from apps.cli import main
+from deepphase.apps.cli import main
 from deepphase.edit.control_data import smoothed_root
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.footsteps import Footsteps

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from apps.cli import main
+from deepphase.apps.cli import main
 from deepphase.edit.similarity import similar_clips
 from deepphase.edit.style import gram_distance, gram_matrix, styled
 from deepphase.errors import ParameterError

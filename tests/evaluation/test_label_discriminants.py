@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from controllers.runtime.characters import Characters
+from deepphase.controllers.runtime.characters import Characters
 from deepphase.evaluation.label_discriminants import LabelDiscriminants
 from deepphase.evaluation.motion_measures import measured_data
 from deepphase.evaluation.run_measures import run_measures

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from controllers.schema.schema import ControllerSchema
+from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.evaluation.motion_measures import MeasuredMotion, measured_data
 from deepphase.synthetic.gait_motion import locomotion

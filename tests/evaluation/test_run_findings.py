@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from controllers.runtime.characters import Characters
+from deepphase.controllers.runtime.characters import Characters
 from deepphase.evaluation.motion_measures import measured_data
 from deepphase.evaluation.run_findings import BLOCKED, run_findings
 from deepphase.steering.run import rollout

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from controllers.runtime.characters import Characters
-from controllers.runtime.frame import CharacterSettings
+from deepphase.controllers.runtime.characters import Characters
+from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.errors import ParameterError
 from deepphase.evaluation.motion_measures import MeasuredMotion, measured_data
 from deepphase.evaluation.run_measures import (

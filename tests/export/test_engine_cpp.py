@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from apps.cli import main
-from apps.demo.controller import CONTROLLER
-from controllers.runtime.controller import Controller
+from deepphase.apps.cli import main
+from deepphase.apps.demo.controller import CONTROLLER
+from deepphase.controllers.runtime.controller import Controller
 from tests.export.test_engine_examples import DOCS, Constant, characters_of
 
 COMPILER = shutil.which("g++") or shutil.which("clang++")

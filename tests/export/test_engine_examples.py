@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from apps.demo.controller import CONTROLLER
-from controllers.runtime.characters import Characters
-from controllers.runtime.controller import Controller
-from controllers.runtime.engine_description import engine_metadata
-from controllers.runtime.frame import CharacterSettings
-from controllers.runtime.onnx_export import export_controller
+from deepphase.apps.demo.controller import CONTROLLER
+from deepphase.controllers.runtime.characters import Characters
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.engine_description import engine_metadata
+from deepphase.controllers.runtime.frame import CharacterSettings
+from deepphase.controllers.runtime.onnx_export import export_controller
 from deepphase.export.phase_encoder import export_phase_model
 from deepphase.motion.kinematics import joint_positions
 from deepphase.phase.model import PhaseModel

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from apps.cli import main
+from deepphase.apps.cli import main
 from deepphase.corpus.motion_files import find_motion_files
 from deepphase.errors import FormatError
 from deepphase.formats.load import load, save

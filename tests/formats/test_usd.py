@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from apps.cli import main
+from deepphase.apps.cli import main
 from deepphase.errors import FormatError
 from deepphase.formats.load import load, save
 from deepphase.formats.usd import joint_paths

@@ -14,13 +14,13 @@ import numpy as np
 import torch
 from PIL import Image
 
-from controllers.ball.ball_file import load_ball, save_ball
-from controllers.ball.fitting import fit_ball
-from controllers.config import ControllerConfig
-from controllers.dance.config import DanceConfig
-from controllers.dance.dancer import Dancer
-from controllers.runtime.controller import Controller
-from controllers.runtime.obstacles import read_obstacles
+from deepphase.controllers.ball.ball_file import load_ball, save_ball
+from deepphase.controllers.ball.fitting import fit_ball
+from deepphase.controllers.config import ControllerConfig
+from deepphase.controllers.dance.config import DanceConfig
+from deepphase.controllers.dance.dancer import Dancer
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.obstacles import read_obstacles
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.labels import read_label_table
 from deepphase.corpus.store import open_store
@@ -35,6 +35,7 @@ from deepphase.formats.gltf.phase_extras import PhaseTrack
 from deepphase.formats.gltf.reader import load_gltf_phases
 from deepphase.formats.gltf.writer import save_gltf
 from deepphase.formats.load import load, load_all, save
+from deepphase.matching.database.database import MotionDatabase
 from deepphase.motion.skeleton_description import load_description
 from deepphase.music import cache as song_cache
 from deepphase.music.audio import HOP, SAMPLE_RATE, read_sound
@@ -62,7 +63,6 @@ from deepphase.temporary_files import temporary_folder
 from deepphase.terrain.ground_file import read_ground
 from deepphase.terrain.grounded_clip import ClipGround
 from deepphase.terrain.heightmap import Heightmap
-from matching.database.database import MotionDatabase
 from tests.compatibility.test_formats import _FILES as FILES
 from tests.formats.bvh_text import two_joints
 from tests.formats.marker_files import c3d_bytes, markers_of, motive_text, mvnx_text, trc_text

@@ -11,11 +11,11 @@ import pytest
 from deepphase.errors import CheckpointError, FormatError
 from deepphase.formats.load import load, save
 from deepphase.formats.points import load_points
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.search import searcher
+from deepphase.matching.search.searcher import open_searcher
 from deepphase.phase.phase_file import load_phases
 from deepphase.synthetic.truth_file import Truth
-from matching.database.database import MotionDatabase
-from matching.search import searcher
-from matching.search.searcher import open_searcher
 from tests.compatibility.test_formats import _FILES as FILES
 from tests.hostile.kinds import KINDS
 from tests.hostile.mutations import ARRAY_FILE, array_file_parts, changed_bytes, signed_array_file

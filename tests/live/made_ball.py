@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from apps.live.asset import live_asset
-from controllers.ball.fitting import fit_ball
-from controllers.data.samples import schema_of_store
-from controllers.networks.normalised import NormalisedController
-from controllers.networks.registry import make_network, network_kind
-from controllers.runtime.controller import Controller
-from controllers.schema.config import SchemaConfig
-from controllers.schema.frame_blocks import FrameBlocks
-from controllers.schema.schema import ControllerSchema
+from deepphase.apps.live.asset import live_asset
+from deepphase.controllers.ball.fitting import fit_ball
+from deepphase.controllers.data.samples import schema_of_store
+from deepphase.controllers.networks.normalised import NormalisedController
+from deepphase.controllers.networks.registry import make_network, network_kind
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.schema.config import SchemaConfig
+from deepphase.controllers.schema.frame_blocks import FrameBlocks
+from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.features.normalisation import Normalisation
 from deepphase.motion.clip import Clip

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from controllers.runtime.start import CharacterSource
+from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import GamepadSettings
 from deepphase.steering.root_states import RootStates

@@ -7,10 +7,10 @@ import re
 import numpy as np
 import pytest
 
-from apps.demo.controller import CONTROLLER
-from apps.live.asset import live_asset
-from controllers.runtime.controller import Controller
-from controllers.runtime.start import CharacterSource
+from deepphase.apps.demo.controller import CONTROLLER
+from deepphase.apps.live.asset import live_asset
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.viewer.bundle import VIEWER
 from tests.live.node import ask_node, needs_node, python_run, wandering
 from tests.live.test_controller_parity import largest_distance, positions_in, positions_of

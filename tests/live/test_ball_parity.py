@@ -7,11 +7,11 @@ import json
 import numpy as np
 import pytest
 
-from apps.live.driven_run import driven_run, read_driven
-from controllers.ball.ball_track import ball_as_mapping
-from controllers.ball.fitting import fit_ball
-from controllers.evaluation.dribbling import dribbling_measures
-from controllers.schema.frame_blocks import FrameBlocks
+from deepphase.apps.live.driven_run import driven_run, read_driven
+from deepphase.controllers.ball.ball_track import ball_as_mapping
+from deepphase.controllers.ball.fitting import fit_ball
+from deepphase.controllers.evaluation.dribbling import dribbling_measures
+from deepphase.controllers.schema.frame_blocks import FrameBlocks
 from deepphase.errors import FormatError
 from deepphase.motion.ball import Ball, BallState, advanced, touched
 from deepphase.steering.gamepad import Gamepad

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from apps.cli import main
-from apps.demo.controller import CONTROLLER
-from apps.live.sources import asset_of
-from controllers.runtime.controller import Controller
+from deepphase.apps.cli import main
+from deepphase.apps.demo.controller import CONTROLLER
+from deepphase.apps.live.sources import asset_of
+from deepphase.controllers.runtime.controller import Controller
 from tests.live.node import ask_node, needs_node
 
 # Names as other programs give them, by those of the demo's skeleton.

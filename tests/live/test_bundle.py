@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from apps.live.page import live_page
+from deepphase.apps.live.page import live_page
 from deepphase.errors import ParameterError
 from deepphase.terrain.heightmap import Heightmap
 from deepphase.viewer.bundle import VIEWER, bundled_script

@@ -6,8 +6,8 @@ from itertools import product
 
 import numpy as np
 
-from apps.demo.controller import CONTROLLER
-from apps.live.sources import asset_of
+from deepphase.apps.demo.controller import CONTROLLER
+from deepphase.apps.live.sources import asset_of
 from tests.live.node import ask_node, needs_node
 
 # Height and length in metres, and the top speed in m/s.

@@ -7,15 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import apps.demo
-from apps.live.asset import live_asset
+import deepphase.apps.demo
+from deepphase.apps.live.asset import live_asset
 from deepphase.errors import ParameterError
 from deepphase.motion.kinematics import joint_positions
 from deepphase.phase.model import PhaseModel
 from deepphase.synthetic.gait_motion import locomotion
 from tests.live.node import ask_node, needs_node
 
-DEMO = Path(apps.demo.__file__).parent
+DEMO = Path(deepphase.apps.demo.__file__).parent
 
 
 @needs_node

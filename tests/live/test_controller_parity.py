@@ -8,13 +8,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from apps.demo.controller import CONTROLLER
-from apps.live.asset import live_asset
-from controllers.networks.normalised import NormalisedController
-from controllers.runtime.controller import Controller
-from controllers.runtime.frame import CharacterSettings
-from controllers.runtime.obstacles import Disk, Obstacles, Polygon, Wall
-from controllers.runtime.start import CharacterSource
+from deepphase.apps.demo.controller import CONTROLLER
+from deepphase.apps.live.asset import live_asset
+from deepphase.controllers.networks.normalised import NormalisedController
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.frame import CharacterSettings
+from deepphase.controllers.runtime.obstacles import Disk, Obstacles, Polygon, Wall
+from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.features.normalisation import Normalisation
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions

@@ -7,21 +7,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from apps.live.asset import live_asset
+from deepphase.apps.live.asset import live_asset
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.features.layout import Feature, FeatureLayout
 from deepphase.features.moment_kinds import IDLE
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.player.moment_filter import MomentFilter
+from deepphase.matching.player.player import PlayerSettings, runner_spec
+from deepphase.matching.player.source import PlayerSource
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import GamepadSettings
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.velocity_goals import GamepadGoals
-from matching.database.database import MotionDatabase
-from matching.player.moment_filter import MomentFilter
-from matching.player.player import PlayerSettings, runner_spec
-from matching.player.source import PlayerSource
 from tests.live.node import ask_node, needs_node, stick_goal, wandering
 from tests.live.test_controller_parity import largest_distance, positions_in
 from tests.matching.test_player import opened, walking_store

@@ -5,12 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from apps.live.asset import live_asset
-from controllers.data.samples import schema_of_store
-from controllers.schema.config import SchemaConfig
+from deepphase.apps.live.asset import live_asset
+from deepphase.controllers.data.samples import schema_of_store
+from deepphase.controllers.schema.config import SchemaConfig
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.features.feature import Feature
 from deepphase.features.layout import FeatureLayout
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.database.on_ground import GROUND_HEIGHTS, ClipsOnGround
+from deepphase.matching.player.moment_filter import MomentFilter
+from deepphase.matching.player.playback import Playback
+from deepphase.matching.player.player import PlayerSettings
+from deepphase.matching.player.source import PlayerSource
+from deepphase.matching.player.trajectory_queries import future_offsets
+from deepphase.matching.search.searcher import open_searcher
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import find_roles
@@ -23,14 +31,6 @@ from deepphase.synthetic.gait_motion import locomotion
 from deepphase.terrain.ground_shapes import made_ground
 from deepphase.terrain.grounded_clip import ClipGround, ClipGrounds, GroundedClip
 from deepphase.terrain.underfoot import ground_level
-from matching.database.database import MotionDatabase
-from matching.database.on_ground import GROUND_HEIGHTS, ClipsOnGround
-from matching.player.moment_filter import MomentFilter
-from matching.player.playback import Playback
-from matching.player.player import PlayerSettings
-from matching.player.source import PlayerSource
-from matching.player.trajectory_queries import future_offsets
-from matching.search.searcher import open_searcher
 from tests.controllers.test_heights import FIRST, replayed
 from tests.live.made_ball import asset_of
 from tests.live.node import TOP_SPEED, ask_node, needs_node, stick_goal

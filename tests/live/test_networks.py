@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from apps.live.asset import live_asset
-from controllers.config import ControllerConfig
-from controllers.data.initial_states import InitialStates
-from controllers.data.samples import ControllerSamples, schema_of_store
-from controllers.runtime.controller import Controller
-from controllers.runtime.start import CharacterSource
+from deepphase.apps.live.asset import live_asset
+from deepphase.controllers.config import ControllerConfig
+from deepphase.controllers.data.initial_states import InitialStates
+from deepphase.controllers.data.samples import ControllerSamples, schema_of_store
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.errors import ParameterError
 from tests.controllers.made_controllers import samples_for, small_controller, walking_store
 from tests.live.node import ask_node, needs_node, python_run, wandering

@@ -13,9 +13,9 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
-import apps.demo
-from apps import cli
-from apps.live.phase_stream import PhaseStream
+import deepphase.apps.demo
+from deepphase.apps import cli
+from deepphase.apps.live.phase_stream import PhaseStream
 from deepphase.errors import ParameterError
 from deepphase.formats.load import save
 from deepphase.motion.kinematics import joint_positions
@@ -23,7 +23,7 @@ from deepphase.phase.model import PhaseModel
 from deepphase.phase.streaming import StreamingEncoder
 from deepphase.synthetic.gait_motion import locomotion
 
-MODEL = Path(apps.demo.__file__).parent / "phases.model"
+MODEL = Path(deepphase.apps.demo.__file__).parent / "phases.model"
 FRAMES = 130
 
 
@@ -83,7 +83,7 @@ def test_a_websocket(walk, expected):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "apps.cli", "stream", str(MODEL), "websocket"]
+    command = [sys.executable, "-m", "deepphase.apps.cli", "stream", str(MODEL), "websocket"]
     with subprocess.Popen(
         [*command, "--port", str(port)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as server:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from apps.demo.controller import CONTROLLER
-from apps.live.sources import asset_of
+from deepphase.apps.demo.controller import CONTROLLER
+from deepphase.apps.live.sources import asset_of
 from deepphase.formats.load import load
 from deepphase.motion.kinematics import global_transforms
 from tests.live.node import ask_node, needs_node

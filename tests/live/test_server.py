@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from apps.cli import main
-from apps.demo.controller import CONTROLLER
-from apps.live import server as live_server
-from apps.live import sources
-from apps.live import sources as live_sources_module
-from apps.live.server import LiveServer
-from apps.live.sources import live_sources
+from deepphase.apps.cli import main
+from deepphase.apps.demo.controller import CONTROLLER
+from deepphase.apps.live import server as live_server
+from deepphase.apps.live import sources
+from deepphase.apps.live import sources as live_sources_module
+from deepphase.apps.live.server import LiveServer
+from deepphase.apps.live.sources import live_sources
 
 
 @pytest.fixture
@@ -104,7 +104,15 @@ def test_a_port_that_is_taken_is_refused(capsys):
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_ends_cleanly(number):
-    words = [sys.executable, "-u", "-m", "apps.cli", "live", str(CONTROLLER), "--no-browser"]
+    words = [
+        sys.executable,
+        "-u",
+        "-m",
+        "deepphase.apps.cli",
+        "live",
+        str(CONTROLLER),
+        "--no-browser",
+    ]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
         assert process.stdout is not None
         line = process.stdout.readline().decode()

@@ -10,12 +10,12 @@ import torch
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.features.layout import Feature, FeatureLayout
 from deepphase.features.normalisation import Normalisation
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.database.store_link import StoreLink
 from deepphase.phase.config import PhaseConfig
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.networks.presets import make_autoencoder
 from deepphase.phase.signals import JointVelocities
-from matching.database.database import MotionDatabase
-from matching.database.store_link import StoreLink
 from tests.formula_motion import swinging
 
 

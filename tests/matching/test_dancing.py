@@ -13,6 +13,13 @@ from deepphase.evaluation.dance_beats import beat_alignment, beat_alignment_by_c
 from deepphase.evaluation.dance_measures import measure_dance
 from deepphase.evaluation.runs import joint_accelerations
 from deepphase.features.layout import FeatureLayout
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.music.dancing import dance_with_database
+from deepphase.matching.music.music_search import DanceSettings
+from deepphase.matching.music.playback_sync import MAX_RATE_CHANGE, PlaybackSync, beat_phases
+from deepphase.matching.music.song_tracks import ClipSongTracks, track_features
+from deepphase.matching.player.playback import Playback
+from deepphase.matching.search.searcher import open_searcher
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.root_motion import with_root_motion
 from deepphase.music.audio import SAMPLE_RATE
@@ -20,13 +27,6 @@ from deepphase.music.dance_request import DanceRequest
 from deepphase.music.features import features_of
 from deepphase.phase.signals import JointVelocities
 from deepphase.synthetic.song import make_song
-from matching.database.database import MotionDatabase
-from matching.music.dancing import dance_with_database
-from matching.music.music_search import DanceSettings
-from matching.music.playback_sync import MAX_RATE_CHANGE, PlaybackSync, beat_phases
-from matching.music.song_tracks import ClipSongTracks, track_features
-from matching.player.playback import Playback
-from matching.search.searcher import open_searcher
 from tests.controllers.made_dances import BeatAndBarPhases, made_dances
 
 pytestmark = pytest.mark.slow

@@ -11,11 +11,11 @@ from deepphase.corpus.store import open_store, write_store
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError, SkeletonError
 from deepphase.features.layout import Feature, FeatureLayout
 from deepphase.features.moment_kinds import KINDS
-from matching.database.database import MotionDatabase
-from matching.database.queries import clip_queries
-from matching.search.exact import ExactSearcher
-from matching.search.moments import following, nearest_moments, placed
-from matching.search.searcher import open_searcher
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.database.queries import clip_queries
+from deepphase.matching.search.exact import ExactSearcher
+from deepphase.matching.search.moments import following, nearest_moments, placed
+from deepphase.matching.search.searcher import open_searcher
 from tests.corpus.made_clips import made_clip
 from tests.matching.made_databases import swinging_store, untrained_model
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from deepphase.matching.player.decisions import decisions
+from deepphase.matching.player.player import PlayerSettings
+from deepphase.matching.player.source import PlayerSource
+from deepphase.matching.search.cost_terms import cost_terms
+from deepphase.matching.search.moments import nearest_moments
 from deepphase.steering.made_paths import made_path
 from deepphase.steering.run import rollout, start_on_path
-from matching.player.decisions import decisions
-from matching.player.player import PlayerSettings
-from matching.player.source import PlayerSource
-from matching.search.cost_terms import cost_terms
-from matching.search.moments import nearest_moments
 from tests.matching.test_player import SPEED, opened, walking_store
 
 SECONDS = 5.0

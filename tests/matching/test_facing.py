@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from deepphase.evaluation.run_findings import run_findings
+from deepphase.matching.player.source import PlayerSource
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.run import rollout, start_under_gamepad
 from deepphase.steering.springs import wrapped_angle
-from matching.player.source import PlayerSource
 from tests.matching.test_player import SPEED, opened, walking_store
 
 

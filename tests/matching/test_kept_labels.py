@@ -9,13 +9,13 @@ import pytest
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.features.moment_kinds import KINDS
+from deepphase.matching.player.decisions import decisions
+from deepphase.matching.player.player import Player, PlayerSettings
+from deepphase.matching.player.source import PlayerSource
+from deepphase.matching.player.trajectory_search import JumpRequest, TrajectorySearch
 from deepphase.steering.made_paths import made_path
 from deepphase.steering.run import rollout, start_on_path
 from deepphase.synthetic.gait_motion import locomotion
-from matching.player.decisions import decisions
-from matching.player.player import Player, PlayerSettings
-from matching.player.source import PlayerSource
-from matching.player.trajectory_search import JumpRequest, TrajectorySearch
 from tests.matching.test_player import SPEED, opened
 
 

@@ -12,6 +12,14 @@ from deepphase.errors import ParameterError
 from deepphase.evaluation.run_measures import run_measures
 from deepphase.features.layout import Feature, FeatureLayout
 from deepphase.features.moment_kinds import KINDS
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.database.pose_baselines import pose_databases
+from deepphase.matching.player.moment_filter import MomentFilter, moments_line
+from deepphase.matching.player.playback import Playback
+from deepphase.matching.player.player import Player, PlayerSettings
+from deepphase.matching.player.source import PlayerSource, database_measures
+from deepphase.matching.player.transitions import PosePair, Transitions
+from deepphase.matching.search.searcher import open_searcher
 from deepphase.motion.kinematics import joint_positions
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_limits import GoalLimits
@@ -20,14 +28,6 @@ from deepphase.steering.place_goals import PlaceGoals
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import rollout, start_on_path, start_under_gamepad
 from deepphase.synthetic.gait_motion import locomotion
-from matching.database.database import MotionDatabase
-from matching.database.pose_baselines import pose_databases
-from matching.player.moment_filter import MomentFilter, moments_line
-from matching.player.playback import Playback
-from matching.player.player import Player, PlayerSettings
-from matching.player.source import PlayerSource, database_measures
-from matching.player.transitions import PosePair, Transitions
-from matching.search.searcher import open_searcher
 from tests.steering.absurd_goals import AbsurdGoals, every_kind
 
 SPEED = 1.3

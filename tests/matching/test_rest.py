@@ -8,13 +8,13 @@ import pytest
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.evaluation.rest_measures import RestReference, rest_of_run
 from deepphase.features.moment_kinds import IDLE, LOCOMOTION
+from deepphase.matching.player.moment_filter import MomentFilter
+from deepphase.matching.player.player import PlayerSettings
+from deepphase.matching.player.source import PlayerSource
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.rest import CONSTANTS, RestChain, RestMoments, breathing
 from deepphase.steering.run import rollout, start_under_gamepad
 from deepphase.synthetic.gait_motion import locomotion
-from matching.player.moment_filter import MomentFilter
-from matching.player.player import PlayerSettings
-from matching.player.source import PlayerSource
 from tests.matching.test_player import opened, walking_store
 
 FPS = 60.0

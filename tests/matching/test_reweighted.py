@@ -9,8 +9,8 @@ import pytest
 
 from deepphase.arrays import JoinedRows
 from deepphase.errors import ParameterError
-from matching.database.reweighted import reweighted
-from matching.search.searcher import open_searcher
+from deepphase.matching.database.reweighted import reweighted
+from deepphase.matching.search.searcher import open_searcher
 from tests.matching.test_player import opened, walking_store
 
 

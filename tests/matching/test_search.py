@@ -6,19 +6,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deepphase.errors import ParameterError
-from matching.search.approximate import FaissSearcher
-from matching.search.block_tree import BlockTree
-from matching.search.distances import scan
-from matching.search.exact import ExactSearcher
-from matching.search.recall import (
+from deepphase.matching.search.approximate import FaissSearcher
+from deepphase.matching.search.block_tree import BlockTree
+from deepphase.matching.search.distances import scan
+from deepphase.matching.search.exact import ExactSearcher
+from deepphase.matching.search.recall import (
     TARGET_RECALL,
     measured_recall,
     nearest_distances,
     recall_queries,
     split_by_clips,
 )
-from matching.search.request import SearchRequest
-from matching.search.searcher import INDEX_NAMES, open_searcher
+from deepphase.matching.search.request import SearchRequest
+from deepphase.matching.search.searcher import INDEX_NAMES, open_searcher
 from tests.matching.made_databases import rows_database, smooth_rows
 
 KINDS = ("held_out", "unlike")

@@ -9,10 +9,10 @@ import pytest
 from deepphase.corpus.shards import Shard
 from deepphase.corpus.store import open_store, write_store
 from deepphase.errors import CheckpointError, ParameterError
-from matching.database.clip_sequence import ClipSequence
-from matching.database.database import MotionDatabase
-from matching.database.shards import build_shard
-from matching.search.searcher import open_searcher
+from deepphase.matching.database.clip_sequence import ClipSequence
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.database.shards import build_shard
+from deepphase.matching.search.searcher import open_searcher
 from tests.matching.made_databases import swinging_store, untrained_model
 
 OF = 3
@@ -115,7 +115,7 @@ def test_shards_are_searched_as_one(joined, whole, index, monkeypatch):
         assert shards.recall["held_out_1"] >= 0.99
         assert again.effort == shards.effort > 0
         # Lists that are empty in one shard and not in another do not make it look at every row.
-        monkeypatch.setattr("matching.search.approximate.scan", None)
+        monkeypatch.setattr("deepphase.matching.search.approximate.scan", None)
         assert (shards.search(queries)[1] >= 0).all()
 
 

@@ -9,9 +9,14 @@ import pytest
 
 from deepphase.errors import ParameterError
 from deepphase.features.layout import Feature, FeatureLayout
+from deepphase.matching.music.song_tracks import (
+    ClipSongTracks,
+    has_song_tracks,
+    song_track,
+    track_features,
+)
 from deepphase.music.features import features_of
 from deepphase.synthetic.song import make_song
-from matching.music.song_tracks import ClipSongTracks, has_song_tracks, song_track, track_features
 from tests.formula_motion import swinging
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from apps.options.groups import parse_size
+from deepphase.apps.options.groups import parse_size
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.phase.config import PhaseConfig

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-import apps.demo
-from apps.live.asset import live_asset
+import deepphase.apps.demo
+from deepphase.apps.live.asset import live_asset
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.cycles import wrapped
 from deepphase.errors import CheckpointError, ParameterError
@@ -22,7 +22,7 @@ from deepphase.phase.streaming import StreamingEncoder
 from deepphase.synthetic.gait_motion import locomotion
 from tests.live.node import ask_node, needs_node
 
-DEMO = Path(apps.demo.__file__).parent
+DEMO = Path(deepphase.apps.demo.__file__).parent
 TRAINING = CausalTraining(frames=40_000)
 FORM = CausalForm(hidden=48, averages=12)
 

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from apps import cli
+from deepphase.apps import cli
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.formats.load import save
@@ -142,7 +142,16 @@ def test_a_full_disk_keeps_the_last_resume_point(tmp_path, monkeypatch):
 
 def _command(output: Path, folder: Path, *words: str) -> list[str]:
     options = [f"--set={name}={value}" for name, value in _CONFIG.items()]
-    program = [sys.executable, "-m", "apps.cli", "train", "phase", str(folder), "-o", str(output)]
+    program = [
+        sys.executable,
+        "-m",
+        "deepphase.apps.cli",
+        "train",
+        "phase",
+        str(folder),
+        "-o",
+        str(output),
+    ]
     return [*program, *options, "--accelerator", "cpu", "--quiet", *words]
 
 

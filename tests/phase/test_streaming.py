@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import apps.demo
+import deepphase.apps.demo
 from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion.kinematics import joint_positions
@@ -14,7 +14,7 @@ from deepphase.phase.model import PhaseModel
 from deepphase.phase.streaming import StreamingEncoder
 from deepphase.synthetic.gait_motion import locomotion
 
-DEMO = Path(apps.demo.__file__).parent
+DEMO = Path(deepphase.apps.demo.__file__).parent
 HALF = 60
 
 

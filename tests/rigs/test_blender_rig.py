@@ -11,8 +11,8 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from apps.cli import main
-from apps.commands import make_rig
+from deepphase.apps.cli import main
+from deepphase.apps.commands import make_rig
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.blender import session

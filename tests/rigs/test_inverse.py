@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from apps.cli import main
+from deepphase.apps.cli import main
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, FormatError, ParameterError
 from deepphase.formats.array_parts import joined_parts

@@ -7,12 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from apps.runs.files import write_run
-from controllers.runtime.characters import Characters
+from deepphase.apps.runs.files import write_run
+from deepphase.controllers.runtime.characters import Characters
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.features.layout import FeatureLayout
 from deepphase.formats.load import load
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.player.playback import Playback
+from deepphase.matching.player.source import PlayerSource
+from deepphase.matching.search.searcher import open_searcher
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Source
 from deepphase.motion.kinematics import joint_positions
@@ -21,10 +25,6 @@ from deepphase.motion.skeleton import Skeleton
 from deepphase.steering.made_paths import made_path
 from deepphase.steering.run import rollout, start_on_path
 from deepphase.synthetic.gait_motion import locomotion
-from matching.database.database import MotionDatabase
-from matching.player.playback import Playback
-from matching.player.source import PlayerSource
-from matching.search.searcher import open_searcher
 from tests.controllers.replaying import replay_of
 
 TURN = 0.9

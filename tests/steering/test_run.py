@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from controllers.runtime.characters import Characters
+from deepphase.controllers.runtime.characters import Characters
 from deepphase.errors import ParameterError
 from deepphase.motion.kinematics import joint_positions
 from deepphase.steering.goal_sources import PathGoals

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from controllers.evaluation.dribbling import dribbling_measures
-from controllers.runtime.controller import Controller
-from controllers.runtime.start import CharacterSource
+from deepphase.controllers.evaluation.dribbling import dribbling_measures
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.evaluation.run_measures import run_measures
 from deepphase.steering.path import GroundPath
 from deepphase.steering.run import rollout, start_on_path

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from controllers.ball.ball_file import IMPLAUSIBLE
-from controllers.ball.fitting import FOOT_RADIUS_M, LegPoints, fit_ball
+from deepphase.controllers.ball.ball_file import IMPLAUSIBLE
+from deepphase.controllers.ball.fitting import FOOT_RADIUS_M, LegPoints, fit_ball
 from deepphase.corpus.store import open_store
 from deepphase.motion.roles import find_roles
 

@@ -17,6 +17,13 @@ import numpy as np
 
 from deepphase.evaluation.run_measures import RunMeasures, run_measures
 from deepphase.evaluation.runs import BLEND_S, joint_accelerations, near_marked
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.database.reweighted import reweighted
+from deepphase.matching.player.moment_filter import MomentFilter
+from deepphase.matching.player.playback import Playback
+from deepphase.matching.player.player import PlayerSettings
+from deepphase.matching.player.source import PlayerSource, database_measures
+from deepphase.matching.search.searcher import open_searcher
 from deepphase.motion.kinematics import joint_positions
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import GamepadSettings, GoalSource
@@ -25,13 +32,6 @@ from deepphase.steering.path import GroundPath
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import Run, rollout, start_on_path
 from deepphase.steering.velocity_goals import GamepadGoals
-from matching.database.database import MotionDatabase
-from matching.database.reweighted import reweighted
-from matching.player.moment_filter import MomentFilter
-from matching.player.playback import Playback
-from matching.player.player import PlayerSettings
-from matching.player.source import PlayerSource, database_measures
-from matching.search.searcher import open_searcher
 
 SPEED, SECONDS = 1.25, 20.0
 RECORDS, CHARACTERS = 20, 3

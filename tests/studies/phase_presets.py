@@ -18,7 +18,7 @@ from pathlib import Path
 
 import torch
 
-from apps.reports.evaluation_report import evaluation_report
+from deepphase.apps.reports.evaluation_report import evaluation_report
 from deepphase.corpus.store import open_store
 from deepphase.phase.config import PhaseConfig
 from deepphase.phase.training.train import train_phase

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from apps.terminal import note, progress
+from deepphase.apps.terminal import note, progress
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.prepare import corpus_of
 from deepphase.errors import ParameterError

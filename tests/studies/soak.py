@@ -19,15 +19,15 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from controllers.dance.config import MUSIC, DanceConfig
-from controllers.dance.dancer import Dancer
-from controllers.dance.restart_states import initial_states
-from controllers.dance.stall_guard import StallGuard
-from controllers.dance.training import DanceData, train_dance
-from controllers.runtime.characters import Characters
-from controllers.runtime.controller import Controller
-from controllers.runtime.frame import CharacterSettings
-from controllers.runtime.start import CharacterSource
+from deepphase.controllers.dance.config import MUSIC, DanceConfig
+from deepphase.controllers.dance.dancer import Dancer
+from deepphase.controllers.dance.restart_states import initial_states
+from deepphase.controllers.dance.stall_guard import StallGuard
+from deepphase.controllers.dance.training import DanceData, train_dance
+from deepphase.controllers.runtime.characters import Characters
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.frame import CharacterSettings
+from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.music.conditioning import sample_at
 from deepphase.steering.made_paths import MADE_PATHS, made_path
 from deepphase.steering.run import Frame, start_on_path

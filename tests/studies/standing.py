@@ -16,22 +16,22 @@ from pathlib import Path
 
 import numpy as np
 
-from controllers.runtime.controller import Controller
-from controllers.runtime.start import CharacterSource
 from deepphase.arrays import Array
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.corpus.store import open_store
 from deepphase.evaluation.rest_measures import RestMeasures, RestReference, rest_of_run
 from deepphase.features.moment_kinds import ACTION, IDLE, LYING, SITTING
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.player.moment_filter import MomentFilter
+from deepphase.matching.player.playback import Playback
+from deepphase.matching.player.player import PlayerSettings
+from deepphase.matching.player.source import PlayerSource
+from deepphase.matching.search.searcher import open_searcher
 from deepphase.motion.clip import Clip
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import GamepadSettings
 from deepphase.steering.run import rollout, start_under_gamepad
-from matching.database.database import MotionDatabase
-from matching.player.moment_filter import MomentFilter
-from matching.player.playback import Playback
-from matching.player.player import PlayerSettings
-from matching.player.source import PlayerSource
-from matching.search.searcher import open_searcher
 
 PATTERNS = ("W", "S", "A", "D", "WD", "WA", "WS", "AD", "WSAD", "WDSA", "SWAD", "WWDD")
 _KEYS = {"W": (0.0, 1.0), "S": (0.0, -1.0), "A": (1.0, 0.0), "D": (-1.0, 0.0)}

@@ -20,14 +20,21 @@ from unittest import mock
 
 import numpy as np
 
-from apps.runs.request import RunRequest, measured_run
-from controllers.config import ControllerConfig
-from controllers.data.controller_data import ControllerData
-from controllers.runtime.controller import Controller
-from controllers.runtime.start import CharacterSource
-from controllers.training.train import train_controller
+from deepphase.apps.runs.request import RunRequest, measured_run
+from deepphase.controllers.config import ControllerConfig
+from deepphase.controllers.data.controller_data import ControllerData
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.start import CharacterSource
+from deepphase.controllers.training.train import train_controller
 from deepphase.corpus.store import open_store
 from deepphase.formats.array_file import read_header
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.database.on_ground import has_ground_heights
+from deepphase.matching.player.moment_filter import MomentFilter
+from deepphase.matching.player.playback import Playback
+from deepphase.matching.player.player import PlayerSettings
+from deepphase.matching.player.source import PlayerSource, database_measures
+from deepphase.matching.search.searcher import open_searcher
 from deepphase.motion.clip import Clip
 from deepphase.motion.roles import Roles
 from deepphase.phase.extractor import load_extractor
@@ -37,13 +44,6 @@ from deepphase.terrain.foot_track import FootTrack
 from deepphase.terrain.ground_shapes import made_ground
 from deepphase.terrain.grounded_clip import ClipGrounds, GroundedClip
 from deepphase.terrain.heightmap import Heightmap
-from matching.database.database import MotionDatabase
-from matching.database.on_ground import has_ground_heights
-from matching.player.moment_filter import MomentFilter
-from matching.player.playback import Playback
-from matching.player.player import PlayerSettings
-from matching.player.source import PlayerSource, database_measures
-from matching.search.searcher import open_searcher
 
 _SHOWN = ("deep", "floating", "depth", "depth_95", "gap", "gap_95", "swing_deep", "sliding")
 _FLAT = Heightmap(np.zeros((1, 1)), 1.0, name="flat")

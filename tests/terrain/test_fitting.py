@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from apps.cli import main
+from deepphase.apps.cli import main
 from deepphase.errors import ParameterError
 from deepphase.formats.load import save
 from deepphase.synthetic.gait_motion import locomotion

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from apps.cli import main
+from deepphase.apps.cli import main
 from deepphase.errors import FormatError, ParameterError
 from deepphase.motion.mirror import mirror_map, mirrored
 from deepphase.motion.roles import find_roles

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from apps.dashboard.parts.address import choose_span, clip_chooser, moment_of
-from apps.dashboard.parts.channel_views import (
+from deepphase.apps.dashboard.parts.address import choose_span, clip_chooser, moment_of
+from deepphase.apps.dashboard.parts.channel_views import (
     clip_window,
     excerpt_take,
     followed,
@@ -15,11 +15,11 @@ from apps.dashboard.parts.channel_views import (
     reconstructs,
     signals,
 )
-from apps.dashboard.parts.collection import OpenClips, OpenModel, open_clips, open_model
-from apps.dashboard.parts.encodings import encodings
-from apps.dashboard.parts.messages import show_error
-from apps.dashboard.parts.theme import heading, wide_columns
-from apps.dashboard.parts.widgets import (
+from deepphase.apps.dashboard.parts.collection import OpenClips, OpenModel, open_clips, open_model
+from deepphase.apps.dashboard.parts.encodings import encodings
+from deepphase.apps.dashboard.parts.messages import show_error
+from deepphase.apps.dashboard.parts.theme import heading, wide_columns
+from deepphase.apps.dashboard.parts.widgets import (
     offer,
     offer_player,
     offer_table,

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import streamlit as st
 
-from apps.dashboard.parts.files import chooser
-from apps.dashboard.parts.live_view import steer_by_hand
-from apps.dashboard.parts.messages import show_error
-from apps.dashboard.parts.result_cache import cancellable_result, shared_cache
-from apps.dashboard.parts.steerables import (
+from deepphase.apps.dashboard.parts.files import chooser
+from deepphase.apps.dashboard.parts.live_view import steer_by_hand
+from deepphase.apps.dashboard.parts.messages import show_error
+from deepphase.apps.dashboard.parts.result_cache import cancellable_result, shared_cache
+from deepphase.apps.dashboard.parts.steerables import (
     CONTROLLERS,
     OpenController,
     steerables,
 )
-from apps.dashboard.parts.steered_runs import SteeredRun, SteeringRequest, steered_run
-from apps.dashboard.parts.steering_choice import choose_run
-from apps.dashboard.parts.theme import heading, wide_columns
-from apps.dashboard.parts.widgets import (
+from deepphase.apps.dashboard.parts.steered_runs import SteeredRun, SteeringRequest, steered_run
+from deepphase.apps.dashboard.parts.steering_choice import choose_run
+from deepphase.apps.dashboard.parts.theme import heading, wide_columns
+from deepphase.apps.dashboard.parts.widgets import (
     offer,
     offer_motion,
     offer_player,

@@ -6,24 +6,24 @@ from collections.abc import Hashable
 
 import streamlit as st
 
-from apps.dashboard.parts.dancers import (
+from deepphase.apps.dashboard.parts.dancers import (
     OpenDance,
     OpenDancer,
     dance_of_song,
     dancer_sources,
     film_of_dance,
 )
-from apps.dashboard.parts.files import chooser
-from apps.dashboard.parts.messages import plain, show_error
-from apps.dashboard.parts.result_cache import cancellable_result, shared_cache
-from apps.dashboard.parts.songs import (
+from deepphase.apps.dashboard.parts.files import chooser
+from deepphase.apps.dashboard.parts.messages import plain, show_error
+from deepphase.apps.dashboard.parts.result_cache import cancellable_result, shared_cache
+from deepphase.apps.dashboard.parts.songs import (
     OpenSong,
     choose_part,
     choose_song,
     show_song_facts,
 )
-from apps.dashboard.parts.theme import heading, wide_columns
-from apps.dashboard.parts.widgets import (
+from deepphase.apps.dashboard.parts.theme import heading, wide_columns
+from deepphase.apps.dashboard.parts.widgets import (
     offer,
     offer_motion,
     offer_player,

@@ -8,19 +8,24 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
-from apps.dashboard.parts.address import (
+from deepphase.apps.dashboard.parts.address import (
     CLIP_KEY,
     choose_span,
     moment_of,
     remember_clip,
     shown_index,
 )
-from apps.dashboard.parts.collection import BY_KEY, OpenClips, choose_own_clip, open_clips
-from apps.dashboard.parts.messages import error_sentence, plain, show_error, working
-from apps.dashboard.parts.session import plain_file_name, session
-from apps.dashboard.parts.theme import heading, wide_columns
-from apps.dashboard.parts.uploads import MAX_MOTION_MB, MOTION_SUFFIXES, UploadResult, read_upload
-from apps.dashboard.parts.widgets import (
+from deepphase.apps.dashboard.parts.collection import BY_KEY, OpenClips, choose_own_clip, open_clips
+from deepphase.apps.dashboard.parts.messages import error_sentence, plain, show_error, working
+from deepphase.apps.dashboard.parts.session import plain_file_name, session
+from deepphase.apps.dashboard.parts.theme import heading, wide_columns
+from deepphase.apps.dashboard.parts.uploads import (
+    MAX_MOTION_MB,
+    MOTION_SUFFIXES,
+    UploadResult,
+    read_upload,
+)
+from deepphase.apps.dashboard.parts.widgets import (
     offer_motion,
     offer_player,
     offer_table,
@@ -28,7 +33,7 @@ from apps.dashboard.parts.widgets import (
     show_table,
     state_units,
 )
-from apps.reports.player_takes import takes_of_clips
+from deepphase.apps.reports.player_takes import takes_of_clips
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import DeepPhaseError, SkeletonError
 from deepphase.motion.clip import Clip

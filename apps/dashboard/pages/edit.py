@@ -10,22 +10,27 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from apps.dashboard.parts.address import SHOWN_S, shown_index
-from apps.dashboard.parts.collection import OpenClips, open_clips, open_model
-from apps.dashboard.parts.edit_timeline import key_timeline, span_timeline
-from apps.dashboard.parts.editors import (
+from deepphase.apps.dashboard.parts.address import SHOWN_S, shown_index
+from deepphase.apps.dashboard.parts.collection import OpenClips, open_clips, open_model
+from deepphase.apps.dashboard.parts.edit_timeline import key_timeline, span_timeline
+from deepphase.apps.dashboard.parts.editors import (
     EDITORS,
     Edits,
     EditStep,
     edits_of,
     offer_editor_training,
 )
-from apps.dashboard.parts.files import chooser
-from apps.dashboard.parts.messages import plain, show_error, working
-from apps.dashboard.parts.pose_pad import pose_pad
-from apps.dashboard.parts.steering_choice import choose_path
-from apps.dashboard.parts.theme import heading, wide_columns
-from apps.dashboard.parts.widgets import offer_motion, offer_player, show_player, state_units
+from deepphase.apps.dashboard.parts.files import chooser
+from deepphase.apps.dashboard.parts.messages import plain, show_error, working
+from deepphase.apps.dashboard.parts.pose_pad import pose_pad
+from deepphase.apps.dashboard.parts.steering_choice import choose_path
+from deepphase.apps.dashboard.parts.theme import heading, wide_columns
+from deepphase.apps.dashboard.parts.widgets import (
+    offer_motion,
+    offer_player,
+    show_player,
+    state_units,
+)
 from deepphase.arrays import Array, true_runs
 from deepphase.edit.constrain import constrained
 from deepphase.edit.damage import Damage, find_damage

@@ -8,16 +8,16 @@ from typing import Any
 
 import streamlit as st
 
-from apps.dashboard.parts.address import (
+from deepphase.apps.dashboard.parts.address import (
     choose_clip,
     choose_span,
     clip_chooser,
     moment_of,
     put_moment,
 )
-from apps.dashboard.parts.channel_views import excerpt_take, signals
-from apps.dashboard.parts.cloud_view import CloudAnswer, PlayedPart, cloud_view
-from apps.dashboard.parts.clouds import (
+from deepphase.apps.dashboard.parts.channel_views import excerpt_take, signals
+from deepphase.apps.dashboard.parts.cloud_view import CloudAnswer, PlayedPart, cloud_view
+from deepphase.apps.dashboard.parts.clouds import (
     MAX_BESIDE,
     POINTS,
     OpenCloud,
@@ -33,13 +33,18 @@ from apps.dashboard.parts.clouds import (
     playable,
     read_passages,
 )
-from apps.dashboard.parts.collection import OpenClips, OpenModel, open_clips, open_model
-from apps.dashboard.parts.encodings import all_phases, encodings
-from apps.dashboard.parts.live_view import steer_on_the_manifold
-from apps.dashboard.parts.messages import plain
-from apps.dashboard.parts.model_comparison import embedding_for
-from apps.dashboard.parts.theme import heading, wide_columns
-from apps.dashboard.parts.widgets import offer_figure, offer_player, offer_table, show_player
+from deepphase.apps.dashboard.parts.collection import OpenClips, OpenModel, open_clips, open_model
+from deepphase.apps.dashboard.parts.encodings import all_phases, encodings
+from deepphase.apps.dashboard.parts.live_view import steer_on_the_manifold
+from deepphase.apps.dashboard.parts.messages import plain
+from deepphase.apps.dashboard.parts.model_comparison import embedding_for
+from deepphase.apps.dashboard.parts.theme import heading, wide_columns
+from deepphase.apps.dashboard.parts.widgets import (
+    offer_figure,
+    offer_player,
+    offer_table,
+    show_player,
+)
 from deepphase.arrays import Array
 from deepphase.figures.colouring import Colouring
 

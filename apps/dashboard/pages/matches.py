@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from apps.dashboard.parts.address import clip_chooser, moment_of, put_moment
-from apps.dashboard.parts.collection import OpenClips, open_clips, open_model
-from apps.dashboard.parts.databases import (
+from deepphase.apps.dashboard.parts.address import clip_chooser, moment_of, put_moment
+from deepphase.apps.dashboard.parts.collection import OpenClips, open_clips, open_model
+from deepphase.apps.dashboard.parts.databases import (
     BY_PHASE,
     BY_POSE,
     PHASE,
@@ -20,10 +20,10 @@ from apps.dashboard.parts.databases import (
     searched,
     table_of,
 )
-from apps.dashboard.parts.encodings import all_phases
-from apps.dashboard.parts.messages import plain
-from apps.dashboard.parts.theme import heading, wide_columns
-from apps.dashboard.parts.widgets import (
+from deepphase.apps.dashboard.parts.encodings import all_phases
+from deepphase.apps.dashboard.parts.messages import plain
+from deepphase.apps.dashboard.parts.theme import heading, wide_columns
+from deepphase.apps.dashboard.parts.widgets import (
     offer_motion,
     offer_player,
     offer_table,
@@ -34,7 +34,7 @@ from apps.dashboard.parts.widgets import (
 )
 from deepphase.errors import ParameterError
 from deepphase.figures.similarity import match_distances
-from matching.search.moments import following
+from deepphase.matching.search.moments import following
 
 # Title of a pose -> feature layout of configs/matching.
 _POSES = {"All joints": "full_pose", "Feet and spine": "reduced_pose"}

@@ -14,13 +14,13 @@ import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
-from apps.dashboard.parts.address import shown_index
-from apps.dashboard.parts.collection import open_clips
-from apps.dashboard.parts.files import FileKind, ListedSource, chooser
-from apps.dashboard.parts.messages import show_error, working
-from apps.dashboard.parts.theme import heading, wide_columns
-from apps.dashboard.parts.trainings import offer_training
-from apps.dashboard.parts.widgets import (
+from deepphase.apps.dashboard.parts.address import shown_index
+from deepphase.apps.dashboard.parts.collection import open_clips
+from deepphase.apps.dashboard.parts.files import FileKind, ListedSource, chooser
+from deepphase.apps.dashboard.parts.messages import show_error, working
+from deepphase.apps.dashboard.parts.theme import heading, wide_columns
+from deepphase.apps.dashboard.parts.trainings import offer_training
+from deepphase.apps.dashboard.parts.widgets import (
     file_bytes,
     offer,
     offer_player,
@@ -28,7 +28,7 @@ from apps.dashboard.parts.widgets import (
     show_player,
     show_table,
 )
-from apps.reports.player_takes import takes_of_clips
+from deepphase.apps.reports.player_takes import takes_of_clips
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import DeepPhaseError
 from deepphase.figures.theme import channel_colour

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import streamlit as st
 
-from apps.dashboard.parts.collection import (
+from deepphase.apps.dashboard.parts.collection import (
     EMBEDDING_PRESET,
     MODEL_KEY,
     MODELS,
     OpenClips,
     open_clips,
 )
-from apps.dashboard.parts.files import choose
-from apps.dashboard.parts.messages import plain, show_error
-from apps.dashboard.parts.model_comparison import compare_models
-from apps.dashboard.parts.session import plain_file_name
-from apps.dashboard.parts.theme import heading
-from apps.dashboard.parts.trainings import (
+from deepphase.apps.dashboard.parts.files import choose
+from deepphase.apps.dashboard.parts.messages import plain, show_error
+from deepphase.apps.dashboard.parts.model_comparison import compare_models
+from deepphase.apps.dashboard.parts.session import plain_file_name
+from deepphase.apps.dashboard.parts.theme import heading
+from deepphase.apps.dashboard.parts.trainings import (
     OwnTraining,
     curve_of,
     name_field,
@@ -27,9 +27,9 @@ from apps.dashboard.parts.trainings import (
     start_training,
     training_windows,
 )
-from apps.dashboard.parts.widgets import offer, offer_table, show_figure
-from apps.training.request import CHANNELS, OFFERED_CONFIGS, WINDOW_S
-from apps.training.status import FAILED, STOPPED, Epoch, TrainingStatus
+from deepphase.apps.dashboard.parts.widgets import offer, offer_table, show_figure
+from deepphase.apps.training.request import CHANNELS, OFFERED_CONFIGS, WINDOW_S
+from deepphase.apps.training.status import FAILED, STOPPED, Epoch, TrainingStatus
 from deepphase.errors import DeepPhaseError
 from deepphase.figures.learning_curves import learning_curves
 from deepphase.figures.manifold import aligned_views, manifold_change

@@ -8,11 +8,11 @@ from typing import Literal
 import numpy as np
 import streamlit as st
 
-from apps.dashboard.parts.collection import BY_KEY, OpenClips, OpenModel
-from apps.dashboard.parts.encodings import encodings
-from apps.dashboard.parts.widgets import file_bytes
-from apps.reports.example_window import example_window
-from apps.reports.player_takes import takes_of_clips
+from deepphase.apps.dashboard.parts.collection import BY_KEY, OpenClips, OpenModel
+from deepphase.apps.dashboard.parts.encodings import encodings
+from deepphase.apps.dashboard.parts.widgets import file_bytes
+from deepphase.apps.reports.example_window import example_window
+from deepphase.apps.reports.player_takes import takes_of_clips
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.evaluation.channel_joints import (

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import streamlit as st
 
-from apps.dashboard.parts.clouds import OpenCloud, Places, Poses
-from apps.dashboard.parts.theme import is_dark
+from deepphase.apps.dashboard.parts.clouds import OpenCloud, Places, Poses
+from deepphase.apps.dashboard.parts.theme import is_dark
 from deepphase.arrays import Array
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.theme import CYCLIC, DARK, LIGHT, NEUTRAL, SEQUENTIAL, percentile_range

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import streamlit as st
 
-from apps.dashboard.parts.channel_views import joint_links
-from apps.dashboard.parts.collection import BY_KEY, OpenClips, OpenModel
-from apps.dashboard.parts.encodings import MAX_POINTS, Encodings, all_phases, encodings
-from apps.dashboard.parts.umap_maps import cached_map
-from apps.reports.manifold_cloud import PhaseCloud
-from apps.reports.matches_page import moment_actor
+from deepphase.apps.dashboard.parts.channel_views import joint_links
+from deepphase.apps.dashboard.parts.collection import BY_KEY, OpenClips, OpenModel
+from deepphase.apps.dashboard.parts.encodings import MAX_POINTS, Encodings, all_phases, encodings
+from deepphase.apps.dashboard.parts.umap_maps import cached_map
+from deepphase.apps.reports.manifold_cloud import PhaseCloud
+from deepphase.apps.reports.matches_page import moment_actor
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.figures.colouring import Colouring

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from apps.dashboard.parts import demo
-from apps.dashboard.parts.address import remember_clip, shown_clip
-from apps.dashboard.parts.files import FileKind, ListedSource, choose
-from apps.dashboard.parts.folder import FoundFile, Stamp, open_folder, prepared_store
-from apps.dashboard.parts.session import session
-from apps.demo.model import EMBEDDING, PHASES
+from deepphase.apps.dashboard.parts import demo
+from deepphase.apps.dashboard.parts.address import remember_clip, shown_clip
+from deepphase.apps.dashboard.parts.files import FileKind, ListedSource, choose
+from deepphase.apps.dashboard.parts.folder import FoundFile, Stamp, open_folder, prepared_store
+from deepphase.apps.dashboard.parts.session import session
+from deepphase.apps.demo.model import EMBEDDING, PHASES
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import open_store, store_groups
 from deepphase.corpus.store_writer import STORE_FORMAT

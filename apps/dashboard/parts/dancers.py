@@ -8,31 +8,36 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from apps.dances.databases import dance_styles
-from apps.dances.makers import DanceMaker, DanceResult, DatabaseDanceMaker, NetworkDanceMaker
-from apps.dances.report import DanceFinding, dance_film, dance_report, dance_take
-from apps.dashboard.parts.demo import demo_model
-from apps.dashboard.parts.files import FileKind, ListedSource
-from apps.dashboard.parts.folder import FoundFile, open_folder
-from apps.dashboard.parts.result_cache import shared_cache
-from apps.dashboard.parts.songs import ChosenDance, OpenSong
-from apps.dashboard.parts.widgets import zip_of
-from apps.demo.dances import made_dances
-from apps.reports.measure_table import MeasureTable
-from controllers.dance.config import MUSIC
-from controllers.dance.dancer import Dancer
-from controllers.dance.health import dance_words
-from controllers.runtime.controller import FORMAT
+from deepphase.apps.dances.databases import dance_styles
+from deepphase.apps.dances.makers import (
+    DanceMaker,
+    DanceResult,
+    DatabaseDanceMaker,
+    NetworkDanceMaker,
+)
+from deepphase.apps.dances.report import DanceFinding, dance_film, dance_report, dance_take
+from deepphase.apps.dashboard.parts.demo import demo_model
+from deepphase.apps.dashboard.parts.files import FileKind, ListedSource
+from deepphase.apps.dashboard.parts.folder import FoundFile, open_folder
+from deepphase.apps.dashboard.parts.result_cache import shared_cache
+from deepphase.apps.dashboard.parts.songs import ChosenDance, OpenSong
+from deepphase.apps.dashboard.parts.widgets import zip_of
+from deepphase.apps.demo.dances import made_dances
+from deepphase.apps.reports.measure_table import MeasureTable
+from deepphase.controllers.dance.config import MUSIC
+from deepphase.controllers.dance.dancer import Dancer
+from deepphase.controllers.dance.health import dance_words
+from deepphase.controllers.runtime.controller import FORMAT
 from deepphase.errors import DeepPhaseError
 from deepphase.features.layout import FeatureLayout
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.database.file import FORMAT as DATABASE_FORMAT
+from deepphase.matching.music.dancing import DEFAULT_LOCK
+from deepphase.matching.music.song_tracks import has_song_tracks
+from deepphase.matching.player.trajectory_queries import future_offsets
 from deepphase.progress import Progress
 from deepphase.temporary_files import temporary_folder
 from deepphase.viewer.take import Take
-from matching.database.database import MotionDatabase
-from matching.database.file import FORMAT as DATABASE_FORMAT
-from matching.music.dancing import DEFAULT_LOCK
-from matching.music.song_tracks import has_song_tracks
-from matching.player.trajectory_queries import future_offsets
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +129,7 @@ class OpenDancer:
 def dancer_sources() -> list[ListedSource[OpenDancer]]:
     """The dance databases and dancers of the open folder, then the demo.
 
-    Databases come first, as in `deepphase dance` (see `apps.dances.sources.dance_source`).
+    Databases come first, as in `deepphase dance` (see `deepphase.apps.dances.sources.dance_source`).
     """
     found = open_folder()
     databases = found.of_format(DATABASE_FORMAT) if found is not None else []

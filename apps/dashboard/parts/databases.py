@@ -6,21 +6,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from apps.dashboard.parts.collection import OpenClips, OpenModel
-from apps.dashboard.parts.encodings import encodings, known_phases
-from apps.dashboard.parts.result_cache import shared_cache
-from apps.reports.matches_page import row_actor
+from deepphase.apps.dashboard.parts.collection import OpenClips, OpenModel
+from deepphase.apps.dashboard.parts.encodings import encodings, known_phases
+from deepphase.apps.dashboard.parts.result_cache import shared_cache
+from deepphase.apps.reports.matches_page import row_actor
 from deepphase.arrays import Array
 from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
 from deepphase.figures.theme import NEUTRAL, channel_colour
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.search.moments import Moment, nearest_moments
+from deepphase.matching.search.searcher import Searcher, open_searcher
 from deepphase.phase.signals import JointVelocities
 from deepphase.progress import Progress
 from deepphase.viewer.actor import Actor
 from deepphase.viewer.take import Marker, Take
-from matching.database.database import MotionDatabase
-from matching.search.moments import Moment, nearest_moments
-from matching.search.searcher import Searcher, open_searcher
 
 BY_PHASE, BY_POSE = "phase", "pose"
 # Smallest time between two matches of one clip, and between the query and a match.

@@ -9,8 +9,8 @@ from typing import Any
 
 import streamlit as st
 
-from apps.dashboard.parts.files import FileKind
-from apps.dashboard.parts.trainings import offer_training
+from deepphase.apps.dashboard.parts.files import FileKind
+from deepphase.apps.dashboard.parts.trainings import offer_training
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.edit.config import EditorConfig
 from deepphase.edit.editor import MotionEditor

@@ -9,9 +9,9 @@ from typing import Any, cast
 import numpy as np
 import streamlit as st
 
-from apps.dashboard.parts.collection import BY_KEY, OpenClips, OpenModel
-from apps.dashboard.parts.messages import working
-from apps.reports.manifold_cloud import ground_speed
+from deepphase.apps.dashboard.parts.collection import BY_KEY, OpenClips, OpenModel
+from deepphase.apps.dashboard.parts.messages import working
+from deepphase.apps.reports.manifold_cloud import ground_speed
 from deepphase.arrays import Array
 from deepphase.figures.excerpt import thinning
 from deepphase.motion.clip import Clip

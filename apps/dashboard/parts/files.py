@@ -10,15 +10,21 @@ from typing import Any, Generic, TypeVar
 
 import streamlit as st
 
-from apps.dashboard.parts.folder import (
+from deepphase.apps.dashboard.parts.folder import (
     FoundFile,
     Stamp,
     configured_folder,
     look_again,
     open_folder,
 )
-from apps.dashboard.parts.messages import error_sentence, plain
-from apps.dashboard.parts.session import Session, plain_file_name, safe_name, session, unused_name
+from deepphase.apps.dashboard.parts.messages import error_sentence, plain
+from deepphase.apps.dashboard.parts.session import (
+    Session,
+    plain_file_name,
+    safe_name,
+    session,
+    unused_name,
+)
 from deepphase.errors import DeepPhaseError
 
 # Folder, in that which the program was started on, of what is trained on the pages.

@@ -13,7 +13,7 @@ from typing import Any
 
 import streamlit as st
 
-from apps.dashboard.parts.messages import working
+from deepphase.apps.dashboard.parts.messages import working
 from deepphase.corpus.motion_files import MAX_LISTED_FILES, files_under, is_motion_file
 from deepphase.corpus.prepare import prepare
 from deepphase.errors import DeepPhaseError

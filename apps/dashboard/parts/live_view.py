@@ -7,18 +7,22 @@ from typing import Any
 
 import streamlit as st
 
-from apps.dashboard.parts.collection import choose_own_clip
-from apps.dashboard.parts.files import chooser
-from apps.dashboard.parts.messages import error_sentence, plain, show_error
-from apps.dashboard.parts.session import session
-from apps.dashboard.parts.steerables import OpenController, controller_sources, demo_controller
-from apps.dashboard.parts.steered_runs import run_table
-from apps.dashboard.parts.theme import is_dark
-from apps.dashboard.parts.uploads import UPLOAD_FPS, prepared_upload
-from apps.live.asset import live_asset
-from apps.live.driven_run import driven_run, read_driven
-from apps.live.page import live_page
-from apps.reports.measure_table import MeasureTable
+from deepphase.apps.dashboard.parts.collection import choose_own_clip
+from deepphase.apps.dashboard.parts.files import chooser
+from deepphase.apps.dashboard.parts.messages import error_sentence, plain, show_error
+from deepphase.apps.dashboard.parts.session import session
+from deepphase.apps.dashboard.parts.steerables import (
+    OpenController,
+    controller_sources,
+    demo_controller,
+)
+from deepphase.apps.dashboard.parts.steered_runs import run_table
+from deepphase.apps.dashboard.parts.theme import is_dark
+from deepphase.apps.dashboard.parts.uploads import UPLOAD_FPS, prepared_upload
+from deepphase.apps.live.asset import live_asset
+from deepphase.apps.live.driven_run import driven_run, read_driven
+from deepphase.apps.live.page import live_page
+from deepphase.apps.reports.measure_table import MeasureTable
 from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.evaluation.run_measures import run_measures
 from deepphase.motion.clip import Clip
@@ -107,7 +111,7 @@ def keep_driven(motion: Any, opened: OpenController) -> KeptRun | DeepPhaseError
     Parameters
     ----------
     motion
-        Text that the page sent; see `apps.live.driven_run`.
+        Text that the page sent; see `deepphase.apps.live.driven_run`.
     """
     try:
         text, arrays = read_driven(motion, len(opened.controller.schema.feet))

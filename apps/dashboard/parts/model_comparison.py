@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import streamlit as st
 
-from apps.dashboard.parts.clouds import open_cloud
-from apps.dashboard.parts.collection import MODELS, OpenClips, OpenModel, model_sources
-from apps.dashboard.parts.files import ListedSource
-from apps.dashboard.parts.messages import plain, show_error, working
-from apps.dashboard.parts.session import session
-from apps.dashboard.parts.trainings import curve_of, own_trainings
-from apps.dashboard.parts.widgets import offer_table, show_figure, show_table
-from apps.reports.health_section import health_rows
+from deepphase.apps.dashboard.parts.clouds import open_cloud
+from deepphase.apps.dashboard.parts.collection import MODELS, OpenClips, OpenModel, model_sources
+from deepphase.apps.dashboard.parts.files import ListedSource
+from deepphase.apps.dashboard.parts.messages import plain, show_error, working
+from deepphase.apps.dashboard.parts.session import session
+from deepphase.apps.dashboard.parts.trainings import curve_of, own_trainings
+from deepphase.apps.dashboard.parts.widgets import offer_table, show_figure, show_table
+from deepphase.apps.reports.health_section import health_rows
 from deepphase.errors import DeepPhaseError
 from deepphase.figures.learning_curves import learning_curves
 from deepphase.figures.theme import label

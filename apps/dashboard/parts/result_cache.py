@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 import streamlit as st
 
-from apps.dashboard.parts.messages import show_error, working
+from deepphase.apps.dashboard.parts.messages import show_error, working
 from deepphase.errors import DeepPhaseError
 from deepphase.progress import Progress
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-from apps.dashboard.parts.folder import FoundFile, folder_of
+from deepphase.apps.dashboard.parts.folder import FoundFile, folder_of
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import DeepPhaseError, ParameterError
 from deepphase.motion.clip import Clip

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from apps.dashboard.parts.messages import plain
-from apps.dashboard.parts.session import safe_name, session
+from deepphase.apps.dashboard.parts.messages import plain
+from deepphase.apps.dashboard.parts.session import safe_name, session
 from deepphase.errors import FormatError
 from deepphase.music.audio import decoded, stated_duration_s
 from deepphase.music.beats_file import BEATS_SUFFIX, GivenBeats, read_beats

@@ -11,31 +11,31 @@ from typing import Any
 
 import numpy as np
 
-from apps.dashboard.parts.collection import OpenModel, open_clips, open_model
-from apps.dashboard.parts.dancers import follows_goals, is_dancer
-from apps.dashboard.parts.encodings import all_phases, encodings, known_phases
-from apps.dashboard.parts.files import FileKind, ListedSource
-from apps.dashboard.parts.folder import FoundFile, open_folder, stamp_of
-from apps.dashboard.parts.result_cache import shared_cache
-from apps.demo.controller import CONTROLLER, turning_clips
-from controllers.config import ControllerConfig
-from controllers.networks.registry import make_network
-from controllers.runtime.controller import FORMAT, Controller
-from controllers.runtime.frame import CharacterSettings
-from controllers.runtime.start import CharacterSource
-from controllers.schema.schema import ControllerSchema
+from deepphase.apps.dashboard.parts.collection import OpenModel, open_clips, open_model
+from deepphase.apps.dashboard.parts.dancers import follows_goals, is_dancer
+from deepphase.apps.dashboard.parts.encodings import all_phases, encodings, known_phases
+from deepphase.apps.dashboard.parts.files import FileKind, ListedSource
+from deepphase.apps.dashboard.parts.folder import FoundFile, open_folder, stamp_of
+from deepphase.apps.dashboard.parts.result_cache import shared_cache
+from deepphase.apps.demo.controller import CONTROLLER, turning_clips
+from deepphase.controllers.config import ControllerConfig
+from deepphase.controllers.networks.registry import make_network
+from deepphase.controllers.runtime.controller import FORMAT, Controller
+from deepphase.controllers.runtime.frame import CharacterSettings
+from deepphase.controllers.runtime.start import CharacterSource
+from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.features.trajectory import TRAJECTORY_POSITION, TrajectoryBlocks
 from deepphase.formats.array_file import read_header
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.database.file import FORMAT as DATABASE_FORMAT
+from deepphase.matching.player.playback import Playback
+from deepphase.matching.player.player import PlayerSettings
+from deepphase.matching.player.source import PlayerSource, database_measures
+from deepphase.matching.search.searcher import Searcher, open_searcher
 from deepphase.motion.clip import Clip
 from deepphase.progress import Progress
-from matching.database.database import MotionDatabase
-from matching.database.file import FORMAT as DATABASE_FORMAT
-from matching.player.playback import Playback
-from matching.player.player import PlayerSettings
-from matching.player.source import PlayerSource, database_measures
-from matching.search.searcher import Searcher, open_searcher
 
 # Values that a chooser can list.
 _MAX_VALUES = 40

@@ -6,15 +6,17 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from apps.dashboard.parts.steerables import OpenController, OpenMatching
-from apps.dashboard.parts.widgets import file_bytes, sentence, zip_of
-from apps.reports.measure_table import MeasureTable
-from apps.runs.decisions import run_costs
-from apps.runs.files import frame_columns, write_run, write_table
-from apps.runs.request import RunRequest, measured_run
-from apps.runs.take import run_take
-from controllers.runtime.frame import CharacterSettings
+from deepphase.apps.dashboard.parts.steerables import OpenController, OpenMatching
+from deepphase.apps.dashboard.parts.widgets import file_bytes, sentence, zip_of
+from deepphase.apps.reports.measure_table import MeasureTable
+from deepphase.apps.runs.decisions import run_costs
+from deepphase.apps.runs.files import frame_columns, write_run, write_table
+from deepphase.apps.runs.request import RunRequest, measured_run
+from deepphase.apps.runs.take import run_take
+from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.evaluation.run_measures import RUN_MEASURES, RunMeasures, data_values
+from deepphase.matching.player.player import PlayerSettings
+from deepphase.matching.player.source import PlayerSource
 from deepphase.motion.clip import Clip
 from deepphase.motion.root_motion import RootMotion
 from deepphase.progress import Progress
@@ -22,8 +24,6 @@ from deepphase.steering.path import GroundPath
 from deepphase.steering.run import Run, Runner, RunnerSource
 from deepphase.temporary_files import temporary_folder
 from deepphase.viewer.take import Take
-from matching.player.player import PlayerSettings
-from matching.player.source import PlayerSource
 
 # Limit of one run: characters times seconds.
 MAX_CHARACTER_S = 240.0

@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from apps.dashboard.parts.messages import plain
-from apps.dashboard.parts.session import safe_name, session
-from apps.dashboard.parts.steerables import OpenController, OpenMatching
-from apps.dashboard.parts.steered_runs import MAX_CHARACTER_S, SteeringRequest
-from apps.runs.controller import BLENDS
-from controllers.runtime.frame import CharacterSettings
+from deepphase.apps.dashboard.parts.messages import plain
+from deepphase.apps.dashboard.parts.session import safe_name, session
+from deepphase.apps.dashboard.parts.steerables import OpenController, OpenMatching
+from deepphase.apps.dashboard.parts.steered_runs import MAX_CHARACTER_S, SteeringRequest
+from deepphase.apps.runs.controller import BLENDS
 from deepphase.arrays import Array
+from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.errors import FormatError, ParameterError
+from deepphase.matching.player.moment_filter import MomentFilter
+from deepphase.matching.player.player import PlayerSettings
 from deepphase.steering.made_paths import MADE_PATHS, made_path, usual_size
 from deepphase.steering.path import GroundPath, read_path
 from deepphase.viewer.bundle import component_script
-from matching.player.moment_filter import MomentFilter
-from matching.player.player import PlayerSettings
 
 _MAX_CHARACTERS, _MAX_SEED = 12, 2**31 - 1
 _OWN = "own"

@@ -15,15 +15,15 @@ import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from apps.dashboard.parts.collection import MODELS, OpenClips, open_clips
-from apps.dashboard.parts.files import FileKind, choose, keep_file
-from apps.dashboard.parts.folder import FoundFile
-from apps.dashboard.parts.messages import plain, working
-from apps.dashboard.parts.session import session, unused_name
-from apps.training.command import Saveable
-from apps.training.request import TrainingRequest
-from apps.training.run import TrainingRun
-from apps.training.status import Epoch, load_curve_points, load_views
+from deepphase.apps.dashboard.parts.collection import MODELS, OpenClips, open_clips
+from deepphase.apps.dashboard.parts.files import FileKind, choose, keep_file
+from deepphase.apps.dashboard.parts.folder import FoundFile
+from deepphase.apps.dashboard.parts.messages import plain, working
+from deepphase.apps.dashboard.parts.session import session, unused_name
+from deepphase.apps.training.command import Saveable
+from deepphase.apps.training.request import TrainingRequest
+from deepphase.apps.training.run import TrainingRun
+from deepphase.apps.training.status import Epoch, load_curve_points, load_views
 from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write
 from deepphase.corpus.clip_store import ClipStore

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.spatial import cKDTree
 
-from apps.dashboard.parts.result_cache import shared_cache
+from deepphase.apps.dashboard.parts.result_cache import shared_cache
 from deepphase.arrays import Array
 from deepphase.extras import extra_packages
 from deepphase.progress import Progress

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from apps.dashboard.parts.session import Session, safe_name
+from deepphase.apps.dashboard.parts.session import Session, safe_name
 from deepphase.corpus.motion_files import MotionFile
 from deepphase.corpus.point_sets import agreed_point_sets
 from deepphase.corpus.prepared_file import FileTask, PreparedFile, prepare_file

@@ -12,8 +12,8 @@ from typing import Any
 import plotly.graph_objects as go
 import streamlit as st
 
-from apps.dashboard.parts.theme import TABLE_KEY, is_dark
-from apps.reports.measure_table import MeasureTable, number_text
+from deepphase.apps.dashboard.parts.theme import TABLE_KEY, is_dark
+from deepphase.apps.reports.measure_table import MeasureTable, number_text
 from deepphase.figures.theme import themed
 from deepphase.formats.load import save
 from deepphase.formats.units import unit_in_words

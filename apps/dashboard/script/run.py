@@ -1,5 +1,5 @@
 """Script of the dashboard; Streamlit runs it at every interaction."""
 
-from apps.dashboard.entry import dashboard
+from deepphase.apps.dashboard.entry import dashboard
 
 dashboard()

@@ -9,7 +9,7 @@ from pathlib import Path
 import streamlit as st
 from starlette.middleware import Middleware
 
-from apps.hosts import (
+from deepphase.apps.hosts import (
     HOST_NAMES_VARIABLE,
     HostMiddleware,
     Message,

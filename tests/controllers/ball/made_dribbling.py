@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from controllers.data.initial_states import InitialStates
-from controllers.runtime.characters import Characters
-from controllers.runtime.frame import CharacterSettings
+from deepphase.controllers.data.initial_states import InitialStates
+from deepphase.controllers.runtime.characters import Characters
+from deepphase.controllers.runtime.frame import CharacterSettings
 from tests.controllers.replaying import Replay, as_controller
 
 FIRST = 90

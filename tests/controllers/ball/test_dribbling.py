@@ -8,22 +8,22 @@ import numpy as np
 import pytest
 import torch
 
-from apps.cli import main
-from apps.runs.files import write_motion
-from apps.runs.request import MeasuredRun
-from apps.runs.scene import scene_objects
-from controllers.ball.ball_events import BallEvent, parse_ball_events
-from controllers.ball.ball_file import ClipBalls
-from controllers.ball.fetching import FetchingGoals
-from controllers.ball.fitting import fit_ball
-from controllers.ball.running_balls import LOST_M, BallSettings
-from controllers.config import ControllerConfig
-from controllers.data.controller_data import ControllerData
-from controllers.data.samples import ControllerSamples, schema_of_store
-from controllers.evaluation.dribbling import dribbling_measures
-from controllers.schema.config import BALL_BLOCKS, SchemaConfig
-from controllers.schema.frame_blocks import FrameBlocks
-from controllers.training.closed_loop import ClipGoals, ClosedLoop, RootOffset
+from deepphase.apps.cli import main
+from deepphase.apps.runs.files import write_motion
+from deepphase.apps.runs.request import MeasuredRun
+from deepphase.apps.runs.scene import scene_objects
+from deepphase.controllers.ball.ball_events import BallEvent, parse_ball_events
+from deepphase.controllers.ball.ball_file import ClipBalls
+from deepphase.controllers.ball.fetching import FetchingGoals
+from deepphase.controllers.ball.fitting import fit_ball
+from deepphase.controllers.ball.running_balls import LOST_M, BallSettings
+from deepphase.controllers.config import ControllerConfig
+from deepphase.controllers.data.controller_data import ControllerData
+from deepphase.controllers.data.samples import ControllerSamples, schema_of_store
+from deepphase.controllers.evaluation.dribbling import dribbling_measures
+from deepphase.controllers.schema.config import BALL_BLOCKS, SchemaConfig
+from deepphase.controllers.schema.frame_blocks import FrameBlocks
+from deepphase.controllers.training.closed_loop import ClipGoals, ClosedLoop, RootOffset
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.formats.load import load, save

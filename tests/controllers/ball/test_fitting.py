@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from apps.cli import main
-from controllers.ball.ball_file import ClipBalls, load_ball, save_ball
-from controllers.ball.ball_track import BallTrack
-from controllers.ball.captured import captured_ball
-from controllers.ball.fit_kernel import roll_cost, touch_cost
-from controllers.ball.fitting import FOOT_RADIUS_M, LegPoints, fit_ball
+from deepphase.apps.cli import main
+from deepphase.controllers.ball.ball_file import ClipBalls, load_ball, save_ball
+from deepphase.controllers.ball.ball_track import BallTrack
+from deepphase.controllers.ball.captured import captured_ball
+from deepphase.controllers.ball.fit_kernel import roll_cost, touch_cost
+from deepphase.controllers.ball.fitting import FOOT_RADIUS_M, LegPoints, fit_ball
 from deepphase.errors import CheckpointError, FormatError, ParameterError
 from deepphase.formats.load import save
 from deepphase.formats.points import load_points, load_points_as_clip, save_points

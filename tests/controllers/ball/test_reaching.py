@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from controllers.ball.reaching import (
+from deepphase.controllers.ball.reaching import (
     GIVES,
     NEXT_TOUCH_S,
     ReachingFeet,

@@ -5,19 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from controllers.dance.config import MUSIC, STYLE, DanceConfig
-from controllers.dance.dancer import Dancer
-from controllers.dance.dancing import generate_dances
-from controllers.dance.health import dance_words
-from controllers.dance.music_input import MusicInput
-from controllers.dance.path_shares import path_share_words, path_shares
-from controllers.dance.reference import DanceReference
-from controllers.dance.restart_states import RestartStates, states_of_style
-from controllers.dance.song_clips import song_clips, with_skeleton
-from controllers.dance.training import DanceData, train_dance
-from controllers.runtime.controller import Controller
-from controllers.runtime.network_state import RunningNetwork
 from deepphase.config import config_names
+from deepphase.controllers.dance.config import MUSIC, STYLE, DanceConfig
+from deepphase.controllers.dance.dancer import Dancer
+from deepphase.controllers.dance.dancing import generate_dances
+from deepphase.controllers.dance.health import dance_words
+from deepphase.controllers.dance.music_input import MusicInput
+from deepphase.controllers.dance.path_shares import path_share_words, path_shares
+from deepphase.controllers.dance.reference import DanceReference
+from deepphase.controllers.dance.restart_states import RestartStates, states_of_style
+from deepphase.controllers.dance.song_clips import song_clips, with_skeleton
+from deepphase.controllers.dance.training import DanceData, train_dance
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.network_state import RunningNetwork
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.motion.kinematics import joint_positions
@@ -254,7 +254,7 @@ def test_a_dance_reads_its_own_part_of_the_song(dancer, monkeypatch):
 
     class Listening:
         def __init__(self, *args, **options):
-            from controllers.runtime.characters import Characters
+            from deepphase.controllers.runtime.characters import Characters
 
             self._character = Characters(*args, **options)
 
@@ -268,7 +268,7 @@ def test_a_dance_reads_its_own_part_of_the_song(dancer, monkeypatch):
             heard.append(tracks[MUSIC][0, 6])
             return self._character.step(goal_source, tracks)
 
-    monkeypatch.setattr("controllers.dance.dancing.Characters", Listening)
+    monkeypatch.setattr("deepphase.controllers.dance.dancing.Characters", Listening)
     made = dance_to(dancer, song, start_s=2.0, seconds=1.0)
     assert len(made.run) == 60
     # What leads to the first frame, at the song's second 2, is a frame before it.
@@ -526,7 +526,7 @@ def test_the_network_input_has_the_style_of_each_clip(styled):
 
 
 def test_dances_are_in_the_style_of_similar_songs_or_the_one_asked_for(styled, monkeypatch):
-    from controllers.runtime.characters import Characters
+    from deepphase.controllers.runtime.characters import Characters
 
     _, dancer = styled
     names = np.array(dancer.controller.starts.names)

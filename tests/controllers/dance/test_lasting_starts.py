@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from controllers.dance.lasting_starts import STALL_S, lasting_starts
-from controllers.data.initial_states import InitialStates
+from deepphase.controllers.dance.lasting_starts import STALL_S, lasting_starts
+from deepphase.controllers.data.initial_states import InitialStates
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.motion.resample import at_frames
 from deepphase.synthetic.gait_motion import locomotion

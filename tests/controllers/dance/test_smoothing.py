@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from controllers.dance import dancing
-from controllers.dance.dancing import smooth_and_lock_feet
-from controllers.runtime.characters import Characters
-from controllers.runtime.frame import CharacterSettings
+from deepphase.controllers.dance import dancing
+from deepphase.controllers.dance.dancing import smooth_and_lock_feet
+from deepphase.controllers.runtime.characters import Characters
+from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.evaluation.dance_body import bandwidth_hz
 from deepphase.motion import quaternions
 from deepphase.motion.kinematics import joint_positions

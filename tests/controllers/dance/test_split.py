@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from controllers.dance.config import DanceConfig
-from controllers.dance.song_clips import SongClips
-from controllers.dance.training import DanceData, train_dance
+from deepphase.controllers.dance.config import DanceConfig
+from deepphase.controllers.dance.song_clips import SongClips
+from deepphase.controllers.dance.training import DanceData, train_dance
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from tests.controllers.made_dances import TINY, made_dances

@@ -22,16 +22,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from controllers.config import ControllerConfig
-from controllers.data.controller_data import ControllerData
-from controllers.data.sample_split import SampleSplit
-from controllers.data.samples import ControllerSamples
-from controllers.networks.registry import network_kind
-from controllers.runtime.controller import Controller
-from controllers.runtime.frame import CharacterSettings
-from controllers.training.health import held_out_run
-from controllers.training.train import train_controller
 from deepphase.atomic_write import atomic_write
+from deepphase.controllers.config import ControllerConfig
+from deepphase.controllers.data.controller_data import ControllerData
+from deepphase.controllers.data.sample_split import SampleSplit
+from deepphase.controllers.data.samples import ControllerSamples
+from deepphase.controllers.networks.registry import network_kind
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.frame import CharacterSettings
+from deepphase.controllers.training.health import held_out_run
+from deepphase.controllers.training.train import train_controller
 from deepphase.corpus.store import open_store
 from deepphase.errors import ParameterError
 from deepphase.evaluation.motion_measures import MeasuredMotion

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from controllers.data.initial_states import InitialStates
-from controllers.runtime.controller import Controller
+from deepphase.controllers.data.initial_states import InitialStates
+from deepphase.controllers.runtime.controller import Controller
 from deepphase.errors import ParameterError
 from deepphase.features.layout import FeatureLayout
 

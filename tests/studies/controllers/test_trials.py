@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from controllers.config import ControllerConfig
-from controllers.data.initial_states import InitialStates
-from controllers.networks.network import ControllerNetwork
-from controllers.runtime.controller import Controller
-from controllers.runtime.start import CharacterSource
+from deepphase.controllers.config import ControllerConfig
+from deepphase.controllers.data.initial_states import InitialStates
+from deepphase.controllers.networks.network import ControllerNetwork
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.errors import ParameterError
 from deepphase.evaluation.motion_measures import measured_data
 from deepphase.steering.gamepad import Gamepad

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from controllers.data.initial_states import InitialStates
-from controllers.runtime.characters import Characters
-from controllers.runtime.controller import Controller
-from controllers.runtime.frame import CharacterSettings
-from controllers.runtime.start import CharacterSource
+from deepphase.controllers.data.initial_states import InitialStates
+from deepphase.controllers.runtime.characters import Characters
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.frame import CharacterSettings
+from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.errors import ParameterError
 from deepphase.evaluation.motion_measures import MIN_FRAMES, MeasuredMotion
 from deepphase.evaluation.run_measures import RunMeasures, run_measures, travelling_speed

@@ -18,10 +18,10 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from apps.dances.databases import known_songs
-from apps.dances.makers import DatabaseDanceMaker, NetworkDanceMaker
-from controllers.dance.dancer import Dancer
-from matching.database.database import MotionDatabase
+from deepphase.apps.dances.databases import known_songs
+from deepphase.apps.dances.makers import DatabaseDanceMaker, NetworkDanceMaker
+from deepphase.controllers.dance.dancer import Dancer
+from deepphase.matching.database.database import MotionDatabase
 from tests.studies.dances.dances_report import dances_report
 from tests.studies.dances.response_rows import TriedMaker
 

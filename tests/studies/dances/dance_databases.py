@@ -12,16 +12,16 @@ import numpy as np
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.features.layout import FeatureLayout
 from deepphase.formats.load import save
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.music.dancing import DatabaseDance, dance_with_database
+from deepphase.matching.music.music_search import DanceSettings
+from deepphase.matching.music.song_tracks import ClipSongTracks
+from deepphase.matching.player.playback import Playback
+from deepphase.matching.search.searcher import Searcher, open_searcher
 from deepphase.motion.clip import Clip
 from deepphase.music.dance_request import DanceRequest
 from deepphase.music.features import SongFeatures
 from deepphase.phase.extractor import PhaseExtractor
-from matching.database.database import MotionDatabase
-from matching.music.dancing import DatabaseDance, dance_with_database
-from matching.music.music_search import DanceSettings
-from matching.music.song_tracks import ClipSongTracks
-from matching.player.playback import Playback
-from matching.search.searcher import Searcher, open_searcher
 
 KINDS = ("music", "unlocked", "deaf")
 LAYOUT = FeatureLayout.load("dance_music")

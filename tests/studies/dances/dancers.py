@@ -21,10 +21,10 @@ from pathlib import Path
 
 import numpy as np
 
-from controllers.dance.dancer import Dancer
-from controllers.dance.dancing import NetworkDance, generate_dances
-from controllers.dance.song_clips import song_clips
-from controllers.runtime.frame import CharacterSettings
+from deepphase.controllers.dance.dancer import Dancer
+from deepphase.controllers.dance.dancing import NetworkDance, generate_dances
+from deepphase.controllers.dance.song_clips import song_clips
+from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.corpus.prepare import corpus_of
 from deepphase.corpus.songs import find_songs
 from deepphase.formats.load import save

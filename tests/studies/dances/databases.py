@@ -24,9 +24,9 @@ from pathlib import Path
 import numpy as np
 
 from deepphase.corpus.store import open_store
+from deepphase.matching.music.dancing import DatabaseDance
+from deepphase.matching.music.song_tracks import ClipSongTracks
 from deepphase.phase.extractor import load_extractor
-from matching.music.dancing import DatabaseDance
-from matching.music.song_tracks import ClipSongTracks
 from tests.studies.dances.dance_databases import (
     KINDS,
     LAYOUT,

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from apps.dances.makers import DanceMaker
-from controllers.dance.health import response_findings, variety_findings
+from deepphase.apps.dances.makers import DanceMaker
 from deepphase.arrays import Array
+from deepphase.controllers.dance.health import response_findings, variety_findings
 from deepphase.evaluation.dance_measures import DanceMeasures
 from deepphase.evaluation.dance_pieces import nearest_repeats
 from deepphase.evaluation.matches import interval_95

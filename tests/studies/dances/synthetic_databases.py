@@ -26,6 +26,7 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.evaluation.dance_beats import beat_alignment, beat_alignment_by_chance
 from deepphase.evaluation.dance_measures import DanceScale, measure_dance
+from deepphase.matching.music.song_tracks import ClipSongTracks, track_features
 from deepphase.motion.clip import Clip
 from deepphase.music.features import SongFeatures, features_of
 from deepphase.phase.config import PhaseConfig
@@ -33,7 +34,6 @@ from deepphase.phase.model import PhaseModel
 from deepphase.phase.training.train import train_phase
 from deepphase.synthetic.dance_motion import dance
 from deepphase.synthetic.song import make_song
-from matching.music.song_tracks import ClipSongTracks, track_features
 from tests.studies.dances.dance_databases import LAYOUT, Databases, Kind, pieces, write_dance
 
 TRUTH = "truth"

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from apps.dances.makers import DanceResult
+from deepphase.apps.dances.makers import DanceResult
 from deepphase.errors import DeepPhaseError
 from deepphase.formats.load import load, save
 from deepphase.music.cache import CACHE_VARIABLE

@@ -13,7 +13,7 @@ import time
 import numpy as np
 from scipy.spatial import cKDTree
 
-from apps.options.groups import parse_labels
+from deepphase.apps.options.groups import parse_labels
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import open_store
 from deepphase.edit.control_data import smoothed_root

@@ -15,7 +15,7 @@ import argparse
 import json
 from pathlib import Path
 
-from apps.reports.evaluation_report import frames_and_poses
+from deepphase.apps.reports.evaluation_report import frames_and_poses
 from deepphase.corpus.prepare import corpus_of
 from deepphase.phase.extractor import load_model
 from tests.studies.phase_features.feature_comparison import (

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from apps.reports.evaluation_report import gathered_parameters, other_phases
+from deepphase.apps.reports.evaluation_report import gathered_parameters, other_phases
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import DeepPhaseError, ParameterError

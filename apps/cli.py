@@ -15,8 +15,8 @@ from deepphase.errors import DeepPhaseError, ParameterError
 
 DONE, BUG, MISTAKE = 0, 1, 2
 
-# Job -> command -> (its module in deepphase.apps.commands, one line for the overview). A module is imported
-# when its command is called. Its function is named `command`, or after the colon.
+# Job -> command -> (its module in deepphase.apps.commands, one line for the overview). A module is
+# imported when its command is called. Its function is named `command`, or after the colon.
 JOBS = {
     "Clips": {
         "inspect": (

@@ -88,11 +88,12 @@ class ControllerTraining:
         if there is no label and there are no tracks.
     made_stops
         Share of the training frames in made starts and stops, of idle moments and locomotion of the
-        training clips; see `deepphase.controllers.data.starts_and_stops`. 0 makes none; nor are any made
-        where the clips have no idle moment or are all of one file.
+        training clips; see `deepphase.controllers.data.starts_and_stops`. 0 makes none; nor are any
+        made where the clips have no idle moment or are all of one file.
     sudden_goals
         Share of the made stops that are shown as that of a released stick, without warning, and
-        are quick; see `deepphase.controllers.schema.sudden_goals`. The others are seen coming, as on a path.
+        are quick; see `deepphase.controllers.schema.sudden_goals`. The others are seen coming, as
+        on a path.
     balance
         Exponent with which frame pairs are repeated in training the more often, the rarer their
         speed and direction of travel relative to the facing are; 0 repeats none, 1 makes all about

@@ -4,8 +4,8 @@ Every link of the chain is an object that can be inspected, saved and loaded::
 
     motion files -> Clip -> ClipStore -> PhaseModel -> PhaseParameters -> phase manifold
                                 |            |
-                                +------------+--> matching.MotionDatabase    -> Clip -> file
-                                             +--> controllers.Controller     -> Clip -> file
+                                +------------+--> matching.MotionDatabase -> Clip -> file
+                                             +--> controllers.Controller  -> Clip -> file
 
 From a folder of motion capture to the phases of a clip::
 
@@ -22,8 +22,8 @@ Quaternions are (x, y, z, w). Public names are imported when they are first used
 
 See Also
 --------
-matching : search of motion by phase and trajectory, and playback of the results.
-controllers : networks that generate motion along a desired trajectory or to a song.
+deepphase.matching : search of motion by phase and trajectory, and playback of the results.
+deepphase.controllers : networks that generate motion along a desired trajectory or to a song.
 """
 
 from __future__ import annotations

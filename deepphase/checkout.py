@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 _BESIDE = frozenset({"deepphase.apps", "deepphase.controllers", "deepphase.matching"})
-_PACKAGE = Path(__file__).parent
+PACKAGE = Path(__file__).parent
 
 
 class _BesideFinder:
@@ -20,10 +20,10 @@ class _BesideFinder:
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        return PathFinder.find_spec(name, [str(_PACKAGE.parent)]) if name in _BESIDE else None
+        return PathFinder.find_spec(name, [str(PACKAGE.parent)]) if name in _BESIDE else None
 
 
 def find_packages_beside() -> None:
     """Make the packages beside `deepphase` importable below its name; in a wheel, do nothing."""
-    if not (_PACKAGE / "apps").is_dir() and _BesideFinder not in sys.meta_path:
+    if not (PACKAGE / "apps").is_dir() and _BesideFinder not in sys.meta_path:
         sys.meta_path.append(_BesideFinder)  # type: ignore[arg-type]

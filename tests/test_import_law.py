@@ -1,6 +1,7 @@
 """Imports run one way, and the quick commands load nothing slow."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -46,10 +47,11 @@ LAYERS = [
         "deepphase.rigs",
     },
     {"deepphase.viewer"},
-    {"matching", "controllers"},
-    {"apps"},
+    {"deepphase.matching", "deepphase.controllers"},
+    {"deepphase.apps"},
 ]
-OURS = ("deepphase", "controllers", "matching", "apps")
+# Folders that lie beside deepphase/ and are inside it in the wheel: their names are below its own.
+BESIDE = ("apps", "controllers", "matching")
 TORCH_FREE = {name for layer in LAYERS[:10] for name in layer} | {
     "deepphase.figures",
     "deepphase.viewer",
@@ -57,12 +59,12 @@ TORCH_FREE = {name for layer in LAYERS[:10] for name in layer} | {
 
 
 def unit_of(module: str) -> str:
-    parts = module.split(".")
-    return ".".join(parts[:2]) if parts[0] == "deepphase" else parts[0]
+    return ".".join(module.split(".")[:2])
 
 
 def name_of(path: Path) -> str:
-    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    return name if name.startswith("deepphase") else f"deepphase.{name}"
 
 
 def imports(path: Path) -> set[str]:
@@ -78,7 +80,7 @@ def imports(path: Path) -> set[str]:
 
 
 def modules() -> list[Path]:
-    return [path for name in OURS for path in (ROOT / name).rglob("*.py")]
+    return [path for name in ("deepphase", *BESIDE) for path in (ROOT / name).rglob("*.py")]
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
@@ -88,15 +90,25 @@ def test_imports_run_one_way(path):
     unit = unit_of(module)
     if unit == "deepphase":
         # The names of the library, imported when they are used.
-        assert not {name for name in imports(path) if name.split(".")[0] in OURS[1:]}
+        assert not {unit_of(name) for name in imports(path)} & {f"deepphase.{n}" for n in BESIDE}
         return
     for name in imports(path):
         other = unit_of(name)
-        if name.split(".")[0] not in OURS or other == unit:
+        if name.split(".")[0] != "deepphase" or other == unit:
             continue
         assert rank[other] < rank[unit], f"{module} imports {name}"
     if unit in TORCH_FREE:
         assert not {n for n in imports(path) if n.split(".")[0] in ("torch", "pytorch_lightning")}
+
+
+def test_every_module_has_one_name():
+    """`apps.x`, which a checkout would find as well, is another module than `deepphase.apps.x`."""
+    folders = [path for name in BESIDE for path in (ROOT / name).glob("[!_]*")]
+    ours = {f"{path.parent.name}.{path.stem}" for path in folders if path.suffix in ("", ".py")}
+    bare = re.compile(rf"(?<![\w./-])(?:{'|'.join(BESIDE)})\.[a-z_]+")
+    for path in [*modules(), *(ROOT / "tests").rglob("*.py")]:
+        assert not {name.split(".")[0] for name in imports(path)} & set(BESIDE), path
+        assert not ours & set(bare.findall(path.read_text(encoding="utf-8"))), path
 
 
 def circles(graph: dict[str, set[str]]) -> list[list[str]]:
@@ -152,7 +164,7 @@ def test_circles_are_found():
         "from deepphase.apps.cli import main; main(['--help'])",
         "import deepphase.corpus.prepare",
         "import deepphase as dp; dp.load, dp.prepare, dp.song_features, dp.locomotion, dp.Actor",
-        "import controllers, deepphase, matching; assert 'numpy' not in sys.modules",
+        "from deepphase import controllers, matching; assert 'numpy' not in sys.modules",
     ],
 )
 def test_torch_stays_away(statement):

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import platform
 import shutil
-import sys
 from importlib import metadata
-from pathlib import Path
 
 from deepphase.apps.terminal import Outcome, next_step, note, table
+from deepphase.checkout import PACKAGE
 
 _REQUIRED = (
     "torch",
@@ -23,18 +21,18 @@ _REQUIRED = (
 )
 # Package -> the extra that installs it.
 _OPTIONAL = {"faiss-cpu": "match", "librosa": "dance", "streamlit": "app", "kaleido": "app"}
-_IMPORT_NAMES = ("deepphase", "controllers", "matching", "apps")
 # Releases that were withdrawn from PyPI.
 _WITHDRAWN = {"pytorch-lightning": ("2.6.2", "2.6.3")}
 
 
 def command() -> Outcome:
-    """Check the installation: versions, devices, missing packages, import names that clash.
+    """Check the installation: versions, devices, missing packages, and the folder it runs from.
 
     Ends with exit status 1 if there is a problem.
     """
     problems: list[str] = []
     rows = [("deepphase", _version("deepphase")), ("python", platform.python_version())]
+    folder = str(PACKAGE)
     for name in _REQUIRED:
         version = _version(name)
         rows.append((name, version))
@@ -51,9 +49,9 @@ def command() -> Outcome:
     note("")
     table(("device", "what"), devices)
     note("")
+    note(f"deepphase is imported from {folder}")
     browser = chromium()
     note(f"browser for PNG files: {browser or 'no Chromium or Chrome found: no PNG is written'}")
-    problems += _shadowed()
     for problem in problems:
         note(f"problem: {problem}")
     count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
@@ -62,6 +60,7 @@ def command() -> Outcome:
     return Outcome(
         {
             "versions": dict(rows),
+            "folder": folder,
             "devices": [{"device": name, "description": text} for name, text in devices],
             "browser": browser,
             "problems": problems,
@@ -95,22 +94,3 @@ def _devices() -> list[tuple[str, str]]:
     if len(rows) == 1:
         rows.append(("gpu", "none: training runs on the CPU"))
     return rows
-
-
-def _shadowed() -> list[str]:
-    """Packages of this distribution that Python would import from elsewhere."""
-    home = Path(__file__).resolve().parents[2]
-    found = []
-    for name in _IMPORT_NAMES:
-        spec = importlib.util.find_spec(name)
-        # A namespace package has no origin, only search locations.
-        places = [] if spec is None else [spec.origin, *(spec.submodule_search_locations or ())]
-        place = next((str(Path(each).resolve()) for each in places if each), None)
-        if place is None:
-            found.append(f"{name} cannot be imported: install deepphase again")
-        elif home not in Path(place).parents:
-            found.append(
-                f"import {name} finds {place}, not {home / name}: move or uninstall it "
-                f"(sys.path begins with {sys.path[0] or '.'})"
-            )
-    return found

@@ -140,10 +140,10 @@ def read_command_line(name: str, command: Callable[..., Any], words: Sequence[st
 
     Parameters of the command without a default are positional (a list takes one word or more), and
     so is an optional `folder`. `output` is -o, all others are options. A parameter that is an
-    :class:`deepphase.apps.options.groups.OptionGroup` gives one option per field. A parameter whose default
-    is a :class:`deepphase.apps.options.groups.ConfigOption` is given the config that --config names, with
-    the changes of ``--set SECTION.KEY=VALUE``. Options in the docstring's section "Other
-    Parameters" and the keys of configs are listed by --help-all only.
+    :class:`deepphase.apps.options.groups.OptionGroup` gives one option per field. A parameter whose
+    default is a :class:`deepphase.apps.options.groups.ConfigOption` is given the config that
+    --config names, with the changes of ``--set SECTION.KEY=VALUE``. Options in the docstring's
+    section "Other Parameters" and the keys of configs are listed by --help-all only.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Process of one training: reads its request and writes its status.
 
-`python -m deepphase.apps.training.process FOLDER` ends as soon as its standard input is closed, which means
-that the process that started it has ended.
+`python -m deepphase.apps.training.process FOLDER` ends as soon as its standard input is closed,
+which means that the process that started it has ended.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ _HINT = "write kick@SECONDS:SPEED, pass@SECONDS:X:Z or place@SECONDS:X:Z, as in 
 
 
 class KickedBalls(Protocol):
-    """Balls that events happen to, such as `deepphase.controllers.ball.running_balls.RunningBalls`."""
+    """Balls that events happen to, as `deepphase.controllers.ball.running_balls.RunningBalls`."""
 
     def kick(self, character: int, velocity: Array) -> None:
         """Kick a character's ball with its next touch, to (3,) m/s."""

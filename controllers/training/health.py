@@ -256,8 +256,8 @@ def training_health(
     run_path_cm          mean distance of the root from the clip's, over the runs
     run_movement         joint rotation rate divided by that of the clips
     alive                share of the runs without diverged values
-    course               measures of a run along `deepphase.controllers.evaluation.course`, if weights were
-                         chosen by it: its score, and some of `RunMeasures`
+    course               measures of a run along `deepphase.controllers.evaluation.course`, if
+                         weights were chosen by it: its score, and some of `RunMeasures`
     findings             problems and what to try against them
     ===================  ==========================================================================
     """

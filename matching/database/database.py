@@ -94,7 +94,8 @@ class MotionDatabase:
     made_with
         Provenance: ``model_sha256`` and ``end_margin_s``.
     index
-        Kind of search index that it was built with; see `deepphase.matching.search.searcher.open_searcher`.
+        Kind of search index that it was built with; see
+        `deepphase.matching.search.searcher.open_searcher`.
     path
         The database's file; None in memory or in shards.
     shards

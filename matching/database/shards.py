@@ -1,7 +1,7 @@
 """Shards of a database: databases of successive clips, opened or merged as one.
 
-A shard is a database file (see `deepphase.matching.database.file`) whose features are raw, with mean 0 and
-scale 1, because the normalisation is known when all shards are there. It also has
+A shard is a database file (see `deepphase.matching.database.file`) whose features are raw, with
+mean 0 and scale 1, because the normalisation is known when all shards are there. It also has
 
 =====================  =======================  ==================================================
 moments                (clips, 1 + 2 * dims)    float64: frames, mean and sum of squares about it

@@ -74,7 +74,7 @@ class DanceSettings:
 
 
 class MusicSearch:
-    """Searches of a database for one dancer; see `deepphase.matching.player.trajectory_search.SearchPolicy`.
+    """Searches for one dancer; see `deepphase.matching.player.trajectory_search.SearchPolicy`.
 
     The query is the current pose and phases, and the audio features of the song, now and in the
     future. Rows that were played recently cost more.

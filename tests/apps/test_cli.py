@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 
+import deepphase
 from deepphase.apps import cli
 from deepphase.apps.reports import training_report
 from deepphase.apps.training import command as train_command
@@ -303,8 +304,9 @@ def test_doctor():
     assert document["devices"][0]["device"] == "cpu"
 
 
-def test_doctor_finds_what_hides_our_packages(tmp_path):
-    (tmp_path / "matching.py").write_text("")
+def test_packages_of_others_do_not_hide_ours(tmp_path):
+    for name in ("apps", "controllers", "matching"):
+        (tmp_path / f"{name}.py").write_text(f"raise AssertionError('{name} of another wheel')")
     code = "import sys; from deepphase.apps.cli import main; sys.exit(main(['doctor']))"
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -314,8 +316,8 @@ def test_doctor_finds_what_hides_our_packages(tmp_path):
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
     )
-    assert done.returncode == 1, done.stderr
-    assert f"import matching finds {tmp_path / 'matching.py'}" in done.stdout
+    assert done.returncode == 0, done.stderr
+    assert f"deepphase is imported from {Path(deepphase.__file__).parent}" in done.stdout
 
 
 # inspect

@@ -129,7 +129,8 @@ class OpenDancer:
 def dancer_sources() -> list[ListedSource[OpenDancer]]:
     """The dance databases and dancers of the open folder, then the demo.
 
-    Databases come first, as in `deepphase dance` (see `deepphase.apps.dances.sources.dance_source`).
+    Databases come first, as in `deepphase dance`; see
+    `deepphase.apps.dances.sources.dance_source`.
     """
     found = open_folder()
     databases = found.of_format(DATABASE_FORMAT) if found is not None else []

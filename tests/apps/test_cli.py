@@ -31,7 +31,7 @@ from deepphase.formats.load import save
 from deepphase.motion.clip import Clip
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.phase_file import load_phases
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from deepphase.training.metrics import read_metrics
 from tests.corpus.made_clips import made_clip, made_skeleton, write_bvh
 from tests.formula_motion import swinging

@@ -30,7 +30,7 @@ from deepphase.motion import quaternions
 from deepphase.motion.clip import Source
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.skeleton import Skeleton
-from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.gait_motion import locomotion
 from tests.corpus.made_clips import PARTNERS, made_clip, made_skeleton, write_bvh
 from tests.real_data import real_clips
 

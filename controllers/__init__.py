@@ -2,22 +2,21 @@
 
 ::
 
-    from deepphase import controllers
     import deepphase as dp
 
-    controller = controllers.Controller.load("walk.controller")
-    path = dp.made_path("circle", speed=1.3, seconds=10.0)
-    source = controllers.CharacterSource(controller)
-    characters, goals = dp.start_on_path(source, path, characters=100)
-    for _ in range(600):  # dp.rollout(characters, goals, 10.0) records the run
+    controller = dp.controllers.Controller.load("walk.controller")
+    path = dp.steering.made_path("circle", speed=1.3, seconds=10.0)
+    source = dp.controllers.CharacterSource(controller)
+    characters, goals = dp.steering.start_on_path(source, path, characters=100)
+    for _ in range(600):  # dp.steering.rollout(characters, goals, 10.0) records the run
         frame = characters.step(goals)  # arrays of all characters: one batch, 60 Hz
 
 Training of a controller on the clips of a store::
 
-    store, model = dp.open_store("mocap.store"), dp.load_extractor("walk.model")
-    config = controllers.ControllerConfig.load("experts")
-    data = controllers.ControllerData.read(store, config, model)
-    controller = controllers.train_controller(data, config, folder="walk.unfinished")
+    store, model = dp.corpus_of("mocap.store"), dp.load_model("walk.model")
+    config = dp.controllers.ControllerConfig.load("experts")
+    data = dp.controllers.ControllerData.read(store, config, model)
+    controller = dp.controllers.train_controller(data, config, folder="walk.unfinished")
     controller.save("walk.controller")
 
 `ControllerSchema` names the inputs and outputs of a network, `register_network` registers a network
@@ -57,30 +56,29 @@ if TYPE_CHECKING:
     from deepphase.controllers.training.train import measured_controller as measured_controller
     from deepphase.controllers.training.train import train_controller as train_controller
 
-# Public name -> the module that defines it.
-_MODULES = {
-    "Characters": "deepphase.controllers.runtime.characters",
-    "CharacterSettings": "deepphase.controllers.runtime.frame",
-    "CharacterSource": "deepphase.controllers.runtime.start",
-    "Controller": "deepphase.controllers.runtime.controller",
-    "ControllerBatches": "deepphase.controllers.data.controller_batches",
-    "ControllerConfig": "deepphase.controllers.config",
-    "ControllerData": "deepphase.controllers.data.controller_data",
-    "ControllerModule": "deepphase.controllers.training.module",
-    "ControllerNetwork": "deepphase.controllers.networks.network",
-    "ControllerNetworkConfig": "deepphase.controllers.networks.network",
-    "ControllerSchema": "deepphase.controllers.schema.schema",
-    "DanceConfig": "deepphase.controllers.dance.config",
-    "DanceData": "deepphase.controllers.dance.training",
-    "Dancer": "deepphase.controllers.dance.dancer",
-    "NetworkDance": "deepphase.controllers.dance.dancing",
-    "NetworkDims": "deepphase.controllers.networks.network",
-    "generate_dances": "deepphase.controllers.dance.dancing",
-    "export_controller": "deepphase.controllers.runtime.onnx_export",
-    "measured_controller": "deepphase.controllers.training.train",
-    "register_network": "deepphase.controllers.networks.registry",
-    "train_controller": "deepphase.controllers.training.train",
-    "train_dance": "deepphase.controllers.dance.training",
+# Module -> the public names that it defines.
+_NAMES = {
+    "deepphase.controllers.config": ("ControllerConfig",),
+    "deepphase.controllers.dance.config": ("DanceConfig",),
+    "deepphase.controllers.dance.dancer": ("Dancer",),
+    "deepphase.controllers.dance.dancing": ("NetworkDance", "generate_dances"),
+    "deepphase.controllers.dance.training": ("DanceData", "train_dance"),
+    "deepphase.controllers.data.controller_batches": ("ControllerBatches",),
+    "deepphase.controllers.data.controller_data": ("ControllerData",),
+    "deepphase.controllers.networks.network": (
+        "ControllerNetwork",
+        "ControllerNetworkConfig",
+        "NetworkDims",
+    ),
+    "deepphase.controllers.networks.registry": ("register_network",),
+    "deepphase.controllers.runtime.characters": ("Characters",),
+    "deepphase.controllers.runtime.controller": ("Controller",),
+    "deepphase.controllers.runtime.frame": ("CharacterSettings",),
+    "deepphase.controllers.runtime.onnx_export": ("export_controller",),
+    "deepphase.controllers.runtime.start": ("CharacterSource",),
+    "deepphase.controllers.schema.schema": ("ControllerSchema",),
+    "deepphase.controllers.training.module": ("ControllerModule",),
+    "deepphase.controllers.training.train": ("measured_controller", "train_controller"),
 }
 
-__getattr__, __dir__, __all__ = lazy_names(__name__, _MODULES)
+__getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 
 def lazy_names(
-    package: str, modules: Mapping[str, str]
+    package: str, names: Mapping[str, Iterable[str]], topics: Iterable[str] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """`__getattr__`, `__dir__` and `__all__` of a package.
 
@@ -17,12 +17,18 @@ def lazy_names(
     ----------
     package
         Its `__name__`.
-    modules
-        Public name -> the module that defines it.
+    names
+        Module -> the public names that it defines.
+    topics
+        Packages inside this one that are public names themselves.
     """
-    names = sorted(modules)
+    modules = {name: module for module, defined in names.items() for name in defined}
+    topics = set(topics)
+    public = sorted({*modules, *topics})
 
     def attribute(name: str) -> Any:
+        if name in topics:
+            return importlib.import_module(f"{package}.{name}")
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(importlib.import_module(modules[name]), name)
@@ -31,6 +37,7 @@ def lazy_names(
         return value
 
     def listing() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *names})
+        own = (name for name in vars(sys.modules[package]) if name.startswith("__"))
+        return sorted({*own, *public})
 
-    return attribute, listing, names
+    return attribute, listing, public

@@ -3,14 +3,13 @@
 ::
 
     import deepphase as dp
-    from deepphase import matching
 
-    store, model = dp.open_store("mocap.store"), dp.load_extractor("walk.model")
-    database = matching.MotionDatabase.build(store, "phase_trajectory", model)
+    store, model = dp.corpus_of("mocap.store"), dp.load_model("walk.model")
+    database = dp.matching.MotionDatabase.build(store, "phase_trajectory", model)
     database.save("mocap.db")
-    searcher = matching.open_searcher(database)
+    searcher = dp.matching.open_searcher(database)
     query = database.query([database.row_of("walk_01", 120)])[0]
-    for near in matching.nearest_moments(database, searcher, query, k=5):
+    for near in dp.matching.nearest_moments(database, searcher, query, k=5):
         print(near.clip, near.frame, near.distance)
 
 `MotionDatabase` holds a row of features for every frame of every clip, a `Searcher` finds the rows
@@ -40,22 +39,15 @@ if TYPE_CHECKING:
     from deepphase.matching.search.searcher import Searcher as Searcher
     from deepphase.matching.search.searcher import open_searcher as open_searcher
 
-# Public name -> the module that defines it.
-_MODULES = {
-    "DatabaseDance": "deepphase.matching.music.dancing",
-    "Moment": "deepphase.matching.search.moments",
-    "MotionDatabase": "deepphase.matching.database.database",
-    "Playback": "deepphase.matching.player.playback",
-    "Player": "deepphase.matching.player.player",
-    "PlayerSettings": "deepphase.matching.player.player",
-    "PlayerSource": "deepphase.matching.player.source",
-    "Searcher": "deepphase.matching.search.searcher",
-    "dance_with_database": "deepphase.matching.music.dancing",
-    "database_measures": "deepphase.matching.player.source",
-    "following": "deepphase.matching.search.moments",
-    "moment": "deepphase.matching.search.moments",
-    "nearest_moments": "deepphase.matching.search.moments",
-    "open_searcher": "deepphase.matching.search.searcher",
+# Module -> the public names that it defines.
+_NAMES = {
+    "deepphase.matching.database.database": ("MotionDatabase",),
+    "deepphase.matching.music.dancing": ("DatabaseDance", "dance_with_database"),
+    "deepphase.matching.player.playback": ("Playback",),
+    "deepphase.matching.player.player": ("Player", "PlayerSettings"),
+    "deepphase.matching.player.source": ("PlayerSource", "database_measures"),
+    "deepphase.matching.search.moments": ("Moment", "following", "moment", "nearest_moments"),
+    "deepphase.matching.search.searcher": ("Searcher", "open_searcher"),
 }
 
-__getattr__, __dir__, __all__ = lazy_names(__name__, _MODULES)
+__getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

@@ -2,17 +2,18 @@
 
 import ast
 import inspect
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import deepphase
-from deepphase import controllers, matching
 from deepphase.motion.point_track import PointTrack
 from tests.matching.made_databases import swinging_store
 
-PACKAGES = (deepphase, matching, controllers)
+TOPICS = [getattr(deepphase, topic) for topic in deepphase._TOPICS]
+PACKAGES = (deepphase, *TOPICS)
 
 
 def for_type_checkers(package) -> dict[str, str]:
@@ -25,15 +26,29 @@ def for_type_checkers(package) -> dict[str, str]:
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
 def test_every_name_is_there_and_listed(package):
-    assert package.__all__ == sorted(package._MODULES)
-    assert set(package.__all__) <= set(dir(package))
-    assert for_type_checkers(package) == package._MODULES
-    for name in package.__all__:
+    modules = {name: module for module, names in package._NAMES.items() for name in names}
+    topics = dict.fromkeys(getattr(package, "_TOPICS", ()), "deepphase")
+    assert package.__all__ == sorted(modules | topics)
+    assert [name for name in dir(package) if not name.startswith("__")] == package.__all__
+    assert for_type_checkers(package) == modules | topics
+    for name, module in modules.items():
         value = getattr(package, name)
-        assert value.__module__ == package._MODULES[name]
+        assert value.__module__ == module
         assert inspect.getdoc(value)
     with pytest.raises(AttributeError, match="has no attribute 'unknown'"):
         _ = package.unknown
+
+
+def test_a_public_name_stands_in_one_place_and_the_top_is_short():
+    names = [name for package in PACKAGES for name in package.__all__]
+    assert len(names) == len(set(names))
+    assert len(deepphase.__all__) - len(TOPICS) <= 32
+
+
+def test_the_docstring_of_the_library_lists_all_of_its_names():
+    listed = set(re.findall(r"`(\w+)`", deepphase.__doc__))
+    assert listed == set(deepphase.__all__) - set(deepphase._TOPICS)
+    assert re.findall(r"^(\w+)  +\w", deepphase.__doc__, flags=re.MULTILINE) == [*deepphase._TOPICS]
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
@@ -41,7 +56,7 @@ def test_no_name_hides_a_module(package):
     """The import of a module binds its name in the package, over that of a function."""
     folder = Path(package.__file__).parent
     beside = {path.stem for path in folder.iterdir() if path.suffix == ".py" or path.is_dir()}
-    assert not beside & set(package.__all__)
+    assert not beside & set(package.__all__) - set(getattr(package, "_TOPICS", ()))
 
 
 def test_types_are_for_users_too():
@@ -51,30 +66,34 @@ def test_types_are_for_users_too():
 def represented():
     store = swinging_store()
     clip = store.clip(0)
-    song = deepphase.make_song(1, 8.0)
+    song = deepphase.synthetic.make_song(1, 8.0)
     shape = (len(clip), 5)
     phases = deepphase.PhaseParameters(*(np.zeros(shape, np.float32) for _ in range(4)))
-    roles = deepphase.find_roles(clip.skeleton)
+    roles = deepphase.motion.find_roles(clip.skeleton)
     track = PointTrack(clip.skeleton.names, deepphase.joint_positions(clip), clip.fps)
-    database = matching.MotionDatabase.build(store, "full_pose_trajectory")
-    made = deepphase.locomotion(1, 2.0, gait="walk")
+    database = deepphase.matching.MotionDatabase.build(store, "full_pose_trajectory")
+    made = deepphase.synthetic.locomotion(1, 2.0, gait="walk")
+    walker = deepphase.motion.find_roles(made.clip.skeleton)
     return {
         clip: (repr(clip.name), f"{len(clip):,} frames", "60 Hz", "joints"),
         clip.skeleton: (f"{len(clip.skeleton)} joints", clip.skeleton.names[0]),
         track: (f"{len(track.names)} points", "60 Hz"),
         store: (f"{len(store)} clips", f"{store.frames:,} frames", "60 Hz"),
         phases: (str(shape), "Hz"),
-        deepphase.ClipPhases(phases, np.ones(len(clip), bool), 60.0, "a"): ("5 channels", "100%"),
+        deepphase.ClipPhases(phases, np.ones(len(clip), bool), 60.0, "a"): (
+            "5 channels",
+            "100%",
+        ),
         deepphase.root_trajectory(clip, roles): (f"{len(clip):,} frames", "m long"),
-        deepphase.foot_contacts(made.clip, deepphase.find_roles(made.clip.skeleton)): ("2 feet",),
-        deepphase.ManifoldProjection.fit(phases.manifold() + 1): ("10 values", "%"),
+        deepphase.foot_contacts(made.clip, walker): ("2 feet",),
+        deepphase.phase.ManifoldProjection.fit(phases.manifold() + 1): ("10 values", "%"),
         song: ("8.00 s", "beats"),
         made: ("120 frames at 60 Hz (2.00 s)", "walk"),
-        deepphase.Preparation(Path("a.store"), 3, (), (), (), ()): ("'a.store'", "3 files"),
+        deepphase.corpus.Preparation(Path("a.store"), 3, (), (), (), ()): ("'a.store'", "3 files"),
         deepphase.PhaseConfig.load("paper"): ("network.preset='paper'",),
         deepphase.PhaseConfig(): ("defaults",),
-        deepphase.SignalCorpus.read(store): (f"{len(store)} clips", "60 Hz", "signals"),
-        deepphase.fit_phases(store): ("2 channels", "2 s"),
+        deepphase.phase.SignalCorpus.read(store): (f"{len(store)} clips", "60 Hz", "signals"),
+        deepphase.phase.fit_phases(store): ("2 channels", "2 s"),
         deepphase.shipped_model(): ("any_skeleton", "24 channels"),
         database: (f"{len(store)} clips", f"{store.frames:,} rows", "60 Hz"),
     }

@@ -16,7 +16,7 @@ from deepphase.apps.runs.request import Goal, MeasuredRun, RunRequest, measured_
 from deepphase.apps.runs.scene import scene_objects
 from deepphase.apps.runs.sections import Section, ball_sections
 from deepphase.apps.runs.take import run_take
-from deepphase.evaluation.run_measures import RUN_MEASURES, data_values, joint_rotations
+from deepphase.evaluation.measured_runs import RUN_MEASURES, data_values, joint_rotations
 from deepphase.progress import Progress
 from deepphase.steering.run import Runner, RunnerSource
 from deepphase.terrain.ground_measures import GROUND_MEASURES

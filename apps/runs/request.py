@@ -12,8 +12,8 @@ from deepphase.apps.options.groups import SteeringOptions
 from deepphase.apps.runs.chosen_ground import chosen_ground, heights_of
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
+from deepphase.evaluation.measured_runs import RunMeasures, run_measures
 from deepphase.evaluation.run_findings import run_findings
-from deepphase.evaluation.run_measures import RunMeasures, run_measures
 from deepphase.motion.root_motion import RootMotion
 from deepphase.progress import Progress
 from deepphase.steering.gamepad import Gamepad, read_gamepad

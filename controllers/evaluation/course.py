@@ -16,14 +16,14 @@ from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.errors import ParameterError
-from deepphase.evaluation.motion_measures import MIN_FRAMES
-from deepphase.evaluation.run_findings import run_findings
-from deepphase.evaluation.run_measures import (
+from deepphase.evaluation.measured_runs import (
     RUNAWAY_M,
     RunMeasures,
     run_measures,
     travelling_speed,
 )
+from deepphase.evaluation.motion_measures import MIN_FRAMES
+from deepphase.evaluation.run_findings import run_findings
 from deepphase.steering.path import GroundPath
 from deepphase.steering.run import Run, rollout, start_on_path
 

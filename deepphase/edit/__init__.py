@@ -1,1 +1,63 @@
 """Editing: a convolutional autoencoder of motion, and what an animator does in its space."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from deepphase.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from deepphase.edit.config import EditorConfig as EditorConfig
+    from deepphase.edit.constrain import ConstrainedMotion as ConstrainedMotion
+    from deepphase.edit.constrain import constrained as constrained
+    from deepphase.edit.control_data import PathTraining as PathTraining
+    from deepphase.edit.control_training import train_path as train_path
+    from deepphase.edit.damage import Damage as Damage
+    from deepphase.edit.damage import find_damage as find_damage
+    from deepphase.edit.editor import MotionEditor as MotionEditor
+    from deepphase.edit.effector_motion import EffectorMotion as EffectorMotion
+    from deepphase.edit.effector_motion import EffectorPaths as EffectorPaths
+    from deepphase.edit.effector_motion import motion_of_effectors as motion_of_effectors
+    from deepphase.edit.effector_motion import read_effector_paths as read_effector_paths
+    from deepphase.edit.inbetween import between_keys as between_keys
+    from deepphase.edit.inbetween import in_between as in_between
+    from deepphase.edit.path_motion import PathMotion as PathMotion
+    from deepphase.edit.path_motion import motion_on_path as motion_on_path
+    from deepphase.edit.path_motion import motions_on_paths as motions_on_paths
+    from deepphase.edit.repair import repaired as repaired
+    from deepphase.edit.similarity import SimilarClip as SimilarClip
+    from deepphase.edit.similarity import similar_clips as similar_clips
+    from deepphase.edit.style import StyledMotion as StyledMotion
+    from deepphase.edit.style import styled as styled
+    from deepphase.edit.targets import JointTarget as JointTarget
+    from deepphase.edit.targets import read_targets as read_targets
+    from deepphase.edit.timing import PhaseTiming as PhaseTiming
+    from deepphase.edit.timing import phase_key_times as phase_key_times
+    from deepphase.edit.timing import phase_timing as phase_timing
+    from deepphase.edit.training import train_editor as train_editor
+
+# Module -> the public names that it defines.
+_NAMES = {
+    "deepphase.edit.config": ("EditorConfig",),
+    "deepphase.edit.constrain": ("ConstrainedMotion", "constrained"),
+    "deepphase.edit.control_data": ("PathTraining",),
+    "deepphase.edit.control_training": ("train_path",),
+    "deepphase.edit.damage": ("Damage", "find_damage"),
+    "deepphase.edit.editor": ("MotionEditor",),
+    "deepphase.edit.effector_motion": (
+        "EffectorMotion",
+        "EffectorPaths",
+        "motion_of_effectors",
+        "read_effector_paths",
+    ),
+    "deepphase.edit.inbetween": ("between_keys", "in_between"),
+    "deepphase.edit.path_motion": ("PathMotion", "motion_on_path", "motions_on_paths"),
+    "deepphase.edit.repair": ("repaired",),
+    "deepphase.edit.similarity": ("SimilarClip", "similar_clips"),
+    "deepphase.edit.style": ("StyledMotion", "styled"),
+    "deepphase.edit.targets": ("JointTarget", "read_targets"),
+    "deepphase.edit.timing": ("PhaseTiming", "phase_key_times", "phase_timing"),
+    "deepphase.edit.training": ("train_editor",),
+}
+
+__getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

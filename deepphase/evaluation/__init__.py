@@ -1,1 +1,17 @@
 """Evaluation of phases and motions: pure functions of arrays and clips."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from deepphase.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from deepphase.evaluation.measured_runs import run_measures as run_measures
+
+# Module -> the public names that it defines.
+_NAMES = {
+    "deepphase.evaluation.measured_runs": ("run_measures",),
+}
+
+__getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

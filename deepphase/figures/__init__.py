@@ -1,1 +1,34 @@
 """Plotly figures: pure functions of arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from deepphase.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from deepphase.figures.colouring import Colouring as Colouring
+    from deepphase.figures.learning_curves import training_metrics as training_metrics
+    from deepphase.figures.manifold import phase_manifold as phase_manifold
+    from deepphase.figures.phase_parameters import (
+        parameter_distributions as parameter_distributions,
+    )
+    from deepphase.figures.phase_parameters import parameters_over_time as parameters_over_time
+    from deepphase.figures.phase_parameters import phase_strips as phase_strips
+    from deepphase.figures.similarity import frame_distances as frame_distances
+    from deepphase.figures.similarity import similarity_map as similarity_map
+
+# Module -> the public names that it defines.
+_NAMES = {
+    "deepphase.figures.colouring": ("Colouring",),
+    "deepphase.figures.learning_curves": ("training_metrics",),
+    "deepphase.figures.manifold": ("phase_manifold",),
+    "deepphase.figures.phase_parameters": (
+        "parameter_distributions",
+        "parameters_over_time",
+        "phase_strips",
+    ),
+    "deepphase.figures.similarity": ("frame_distances", "similarity_map"),
+}
+
+__getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

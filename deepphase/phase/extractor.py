@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, overload
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, ParameterError
@@ -17,7 +17,7 @@ from deepphase.phase.baselines.pca_phase import PcaPhase
 from deepphase.phase.body_points import PointVelocities
 from deepphase.phase.health import Health
 from deepphase.phase.manifold import ManifoldProjection
-from deepphase.phase.model import FORMAT, ClipPhases, PhaseModel
+from deepphase.phase.model import FORMAT, ClipPhases, Paths, PhaseModel
 from deepphase.phase.signals import JointVelocities
 from deepphase.phase.song_signals import SongSignals
 from deepphase.progress import Progress
@@ -73,8 +73,14 @@ class PhaseExtractor(Protocol):
         """The extractor of clips of one skeleton: itself, if it is not for any skeleton."""
         ...
 
-    def encode(self, clip: Clip) -> ClipPhases:
-        """Phases of every frame of a clip, at `fps`."""
+    @overload
+    def encode(self, clip: Clip) -> ClipPhases: ...
+
+    @overload
+    def encode(self, clip: Paths) -> ClipPhases | list[ClipPhases]: ...
+
+    def encode(self, clip: Clip | Paths) -> ClipPhases | list[ClipPhases]:
+        """Phases of every frame of a clip, or of those at paths, at `fps`."""
         ...
 
     def save(self, path: str | Path) -> None:
@@ -131,6 +137,43 @@ def load_model(path: str | Path) -> PhaseExtractor:
 def shipped_model() -> PhaseModel:
     """The shipped model, which reads any skeleton; its file is read once per process."""
     return PhaseModel.load(SHIPPED)
+
+
+@overload
+def phases(clips: Clip, model: PhaseExtractor | str | Path | None = None) -> ClipPhases: ...
+
+
+@overload
+def phases(
+    clips: Paths, model: PhaseExtractor | str | Path | None = None
+) -> ClipPhases | list[ClipPhases]: ...
+
+
+def phases(
+    clips: Clip | Paths, model: PhaseExtractor | str | Path | None = None
+) -> ClipPhases | list[ClipPhases]:
+    """Phases of every frame of a clip, a file, a folder or several.
+
+    Parameters
+    ----------
+    clips
+        A clip; or the path of a motion file, a folder or a store, or several paths.
+    model
+        Phase model or baseline, or its file; the shipped model, which reads any skeleton, if None.
+
+    Returns
+    -------
+    The phases; of a folder, a store or several paths a list, a clip after the other.
+
+    Raises
+    ------
+    As :func:`load_model` and :meth:`deepphase.phase.model.PhaseModel.encode` do.
+    """
+    if model is None:
+        model = shipped_model()
+    elif isinstance(model, str | Path):
+        model = load_model(model)
+    return model.encode(clips)
 
 
 def baseline_named(method: str) -> type[ContactPhase | PcaPhase | PfnnPhase]:

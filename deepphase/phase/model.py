@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
+from itertools import count, takewhile
 from pathlib import Path
 from typing import Any, Generic, TypeVar, overload
 
@@ -40,6 +41,10 @@ Signals = TypeVar("Signals", bound=JointVelocities | SongSignals | PointVelociti
 Paths = str | Path | Sequence[str | Path]
 
 FORMAT, VERSION = "deepphase.phase_model", 1
+CURVES = tuple(each.name for each in fields(PhaseParameters))
+"""Names of the phase parameters, in the order of `PhaseParameters`."""
+# Largest share by which steps of one rate may differ: times are rounded to microseconds.
+_TIME_TOLERANCE = 1e-3
 _SIGNALS: dict[str, Any] = {
     kind.KIND: kind for kind in (JointVelocities, SongSignals, PointVelocities)
 }
@@ -101,6 +106,113 @@ class ClipPhases:
     def time(self) -> Array:
         """(frames,) seconds from the clip's start."""
         return np.arange(len(self)) / self.fps
+
+    def to_numpy(self) -> dict[str, Array]:
+        """All values by name, as in a phases file.
+
+        ``phase``, ``frequency``, ``amplitude`` and ``offset`` (frames, channels), ``manifold``
+        (frames, 2 * channels), ``time`` (frames,) in seconds, ``interior`` and ``confidence``
+        (frames,).
+        """
+        return {name: getattr(self.parameters, name) for name in CURVES} | {
+            "manifold": self.parameters.manifold(),
+            "time": self.time,
+            "interior": self.interior,
+            "confidence": self.confidence,
+        }
+
+    @classmethod
+    def from_numpy(
+        cls, arrays: Mapping[str, Array], fps: float, *, name: str = "", source: str = ""
+    ) -> ClipPhases:
+        """Phases of the arrays of :meth:`to_numpy`, or of the first four of them.
+
+        Frames are interior where the arrays do not have ``interior``.
+
+        Raises
+        ------
+        ParameterError
+            Where an array is missing, the shapes differ or a value is not finite.
+        """
+        missing = [each for each in CURVES if each not in arrays]
+        if missing:
+            raise ParameterError(
+                f"the phases lack the array {missing[0]!r}",
+                hint=f"give {', '.join(CURVES)}, each (frames, channels)",
+            )
+        parameters = PhaseParameters(*(np.asarray(arrays[each], np.float32) for each in CURVES))
+        interior = np.asarray(arrays.get("interior", np.ones(len(parameters.phase))), bool)
+        return cls(parameters, interior, fps, name, source, arrays.get("confidence"))
+
+    def columns(self) -> dict[str, Array]:
+        """Columns of a table with a row for each frame.
+
+        ``time``, ``interior`` and ``confidence``; ``phase_0``, ``phase_1`` and so on for all four
+        parameters; ``manifold_0_sin``, ``manifold_0_cos`` and so on.
+        """
+        arrays = self.to_numpy()
+        channels = range(self.parameters.channels)
+        named = {each: arrays[each] for each in ("time", "interior", "confidence")}
+        for curve in CURVES:
+            named |= {f"{curve}_{channel}": arrays[curve][:, channel] for channel in channels}
+        pairs = [f"manifold_{channel}_{part}" for channel in channels for part in ("sin", "cos")]
+        return named | dict(zip(pairs, arrays["manifold"].T, strict=True))
+
+    def to_pandas(self) -> Any:
+        """A `pandas.DataFrame` with a row for each frame, whose index is the time in seconds.
+
+        Its other columns are those of :meth:`columns` and of ``encode --csv``. Its `attrs` have
+        ``fps``, ``name`` and ``source``.
+        """
+        import pandas
+
+        table = pandas.DataFrame(self.columns()).set_index("time")
+        table.attrs = {"fps": self.fps, "name": self.name, "source": self.source}
+        return table
+
+    @classmethod
+    def from_pandas(cls, table: Any) -> ClipPhases:
+        """Phases of a table of :meth:`to_pandas`, or of a CSV file that pandas read.
+
+        The rate is that of its `attrs`, or else of its times.
+
+        Raises
+        ------
+        ParameterError
+            Where a column is missing, its times do not give a rate, or a value is not finite.
+        """
+        if "time" in table.columns:
+            table = table.set_index("time")
+        given = table.attrs
+        if "fps" not in given:
+            steps = np.diff(np.asarray(table.index, float))
+            if not len(steps) or steps[0] <= 0 or np.ptp(steps) > _TIME_TOLERANCE * steps[0]:
+                raise ParameterError(
+                    "the times of the table are not those of one frame rate",
+                    hint="give times in seconds that rise by equal steps",
+                )
+            # Times of a CSV file are rounded to microseconds.
+            given = {"fps": round(1.0 / float(steps.mean()), 3)}
+        arrays = {
+            curve: np.stack(
+                [np.asarray(table[each]) for each in _of_channels(table.columns, curve)], axis=1
+            )
+            for curve in CURVES
+            if f"{curve}_0" in table.columns
+        }
+        arrays |= {
+            each: np.asarray(table[each])
+            for each in ("interior", "confidence")
+            if each in table.columns
+        }
+        return cls.from_numpy(
+            arrays, given["fps"], name=given.get("name", ""), source=given.get("source", "")
+        )
+
+
+def _of_channels(columns: Any, curve: str) -> list[str]:
+    """Names of a parameter's columns, by channel."""
+    return list(takewhile(columns.__contains__, (f"{curve}_{number}" for number in count())))
 
 
 def weights_hash(network: nn.Module) -> str:

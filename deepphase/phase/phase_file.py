@@ -13,11 +13,10 @@ from deepphase.atomic_write import atomic_write
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.header_values import checked_rate, checked_text
 from deepphase.formats.npz.archive import read_npz, write_npz
-from deepphase.phase.model import CONVENTIONS, ClipPhases
+from deepphase.phase.model import CONVENTIONS, CURVES, ClipPhases
 from deepphase.phase.parameters import PhaseParameters
 
 FORMAT, VERSION = "deepphase.phases", 1
-_CURVES = ("phase", "frequency", "amplitude", "offset")
 # Rounding of a phase just below half a cycle.
 _MAX_PHASE = 0.5 + 1e-6
 _TOLERANCE = 1e-4
@@ -40,7 +39,6 @@ def save_phases(
     chirp
         Whether the phases are those of chirps (`deepphase.phase.chirp`).
     """
-    parameters = phases.parameters
     meta = {
         "format": FORMAT,
         "version": VERSION,
@@ -48,19 +46,15 @@ def save_phases(
         "source": phases.source,
         "fps": phases.fps,
         "window_s": window_s,
-        "channels": parameters.channels,
+        "channels": phases.parameters.channels,
         "model_sha256": model_sha256,
         "conventions": CONVENTIONS,
     }
     if chirp:
         meta["chirp"] = True
-    arrays = {name: getattr(parameters, name) for name in _CURVES}
-    arrays["manifold"] = parameters.manifold()
-    arrays = {name: value.astype(np.float32) for name, value in arrays.items()}
-    arrays |= {
-        "time": phases.time,
-        "interior": phases.interior,
-        "confidence": phases.confidence.astype(np.float32),
+    arrays = {
+        name: value if name in ("time", "interior") else value.astype(np.float32)
+        for name, value in phases.to_numpy().items()
     }
     write_npz(path, arrays | {"meta": np.array(json.dumps(meta))})
 
@@ -81,7 +75,7 @@ def load_phases(path: str | Path) -> tuple[ClipPhases, dict[str, Any]]:
         clip, source = (checked_text(meta[name], name) for name in ("clip", "source"))
         phase = archive.array("phase", (None, None))
         frames, channels = phase.shape
-        others = [archive.array(name, (frames, channels)) for name in _CURVES[1:]]
+        others = [archive.array(name, (frames, channels)) for name in CURVES[1:]]
         parameters = PhaseParameters(phase, *others)
         manifold = archive.array("manifold", (frames, 2 * channels))
         time = archive.array("time", (frames,))
@@ -117,16 +111,8 @@ def _check_agreement(parameters: PhaseParameters, manifold: Array, time: Array, 
 
 def save_csv(phases: ClipPhases, path: str | Path) -> None:
     """Write the same values as a table, one row a frame."""
-    parameters = phases.parameters
-    channels = range(parameters.channels)
-    columns = ["time", "interior", "confidence"]
-    blocks = [phases.time[:, None], phases.interior[:, None], phases.confidence[:, None]]
-    for name in _CURVES:
-        columns += [f"{name}_{channel}" for channel in channels]
-        blocks.append(getattr(parameters, name))
-    columns += [f"manifold_{channel}_{part}" for channel in channels for part in ("sin", "cos")]
-    blocks.append(parameters.manifold())
-    values = np.concatenate(blocks, axis=1, dtype=np.float64)
+    columns = phases.columns()
+    values = np.stack(list(columns.values()), axis=1, dtype=np.float64)
     formats = ["%.6f", "%d", *["%.6g"] * (len(columns) - 2)]
     with atomic_write(path) as file:
         np.savetxt(file, values, formats, ",", header=",".join(columns), comments="")

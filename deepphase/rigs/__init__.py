@@ -1,1 +1,43 @@
 """Rigs: controls of animators as functions of which the joints are the value, and their inverse."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from deepphase.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from deepphase.rigs.blender_rig import BlenderRig as BlenderRig
+    from deepphase.rigs.body_rig import BodyRig as BodyRig
+    from deepphase.rigs.config import RigConfig as RigConfig
+    from deepphase.rigs.effectors import inverse_of_effectors as inverse_of_effectors
+    from deepphase.rigs.effectors import named_effectors as named_effectors
+    from deepphase.rigs.examples import motion_on_rig as motion_on_rig
+    from deepphase.rigs.inverse import RigInverse as RigInverse
+    from deepphase.rigs.inverse import RigSolution as RigSolution
+    from deepphase.rigs.key_thinning import thinned_keys as thinned_keys
+    from deepphase.rigs.keying import clip_of_controls as clip_of_controls
+    from deepphase.rigs.keys import RigKeys as RigKeys
+    from deepphase.rigs.rig_function import Control as Control
+    from deepphase.rigs.rig_function import FunctionRig as FunctionRig
+    from deepphase.rigs.rig_function import RigFunction as RigFunction
+    from deepphase.rigs.rigify import make_rigify as make_rigify
+    from deepphase.rigs.training import train_rig as train_rig
+
+# Module -> the public names that it defines.
+_NAMES = {
+    "deepphase.rigs.blender_rig": ("BlenderRig",),
+    "deepphase.rigs.body_rig": ("BodyRig",),
+    "deepphase.rigs.config": ("RigConfig",),
+    "deepphase.rigs.effectors": ("inverse_of_effectors", "named_effectors"),
+    "deepphase.rigs.examples": ("motion_on_rig",),
+    "deepphase.rigs.inverse": ("RigInverse", "RigSolution"),
+    "deepphase.rigs.key_thinning": ("thinned_keys",),
+    "deepphase.rigs.keying": ("clip_of_controls",),
+    "deepphase.rigs.keys": ("RigKeys",),
+    "deepphase.rigs.rig_function": ("Control", "FunctionRig", "RigFunction"),
+    "deepphase.rigs.rigify": ("make_rigify",),
+    "deepphase.rigs.training": ("train_rig",),
+}
+
+__getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

@@ -1,1 +1,36 @@
 """Steering: paths, gamepad recordings, desired trajectories, and runs of characters along them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from deepphase.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from deepphase.steering.goal_sources import GoalSource as GoalSource
+    from deepphase.steering.goal_sources import PathGoals as PathGoals
+    from deepphase.steering.made_paths import made_path as made_path
+    from deepphase.steering.path import GroundPath as GroundPath
+    from deepphase.steering.path import read_path as read_path
+    from deepphase.steering.place_goals import PlaceGoals as PlaceGoals
+    from deepphase.steering.root_states import RootStates as RootStates
+    from deepphase.steering.run import Run as Run
+    from deepphase.steering.run import Runner as Runner
+    from deepphase.steering.run import rollout as rollout
+    from deepphase.steering.run import start_on_path as start_on_path
+    from deepphase.steering.run import start_under_gamepad as start_under_gamepad
+    from deepphase.steering.velocity_goals import GamepadGoals as GamepadGoals
+    from deepphase.steering.velocity_goals import VelocityGoals as VelocityGoals
+
+# Module -> the public names that it defines.
+_NAMES = {
+    "deepphase.steering.goal_sources": ("GoalSource", "PathGoals"),
+    "deepphase.steering.made_paths": ("made_path",),
+    "deepphase.steering.path": ("GroundPath", "read_path"),
+    "deepphase.steering.place_goals": ("PlaceGoals",),
+    "deepphase.steering.root_states": ("RootStates",),
+    "deepphase.steering.run": ("Run", "Runner", "rollout", "start_on_path", "start_under_gamepad"),
+    "deepphase.steering.velocity_goals": ("GamepadGoals", "VelocityGoals"),
+}
+
+__getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

@@ -29,7 +29,7 @@ class GoalSource(Protocol):
     A goal source of your own extends this class and defines `trajectory`, `target` and `labels`;
     it overrides `advance` if it depends on time::
 
-        class Ahead(dp.GoalSource):
+        class Ahead(dp.steering.GoalSource):
             def trajectory(self, root_states, which, offsets_s):
                 places = root_states.positions[which, None] + offsets_s[:, None] * [0.0, 1.2]
                 return places, np.zeros(places.shape[:2])
@@ -39,8 +39,8 @@ class GoalSource(Protocol):
                 return [{}]
 
         goals = Ahead()
-        characters = source.start(goals, dp.RootStates.at_rest(np.zeros((1, 2))))
-        run = dp.rollout(characters, goals, 4.0)
+        characters = source.start(goals, dp.steering.RootStates.at_rest(np.zeros((1, 2))))
+        run = dp.steering.rollout(characters, goals, 4.0)
     """
 
     def advance(self, root_states: RootStates, seconds: float) -> Array:

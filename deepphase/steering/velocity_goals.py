@@ -22,12 +22,12 @@ class VelocityGoals:
 
     ::
 
-        goals = dp.VelocityGoals(dp.RootStates.at_rest(np.zeros((1, 2))))
-        characters = source.start(goals, dp.RootStates.at_rest(np.zeros((1, 2))))
+        goals = dp.steering.VelocityGoals(dp.steering.RootStates.at_rest(np.zeros((1, 2))))
+        characters = source.start(goals, dp.steering.RootStates.at_rest(np.zeros((1, 2))))
         goals.set([[0.0, 1.3]])
-        run = dp.rollout(characters, goals, 2.0)
+        run = dp.steering.rollout(characters, goals, 2.0)
         goals.set([[0.0, 0.0]], [np.pi / 2])
-        run = dp.rollout(characters, goals, 2.0)
+        run = dp.steering.rollout(characters, goals, 2.0)
 
     A spring moves the velocity and the facing to the desired ones.
 

@@ -1,1 +1,23 @@
 """Terrain: heightmaps, motion laid on them, and ground fitted to motion."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from deepphase.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from deepphase.terrain.ground_file import read_ground as read_ground
+    from deepphase.terrain.ground_shapes import made_ground as made_ground
+    from deepphase.terrain.heightmap import Heightmap as Heightmap
+    from deepphase.terrain.laying import lay_on_ground as lay_on_ground
+
+# Module -> the public names that it defines.
+_NAMES = {
+    "deepphase.terrain.ground_file": ("read_ground",),
+    "deepphase.terrain.ground_shapes": ("made_ground",),
+    "deepphase.terrain.heightmap": ("Heightmap",),
+    "deepphase.terrain.laying": ("lay_on_ground",),
+}
+
+__getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

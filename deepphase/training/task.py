@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,8 +66,8 @@ def run_task(
     ----------
     folder
         Folder of the resume point while the training runs, and of `metrics.csv`. If None, a folder
-        in the user's cache that is removed at the end; there, the same training that was
-        interrupted before is continued.
+        in the user's cache that is printed at the start and removed at the end; there, the same
+        training that was interrupted before is continued.
     resume
         Continue from the resume point in `folder`. On a CPU the final weights equal those of an
         uninterrupted training bit for bit.
@@ -97,7 +98,13 @@ def run_task(
         torch.manual_seed(task.seed)
         module = world.together(lambda: task.module(data))
         fingerprint = dict(task.fingerprint(data))
-        work = cached_folder(fingerprint) if folder is None else Path(folder)
+        if folder is None:
+            work = cached_folder(fingerprint)
+            if world.rank == 0:
+                sentence = f"deepphase: if interrupted, the same call continues in {work}"
+                print(sentence, file=sys.stderr)
+        else:
+            work = Path(folder)
         try:
             runner = fit(
                 module,

@@ -1,1 +1,19 @@
 """The player: one offline page that plays skeletons, phases and a song under one time cursor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from deepphase.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from deepphase.viewer.actor import Actor as Actor
+    from deepphase.viewer.take import Take as Take
+
+# Module -> the public names that it defines.
+_NAMES = {
+    "deepphase.viewer.actor": ("Actor",),
+    "deepphase.viewer.take": ("Take",),
+}
+
+__getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

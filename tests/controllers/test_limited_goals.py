@@ -16,7 +16,7 @@ from deepphase.controllers.runtime.future_trajectory import (
 )
 from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.errors import ParameterError
-from deepphase.evaluation.run_measures import run_measures
+from deepphase.evaluation.measured_runs import run_measures
 from deepphase.steering.goal_limits import GoalLimits
 from deepphase.steering.made_paths import made_path
 from deepphase.steering.run import rollout, start_on_path

@@ -30,7 +30,7 @@ from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import open_store, write_store
 from deepphase.errors import CheckpointError, DeepPhaseError, FormatError, ParameterError
-from deepphase.evaluation.run_measures import RUN_MEASURES
+from deepphase.evaluation.measured_runs import RUN_MEASURES
 from deepphase.formats.bvh.writer import save_bvh
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.player.player import PlayerSettings

@@ -18,7 +18,7 @@ from tests.formula_motion import body, swinging
 
 
 def walk(body_name: str = "biped"):
-    return dp.locomotion(body=body_name, seconds=3.0, seed=4).clip
+    return dp.synthetic.locomotion(body=body_name, seconds=3.0, seed=4).clip
 
 
 def round_trip(clip):
@@ -53,7 +53,7 @@ def test_rows_of_a_body_of_another_size_are_of_the_editors_size():
 
 def test_joints_above_the_hips_give_their_travel_to_them():
     clip, _ = swinging(1.0, 2.0)
-    roles = dp.find_roles(clip.skeleton, clip=clip)
+    roles = dp.motion.find_roles(clip.skeleton, clip=clip)
     above = with_root_motion(clip, roles.hips, root_trajectory(clip, roles), "root")
     assert len(above.skeleton) == len(clip.skeleton) + 1
     made, on_hips = round_trip(above)

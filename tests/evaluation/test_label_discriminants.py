@@ -7,8 +7,8 @@ import pytest
 
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.evaluation.label_discriminants import LabelDiscriminants
+from deepphase.evaluation.measured_runs import run_measures
 from deepphase.evaluation.motion_measures import measured_data
-from deepphase.evaluation.run_measures import run_measures
 from deepphase.steering.run import rollout
 from deepphase.synthetic.gait_motion import locomotion, perform
 from deepphase.synthetic.program import Segment

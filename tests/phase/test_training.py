@@ -188,7 +188,7 @@ def test_resume_ends_in_the_same_weights(tmp_path):
         np.testing.assert_array_equal(one[name], two[name])
 
 
-def test_paths_are_enough(tmp_path, monkeypatch):
+def test_paths_are_enough(tmp_path, monkeypatch, capsys):
     """Without a folder, an interrupted training goes on in the cache, which is empty at the end."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for clip in store(3, 4.0):
@@ -199,6 +199,7 @@ def test_paths_are_enough(tmp_path, monkeypatch):
     (note,) = caught.value.__notes__
     (kept,) = (tmp_path / "cache" / "deepphase" / "trainings").iterdir()
     assert note == f"the same call continues this training, which is kept in {kept}"
+    assert f"the same call continues in {kept}\n" in capsys.readouterr().err
     model = train_phase(str(tmp_path / "clips"), config(), accelerator="cpu")
     assert model.provenance["steps"] == 20
     assert not kept.exists()

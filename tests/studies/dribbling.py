@@ -18,7 +18,7 @@ import numpy as np
 from deepphase.controllers.evaluation.dribbling import dribbling_measures
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.start import CharacterSource
-from deepphase.evaluation.run_measures import run_measures
+from deepphase.evaluation.measured_runs import run_measures
 from deepphase.steering.path import GroundPath
 from deepphase.steering.run import rollout, start_on_path
 

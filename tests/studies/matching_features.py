@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from deepphase.evaluation.run_measures import RunMeasures, run_measures
+from deepphase.evaluation.measured_runs import RunMeasures, run_measures
 from deepphase.evaluation.runs import BLEND_S, joint_accelerations, near_marked
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.database.reweighted import reweighted

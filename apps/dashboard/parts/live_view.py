@@ -24,7 +24,7 @@ from deepphase.apps.live.driven_run import driven_run, read_driven
 from deepphase.apps.live.page import live_page
 from deepphase.apps.reports.measure_table import MeasureTable
 from deepphase.errors import DeepPhaseError, FormatError
-from deepphase.evaluation.run_measures import run_measures
+from deepphase.evaluation.measured_runs import run_measures
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import resample
 from deepphase.viewer.bundle import component_script

@@ -14,7 +14,7 @@ from deepphase.apps.runs.files import frame_columns, write_run, write_table
 from deepphase.apps.runs.request import RunRequest, measured_run
 from deepphase.apps.runs.take import run_take
 from deepphase.controllers.runtime.frame import CharacterSettings
-from deepphase.evaluation.run_measures import RUN_MEASURES, RunMeasures, data_values
+from deepphase.evaluation.measured_runs import RUN_MEASURES, RunMeasures, data_values
 from deepphase.matching.player.player import PlayerSettings
 from deepphase.matching.player.source import PlayerSource
 from deepphase.motion.clip import Clip

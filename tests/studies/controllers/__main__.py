@@ -34,8 +34,8 @@ from deepphase.controllers.training.health import held_out_run
 from deepphase.controllers.training.train import train_controller
 from deepphase.corpus.store import open_store
 from deepphase.errors import ParameterError
+from deepphase.evaluation.measured_runs import data_values
 from deepphase.evaluation.motion_measures import MeasuredMotion
-from deepphase.evaluation.run_measures import data_values
 from deepphase.phase.extractor import load_extractor
 from tests.studies.controllers.controller_tables import tables
 from tests.studies.controllers.phase_sensitivity import phase_sensitivity

@@ -21,8 +21,8 @@ from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.errors import ParameterError
+from deepphase.evaluation.measured_runs import RunMeasures, run_measures, travelling_speed
 from deepphase.evaluation.motion_measures import MIN_FRAMES, MeasuredMotion
-from deepphase.evaluation.run_measures import RunMeasures, run_measures, travelling_speed
 from deepphase.phase.baselines.strikes import paced, strikes
 from deepphase.progress import Progress
 from deepphase.steering.goal_sources import PathGoals

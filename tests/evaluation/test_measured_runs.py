@@ -10,14 +10,14 @@ import pytest
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.errors import ParameterError
-from deepphase.evaluation.motion_measures import MeasuredMotion, measured_data
-from deepphase.evaluation.run_measures import (
+from deepphase.evaluation.measured_runs import (
     RUN_MEASURES,
     data_values,
     joint_rotations,
     run_measures,
     travelling_speed,
 )
+from deepphase.evaluation.motion_measures import MeasuredMotion, measured_data
 from deepphase.evaluation.runs import joint_rotation_rates
 from deepphase.steering.path import GroundPath
 from deepphase.steering.run import rollout

@@ -10,7 +10,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
-from deepphase.motion.kinematics import velocities
+from deepphase.motion.kinematics import derivative_sizes, velocities
 
 BLEND_S = 0.1
 """Time after a jump in seconds in which its blend is visible."""
@@ -28,7 +28,7 @@ def joint_accelerations(positions: Array, fps: float) -> Array:
     positions : (frames, joints, 3)
         Metres, in the world. The first and the last frame repeat their neighbour's value.
     """
-    return _derivative(positions, fps, order=2).max(axis=1)
+    return derivative_sizes(positions, fps, order=2).max(axis=1)
 
 
 def joint_jerks(positions: Array, fps: float) -> Array:
@@ -36,19 +36,7 @@ def joint_jerks(positions: Array, fps: float) -> Array:
 
     The outermost frames repeat their neighbour's value.
     """
-    return _derivative(positions, fps, order=3).mean(axis=1)
-
-
-def _derivative(positions: Array, fps: float, order: int) -> Array:
-    """(frames, joints) size of a derivative by differences."""
-    if len(positions) <= order:
-        raise ParameterError(
-            f"a derivative of order {order} needs more than {order} frames, not {len(positions)}"
-        )
-    differences = np.diff(positions.astype(np.float64), n=order, axis=0) * fps**order
-    size = np.linalg.norm(differences, axis=-1)
-    before = order // 2
-    return np.pad(size, ((before, order - before), (0, 0)), mode="edge")
+    return derivative_sizes(positions, fps, order=3).mean(axis=1)
 
 
 def joint_rotation_rates(rotations: Array, fps: float) -> Array:

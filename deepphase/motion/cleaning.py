@@ -15,12 +15,10 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.flips import Flip, repair_flips
 from deepphase.motion.kinematics import derivative_sizes, joint_positions
-from deepphase.motion.resample import low_passed, low_passed_clip
+from deepphase.motion.resample import BANDS_HZ, low_passed, low_passed_clip
 from deepphase.motion.roles import find_roles
 from deepphase.short_repr import counted
 
-BANDS_HZ = (4.0, 8.0, 12.0)
-"""Hertz: jerk and rotation are also measured below these, since noise of markers lies above."""
 # Spectra are of stretches of this length, and of no fewer frames than this.
 _STRETCH_S, _MIN_FRAMES = 2.0, 32
 # Noise is fitted between these shares of half the frame rate. There, the power of motion falls with
@@ -55,7 +53,7 @@ class Cleaning:
     mean_move_m, largest_move_m
         Distance of the joints from their captured places.
     jerk, jerk_before
-        m/s^3, mean over joints and frames: below 4, 8 and 12 Hz, and of all frequencies.
+        m/s^3, mean over joints and frames: below 12, 8 and 4 Hz, and of all frequencies.
     """
 
     flips: tuple[Flip, ...] = ()

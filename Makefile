@@ -9,7 +9,7 @@ PARALLEL := --numprocesses auto --maxprocesses 8 --dist worksteal
 # Nothing is installed that is not listed with its hash, and nothing is resolved: --no-deps.
 LISTED := $(BIN)/python -m pip install --quiet --require-hashes --no-deps --no-build-isolation
 
-.PHONY: demo demo-model test check quick-test lint bench studies docs pictures constraints audit sbom clean
+.PHONY: demo demo-model test check quick-test lint bench studies shipped docs pictures constraints audit sbom clean
 
 demo: $(VENV)/installed
 	$(BIN)/deepphase demo -o $(DEMO)
@@ -47,6 +47,11 @@ bench: $(VENV)/installed
 # The studies of docs/measurements, each at its smallest size.
 studies: $(VENV)/installed
 	$(BIN)/python -m pytest tests/studies
+
+# The files of deepphase/shipped again, by trainings of some 40 minutes on one core; FILES="person dog"
+# makes some of them. DANCES is the folder of CMU's salsa and Indian dances as BVH.
+shipped: $(VENV)/installed
+	$(BIN)/python -m tests.studies.shipped $(FILES) $(if $(DANCES),--dances $(DANCES))
 
 # Guides and API reference, into site/. A warning is an error.
 docs: $(VENV)/all-installed

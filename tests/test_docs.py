@@ -59,6 +59,7 @@ NOT_RUN = {
     "pip install --no-deps --no-build-isolation -e .": _INSTALLS,
     "deepphase app": "a server that does not end; tests/apps/test_app.py starts it",
     "deepphase app captures/": "a server that does not end; tests/apps/test_app.py starts it",
+    "deepphase live": "a server that does not end; tests/live starts it",
     "deepphase live walk.controller": "a server that does not end; tests/live starts it",
     "deepphase live models/": "a server that does not end; tests/live starts it",
     "deepphase live walk.controller --terrain stairs": "a server that does not end; "

@@ -18,6 +18,7 @@ LAYERS = [
         "deepphase.errors",
         "deepphase.lazy_names",
         "deepphase.progress",
+        "deepphase.shipped",
         "deepphase.short_repr",
         "deepphase.threads",
     },

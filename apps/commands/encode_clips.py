@@ -42,10 +42,12 @@ def command(
     from deepphase.corpus.clips import clips_in, song_entries
     from deepphase.phase.confidence import confidence_words
     from deepphase.phase.encoding import encode_files
-    from deepphase.phase.extractor import SHIPPED, load_model, reads_songs
+    from deepphase.phase.extractor import load_model, reads_songs
     from deepphase.phase.model import PhaseModel
+    from deepphase.shipped import SHIPPED
 
-    model, files = (SHIPPED, files) if _is_motion(files[0]) else (files[0], files[1:])
+    shipped = SHIPPED["any_skeleton"]
+    model, files = (shipped.path, files) if _is_motion(files[0]) else (files[0], files[1:])
     if not files:
         raise ParameterError(
             "no clips are given", hint="name motion files, folders or stores after the model"
@@ -56,8 +58,9 @@ def command(
         refuse_for_songs(reading, allow_truncated=allow_truncated)
     # Files that are not models are refused before a folder is made and clips are looked for.
     loaded: Any = (PhaseModel.load if of_songs else load_model)(model)
-    if model == SHIPPED:
+    if model == shipped.path:
         note("no model is given: the shipped model for any skeleton reads the clips")
+        note(shipped.words)
     check_writable(output / "clip.phases.npz")
     with progress() as report:
         if of_songs:
@@ -86,7 +89,7 @@ def command(
         note(confidence)
     if of_songs:
         next_step("doctor")
-    elif model == SHIPPED:
+    elif model == shipped.path:
         next_step("app", *([files[0]] if files[0].is_dir() else []))
     else:
         next_step("figures", model, files[0], "-o", "figures")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from deepphase.apps.options.groups import LiveGroundOptions
 from deepphase.apps.terminal import next_step, note, warn
 from deepphase.errors import ParameterError
+from deepphase.shipped import SHIPPED
 
 if TYPE_CHECKING:
     from deepphase.apps.live.server import LiveServer
@@ -20,7 +21,7 @@ _PORT, _PORTS_TRIED = 8601, 50
 
 
 def command(
-    source: Path,
+    source: Path | None = None,
     port: int | None = None,
     browser: bool = True,
     body: Path | None = None,
@@ -35,7 +36,8 @@ def command(
     Parameters
     ----------
     source
-        Controller or motion database, or a folder of them, from which the page lets you choose.
+        Controller or motion database, or a folder of them, from which the page lets you choose. If
+        not given, a shipped person walks and runs, and a dog is offered.
     port
         Port to listen on; the first free one from 8601 if not given.
     browser
@@ -49,32 +51,36 @@ def command(
     from deepphase.apps.runs.chosen_ground import chosen_ground, ground_notes
 
     sources, chosen = live_sources(source), chosen_ground(ground)
-    if chosen is not None and not source.is_dir():
-        check_walks_on_ground(source)
+    listed = source is not None and source.is_dir()
+    first = next(iter(sources.values()))
+    if chosen is not None and not listed:
+        check_walks_on_ground(first)
     for text in ground_notes(chosen):
         note(text)
-    server = _server(port, sources, source if source.is_dir() else None, body, chosen)
+    server = _server(port, sources, listed, body, chosen)
     address = f"http://{HOST}:{server.server_address[1]}"
     # Ctrl-C is the ordinary end of the server, and SIGTERM ends it the same way.
     # In the background of a script, SIGINT is ignored unless it is asked for.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
     with server, suppress(KeyboardInterrupt):
-        if not source.is_dir():
+        if not listed:
             # Read before the address is printed, so that errors are printed here.
             server.page("/")
+        if source is None:
+            note(f"a character {SHIPPED['person'].words}")
         note(f"open {address}  (Ctrl-C ends it)")
         if browser and not webbrowser.open(address):
             warn("no browser was found: open the address yourself")
         server.serve_forever(poll_interval=0.2)
     note("the page has ended")
-    next_step("export", sources[0], "--web", "-o", f"{sources[0].stem}.html")
+    next_step("export", first, "--web", "-o", f"{first.stem}.html")
 
 
 def _server(
     port: int | None,
-    sources: list[Path],
-    folder: Path | None,
+    sources: dict[str, Path],
+    listed: bool,
     body: Path | None,
     ground: str | Heightmap | None,
 ) -> LiveServer:
@@ -84,7 +90,7 @@ def _server(
         raise ParameterError(f"--port must lie in 1 to 65535, not {port}")
     for tried in [port] if port is not None else range(_PORT, _PORT + _PORTS_TRIED):
         with suppress(OSError):
-            return LiveServer(tried, sources, folder, body, ground)
+            return LiveServer(tried, sources, listed, body, ground)
     raise ParameterError(
         f"port {port} is in use" if port is not None else f"no free port from {_PORT}",
         hint="choose another: --port N",

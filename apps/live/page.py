@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,7 +29,8 @@ def live_page(
     *,
     name: str,
     look: Look = "auto",
-    chooser: str = "",
+    choices: Mapping[str, str] | None = None,
+    chosen: str = "",
     keeps: bool = False,
     body: Path | None = None,
     large_panels: bool = False,
@@ -45,8 +47,9 @@ def live_page(
     look
         "light", "dark", or "auto" for the browser's colour scheme. A button on the page switches
         it.
-    chooser
-        Address of a page with other files, for a button that leads there.
+    choices, chosen
+        Name -> address of the pages of several characters, which a list on the page leads to, and
+        the name of this one.
     keeps
         Add a button that sends what was driven to the page around: a message with a JSON text under
         "driven", of which `deepphase.apps.live.driven_run` makes a run.
@@ -66,7 +69,8 @@ def live_page(
     about_ground, heights = _ground_parts(ground)
     content = {
         "name": name,
-        "chooser": chooser,
+        "choices": list((choices or {}).items()),
+        "chosen": chosen,
         "keeps": keeps,
         "body": body.name if body else "",
         "ground": about_ground,

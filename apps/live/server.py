@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from deepphase.apps.hosts import is_own_request
 from deepphase.apps.live.page import live_page
@@ -24,7 +24,7 @@ _MAX_PAGES = 4
 
 
 class LiveServer(ThreadingHTTPServer):
-    """Server of the page of one file, or of a page with links to those of several.
+    """Server of the pages of one or several files, each of which leads to the others.
 
     It listens on 127.0.0.1 and answers requests whose Host header names this machine.
 
@@ -33,10 +33,9 @@ class LiveServer(ThreadingHTTPServer):
     port
         Port to listen on.
     sources
-        Controllers.
-    folder
-        Folder that the names on the page with links are relative to; None for a single file,
-        whose page is at "/".
+        Name -> controller or motion database.
+    listed
+        Have a page with links to all files at "/". The page of the first file is there otherwise.
     body
         glb file with a skinned mesh to show in place of the mannequin.
     ground
@@ -48,16 +47,13 @@ class LiveServer(ThreadingHTTPServer):
     def __init__(
         self,
         port: int,
-        sources: Sequence[Path],
-        folder: Path | None = None,
+        sources: Mapping[str, Path],
+        listed: bool = False,
         body: Path | None = None,
         ground: str | Heightmap | None = None,
     ) -> None:
-        self._sources = {
-            (each.name if folder is None else each.relative_to(folder).as_posix()): each
-            for each in sources
-        }
-        self._folder, self._body, self._ground = folder, body, ground
+        self._sources, self._listed = dict(sources), listed
+        self._body, self._ground = body, ground
         self._pages: dict[tuple[str, int], str] = {}
         self._lock = threading.Lock()
         super().__init__((HOST, port), _Handler)
@@ -72,15 +68,13 @@ class LiveServer(ThreadingHTTPServer):
         """
         path = urlsplit(address).path
         if path == "/":
-            if self._folder is not None:
-                return self._chooser()
-            return self._live_page(next(iter(self._sources)))
+            return self._list() if self._listed else self._live_page(next(iter(self._sources)))
         name = unquote(path.removeprefix(_OPEN))
         if not path.startswith(_OPEN) or name not in self._sources:
             return None
-        return self._live_page(name, chooser="/" if self._folder is not None else "")
+        return self._live_page(name)
 
-    def _chooser(self) -> str:
+    def _list(self) -> str:
         page = Page("Characters", "Choose the file that moves the character.")
         rows = [
             (Link(f"{_OPEN[1:]}{name}", name), f"{path.stat().st_size / 1e6:.1f} MB")
@@ -88,7 +82,7 @@ class LiveServer(ThreadingHTTPServer):
         ]
         return page.add_table(("file", "size"), rows).html()
 
-    def _live_page(self, name: str, chooser: str = "") -> str:
+    def _live_page(self, name: str) -> str:
         path = self._sources[name]
         # A file that was written again gets a new page.
         key = (name, path.stat().st_mtime_ns)
@@ -96,10 +90,12 @@ class LiveServer(ThreadingHTTPServer):
             if key not in self._pages:
                 while len(self._pages) >= _MAX_PAGES:
                     self._pages.pop(next(iter(self._pages)))
+                choices = {each: f"{_OPEN}{quote(each)}" for each in self._sources}
                 self._pages[key] = live_page(
                     asset_of(path),
-                    name=path.stem,
-                    chooser=chooser,
+                    name=Path(name).stem,
+                    choices=({"all files": "/"} if self._listed else {}) | choices,
+                    chosen=name,
                     body=self._body,
                     ground=self._ground,
                 )

@@ -10,7 +10,10 @@ from deepphase.apps.live.asset import Weights, live_asset
 from deepphase.corpus.motion_files import MAX_LISTED_FILES, files_under
 from deepphase.errors import DeepPhaseError, FormatError, ParameterError
 from deepphase.formats.array_file import is_array_file, read_header
+from deepphase.shipped import SHIPPED
 
+# Shipped files, the first of which a page opens with.
+_CHARACTERS = ("person", "dog")
 _HINT = "give a controller, a motion database, or a folder of them"
 
 
@@ -42,24 +45,32 @@ def is_live_source(path: Path) -> bool:
         return False
 
 
-def live_sources(path: Path) -> list[Path]:
-    """The file itself, or the files of a folder and its subfolders that can be steered, sorted.
+def live_sources(path: Path | None) -> dict[str, Path]:
+    """Name -> file that can be steered.
+
+    Parameters
+    ----------
+    path
+        A file, or a folder, whose files are named by their paths in it, sorted. None for the
+        shipped characters, by their titles.
 
     Raises
     ------
     FormatError
         If there is none.
     """
+    if path is None:
+        return {SHIPPED[name].title: SHIPPED[name].path for name in _CHARACTERS}
     if not path.exists():
         raise FormatError("there is no such file or folder", hint=_HINT, path=path)
     if path.is_file():
         if not is_live_source(path):
             raise FormatError("not a file that can be steered", hint=_HINT, path=path)
-        return [path]
+        return {path.name: path}
     found = [each for each in islice(files_under(path), MAX_LISTED_FILES) if is_live_source(each)]
     if not found:
         raise FormatError("no file in this folder can be steered", hint=_HINT, path=path)
-    return found
+    return {each.relative_to(path).as_posix(): each for each in found}
 
 
 def check_walks_on_ground(path: Path) -> None:
@@ -92,5 +103,5 @@ def asset_of(path: Path, weights: Weights = "float16") -> bytes:
     """
     if path.is_dir():
         raise FormatError("this is a folder, not a file", hint="give one of its files", path=path)
-    (source,) = live_sources(path)
+    (source,) = live_sources(path).values()
     return _LOADERS[read_header(source)["format"]](source, weights)

@@ -30,7 +30,7 @@ PARAMETERS, OTHER = "Parameters", "Other Parameters"
 # Parameter -> its short flag.
 _SHORT = {"output": "-o", "k": "-k"}
 # Parameters with a default that are positional all the same.
-_OPTIONAL_POSITIONALS = ("folder",)
+_OPTIONAL_POSITIONALS = ("folder", "source")
 # Values that look like flags: the up axes -x, -y and -z.
 _AXIS = re.compile(r"-[xyz]")
 # A key of a config as a flag of its own.

@@ -21,12 +21,11 @@ from deepphase.phase.model import FORMAT, ClipPhases, Paths, PhaseModel
 from deepphase.phase.signals import JointVelocities
 from deepphase.phase.song_signals import SongSignals
 from deepphase.progress import Progress
+from deepphase.shipped import SHIPPED
 
 BASELINES: dict[str, type[ContactPhase | PcaPhase | PfnnPhase]] = {
     kind.METHOD: kind for kind in (ContactPhase, PcaPhase, PfnnPhase)
 }
-SHIPPED = Path(__file__).with_name("any_skeleton.model")
-"""File of the shipped model, which reads any skeleton."""
 _KINDS = {FORMAT: PhaseModel} | {kind.FORMAT: kind for kind in BASELINES.values()}
 
 
@@ -136,7 +135,7 @@ def load_model(path: str | Path) -> PhaseExtractor:
 @lru_cache(maxsize=1)
 def shipped_model() -> PhaseModel:
     """The shipped model, which reads any skeleton; its file is read once per process."""
-    return PhaseModel.load(SHIPPED)
+    return PhaseModel.load(SHIPPED["any_skeleton"].path)
 
 
 @overload

@@ -514,6 +514,8 @@ def _weights(network: nn.Module, prefix: str) -> dict[str, Array]:
 def load_weights(network: nn.Module, arrays: Mapping[str, Array], prefix: str = "network.") -> None:
     """Give a network the arrays of a file whose names begin with a prefix.
 
+    Arrays of half precision, as shipped files have them, become the network's float32.
+
     Raises
     ------
     ValueError
@@ -527,6 +529,8 @@ def load_weights(network: nn.Module, arrays: Mapping[str, Array], prefix: str = 
         if name.startswith(prefix)
     }
     for name, own in network.state_dict().items():
+        if name in state and (state[name].dtype, own.dtype) == (torch.float16, torch.float32):
+            state[name] = state[name].float()
         if name in state and state[name].dtype != own.dtype:
             raise ValueError(f"weights {name!r} have type {state[name].dtype}, not {own.dtype}")
     network.load_state_dict(state)

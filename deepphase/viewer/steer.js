@@ -103,10 +103,11 @@ class App {
     el.ball.hidden = el["ball-keys"].hidden = !asset.ball;
     el["save-video"].disabled = !canRecord();
     el.keep.hidden = !this.options.keeps;
-    if (this.options.chooser) {
-      el.chooser.hidden = false;
-      el.chooser.addEventListener("click", () => location.assign(this.options.chooser));
-    }
+    // Another character is another page, which is loaded when it is chosen.
+    const { choices, chosen } = this.options;
+    for (const [name, address] of choices) el.chooser.append(new Option(name, address, false, name === chosen));
+    el.chooser.hidden = choices.length < 2;
+    el.chooser.addEventListener("change", () => location.assign(el.chooser.value));
   }
 
   connect() {

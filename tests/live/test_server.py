@@ -29,7 +29,7 @@ def served(tmp_path, monkeypatch):
         (tmp_path / name).write_bytes(CONTROLLER.read_bytes())
     (tmp_path / "notes.txt").write_text("no controller")
     monkeypatch.setattr(live_server, "asset_of", lambda path: path.name.encode())
-    with LiveServer(0, live_sources(tmp_path), tmp_path) as server:
+    with LiveServer(0, live_sources(tmp_path), True) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield server
@@ -162,7 +162,7 @@ def test_a_folder_is_examined_up_to_a_number_of_files(tmp_path, monkeypatch):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "gaits.controller").write_bytes(CONTROLLER.read_bytes())
     monkeypatch.setattr(sources, "MAX_LISTED_FILES", 2)
-    assert [each.parent.name for each in sources.live_sources(tmp_path)] == ["a", "b"]
+    assert [each.parent.name for each in sources.live_sources(tmp_path).values()] == ["a", "b"]
 
 
 def test_hidden_files_and_folders_are_no_sources(tmp_path):
@@ -170,4 +170,15 @@ def test_hidden_files_and_folders_are_no_sources(tmp_path):
         (tmp_path / place).mkdir(exist_ok=True)
         (tmp_path / place / "gaits.controller").write_bytes(CONTROLLER.read_bytes())
     (tmp_path / ".hidden.controller").write_bytes(CONTROLLER.read_bytes())
-    assert sources.live_sources(tmp_path) == [tmp_path / "gaits.controller"]
+    assert list(sources.live_sources(tmp_path)) == ["gaits.controller"]
+
+
+def test_without_a_file_shipped_characters_are_served(monkeypatch):
+    monkeypatch.setattr(live_server, "asset_of", lambda path: path.name.encode())
+    shipped = live_sources(None)
+    assert list(shipped) == ["Person", "Dog"]
+    with LiveServer(0, shipped) as server:
+        assert "<title>Person</title>" in server.page("/")
+        assert '["Dog","/open/Dog"]' in server.page("/open/Person").replace(", ", ",")
+        assert "<title>Dog</title>" in server.page("/open/Dog")
+        assert server.page("/open/Cat") is None

@@ -22,8 +22,9 @@ from deepphase.corpus.store_writer import STORE_FORMAT
 from deepphase.errors import ParameterError
 from deepphase.phase.confidence import confidence_words, explained_variance
 from deepphase.phase.config import ANY_SKELETON
-from deepphase.phase.extractor import SHIPPED, PhaseExtractor, load_model
+from deepphase.phase.extractor import PhaseExtractor, load_model
 from deepphase.phase.model import PhaseModel
+from deepphase.shipped import SHIPPED
 
 # Keys of the choosers, which are also parts of the address.
 CLIPS_KEY, MODEL_KEY = "clips", "model"
@@ -143,7 +144,11 @@ def _is_model(file: FoundFile) -> bool:
 
 @st.cache_resource(show_spinner=False)
 def _shipped(id: str, words: str) -> tuple[FoundFile, str]:
-    path = {"any skeleton": SHIPPED, "demo": PHASES, "demo embedding": EMBEDDING}[id]
+    path = {
+        "any skeleton": SHIPPED["any_skeleton"].path,
+        "demo": PHASES,
+        "demo embedding": EMBEDDING,
+    }[id]
     return FoundFile.described(path, id), words
 
 

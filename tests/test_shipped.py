@@ -1,0 +1,49 @@
+"""Files that come with the package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.start import CharacterSource
+from deepphase.shipped import MAX_BYTES, SHIPPED
+from deepphase.steering.root_states import RootStates
+from deepphase.steering.run import rollout
+from deepphase.steering.velocity_goals import VelocityGoals
+
+_CARD = Path(__file__).parent.parent / "docs" / "models.md"
+# Character -> speeds in m/s, and directions of travel from the facing in degrees, which it has.
+_TRAVEL = {
+    "person": [(1.2, 0), (0.8, 45), (0.8, 90), (0.8, 180), (0.8, -90), (0.8, -135), (3.0, 0)],
+    "dog": [(0.8, 0), (1.2, 0), (4.2, 0)],
+}
+
+
+def test_they_are_all_there_described_and_small():
+    folder = next(iter(SHIPPED.values())).path.parent
+    names = {path.name for path in folder.iterdir() if path.suffix not in (".py", "")}
+    assert names == {each.file for each in SHIPPED.values()}
+    card = _CARD.read_text("utf-8")
+    assert all(f"`{each.file}`" in card for each in SHIPPED.values())
+    assert sum((folder / name).stat().st_size for name in names) < MAX_BYTES
+
+
+@pytest.mark.parametrize("name", _TRAVEL)
+def test_characters_travel_as_they_are_steered(name):
+    """At the speed and in the direction that is asked for, facing ahead."""
+    controller = Controller.load(SHIPPED[name].path)
+    speeds, degrees = np.array(_TRAVEL[name], np.float64).T
+    ways = np.stack([np.sin(np.radians(degrees)), np.cos(np.radians(degrees))], axis=1)
+    start = RootStates.at_rest(np.zeros((len(speeds), 2)))
+    goals = VelocityGoals(start)
+    labels = dict.fromkeys(filter(None, [controller.schema.config.label]), "normal")
+    characters = CharacterSource(controller, labels=labels).start(goals, start)
+    goals.set(speeds[:, None] * ways, np.zeros(len(speeds)))
+    rollout(characters, goals, 4.0)
+    run = rollout(characters, goals, 4.0)
+    moved = (run.positions[:, -1] - run.positions[:, 0]) / 4.0
+    assert np.linalg.norm(moved, axis=1) == pytest.approx(speeds, rel=0.4)
+    assert ((moved * ways).sum(axis=1) > 0.9 * np.linalg.norm(moved, axis=1)).all()

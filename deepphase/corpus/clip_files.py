@@ -7,7 +7,7 @@ from pathlib import Path
 
 from deepphase.atomic_write import check_writable
 from deepphase.errors import ParameterError
-from deepphase.formats.load import MOTION_FORMATS, WRITE_ONLY_FORMATS
+from deepphase.formats.load import MOTION_FORMATS
 
 # Bytes. With a number and the suffix, the name stays within the 255 of file systems.
 _MAX_STEM_BYTES = 230
@@ -36,7 +36,7 @@ def clip_targets(
     CheckpointError
         If the files cannot be written.
     """
-    is_file = output.suffix.lower() in {*MOTION_FORMATS, *WRITE_ONLY_FORMATS}
+    is_file = output.suffix.lower() in MOTION_FORMATS
     if is_file and not output.is_dir():
         if len(names) > 1:
             raise ParameterError(

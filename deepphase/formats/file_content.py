@@ -47,9 +47,19 @@ def read_content(path: Path) -> bytes:
 
     Raises FormatError if it cannot be read or is empty.
     """
+    return _read(path, -1)
+
+
+def read_front(path: Path) -> bytes:
+    """The first `FRONT_BYTES` of a file; raises as `read_content`."""
+    return _read(path, FRONT_BYTES)
+
+
+def _read(path: Path, count: int) -> bytes:
     try:
         check_is_file(path)
-        content = path.read_bytes()
+        with path.open("rb") as file:
+            content = file.read(count)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise FormatError(f"cannot be read: {reason}", path=path) from None

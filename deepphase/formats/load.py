@@ -18,7 +18,8 @@ from deepphase.formats.npz.motion import save_npz_motion
 from deepphase.formats.npz.reader import load_npz
 from deepphase.formats.points import load_points_as_clip
 from deepphase.formats.reader_options import call_reader, option_names
-from deepphase.formats.usd import save_usd
+from deepphase.formats.usd.reader import load_usd
+from deepphase.formats.usd.writer import save_usd
 from deepphase.motion.clip import Clip
 
 
@@ -47,14 +48,11 @@ MOTION_FORMATS: dict[str, MotionFormat] = {
     ".trc": MotionFormat("markers of Motion Analysis and OpenSim", load_points_as_clip),
     ".csv": MotionFormat("markers of Motive", load_points_as_clip),
     ".mvnx": MotionFormat("segments of Xsens", load_mvnx),
+    ".usda": MotionFormat("USD, as text", load_usd, save_usd),
+    **dict.fromkeys((".usd", ".usdc", ".usdz"), MotionFormat("USD", load_usd)),
     ".fbx": MotionFormat("FBX, through Blender", load_blender, save_blender),
     ".blend": MotionFormat("Blender", load_blender, save_blender),
 }
-WRITE_ONLY_FORMATS: dict[str, tuple[str, Callable[..., None]]] = {
-    ".usda": ("USD, as text", save_usd),
-}
-"""Suffix -> name and writer of the formats that are not read."""
-
 BLENDER_SUFFIXES = (".fbx", ".blend")
 """Suffixes of the formats that need Blender."""
 
@@ -121,32 +119,19 @@ def save(clip: Clip, path: str | Path, **options: Any) -> None:
     CheckpointError
         If the file cannot be written.
     """
-    suffix = Path(path).suffix.lower()
-    if suffix in WRITE_ONLY_FORMATS:
-        _, writer = WRITE_ONLY_FORMATS[suffix]
-    else:
-        kind = _format_of(path)
-        if kind.save is None:
-            written = (*WRITTEN_SUFFIXES, *BLENDER_SUFFIXES, *WRITE_ONLY_FORMATS)
-            raise FormatError(
-                f"{Path(path).suffix} files ({kind.name}) are read only",
-                hint=f"written are {', '.join(written)}",
-                path=path,
-            )
-        writer = kind.save
-    _check_options(options, option_names(writer), f"{Path(path).suffix} files", path)
-    writer(clip, path, **options)
+    kind = _format_of(path)
+    if kind.save is None:
+        raise FormatError(
+            f"{Path(path).suffix} files ({kind.name}) are read only",
+            hint=f"written are {', '.join((*WRITTEN_SUFFIXES, *BLENDER_SUFFIXES))}",
+            path=path,
+        )
+    _check_options(options, option_names(kind.save), f"{Path(path).suffix} files", path)
+    kind.save(clip, path, **options)
 
 
 def _format_of(path: str | Path) -> MotionFormat:
     suffix = Path(path).suffix
-    if suffix.lower() in WRITE_ONLY_FORMATS:
-        name, _ = WRITE_ONLY_FORMATS[suffix.lower()]
-        raise FormatError(
-            f"{suffix} files ({name}) are written only",
-            hint="export another format from the program that made it",
-            path=path,
-        )
     known = MOTION_FORMATS.get(suffix.lower())
     if known is None:
         formats = ", ".join(f"{suffix} ({kind.name})" for suffix, kind in MOTION_FORMATS.items())

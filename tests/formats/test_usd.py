@@ -3,15 +3,15 @@
 import importlib.util
 import json
 import re
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from deepphase.apps.cli import main
-from deepphase.errors import FormatError
+from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.load import load, save
-from deepphase.formats.usd import joint_paths
+from deepphase.formats.usd.writer import joint_paths
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
@@ -21,6 +21,9 @@ from deepphase.synthetic.gait_motion import locomotion
 WALK = locomotion(3, 0.5, turn_rate=1.0).clip
 NAMES = tuple(f'rig:{name}."1"' for name in WALK.skeleton.names)
 NAMED = replace(WALK, skeleton=replace(WALK.skeleton, names=NAMES))
+needs_usd = pytest.mark.skipif(
+    importlib.util.find_spec("pxr") is None, reason="usd-core is not installed"
+)
 
 
 def samples(text: str, name: str) -> np.ndarray:
@@ -53,15 +56,7 @@ def test_paths_of_joints_are_identifiers_and_unique():
     assert paths == ("_1_a", "_1_a/b_c", "_1_a/b_c_2")
 
 
-def test_convert_writes_it_and_nothing_reads_it(tmp_path, capsys):
-    save(WALK, tmp_path / "walk.bvh")
-    path = tmp_path / "walk.usda"
-    assert main(["convert", str(tmp_path / "walk.bvh"), "-o", str(path)]) == 0
-    with pytest.raises(FormatError, match="written only"):
-        load(path)
-
-
-@pytest.mark.skipif(importlib.util.find_spec("pxr") is None, reason="usd-core is not installed")
+@needs_usd
 def test_the_reference_library_reads_it(tmp_path):
     from pxr import Usd, UsdGeom, UsdSkel
 
@@ -83,3 +78,80 @@ def test_the_reference_library_reads_it(tmp_path):
     rest = np.array(query.ComputeJointSkelTransforms(Usd.TimeCode(0), atRest=True))
     bind = np.array(skeleton.GetBindTransformsAttr().Get())
     np.testing.assert_allclose(rest, bind, atol=1e-6)
+
+
+@needs_usd
+@pytest.mark.parametrize("suffix", [".usda", ".usdc", ".usd"])
+def test_what_is_written_is_read(tmp_path, suffix):
+    from pxr import Sdf
+
+    save(NAMED, tmp_path / "walk.usda")
+    path = tmp_path / f"again{suffix}"
+    Sdf.Layer.FindOrOpen(str(tmp_path / "walk.usda")).Export(str(path))
+    again = load(path)
+    assert again.skeleton.names == NAMES
+    assert again.fps == WALK.fps
+    assert again.source.unit_m == 1.0
+    np.testing.assert_allclose(again.skeleton.offsets, WALK.skeleton.offsets, atol=1e-5)
+    np.testing.assert_allclose(joint_positions(again), joint_positions(WALK), atol=1e-4)
+
+
+def stage_of(tmp_path):
+    """A stage in centimetres with Z up, at 24 time codes a second, its skeleton below a turn."""
+    from pxr import Gf, Sdf, Usd, UsdGeom
+
+    path = tmp_path / "walk.usda"
+    save(WALK, path)
+    stage = Usd.Stage.CreateNew(str(tmp_path / "scene.usdc"))
+    UsdGeom.SetStageUpAxis(stage, UsdGeom.Tokens.z)
+    UsdGeom.SetStageMetersPerUnit(stage, 0.01)
+    stage.SetTimeCodesPerSecond(WALK.fps)
+    stage.SetFramesPerSecond(WALK.fps)
+    above = UsdGeom.Xform.Define(stage, "/Scene")
+    above.AddTranslateOp().Set(Gf.Vec3d(100.0, 0.0, 0.0))
+    above.AddRotateXOp().Set(90.0)
+    above.AddScaleOp().Set(Gf.Vec3f(100.0))
+    stage.DefinePrim("/Scene/Body").GetReferences().AddReference(str(path), Sdf.Path("/Motion"))
+    stage.Save()
+    return tmp_path / "scene.usdc"
+
+
+@needs_usd
+def test_axes_units_and_transforms_above_are_folded_in(tmp_path):
+    again = load(stage_of(tmp_path))
+    assert (again.source.up, again.source.unit_m) == ("z", 0.01)
+    moved = joint_positions(WALK) + np.array([1.0, 0.0, 0.0])
+    np.testing.assert_allclose(joint_positions(again), moved, atol=1e-4)
+
+
+@needs_usd
+def test_a_file_without_an_animated_skeleton_says_what_to_export(tmp_path):
+    path = tmp_path / "empty.usda"
+    path.write_text("#usda 1.0\n")
+    with pytest.raises(FormatError, match="no skeleton with an animation") as caught:
+        load(path)
+    assert "SkelAnimation" in caught.value.hint
+
+
+@needs_usd
+@pytest.mark.parametrize("content", [b"#usda 1.0\ndef {", b"PXR-USDC" + bytes(80)])
+def test_damage_is_a_format_error(tmp_path, content):
+    path = tmp_path / "walk.usd"
+    path.write_bytes(content)
+    with pytest.raises(FormatError, match="usd-core cannot read it"):
+        load(path)
+
+
+def test_other_content_is_named(tmp_path):
+    path = tmp_path / "walk.usdc"
+    path.write_bytes(b"Kaydara FBX Binary  ")
+    with pytest.raises(FormatError, match="not a USD file: an FBX file"):
+        load(path)
+
+
+def test_without_usd_core_one_sentence_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pxr", None)
+    save(WALK, tmp_path / "walk.usda")
+    with pytest.raises(ParameterError, match=r"pxr is needed for USD files") as caught:
+        load(tmp_path / "walk.usda")
+    assert "deepphase[usd]" in caught.value.hint

@@ -17,6 +17,7 @@ from deepphase.formats.body_checks import check_writable_body, checked_body
 from deepphase.formats.file_content import foreign_content, read_content
 from deepphase.formats.frame_rates import resolve_rate
 from deepphase.formats.joint_checks import check_joint_count
+from deepphase.formats.joint_matrices import END_NAME, clip_of_matrices
 from deepphase.formats.npz.archive import read_npz
 from deepphase.formats.units import checked_options, unit_in_words
 from deepphase.motion import quaternions
@@ -34,10 +35,8 @@ from deepphase.motion.orientation import (
 from deepphase.motion.skeleton import Skeleton
 
 _SIGNATURES = {".fbx": b"Kaydara FBX Binary", ".blend": b"BLENDER"}
-# Bones of this name that carry no motion are end sites.
-_END = "_end"
-# Shares of the longest bone: movement of a translated joint, length of a bone without children.
-_MOVES, _TIP_SHARE = 1e-5, 0.1
+# Share of the longest bone: length of a bone without children.
+_TIP_SHARE = 0.1
 # Metres in a unit of files whose scale was lost on their way, the likeliest first.
 _POWERS = (1.0, 0.01, 100.0, 0.001, 1000.0)
 # Axes of Blender, whose Z is up, as axes of a motion with Y up.
@@ -97,7 +96,7 @@ def load_blender(
         stated = float(answer["fps"])
     rate, notes = resolve_rate({"fps": stated}, fps, path)
     tree, tree_notes = _one_tree(names, parents)
-    clip = _clip(
+    clip = clip_of_matrices(
         tuple(names[bone] for bone in tree),
         parents_in_tree(parents, tree),
         TO_Y_UP @ rest[tree],
@@ -211,66 +210,6 @@ def _stray_unit(skeleton: Skeleton) -> tuple[float, tuple[str, ...]]:
     return 1.0, ()
 
 
-def _clip(
-    names: tuple[str, ...], parents: Array, rest: Array, poses: Array, fps: float, path: Path
-) -> Clip:
-    """The clip of bones' matrices in the world, at rest and in every frame."""
-    rest_turns, world = _rotations(rest, path), _rotations(poses, path)
-    # Rotations from the rest pose: its directions are those of the offsets.
-    turns = quaternions.multiply(world, quaternions.conjugate(rest_turns))
-    places = poses[..., :3, 3]
-    ends = _end_sites(names, parents, rest, poses)
-    joints = [joint for joint in range(len(names)) if joint not in ends]
-    row = {joint: place for place, joint in enumerate(joints)}
-    above = np.array([-1, *(row[int(parents[joint])] for joint in joints[1:])])
-    turns, places = turns[:, joints], places[:, joints]
-    heads = rest[:, :3, 3]
-    offsets = heads[joints] - np.where(above[:, None] < 0, 0.0, heads[joints][above])
-    back = quaternions.conjugate(turns[:, above[1:]])
-    rotations, local = turns.copy(), places.copy()
-    rotations[:, 1:] = quaternions.multiply(back, turns[:, 1:])
-    local[:, 1:] = quaternions.rotate(back, places[:, 1:] - places[:, above[1:]])
-    longest = float(np.linalg.norm(offsets[1:], axis=-1).max(initial=0.0))
-    moves = np.abs(local - offsets).max(axis=(0, 2)) > max(_MOVES * longest, 1e-6)
-    moves[0] = True
-    moving = np.flatnonzero(moves)
-    skeleton = Skeleton(
-        tuple(names[joint] for joint in joints),
-        above,
-        offsets,
-        np.array([row[int(parents[end])] for end in ends], np.int64),
-        np.array([heads[end] - heads[parents[end]] for end in ends]).reshape(-1, 3),
-    )
-    rotations = quaternions.sign_continuous(quaternions.normalized(rotations))
-    return Clip(skeleton, rotations, local[:, moving], fps, moving)
-
-
-def _rotations(matrices: Array, path: Path) -> Array:
-    """(..., 4) rotations of (..., 4, 4) transforms, without their scales."""
-    linear = matrices[..., :3, :3]
-    lengths = np.linalg.norm(linear, axis=-2, keepdims=True)
-    if not (lengths > 1e-9).all() or not (np.linalg.det(linear) > 0).all():
-        raise FormatError(
-            "a bone is flat or mirrored", hint="apply scales to the armature", path=path
-        )
-    flat = Rotation.from_matrix((linear / lengths).reshape(-1, 3, 3)).as_quat()
-    return np.asarray(flat.reshape(*matrices.shape[:-2], 4))
-
-
-def _end_sites(names: tuple[str, ...], parents: Array, rest: Array, poses: Array) -> list[int]:
-    """Bones without children that are called ends and do not move in their parents' frames."""
-    with_children = set(parents.tolist())
-    found = []
-    for joint, name in enumerate(names):
-        if joint in with_children or parents[joint] < 0 or _END not in name.lower():
-            continue
-        local = np.linalg.inv(poses[:, parents[joint]]) @ poses[:, joint]
-        still = np.linalg.inv(rest[parents[joint]]) @ rest[joint]
-        if np.abs(local - still).max() < 1e-3:
-            found.append(joint)
-    return found
-
-
 def _tails(heads: Array, parents: Array) -> Array:
     """(bones, 3) ends of the bones: at a child's head, else a little further on."""
     tails = heads.copy()
@@ -290,6 +229,6 @@ def _tails(heads: Array, parents: Array) -> Array:
 def _end_names(skeleton: Skeleton) -> list[str]:
     names: list[str] = []
     for parent in skeleton.end_parents.tolist():
-        name = f"{skeleton.names[parent]}{_END}"
+        name = f"{skeleton.names[parent]}{END_NAME}"
         names.append(name if name not in names else f"{name}{len(names)}")
     return names

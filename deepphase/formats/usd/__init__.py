@@ -1,0 +1,1 @@
+"""USD files of animated skeletons (UsdSkel)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,10 @@ import numpy as np
 
 from deepphase.apps.corpus_notes import (
     listed_counts,
+    note_cleaning,
     note_kinds,
     note_name_labels,
+    note_store_cleaning,
     note_store_kinds,
 )
 from deepphase.apps.options.groups import FileOptions
@@ -83,6 +86,7 @@ def command(
         if len(good) > _ROWS and not every:
             note(f"... and {len(good) - _ROWS} more files: --every shows them")
     _show_problems(found)
+    note_cleaning([each.cleaning for each in good], "`prepare --clean`: ")
     if not good:
         raise FormatError(
             f"none of {len(found)} files can be read",
@@ -151,6 +155,7 @@ def _file_document(facts: FileFacts) -> dict[str, Any]:
         "song": facts.song or None,
         "notes": list(facts.notes),
         "problems": [{"frame": each.first, "problem": each.sentence} for each in facts.glitches],
+        "cleaning": asdict(facts.cleaning) if facts.cleaning else None,
     }
 
 
@@ -262,6 +267,7 @@ def _show_store(path: Path) -> dict[str, Any]:
             labels[name] = dict(values)
             note(f"  {name}: {listed_counts(values, 'clips')}")
         shares = note_store_kinds(store, "  ")
+        note_store_cleaning(store, "  ")
         described.append(
             {
                 "name": group.name,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from deepphase.apps.corpus_notes import note_name_labels, note_store_kinds
+from deepphase.apps.corpus_notes import note_name_labels, note_store_cleaning, note_store_kinds
 from deepphase.apps.options.groups import FileOptions, ShardOptions
 from deepphase.apps.terminal import next_step, note, progress, table, warn
 from deepphase.corpus.prepare import prepare
@@ -23,6 +23,8 @@ def command(
     labels_csv: Path | None = None,
     min_seconds: float = 0.0,
     allow_truncated: bool = False,
+    clean: bool = False,
+    clean_hz: float | None = None,
     merge: list[Path] | None = None,
     reading: FileOptions = FileOptions(),  # noqa: B008 (frozen)
     parallel: ShardOptions = ShardOptions(),  # noqa: B008 (frozen)
@@ -49,6 +51,11 @@ def command(
         Leave out clips shorter than this.
     allow_truncated
         Use the readable frames of files that end too early.
+    clean
+        Repair flips of joints, and low-pass the noise of markers at the frequency at which each
+        clip's spectrum becomes flat. What changed is printed and kept in the store.
+    clean_hz
+        With --clean: the frequency of the low-pass in Hz, for all clips.
     merge
         Shards of the same folder and options, written by --shard, to make the store from.
     """
@@ -63,6 +70,8 @@ def command(
             labels_csv=labels_csv,
             min_seconds=min_seconds,
             allow_truncated=allow_truncated,
+            clean=clean,
+            clean_hz=clean_hz,
             shard=shard,
             merge=merge or (),
             progress=report,
@@ -84,6 +93,8 @@ def command(
             note(f"  {file}: {glitch.sentence}")
         if len(done.glitches) > _SHOWN:
             note(f"  ... and {len(done.glitches) - _SHOWN} more: `deepphase inspect` lists them")
+        if not clean:
+            note("  --clean repairs flips of joints, and `deepphase inspect` counts them")
     for left_out in done.left_out:
         warn(f"left out: {left_out}")
     rows = [(g.name, str(len(g.joints)), str(g.clips), f"{g.minutes:.1f}") for g in done.groups]
@@ -97,7 +108,9 @@ def command(
         return
     for each in done.groups:
         about = f"{each.name}: " if len(done.groups) > 1 else ""
-        note_store_kinds(open_store(output, each.name, verify=False), about)
+        store = open_store(output, each.name, verify=False)
+        note_store_kinds(store, about)
+        note_store_cleaning(store, about, listed=_SHOWN)
     if len(done.groups) > 1:
         note("training takes one of these: --skeleton NAME")
     note(f"{done.clips} clips of {done.files} files at {fps:g} fps -> {done.path}")

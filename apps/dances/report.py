@@ -14,8 +14,10 @@ from deepphase.apps.reports.player_songs import part_of_song
 from deepphase.apps.reports.report_file import save_report
 from deepphase.apps.runs.files import write_motion, write_table
 from deepphase.controllers.dance.reference import DanceReference
+from deepphase.evaluation.runs import below
 from deepphase.export.film import write_film
 from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.resample import BANDS_HZ
 from deepphase.motion.root_motion import RootMotion
 from deepphase.music.audio import SAMPLE_RATE, read_sound
 from deepphase.progress import Progress
@@ -54,6 +56,10 @@ DANCE_MEASURES = {
     "repeat": ("m", "distance of each two seconds from the nearest other two of the dance"),
     "distinct_pieces": ("", "pieces of two seconds in ten that differ by 6 cm or more, of 33"),
     "jerk": ("m/s3", "mean over points of the body and frames"),
+    **{
+        below("jerk", edge): ("m/s3", f"the same without what is faster than {edge:g} Hz")
+        for edge in BANDS_HZ
+    },
     "sliding": ("m/s", "mean speed over the ground of feet in contact"),
     "skating": ("", "the same over the recorded dances' largest"),
     "foot_contact": ("", "physical foot contact score (EDGE); less is better"),

@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+# In the names of measures of low-passed motion, see `deepphase.evaluation.runs.below`.
+_BELOW = "_below_"
+
 
 @dataclass(frozen=True, eq=False)
 class MeasureTable:
@@ -53,19 +56,42 @@ class MeasureTable:
 
     @property
     def rows(self) -> list[list[str]]:
-        """One row of texts for each measure."""
+        """One row of texts for each measure; values below frequencies stand in its brackets."""
         rows = []
-        for name in self.names:
-            values = [values.get(name) for _, values in self.columns]
-            values += [self.reference.get(name)] if self.reference else []
-            texts = [number_text(value) for value in values]
-            rows.append([name.replace("_", " "), self.definitions[name][0], *texts])
+        for name, edges in self._with_bands.items():
+            values = [values for _, values in self.columns]
+            values += [self.reference] if self.reference else []
+            texts = []
+            for each in values:
+                text = number_text(each.get(name))
+                inside = [number_text(each.get(f"{name}{_BELOW}{edge}_hz")) for edge in edges]
+                texts.append(f"{text} ({', '.join(inside)})" if text and any(inside) else text)
+            title = name.replace("_", " ")
+            if edges:
+                title += f" (below {', '.join(edges)} Hz)"
+            rows.append([title, self.definitions[name][0], *texts])
         return rows
 
     @property
     def described(self) -> list[str]:
         """What each measure is."""
-        return [f"{name.replace('_', ' ')}: {self.definitions[name][1]}" for name in self.names]
+        return [
+            f"{name.replace('_', ' ')}: {self.definitions[name][1]}"
+            + (f"; in brackets, without what is faster than {', '.join(edges)} Hz" if edges else "")
+            for name, edges in self._with_bands.items()
+        ]
+
+    @property
+    def _with_bands(self) -> dict[str, list[str]]:
+        """Measures with the frequencies below which they were measured, too."""
+        found: dict[str, list[str]] = {}
+        for name in self.names:
+            whole, _, edge = name.partition(_BELOW)
+            if edge:
+                found.setdefault(whole, []).append(edge.removesuffix("_hz"))
+            else:
+                found[name] = []
+        return found
 
     def entries(
         self, column: int, count: int, by: Mapping[str, str], *, key: str = "data", prefix: str = ""

@@ -104,7 +104,7 @@ class DanceReference:
         found |= {
             "speed": float(dance.speed.mean()),
             "accents": len(dance.beats) / dance.seconds,
-            "jerk": dance.jerk,
+            **dance.jerks,
             "foot_contact": dance.foot_contact,
             "net_turning": dance.net_turning,
             "travel": dance.travel,

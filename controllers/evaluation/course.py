@@ -92,7 +92,8 @@ class CourseScore:
         Share of the characters that are more than 0.5 m away on average, or were lost.
     speed, rotation, jerk
         Factor by which the mean speed differs from the desired one, and joint rotation and jerk
-        from the data's at the same speeds, in octaves: 1 is twice as much, or half.
+        below 12 Hz from the data's at the same speeds, in octaves: 1 is twice as much, or half.
+        What is faster is noise for the most part.
     sliding
         The same for v / v_max of feet in contact; less than the data's counts as 0.
     """
@@ -173,8 +174,8 @@ def course_score(run: Run, measures: RunMeasures | None, data: Mapping[str, Any]
     if measures is not None:
         ratios = {
             "speed": _octaves(measures.speed, measures.desired_speed),
-            "rotation": _octaves(measures.rotation_ratio),
-            "jerk": _octaves(measures.jerk_ratio),
+            "rotation": _octaves(measures.rotation_ratio_below_12_hz),
+            "jerk": _octaves(measures.jerk_ratio_below_12_hz),
             "sliding": _octaves(measures.skating, data["skating"]),
         }
     return CourseScore(

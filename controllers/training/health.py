@@ -18,8 +18,9 @@ from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.errors import ParameterError
-from deepphase.evaluation.runs import joint_rotation_rates
+from deepphase.evaluation.runs import below, joint_rotation_rates
 from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.resample import BANDS_HZ
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import RootTrajectory, root_trajectory, to_root_space
 from deepphase.motion.rotations_6d import from_six_numbers
@@ -229,10 +230,12 @@ def _poses(run: Run, joints: list[int]) -> Array:
 
 
 _ONE_STEP_SAMPLES = 4096
+_RATIOS = {"rotation_ratio": "joint rotation", "jerk_ratio": "jerk"}
 # Measures of runs along the course.
 _ON_COURSE = (
     *("survived", "clock_error", "worst_clock_error", "runaways", "speed", "desired_speed"),
-    *("rotation_ratio", "jerk_ratio", "skating", "idle_ratio"),
+    *(name for ratio in _RATIOS for name in (ratio, *(below(ratio, edge) for edge in BANDS_HZ))),
+    *("skating", "idle_ratio"),
 )
 # Shares of the clips' own joint rotation: below the first the motion fades out, above the second
 # it jitters.
@@ -309,9 +312,10 @@ def _course_line(course: Mapping[str, Any]) -> str:
             f"{100.0 * course['worst_clock_error']:.0f} cm), {course['runaways']:.0%} run away"
         )
         parts.append(f"{course['speed']:.2f} m/s of {course['desired_speed']:.2f} m/s")
-    for name, text in (("rotation_ratio", "joint rotation"), ("jerk_ratio", "jerk")):
+    for name, text in _RATIOS.items():
         if course[name] is not None:
-            parts.append(f"{text} {course[name]:.2f} of the data's")
+            slow = [f"{edge:g} Hz {course[below(name, edge)]:.2f}" for edge in BANDS_HZ]
+            parts.append(f"{text} {course[name]:.2f} of the data's (below {', '.join(slow)})")
     if course["skating"] is not None:
         parts.append(f"skating {course['skating']:.2f}")
     measured = ", ".join(parts) or "no character lived"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from deepphase.corpus.skeleton_group import default_group_name
 from deepphase.errors import DeepPhaseError
 from deepphase.formats.units import checked_options
 from deepphase.memory import within_memory
+from deepphase.motion.cleaning import Cleaning, clean
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.glitches import Glitch, find_glitches
@@ -69,6 +70,8 @@ class FileFacts:
         Line of frame 0 in formats with one line per frame, else 0.
     has_rotations
         False for point tracks, whose joints have positions only.
+    cleaning
+        What :func:`deepphase.motion.cleaning.clean` would change.
     song
         Name of the sound file beside it, or empty.
     animation
@@ -91,6 +94,7 @@ class FileFacts:
     notes: tuple[str, ...] = ()
     contact_shares: tuple[tuple[str, float], ...] = ()
     glitches: tuple[Glitch, ...] = ()
+    cleaning: Cleaning = field(default_factory=Cleaning)
     first_line: int = 0
     has_rotations: bool = True
     song: str = ""
@@ -200,6 +204,7 @@ def _clip_facts(
                 for joint, share in zip(contacts.joints, contacts.flags.mean(0), strict=True)
             )
         glitches = tuple(find_glitches(clip, transforms[1]))
+        cleaning = clean(clip)[1]
     except DeepPhaseError as error:
         return FileFacts(each.file, error=error, animation=animation)
     names = clip.skeleton.names
@@ -219,6 +224,7 @@ def _clip_facts(
         notes=(*clip.source.notes, *roles.notes),
         contact_shares=shares,
         glitches=glitches,
+        cleaning=cleaning,
         first_line=clip.source.first_line,
         has_rotations=clip.has_rotations,
         song=song_beside(each.path),

@@ -124,6 +124,8 @@ def prepare(
     description: Mapping[str, Any] | None = None,
     allow_truncated: bool = False,
     min_seconds: float = 0.0,
+    clean: bool = False,
+    clean_hz: float | None = None,
     shard: Shard | None = None,
     merge: Sequence[str | Path] = (),
     workers: int | None = None,
@@ -160,6 +162,12 @@ def prepare(
         Take the readable frames of files that end early.
     min_seconds
         Leave out shorter clips.
+    clean
+        Repair flips of joints and low-pass noise of markers, see
+        :func:`deepphase.motion.cleaning.clean`; ``provenance["cleaning"]`` of every clip has what
+        changed.
+    clean_hz
+        Frequency of this low-pass in hertz, for all clips; by default found in each.
     shard
         Read the files of this share only. The store is a shard for `merge`: units and up axes
         are not yet agreed on and mirror images not yet added, which needs all shares.
@@ -185,7 +193,7 @@ def prepare(
         Where the store cannot be written.
     """
     checked_options(unit, up, file_fps)
-    _check_options(fps, min_seconds)
+    _check_options(fps, min_seconds, clean, clean_hz)
     check_parallel(workers, cluster)
     if shard is not None and merge:
         raise ParameterError(
@@ -217,6 +225,9 @@ def prepare(
     tasks = _tasks(
         files, pattern, in_names, labels_csv, reader, fps, min_seconds, point_sets, notes
     )
+    # Only where it is given: other stores have the same bytes as before.
+    cleaning = {"clean": True, "clean_hz": clean_hz} if clean else {}
+    tasks = [replace(task, **cleaning) for task in tasks]
     common = {
         "fps": float(fps),
         "unit": unit,
@@ -227,6 +238,8 @@ def prepare(
         "skeleton description": None if description is None else dict(description),
         "allow_truncated": allow_truncated,
         "min_seconds": min_seconds,
+        "clean": clean or None,
+        "clean_hz": clean_hz,
     }
     if shard is not None:
         tasks = [task for task in tasks if shard.holds(task.file)]
@@ -273,6 +286,7 @@ def prepare(
             "labels_csv": None if labels_csv is None else Path(labels_csv).name,
             "allow_truncated": allow_truncated,
             "min_seconds": min_seconds,
+            **cleaning,
             "notes": [list(note) for note in notes],
         }
         writer.finish(options, [vars(each) for each in run.left_out])
@@ -440,7 +454,12 @@ def _tasks(
     return tasks
 
 
-def _check_options(fps: float, min_seconds: float) -> None:
+def _check_options(fps: float, min_seconds: float, clean: bool, clean_hz: float | None) -> None:
+    if clean_hz is not None and not (clean and 0 < clean_hz < np.inf):
+        raise ParameterError(
+            f"a low-pass at {clean_hz:g} Hz is part of cleaning and needs a frequency above 0",
+            hint="give clean=True too, --clean on the command line, and a frequency above 0",
+        )
     if not _MIN_FPS <= fps <= _MAX_FPS:
         raise ParameterError(
             f"fps must be at least {_MIN_FPS:g} and at most {_MAX_FPS:g} frames a second, "

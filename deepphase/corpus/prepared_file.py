@@ -17,6 +17,7 @@ from deepphase.corpus.point_sets import PointSets
 from deepphase.errors import DeepPhaseError, FormatError, OutOfMemoryError
 from deepphase.formats.frame_rates import corrections
 from deepphase.memory import within_memory
+from deepphase.motion.cleaning import Cleaning, clean
 from deepphase.motion.clip import Clip
 from deepphase.motion.glitches import Glitch, find_glitches
 from deepphase.motion.resample import DEFAULT_LIMIT, ResampleLimit, resample
@@ -48,6 +49,10 @@ class FileTask:
         What resampling may produce of all clips of the file.
     name_labels
         Labels that were found in the file's name, which those in the file override.
+    clean
+        Whether flips and noise are removed, by :func:`deepphase.motion.cleaning.clean`.
+    clean_hz
+        Frequency of the low-pass; by default found in each clip.
     """
 
     path: Path
@@ -62,6 +67,8 @@ class FileTask:
     point_sets: PointSets
     limit: ResampleLimit = DEFAULT_LIMIT
     name_labels: Mapping[str, str] = field(default_factory=dict)
+    clean: bool = False
+    clean_hz: float | None = None
 
 
 @dataclass(frozen=True)
@@ -137,6 +144,8 @@ def _prepared_file(task: FileTask) -> PreparedFile:
             "captured_frames": len(captured),
             "glitches": [asdict(glitch) for glitch in prepared.glitches],
         }
+        if prepared.cleaning is not None:
+            provenance["cleaning"] = asdict(prepared.cleaning)
         if several:
             provenance["animation"] = captured.labels[ANIMATION_LABEL]
         clips += [
@@ -171,24 +180,39 @@ def _check_pieces(task: FileTask, clips: int) -> None:
 
 @dataclass(frozen=True)
 class _PreparedClip:
-    """A clip at the store's rate, the captured frame that is its first, notes and glitches."""
+    """A clip at the store's rate, the captured frame that is its first, and what was found."""
 
     clip: Clip
     kept_from: int
     notes: tuple[str, ...]
     glitches: tuple[Glitch, ...]
+    cleaning: Cleaning | None
 
 
 def _prepared_clip(captured: Clip, task: FileTask, limit: ResampleLimit) -> _PreparedClip:
     _check_length(captured, task.min_seconds)
     glitches = find_glitches(captured)
     kept, kept_from, notes = _without_stray_ends(captured, glitches)
+    cleaning = None
+    if task.clean:
+        kept, cleaning = clean(kept, task.clean_hz)
+    if cleaning:
+        glitches = find_glitches(_with_part(captured, kept, kept_from))
+        cleaning = cleaning.later(kept_from)
     source = replace(kept.source, path=task.file, notes=(*kept.source.notes, *notes))
     notes = (*corrections(captured), *notes)
     labels = {**task.name_labels, **kept.labels, **task.labels}
     kept = replace(kept, labels=labels, source=source)
     clip = _in_float32(resample(kept, task.fps, limit))
-    return _PreparedClip(clip, kept_from, notes, tuple(glitches))
+    return _PreparedClip(clip, kept_from, notes, tuple(glitches), cleaning)
+
+
+def _with_part(clip: Clip, part: Clip, first: int) -> Clip:
+    """The clip with its frames from `first` on replaced by those of a part."""
+    rotations, translations = clip.rotations.copy(), clip.translations.copy()
+    rotations[first : first + len(part)] = part.rotations
+    translations[first : first + len(part)] = part.translations
+    return replace(clip, rotations=rotations, translations=translations)
 
 
 def _with_song(clip: Clip, task: FileTask) -> Clip:

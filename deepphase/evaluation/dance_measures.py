@@ -32,7 +32,7 @@ from deepphase.evaluation.dance_pieces import dance_pieces
 from deepphase.evaluation.runs import (
     foot_skating,
     foot_speeds,
-    joint_jerks,
+    jerks_in_bands,
     joint_rotation_rates,
 )
 from deepphase.motion.clip import Clip
@@ -83,8 +83,8 @@ class DanceMeasures:
         (n,) m/s over the ground of feet in contact, of the point of each that moves least.
     foot_contact
         Physical foot contact score.
-    jerk
-        m/s^3, mean over points of the body and frames.
+    jerks
+        m/s^3, mean over points of the body and frames: by name as in `runs.jerks_in_bands`.
     turning
         Degrees a second; None where joints are points that never turn.
     pieces
@@ -106,7 +106,7 @@ class DanceMeasures:
     moving: Array
     sliding: Array
     foot_contact: float
-    jerk: float
+    jerks: Mapping[str, float]
     turning: float | None
     pieces: Array
     net_turning: float
@@ -151,7 +151,7 @@ def measure_dance(clip: Clip) -> DanceMeasures:
         moving=moving_speed(speed, clip.fps),
         sliding=foot_speeds((left, right), clip.fps)[flags[1:] & flags[:-1]],
         foot_contact=physical_foot_contact(points["root"], left, right, clip.fps),
-        jerk=float(joint_jerks(body, clip.fps).mean()),
+        jerks={name: float(each.mean()) for name, each in jerks_in_bands(body, clip.fps).items()},
         turning=float(joint_rotation_rates(clip.rotations, clip.fps).mean())
         if clip.has_rotations
         else None,

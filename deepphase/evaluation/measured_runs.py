@@ -15,6 +15,7 @@ from deepphase.evaluation.motion_measures import MIN_FRAMES, MeasuredMotion
 from deepphase.evaluation.response import Responses, goal_changes
 from deepphase.evaluation.runs import (
     BLEND_S,
+    below,
     foot_skating,
     frozen_share,
     joint_rotation_rates,
@@ -27,6 +28,7 @@ from deepphase.evaluation.runs import (
 from deepphase.features.moment_kinds import IDLE, KINDS, LYING, SITTING
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.limbs import bone_lengths
+from deepphase.motion.resample import BANDS_HZ
 from deepphase.steering.path import GroundPath
 from deepphase.steering.run import Run
 
@@ -38,6 +40,12 @@ _RESTS = (KINDS[IDLE], *_LOW_RESTS)
 _FROZEN_SHARE = 0.5
 DESIRED_LABEL = "desired_label"
 """Track of runs: (characters, frames) str, the desired value of the label."""
+# Ratio -> the measure of `MeasuredMotion.by_speed`.
+_RATIOS = {"acceleration_ratio": "acceleration"} | {
+    (below(ratio, edge) if edge else ratio): (below(name, edge) if edge else name)
+    for ratio, name in (("rotation_ratio", "joint_rotation"), ("jerk_ratio", "jerk"))
+    for edge in (0.0, *BANDS_HZ)
+}
 # Goals that are slower stand.
 AT_REST_M_S = 0.05
 # Metres from the path's place at its clock, on average, beyond which a character ignores its goal.
@@ -53,6 +61,11 @@ def _measured(unit: str, definition: str, **default: Any) -> Any:
 def _optional(unit: str, definition: str) -> Any:
     """A field of `RunMeasures` that is None where a run, its goals or the data do not have it."""
     return _measured(unit, definition, default=None)
+
+
+def _below(edge_hz: int) -> Any:
+    """The field of a ratio whose motion, and the data's, are low-passed."""
+    return _optional("", f"the same of both without what is faster than {edge_hz} Hz")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +84,13 @@ class RunMeasures:
     rotation_ratio: float | None = _optional(
         "", "joint rotation over the data's at the same speeds of the root"
     )
+    rotation_ratio_below_12_hz: float | None = _below(12)
+    rotation_ratio_below_8_hz: float | None = _below(8)
+    rotation_ratio_below_4_hz: float | None = _below(4)
     jerk_ratio: float | None = _optional("", "jerk over the data's at the same speeds")
+    jerk_ratio_below_12_hz: float | None = _below(12)
+    jerk_ratio_below_8_hz: float | None = _below(8)
+    jerk_ratio_below_4_hz: float | None = _below(4)
     acceleration_ratio: float | None = _optional(
         "", "acceleration of the joint that accelerates most over the data's at the same speeds"
     )
@@ -313,9 +332,7 @@ def data_values(data: Mapping[str, Any]) -> dict[str, float]:
     values = {
         "joint_rotation": data["joint_rotation"]["mean"],
         "jerk": data["jerk"]["mean"],
-        "rotation_ratio": 1.0,
-        "jerk_ratio": 1.0,
-        "acceleration_ratio": 1.0,
+        **dict.fromkeys(_RATIOS, 1.0),
         "weaker": 0.01,
         "stronger": 0.01,
         "limb_change": 0.0,
@@ -387,20 +404,18 @@ def _sliding(speeds: Array, largest: float) -> tuple[float | None, float | None]
 
 
 def _ratios(motions: list[MeasuredMotion], data: Mapping[str, Any]) -> dict[str, float | None]:
-    names = {
-        "rotation_ratio": "joint_rotation",
-        "jerk_ratio": "jerk",
-        "acceleration_ratio": "acceleration",
-    }
     if "by_speed" not in data:
-        return dict.fromkeys(names)
+        return dict.fromkeys(_RATIOS)
     speeds = np.concatenate([motion.smoothed_speeds for motion in motions])
     found = [motion.by_speed for motion in motions]
     return {
         ratio: ratio_at_speed(
             speeds, np.concatenate([each[name] for each in found]), name, data["by_speed"]
         )
-        for ratio, name in names.items()
+        # Data that were measured before have no bands.
+        if name in data["by_speed"]
+        else None
+        for ratio, name in _RATIOS.items()
     }
 
 

@@ -16,8 +16,10 @@ from deepphase.errors import ParameterError, SkeletonError
 from deepphase.evaluation.label_discriminants import LabelDiscriminants
 from deepphase.evaluation.response import own_changes, smoothed_velocities, summary
 from deepphase.evaluation.runs import (
+    below,
     foot_skating,
     foot_speeds,
+    jerks_in_bands,
     joint_accelerations,
     joint_jerks,
     joint_rotation_rates,
@@ -31,6 +33,7 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import GRAVITY, foot_contacts
 from deepphase.motion.kinematics import end_positions, global_transforms, velocities
 from deepphase.motion.limbs import bone_lengths, path_length, subtree_mask
+from deepphase.motion.resample import BANDS_HZ, low_passed_rotations
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory, to_root_space
 
@@ -72,6 +75,8 @@ class MeasuredMotion:
     ----------
     fps
         Frames per second.
+    rotations, positions
+        (frames, joints, 4) local, and (frames, joints, 3) metres in the world.
     rotation_rates
         (frames - 1, joints) degrees per second, of local rotations.
     jerks
@@ -100,6 +105,8 @@ class MeasuredMotion:
     """
 
     fps: float
+    rotations: Array
+    positions: Array
     rotation_rates: Array
     jerks: Array
     accelerations: Array
@@ -147,6 +154,8 @@ class MeasuredMotion:
         ]
         return cls(
             fps=fps,
+            rotations=clip.rotations[:, joints],
+            positions=positions,
             rotation_rates=joint_rotation_rates(clip.rotations[:, joints], fps),
             jerks=joint_jerks(positions, fps),
             accelerations=joint_accelerations(positions, fps),
@@ -176,12 +185,18 @@ class MeasuredMotion:
     @property
     def by_speed(self) -> dict[str, Array]:
         """Measures (frames,) that are compared with the data's at the same speed."""
-        rates = self.rotation_rates.mean(axis=1)
-        return {
-            "joint_rotation": np.append(rates, rates[-1]),
-            "jerk": self.jerks,
-            "acceleration": self.accelerations,
+        rates = {"joint_rotation": self.rotation_rates} | {
+            below("joint_rotation", edge): joint_rotation_rates(
+                low_passed_rotations(self.rotations, edge, self.fps), self.fps
+            )
+            for edge in BANDS_HZ
         }
+        means = {name: each.mean(axis=1) for name, each in rates.items()}
+        return (
+            {name: np.append(each, each[-1]) for name, each in means.items()}
+            | jerks_in_bands(self.positions, self.fps)
+            | {"acceleration": self.accelerations}
+        )
 
     @property
     def turn_rates(self) -> Array:
@@ -257,7 +272,8 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody, label: str = "") ->
     limb_lengths            metres of each joint to its parent by its name
     by_speed                means of joint_rotation, jerk and acceleration (m/s^2, of the joint that
                             accelerates most) in bins of speed that are standing_speed wide; see
-                            `runs.means_by_speed`. Missing for bodies without legs
+                            `runs.means_by_speed`. The first two also below 12, 8 and 4 Hz, see
+                            `runs.below`. Missing for bodies without legs
     changes, headings       median and number of the durations, in seconds, of the data's own
                             starts, stops and turns; see `response.own_changes`
     labels                  discriminants of the label's values; see `LabelDiscriminants`. Missing

@@ -10,7 +10,8 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
-from deepphase.motion.kinematics import velocities
+from deepphase.motion.kinematics import derivative_sizes, velocities
+from deepphase.motion.resample import BANDS_HZ, low_passed
 
 BLEND_S = 0.1
 """Time after a jump in seconds in which its blend is visible."""
@@ -28,7 +29,7 @@ def joint_accelerations(positions: Array, fps: float) -> Array:
     positions : (frames, joints, 3)
         Metres, in the world. The first and the last frame repeat their neighbour's value.
     """
-    return _derivative(positions, fps, order=2).max(axis=1)
+    return derivative_sizes(positions, fps, order=2).max(axis=1)
 
 
 def joint_jerks(positions: Array, fps: float) -> Array:
@@ -36,19 +37,24 @@ def joint_jerks(positions: Array, fps: float) -> Array:
 
     The outermost frames repeat their neighbour's value.
     """
-    return _derivative(positions, fps, order=3).mean(axis=1)
+    return derivative_sizes(positions, fps, order=3).mean(axis=1)
 
 
-def _derivative(positions: Array, fps: float, order: int) -> Array:
-    """(frames, joints) size of a derivative by differences."""
-    if len(positions) <= order:
-        raise ParameterError(
-            f"a derivative of order {order} needs more than {order} frames, not {len(positions)}"
-        )
-    differences = np.diff(positions.astype(np.float64), n=order, axis=0) * fps**order
-    size = np.linalg.norm(differences, axis=-1)
-    before = order // 2
-    return np.pad(size, ((before, order - before), (0, 0)), mode="edge")
+def below(name: str, edge_hz: float) -> str:
+    """Name of a measure of what a low-pass at a frequency leaves of a motion."""
+    return f"{name}_below_{edge_hz:g}_hz"
+
+
+def jerks_in_bands(positions: Array, fps: float) -> dict[str, Array]:
+    """``jerk`` by `joint_jerks`, and ``jerk_below_12_hz`` and so on, below each of `BANDS_HZ`.
+
+    Noise of a capture, most of its jerk, lies above these frequencies: motion that has less jerk
+    than the data may only have less noise.
+    """
+    positions = positions.astype(np.float64)
+    return {"jerk": joint_jerks(positions, fps)} | {
+        below("jerk", edge): joint_jerks(low_passed(positions, edge, fps), fps) for edge in BANDS_HZ
+    }
 
 
 def joint_rotation_rates(rotations: Array, fps: float) -> Array:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from deepphase.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from deepphase.motion.cleaning import Cleaning as Cleaning
+    from deepphase.motion.cleaning import clean as clean
     from deepphase.motion.clip import Source as Source
     from deepphase.motion.contacts import Contacts as Contacts
     from deepphase.motion.roles import Roles as Roles
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
 # Module -> the public names that it defines.
 _NAMES = {
+    "deepphase.motion.cleaning": ("Cleaning", "clean"),
     "deepphase.motion.clip": ("Source",),
     "deepphase.motion.contacts": ("Contacts",),
     "deepphase.motion.roles": ("Roles", "find_roles"),

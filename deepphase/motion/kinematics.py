@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from deepphase.arrays import Array
+from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.skeleton import Skeleton
@@ -83,3 +84,28 @@ def velocities(positions: Array, fps: float) -> Array:
     return np.gradient(positions, axis=0, edge_order=2 if frames > 2 else 1) * positions.dtype.type(
         fps
     )
+
+
+def derivative_sizes(positions: Array, fps: float, order: int) -> Array:
+    """(frames, joints) size of a derivative in time, by differences: 2, acceleration, or 3, jerk.
+
+    The outermost frames repeat their neighbour's value.
+
+    Parameters
+    ----------
+    positions : (frames, joints, 3)
+        Metres.
+
+    Raises
+    ------
+    ParameterError
+        If there are not more frames than the order.
+    """
+    if len(positions) <= order:
+        raise ParameterError(
+            f"a derivative of order {order} needs more than {order} frames, not {len(positions)}"
+        )
+    differences = np.diff(positions.astype(np.float64), n=order, axis=0) * fps**order
+    size = np.linalg.norm(differences, axis=-1)
+    before = order // 2
+    return np.pad(size, ((before, order - before), (0, 0)), mode="edge")

@@ -14,6 +14,8 @@ from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 
+BANDS_HZ = (12.0, 8.0, 4.0)
+"""Hertz: jerk and rotation are also measured below these, since most noise lies above."""
 # A filter's edge at or above this share of the frame rate would let everything through.
 _HIGHEST_SHARE = 0.45
 

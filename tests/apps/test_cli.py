@@ -34,6 +34,7 @@ from deepphase.phase.phase_file import load_phases
 from deepphase.synthetic.gait_motion import locomotion
 from deepphase.training.metrics import read_metrics
 from tests.corpus.made_clips import made_clip, made_skeleton, write_bvh
+from tests.corpus.test_prepare import noisy_walk
 from tests.formula_motion import swinging
 
 TINY = (
@@ -446,6 +447,24 @@ def test_prepare_leaves_bad_files_out(swings, broken, tmp_path):
     assert "6 clips of 7 files at 60 fps" in ran.out
     left_out = open_store(store).left_out
     assert [Path(each["file"]).name for each in left_out] == ["broken.bvh"]
+
+
+def test_what_cleaning_changes_is_said(tmp_path):
+    noisy_walk(tmp_path / "captures")
+    store = tmp_path / "s.store"
+    ran = run("inspect", tmp_path / "captures")
+    assert "`prepare --clean`: 1 flip of joints repaired in 1 of 2 clips" in ran.out
+    ran = run("inspect", tmp_path / "captures", "--json")
+    by_file = {each["file"]: each["cleaning"] for each in json.loads(ran.out)["files"]}
+    assert by_file["quiet.bvh"] is None
+    assert by_file["noisy.bvh"]["cutoff_hz"] > 6
+    ran = run("prepare", tmp_path / "captures", "-o", store, "--clean")
+    assert ran.status == 0
+    assert "cleaned: 1 flip of joints repaired in 1 of 2 clips" in ran.out
+    assert "noisy: frames 90 to 92: LeftArm flipped by" in ran.out
+    assert "cleaned: noise low-passed at" in ran.out
+    assert "cleaned: noise low-passed at" in run("inspect", store).out
+    run("prepare", tmp_path / "captures", "-o", store, "--clean-hz", "8").refused("--clean")
 
 
 def test_labels_come_from_file_names(swings, tmp_path):

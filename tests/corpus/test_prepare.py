@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from deepphase.corpus import prepared_file
 from deepphase.corpus.prepare import corpus_of, prepare
@@ -84,6 +85,51 @@ def test_motion_is_the_captured_one(folder, output):
     )
 
 
+def noisy_walk(folder):
+    """Write a walk with noise, a flip of three frames and a stray first pose, and one without."""
+    truth, spoilt = (locomotion(3, 6.0, noise=each).clip for each in (0.0, 0.003))
+    rotations, translations = spoilt.rotations.copy(), spoilt.translations.copy()
+    arm = list(truth.skeleton.names).index("LeftArm")
+    rotations[90:93, arm] = Rotation.from_rotvec([0.0, 2.8, 0.0]).as_quat()
+    rotations[0], translations[0] = [0, 0, 0, 1], translations[0] + 1.0
+    write_bvh(folder / "noisy.bvh", replace(truth, rotations=rotations, translations=translations))
+    write_bvh(folder / "quiet.bvh", truth)
+
+
+def test_cleaning_is_kept_in_the_store(tmp_path, output):
+    noisy_walk(tmp_path / "captures")
+    plain = prepare(tmp_path / "captures", tmp_path / "plain.store", mirror=True)
+    report = prepare(tmp_path / "captures", output, mirror=True, clean=True)
+    store, raw = open_store(output), open_store(plain.path)
+    noisy, quiet, *mirrored = (each["cleaning"] for each in store.provenance)
+    assert (noisy, quiet) == tuple(mirrored)
+    assert all("cleaning" not in each for each in raw.provenance)
+    # Frames are those of the file, whose first is left out.
+    (flip,) = noisy["flips"]
+    assert (flip["joint"], flip["first"], flip["last"]) == ("LeftArm", 90, 92)
+    assert 8 < noisy["cutoff_hz"] < 20
+    assert (quiet["flips"], quiet["cutoff_hz"]) == ([], 0)
+    assert store.header["options"]["clean"] is True
+    assert "clean" not in raw.header["options"]
+    np.testing.assert_array_equal(store.clip(1).rotations, raw.clip(1).rotations)
+    errors = [
+        np.abs(joint_positions(each.clip(0)) - joint_positions(raw.clip(1))[1:]).mean()
+        for each in (store, raw)
+    ]
+    assert errors[0] < 0.8 * errors[1]
+    # What was repaired does not look wrong any more; the stray pose was there.
+    assert any("Arm" in each.what for _, each in plain.glitches)
+    assert [each.what for _, each in report.glitches] == ["start of the clip"]
+
+
+def test_a_given_frequency_cleans_all_clips(tmp_path, output):
+    noisy_walk(tmp_path / "captures")
+    prepare(tmp_path / "captures", output, clean=True, clean_hz=7.0)
+    store = open_store(output)
+    assert [each["cleaning"]["cutoff_hz"] for each in store.provenance] == [7.0, 7.0]
+    assert store.header["options"]["clean_hz"] == 7.0
+
+
 @pytest.mark.slow
 def test_the_store_is_the_same_bytes_for_any_number_of_workers(folder, output):
     for seed in range(10):
@@ -149,6 +195,8 @@ def test_nothing_left_is_one_error_with_the_first_reasons(tmp_path, output):
         ({"workers": 0}, ParameterError),
         ({"min_seconds": -1}, ParameterError),
         ({"labels": "{a"}, ParameterError),
+        ({"clean_hz": 8.0}, ParameterError),
+        ({"clean": True, "clean_hz": 0.0}, ParameterError),
         ({"labels_csv": "none.csv"}, FormatError),
     ],
 )

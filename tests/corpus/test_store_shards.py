@@ -54,7 +54,10 @@ def sharded(captures: Path, folder: Path, count: int, **options: object) -> list
 
 
 @pytest.mark.parametrize("count", [1, 3, 9])
-@pytest.mark.parametrize("options", [{"mirror": True}, {"labels": "{gait}_{take}", "fps": 30.0}])
+@pytest.mark.parametrize(
+    "options",
+    [{"mirror": True}, {"labels": "{gait}_{take}", "fps": 30.0}, {"clean": True, "clean_hz": 9.0}],
+)
 def test_merged_shards_are_the_store_of_one_run(captures, tmp_path, count, options):
     whole = prepare(captures, tmp_path / "whole", **options)
     paths = sharded(captures, tmp_path, count, **options)

@@ -158,6 +158,22 @@ def test_ratios_compare_with_the_data_at_the_same_speed(replayed):
     assert found.acceleration_ratio == pytest.approx(1.0, abs=0.1)
     held = replace(run, rotations=np.repeat(run.rotations[:, :1], len(run), axis=1))
     assert run_measures(held, controller.data).rotation_ratio == pytest.approx(0.0, abs=1e-4)
+    for edge in (12, 8, 4):
+        assert getattr(found, f"jerk_ratio_below_{edge}_hz") == pytest.approx(1.0, abs=0.1)
+        assert getattr(found, f"rotation_ratio_below_{edge}_hz") == pytest.approx(1.0, abs=0.05)
+    # Data of a noisier capture: the run has less jerk in all, and as much of the movement.
+    noisy = dict(controller.data["by_speed"])
+    noisy["jerk"] = [None if each is None else 4 * each for each in noisy["jerk"]]
+    less = run_measures(run, dict(controller.data) | {"by_speed": noisy})
+    assert less.jerk_ratio == pytest.approx(0.25, abs=0.05)
+    assert less.jerk_ratio_below_8_hz == found.jerk_ratio_below_8_hz
+    # Controllers whose data were measured without bands.
+    wide = {
+        name: value for name, value in controller.data["by_speed"].items() if "below" not in name
+    }
+    before = run_measures(run, dict(controller.data) | {"by_speed": wide})
+    assert before.jerk_ratio == found.jerk_ratio
+    assert before.jerk_ratio_below_8_hz is None
     # No frame of the data is as fast, or there are no bins.
     fast = dict(controller.data) | {"by_speed": dict(controller.data["by_speed"]) | {"width": 9.0}}
     assert run_measures(run, fast).jerk_ratio is None

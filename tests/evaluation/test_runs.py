@@ -9,6 +9,7 @@ from deepphase.evaluation.runs import (
     contact_speeds,
     foot_skating,
     foot_speeds,
+    jerks_in_bands,
     joint_accelerations,
     joint_jerks,
     joint_rotation_rates,
@@ -83,3 +84,21 @@ def test_a_foot_that_rolls_is_as_fast_as_its_slowest_point():
     other[:, 0] = np.arange(5) * 0.01
     speeds = foot_speeds([np.stack([heel, toe], axis=1), other[:, None]], FPS)
     np.testing.assert_allclose(speeds, [[0.0, 0.6]] * 4, atol=1e-9)
+
+
+def test_jerk_below_a_frequency_is_that_of_the_slower_sines():
+    time = np.arange(1200) / FPS
+    parts = {hz: np.sin(2 * np.pi * hz * time) / (2 * np.pi * hz) ** 3 for hz in (1.0, 6.0, 20.0)}
+    positions = sum(parts.values())[:, None, None] * [1.0, 0.0, 0.0]
+    found = {name: each[120:-120].mean() for name, each in jerks_in_bands(positions, FPS).items()}
+    # The third derivative of each part is a cosine of amplitude 1, less by differences.
+    one = joint_jerks(parts[1.0][:, None, None] * [1.0, 0.0, 0.0], FPS)[120:-120].mean()
+    assert found["jerk_below_4_hz"] == pytest.approx(one, rel=0.08)
+    order = [found[name] for name in ("jerk_below_4_hz", "jerk_below_8_hz", "jerk_below_12_hz")]
+    assert order == sorted(order)
+    assert found["jerk"] > found["jerk_below_12_hz"]
+    # The fast part is gone below 12 Hz: of 20 Hz a tenth is left.
+    without = sum(parts[hz] for hz in (1.0, 6.0))[:, None, None] * [1.0, 0.0, 0.0]
+    assert found["jerk_below_12_hz"] == pytest.approx(
+        jerks_in_bands(without, FPS)["jerk"][120:-120].mean(), rel=0.15
+    )

@@ -186,7 +186,12 @@ def body_measures(dances: DanceSet, scale: DanceScale) -> list[DanceMeasure]:
             "mean over points of the body and frames",
             lambda each: float(each.speed.mean()),
         ),
-        ("jerk", "m/s3", "mean over points of the body and frames", lambda each: each.jerk),
+        (
+            "jerk",
+            "m/s3",
+            "mean over points of the body and frames",
+            lambda each: each.jerks["jerk"],
+        ),
         (
             "accents",
             "1/s",

@@ -196,13 +196,16 @@ def _config(store: ClipStore, size: DemoSize, seed: int) -> PhaseConfig:
 
 def _held_out_names(store: ClipStore, config: PhaseConfig) -> list[str]:
     """Clips that were held out of the training; all clips if parts of each were held out."""
+    from deepphase.features.moment_kinds import source_kinds
     from deepphase.phase.windows import split_by_source
 
     starts, stops = store.range_starts, store.range_stops
     sources = [source.path or name for source, name in zip(store.sources, store.names, strict=True)]
     options = config.training
     window = config.network.window(store.fps)
-    split = split_by_source(starts, stops, sources, window, options.held_out, options.seed)
+    split = split_by_source(
+        starts, stops, sources, window, options.held_out, options.seed, source_kinds(store)
+    )
     held_out = {(int(start), int(stop)) for start, stop in split.held_out_ranges}
     ranges = zip(starts.tolist(), stops.tolist(), strict=True)
     names = [n for n, each in zip(store.names, ranges, strict=True) if each in held_out]

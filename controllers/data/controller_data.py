@@ -29,7 +29,7 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.evaluation.motion_measures import measured_data
 from deepphase.features.frame_rows import reach_inside
-from deepphase.features.moment_kinds import ACTION, clip_kinds
+from deepphase.features.moment_kinds import ACTION, clip_kinds, source_kinds
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.roles import find_roles
 from deepphase.phase.extractor import PhaseExtractor
@@ -156,7 +156,9 @@ class ControllerData:
             memory=memory,
             progress=progress,
         )
-        split = SampleSplit.of_samples(samples, options.held_out, options.split_seed)
+        split = SampleSplit.of_samples(
+            samples, options.held_out, options.split_seed, source_kinds(store, dict(schema.body))
+        )
         made = None if tracks else _starts_and_stops(store, schema, split, options)
         if made is not None:
             clips, sudden = made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,14 +30,24 @@ class SampleSplit:
     sources: frozenset[str]
 
     @classmethod
-    def of_samples(cls, samples: ControllerSamples, share: float, seed: int) -> SampleSplit:
-        """Hold out about this share of the samples, file by file."""
+    def of_samples(
+        cls,
+        samples: ControllerSamples,
+        share: float,
+        seed: int,
+        kinds: Callable[[str], Array] | None = None,
+    ) -> SampleSplit:
+        """Hold out about this share of the samples, file by file.
+
+        With `kinds`, the training keeps files of all kinds of moments that are held out; see
+        :func:`deepphase.phase.windows.held_out_sources`.
+        """
         lengths = samples.run_stops - samples.run_starts
         frames: dict[str, int] = {}
         for source, length in zip(samples.sources, lengths.tolist(), strict=True):
             frames[source] = frames.get(source, 0) + length
         if len(frames) > 1:
-            chosen = held_out_sources(frames, share, seed)
+            chosen = held_out_sources(frames, share, seed, kinds)
             held = np.array([source in chosen for source in samples.sources])
             return cls(samples.rows_of_runs(~held), samples.rows_of_runs(held), frozenset(chosen))
         reach = max(map(abs, samples.schema.config.offsets_s))

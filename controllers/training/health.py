@@ -17,8 +17,11 @@ from deepphase.controllers.evaluation.course import COURSE_S, course_run
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.frame import CharacterSettings
-from deepphase.errors import ParameterError
+from deepphase.controllers.schema.schema import ControllerSchema
+from deepphase.errors import DeepPhaseError, ParameterError
 from deepphase.evaluation.runs import below, joint_rotation_rates
+from deepphase.features.moment_kinds import ACTION, RESTS, clip_kinds
+from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.resample import BANDS_HZ
 from deepphase.motion.roles import find_roles
@@ -107,11 +110,14 @@ class HeldOutRun:
         (runs,) row of the first sample of each.
     movement
         (runs,) degrees per second: mean rotation rate of the joints in the clips over these frames.
+    at_rest
+        (runs, frames) bool: whether the clips are at rest, see `deepphase.features.moment_kinds`.
     """
 
     rollout: Run
     rows: Array
     movement: Array
+    at_rest: Array
 
 
 def held_out_run(
@@ -123,7 +129,8 @@ def held_out_run(
     if not len(rows):
         return None
     starts = InitialStates.of_samples(samples, rows)
-    goal_source, movement = _recorded(data, samples.run_of(rows), starts.frames, frames)
+    recorded = _recorded(data, samples.run_of(rows), starts.frames, frames)
+    goal_source, movement, at_rest = recorded
     positions, angles = goal_source.target()
     characters = Characters(
         controller, starts, positions=positions, angles=angles, settings=settings
@@ -141,7 +148,7 @@ def held_out_run(
         return characters.step(goal_source, tracks(index))
 
     run = rollout(characters, goal_source, frames / schema.fps, step=step)
-    return HeldOutRun(run, rows, movement)
+    return HeldOutRun(run, rows, movement, at_rest[:, : len(run)])
 
 
 def free_running_errors(controller: Controller, data: ControllerData) -> dict[str, Any]:
@@ -160,10 +167,18 @@ def free_running_errors(controller: Controller, data: ControllerData) -> dict[st
     away = np.linalg.norm(run.positions - desired, axis=-1)
     joints = [controller.skeleton.names.index(name) for name in schema.joints]
     moved = [joint_rotation_rates(each[:, joints], schema.fps).mean() for each in run.rotations]
+    poses, rest = _poses(run, joints), free.at_rest.reshape(-1)
     return {
         "runs": run.characters,
         "seconds": len(run) / schema.fps,
-        "run_position_cm": 100.0 * joint_distance(_poses(run, joints), truth),
+        "run_position_cm": 100.0 * joint_distance(poses, truth),
+        "rest_share": float(rest.mean()),
+        **{
+            f"{name}_position_cm": 100.0 * joint_distance(poses[of], truth[of])
+            if of.any()
+            else None
+            for name, of in (("rest", rest), ("movement", ~rest))
+        },
         "mean_position_cm": 100.0 * joint_distance(np.broadcast_to(mean, truth.shape), truth),
         "run_path_cm": 100.0 * float(away.mean()),
         "run_movement": float(np.mean(moved)) / max(float(free.movement.mean()), 1e-6),
@@ -193,14 +208,17 @@ def _start_rows(samples: ControllerSamples, held_out: Array, fps: float) -> tupl
 
 def _recorded(
     data: ControllerData, runs: Array, first: Array, frames: int
-) -> tuple[RecordedGoals, Array]:
-    """The clips' trajectories from those frames on, and their mean rotation rates in deg/s."""
+) -> tuple[RecordedGoals, Array, Array]:
+    """The clips' trajectories from those frames on, their mean rotation rates, and their rest.
+
+    Degrees per second of each run, and (runs, frames) bool.
+    """
     store, samples, schema = data.store, data.samples, data.schema
     places = {name: index for index, name in enumerate(store.names)}
     reach = round(schema.config.offsets_s[-1] * schema.fps)
     positions = np.empty((len(runs), frames + reach + 1, 2))
     angles = np.empty(positions.shape[:2])
-    labels, moved = [], []
+    labels, moved, rests = [], [], []
     joints = [store.skeleton.names.index(name) for name in schema.joints]
     steps = np.arange(positions.shape[1])
     for index, (run, start) in enumerate(zip(runs.tolist(), first.tolist(), strict=True)):
@@ -217,7 +235,17 @@ def _recorded(
         labels.append({name: clip.labels[name]} if name else {})
         rotations = clip.rotations[start : start + frames + 1][:, joints]
         moved.append(joint_rotation_rates(rotations, clip.fps).mean())
-    return RecordedGoals(positions, angles, schema.fps, labels), np.array(moved)
+        rests.append(np.isin(_kinds(clip, schema)[start + 1 : start + frames + 1], RESTS))
+    goals = RecordedGoals(positions, angles, schema.fps, labels)
+    return goals, np.array(moved), np.stack(rests)
+
+
+def _kinds(clip: Clip, schema: ControllerSchema) -> Array:
+    """(frames,) kinds of moments; of a body whose kinds cannot be found, actions."""
+    try:
+        return clip_kinds(clip, dict(schema.body))
+    except DeepPhaseError:
+        return np.full(len(clip), ACTION)
 
 
 def _poses(run: Run, joints: list[int]) -> Array:
@@ -255,6 +283,9 @@ def training_health(
     rotation_degrees     mean angle between joint rotations one step later
     runs, seconds        number and length of free runs with the clip's own trajectory as goal
     run_position_cm      mean distance of joints from the clip's, root space, over the runs
+    rest_share           share of their frames in which the clips are at rest
+    rest_position_cm     the distance over these frames; None without any
+    movement_position_cm the distance over all others
     mean_position_cm     the same for the mean pose, to which failing networks converge
     run_path_cm          mean distance of the root from the clip's, over the runs
     run_movement         joint rotation rate divided by that of the clips
@@ -295,13 +326,24 @@ def health_lines(health: Mapping[str, Any]) -> list[str]:
     if health["runs"]:
         lines.append(
             f"free-running for {health['seconds']:g} s in {health['runs']} runs: joints "
-            f"{health['run_position_cm']:.1f} cm from the clips' (mean pose: "
+            f"{health['run_position_cm']:.1f} cm from the clips'{_by_movement(health)} (mean pose: "
             f"{health['mean_position_cm']:.1f} cm), root {health['run_path_cm']:.1f} cm, "
             f"{health['run_movement']:.0%} of the clips' movement, {health['alive']:.0%} alive"
         )
     if course := health.get("course"):
         lines.append(_course_line(course))
     return lines + list(health["findings"])
+
+
+def _by_movement(health: Mapping[str, Any]) -> str:
+    """The errors of runs at rest and in movement, where held-out clips have both."""
+    rest, movement = (health.get(f"{name}_position_cm") for name in ("rest", "movement"))
+    if rest is None or movement is None:
+        return ""
+    return (
+        f", {movement:.1f} cm in movement and {rest:.1f} cm at rest "
+        f"({health['rest_share']:.0%} of the frames)"
+    )
 
 
 def _course_line(course: Mapping[str, Any]) -> str:

@@ -19,6 +19,7 @@ from deepphase.edit.editor import MotionEditor
 from deepphase.edit.footsteps import Footsteps
 from deepphase.edit.motion_rows import root_velocities
 from deepphase.errors import ParameterError
+from deepphase.features.moment_kinds import source_kinds
 from deepphase.motion.clip import Clip
 from deepphase.motion.mirror import mirrored
 from deepphase.motion.resample import resample
@@ -216,7 +217,7 @@ class PathData(WindowData):
         for source, length in zip(sources, store.lengths.tolist(), strict=True):
             frames[source] = frames.get(source, 0) + int(length)
         options = editor.config.training
-        return held_out_sources(frames, options.held_out, options.seed)
+        return held_out_sources(frames, options.held_out, options.seed, source_kinds(store))
 
 
 def _frames_of_clip(

@@ -18,6 +18,7 @@ from deepphase.edit.editor import RowLayout, RowScale
 from deepphase.edit.joint_statistics import PoseTrack, joint_statistics
 from deepphase.edit.motion_rows import MotionRows, MotionSpace
 from deepphase.errors import ParameterError
+from deepphase.features.moment_kinds import source_kinds
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.mirror import mirrored
 from deepphase.motion.resample import resample
@@ -132,8 +133,9 @@ class EditorData(WindowData):
         self.stops = np.cumsum([len(part) for part in parts])
         self.starts = self.stops - [len(part) for part in parts]
         self.split = split_by_source(
-            self.starts, self.stops, self.sources, self.window, options.held_out, options.seed
-        )
+            self.starts, self.stops, self.sources, self.window, options.held_out, options.seed,
+            source_kinds(store, given),
+        )  # fmt: skip
         if len(self.split.train) < options.batch_size:
             raise ParameterError(
                 f"there are {len(self.split.train)} training windows, fewer than one batch of "

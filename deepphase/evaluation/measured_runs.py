@@ -25,7 +25,7 @@ from deepphase.evaluation.runs import (
     seconds_of,
     shares_of_band,
 )
-from deepphase.features.moment_kinds import IDLE, KINDS, LYING, SITTING
+from deepphase.features.moment_kinds import KINDS, LYING, RESTS, SITTING
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.limbs import bone_lengths
 from deepphase.motion.resample import BANDS_HZ
@@ -35,7 +35,7 @@ from deepphase.steering.run import Run
 _IN_CONTACT = 0.5
 # Kinds of moments that most runs do not have, and those in which bodies rest.
 _LOW_RESTS = (KINDS[SITTING], KINDS[LYING])
-_RESTS = (KINDS[IDLE], *_LOW_RESTS)
+_RESTS = tuple(KINDS[each] for each in RESTS)
 # Share of the data's `still_speed` below which a body counts as frozen.
 _FROZEN_SHARE = 0.5
 DESIRED_LABEL = "desired_label"

@@ -11,13 +11,16 @@ bow, or an arm that is held out, is an action however still it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
 
 import numpy as np
 from scipy.ndimage import gaussian_filter1d, maximum_filter1d
 
 from deepphase.arrays import Array, true_runs
-from deepphase.errors import ParameterError
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.errors import DeepPhaseError, ParameterError
 from deepphase.features.pose import BodyFrames
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import GRAVITY
@@ -30,6 +33,8 @@ KINDS = ("idle", "locomotion", "action", "sitting", "lying")
 KIND_LABEL = "kind"
 """Label of a clip that sets the kind of all its frames."""
 IDLE, LOCOMOTION, ACTION, SITTING, LYING = range(5)
+RESTS = (IDLE, SITTING, LYING)
+"""Numbers of the kinds in which a body rests."""
 
 # Standard deviation in seconds of the Gaussian over speeds: about half a step. Rest may begin soon
 # after a movement.
@@ -144,6 +149,28 @@ def clip_kinds(clip: Clip, body: Mapping[str, str] | None = None) -> Array:
         Where the joints of the body are not found.
     """
     return moment_kinds(clip, BodyFrames.of_clip(clip, body), body)
+
+
+def source_kinds(store: ClipStore, body: Mapping[str, str] | None = None) -> Callable[[str], Array]:
+    """A function from a file of a store to its (kinds,) number of frames of each kind.
+
+    Clips are read when the function is called, those of a file once; a body whose kinds cannot be
+    found has no frames of any. A file is named by its path, or its clip's name without one.
+    """
+
+    clips: dict[str, list[int]] = {}
+    for index, (source, name) in enumerate(zip(store.sources, store.names, strict=True)):
+        clips.setdefault(source.path or name, []).append(index)
+
+    @cache
+    def frames_of(file: str) -> Array:
+        counts = np.zeros(len(KINDS), np.int64)
+        with suppress(DeepPhaseError):
+            for index in clips[file]:
+                counts += np.bincount(clip_kinds(store.clip(index), body), minlength=len(KINDS))
+        return counts
+
+    return frames_of
 
 
 def kind_numbers(names: Iterable[str]) -> list[int]:

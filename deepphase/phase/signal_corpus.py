@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic
@@ -13,6 +13,7 @@ import numpy as np
 from deepphase.arrays import Array, release_pages
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import DeepPhaseError, FormatError, ParameterError
+from deepphase.features.moment_kinds import source_kinds
 from deepphase.motion.resample import resampled_frames
 from deepphase.motion.roles import find_roles
 from deepphase.music.cache import song_features
@@ -72,6 +73,8 @@ class SignalCorpus(Generic[Signals]):
         What they were read from, as a model's provenance keeps it.
     bodies
         The bodies whose points the signals are of, in this order; empty for other signals.
+    kinds
+        Function of a file: its frames of each kind of moments; None for songs.
     """
 
     signals: Signals
@@ -81,6 +84,7 @@ class SignalCorpus(Generic[Signals]):
     sources: list[str]
     origin: Mapping[str, Any] = field(default_factory=dict)
     bodies: tuple[CorpusBody, ...] = ()
+    kinds: Callable[[str], Array] | None = None
 
     def __repr__(self) -> str:
         frames = timed(len(self.values), self.signals.fps)
@@ -140,7 +144,9 @@ class SignalCorpus(Generic[Signals]):
             "skeleton": store.group,
             "files": sorted({source.path for source in store.sources}),
         }
-        corpus = SignalCorpus(signals, values, starts, stops, sources, origin)
+        corpus = SignalCorpus(
+            signals, values, starts, stops, sources, origin, kinds=source_kinds(store, description)
+        )
         return corpus if given else corpus._moving(power / len(values))
 
     @classmethod
@@ -248,13 +254,14 @@ class SignalCorpus(Generic[Signals]):
 
     def split(self, window: int, held_out: float, seed: int) -> Split:
         """Frames to train on and frames to measure, of each body its own (`split_by_source`)."""
-        own = [body.clips for body in self.bodies] or [slice(None)]
+        own = [(body.clips, body.joints.kinds) for body in self.bodies]
         parts = [
             split_by_source(
-                self.starts[clips], self.stops[clips], self.sources[clips], window, held_out, seed
+                self.starts[clips], self.stops[clips], self.sources[clips], window, held_out, seed,
+                kinds,
             )
-            for clips in own
-        ]
+            for clips, kinds in own or [(slice(None), self.kinds)]
+        ]  # fmt: skip
         return Split(
             np.concatenate([part.train for part in parts]),
             np.concatenate([part.held_out for part in parts]),

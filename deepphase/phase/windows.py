@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -113,12 +113,19 @@ class Split:
 
 
 def split_by_source(
-    starts: Array, stops: Array, sources: list[str], window: int, held_out: float, seed: int
+    starts: Array,
+    stops: Array,
+    sources: list[str],
+    window: int,
+    held_out: float,
+    seed: int,
+    kinds: Callable[[str], Array] | None = None,
 ) -> Split:
     """Hold out about a share `held_out` of the frames, by source file.
 
     A clip, its mirror image and other pieces of the same file stay on one side. Where there is
-    only one source, the last part of each of its clips is held out.
+    only one source, the last part of each of its clips is held out. With `kinds`, the training
+    keeps clips of all kinds of moments that are held out, see :func:`held_out_sources`.
 
     Raises
     ------
@@ -138,7 +145,7 @@ def split_by_source(
         if ok:
             frames[source] = frames.get(source, 0) + int(length)
     if len(frames) > 1:
-        kept = held_out_sources(frames, held_out, seed)
+        kept = held_out_sources(frames, held_out, seed, kinds)
         ranges = [
             (start, stop, source in kept)
             for start, stop, source, ok in zip(starts, stops, sources, usable, strict=True)
@@ -171,28 +178,59 @@ def split_by_source(
 
 # Largest share of one held-out file, in shares that are to be held out.
 _MAX_EXCESS = 3.0
+# A kind of moments belongs to a file from this share of its frames on, and training keeps at least
+# this many times as many frames of it as are held out.
+_KIND_SHARE, _KIND_TIMES = 0.1, 2
 
 
-def held_out_sources(frames: Mapping[str, int], held_out: float, seed: int) -> set[str]:
+def held_out_sources(
+    frames: Mapping[str, int],
+    held_out: float,
+    seed: int,
+    kinds: Callable[[str], Array] | None = None,
+) -> set[str]:
     """Files that hold about a share `held_out` of all frames: at least one, and not all.
 
     A file with more than three times that share is left to the training if there are shorter ones.
+    So is a file with a kind of moments of which the training would keep less than two frames for
+    each that is held out: errors on motion that a training lacks say nothing of the training.
 
     Parameters
     ----------
     frames
         Frames of each file; more than one file.
+    kinds
+        Function of a file: its frames of each kind, as by
+        :func:`deepphase.features.moment_kinds.source_kinds`.
     """
     names = sorted(frames)
     kept: set[str] = set()
     wanted = held_out * sum(frames.values())
     longest = max(_MAX_EXCESS * wanted, min(frames.values()))
-    for index in np.random.default_rng(seed).permutation(len(names)):
-        if (kept and sum(frames[name] for name in kept) >= wanted) or len(kept) == len(names) - 1:
+    order = [names[index] for index in np.random.default_rng(seed).permutation(len(names))]
+    fitting = [name for name in order if frames[name] <= longest]
+    for name in fitting:
+        if (kept and sum(frames[each] for each in kept) >= wanted) or len(kept) == len(names) - 1:
             break
-        if frames[names[index]] <= longest:
-            kept.add(names[index])
-    return kept
+        if kinds is None or _kinds_remain({*kept, name}, order, kinds):
+            kept.add(name)
+    # No file's kinds are in others: as if they were unknown.
+    return kept or set(fitting[:1])
+
+
+def _kinds_remain(held: Set[str], order: Sequence[str], kinds: Callable[[str], Array]) -> bool:
+    """Whether the files that are not held out have enough of each kind of those that are."""
+    needed = np.sum(
+        [np.where(each >= _KIND_SHARE * each.sum(), each, 0) for each in map(kinds, held)], axis=0
+    )
+    needed = _KIND_TIMES * needed
+    # Those that are drawn last are looked at first: few of all files are enough for most kinds.
+    for name in reversed(order):
+        if not (needed > 0).any():
+            break
+        if name not in held:
+            needed = needed - kinds(name)
+    return not (needed > 0).any()
 
 
 class WindowOrder:

@@ -82,6 +82,12 @@ def test_every_recipe_trains_runs_and_comes_back_from_its_file(name, tmp_path):
     )
     assert made.health["samples"] > 0
     assert health_lines(made.health)[0].startswith("one step")
+    health = made.health
+    share, rest = health["rest_share"], health["rest_position_cm"] or 0.0
+    movement = health["movement_position_cm"] or 0.0
+    assert share * rest + (1 - share) * movement == pytest.approx(health["run_position_cm"])
+    both = health | {"rest_share": 0.2, "rest_position_cm": 3.0, "movement_position_cm": 8.0}
+    assert "8.0 cm in movement and 3.0 cm at rest (20% of the frames)" in health_lines(both)[1]
 
 
 def test_training_lowers_the_error_and_health_says_it(tmp_path):
@@ -224,6 +230,7 @@ def test_the_pose_alone_is_trained_with_noise_of_the_scale_that_the_config_gives
     ],
 )
 def test_a_trainer_of_ones_own_trains_it(name, changes, tmp_path):
+    torch.manual_seed(0)
     config = _config(name, **{"network.dropout": 0.0, **changes})
     data = ControllerData.read(walking_store(), config, FormulaPhases())
     batches = ControllerBatches(data, config)

@@ -8,6 +8,7 @@ from deepphase.errors import ParameterError
 from deepphase.phase.windows import (
     WindowOrder,
     gather,
+    held_out_sources,
     interior_frames,
     padded,
     split_by_source,
@@ -71,6 +72,53 @@ def test_a_file_with_most_of_the_frames_is_trained_on(seed):
     split = split_by_source(starts, stops, list("ab"), 11, 0.1, seed=seed)
     assert len(split.held_out)
     assert len(split.train)
+
+
+# Frames that walk, sit and lie: two files alone lie, one walks for a moment before.
+KINDS = {
+    "lies": [4, 0, 96],
+    "lies too": [0, 0, 100],
+    **{f"walks {number}": [100, 0, 0] for number in range(8)},
+    **{f"sits {number}": [30, 70, 0] for number in range(6)},
+}
+
+
+def remaining(held):
+    """Shares of each kind that the training keeps."""
+    every = np.array(list(KINDS.values()))
+    kept = np.array([counts for name, counts in KINDS.items() if name not in held])
+    return kept.sum(axis=0) / every.sum(axis=0)
+
+
+def test_kinds_of_motion_that_are_held_out_are_trained_on_too():
+    frames = {name: sum(counts) for name, counts in KINDS.items()}
+    rows = {name: np.array(counts) for name, counts in KINDS.items()}
+    without, with_kinds = [], []
+    for seed in range(40):
+        without.append(remaining(held_out_sources(frames, 0.25, seed)).min())
+        held = held_out_sources(frames, 0.25, seed, rows.__getitem__)
+        with_kinds.append(remaining(held).min())
+        assert 3 <= len(held) <= 5
+        # Half of what lies would be more than the training keeps.
+        assert not held & {"lies", "lies too"}
+        if held == held_out_sources(frames, 0.25, seed):
+            assert without[-1] == with_kinds[-1]
+    assert min(without) < 0.51
+    assert min(with_kinds) >= 2 / 3
+
+
+def test_splits_are_as_before_where_all_files_have_the_same_kinds():
+    frames = {f"{number}": 100 + number for number in range(20)}
+    for seed in range(8):
+        assert held_out_sources(frames, 0.1, seed) == held_out_sources(
+            frames, 0.1, seed, lambda file: np.array([frames[file] - 3, 3])
+        )
+
+
+def test_where_every_file_is_of_another_kind_one_is_held_out():
+    frames = dict.fromkeys("abc", 50)
+    held = held_out_sources(frames, 0.1, 0, lambda file: 50 * np.eye(3)["abc".index(file)])
+    assert len(held) == 1
 
 
 def test_single_source_holds_out_its_end_without_overlap():

@@ -24,6 +24,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.corpus.store import open_store
 from deepphase.cycles import wrapped
+from deepphase.features.moment_kinds import source_kinds
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
 from deepphase.phase.extractor import load_extractor
@@ -56,7 +57,7 @@ def held_out_clips(model: PhaseModel, path: Path) -> list[Clip]:
     for source, length in zip(store.sources, store.lengths, strict=True):
         if length >= model.window:
             frames[source.path] = frames.get(source.path, 0) + int(length)
-    kept = held_out_sources(frames, options.held_out, options.seed)
+    kept = held_out_sources(frames, options.held_out, options.seed, source_kinds(store))
     chosen = [i for i, source in enumerate(store.sources) if source.path in kept]
     return [store.clip(index) for index in chosen]
 

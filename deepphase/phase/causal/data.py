@@ -13,6 +13,7 @@ from deepphase.arrays import Array
 from deepphase.config import require_in
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
+from deepphase.features.moment_kinds import source_kinds
 from deepphase.phase.causal.moving_joints import MovingJoints, limbs_of
 from deepphase.phase.causal.network import CausalNetwork
 from deepphase.phase.model import PhaseModel
@@ -135,6 +136,7 @@ class CausalData(ResumableData, pl.LightningDataModule):
             model.window,
             options.held_out,
             options.seed,
+            source_kinds(store),
         )
         # Neither held-out files nor held-out ends of clips are varied.
         held_from = {int(stop): int(start) for start, stop in split.held_out_ranges}

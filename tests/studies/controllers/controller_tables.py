@@ -76,6 +76,8 @@ _TABLES: dict[str, dict[str, Callable[[Measures], str]]] = {
         "one step: explained": _number("health", "explained", digits=3),
         "joints, cm": _number("health", "position_cm"),
         "run of 4 s: joints, cm": _number("health", "run_position_cm"),
+        "in movement, cm": _number("health", "movement_position_cm"),
+        "at rest, cm": _number("health", "rest_position_cm"),
         "mean pose, cm": _number("health", "mean_position_cm"),
         "movement": _number("health", "run_movement", digits=3),
     },

@@ -56,6 +56,7 @@ def write_clips(
     format: str,
     reading: StoreOptions,
     change: Callable[[Clip], Clip],
+    write: Callable[[Clip, Path], None] | None = None,
     **options: Any,
 ) -> None:
     """Read every clip, change it and write it; what cannot be read or changed is listed.
@@ -70,6 +71,8 @@ def write_clips(
         As of :func:`deepphase.corpus.clip_files.clip_targets`.
     change
         Makes the clip that is written of the clip that is read.
+    write
+        Writes a clip as a file; by default the suffix selects the format.
     options
         More options of the readers.
 
@@ -88,14 +91,14 @@ def write_clips(
     seconds: list[float] = []
     left = iter(targets)
 
-    def write(entry: ClipEntry) -> None:
+    def write_entry(entry: ClipEntry) -> None:
         target = next(left)
         clip = change(entry.load())
-        save(clip, target)
+        (write or save)(clip, target)
         texts.update(dict.fromkeys(clip.source.notes))
         seconds.append(len(clip) / clip.fps)
 
-    each_clip(entries, write, "writing", "written")
+    each_clip(entries, write_entry, "writing", "written")
     for text in list(texts)[:_MAX_NOTES]:
         note(text)
     if len(texts) > _MAX_NOTES:

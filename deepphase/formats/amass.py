@@ -1,4 +1,4 @@
-"""Reader of AMASS files: motion of the SMPL family of body models as .npz.
+"""Reader and writer of AMASS files: motion of the SMPL family of body models as .npz.
 
 A file holds the axis-angle rotation of every joint (`poses`, or split into `root_orient`,
 `pose_body` and others), the body's translation (`trans`) in metres, and a frame rate that is
@@ -19,12 +19,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from deepphase.arrays import Array
-from deepphase.errors import FormatError
-from deepphase.formats.body_checks import checked_body
+from deepphase.errors import FormatError, ParameterError
+from deepphase.formats.body_checks import check_writable_body, checked_body
 from deepphase.formats.frame_rates import resolve_rate
-from deepphase.formats.npz.archive import NpzArchive, read_npz
+from deepphase.formats.npz.archive import NpzArchive, read_npz, write_npz
 from deepphase.formats.smpl_skeleton import (
     BODY,
     EYES,
@@ -39,7 +40,7 @@ from deepphase.formats.smpl_skeleton import (
 from deepphase.formats.units import checked_options
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
-from deepphase.motion.orientation import ASSUMED_UP, infer_up, rotate_up
+from deepphase.motion.orientation import ASSUMED_UP, infer_up, rotate_from_y_up, rotate_up
 
 # By the number of joints.
 LAYOUTS = {
@@ -236,6 +237,54 @@ def load_amass(path: str | Path, *, up: str | None = None, fps: float | None = N
         notes += (note,)
     source = Source(str(path), 1.0, up, rate, (), notes)
     return replace(rotate_up(checked_body(clip, path), up), source=source)
+
+
+def save_amass(clip: Clip, path: str | Path) -> None:
+    """Write a clip of a skeleton of the SMPL family as AMASS does: axis-angle poses, Z up.
+
+    The file has `poses`, `trans`, `mocap_framerate`, `gender` "neutral" and `betas` of zeros. 22
+    joints are written as the 52 of SMPL-H, with fingers at rest; 24, 52, 53 and 55 as they are.
+    Joints may be in any order. Any other skeleton is first put on this one:
+    ``retarget(clip, smpl_skeleton(BODY))``.
+
+    Raises
+    ------
+    FormatError
+        If the clip has a rate or lengths that no reader accepts.
+    ParameterError
+        If its joints are not those of the SMPL family, or others than the pelvis are translated.
+    CheckpointError
+        If the file cannot be written.
+    """
+    check_writable_body(clip, path)
+    names = smpl_layout(clip)
+    if names is None or clip.translated_joints.tolist() != [0]:
+        raise ParameterError(
+            "the joints are not those of the SMPL family, with a pelvis that alone is translated",
+            hint="put the motion on its skeleton: retarget(clip, smpl_skeleton(BODY))",
+            path=path,
+        )
+    turned = rotate_from_y_up(clip, "z")
+    vectors = Rotation.from_quat(turned.rotations.reshape(-1, 4)).as_rotvec()
+    vectors = vectors.reshape(*turned.rotations.shape[:2], 3)
+    written = BODY + FINGERS if names == BODY else names
+    poses = np.zeros((len(clip), len(written), 3))
+    for joint, name in enumerate(clip.skeleton.names):
+        poses[:, written.index(name)] = vectors[:, joint]
+    arrays = {
+        "poses": poses.reshape(len(clip), -1),
+        "trans": turned.translations[:, 0].astype(np.float64),
+        "mocap_framerate": np.float64(clip.fps),
+        "gender": np.array("neutral"),
+        "betas": np.zeros(16),
+    }
+    write_npz(path, arrays)
+
+
+def smpl_layout(clip: Clip) -> tuple[str, ...] | None:
+    """The joints of the SMPL family in the order of pose vectors, if they are those of a clip."""
+    names = set(clip.skeleton.names)
+    return next((each for each in LAYOUTS.values() if set(each) == names), None)
 
 
 def _file_rates(archive: NpzArchive) -> dict[str, float]:

@@ -4,13 +4,16 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from deepphase.apps.cli import main
 from deepphase.errors import FormatError, ParameterError
-from deepphase.formats.amass import LAYOUTS, load_amass
-from deepphase.formats.load import load
+from deepphase.formats.amass import LAYOUTS, load_amass, save_amass
+from deepphase.formats.load import load, save
 from deepphase.formats.smpl_skeleton import BODY, STATURE_M, smpl_skeleton
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import end_positions, joint_positions
+from deepphase.motion.retargeting.retarget import retarget
 from deepphase.motion.roles import find_roles
+from deepphase.synthetic.gait_motion import locomotion
 from tests.formats.smpl_files import (
     walk_poses,
     walk_translations,
@@ -152,3 +155,37 @@ def test_options(tmp_path):
     assert "unit cm does not apply to AMASS files" in clip.source.notes
     with pytest.raises(ParameterError, match="'scale'"):
         load(path, scale=2)
+
+
+@pytest.mark.parametrize("joints", COUNTS)
+def test_what_is_written_is_read(tmp_path, joints):
+    clip = load(written_smpl(tmp_path / "walk.npz", joints=joints))
+    save_amass(clip, tmp_path / "again.npz")
+    again = load(tmp_path / "again.npz")
+    assert len(again.skeleton) == {22: 52}.get(joints, joints)
+    assert again.fps == clip.fps
+    order = [again.skeleton.names.index(name) for name in clip.skeleton.names]
+    np.testing.assert_allclose(joint_positions(again)[:, order], joint_positions(clip), atol=1e-9)
+
+
+def test_any_biped_is_written_on_the_skeleton_of_smpl(tmp_path):
+    walk = locomotion(2, 1.0, turn_rate=1.0).clip
+    save(walk, tmp_path / "walk.bvh")
+    path = tmp_path / "walk.npz"
+    assert main(["convert", str(tmp_path / "walk.bvh"), "-o", str(path), "--format", "amass"]) == 0
+    expected = retarget(walk, smpl_skeleton(BODY)).clip
+    again = load(path)
+    assert again.source.up == "z"
+    np.testing.assert_allclose(
+        joint_positions(again)[:, : len(BODY)], joint_positions(expected), atol=1e-4
+    )
+    with np.load(path) as arrays:
+        assert arrays["poses"].shape == (len(walk), 156)
+        assert arrays["mocap_framerate"] == walk.fps
+
+
+def test_another_skeleton_is_not_written_as_it_is(tmp_path):
+    with pytest.raises(ParameterError, match="not those of the SMPL family") as caught:
+        save_amass(locomotion(2, 0.5).clip, tmp_path / "walk.npz")
+    assert "retarget" in caught.value.hint
+    assert not (tmp_path / "walk.npz").exists()

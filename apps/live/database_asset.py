@@ -20,7 +20,7 @@ from deepphase.matching.player.moment_filter import MomentFilter
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.player import PlayerSettings
 from deepphase.matching.player.resting import rest_moments
-from deepphase.matching.player.trajectory_search import max_improvement
+from deepphase.matching.player.trajectory_queries import max_improvement
 from deepphase.steering.foot_lock import FootLockSettings
 from deepphase.steering.rest import CONSTANTS as REST
 

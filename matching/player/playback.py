@@ -194,7 +194,7 @@ class Playback:
         contacts = np.zeros((rows, len(limbs)), bool)
         steps = np.zeros((rows, 3), np.float32)
         accelerations = np.zeros(rows, np.float32)
-        body = _below(skeleton, carrier)
+        body = joints_below(skeleton, carrier)
         size = _size(skeleton, limbs)
         count = len(database.clip_names)
         for index in range(count):
@@ -238,7 +238,7 @@ class Playback:
     @cached_property
     def body(self) -> Array:
         """(body,) joints from the carrier down, rising. Those above it are not part of the body."""
-        return _below(self.skeleton, self.carrier)
+        return joints_below(self.skeleton, self.carrier)
 
     @cached_property
     def limb_solver(self) -> LimbSolver:
@@ -337,9 +337,13 @@ class Playback:
     @cached_property
     def goal_limits(self) -> GoalLimits:
         """Limits of goals, from the top speed of all rows."""
+        return GoalLimits.of_top_speed(self.top_speed)
+
+    @property
+    def top_speed(self) -> float:
+        """m/s: 99th percentile of the speeds of all rows; at least that of a body that stands."""
         speeds = np.linalg.norm(self.steps[:][:, :2], axis=1) * self.fps
-        standing = self.standing_speed
-        return GoalLimits.of_top_speed(max(float(np.percentile(speeds, _TOP_PERCENTILE)), standing))
+        return max(float(np.percentile(speeds, _TOP_PERCENTILE)), self.standing_speed)
 
     def facing_coverage(self, rows: Array | None = None) -> FacingCoverage:
         """Directions of travel of the rows that are played, (rows,) bool, or of all rows."""
@@ -364,7 +368,7 @@ def _size(skeleton: Skeleton, limbs: LegChains) -> float:
     return float(np.mean(limb_lengths))
 
 
-def _below(skeleton: Skeleton, top: int) -> Array:
+def joints_below(skeleton: Skeleton, top: int) -> Array:
     """(joints,) a joint and its descendants, rising."""
     inside = np.zeros(len(skeleton), bool)
     inside[top] = True

@@ -22,7 +22,7 @@ from deepphase.steering.run import Run
 from deepphase.terrain.heightmap import Heightmap
 
 # Distance between characters that start side by side, in leg lengths.
-_SPACING = 1.8
+SPACING = 1.8
 _SAMPLED_CLIPS = 80
 
 
@@ -59,7 +59,7 @@ class PlayerSource:
     @property
     def spacing_m(self) -> float:
         """Metres between characters that start side by side."""
-        return _SPACING * self.playback.leg_length
+        return SPACING * self.playback.leg_length
 
     @property
     def travelling_speed(self) -> float:

@@ -25,6 +25,8 @@ from deepphase.terrain.underfoot import SIDES, ground_level, trajectory_heights
 
 # Speed at which a desired trajectory begins, m/s, from which on a character at rest starts.
 _STARTING_M_S = 0.35
+# Largest improvement that is ever required, as a share of the cost of rows taken by chance.
+_MAX_IMPROVEMENT = 0.2
 
 
 def _trajectory_features(layout: FeatureLayout) -> list[Feature]:
@@ -35,6 +37,24 @@ def future_offsets(layout: FeatureLayout) -> Array:
     """(offsets,) future times, in seconds from now, of the layout's trajectory features; rising."""
     features = _trajectory_features(layout)
     return np.array(sorted({time for each in features for time in each.offsets_s if time > 0}))
+
+
+def future_columns(layout: FeatureLayout) -> Array:
+    """(columns,) columns of a row that goals replace: those of the future trajectory."""
+    columns: list[int] = []
+    for feature in _trajectory_features(layout):
+        start = layout.slices[feature.name].start
+        for index, time in enumerate(feature.offsets_s):
+            columns += [start + 2 * index, start + 2 * index + 1] if time > 0 else []
+    return np.array(columns, np.int64)
+
+
+def max_improvement(layout: FeatureLayout) -> float:
+    """The largest improvement of costs that is ever required: a fifth of the cost of two rows that
+    are taken by chance.
+    """
+    # The squared difference of two values taken by chance is twice their variance, on average.
+    return _MAX_IMPROVEMENT * float(np.sqrt(2.0 * np.square(layout.weights).sum()))
 
 
 class TrajectoryQueries:
@@ -64,6 +84,7 @@ class TrajectoryQueries:
             each.name for each in layout.of_kind("track") if each.track == GROUND_HEIGHTS
         ]
         self._features = _trajectory_features(layout)
+        self.max_improvement = max_improvement(layout)
         self.offsets_s = future_offsets(layout)
         if not len(self.offsets_s):
             raise ParameterError(
@@ -104,6 +125,17 @@ class TrajectoryQueries:
         blocks = self._desired_blocks(self._rows.query(rows), goals)
         return self._rows.query(rows, blocks)
 
+    def initial_queries(self, goals: tuple[Array, Array, Array, Array]) -> Array:
+        """(q, dims) queries with the desired future trajectory, in any pose."""
+        count = len(goals[0])
+        blocks = self._desired_blocks(np.zeros((count, self._rows.layout.dims), np.float32), goals)
+        queries = self._rows.query(np.zeros(count, np.int64), blocks)
+        for feature in self._rows.layout:
+            if feature.name not in blocks:
+                # Normalised, 0 is the mean: no pose is preferred.
+                queries[:, self._rows.layout.slices[feature.name]] = 0.0
+        return queries
+
     def _desired_blocks(
         self, own: Array, goals: tuple[Array, Array, Array, Array]
     ) -> dict[str, Array]:
@@ -131,3 +163,10 @@ class TrajectoryQueries:
         level = ground_level(self._ground, place, facing)
         found = trajectory_heights(self._ground, positions, directions, level)
         return found.reshape(len(positions), -1).astype(np.float32)
+
+    def improved(self, costs: Array, shares: Array | float) -> Array:
+        """Costs that improve others by shares, or by a fifth of the cost of rows taken by chance.
+
+        Where all costs are high, as after a goal that nothing follows, a share of them is too much.
+        """
+        return costs - np.minimum(shares * costs, self.max_improvement)

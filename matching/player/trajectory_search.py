@@ -10,7 +10,6 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-from deepphase.features.layout import FeatureLayout
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.player.constants import CONSTANTS
 from deepphase.matching.player.moment_filter import MomentFilter
@@ -24,8 +23,6 @@ from deepphase.steering.root_states import RootStates
 from deepphase.terrain.heightmap import Heightmap
 
 _ROWS_AT_ONCE = 1 << 20
-# Largest improvement that is ever required, as a share of the cost of rows taken by chance.
-_MAX_IMPROVEMENT = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,14 +58,6 @@ class JumpRequest:
     kept: Sequence[Mapping[str, str]]
     max_transition_costs: Array
     transition_costs: Callable[[Array, Array], Array]
-
-
-def max_improvement(layout: FeatureLayout) -> float:
-    """The largest improvement of costs that is ever required: a fifth of the cost of two rows that
-    are taken by chance.
-    """
-    # The squared difference of two values taken by chance is twice their variance, on average.
-    return _MAX_IMPROVEMENT * float(np.sqrt(2.0 * np.square(layout.weights).sum()))
 
 
 class SearchPolicy(Protocol):
@@ -171,7 +160,6 @@ class TrajectorySearch(TrajectoryQueries):
         self._keeping: dict[tuple[tuple[str, str], ...], Array] = {}
         self._kept: dict[tuple[tuple[tuple[str, str], ...], ...], Array | None] = {}
         self._allowed: dict[tuple[tuple[str, str], ...], _Rows] = {}
-        self._max_improvement = max_improvement(database.layout)
         self._rows_of({})
 
     def search(
@@ -301,7 +289,7 @@ class TrajectorySearch(TrajectoryQueries):
             cost_bound=self.improved(np.minimum(bound, near[:, 0]), self.keep_improvement),
         )
         # The inverse of `improved`.
-        ranked = np.minimum(far / (1.0 - self.keep_improvement), far + self._max_improvement)
+        ranked = np.minimum(far / (1.0 - self.keep_improvement), far + self.max_improvement)
         ranks = np.concatenate([near, ranked], axis=1)
         order = ranks.argsort(axis=1, kind="stable")[:, : CONSTANTS.candidates]
         return (
@@ -309,13 +297,6 @@ class TrajectorySearch(TrajectoryQueries):
             np.take_along_axis(np.concatenate([near_rows, far_rows], axis=1), order, 1),
             np.take_along_axis(ranks, order, 1),
         )
-
-    def improved(self, costs: Array, shares: Array | float) -> Array:
-        """Costs that improve others by shares, or by a fifth of the cost of rows taken by chance.
-
-        Where all costs are high, as after a goal that nothing follows, a share of them is too much.
-        """
-        return costs - np.minimum(shares * costs, self._max_improvement)
 
     def rest(self, playback: Playback, keep: Sequence[str]) -> RestMoments:
         """Moments of rest of the rows that are played; see `rest_moments`."""
@@ -329,13 +310,7 @@ class TrajectorySearch(TrajectoryQueries):
         goals
             As the method `goals` returns them.
         """
-        count = len(goals[0])
-        blocks = self._desired_blocks(np.zeros((count, self._database.dims), np.float32), goals)
-        queries = self._database.query(np.zeros(count, np.int64), blocks)
-        for feature in self._database.layout:
-            if feature.name not in blocks:
-                # Normalised, 0 is the mean: no pose is preferred.
-                queries[:, self._database.layout.slices[feature.name]] = 0.0
+        queries = self.initial_queries(goals)
         return self._searcher.search(queries, 1, allowed=self._rows_of({}).targets)[1][:, 0]
 
     @property

@@ -1,0 +1,1 @@
+"""Learned motion matching: networks in place of the rows of a database."""

@@ -1,0 +1,132 @@
+"""Values of a pose that the decompressor gives, and the pose that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from deepphase.arrays import Array
+from deepphase.matching.player.playback import joints_below
+from deepphase.motion import quaternions
+from deepphase.motion.rotations_6d import from_six_numbers, six_numbers
+from deepphase.motion.skeleton import Skeleton
+
+# Contacts and rest are numbers from 0 to 1; from here on they hold.
+_HOLDS = 0.5
+
+
+class Poses(NamedTuple):
+    """Poses of frames in root space, with what a player reads beside them.
+
+    Parameters
+    ----------
+    rotations, translations
+        (..., joints, 4) and (..., translated joints, 3) float32, as those of a `Playback`.
+    steps
+        (..., 3) float32: root motion to the next frame, m, m and rad.
+    contacts
+        (..., limbs) bool.
+    idle
+        (...) bool: the body stands at rest.
+    """
+
+    rotations: Array
+    translations: Array
+    steps: Array
+    contacts: Array
+    idle: Array
+
+
+@dataclass(frozen=True)
+class PoseValues:
+    """Order of the values of a pose.
+
+    They are rotations (body, 6), the rotated x and y axes; translations (moved, 3) m; the velocity
+    of the root (3), m/s, m/s and rad/s in root space; contacts (limbs) and rest (1), from 0 to 1.
+
+    Parameters
+    ----------
+    joints
+        Joints of the skeleton.
+    body
+        Joints from the carrier down, of which rotations are.
+    translated
+        Number of translated joints.
+    moved
+        Those of them that are in the body.
+    limbs
+        Number of limbs with contacts.
+    fps
+        Frames per second.
+    """
+
+    joints: int
+    body: tuple[int, ...]
+    translated: int
+    moved: tuple[int, ...]
+    limbs: int
+    fps: float
+
+    @classmethod
+    def of_body(
+        cls, skeleton: Skeleton, carrier: int, translated: Sequence[int], limbs: int, fps: float
+    ) -> PoseValues:
+        """The values of poses of a skeleton, whose hips are the `carrier`."""
+        body = joints_below(skeleton, carrier).tolist()
+        moved = tuple(index for index, joint in enumerate(translated) if joint in body)
+        return cls(len(skeleton), tuple(body), len(translated), moved, limbs, fps)
+
+    @cached_property
+    def slices(self) -> dict[str, slice]:
+        """Name -> its values."""
+        sizes = {
+            "rotations": 6 * len(self.body),
+            "translations": 3 * len(self.moved),
+            "velocity": 3,
+            "contacts": self.limbs,
+            "idle": 1,
+        }
+        stops = np.cumsum(list(sizes.values())).tolist()
+        return {
+            name: slice(stop - size, stop)
+            for (name, size), stop in zip(sizes.items(), stops, strict=True)
+        }
+
+    @property
+    def dims(self) -> int:
+        """Number of values."""
+        return self.slices["idle"].stop
+
+    def values(self, poses: Poses) -> Array:
+        """(..., dims) float32 values of poses."""
+        shape = poses.idle.shape
+        parts = (
+            six_numbers(poses.rotations[..., list(self.body), :]),
+            poses.translations[..., list(self.moved), :],
+            poses.steps * self.fps,
+            poses.contacts,
+            poses.idle[..., None],
+        )
+        return np.concatenate([each.reshape(*shape, -1) for each in parts], -1, dtype=np.float32)
+
+    def poses(self, values: Array) -> Poses:
+        """The poses of values (frames, dims)."""
+        count, slices = len(values), self.slices
+        rotations = np.empty((count, self.joints, 4), np.float32)
+        if len(self.body) < self.joints:
+            rotations[:] = quaternions.IDENTITY
+        six = values[:, slices["rotations"]].reshape(count, -1, 6)
+        rotations[:, list(self.body)] = from_six_numbers(six)
+        translations = np.zeros((count, self.translated, 3), np.float32)
+        translations[:, list(self.moved)] = values[:, slices["translations"]].reshape(count, -1, 3)
+        return Poses(
+            rotations,
+            translations,
+            values[:, slices["velocity"]] / np.float32(self.fps),
+            values[:, slices["contacts"]] > _HOLDS,
+            values[:, slices["idle"].start] > _HOLDS,
+        )

@@ -54,6 +54,10 @@ JOBS = {
         ),
     },
     "Characters": {
+        "train matching": (
+            "train:matching_command",
+            "train networks in place of a motion database: learned motion matching",
+        ),
         "train controller": (
             "train:controller_command",
             "train a controller on clips and their phases",

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from deepphase.apps.options.groups import SteeringOptions, parse_labels
 from deepphase.apps.options.player import PlayerOptions
 from deepphase.apps.terminal import next_step, note, progress, table, warn
+
+if TYPE_CHECKING:
+    from deepphase.apps.runs.request import Goal, RunRequest
 
 
 def command(
@@ -26,7 +29,8 @@ def command(
     Parameters
     ----------
     database
-        Motion database of `deepphase match build`, or the folder of its shards.
+        Motion database of `deepphase match build`, or the folder of its shards; or matcher of
+        `deepphase train matching`.
     output
         Folder for index.html, player.html and report.json and, for every run, .bvh, .glb and a
         table of its frames.
@@ -51,9 +55,11 @@ def command(
     from deepphase.apps.runs.request import RunRequest, goals_of, read_goals
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.store import open_store
+    from deepphase.formats.array_file import read_header
     from deepphase.matching.database.database import MotionDatabase
     from deepphase.matching.database.on_ground import has_ground_heights
     from deepphase.matching.database.reweighted import reweighted
+    from deepphase.matching.learned.matcher import FORMAT as MATCHER
     from deepphase.matching.player.moment_filter import moments_line
     from deepphase.matching.player.playback import Playback
     from deepphase.matching.player.source import PlayerSource, database_measures
@@ -64,6 +70,9 @@ def command(
     settings, factors = player.settings(played_moments(include)), player.weight_factors
     wanted = parse_labels(labels) if labels else {}
     check_writable(output / "index.html")
+    if database.is_file() and read_header(database)["format"] == MATCHER:
+        _run_matcher(database, output, read, request, wanted, player, steering)
+        return
     with progress() as report_progress:
         opened = MotionDatabase.load(database, store=None if store is None else open_store(store))
         player.check(opened)
@@ -97,3 +106,36 @@ def command(
     note(index_line(searcher))
     note(f"report: {report.page}")
     next_step("app", database.parent)
+
+
+def _run_matcher(
+    path: Path,
+    output: Path,
+    read: dict[str, Goal | None],
+    request: RunRequest,
+    labels: dict[str, list[str]],
+    player: PlayerOptions,
+    steering: SteeringOptions,
+) -> None:
+    """The command for a matcher; `read` are the goals that were given."""
+    from deepphase.apps.runs.matching import learned_report, unknown_labels
+    from deepphase.apps.runs.request import goals_of
+    from deepphase.matching.database.on_ground import has_ground_heights
+    from deepphase.matching.learned.matcher import Matcher
+    from deepphase.matching.learned.source import LearnedSource
+
+    matcher = Matcher.load(path)
+    ground = request.ground if has_ground_heights(matcher.layout) else None
+    source = LearnedSource(matcher, labels, player.settings(), steering.seed, ground)
+    goals = goals_of(read, request, source.travelling_speed)
+    for text in unknown_labels(goals, source):
+        warn(text)
+    with progress() as report_progress:
+        report = learned_report(
+            source, goals, request, output, file=path.name, progress=report_progress
+        )
+    table(report.columns, report.rows)
+    for finding in report.findings:
+        warn(finding)
+    note(f"report: {report.page}")
+    next_step("live", path)

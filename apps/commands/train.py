@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from deepphase.controllers.dance.dancer import Dancer
     from deepphase.controllers.runtime.controller import Controller
     from deepphase.edit.editor import MotionEditor
+    from deepphase.matching.learned.matcher import Matcher
     from deepphase.phase.model import PhaseModel
     from deepphase.phase.signals import JointVelocities
     from deepphase.rigs.inverse import RigInverse
@@ -237,6 +238,52 @@ def controller_command(
         "controller", output, run, reading, prepare,
         lines=lambda trained: health_lines(trained.health),
         then=("control", output, "--path", "square", "-o", "run"),
+    )  # fmt: skip
+
+
+def matching_command(
+    database: Path,
+    output: Path,
+    include: str | None = None,
+    store: Path | None = None,
+    config: Any = ConfigOption("deepphase.matching.learned.config:LearnedConfig", "default"),  # noqa: B008
+    run: TrainingOptions = _RUN,
+) -> None:
+    """Train networks that take the place of a motion database: learned motion matching.
+
+    They decompress, step and project what the database stores, so that a file of a few megabytes
+    plays its motion. `match run`, `live` and `export` take the file as they take the database.
+
+    Parameters
+    ----------
+    database
+        Motion database of `deepphase match build`, with a trajectory among its features.
+    output
+        Matcher file to write.
+    include
+        Play actions, too, not only idle and locomotion; as of `deepphase match run`.
+    store
+        Store of the database's clips, if it was moved.
+    config
+        Config of the networks and their training: a YAML file, or default (configs/learned).
+    """
+    from deepphase.apps.runs.matching import played_moments
+    from deepphase.corpus.store import open_store
+    from deepphase.matching.database.database import MotionDatabase
+    from deepphase.matching.learned.health import health_lines
+    from deepphase.matching.learned.training import train_matcher
+
+    moments = played_moments(include)
+
+    def prepare(inputs: TrainingInputs) -> partial[Matcher | None]:
+        moved = None if store is None else open_store(store)
+        opened = inputs.world.together(lambda: MotionDatabase.load(database, store=moved))
+        return partial(train_matcher, opened, config, moments=moments)
+
+    run_training(
+        "matcher", output, run, _READING, prepare,
+        lines=lambda trained: health_lines(trained.health),
+        then=("match", "run", output, "--path", "square", "-o", "run"),
     )  # fmt: skip
 
 

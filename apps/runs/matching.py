@@ -16,6 +16,8 @@ from deepphase.apps.runs.request import Goal, RunRequest
 from deepphase.apps.runs.sections import Section
 from deepphase.features.moment_kinds import KINDS
 from deepphase.matching.database.pose_baselines import pose_databases
+from deepphase.matching.learned.health import health_lines
+from deepphase.matching.learned.source import LearnedSource
 from deepphase.matching.player.moment_filter import MomentFilter, moments_line
 from deepphase.matching.player.source import PlayerSource
 from deepphase.matching.search.searcher import open_searcher
@@ -76,6 +78,39 @@ def matching_report(
     return run_report(subjects, goals, request, folder, sections=sections, progress=progress)
 
 
+def learned_report(
+    source: LearnedSource,
+    goals: Mapping[str, Goal],
+    request: RunRequest,
+    folder: Path,
+    *,
+    file: str = "",
+    progress: Progress | None = None,
+) -> MeasuredReport:
+    """Run a matcher along every goal, write all files into a folder, and measure.
+
+    Parameters
+    ----------
+    file
+        Name of the matcher's file.
+
+    Raises
+    ------
+    ParameterError, FormatError
+        If a goal or a setting is invalid.
+    """
+    matcher = source.matcher
+    subject = RunSubject(
+        source,
+        f"Runs of {file or 'a matcher'}",
+        "New motion along the goals, by learned motion matching.",
+        {"matcher": file, **matcher.provenance},
+        {},
+        note=" ".join(f"{line[0].upper()}{line[1:]}." for line in health_lines(matcher.health)),
+    )
+    return run_report([subject], goals, request, folder, progress=progress)
+
+
 def _features(sources: Mapping[str, PlayerSource]) -> Section:
     """Dimensions and memory of the feature rows."""
     texts = {"dimensions": "values in a feature row", "memory": "of all feature rows"}
@@ -123,19 +158,18 @@ def played_moments(include: str | None) -> MomentFilter:
     return MomentFilter(clips=parse_labels(include))
 
 
-def unknown_labels(goals: Mapping[str, Goal], source: PlayerSource) -> list[str]:
-    """Warnings about labels of goals that the database does not have.
+def unknown_labels(goals: Mapping[str, Goal], source: PlayerSource | LearnedSource) -> list[str]:
+    """Warnings about labels of goals that the database or matcher does not have.
 
     Raises ParameterError if it has the label but not the value, or none of its moments is played.
     """
-    database = source.database
-    known = {name for labels in database.labels for name in labels}
+    known = source.label_names
     notes = []
     for name, goal in goals.items():
         labels = goal.labels if isinstance(goal, GroundPath) else goal.buttons
         for column, values in labels.items():
             if column not in known:
-                notes.append(f"{name}: the database has no label {column!r}, which is ignored")
+                notes.append(f"{name}: its motion has no label {column!r}, which is ignored")
                 continue
             for value in dict.fromkeys(filter(None, values)):
                 source.check_labels({column: value})

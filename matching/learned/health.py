@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from deepphase.arrays import Array
-from deepphase.matching.learned.data import LearnedData
 from deepphase.matching.learned.matcher import Matcher
-from deepphase.matching.learned.nearest import NearestStates, random_queries
 from deepphase.motion import quaternions
+
+if TYPE_CHECKING:
+    from deepphase.matching.learned.data import LearnedData
 
 _ROWS, _QUERIES = 2_000, 2_000
 # Seconds after which the stepper is compared with the clip.
@@ -115,6 +115,10 @@ def _moved(places: Array, steps: Array) -> Array:
 
 
 def _recall(matcher: Matcher, data: LearnedData, states: Array) -> dict[str, Any]:
+    import torch
+
+    from deepphase.matching.learned.nearest import NearestStates, random_queries
+
     count, every = matcher.features, torch.from_numpy(states)
     metric = torch.ones(states.shape[1])
     metric[count:] = data.config.training.pose_weight

@@ -127,6 +127,11 @@ class LearnedSource:
             ground=self.ground,
         )
 
+    @property
+    def label_names(self) -> set[str]:
+        """Name of the matcher's label, if it has one."""
+        return {self.matcher.label} - {""}
+
     def check_labels(self, labels: Mapping[str, str]) -> None:
         """Raise ParameterError where the matcher has the label, but not the value."""
         if self.matcher.label in labels:

@@ -113,6 +113,11 @@ class PlayerSource:
             step_m=self.playback.step_m,
         )
 
+    @property
+    def label_names(self) -> set[str]:
+        """Names of labels that clips have."""
+        return {name for labels in self.database.labels for name in labels}
+
     def check_labels(self, labels: Mapping[str, str]) -> None:
         """Raise ParameterError where goals with these labels would leave nothing to play."""
         self.policy().check_labels(labels)

@@ -14,7 +14,8 @@
 
 `MotionDatabase` holds a row of features for every frame of every clip, a `Searcher` finds the rows
 nearest to a query, and `Player` plays them frame by frame along a desired trajectory.
-`dance_with_database` plays them to a song.
+`dance_with_database` plays them to a song. A `Matcher` of `train_matcher` has networks in place of
+the rows, in a file of a few megabytes (learned motion matching), and a `MatcherSource` plays it.
 """
 
 from __future__ import annotations
@@ -25,6 +26,11 @@ from deepphase.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from deepphase.matching.database.database import MotionDatabase as MotionDatabase
+    from deepphase.matching.learned.config import LearnedConfig as LearnedConfig
+    from deepphase.matching.learned.matcher import Matcher as Matcher
+    from deepphase.matching.learned.source import LearnedPlayer as LearnedPlayer
+    from deepphase.matching.learned.source import MatcherSource as MatcherSource
+    from deepphase.matching.learned.training import train_matcher as train_matcher
     from deepphase.matching.music.dancing import DatabaseDance as DatabaseDance
     from deepphase.matching.music.dancing import dance_with_database as dance_with_database
     from deepphase.matching.player.playback import Playback as Playback
@@ -42,6 +48,10 @@ if TYPE_CHECKING:
 # Module -> the public names that it defines.
 _NAMES = {
     "deepphase.matching.database.database": ("MotionDatabase",),
+    "deepphase.matching.learned.config": ("LearnedConfig",),
+    "deepphase.matching.learned.matcher": ("Matcher",),
+    "deepphase.matching.learned.source": ("LearnedPlayer", "MatcherSource"),
+    "deepphase.matching.learned.training": ("train_matcher",),
     "deepphase.matching.music.dancing": ("DatabaseDance", "dance_with_database"),
     "deepphase.matching.player.playback": ("Playback",),
     "deepphase.matching.player.player": ("Player", "PlayerSettings"),

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def command(
-    database: Path,
+    source: Path,
     output: Path,
     labels: str | None = None,
     include: str | None = None,
@@ -28,7 +28,7 @@ def command(
 
     Parameters
     ----------
-    database
+    source
         Motion database of `deepphase match build`, or the folder of its shards; or matcher of
         `deepphase train matching`.
     output
@@ -70,11 +70,11 @@ def command(
     settings, factors = player.settings(played_moments(include)), player.weight_factors
     wanted = parse_labels(labels) if labels else {}
     check_writable(output / "index.html")
-    if database.is_file() and read_header(database)["format"] == MATCHER:
-        _run_matcher(database, output, read, request, wanted, player, steering)
+    if source.is_file() and read_header(source)["format"] == MATCHER:
+        _run_matcher(source, output, read, request, wanted, player, steering)
         return
     with progress() as report_progress:
-        opened = MotionDatabase.load(database, store=None if store is None else open_store(store))
+        opened = MotionDatabase.load(source, store=None if store is None else open_store(store))
         player.check(opened)
         opened = reweighted(opened.with_kinds(report_progress), factors)
         playback = Playback.of_database(opened, report_progress)
@@ -83,12 +83,12 @@ def command(
         data = database_measures(opened, playback)
         # The motion of databases without heights is laid on the ground afterwards.
         ground = request.ground if has_ground_heights(opened.layout) else None
-        source = PlayerSource(
+        runners = PlayerSource(
             opened, playback, searcher, wanted, settings, steering.seed, data, ground
         )
-        notes = unknown_labels(goals, source)
+        notes = unknown_labels(goals, runners)
         report = matching_report(
-            source,
+            runners,
             goals,
             request,
             output,
@@ -102,10 +102,10 @@ def command(
     table(report.columns, report.rows)
     for finding in report.findings:
         warn(finding)
-    note(moments_line(opened, source.played))
+    note(moments_line(opened, runners.played))
     note(index_line(searcher))
     note(f"report: {report.page}")
-    next_step("app", database.parent)
+    next_step("app", source.parent)
 
 
 def _run_matcher(
@@ -122,11 +122,11 @@ def _run_matcher(
     from deepphase.apps.runs.request import goals_of
     from deepphase.matching.database.on_ground import has_ground_heights
     from deepphase.matching.learned.matcher import Matcher
-    from deepphase.matching.learned.source import LearnedSource
+    from deepphase.matching.learned.source import MatcherSource
 
     matcher = Matcher.load(path)
     ground = request.ground if has_ground_heights(matcher.layout) else None
-    source = LearnedSource(matcher, labels, player.settings(), steering.seed, ground)
+    source = MatcherSource(matcher, labels, player.settings(), steering.seed, ground)
     goals = goals_of(read, request, source.travelling_speed)
     for text in unknown_labels(goals, source):
         warn(text)

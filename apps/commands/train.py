@@ -270,7 +270,7 @@ def matching_command(
     from deepphase.apps.runs.matching import played_moments
     from deepphase.corpus.store import open_store
     from deepphase.matching.database.database import MotionDatabase
-    from deepphase.matching.learned.health import health_lines
+    from deepphase.matching.learned.health import matcher_lines
     from deepphase.matching.learned.training import train_matcher
 
     moments = played_moments(include)
@@ -282,7 +282,7 @@ def matching_command(
 
     run_training(
         "matcher", output, run, _READING, prepare,
-        lines=lambda trained: health_lines(trained.health),
+        lines=lambda trained: matcher_lines(trained.health),
         then=("match", "run", output, "--path", "square", "-o", "run"),
     )  # fmt: skip
 

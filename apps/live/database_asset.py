@@ -12,6 +12,7 @@ from deepphase.arrays import Array
 from deepphase.controllers.runtime.engine_description import describe_skeleton, goal_settings
 from deepphase.errors import ParameterError
 from deepphase.evaluation.runs import BLEND_S
+from deepphase.features.layout import FeatureLayout
 from deepphase.features.trajectory import TRAJECTORY_DIRECTION, TRAJECTORY_PATH
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.database.on_ground import GROUND_HEIGHTS
@@ -22,10 +23,9 @@ from deepphase.matching.player.player import PlayerSettings
 from deepphase.matching.player.resting import rest_moments
 from deepphase.matching.player.trajectory_queries import max_improvement
 from deepphase.steering.foot_lock import FootLockSettings
-from deepphase.steering.rest import CONSTANTS as REST
 
 # Rotations of this many rows are read at once, and a view of the manifold has so many points.
-_ROWS_AT_ONCE, _MANIFOLD_POINTS = 1 << 14, 20_000
+_ROWS_AT_ONCE, _MANIFOLD_POINTS, _HEIGHT_ROWS = 1 << 14, 20_000, 200
 # Labels that a page offers first.
 _FIRST_LABELS = ("style", "gait")
 
@@ -53,13 +53,17 @@ def database_asset(database: MotionDatabase, motion: str) -> bytes:
             "the database has no moment that can be searched for and played",
             hint="build it of longer clips, with idle or locomotion",
         )
+    rows = np.unique(np.linspace(0, len(playback) - 1, _HEIGHT_ROWS).astype(int))
     header: dict[str, Any] = {
         "kind": "database",
         "name": "database" if database.path is None else database.path.stem,
-        "frame_rate": database.fps,
-        "skeleton": describe_skeleton(playback.skeleton, playback.roles),
-        "height": _height(playback),
-        "feet": playback.limbs.last,
+        **motion_header(
+            playback,
+            database.layout,
+            played,
+            playback.rotations[rows],
+            playback.translations[rows],
+        ),
         "label": _label(database),
         "channels": 0 if database.phases is None else database.phases.channels,
         "clips": {
@@ -68,30 +72,6 @@ def database_asset(database: MotionDatabase, motion: str) -> bytes:
             "stops": database.range_stops,
             "labels": [dict(labels) for labels in database.labels],
         },
-        "dims": database.dims,
-        "trajectory": _trajectory(database),
-        "legs": {
-            "joints": np.stack([getattr(playback.limbs, part) for part in _LEG_PARTS], axis=1),
-            "bends": playback.limbs.bends,
-            "ends": playback.limbs.ends(playback.skeleton, playback.roles),
-            "contacts": np.arange(len(playback.limbs)),
-        },
-        "body": playback.body,
-        "translated_joints": playback.translated_joints,
-        "usual_acceleration": playback.usual_acceleration,
-        "blend_s": BLEND_S,
-        "limits": {"speed": playback.goal_limits.speed},
-        "speeds": {"walk": playback.travelling_speed, "run": playback.goal_limits.top_speed},
-        "facing_coverage": _facing_coverage(playback, played),
-        "settings": {
-            **goal_settings(),
-            **_player_settings(),
-            "max_improvement": max_improvement(database.layout),
-        },
-        "player": asdict(CONSTANTS),
-        "ground": {"soles": playback.soles, "step_m": playback.step_m},
-        "ground_heights": _ground_heights(database),
-        "foot_lock": asdict(FootLockSettings(release_halflife_s=PlayerSettings().foot_halflife_s)),
     }
     arrays = {
         "features": np.ascontiguousarray(database.features[np.arange(len(database))], np.float32),
@@ -107,10 +87,7 @@ def database_asset(database: MotionDatabase, motion: str) -> bytes:
     rest = rest_moments(database, playback, played, PlayerSettings().keep)
     if len(rest):
         header["rest"], arrays["rest_poses"] = rest.described(), rest.poses
-        sway = REST.sway * playback.leg_length
-        header["breathing"] = {
-            "carrier": playback.carrier, "trunk": playback.trunk, "sway": sway
-        }  # fmt: skip
+        header["breathing"] = playback.breathing
     if database.kinds is not None:
         arrays["idle"] = database.rows_of_kinds(["idle"]).astype(np.int32)
     if database.phases is not None:
@@ -124,20 +101,61 @@ def database_asset(database: MotionDatabase, motion: str) -> bytes:
 _LEG_PARTS = ("upper", "middle", "last", "tips")
 
 
-def _player_settings() -> dict[str, Any]:
-    return {name: each for name, each in asdict(PlayerSettings()).items() if name != "moments"}
+def motion_header(
+    motion: Playback,
+    layout: FeatureLayout,
+    played: Array | None,
+    rotations: Array,
+    translations: Array,
+) -> dict[str, Any]:
+    """The entries of an asset about a motion that is matched to goals, whatever gives its rows.
 
-
-def _facing_coverage(playback: Playback, played: Array) -> dict[str, Any]:
-    coverage = playback.facing_coverage(played)
-    return {"covered": coverage.covered, "standing_speed": coverage.standing_speed}
-
-
-def _height(playback: Playback) -> float:
-    """Metres: median height of the highest joint, of up to 200 rows."""
-    rows = np.unique(np.linspace(0, len(playback) - 1, 200).astype(int))
-    positions = playback.positions(playback.rotations[rows], playback.translations[rows])
-    return float(np.median(positions[..., 1].max(axis=1)))
+    Parameters
+    ----------
+    motion, layout
+        The motion, and the features of its rows.
+    played
+        (rows,) bool: rows that are played; None for all.
+    rotations, translations
+        Some poses, as a `Playback` has them, for the height of the body: the median height of the
+        highest joint.
+    """
+    heights = motion.positions(rotations, translations)[..., 1].max(axis=1)
+    coverage = motion.facing_coverage(played)
+    settings = {name: each for name, each in asdict(PlayerSettings()).items() if name != "moments"}
+    return {
+        "frame_rate": motion.fps,
+        "skeleton": describe_skeleton(motion.skeleton, motion.roles),
+        "height": float(np.median(heights)),
+        "feet": motion.limbs.last,
+        "dims": layout.dims,
+        "trajectory": _trajectory(layout),
+        "legs": {
+            "joints": np.stack([getattr(motion.limbs, part) for part in _LEG_PARTS], axis=1),
+            "bends": motion.limbs.bends,
+            "ends": motion.limbs.ends(motion.skeleton, motion.roles),
+            "contacts": np.arange(len(motion.limbs)),
+        },
+        "body": motion.body,
+        "translated_joints": motion.translated_joints,
+        "usual_acceleration": motion.usual_acceleration,
+        "blend_s": BLEND_S,
+        "limits": {"speed": motion.goal_limits.speed},
+        "speeds": {"walk": motion.travelling_speed, "run": motion.goal_limits.top_speed},
+        "facing_coverage": {
+            "covered": coverage.covered,
+            "standing_speed": coverage.standing_speed,
+        },
+        "settings": {
+            **goal_settings(),
+            **settings,
+            "max_improvement": max_improvement(layout),
+        },
+        "player": asdict(CONSTANTS),
+        "ground": {"soles": motion.soles, "step_m": motion.step_m},
+        "ground_heights": _ground_heights(layout),
+        "foot_lock": asdict(FootLockSettings(release_halflife_s=PlayerSettings().foot_halflife_s)),
+    }
 
 
 def _rotations(playback: Playback) -> Array:
@@ -160,20 +178,20 @@ def _label(database: MotionDatabase) -> dict[str, Any]:
     return {"name": "", "values": []}
 
 
-def _ground_heights(database: MotionDatabase) -> int | None:
+def _ground_heights(layout: FeatureLayout) -> int | None:
     """First column of the heights of the ground ahead; None without them."""
-    for feature in database.layout.of_kind("track"):
+    for feature in layout.of_kind("track"):
         if feature.track == GROUND_HEIGHTS:
-            return database.layout.slices[feature.name].start
+            return layout.slices[feature.name].start
     return None
 
 
-def _trajectory(database: MotionDatabase) -> list[dict[str, Any]]:
+def _trajectory(layout: FeatureLayout) -> list[dict[str, Any]]:
     """Every future sample of the trajectory features: its time, first column, and what it holds."""
     samples = []
     for kind in TRAJECTORY_PATH:
-        for feature in database.layout.of_kind(kind):
-            start = database.layout.slices[feature.name].start
+        for feature in layout.of_kind(kind):
+            start = layout.slices[feature.name].start
             samples += [
                 {
                     "time": time,

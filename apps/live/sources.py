@@ -1,4 +1,4 @@
-"""Files that can be steered in the live page: controllers and motion databases."""
+"""Files that can be steered in the live page: controllers, motion databases and matchers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from deepphase.shipped import SHIPPED
 
 # Shipped files, the first of which a page opens with.
 _CHARACTERS = ("person", "dog")
-_HINT = "give a controller, a motion database, or a folder of them"
+_HINT = "give a controller, a motion database, a matcher, or a folder of them"
 
 
 def _load_controller(path: Path, weights: Weights) -> bytes:
@@ -29,10 +29,18 @@ def _load_database(path: Path, weights: Weights) -> bytes:
     return live_asset(MotionDatabase.load(path), weights=weights)
 
 
+def _load_matcher(path: Path, weights: Weights) -> bytes:
+    from deepphase.apps.live.matcher_asset import matcher_asset
+    from deepphase.matching.learned.matcher import Matcher
+
+    return matcher_asset(Matcher.load(path), path.stem, weights)
+
+
 # Format of a file -> its asset.
 _LOADERS: dict[str, Callable[[Path, Weights], bytes]] = {
     "deepphase.controller": _load_controller,
     "deepphase.motion_database": _load_database,
+    "deepphase.matcher": _load_matcher,
 }
 
 

@@ -16,8 +16,8 @@ from deepphase.apps.runs.request import Goal, RunRequest
 from deepphase.apps.runs.sections import Section
 from deepphase.features.moment_kinds import KINDS
 from deepphase.matching.database.pose_baselines import pose_databases
-from deepphase.matching.learned.health import health_lines
-from deepphase.matching.learned.source import LearnedSource
+from deepphase.matching.learned.health import matcher_lines
+from deepphase.matching.learned.source import MatcherSource
 from deepphase.matching.player.moment_filter import MomentFilter, moments_line
 from deepphase.matching.player.source import PlayerSource
 from deepphase.matching.search.searcher import open_searcher
@@ -79,7 +79,7 @@ def matching_report(
 
 
 def learned_report(
-    source: LearnedSource,
+    source: MatcherSource,
     goals: Mapping[str, Goal],
     request: RunRequest,
     folder: Path,
@@ -106,7 +106,7 @@ def learned_report(
         "New motion along the goals, by learned motion matching.",
         {"matcher": file, **matcher.provenance},
         {},
-        note=" ".join(f"{line[0].upper()}{line[1:]}." for line in health_lines(matcher.health)),
+        note=" ".join(f"{line[0].upper()}{line[1:]}." for line in matcher_lines(matcher.health)),
     )
     return run_report([subject], goals, request, folder, progress=progress)
 
@@ -158,7 +158,7 @@ def played_moments(include: str | None) -> MomentFilter:
     return MomentFilter(clips=parse_labels(include))
 
 
-def unknown_labels(goals: Mapping[str, Goal], source: PlayerSource | LearnedSource) -> list[str]:
+def unknown_labels(goals: Mapping[str, Goal], source: PlayerSource | MatcherSource) -> list[str]:
     """Warnings about labels of goals that the database or matcher does not have.
 
     Raises ParameterError if it has the label but not the value, or none of its moments is played.

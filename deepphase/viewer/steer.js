@@ -20,6 +20,7 @@ import { MOST_CHARACTERS } from "./scene/renderer.js";
 // After a hidden tab or a long picture, at most this much time is made up for.
 const MOST_S = 0.25;
 const SLOW_MOTION = 0.25;
+const KINDS = { controller: "controller", database: "motion matching", matcher: "learned motion matching" };
 const MESSAGE_MS = 4000, ERROR_MS = 15_000;
 // Pictures of a video, at least.
 const LEAST_PICTURES = 12;
@@ -80,7 +81,7 @@ class App {
   // Names and labels of the asset.
   write() {
     const { asset, el } = this;
-    const parts = [asset.kind === "database" ? "motion matching" : "controller", `${asset.skeleton.names.length} joints`];
+    const parts = [KINDS[asset.kind], `${asset.skeleton.names.length} joints`];
     if (asset.phases) parts.push(`${asset.phases.channels} phase channels`);
     if (asset.experts > 1) parts.push(`${asset.experts} experts`);
     parts.push(`${Math.round(asset.frameRate)} Hz`);

@@ -16,7 +16,7 @@ from deepphase.matching.player.resting import rest_moments
 from deepphase.matching.player.source import database_measures
 
 if TYPE_CHECKING:
-    from deepphase.matching.learned.training import LearnedModule
+    from deepphase.matching.learned.module import LearnedModule
 
 # Seconds of rest in a file, of the longest stretch, and number of states to start from.
 _REST_S, _STRETCH_S, _STARTS = 60.0, 8.0, 512

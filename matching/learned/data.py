@@ -13,7 +13,7 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.learned.config import LearnedConfig
-from deepphase.matching.learned.pose_values import Poses, PoseValues
+from deepphase.matching.learned.pose_values import PoseValues, RootPoses
 from deepphase.matching.player.moment_filter import MomentFilter
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.trajectory_queries import future_columns
@@ -141,10 +141,10 @@ class LearnedData(ResumableData, pl.LightningDataModule):
         """First rows of a share of the windows at these positions."""
         return self._starts[self._order(start, stop)[share]]
 
-    def poses(self, rows: Array) -> Poses:
-        """Poses (...) of rows (...)."""
+    def poses(self, rows: Array) -> RootPoses:
+        """RootPoses (...) of rows (...)."""
         playback = self.playback
-        return Poses(
+        return RootPoses(
             playback.rotations[rows],
             playback.translations[rows],
             playback.steps[rows],

@@ -45,10 +45,10 @@ def matcher_health(matcher: Matcher, data: LearnedData, states: Array) -> dict[s
     }
 
 
-def health_lines(health: Mapping[str, Any]) -> list[str]:
+def matcher_lines(health: Mapping[str, Any]) -> list[str]:
     """Sentences on the measures."""
     step = health["step_error_cm"]
-    times = ", ".join(f"{each:.1f} cm after {after:g} s" for after, each in step.items())
+    times = ", ".join(f"{each:.1f} cm after {after} s" for after, each in step.items())
     return [
         f"decompressor: joints {health['pose_error_cm']:.2f} cm from the database's on average, "
         f"{health['rotation_error_degrees']:.2f} degrees",

@@ -27,7 +27,7 @@ from deepphase.formats.header_values import (
     checked_texts,
 )
 from deepphase.matching.learned.config import LearnedConfig
-from deepphase.matching.learned.pose_values import Poses, PoseValues
+from deepphase.matching.learned.pose_values import PoseValues, RootPoses
 from deepphase.matching.player.playback import Playback
 from deepphase.motion.clip import Source
 from deepphase.motion.foot_ik import LegChains
@@ -36,7 +36,7 @@ from deepphase.motion.skeleton import Skeleton
 from deepphase.short_repr import counted, short_repr
 
 FORMAT, VERSION = "deepphase.matcher", 1
-_NETWORKS = ("decompressor", "stepper", "projector")
+NETWORKS = ("decompressor", "stepper", "projector")
 _SKELETON = ("parents", "offsets", "end_parents", "end_offsets")
 _SOURCE = ("unit_m", "up", "rotation_orders")
 _REST = ("rotations", "translations", "steps", "contacts")
@@ -143,7 +143,7 @@ class RestMotion:
     Parameters
     ----------
     poses
-        Poses (rows, ...).
+        RootPoses (rows, ...).
     states
         (rows, state) float32.
     stops
@@ -154,7 +154,7 @@ class RestMotion:
         Whether each stretch is one row that is held, since no body rests in the motion.
     """
 
-    poses: Poses
+    poses: RootPoses
     states: Array
     stops: Array
     styles: tuple[str, ...]
@@ -247,7 +247,7 @@ class Matcher:
         """Latents of a state."""
         return self.limits.shape[1] - self.features
 
-    def decompressed(self, states: Array) -> Poses:
+    def decompressed(self, states: Array) -> RootPoses:
         """The poses of states (n, state)."""
         return self.values.poses(evaluated(self.decompressor, states))
 
@@ -290,7 +290,7 @@ class Matcher:
             "limits": self.limits,
             "soles": body.soles,
         }
-        for name in _NETWORKS:
+        for name in NETWORKS:
             for index, layer in enumerate(getattr(self, name)):
                 half[f"{name}.{index}.weight"] = layer.weight
                 whole[f"{name}.{index}.bias"] = layer.bias
@@ -356,7 +356,7 @@ class Matcher:
                 values=body.values(checked_rate(header["fps"])),
                 label=checked_text(header["label"], "label"),
                 styles=checked_texts(header["styles"], "styles"),
-                **{name: _layers(arrays, name) for name in _NETWORKS},
+                **{name: _layers(arrays, name) for name in NETWORKS},
                 limits=arrays["limits"],
                 starts=Starts(arrays["starts.states"], arrays["starts.styles"]),
                 rest=_rest(arrays, header["rest"]),
@@ -441,7 +441,7 @@ def _layers(arrays: Mapping[str, Array], name: str) -> tuple[Layer, ...]:
 def _rest(arrays: Mapping[str, Array], header: Any) -> RestMotion:
     rotations = arrays["rest.rotations"]
     lengths = np.sqrt(np.vecdot(rotations, rotations))[..., None]
-    poses = Poses(
+    poses = RootPoses(
         rotations / np.maximum(lengths, 1e-6),
         *(arrays[f"rest.{name}"] for name in _REST[1:]),
         np.ones(len(rotations), bool),

@@ -19,8 +19,8 @@ from deepphase.motion.skeleton import Skeleton
 _HOLDS = 0.5
 
 
-class Poses(NamedTuple):
-    """Poses of frames in root space, with what a player reads beside them.
+class RootPoses(NamedTuple):
+    """RootPoses of frames in root space, with what a player reads beside them.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class PoseValues:
         """Number of values."""
         return self.slices["idle"].stop
 
-    def values(self, poses: Poses) -> Array:
+    def values(self, poses: RootPoses) -> Array:
         """(..., dims) float32 values of poses."""
         shape = poses.idle.shape
         parts = (
@@ -113,7 +113,7 @@ class PoseValues:
         )
         return np.concatenate([each.reshape(*shape, -1) for each in parts], -1, dtype=np.float32)
 
-    def poses(self, values: Array) -> Poses:
+    def poses(self, values: Array) -> RootPoses:
         """The poses of values (frames, dims)."""
         count, slices = len(values), self.slices
         rotations = np.empty((count, self.joints, 4), np.float32)
@@ -123,7 +123,7 @@ class PoseValues:
         rotations[:, list(self.body)] = from_six_numbers(six)
         translations = np.zeros((count, self.translated, 3), np.float32)
         translations[:, list(self.moved)] = values[:, slices["translations"]].reshape(count, -1, 3)
-        return Poses(
+        return RootPoses(
             rotations,
             translations,
             values[:, slices["velocity"]] / np.float32(self.fps),

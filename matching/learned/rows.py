@@ -13,7 +13,7 @@ from deepphase.arrays import Array
 from deepphase.features.layout import FeatureLayout, checked_block
 from deepphase.features.normalisation import Normalisation
 from deepphase.matching.learned.matcher import Matcher
-from deepphase.matching.learned.pose_values import Poses
+from deepphase.matching.learned.pose_values import RootPoses
 from deepphase.matching.player.facing import FacingCoverage
 from deepphase.matching.player.playback import Playback
 
@@ -41,10 +41,10 @@ class DecompressedFrames:
         shape = (characters, _KEPT)
         dtypes = {"contacts": bool, "idle": bool}
         one = matcher.decompressed(matcher.starts.states[:1])
-        self._poses = Poses(
+        self._poses = RootPoses(
             *(
                 np.zeros((*shape, *each.shape[1:]), dtypes.get(name, np.float32))
-                for name, each in zip(Poses._fields, one, strict=True)
+                for name, each in zip(RootPoses._fields, one, strict=True)
             )
         )
         self._states = np.zeros((*shape, matcher.limits.shape[1]), np.float32)
@@ -106,7 +106,7 @@ class DecompressedFrames:
         return which, numbers % _KEPT
 
     def read(self, name: str, rows: Array) -> Array:
-        """(..., ...) values of rows (...): a field of `Poses`, or "states"."""
+        """(..., ...) values of rows (...): a field of `RootPoses`, or "states"."""
         kept = self._states if name == "states" else getattr(self._poses, name)
         live = rows >= len(self.rest)
         if live.all():

@@ -55,7 +55,7 @@ class LearnedPlayer(Player):
 
 
 @dataclass(frozen=True, eq=False)
-class LearnedSource:
+class MatcherSource:
     """A matcher with the options of a run; see `deepphase.steering.run.RunnerSource`.
 
     Parameters

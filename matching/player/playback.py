@@ -273,6 +273,12 @@ class Playback:
         spine = [roles.spine, roles.chest, roles.neck, roles.head, *(roles.both("shoulder") or ())]
         return np.array([joint for joint in spine if joint is not None], np.int64)
 
+    @property
+    def breathing(self) -> dict[str, Any]:
+        """What `breathe` moves, for other runtimes."""
+        sway = REST.sway * self.leg_length
+        return {"carrier": self.carrier, "trunk": self.trunk, "sway": sway}
+
     def breathe(self, rotations: Array, translations: Array, seconds: Array) -> None:
         """Move poses that are held for some seconds (characters,) a little, in place.
 

@@ -33,6 +33,11 @@ def _trajectory_features(layout: FeatureLayout) -> list[Feature]:
     return [feature for kind in TRAJECTORY_PATH for feature in layout.of_kind(kind)]
 
 
+def ground_features(layout: FeatureLayout) -> list[Feature]:
+    """Features of a layout that are heights of the ground ahead."""
+    return [each for each in layout.of_kind("track") if each.track == GROUND_HEIGHTS]
+
+
 def future_offsets(layout: FeatureLayout) -> Array:
     """(offsets,) future times, in seconds from now, of the layout's trajectory features; rising."""
     features = _trajectory_features(layout)
@@ -40,12 +45,15 @@ def future_offsets(layout: FeatureLayout) -> Array:
 
 
 def future_columns(layout: FeatureLayout) -> Array:
-    """(columns,) columns of a row that goals replace: those of the future trajectory."""
+    """(columns,) columns of a row that goals replace: the future trajectory, and its ground."""
     columns: list[int] = []
     for feature in _trajectory_features(layout):
         start = layout.slices[feature.name].start
         for index, time in enumerate(feature.offsets_s):
             columns += [start + 2 * index, start + 2 * index + 1] if time > 0 else []
+    for feature in ground_features(layout):
+        block = layout.slices[feature.name]
+        columns += range(block.start, block.stop)
     return np.array(columns, np.int64)
 
 
@@ -80,9 +88,7 @@ class TrajectoryQueries:
         self._rows, self._ground = rows, ground
         self._steep = None if ground is None else SteepGround(ground, step_m)
         layout = rows.layout
-        self._heights = [
-            each.name for each in layout.of_kind("track") if each.track == GROUND_HEIGHTS
-        ]
+        self._heights = [each.name for each in ground_features(layout)]
         self._features = _trajectory_features(layout)
         self.max_improvement = max_improvement(layout)
         self.offsets_s = future_offsets(layout)

@@ -9,7 +9,7 @@ const ASSET_ALIGNMENT = 16;
  * Read an asset.
  *
  * @param {ArrayBuffer|Uint8Array} buffer  content of the file
- * @returns an object with `kind` ("controller" or "database"), `name`, `frameRate` in Hz,
+ * @returns an object with `kind` ("controller", "database" or "matcher"), `name`, `frameRate` in Hz,
  *   `skeleton`, `labels`, `speeds`, `phases`, `experts`, `manifold`, `ball`, `schema` (of controllers),
  *   and, for the modules of the runtime, the whole `header` and all `arrays` by name.
  */

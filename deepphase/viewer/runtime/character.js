@@ -1,6 +1,7 @@
 /** Characters of any asset, which all have the same interface. */
 
 import { ControllerCharacter } from "./controller.js";
+import { LearnedCharacter } from "./learned.js";
 import { DatabaseCharacter } from "./player.js";
 
 /**
@@ -17,5 +18,6 @@ import { DatabaseCharacter } from "./player.js";
 export function createCharacter(asset, options = {}) {
   if (asset.kind === "controller") return new ControllerCharacter(asset, options);
   if (asset.kind === "database") return new DatabaseCharacter(asset, options);
+  if (asset.kind === "matcher") return new LearnedCharacter(asset, options);
   throw new Error(`no character of an asset of the kind ${asset.kind}`);
 }

@@ -272,20 +272,47 @@ export class DatabaseCharacter {
 
   /** Jump to a better row if one is due and found; whether it did. */
   search(changed) {
-    const { settings, constants, seconds, asset, row } = this;
-    const { dims } = asset.header;
-    const [start, stop] = this.rangeOf(row);
+    const { seconds, row } = this;
+    const stop = this.rangeOf(row)[1];
     this.untilSearch -= seconds;
     this.sinceTravel += seconds;
     this.sinceChange = changed ? 0 : this.sinceChange + seconds;
     const forced = row + 1 >= stop || Boolean(this.rest && this.rest.ending(row));
     // Half a frame: sums of frame times are not exact.
     if (!(this.untilSearch < 0.5 * seconds || changed || forced)) return false;
-    const features = asset.arrays.features.subarray(row * dims, (row + 1) * dims);
-    const query = Float32Array.from(features);
+    const query = Float32Array.from(this.features());
     const desired = this.writeGoals(query, this.heldTrajectory());
-    const rowBefore = this.row;
-    if (this.rest && this.stand(desired)) return this.row !== rowBefore;
+    if (this.rest && this.stand(desired)) return this.row !== row;
+    const found = this.jump(query, desired, forced);
+    if (found === null) return false;
+    this.transition.begin(found, this.current());
+    this.row = found;
+    this.keepLabels();
+    return true;
+  }
+
+  /** The features of the row that plays. */
+  features() {
+    const { arrays, header } = this.asset;
+    return arrays.features.subarray(this.row * header.dims, (this.row + 1) * header.dims);
+  }
+
+  /** What a transition begins from. */
+  current() {
+    const rootVelocity = this.moved.map((value) => value / this.seconds);
+    return { before: this.poseBefore, now: this.pose, rootVelocity };
+  }
+
+  /** The share by which a jump must reduce the cost of what plays. */
+  improvement() {
+    const { change_s: recent, change_improvement: afterChange, min_improvement: usual } = this.settings;
+    return this.sinceChange < recent ? afterChange : usual;
+  }
+
+  /** The row to jump to for a query and the desired trajectory that is in it; null to go on. */
+  jump(query, desired, forced) {
+    const { settings, constants, seconds, asset, row } = this;
+    const [start, stop] = this.rangeOf(row);
     const staying = Math.sqrt(asset.search.square(query, row));
     const masks = this.masksOf(this.label);
     const starts = this.starting(desired);
@@ -293,9 +320,7 @@ export class DatabaseCharacter {
     const must = starts || row + constants.ending_s / seconds >= stop || !playable[this.later(row)];
     const radius = Math.round(settings.neighbourhood_s / seconds);
     const near = [Math.max(row - radius, start), Math.min(row + radius + 1, stop)];
-    const { change_s: recent, change_improvement: afterChange, min_improvement: usual } = settings;
-    const improvement = this.sinceChange < recent ? afterChange : usual;
-    const bound = must ? Infinity : this.improved(staying, improvement);
+    const bound = must ? Infinity : this.improved(staying, this.improvement());
     let found = this.candidates(query, targets, near, bound);
     if (must && !found.length) {
       // Only neighbouring rows remain; allow them rather than stop.
@@ -306,11 +331,10 @@ export class DatabaseCharacter {
     this.untilSearch = settings.search_interval_s;
     if (!found.length) {
       this.waited = 0;
-      return false;
+      return null;
     }
     const usable = must ? found : found.filter((each) => each.rank <= (1 + constants.tolerance) * found[0].rank);
-    const rootVelocity = this.moved.map((value) => value / seconds);
-    const current = { before: this.poseBefore, now: this.pose, rootVelocity };
+    const current = this.current();
     const costs = usable.map((each) => this.transition.cost(each.row, current));
     const best = costs.indexOf(Math.min(...costs));
     const smooth = costs[best] < Math.min(constants.smooth + constants.smooth_per_s * this.waited, constants.least_smooth);
@@ -318,11 +342,7 @@ export class DatabaseCharacter {
     this.cost = usable[best].distance;
     // A transition that is not smooth is put off, up to the clip's last frame.
     if (!smooth) this.untilSearch = constants.retry_s;
-    if (!smooth && !forced) return false;
-    this.transition.begin(usable[best].row, current);
-    this.row = usable[best].row;
-    this.keepLabels();
-    return true;
+    return smooth || forced ? usable[best].row : null;
   }
 
   /** Whether the character is at rest and its goal travels: it needs a moment of another kind. */
@@ -350,8 +370,7 @@ export class DatabaseCharacter {
     const pose = motion.body.flatMap((joint) => Array.from(places.subarray(3 * joint, 3 * joint + 3)));
     const chosen = rest.choose(row, pose, this.style());
     if (chosen !== row) {
-      const rootVelocity = this.moved.map((value) => value / this.seconds);
-      this.transition.begin(chosen, { before: this.poseBefore, now: this.pose, rootVelocity }, held);
+      this.transition.begin(chosen, this.current(), held);
       this.row = chosen;
     }
     return true;
@@ -420,8 +439,6 @@ export class DatabaseCharacter {
     if (this.footIk) {
       localPositions[1] -= this.feet.hold(localRotations, localPositions, contacts, root.angle, seconds, this.groundFeet, null, Boolean(this.rest && this.rest.resting));
     }
-    const clip = this.clipOf(row);
-    const time = (row - header.clips.starts[clip]) * seconds;
     return frameOf(skeleton, root, localRotations, localPositions, {
       trajectory: {
         predicted: this.ahead(),
@@ -435,8 +452,15 @@ export class DatabaseCharacter {
       alive: true,
       cost: this.cost,
       jumped,
-      row: { index: row, clip: header.clips.names[clip], time },
+      row: this.moment(),
     });
+  }
+
+  /** The row that plays: its number, its clip and the seconds in it. */
+  moment() {
+    const { names, starts } = this.asset.header.clips;
+    const clip = this.clipOf(this.row);
+    return { index: this.row, clip: names[clip], time: (this.row - starts[clip]) * this.seconds };
   }
 
   /** The clip's own way on, as [x, z, direction x, direction z] at `times`. */

@@ -84,7 +84,7 @@ export class PoseReader {
 }
 
 /** Unit x, y and z axes of six predicted numbers, which are not exactly orthonormal. */
-function axesOf(numbers, at) {
+export function axesOf(numbers, at) {
   const x = unit([numbers[at], numbers[at + 1], numbers[at + 2]], [1, 0, 0]);
   const given = [numbers[at + 3], numbers[at + 4], numbers[at + 5]];
   // x is parallel to at most one of the two axes.

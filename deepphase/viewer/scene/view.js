@@ -45,7 +45,7 @@ export class View {
     const show = (name, has) => { this.elements[`${name}-card`].hidden = !has; };
     show("manifold", asset.manifold);
     show("gating", asset.experts > 1);
-    show("cost", asset.kind === "database");
+    show("cost", asset.kind !== "controller");
   }
 
   // Build the mannequin in full, where a coarse one is still shown.

@@ -46,7 +46,8 @@ class CharacterRest:
                 mask[slices[name]] = 1.0
         self._chain = RestChain(rest.moments(schema), count, schema.fps)
         self._row = np.full(count, -1)
-        self._last: Array | None = None
+        # Outputs (characters, dims) of the last frame and of the one before.
+        self._shown: tuple[Array, Array] | None = None
         self._offset, self._slope = np.zeros((2, count, self._values.shape[1]), np.float32)
         self._rate = np.full_like(self._offset, spring_rate(_ENTRY_S))
         self._stood, self._facing = np.zeros(count), np.zeros(count)
@@ -67,6 +68,8 @@ class CharacterRest:
     ) -> None:
         """Replace the outputs (characters, dims) of characters that rest in this frame.
 
+        The array is kept until the next frame.
+
         Parameters
         ----------
         stands
@@ -79,8 +82,7 @@ class CharacterRest:
             (characters,) desired values of the label.
         """
         chain, seconds = self._chain, self._seconds
-        if self._last is None:
-            self._last = np.repeat(outputs[None, :, self._columns], 2, axis=0)
+        last, before = self._shown or (outputs.copy(),) * 2
         chain.advance()
         self._stood = np.where(stands, self._stood + seconds, 0.0)
         resting = chain.resting
@@ -93,7 +95,8 @@ class CharacterRest:
         self._facing[enters] = facings[enters]
         chosen = np.flatnonzero(enters | chain.ending(self._row))
         if len(chosen):
-            self._choose(chosen, self._last[:, chosen], enters[chosen], styles)
+            shown = [each[np.ix_(chosen, self._columns)] for each in (last, before)]
+            self._choose(chosen, shown, enters[chosen], styles)
         which = np.flatnonzero(chain.resting)
         if len(which):
             self._row[which] += 1
@@ -103,9 +106,11 @@ class CharacterRest:
             values = self._values[self._row[which]] + self._offset[which]
             values[:, self._velocities] += self._slope[which][:, self._poses]
             outputs[np.ix_(which, self._columns)] = values
-        self._last = np.stack([outputs[:, self._columns], self._last[0]])
+        self._shown = outputs, last
 
-    def _choose(self, which: Array, shown: Array, enters: Array, styles: Sequence[str]) -> None:
+    def _choose(
+        self, which: Array, shown: Sequence[Array], enters: Array, styles: Sequence[str]
+    ) -> None:
         """Choose the moments of characters, and the differences from the last shown frames."""
         last, before = shown
         poses = last[:, self._poses].reshape(len(which), -1, 3)

@@ -159,7 +159,7 @@ class ManifoldHistory:
         names = ("phase_manifold", "phase_frequency", "phase_amplitude")
         self._blocks = [schema.outputs.slices[name] for name in names]
         self._seconds, self._blend = 1.0 / schema.fps, blend
-        offsets = np.array(schema.config.offsets_s)
+        offsets = np.array(layout["phase_manifold"].offsets_s)
         count, past = len(gate), int((offsets < 0.0).sum())
         self._past = np.round(offsets[:past] * schema.fps).astype(np.int64)
         self._length = 1 - int(self._past.min(initial=0))

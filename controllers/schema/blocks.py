@@ -72,9 +72,9 @@ class SchemaBlocks:
         if gate == "phase":
             return FeatureLayout(_track("phase", 1, CYCLES_UNIT))
         if gate == "manifold":
-            return FeatureLayout(
-                Feature("phase_manifold", channels=self.channels, offsets_s=self.config.offsets_s)
-            )
+            # Without past phases, which DeepPhase has: those of runs are the network's own, while
+            # training shows captured ones, and rare gaits fade with every second of a run.
+            return FeatureLayout(Feature("phase_manifold", channels=self.channels, offsets_s=later))
         if gate == "feet":
             # Zhang et al. 2018: the feet's velocities, the desired velocity and the action.
             feet = Feature("foot_velocity", joints=self.feet)

@@ -18,7 +18,7 @@ joint_rotation         i        o   each joint's rotation in root space as six n
 <label>                i (gate)     one-hot value of the label to steer by, at `offsets_s`
 <tracks>               i            any tracks of the motion (music), at `offsets_s`
 phase                  gate         one phase, cycles, growing with time
-phase_manifold         gate     o   (A sin, A cos) interleaved; gate at `offsets_s`, o from 0 on
+phase_manifold         gate     o   (A sin, A cos) interleaved, from 0 on
 foot_velocity          gate         joint velocities of the feet
 root_velocity                   o   (x, z) m/s of the step to this frame, relative to its start
 root_turn                       o   rad/s of that step about Y

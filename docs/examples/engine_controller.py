@@ -61,18 +61,22 @@ class Character:
 
     def read_start_phases(self):
         """Phase vectors as complex numbers cos + i sin, from `past` frames ago to the future."""
-        values = self.block("gate", self.gate, "phase_manifold").reshape(len(self.offsets), -1, 2)
+        channels = self.facts["channels"]
+        values = self.block("gate", self.gate, "phase_manifold").reshape(-1, channels, 2)
         vectors = values[..., 1] + 1j * values[..., 0]
+        # Most gates have the samples from now on.
+        offsets = self.offsets[-len(vectors) :]
+        self.past_phases = np.round(offsets[offsets < 0] * self.fps).astype(int)
         steps = (np.diff(np.angle(vectors), axis=0) + 0.5 * np.pi) % (2 * np.pi) - 0.5 * np.pi
         angles = np.angle(vectors[:1]) + np.concatenate([0 * steps[:1], steps.cumsum(axis=0)])
-        times = np.arange(self.past.min(), 1) / self.fps
+        times = np.arange(self.past_phases.min(initial=0), 1) / self.fps
         angle, length = (
-            np.stack([np.interp(times, self.offsets, column) for column in table.T], axis=1)
+            np.stack([np.interp(times, offsets, column) for column in table.T], axis=1)
             for table in (angles, np.abs(vectors))
         )
+        self.later_phases = vectors[len(self.past_phases) :]
         self.phases = list(length * np.exp(1j * angle))
-        self.phases[-1] = vectors[self.now]
-        self.later_phases = vectors[self.now :]
+        self.phases[-1] = self.later_phases[0]
 
     def blended(self, velocity, facing):
         """The future, drawn towards a constant velocity (complex m/s) and facing (radians)."""
@@ -106,7 +110,8 @@ class Character:
             self.block("inputs", self.inputs, name)[:] = np.stack(
                 [values.real, values.imag], 1
             ).ravel()
-        vectors = np.concatenate([np.array(self.phases)[frames], self.later_phases])
+        past = np.array(self.phases)[self.past_phases - 1]
+        vectors = np.concatenate([past, self.later_phases])
         pairs = np.stack([vectors.imag, vectors.real], axis=-1)
         self.block("gate", self.gate, "phase_manifold")[:] = pairs.ravel()
 

@@ -152,8 +152,7 @@ def test_the_manifold_goes_the_share_of_the_way_that_is_told():
 
 
 def _now(character, gate):
-    samples = len(character.controller.schema.config.offsets_s)
-    return gate.reshape(samples, -1, 2)[character.controller.schema.config.past_samples]
+    return gate.reshape(len(character.controller.schema.config.later_s), -1, 2)[0]
 
 
 def test_settings_say_what_is_wrong():

@@ -31,7 +31,7 @@ def test_deepphases_blocks():
         "joint_velocity": 3 * JOINTS,
         "joint_rotation": 6 * JOINTS,
     }
-    assert made.dims.gate == 10 * 13
+    assert made.dims.gate == 10 * 7
     assert {feature.name: feature.dims for feature in made.outputs} == {
         "trajectory_position": 14,
         "trajectory_direction": 14,

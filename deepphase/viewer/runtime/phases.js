@@ -46,13 +46,15 @@ class SinglePhase {
 /** Phase vectors (A sin, A cos): past ones as recorded, those from now on by the phase update. */
 class ManifoldHistory {
   constructor(schema, gate, blend) {
-    const { offsets, now, frameRate, later } = schema;
+    const { frameRate, later } = schema;
     this.schema = schema;
     this.blend = blend;
     this.width = 2 * schema.channels;
+    const vectors = schema.gate.view(gate, "phase_manifold");
+    const offsets = schema.offsets.slice(-vectors.length / this.width);
+    const now = offsets.length - later;
     this.past = Array.from(offsets.subarray(0, now), (each) => roundHalfEven(each * frameRate));
     this.length = 1 - Math.min(0, ...this.past);
-    const vectors = schema.gate.view(gate, "phase_manifold");
     this.history = Array.from({ length: this.length }, (_, frame) => {
       const time = Math.max((frame + 1 - this.length) / frameRate, offsets[0]);
       return vectorsBetween(vectors, offsets, this.width, time);

@@ -198,6 +198,7 @@ def controller_command(
 
     from deepphase.controllers.ball.ball_file import ClipBalls
     from deepphase.controllers.data.controller_data import ControllerData
+    from deepphase.controllers.data.label_choice import chosen_label
     from deepphase.controllers.training.health import health_lines
     from deepphase.controllers.training.train import train_controller
     from deepphase.phase.extractor import load_model
@@ -219,6 +220,9 @@ def controller_command(
         grounds = together(lambda: None if terrain is None else ClipGrounds.read(terrain))
         balls = together(lambda: None if ball is None else ClipBalls.read(ball))
         corpus = inputs.clips(store, () if loaded is None else loaded.signals.joints)
+        choice = chosen_label(corpus, config.schema)
+        if choice.sentence and inputs.world.rank == 0:
+            note(choice.sentence)
         phases = None if loaded is None else loaded.bound(corpus, inputs.description)
         data = together(
             lambda: ControllerData.read(

@@ -13,6 +13,7 @@ from deepphase.arrays import Array
 from deepphase.controllers.ball.ball_file import ClipBalls, ball_measures
 from deepphase.controllers.config import ControllerConfig, ControllerTraining
 from deepphase.controllers.data.initial_states import InitialStates
+from deepphase.controllers.data.label_choice import chosen_label
 from deepphase.controllers.data.rest_rows import RestRows
 from deepphase.controllers.data.sample_balance import STANDING_M_S, root_travel
 from deepphase.controllers.data.sample_split import SampleSplit
@@ -21,7 +22,7 @@ from deepphase.controllers.data.starts_and_stops import starts_and_stops
 from deepphase.controllers.networks.normalised import NormalisedController
 from deepphase.controllers.networks.registry import network_kind
 from deepphase.controllers.runtime.controller import Controller
-from deepphase.controllers.schema.config import GATES_OF_PHASES, SchemaConfig
+from deepphase.controllers.schema.config import AUTO, GATES_OF_PHASES, SchemaConfig
 from deepphase.controllers.schema.frame_blocks import PhaseSource
 from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.controllers.schema.sudden_goals import SuddenGoal
@@ -134,10 +135,11 @@ class ControllerData:
         if gate == "phase" and schema_config.phase_channel is None and phases is not None:
             channel = _phase_choice(store, phases) if phases.channels > 1 else 0
             schema_config = replace(schema_config, phase_channel=channel)
+        label = chosen_label(store, schema_config).name
         schema = schema_of_store(
             store,
             gate,
-            schema_config,
+            replace(schema_config, label=label),
             channels=0 if phases is None else phases.channels,
             tracks=tracks,
             description=description,
@@ -149,7 +151,7 @@ class ControllerData:
             phases,
             mirror=options.mirror,
             ends=ends,
-            actions=not _leaves_out_actions(store, schema, options.actions),
+            actions=not _leaves_out_actions(store, schema, schema_config.label, options.actions),
             tracks=tracks,
             grounds=grounds,
             balls=balls,
@@ -308,10 +310,11 @@ def _check_balls(store: ClipStore, config: SchemaConfig, balls: ClipBalls | None
         )
 
 
-def _leaves_out_actions(store: ClipStore, schema: ControllerSchema, rule: str) -> bool:
+def _leaves_out_actions(store: ClipStore, schema: ControllerSchema, label: str, rule: str) -> bool:
     if rule != "auto":
         return rule == "left_out"
-    if schema.config.tracks or schema.config.label:
+    # A label that was asked for may be that of the actions.
+    if schema.config.tracks or label not in ("", AUTO):
         return False
     chosen = np.linspace(0, len(store) - 1, min(len(store), _MAX_MEASURED_CLIPS)).astype(int)
     kinds = [clip_kinds(store.clip(index), dict(schema.body)) for index in np.unique(chosen)]

@@ -11,7 +11,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.controllers.ball.ball_file import IMPLAUSIBLE, ClipBalls
 from deepphase.controllers.networks.normalised import normalisation_of
-from deepphase.controllers.schema.config import Gate, SchemaConfig
+from deepphase.controllers.schema.config import AUTO, Gate, SchemaConfig
 from deepphase.controllers.schema.frame_blocks import FrameBlocks, PhaseSource
 from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.controllers.schema.sudden_goals import SuddenGoal
@@ -268,7 +268,7 @@ def schema_of_store(
     Raises as `ControllerSchema.of_clip`, and if a clip lacks the label.
     """
     values: list[str] = []
-    if config.label:
+    if config.label not in ("", AUTO):
         column = store.label_column(config.label)
         if "" in column:
             clip = store.names[int(np.flatnonzero(column == "")[0])]

@@ -18,6 +18,8 @@ PHASE_BLOCKS = ("phase", "phase_rate", "phase_manifold", "phase_frequency", "pha
 TRAJECTORY_HEIGHT = "trajectory_height"
 BALL_BLOCKS = ("ball_position", "ball_velocity")
 """Blocks of a ball, (x, y, z) at every offset."""
+AUTO, NO_LABEL = "auto", "none"
+"""Values of `SchemaConfig.label` that are not names of labels."""
 _OWN_BLOCKS = (
     *(*TRAJECTORY_BLOCKS, TRAJECTORY_HEIGHT),
     *(*POSE_BLOCKS, "foot_velocity"),
@@ -57,7 +59,9 @@ class SchemaConfig:
         Whether positions and velocities of a ball at the trajectory's times are inputs, and those
         from now on are outputs.
     label
-        Label of the clips to steer by, such as style; none if empty.
+        Label of the clips to steer by, such as style; "none" or an empty text for none. With
+        "auto", training takes the label style or gait where enough clips have each of its values,
+        see `deepphase.controllers.data.label_choice`.
     tracks
         Per-frame tracks of the motion that are inputs, such as music.
     phase_channel
@@ -75,12 +79,14 @@ class SchemaConfig:
     pose_residual: float = 0.0
     heights: bool = False
     ball: bool = False
-    label: str = ""
+    label: str = AUTO
     tracks: tuple[str, ...] = ()
     phase_channel: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tracks", tuple(self.tracks))
+        if self.label == NO_LABEL:
+            object.__setattr__(self, "label", "")
         if not (0 <= self.past_samples <= _MAX_SAMPLES):
             raise ParameterError(f"past_samples must lie in 0 to {_MAX_SAMPLES}")
         if not (1 <= self.future_samples <= _MAX_SAMPLES):

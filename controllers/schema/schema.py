@@ -43,7 +43,13 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.controllers.networks.network import NetworkDims
 from deepphase.controllers.schema.blocks import SchemaBlocks
-from deepphase.controllers.schema.config import GATES_OF_PHASES, POSE_BLOCKS, Gate, SchemaConfig
+from deepphase.controllers.schema.config import (
+    AUTO,
+    GATES_OF_PHASES,
+    POSE_BLOCKS,
+    Gate,
+    SchemaConfig,
+)
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError, SkeletonError
 from deepphase.features.layout import FeatureLayout
 from deepphase.formats.header_values import (
@@ -144,6 +150,8 @@ class ControllerSchema:
         elif gate == "phase" and config.phase_channel is None:
             config = replace(config, phase_channel=0)
         _check_phases(gate, channels, config.phase_channel)
+        if config.label == AUTO:
+            config = replace(config, label="")
         if bool(config.label) != bool(label_values):
             raise ParameterError(
                 f"no values for the label {config.label!r}"

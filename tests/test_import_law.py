@@ -22,7 +22,7 @@ LAYERS = [
         "deepphase.short_repr",
         "deepphase.threads",
     },
-    {"deepphase.checkout"},
+    {"deepphase.checkout", "deepphase.plugins"},
     {"deepphase.temporary_files"},
     {
         "deepphase.config",

@@ -9,6 +9,7 @@ from importlib import metadata
 
 from deepphase.apps.terminal import Outcome, next_step, note, table
 from deepphase.checkout import PACKAGE
+from deepphase.plugins import package_of, plug_ins
 
 _REQUIRED = (
     "torch",
@@ -26,7 +27,7 @@ _WITHDRAWN = {"pytorch-lightning": ("2.6.2", "2.6.3")}
 
 
 def command() -> Outcome:
-    """Check the installation: versions, devices, missing packages, and the folder it runs from.
+    """Check the installation: versions, devices, missing packages, plug-ins, and its folder.
 
     Ends with exit status 1 if there is a problem.
     """
@@ -52,6 +53,11 @@ def command() -> Outcome:
     note(f"deepphase is imported from {folder}")
     browser = chromium()
     note(f"browser for PNG files: {browser or 'no Chromium or Chrome found: no PNG is written'}")
+    plugged, unusable = _plug_ins()
+    problems += unusable
+    if plugged:
+        note("")
+        table(("plug-in", "of", "adds to"), plugged)
     for problem in problems:
         note(f"problem: {problem}")
     count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
@@ -63,6 +69,10 @@ def command() -> Outcome:
             "folder": folder,
             "devices": [{"device": name, "description": text} for name, text in devices],
             "browser": browser,
+            "plug_ins": [
+                {"name": name, "package": package, "group": group}
+                for name, package, group in plugged
+            ],
             "problems": problems,
         },
         status=1 if problems else 0,
@@ -94,3 +104,17 @@ def _devices() -> list[tuple[str, str]]:
     if len(rows) == 1:
         rows.append(("gpu", "none: training runs on the CPU"))
     return rows
+
+
+def _plug_ins() -> tuple[list[tuple[str, str, str]], list[str]]:
+    """Name, package and group of every plug-in, and what is wrong with them."""
+    from deepphase.apps.dashboard.pages import PAGES
+    from deepphase.controllers.networks.registry import NETWORKS
+    from deepphase.formats.load import MOTION_FORMATS
+    from deepphase.phase.networks.presets import PRESETS
+
+    rows, problems = [], list[str]()
+    for registry in (MOTION_FORMATS, PRESETS, NETWORKS, PAGES):
+        rows += [(each.name, package_of(each), registry.group) for each in plug_ins(registry.group)]
+        problems += registry.problems()
+    return rows, problems

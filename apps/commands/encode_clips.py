@@ -41,9 +41,8 @@ def command(
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.clips import clips_in, song_entries
     from deepphase.phase.confidence import confidence_words
-    from deepphase.phase.encoding import encode_files
-    from deepphase.phase.extractor import load_model, reads_songs
-    from deepphase.phase.model import PhaseModel
+    from deepphase.phase.encoding import encode_files, opened_model
+    from deepphase.phase.extractor import reads_songs
     from deepphase.shipped import SHIPPED
 
     shipped = SHIPPED["any_skeleton"]
@@ -57,7 +56,7 @@ def command(
     if of_songs:
         refuse_for_songs(reading, allow_truncated=allow_truncated)
     # Files that are not models are refused before a folder is made and clips are looked for.
-    loaded: Any = (PhaseModel.load if of_songs else load_model)(model)
+    loaded: Any = opened_model(model)
     if model == shipped.path:
         note("no model is given: the shipped model for any skeleton reads the clips")
         note(shipped.words)

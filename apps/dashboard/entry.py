@@ -63,10 +63,9 @@ def warm_up() -> None:
 
     # The sessions of a server share the processor; one session must not use all of it.
     torch.set_num_threads(max(1, min(4, torch.get_num_threads())))
-    for name in (
-        *_LAZY_IMPORTS,
-        *(f"deepphase.apps.dashboard.pages.{page.address}" for page in PAGES),
-    ):
+    modules = [entry.module for entry in _pages()[0].values()]
+    # The page of a plug-in is imported when it is opened, and shows its errors there.
+    for name in (*_LAZY_IMPORTS, *(each for each in modules if each.startswith("deepphase."))):
         importlib.import_module(name)
     demo_model().encode(demo_clips().clip(0))
 
@@ -125,11 +124,22 @@ def page_of(entry: PageEntry) -> Callable[[], None]:
 
     def draw() -> None:
         try:
-            importlib.import_module(f"deepphase.apps.dashboard.pages.{entry.address}").page()
+            entry.draw()
         except DeepPhaseError as error:
             show_error(error)
 
     return draw
+
+
+def _pages() -> tuple[dict[str, PageEntry], list[DeepPhaseError]]:
+    """The pages by address, and the errors of plug-ins that cannot be used."""
+    found, errors = dict[str, PageEntry](), list[DeepPhaseError]()
+    for address in PAGES:
+        try:
+            found[address] = PAGES[address]
+        except DeepPhaseError as error:
+            errors.append(error)
+    return found, errors
 
 
 def dashboard() -> None:
@@ -138,9 +148,10 @@ def dashboard() -> None:
     st.set_page_config("deepphase", theme.icon(), "wide")
     theme.apply_theme()
     open_moment()
+    entries, errors = _pages()
     pages = [
-        st.Page(page_of(each), title=each.name, icon=each.icon, url_path=each.address)
-        for each in PAGES
+        st.Page(page_of(each), title=each.name, icon=each.icon, url_path=address)
+        for address, each in entries.items()
     ]
     remember_pages({each.url_path: each for each in pages})
     # Every page has its own address; the root redirects to the first page.
@@ -148,6 +159,8 @@ def dashboard() -> None:
         lambda: st.switch_page(pages[0]), title="deepphase", default=True, visibility="hidden"
     )
     chosen = st.navigation([root, *pages])
+    for error in errors:
+        show_error(error)
     try:
         sidebar()
     except DeepPhaseError as error:

@@ -13,7 +13,9 @@ The program that trains or loads a network of its own registers it with one call
     register_network("mine", Mine, MineConfig, gate="phase")
 
 Then ``network: {name: mine, hidden: 32}`` in a config file refers to it, and controllers that were
-saved with it can be loaded. A file only names its network; reading it never imports code.
+saved with it can be loaded. An installed package offers a `NetworkKind` as an entry point of
+"deepphase.networks"; no program registers that one. A file only names its network; reading it
+imports no other code than that of installed plug-ins of this name.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ from deepphase.controllers.networks.recurrent import Recurrent, RecurrentConfig
 from deepphase.controllers.networks.variational import Variational, VariationalConfig
 from deepphase.controllers.schema.config import Gate
 from deepphase.errors import ParameterError
+from deepphase.plugins import Registry
 
 
 class UnregisteredNetworkError(ParameterError):
@@ -82,7 +85,7 @@ class NetworkKind:
         return self.config(**{**self.defaults, **values})
 
 
-NETWORKS: dict[str, NetworkKind] = {
+_SHIPPED: dict[str, NetworkKind] = {
     "pfnn": NetworkKind(Pfnn, PfnnConfig, "phase"),
     "experts": NetworkKind(Experts, ExpertsConfig, "manifold"),
     "mann": NetworkKind(Experts, ExpertsConfig, "feet"),
@@ -96,9 +99,41 @@ NETWORKS: dict[str, NetworkKind] = {
     "gp": NetworkKind(GaussianProcess, GaussianProcessConfig, "phase"),
     "pfgp": NetworkKind(GaussianProcess, GaussianProcessConfig, "phase", {"phases": 10}),
 }
-"""Name -> network. lmp is the mixture of experts with the phases of a contact phase model."""
+# lmp is the mixture of experts with the phases of a contact phase model.
 
-_SHIPPED = frozenset(NETWORKS)
+
+def _checked(name: str, kind: Any) -> NetworkKind:
+    if not isinstance(kind, NetworkKind):
+        raise ParameterError(
+            f"network {name!r} is a {type(kind).__name__}, not a NetworkKind",
+            hint="make it a deepphase.controllers.networks.registry.NetworkKind",
+        )
+    if not (isinstance(kind.network, type) and issubclass(kind.network, ControllerNetwork)):
+        raise ParameterError(
+            f"network {name!r}: {kind.network!r} does not extend ControllerNetwork",
+            hint="give the class, not an instance or a function",
+        )
+    if not (isinstance(kind.config, type) and issubclass(kind.config, ControllerNetworkConfig)):
+        raise ParameterError(
+            f"network {name!r}: {kind.config!r} does not extend ControllerNetworkConfig",
+            hint="declare it as @dataclass(frozen=True) class Config(ControllerNetworkConfig)",
+        )
+    if kind.gate not in get_args(Gate):
+        raise ParameterError(
+            f"there is no gate {kind.gate!r}", hint=f"gates: {', '.join(get_args(Gate))}"
+        )
+    try:
+        kind.make_config()
+    except TypeError as error:
+        raise ParameterError(
+            f"network {name!r}: a field of its config has no default: {error}",
+            hint="give every field a default, in the class or here",
+        ) from None
+    return kind
+
+
+NETWORKS = Registry("deepphase.networks", dict(_SHIPPED), _checked)
+"""Name -> network: the shipped ones, those that programs register, and plug-ins."""
 
 
 def register_network(
@@ -139,29 +174,7 @@ def register_network(
     """
     if name in _SHIPPED:
         raise ParameterError(f"{name!r} is a shipped network", hint="choose another name")
-    if not (isinstance(network, type) and issubclass(network, ControllerNetwork)):
-        raise ParameterError(
-            f"network {name!r}: {network!r} does not extend ControllerNetwork",
-            hint="give the class, not an instance or a function",
-        )
-    if not (isinstance(config, type) and issubclass(config, ControllerNetworkConfig)):
-        raise ParameterError(
-            f"network {name!r}: {config!r} does not extend ControllerNetworkConfig",
-            hint="declare it as @dataclass(frozen=True) class Config(ControllerNetworkConfig)",
-        )
-    if gate not in get_args(Gate):
-        raise ParameterError(
-            f"there is no gate {gate!r}", hint=f"gates: {', '.join(get_args(Gate))}"
-        )
-    kind = NetworkKind(network, config, gate, defaults)
-    try:
-        kind.make_config()
-    except TypeError as error:
-        raise ParameterError(
-            f"network {name!r}: a field of its config has no default: {error}",
-            hint="give every field a default, in the class or here",
-        ) from None
-    NETWORKS[name] = kind
+    kind = NETWORKS[name] = _checked(name, NetworkKind(network, config, gate, defaults))
     return kind
 
 
@@ -170,7 +183,7 @@ def network_kind(name: str) -> NetworkKind:
     if name not in NETWORKS:
         raise UnregisteredNetworkError(
             f"network {name!r} is not registered",
-            hint="first import the module that registers it; "
+            hint="first import the module that registers it, or install its package; "
             f"registered networks: {', '.join(NETWORKS)}",
         )
     return NETWORKS[name]

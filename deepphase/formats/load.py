@@ -2,66 +2,96 @@
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from deepphase.errors import FormatError, ParameterError
-from deepphase.formats.blender.fbx import load_blender, save_blender
-from deepphase.formats.bvh.reader import load_bvh
-from deepphase.formats.bvh.writer import save_bvh
-from deepphase.formats.gltf.reader import gltf_animations, load_gltf, load_gltf_clips
-from deepphase.formats.gltf.writer import save_gltf
-from deepphase.formats.markers.mvnx import load_mvnx
-from deepphase.formats.npz.motion import save_npz_motion
-from deepphase.formats.npz.reader import load_npz
-from deepphase.formats.points import load_points_as_clip
 from deepphase.formats.reader_options import call_reader, option_names
-from deepphase.formats.usd.reader import load_usd
-from deepphase.formats.usd.writer import save_usd
 from deepphase.motion.clip import Clip
+from deepphase.plugins import Registry
 
 
 @dataclass(frozen=True)
 class MotionFormat:
     """A format of motion files: its name, reader and writer; `save` is None if it is only read.
 
-    `load_all` and `list_animations` are given if a file can hold several clips.
+    `load_all` and `list_animations` are given if a file can hold several clips. A function may be
+    named, as "package.module:function": it is then imported when it is first used.
     """
 
     name: str
-    load: Callable[..., Clip]
-    save: Callable[..., None] | None = None
-    load_all: Callable[..., tuple[Clip, ...]] | None = None
-    list_animations: Callable[[str | Path], tuple[tuple[int, str], ...]] | None = None
+    load: Callable[..., Clip] | str
+    save: Callable[..., None] | str | None = None
+    load_all: Callable[..., tuple[Clip, ...]] | str | None = None
+    list_animations: Callable[[str | Path], tuple[tuple[int, str], ...]] | str | None = None
 
 
-_GLTF = (load_gltf, save_gltf, load_gltf_clips, gltf_animations)
-# By suffix, in small letters.
-MOTION_FORMATS: dict[str, MotionFormat] = {
-    ".bvh": MotionFormat("BVH motion capture", load_bvh, save_bvh),
-    ".npz": MotionFormat("NumPy arrays: AMASS, points, our own", load_npz, save_npz_motion),
-    ".glb": MotionFormat("glTF, binary", *_GLTF),
-    ".gltf": MotionFormat("glTF", *_GLTF),
-    ".c3d": MotionFormat("markers of optical systems", load_points_as_clip),
-    ".trc": MotionFormat("markers of Motion Analysis and OpenSim", load_points_as_clip),
-    ".csv": MotionFormat("markers of Motive", load_points_as_clip),
-    ".mvnx": MotionFormat("segments of Xsens", load_mvnx),
-    ".usda": MotionFormat("USD, as text", load_usd, save_usd),
-    **dict.fromkeys((".usd", ".usdc", ".usdz"), MotionFormat("USD", load_usd)),
-    ".fbx": MotionFormat("FBX, through Blender", load_blender, save_blender),
-    ".blend": MotionFormat("Blender", load_blender, save_blender),
-}
+def _function(given: Callable[..., Any] | str) -> Callable[..., Any]:
+    found: Callable[..., Any] = pkgutil.resolve_name(given) if isinstance(given, str) else given
+    return found
+
+
+def _checked(suffix: str, row: Any) -> MotionFormat:
+    if not isinstance(row, MotionFormat):
+        raise ParameterError(
+            f"it is a {type(row).__name__}, not a MotionFormat",
+            hint="make it a deepphase.formats.load.MotionFormat",
+        )
+    if not suffix.startswith(".") or suffix != suffix.lower():
+        raise ParameterError(
+            f"its name {suffix!r} is not a suffix", hint="name it in small letters, as '.xyz'"
+        )
+    return row
+
+
+_POINTS = "deepphase.formats.points:load_points_as_clip"
+_USD = "deepphase.formats.usd.reader:load_usd"
+_BLENDER = (
+    "deepphase.formats.blender.fbx:load_blender",
+    "deepphase.formats.blender.fbx:save_blender",
+)
+_GLTF = (
+    "deepphase.formats.gltf.reader:load_gltf",
+    "deepphase.formats.gltf.writer:save_gltf",
+    "deepphase.formats.gltf.reader:load_gltf_clips",
+    "deepphase.formats.gltf.reader:gltf_animations",
+)
+# By suffix, in small letters. Only the readers of the formats that are read get imported.
+MOTION_FORMATS = Registry(
+    "deepphase.formats",
+    {
+        ".bvh": MotionFormat(
+            "BVH motion capture",
+            "deepphase.formats.bvh.reader:load_bvh",
+            "deepphase.formats.bvh.writer:save_bvh",
+        ),
+        ".npz": MotionFormat(
+            "NumPy arrays: AMASS, points, our own",
+            "deepphase.formats.npz.reader:load_npz",
+            "deepphase.formats.npz.motion:save_npz_motion",
+        ),
+        ".glb": MotionFormat("glTF, binary", *_GLTF),
+        ".gltf": MotionFormat("glTF", *_GLTF),
+        ".c3d": MotionFormat("markers of optical systems", _POINTS),
+        ".trc": MotionFormat("markers of Motion Analysis and OpenSim", _POINTS),
+        ".csv": MotionFormat("markers of Motive", _POINTS),
+        ".mvnx": MotionFormat("segments of Xsens", "deepphase.formats.markers.mvnx:load_mvnx"),
+        ".usda": MotionFormat("USD, as text", _USD, "deepphase.formats.usd.writer:save_usd"),
+        **dict.fromkeys((".usd", ".usdc", ".usdz"), MotionFormat("USD", _USD)),
+        ".fbx": MotionFormat("FBX, through Blender", *_BLENDER),
+        ".blend": MotionFormat("Blender", *_BLENDER),
+    },
+    _checked,
+)
 BLENDER_SUFFIXES = (".fbx", ".blend")
 """Suffixes of the formats that need Blender."""
 
-WRITTEN_SUFFIXES = tuple(
-    suffix
-    for suffix, each in MOTION_FORMATS.items()
-    if each.save is not None and suffix not in BLENDER_SUFFIXES
-)
-"""Suffixes of the formats that `save` writes without another program."""
+WRITTEN_SUFFIXES = (".bvh", ".npz", ".glb", ".gltf", ".usda")
+"""Suffixes of our formats that `save` writes without another program."""
 
 
 def load(path: str | Path, **options: Any) -> Clip:
@@ -81,7 +111,7 @@ def load(path: str | Path, **options: Any) -> Clip:
     """
     kind = _format_of(path)
     _check_reader_options(options, kind, path)
-    return call_reader(kind.load, path, options, f"{Path(path).suffix} files")
+    return call_reader(_function(kind.load), path, options, f"{Path(path).suffix} files")
 
 
 def load_all(path: str | Path, **options: Any) -> tuple[Clip, ...]:
@@ -94,7 +124,7 @@ def load_all(path: str | Path, **options: Any) -> tuple[Clip, ...]:
         return (load(path, **options),)
     _check_reader_options(options, kind, path)
     given = {name: value for name, value in options.items() if name != "animation"}
-    return call_reader(kind.load_all, path, given, f"{Path(path).suffix} files")
+    return call_reader(_function(kind.load_all), path, given, f"{Path(path).suffix} files")
 
 
 def list_animations(path: str | Path) -> tuple[tuple[int, str], ...]:
@@ -104,7 +134,10 @@ def list_animations(path: str | Path) -> tuple[tuple[int, str], ...]:
     as `load`.
     """
     kind = _format_of(path)
-    return () if kind.list_animations is None else kind.list_animations(path)
+    if kind.list_animations is None:
+        return ()
+    found: tuple[tuple[int, str], ...] = _function(kind.list_animations)(path)
+    return found
 
 
 def save(clip: Clip, path: str | Path, **options: Any) -> None:
@@ -126,8 +159,9 @@ def save(clip: Clip, path: str | Path, **options: Any) -> None:
             hint=f"written are {', '.join((*WRITTEN_SUFFIXES, *BLENDER_SUFFIXES))}",
             path=path,
         )
-    _check_options(options, option_names(kind.save), f"{Path(path).suffix} files", path)
-    kind.save(clip, path, **options)
+    writer = _function(kind.save)
+    _check_options(options, option_names(writer), f"{Path(path).suffix} files", path)
+    writer(clip, path, **options)
 
 
 def _format_of(path: str | Path) -> MotionFormat:
@@ -144,10 +178,11 @@ def _format_of(path: str | Path) -> MotionFormat:
 
 
 def _check_reader_options(options: Mapping[str, Any], kind: MotionFormat, path: str | Path) -> None:
-    known = dict.fromkeys(
-        name for each in (kind, *MOTION_FORMATS.values()) for name in option_names(each.load)
-    )
-    _check_options(options, tuple(known), "motion files", path)
+    # The readers of other formats are imported only for an option that this one lacks.
+    own = option_names(_function(kind.load))
+    if not options.keys() <= set(own):
+        others = (option_names(_function(each.load)) for each in MOTION_FORMATS.values())
+        _check_options(options, tuple(dict.fromkeys(chain(own, *others))), "motion files", path)
 
 
 def _check_options(

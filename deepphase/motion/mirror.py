@@ -23,7 +23,6 @@ from dataclasses import dataclass, replace
 from itertools import permutations, product
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from deepphase.arrays import Array
 from deepphase.errors import SkeletonError
@@ -160,6 +159,8 @@ def mirrored(clip: Clip, mapping: MirrorMap | Roles) -> Clip:
     SkeletonError
         See `mirror_map`.
     """
+    from scipy.spatial.transform import Rotation
+
     if isinstance(mapping, Roles):
         mapping = mirror_map(clip, mapping)
     pairs, parents = mapping.pairs, clip.skeleton.parents
@@ -208,6 +209,8 @@ def _check_pairs(skeleton: Skeleton, pairs: Array) -> None:
 
 
 def _mean_matrices(clip: Clip) -> Array:
+    from scipy.spatial.transform import Rotation
+
     return Rotation.from_quat(quaternions.mean_rotation(clip.rotations)).as_matrix()
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from scipy.interpolate import CubicSpline
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
@@ -199,6 +198,8 @@ def _splined(
     """(times, ...) of (frames, ...) float64 `values`, each block finished by a function of it."""
     if len(values) < 2:
         return finish(np.repeat(values, len(times), axis=0)).astype(dtype)
+    from scipy.interpolate import CubicSpline
+
     spline = CubicSpline(np.arange(len(values), dtype=np.float64), values, axis=0)
     result = np.empty((len(times), *values.shape[1:]), dtype)
     step = max(_VALUES_AT_ONCE // max(values[0].size, 1), 1)

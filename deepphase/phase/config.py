@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 from deepphase.config import SectionedConfig, require, require_in
 from deepphase.errors import ParameterError
+from deepphase.plugins import plug_ins
 
 SHIPPED = (
     "sine_fit",
@@ -33,8 +34,9 @@ class UnregisteredAutoencoderError(ParameterError):
 
 
 def presets() -> tuple[str, ...]:
-    """Names of the autoencoders: the shipped ones, then those that are registered."""
-    return (*SHIPPED, *_registered)
+    """Names of the autoencoders: shipped ones, then those that are registered, then plug-ins."""
+    plugged = (each.name for each in plug_ins("deepphase.autoencoders"))
+    return tuple(dict.fromkeys((*SHIPPED, *_registered, *plugged)))
 
 
 def add_preset(name: str) -> None:
@@ -76,7 +78,8 @@ class NetworkConfig:
     band_hz: float | None = None
 
     def __post_init__(self) -> None:
-        if self.preset not in presets():
+        # Plug-ins are looked for only where the name is not one of ours.
+        if self.preset not in SHIPPED and self.preset not in presets():
             raise UnregisteredAutoencoderError(
                 f"there is no preset {self.preset!r}",
                 hint=f"presets: {', '.join(presets())}; register_autoencoder adds one of your own",

@@ -103,7 +103,7 @@ def encode_files(
     check_parallel(workers, cluster)
     trained = Path(model).absolute()
     # Damaged models are refused before processes are started.
-    loaded = _extractor(trained)
+    loaded = opened_model(trained)
     if chirp:
         mean_square_of_fit(loaded)
     stems = unique_stems(entry.name for entry in entries)
@@ -153,7 +153,7 @@ def encode_clips(
 
 
 def _encoded_by(model: Path, clip: Clip) -> ClipPhases:
-    return _encoded(_extractor(model), clip)
+    return _encoded(opened_model(model), clip)
 
 
 def _encoded(model: PhaseExtractor, clip: Any) -> ClipPhases:
@@ -171,7 +171,7 @@ def _encode_file(model: Path, folder: Path, csv: bool, chirp: bool, task: _Task)
         source = task.entry.load()
         notes = corrections(source) if isinstance(source, Clip) else ()
         notes = tuple(f"{task.entry.name}: {note}" for note in notes)
-        loaded = _extractor(model)
+        loaded = opened_model(model)
         bound: Any = loaded.bound(source)
         explained = None if bound is loaded else explained_variance(bound, source)
         return _encoded(bound, source), notes, explained
@@ -180,7 +180,7 @@ def _encode_file(model: Path, folder: Path, csv: bool, chirp: bool, task: _Task)
         phases, notes, explained = within_memory(encoded, about=task.entry.name)
     except DeepPhaseError as error:
         return EncodedFile(error=error)
-    trained = _extractor(model)
+    trained = opened_model(model)
     if chirp:
         phases = phases_of_chirps(phases, trained)
     window_s = trained.window / trained.fps
@@ -191,7 +191,12 @@ def _encode_file(model: Path, folder: Path, csv: bool, chirp: bool, task: _Task)
     return EncodedFile(len(phases), notes=notes, explained_variance=explained)
 
 
-def _extractor(path: Path) -> PhaseExtractor:
+def opened_model(path: str | Path) -> PhaseExtractor:
+    """A phase model of motion or songs, or a baseline, read once per process while it is unchanged.
+
+    Raises CheckpointError where the file is none of them.
+    """
+    path = Path(path).absolute()
     return _read_once(path, _state(path))[0]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse.csgraph import minimum_spanning_tree
 
 from deepphase.arrays import Array
 
@@ -75,6 +74,8 @@ def spanning_tree(distances: PointDistances, edges: Array) -> list[list[int]]:
     # Only their order counts; a weight of 0, of coincident points, would be no edge at all.
     ranks = 1.0 + np.unique(weights, return_inverse=True)[1].reshape(weights.shape)
     np.fill_diagonal(ranks, 0.0)
+    from scipy.sparse.csgraph import minimum_spanning_tree
+
     tree = minimum_spanning_tree(ranks).tocoo()
     neighbours: list[list[int]] = [[] for _ in range(points)]
     for first, second in zip(tree.row.tolist(), tree.col.tolist(), strict=True):

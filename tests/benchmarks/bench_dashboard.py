@@ -144,7 +144,7 @@ async def _read(
 ) -> None:
     """Run one session: visit pages in random order and change a setting, until the time is over."""
     order = random.Random(number)
-    names = {each.address: each.name for each in PAGES}
+    names = {address: each.name for address, each in PAGES.items()}
     while time.monotonic() < end:
         for where in order.sample(list(names), len(names)):
             if time.monotonic() > end:

@@ -2,26 +2,50 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import importlib
+from typing import Any, NamedTuple
+
+from deepphase.errors import ParameterError
+from deepphase.plugins import Registry
 
 
 class PageEntry(NamedTuple):
-    """A page: its address (also its module in this package), its name and its icon."""
+    """A page: its name, its icon, and the module whose function `page` draws it."""
 
-    address: str
     name: str
     icon: str
+    module: str
+
+    def draw(self) -> None:
+        """Draw it; the module is imported when the page is first opened."""
+        importlib.import_module(self.module).page()
 
 
-# In the order of the navigation.
-PAGES = (
-    PageEntry("data", "Data", ":material/directions_run:"),
-    PageEntry("manifold", "Manifold", ":material/bubble_chart:"),
-    PageEntry("channels", "Channels", ":material/waves:"),
-    PageEntry("matches", "Matches", ":material/join_inner:"),
-    PageEntry("control", "Control", ":material/route:"),
-    PageEntry("dance", "Dance", ":material/music_note:"),
-    PageEntry("edit", "Edit", ":material/content_cut:"),
-    PageEntry("rig", "Rig", ":material/accessibility_new:"),
-    PageEntry("train", "Train", ":material/model_training:"),
+def _checked(address: str, entry: Any) -> PageEntry:
+    if not isinstance(entry, PageEntry):
+        raise ParameterError(
+            f"page {address!r} is a {type(entry).__name__}, not a PageEntry",
+            hint="make it a deepphase.apps.dashboard.pages.PageEntry",
+        )
+    return entry
+
+
+# Address -> page, in the order of the navigation; then the pages of plug-ins.
+PAGES = Registry(
+    "deepphase.pages",
+    {
+        address: PageEntry(name, f":material/{icon}:", f"{__name__}.{address}")
+        for address, name, icon in (
+            ("data", "Data", "directions_run"),
+            ("manifold", "Manifold", "bubble_chart"),
+            ("channels", "Channels", "waves"),
+            ("matches", "Matches", "join_inner"),
+            ("control", "Control", "route"),
+            ("dance", "Dance", "music_note"),
+            ("edit", "Edit", "content_cut"),
+            ("rig", "Rig", "accessibility_new"),
+            ("train", "Train", "model_training"),
+        )
+    },
+    _checked,
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from deepphase.arrays import Array
 from deepphase.formats.bvh.hierarchy import Hierarchy
@@ -78,6 +77,8 @@ def continuous_euler(rotations: Array, order: str) -> Array:
     with warnings.catch_warnings():
         # SciPy warns of gimbal lock, which is dealt with below.
         warnings.simplefilter("ignore", UserWarning)
+        from scipy.spatial.transform import Rotation
+
         angles = Rotation.from_quat(rotations.reshape(-1, 4).astype(np.float64)).as_euler(order)
     angles = angles.reshape(*shape, 3)
     _hold_third_angle(angles, EULER_ORDERS[order])

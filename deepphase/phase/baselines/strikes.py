@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.interpolate import PchipInterpolator
 
 from deepphase.arrays import Array
 
@@ -73,6 +72,8 @@ def paced(found: Strikes, frames: int, fps: float) -> tuple[Array, Array, Array]
     knots, cycles, rates, stepping = _segments(found, frames, fps)
     index = np.arange(frames + 1)
     segment = np.searchsorted(knots, index, side="right") - 1
+    from scipy.interpolate import PchipInterpolator
+
     at = PchipInterpolator(*_cubic_knots(knots, cycles, rates, stepping, frames, fps))(index)
     return at[:-1], np.diff(at) * fps, stepping[segment[:-1]].astype(np.float64)
 

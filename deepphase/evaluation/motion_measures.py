@@ -31,6 +31,7 @@ from deepphase.features.moment_kinds import IDLE, moment_kinds
 from deepphase.features.pose import BodyFrames
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import GRAVITY, foot_contacts
+from deepphase.motion.foot_ik import LegChains, LimbSolver
 from deepphase.motion.kinematics import end_positions, global_transforms, velocities
 from deepphase.motion.limbs import bone_lengths, path_length, subtree_mask
 from deepphase.motion.resample import BANDS_HZ, low_passed_rotations
@@ -40,6 +41,8 @@ from deepphase.motion.root_trajectory import root_trajectory, to_root_space
 MIN_FRAMES = 5
 BAND = (1.0, 99.0)
 """Percentiles of the captured frames; values outside are rare in the data."""
+LOWEST_PERCENTILE = 1.0
+"""Percentile over frames of a foot's height that is its lowest usual place."""
 # Percentile over frames of the fastest-changing joint's acceleration.
 _USUAL_PERCENTILE = 99.9
 # Speeds below this share of sqrt(g * leg length), which scales with the body, count as standing.
@@ -166,7 +169,7 @@ class MeasuredMotion:
             root_angles=root.angles.astype(np.float64),
             contacts=_contacts(clip, roles, transforms, feet),
             feet=transforms[1][:, feet].astype(np.float64),
-            foot_speeds=foot_speeds(_foot_points(clip, feet, transforms), fps)
+            foot_speeds=foot_speeds(foot_points(clip, feet, transforms), fps)
             if feet
             else np.zeros((len(clip) - 1, 0)),
             standing_speed=_STANDING * float(np.sqrt(GRAVITY * max(legs, default=0.0))),
@@ -226,7 +229,7 @@ def _contacts(clip: Clip, roles: Roles, transforms: tuple[Array, Array], feet: l
     return flags
 
 
-def _foot_points(clip: Clip, feet: list[int], transforms: tuple[Array, Array]) -> list[Array]:
+def foot_points(clip: Clip, feet: list[int], transforms: tuple[Array, Array]) -> list[Array]:
     """(frames, points, 3) joints and tips from the ankle on, for each foot."""
     skeleton = clip.skeleton
     ends = end_positions(clip, transforms)
@@ -297,6 +300,7 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody, label: str = "") ->
     headings: dict[str, list[float]] = {}
     lengths: dict[str, float] = {}
     labelled: list[tuple[Array, str]] = []
+    tips: dict[str, list[Array]] = {}
     standing = 0.0
     for clip in clips:
         if len(clip) < MIN_FRAMES:
@@ -323,6 +327,8 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody, label: str = "") ->
         for every, found in zip((changes, headings), own, strict=True):
             for kind, durations in found.items():
                 every.setdefault(kind, []).extend(durations)
+        for name, heights in tip_heights(clip, body).items():
+            tips.setdefault(name, []).append(heights)
         if not lengths:
             lengths, standing = _limb_lengths(clip, body), motion.standing_speed
     if not energies:
@@ -363,11 +369,25 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody, label: str = "") ->
         "idle_speed": float(resting.mean()) if len(resting) >= clip.fps else 0.0,
         "still_speed": float(np.percentile(seconds, BAND[0])) if seconds.size else 0.0,
         "limb_lengths": lengths,
+        "lowest_tips": {
+            name: float(np.percentile(np.concatenate(heights), LOWEST_PERCENTILE))
+            for name, heights in tips.items()
+        },
         **at_speeds,
         "changes": summary(changes),
         "headings": summary(headings),
         **({} if discriminants is None else {"labels": discriminants.as_mapping()}),
     }
+
+
+def tip_heights(clip: Clip, body: MeasuredBody) -> dict[str, Array]:
+    """Last joint of each limb -> (frames,) metres: height of the tip that touches the floor."""
+    skeleton = clip.skeleton
+    roles = find_roles(skeleton, description=dict(body.body), clip=clip)
+    limbs = LegChains.of_skeleton(skeleton, roles)
+    solver = LimbSolver(skeleton, limbs, limbs.ends(skeleton, roles))
+    places = solver.transforms(clip.rotations, clip.local_positions()).positions[3, ..., 1]
+    return dict(zip((skeleton.names[int(last)] for last in limbs.last), places, strict=True))
 
 
 def _travelling_seconds(motion: MeasuredMotion) -> Array:

@@ -21,7 +21,7 @@ from deepphase.matching.player.moment_filter import MomentFilter
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.player import PlayerSettings
 from deepphase.matching.player.resting import rest_moments
-from deepphase.matching.player.trajectory_queries import max_improvement
+from deepphase.matching.player.trajectory_queries import KEEPING, max_improvement
 from deepphase.steering.foot_lock import FootLockSettings
 
 # Rotations of this many rows are read at once, and a view of the manifold has so many points.
@@ -81,6 +81,8 @@ def database_asset(database: MotionDatabase, motion: str) -> bytes:
         "translations": playback.translations[:],
         "steps": playback.steps[:],
         "contacts": playback.contacts[:].astype(np.float32),
+        "support": playback.support_of(np.arange(len(playback))),
+        "slips": playback.slips_of(np.arange(len(playback))),
         "offered": database.offered.astype(np.int32),
         "played": played.astype(np.int32),
     }
@@ -135,6 +137,7 @@ def motion_header(
             "bends": motion.limbs.bends,
             "ends": motion.limbs.ends(motion.skeleton, motion.roles),
             "contacts": np.arange(len(motion.limbs)),
+            "lowest": motion.lowest_tips,
         },
         "body": motion.body,
         "translated_joints": motion.translated_joints,
@@ -150,6 +153,7 @@ def motion_header(
             **goal_settings(),
             **settings,
             "max_improvement": max_improvement(layout),
+            "keeping": KEEPING,
         },
         "player": asdict(CONSTANTS),
         "ground": {"soles": motion.soles, "step_m": motion.step_m},

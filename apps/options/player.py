@@ -52,9 +52,9 @@ class PlayerOptions(OptionGroup):
     change_seconds: float = 0.6
     change_improvement: float = 0.1
     keep: str | None = None
-    keep_improvement: float = 0.5
+    keep_improvement: float = 0.7
     adjust_share: float = 0.4
-    adjust_turn: float = 2.0
+    adjust_turn: float = 1.0
 
     def settings(self, moments: MomentFilter | None = None) -> PlayerSettings:
         """The settings of a player of some moments.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -169,6 +170,9 @@ class CharacterFeet:
     ground, soles
         Uneven ground, and (2, limbs) metres of the last joints and tips of all limbs over it while
         they stand, see `deepphase.terrain.laying.median_soles`.
+    lowest
+        Last joint of each limb -> metres: lowest place of its tip on a flat floor, to which feet
+        are lifted. By default they may be lower.
     """
 
     def __init__(
@@ -178,6 +182,7 @@ class CharacterFeet:
         characters: int,
         ground: Heightmap | None = None,
         soles: Array | None = None,
+        lowest: Mapping[str, float] | None = None,
     ) -> None:
         roles = find_roles(skeleton, description=dict(schema.body))
         every = LegChains.of_skeleton(skeleton, roles)
@@ -189,7 +194,8 @@ class CharacterFeet:
             (path_length(skeleton, *limb) for limb in zip(limbs.upper, limbs.last, strict=True)),
             default=0.0,
         )
-        solver = LimbSolver(skeleton, limbs)
+        self.ends = limbs.ends(skeleton, roles)
+        solver = LimbSolver(skeleton, limbs, self.ends)
         self.joints = solver.joints
         self.soles = None
         if soles is not None:
@@ -198,7 +204,11 @@ class CharacterFeet:
         under = None
         if ground is not None and self.soles is not None:
             under = FootGround(ground, self.soles, characters)
-        self._lock = FootLock(solver, characters, ground=under)
+        self.lowest = None
+        if lowest:
+            self.lowest = np.array([lowest[skeleton.names[int(last)]] for last in limbs.last])
+        low = self.lowest if under is None else None
+        self._lock = FootLock(solver, characters, ground=under, lowest=low)
 
     @property
     def stepping(self) -> Array:

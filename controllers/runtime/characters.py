@@ -104,7 +104,12 @@ class Characters:
         self._input = NetworkInput(schema, starts.inputs, starts.gate)
         self._poses = BodyPoses(controller.skeleton, schema)
         self._feet = CharacterFeet(
-            controller.skeleton, schema, count, ground, controller.data.get("soles")
+            controller.skeleton,
+            schema,
+            count,
+            ground,
+            controller.data.get("soles"),
+            controller.data.get("lowest_tips"),
         )
         self._network = network or RunningNetwork(controller.network, count, seed)
         self._phases = running_phases(schema, starts.gate, self.settings.phase_blend)

@@ -118,9 +118,14 @@ def _blocks(layout: FeatureLayout) -> dict[str, list[int]]:
 
 def _legs(controller: Controller) -> dict[str, Array]:
     """Joints (legs, 4) of each leg from the hip to the tip, with its bend and contact column."""
-    feet = CharacterFeet(controller.skeleton, controller.schema, 1)
+    feet = CharacterFeet(
+        controller.skeleton, controller.schema, 1, lowest=controller.data.get("lowest_tips")
+    )
     limbs = feet.limbs
+    lowest = {} if feet.lowest is None else {"lowest": feet.lowest}
     return {
+        **lowest,
+        "ends": feet.ends,
         "joints": np.stack([limbs.upper, limbs.middle, limbs.last, limbs.tips], axis=1),
         "bends": limbs.bends,
         "contacts": feet.columns,
@@ -140,7 +145,11 @@ def _ground(controller: Controller) -> dict[str, Any]:
         place = {skeleton.index(name): lowest[at] for at, name in enumerate(schema.joints)}
         limbs = feet.limbs
         ankles = [place[int(last)] for last in limbs.last]
-        toes = [place.get(int(tip), ankle) for tip, ankle in zip(limbs.tips, ankles, strict=True)]
+        below = np.linalg.norm(feet.ends, axis=1)
+        toes = [
+            place.get(int(tip), ankle) - down
+            for tip, ankle, down in zip(limbs.tips, ankles, below, strict=True)
+        ]
         soles = np.array([ankles, toes])
     return {"soles": soles, "step_m": STEP_SHARE * feet.longest}
 

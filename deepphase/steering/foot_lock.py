@@ -85,6 +85,9 @@ class FootLock:
         Settings of foot locking.
     ground
         Heights of the feet on uneven ground.
+    lowest
+        (limbs,) metres: lowest places of the tips on a flat floor, to which feet that are lower are
+        lifted. By default feet may be at any height.
     """
 
     def __init__(
@@ -93,8 +96,10 @@ class FootLock:
         characters: int,
         settings: FootLockSettings | None = None,
         ground: FootGround | None = None,
+        lowest: Array | None = None,
     ) -> None:
         self._solver, self._ground = solver, ground
+        self._lowest = None if lowest is None else np.asarray(lowest, np.float64)[:, None]
         self._settings = settings or FootLockSettings()
         # (limbs, characters), as in the solver.
         shape = (len(solver.limbs), characters)
@@ -131,6 +136,7 @@ class FootLock:
         seconds: float,
         offsets: Array | None = None,
         resting: Array | None = None,
+        slips: Array | None = None,
     ) -> Array | None:
         """Lock the feet of one frame.
 
@@ -150,6 +156,9 @@ class FootLock:
             Metres, x and z, by which feet are moved from the motion before they are locked.
         resting : (characters,), optional
             Bool: bodies at rest.
+        slips : (characters, limbs, 2), optional
+            Metres, x and z, by which locked feet of bodies that do not rest move since the previous
+            frame, as captured feet did. All others move by a share of the motion's own.
 
         Returns
         -------
@@ -169,11 +178,18 @@ class FootLock:
         flags = contacts.T
         if resting is not None:
             flags = flags & ~self._steps(moving, resting, length, seconds)
-        shift = self._held(moving, flags, length, seconds) - ground
+        own = np.zeros_like(moving) if self._moving is None else moving - self._moving
+        slid = self._settings.follow_share * own
+        if slips is not None:
+            rests = np.zeros(len(slips), bool) if resting is None else resting
+            slid = np.where(rests[:, None], slid, slips.swapaxes(0, 1))
+        shift = self._held(moving, flags, length, seconds, slid) - ground
         targets[..., ::2] += shift
         step = 1.0 - self._step_left / self._settings.step_s
         targets[..., 1] += self._step_height * np.sin(np.pi * step) ** 2
         drops = None
+        if self._lowest is not None:
+            targets[..., 1] += np.maximum(self._lowest - tips[..., 1], 0.0)
         if self._ground is not None:
             lifts, drops = self._ground.moved(transforms, shift, flags, seconds)
             targets[..., 1] += lifts + drops
@@ -199,13 +215,15 @@ class FootLock:
         self._step_height = np.where(begins, settings.step_lift * gap, self._step_height)
         return stepping | begins
 
-    def _held(self, ground: Array, contacts: Array, length: Array, seconds: float) -> Array:
+    def _held(
+        self, ground: Array, contacts: Array, length: Array, seconds: float, slips: Array
+    ) -> Array:
         """(limbs, characters, 2) metres: target places of the tips, x and z."""
         settings = self._settings
         if self._moving is None:
             self._moving, self._placed = ground, ground
         held = self._locked[..., None]
-        self._point += np.where(held, settings.follow_share * (ground - self._moving), 0.0)
+        self._point += np.where(held, slips, 0.0)
         # Offset and its velocity: of free feet from the motion, of locked feet from their place.
         gap = np.where(held, self._point - ground, self._offset)
         gap2 = np.vecdot(gap, gap)
@@ -214,7 +232,7 @@ class FootLock:
         begins = contacts & ~self._locked & (gap2 < 0.25 * release2)
         if begins.any() or ends.any():
             moving = (ground - self._moving) / seconds
-            velocity = np.where(held, settings.follow_share, 1.0) * moving + self._speed
+            velocity = np.where(held, slips / seconds, moving) + self._speed
             slow2 = settings.catch_speed**2 * _GRAVITY * length
             begins &= np.vecdot(velocity, velocity) < slow2
             change = (begins | ends)[..., None]
@@ -223,7 +241,7 @@ class FootLock:
             self._point = np.where(holds, self._placed, self._point)
             offset = np.where(holds, 0.0, self._placed - self._moving)
             self._offset = np.where(change, offset, self._offset)
-            speed = velocity - np.where(holds, settings.follow_share, 1.0) * moving
+            speed = velocity - np.where(holds, slips / seconds, moving)
             self._speed = np.where(change, speed, self._speed)
             self._locked = (self._locked | begins) & ~ends
         held = self._locked[..., None]

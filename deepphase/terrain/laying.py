@@ -143,7 +143,8 @@ def median_soles(clips: Iterable[Clip], body: Mapping[str, Any]) -> Array:
         roles = find_roles(clip.skeleton, description=body, clip=clip)
         contacts = foot_contacts(clip, roles)
         chains = LegChains.of_skeleton(clip.skeleton, roles)
-        flat = LimbSolver(clip.skeleton, chains).transforms(
+        ends = chains.ends(clip.skeleton, roles)
+        flat = LimbSolver(clip.skeleton, chains, ends).transforms(
             clip.rotations.astype(np.float64), clip.local_positions().astype(np.float64)
         )
         found.append(_soles(flat, _contacts_of(chains, contacts), contacts.floor))

@@ -217,6 +217,10 @@ class DecompressedMotion(Playback):
         """As of the database's motion."""
         return self.frames.matcher.body.soles
 
+    @cached_property
+    def lowest_tips(self) -> None:
+        """Not known: feet may be at any height."""
+
     def facing_coverage(self, rows: Array | None = None) -> FacingCoverage:
         """Directions of travel of the database's rows."""
         return FacingCoverage(np.array(self.frames.matcher.body.covered), self.standing_speed)

@@ -27,7 +27,16 @@ class PlayerConstants:
         The share rises for every second that a character has waited for a smooth transition, up to
         the last number: otherwise it could go on for a whole clip away from its goals.
     settling_s
-        Half-life of a change of the root's correction.
+        Half-life of a change of the root's correction, and of its step where feet support it.
+    support_s
+        Seconds after the begin, and before the end, of a contact in which a limb carries less.
+    free
+        Share of the root's own motion beside that of a limb that carries the body.
+    facing_halflife_s
+        Half-life of the correction of the facing.
+    steer_s, most_steer
+        A body beside its path turns to where the path is in so many seconds, by at most this angle
+        in radians.
     """
 
     ending_s: float = 0.25
@@ -39,6 +48,11 @@ class PlayerConstants:
     smooth_per_s: float = 0.7
     least_smooth: float = 1.5
     settling_s: float = 0.03
+    support_s: float = 0.08
+    free: float = 0.1
+    facing_halflife_s: float = 0.12
+    steer_s: float = 0.2
+    most_steer: float = 0.35
 
 
 CONSTANTS = PlayerConstants()

@@ -175,7 +175,7 @@ def _decision(
     reason = _reason(search, costs, bound, search.target >= 0)
     if search.target < 0 and len(rows) > 1 and not policy.keeps(rows[1], search.kept):
         labels = ", ".join(f"{name}={label}" for name, label in search.kept.items())
-        bound = float(policy.improved(np.array(bound), policy.keep_improvement))
+        bound = float(policy.without_kept(np.array(bound)))
         reason += f" It has not {labels}, so it would need less than {bound:.2f}."
     return Decision(search.frame, np.array(rows), terms, tuple(marks), reason)
 

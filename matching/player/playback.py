@@ -10,9 +10,12 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError, SkeletonError
+from deepphase.evaluation.motion_measures import LOWEST_PERCENTILE
 from deepphase.evaluation.runs import joint_accelerations
+from deepphase.features.trajectory import complex_of, pairs
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.database.on_ground import has_ground_heights
+from deepphase.matching.player.constants import CONSTANTS
 from deepphase.matching.player.facing import FacingCoverage
 from deepphase.matching.player.played_rows import PlayedRows
 from deepphase.motion import quaternions
@@ -152,6 +155,12 @@ class Playback:
         m/s^2: 99.9th percentile over frames of the largest acceleration of a joint.
     source
         Unit, up axis and rotation orders of the first clip's file, for those that are written.
+    support
+        (rows, limbs) float32 from 0 to 1: how much each limb carries the body. It rises and falls
+        within `CONSTANTS.support_s` of a contact's ends. By default the contacts.
+    slips
+        (rows, limbs, 2) float32 metres, x and z in root space: motion of each limb's tip over the
+        ground to the next row. By default by forward kinematics of both rows.
     """
 
     skeleton: Skeleton
@@ -166,6 +175,8 @@ class Playback:
     limbs: LegChains
     usual_acceleration: float
     source: Source = Source()  # noqa: RUF009 (frozen)
+    support: RowValues | None = None
+    slips: RowValues | None = None
 
     def __len__(self) -> int:
         return len(self.translations[:])
@@ -193,6 +204,9 @@ class Playback:
         translations = np.empty((rows, len(moving), 3), np.float32)
         contacts = np.zeros((rows, len(limbs)), bool)
         steps = np.zeros((rows, 3), np.float32)
+        support = np.zeros(contacts.shape, np.float32)
+        slips = np.zeros((rows, len(limbs), 2), np.float32)
+        ends = limbs.ends(skeleton, roles)
         accelerations = np.zeros(rows, np.float32)
         body = joints_below(skeleton, carrier)
         size = _size(skeleton, limbs)
@@ -218,6 +232,8 @@ class Playback:
                 moved = scale * transforms[1][:, body]
                 accelerations[here] = joint_accelerations(moved, clip.fps)
             steps[here] = _steps(*root, scale)
+            support[here] = _support(contacts[here], CONSTANTS.support_s * clip.fps)
+            slips[here] = _slips(transforms, limbs.tips, ends, root[1], scale)
             if progress is not None:
                 progress("reading motion", index + 1, count, clip.name)
         return cls(
@@ -233,6 +249,8 @@ class Playback:
             limbs=limbs,
             usual_acceleration=float(np.percentile(accelerations, USUAL_PERCENTILE)),
             source=first.source.conventions,
+            support=support,
+            slips=slips,
         )
 
     @cached_property
@@ -240,14 +258,37 @@ class Playback:
         """(body,) joints from the carrier down, rising. Those above it are not part of the body."""
         return joints_below(self.skeleton, self.carrier)
 
+    def support_of(self, rows: Array) -> Array:
+        """(rows, limbs) float32 values of `support`."""
+        values = self.contacts if self.support is None else self.support
+        return values[rows].astype(np.float32)
+
+    def slips_of(self, rows: Array) -> Array:
+        """(rows, limbs, 2) float32 metres of `slips`."""
+        if self.slips is not None:
+            return self.slips[rows]
+        here, there = (
+            self.tips(self.rotations[each], self.translations[each]) for each in (rows, rows + 1)
+        )
+        steps = self.steps[rows].astype(np.float64)
+        way = complex_of(steps[:, :2]) + there * np.exp(-1j * steps[:, 2:]) - here
+        return pairs(way).astype(np.float32)
+
+    def tips(self, rotations: Array, translations: Array) -> Array:
+        """(n, limbs) complex x + i z, metres in root space: tips of the limbs in poses (n, ...)."""
+        local = np.tile(self.skeleton.offsets, (len(rotations), 1, 1))
+        local[:, self.translated_joints] = translations
+        places = self.limb_solver.transforms(rotations, local).positions[3]
+        return complex_of(places[..., ::2])[..., 0].T
+
     @cached_property
     def limb_solver(self) -> LimbSolver:
         """Solver of the limbs, whose tips are the points that touch the floor."""
         return LimbSolver(self.skeleton, self.limbs, self.limbs.ends(self.skeleton, self.roles))
 
     @cached_property
-    def soles(self) -> Array:
-        """(2, limbs) metres of last joints and tips over the ground, in the median of contacts."""
+    def _foot_heights(self) -> tuple[Array, Array]:
+        """(2, rows, limbs) metres of last joints and tips of some rows, and their contacts."""
         rows = np.unique(np.linspace(0, len(self) - 1, _SOLE_ROWS).astype(int))
         places = np.zeros((len(rows), len(self.skeleton), 3))
         rotations, translations = self.rotations[rows], self.translations[rows]
@@ -255,9 +296,19 @@ class Playback:
         local = np.tile(self.skeleton.offsets, (len(rows), 1, 1))
         local[:, self.translated_joints] = translations
         tips = self.limb_solver.transforms(rotations, local).positions[3, ..., 1].T
-        heights = np.stack([places[:, self.limbs.last, 1], tips])
-        contacts = self.contacts[rows] | ~self.contacts[rows].any(axis=0)
+        return np.stack([places[:, self.limbs.last, 1], tips]), self.contacts[rows]
+
+    @cached_property
+    def soles(self) -> Array:
+        """(2, limbs) metres of last joints and tips over the ground, in the median of contacts."""
+        heights, contacts = self._foot_heights
+        contacts = contacts | ~contacts.any(axis=0)
         return np.nanmedian(np.where(contacts, heights, np.nan), axis=1)
+
+    @cached_property
+    def lowest_tips(self) -> Array | None:
+        """(limbs,) metres: lowest usual places of the tips; None where they are not known."""
+        return np.percentile(self._foot_heights[0][1], LOWEST_PERCENTILE, axis=0)
 
     @property
     def step_m(self) -> float:
@@ -438,6 +489,25 @@ def _tip_contacts(
         if tip in column:
             flags[:, limb] = contacts.flags[:, column[tip]]
     return flags, floor
+
+
+def _support(contacts: Array, frames: float) -> Array:
+    """(frames, limbs) float32: frames to the nearer end of the contact, as a share of `frames`."""
+    inside, found = np.pad(contacts, ((1, 1), (0, 0))), np.zeros(contacts.shape, np.float32)
+    for _ in range(max(1, round(frames))):
+        found += inside[1:-1]
+        inside[1:-1] &= inside[:-2] & inside[2:]
+    return found / max(1, round(frames))
+
+
+def _slips(
+    transforms: tuple[Array, Array], tips: Array, ends: Array, angles: Array, scale: float
+) -> Array:
+    """(frames, limbs, 2) motion of the tips to the next frame, in root space; the last is 0."""
+    rotations, positions = (each[:, tips].astype(np.float64) for each in transforms)
+    places = complex_of((positions + quaternions.rotate(rotations, ends))[..., ::2])[..., 0]
+    moved = np.diff(places, axis=0, append=places[-1:]) * np.exp(1j * angles)[:, None]
+    return (scale * pairs(moved)).astype(np.float32)
 
 
 def _steps(positions: Array, angles: Array, scale: float) -> Array:

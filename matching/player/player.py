@@ -10,7 +10,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.evaluation.runs import pose_distances
-from deepphase.features.trajectory import pairs
+from deepphase.features.trajectory import complex_of, pairs
 from deepphase.matching.player.constants import CONSTANTS
 from deepphase.matching.player.decisions import DecisionLog
 from deepphase.matching.player.facing import HeldFacings
@@ -18,6 +18,7 @@ from deepphase.matching.player.moment_filter import MomentFilter
 from deepphase.matching.player.playback import Playback, check_same_rows
 from deepphase.matching.player.played_rows import PlayedRows
 from deepphase.matching.player.resting import style_of
+from deepphase.matching.player.root_steps import RootSteps
 from deepphase.matching.player.trajectory_queries import future_offsets
 from deepphase.matching.player.trajectory_search import JumpRequest, SearchPolicy, TrajectorySearch
 from deepphase.matching.player.transitions import PosePair, Transitions
@@ -30,12 +31,10 @@ from deepphase.steering.rest import CONSTANTS as REST
 from deepphase.steering.rest import RestChain, standing_goals
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import Frame, RunnerSpec
-from deepphase.steering.springs import damping_share, spring_rate, wrapped_angle
+from deepphase.steering.springs import spring_rate
 from deepphase.steering.steep_ground import SteepGround
 from deepphase.terrain.heightmap import Heightmap
 from deepphase.terrain.underfoot import ground_level
-
-_COMPLEX = np.array([1.0, 1.0j])
 
 
 @dataclass(frozen=True)
@@ -76,16 +75,16 @@ class PlayerSettings:
     """
 
     search_interval_s: float = 0.1
-    transition_halflife_s: float = 0.12
+    transition_halflife_s: float = 0.15
     min_improvement: float = 0.3
     change_s: float = 0.6
     change_improvement: float = 0.1
     keep: tuple[str, ...] = ("style",)
-    keep_improvement: float = 0.5
+    keep_improvement: float = 0.7
     neighbourhood_s: float = 0.3
-    adjust_halflife_s: float = 0.12
+    adjust_halflife_s: float = 0.2
     adjust_share: float = 0.4
-    adjust_turn: float = 2.0
+    adjust_turn: float = 1.0
     foot_lock: bool = True
     foot_halflife_s: float = 0.1
     moments: MomentFilter | None = None
@@ -217,9 +216,17 @@ class Player:
         self._poses = self._transitions.applied(self.rows)
         self._poses_before = self._poses
         self._step = np.zeros((count, 3))
-        self._correction = np.zeros((count, 3))
-        self._velocity = self._world(playback.steps[self.rows][:, :2].astype(float) / self._seconds)
+        own = complex_of(playback.steps[self.rows][:, :2])[:, 0] * np.exp(-1j * self._angle)
+        self._velocity = pairs(own / self._seconds)
         self._rate = playback.steps[self.rows][:, 2] / self._seconds
+        self._root_steps = RootSteps(
+            playback,
+            self._poses,
+            self._seconds,
+            halflife_s=self.settings.adjust_halflife_s,
+            share=self.settings.adjust_share,
+            turn=self.settings.adjust_turn,
+        )
         self._local = np.broadcast_to(
             playback.skeleton.offsets.astype(np.float32), (count, len(playback.skeleton), 3)
         ).copy()
@@ -228,6 +235,7 @@ class Player:
             count,
             FootLockSettings(release_halflife_s=self.settings.foot_halflife_s),
             under,
+            playback.lowest_tips if under is None else None,
         )
 
     def __len__(self) -> int:
@@ -259,16 +267,16 @@ class Player:
         self._frame += 1
         jump_distance = self._jump_distances(before, jumped)
         held_s = np.zeros(len(self.rows)) if self._rest is None else self._rest.held_s
-        moved = play.steps[self.rows] * (held_s == 0.0)[:, None]
-        moved = moved + self._seconds * self._transitions.root_velocity
-        self._step = moved
-        self.rows = self.rows + (held_s == 0.0)
+        played, plays = self.rows, held_s == 0.0
+        self._root_steps.begin(jumped, self._transitions.root_velocity[jumped, :2])
+        self.rows = played + plays
+        free = self._transitions.root_velocity.copy()
         self._transitions.advance(self._seconds)
         self._poses_before = self._poses
         self._poses = self._transitions.applied(self.rows)
         if held_s.any():
             play.breathe(*self._poses, held_s)
-        self._move(moved, goal_source)
+        self._move(played, plays, free, goal_source)
         rotations, translations, unlocked = self._in_world()
         return Frame(
             rotations,
@@ -421,38 +429,35 @@ class Player:
         ):
             self._kept[index] = {name: labels[name] for name in keep if name in labels}
 
-    def _world(self, local: Array) -> Array:
-        """(characters, 2) vectors of root space in the world."""
-        # As complex numbers x + i z, in which a positive turn about Y has a negative angle.
-        turned = (local @ _COMPLEX) * np.exp(-1j * self._angle)
-        return turned[:, None].view(np.float64)
+    def _move(self, played: Array, plays: Array, free: Array, goal_source: GoalSource) -> None:
+        """Move the roots by the steps of the rows that were played, corrected towards the target.
 
-    def _move(self, moved: Array, goal_source: GoalSource) -> None:
-        """Move the roots by the steps of the motion, corrected towards the target."""
-        settings, seconds = self.settings, self._seconds
-        step = self._world(moved[:, :2])
-        position, angle = self._position + step, self._angle + moved[:, 2]
+        Bodies whose row does not play, (characters,) bool, have no step of their own.
+        """
+        play, own = self.playback, self.playback.steps[played] * plays[:, None]
+        seconds, steps = self._seconds, self._root_steps
         target, facing = goal_source.target()
-        share = damping_share(settings.adjust_halflife_s, seconds)
-        length = np.sqrt(np.vecdot(step, step))
-        correction = share * (target - position)
-        size = np.sqrt(np.vecdot(correction, correction))
-        limit = settings.adjust_share * length
-        correction *= np.minimum(1.0, limit / np.maximum(size, 1e-12))[:, None]
-        max_turn = settings.adjust_share * np.abs(moved[:, 2]) + settings.adjust_turn * length
-        turn = share * wrapped_angle(facing - angle)
-        turn = np.minimum(np.maximum(turn, -max_turn), max_turn)
-        # A correction that begins or ends at once would jerk the body.
-        self._correction += damping_share(CONSTANTS.settling_s, seconds) * (
-            np.column_stack([correction, turn]) - self._correction
+        # As complex numbers x + i z, in which a positive turn about Y has a negative angle.
+        turned, place = np.exp(-1j * self._angle), complex_of(self._position)[:, 0]
+        moved = own + seconds * free
+        velocity = complex_of(moved[:, :2])[:, 0] * turned / seconds
+        gap = complex_of(target)[:, 0] - place
+        turns = steps.turn(moved[:, 2], velocity, self._angle, gap, facing)
+        resting = None if self._rest is None else self._rest.resting
+        slips = complex_of(play.slips_of(played))[..., 0] * plays[:, None]
+        local = steps.step(
+            own[:, :2], (played, self.rows), self._poses, turns, free[:, :2], slips, resting
         )
-        position, angle = position + self._correction[:, :2], angle + self._correction[:, 2]
+        self._step = np.column_stack([pairs(local), moved[:, 2]])
+        step = local * turned
+        there = place + step + steps.shift(step, gap - step)
         if self._steep is not None:
-            start = (self._position @ _COMPLEX)[:, None]
-            kept = self._steep.kept_off(start[:, 0], (position @ _COMPLEX)[:, None])
-            position = pairs(kept)[:, 0]
+            there = self._steep.kept_off(place, there[:, None])[:, 0]
+        position, angle = pairs(there), self._angle + turns
         self._velocity = (position - self._position) / seconds
-        self._rate = (angle - self._angle) / seconds
+        self._rate = turns / seconds
+        # Metres in the world by which feet on the floor move in the clips.
+        self._slips = pairs(slips * turned[:, None])
         self._position, self._angle = position, angle
 
     def _in_world(self) -> tuple[Array, Array, Array | None]:
@@ -483,6 +488,7 @@ class Player:
                 left,
                 self._seconds,
                 resting=None if self._rest is None else self._rest.resting,
+                slips=self._slips,
             )
             if drop is not None:
                 translations[:, 0, 1] -= drop

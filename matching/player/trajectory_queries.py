@@ -27,6 +27,8 @@ from deepphase.terrain.underfoot import SIDES, ground_level, trajectory_heights
 _STARTING_M_S = 0.35
 # Largest improvement that is ever required, as a share of the cost of rows taken by chance.
 _MAX_IMPROVEMENT = 0.2
+KEEPING = 2.0
+"""Largest improvement of rows without kept labels, over the largest one of others."""
 
 
 def _trajectory_features(layout: FeatureLayout) -> list[Feature]:

@@ -15,7 +15,7 @@ from deepphase.matching.player.constants import CONSTANTS
 from deepphase.matching.player.moment_filter import MomentFilter
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.resting import rest_moments
-from deepphase.matching.player.trajectory_queries import TrajectoryQueries
+from deepphase.matching.player.trajectory_queries import KEEPING, TrajectoryQueries
 from deepphase.matching.search.searcher import Searcher
 from deepphase.steering.goal_sources import GoalSource
 from deepphase.steering.rest import RestMoments
@@ -286,10 +286,11 @@ class TrajectorySearch(TrajectoryQueries):
             CONSTANTS.candidates,
             allowed=targets,
             excluded=excluded,
-            cost_bound=self.improved(np.minimum(bound, near[:, 0]), self.keep_improvement),
+            cost_bound=self.without_kept(np.minimum(bound, near[:, 0])),
         )
-        # The inverse of `improved`.
-        ranked = np.minimum(far / (1.0 - self.keep_improvement), far + self.max_improvement)
+        # The inverse of `without_kept`.
+        most = KEEPING * self.max_improvement
+        ranked = np.minimum(far / (1.0 - self.keep_improvement), far + most)
         ranks = np.concatenate([near, ranked], axis=1)
         order = ranks.argsort(axis=1, kind="stable")[:, : CONSTANTS.candidates]
         return (
@@ -297,6 +298,13 @@ class TrajectorySearch(TrajectoryQueries):
             np.take_along_axis(np.concatenate([near_rows, far_rows], axis=1), order, 1),
             np.take_along_axis(ranks, order, 1),
         )
+
+    def without_kept(self, costs: Array) -> Array:
+        """Costs that rows without kept labels need, in place of costs of rows with them.
+
+        They are `improved` by more, so that labels stay where all costs are high.
+        """
+        return costs - np.minimum(self.keep_improvement * costs, KEEPING * self.max_improvement)
 
     def rest(self, playback: Playback, keep: Sequence[str]) -> RestMoments:
         """Moments of rest of the rows that are played; see `rest_moments`."""

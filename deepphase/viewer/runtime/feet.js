@@ -20,8 +20,8 @@ const TINY_LENGTH = 1e-12;
 /** Locks the feet of one character, frame by frame. */
 export class FootLock {
   /**
-   * @param asset  whose header has `legs`: joints from hip to tip, bends, contact columns and,
-   *   where tips are not joints, m to these `ends`; and
+   * @param asset  whose header has `legs`: joints from hip to tip, bends, contact columns,
+   *   where tips are not joints, m to these `ends`, and the `lowest` places of tips in m; and
    *   `foot_lock`: half-lives in s, the largest speed of a foot that is locked as a share of
    *   sqrt(g * leg length), the largest distance of a locked foot from the motion as a share of the
    *   leg's length, the share of the motion's velocity that locked feet have, and steps at rest: the
@@ -45,6 +45,7 @@ export class FootLock {
       bend: legs.bends[leg],
       end: legs.ends?.[leg] ?? [0, 0, 0],
       contact: legs.contacts[leg],
+      lowest: legs.lowest?.[leg] ?? -Infinity,
       locked: false,
       point: [0, 0],
       offset: [0, 0],
@@ -68,9 +69,11 @@ export class FootLock {
    * @param ground  what moves feet to uneven ground, with a method `moved`
    * @param offsets  [x, z] in m by which the first legs' feet are moved before they are locked, or null
    * @param {boolean} resting  whether the body rests, so that its feet step to their places
+   * @param slips  [x, z] in m by which each locked foot of a body that does not rest moves, as captured
+   *   feet did; all others move by a share of the motion's own
    * @returns metres by which the whole body is then to be lowered
    */
-  hold(localRotations, localPositions, contacts, angle, seconds, ground = null, offsets = null, resting = false) {
+  hold(localRotations, localPositions, contacts, angle, seconds, ground = null, offsets = null, resting = false, slips = null) {
     const { worldRotations, worldPositions } = this;
     forwardKinematics(this.parents, localRotations, localPositions, worldRotations, worldPositions);
     const at = (joint) => Array.from(worldPositions.subarray(3 * joint, 3 * joint + 3));
@@ -89,15 +92,17 @@ export class FootLock {
       const leg = this.legs[index];
       const { place, moving, length } = state;
       state.touching = contacts[leg.contact] > IN_CONTACT && !(leg.stepLeft > 0);
-      const held = holdPlace(leg, this.settings, moving, state.touching, length, seconds);
+      const slip = slips && !resting ? slips[index] : null;
+      const held = holdPlace(leg, this.settings, moving, state.touching, length, seconds, slip);
       state.shift = [held[0] - place[0], held[1] - place[1]];
     });
     const { lifts, drop } = ground ? ground.moved(states, seconds) : { lifts: null, drop: 0 };
     this.legs.forEach((leg, index) => {
       const { upper, middle, last, tip, length, shift } = states[index];
-      const { stepLeft, stepHeight } = leg;
+      const { stepLeft, stepHeight, lowest } = leg;
       const lift = stepHeight * Math.sin(Math.PI * (1 - stepLeft / this.settings.stepSeconds)) ** 2;
-      const up = (lifts ? lifts[index] + drop : 0) + lift;
+      const sunk = ground ? 0 : Math.max(lowest - tip[1], 0);
+      const up = (lifts ? lifts[index] + drop : sunk) + lift;
       const target = [last[0] + shift[0], last[1] + up, last[2] + shift[1]];
       const hinge = [leg.bend * Math.cos(angle), 0, -leg.bend * Math.sin(angle)];
       const goal = withinReach(upper, last, target, length);
@@ -150,15 +155,13 @@ export class FootLock {
 }
 
 /** Place [x, z] of a foot's tip: locked, or on its way back to the motion. */
-function holdPlace(leg, settings, ground, contact, length, seconds) {
+function holdPlace(leg, settings, ground, contact, length, seconds, slip) {
   if (leg.moving === null) {
     leg.moving = ground;
     leg.placed = ground;
   }
-  const { followShare: follow } = settings;
-  if (leg.locked) {
-    leg.point = [0, 1].map((axis) => leg.point[axis] + follow * (ground[axis] - leg.moving[axis]));
-  }
+  const slid = slip ?? [0, 1].map((axis) => settings.followShare * (ground[axis] - leg.moving[axis]));
+  if (leg.locked) leg.point = [0, 1].map((axis) => leg.point[axis] + slid[axis]);
   // Offset: of free feet from the motion, of locked feet from their place.
   const gap = leg.locked ? [leg.point[0] - ground[0], leg.point[1] - ground[1]] : leg.offset;
   const gap2 = gap[0] ** 2 + gap[1] ** 2;
@@ -167,13 +170,13 @@ function holdPlace(leg, settings, ground, contact, length, seconds) {
   let begins = contact && !leg.locked && gap2 < 0.25 * release2;
   if (begins || ends) {
     const moving = [0, 1].map((axis) => (ground[axis] - leg.moving[axis]) / seconds);
-    const velocity = [0, 1].map((axis) => (leg.locked ? follow : 1) * moving[axis] + leg.speed[axis]);
+    const velocity = [0, 1].map((axis) => (leg.locked ? slid[axis] / seconds : moving[axis]) + leg.speed[axis]);
     begins = begins && velocity[0] ** 2 + velocity[1] ** 2 < settings.catchSpeed ** 2 * GRAVITY * length;
     // The spring starts from the last place and velocity of the foot.
     if (begins) {
       leg.point = leg.placed;
       leg.offset = [0, 0];
-      leg.speed = [0, 1].map((axis) => velocity[axis] - follow * moving[axis]);
+      leg.speed = [0, 1].map((axis) => velocity[axis] - slid[axis] / seconds);
       leg.locked = true;
     } else if (ends) {
       leg.offset = [0, 1].map((axis) => leg.placed[axis] - leg.moving[axis]);

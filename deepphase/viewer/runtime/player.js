@@ -6,6 +6,7 @@ import { VelocityGoals } from "./goals.js";
 import { aroundY, multiply, rotate } from "../vectors.js";
 import { createRandom } from "./random.js";
 import { RestChain, breathing, goalIsRest } from "./rest.js";
+import { RootSteps } from "./root_steps.js";
 import { RowSearch } from "./search.js";
 import { positiveRemainder, wrappedAngle } from "./springs.js";
 import { fromFacing, limitPlaces, toFacing, trajectoryRows } from "./trajectory.js";
@@ -51,7 +52,8 @@ export class DatabaseCharacter {
     this.pose = this.motion.pose(this.row, this.transition.offset);
     this.poseBefore = this.pose;
     this.moved = [0, 0, 0];
-    this.correction = [0, 0, 0];
+    this.rootSteps = new RootSteps(asset, this.motion, this.pose);
+    this.slips = null;
     this.untilSearch = 0;
     this.sinceTravel = 0;
     this.sinceChange = Infinity;
@@ -69,22 +71,24 @@ export class DatabaseCharacter {
 
   /** Advance by one frame; a goal as controllers take it, obstacles left out. */
   step(goal) {
-    const { settings, seconds, root } = this;
+    const { seconds, root } = this;
     const given = goal || this.goals.goal;
     this.goals.set(given, seconds, root);
     this.label = given.label ?? this.ownLabel;
     const jumped = this.search(this.changed(given));
     if (this.rest) this.rest.advance();
-    const own = this.asset.arrays.steps.subarray(3 * this.row, 3 * this.row + 3);
-    const extra = this.transition.rootVelocity;
+    const before = this.row;
+    const steps = this.asset.arrays.steps.subarray(3 * before, 3 * before + 3);
+    const free = Array.from(this.transition.rootVelocity);
+    if (jumped) this.rootSteps.begin(free);
     const heldSeconds = this.rest ? this.rest.heldSeconds : 0;
-    this.moved = [0, 1, 2].map((k) => (heldSeconds ? 0 : own[k]) + seconds * extra[k]);
+    const own = heldSeconds ? [0, 0, 0] : Array.from(steps);
     if (!heldSeconds) this.row += 1;
     this.transition.advance();
     this.poseBefore = this.pose;
     this.pose = this.motion.pose(this.row, this.transition.offset, this.transition.held);
     if (heldSeconds) this.breathe(heldSeconds);
-    this.move(settings);
+    this.move(own, free, before, !heldSeconds);
     return this.frame(jumped);
   }
 
@@ -223,11 +227,13 @@ export class DatabaseCharacter {
     const kept = this.keptTargets(targets);
     if (!kept) return ranked(search.nearest(query, count, targets, near, bound), same);
     const keeping = search.nearest(query, count, kept, near, bound);
-    const { keep_improvement: share, max_improvement: most } = this.settings;
-    const nearer = this.improved(
-      Math.min(bound, keeping.length ? keeping[0].distance : Infinity), share);
+    const { keep_improvement: share } = this.settings;
+    const most = this.settings.keeping * this.settings.max_improvement;
+    const reached = Math.min(bound, keeping.length ? keeping[0].distance : Infinity);
+    // Labels stay where all costs are high.
+    const nearer = reached === Infinity ? reached : reached - Math.min(share * reached, most);
     const others = search.nearest(query, count, targets, near, nearer);
-    // The inverse of `improved`.
+    // The inverse of `nearer`.
     const other = (distance) => Math.min(distance / (1 - share), distance + most);
     const both = [...ranked(keeping, same), ...ranked(others, other)];
     return both.sort((a, b) => a.rank - b.rank).slice(0, count);
@@ -398,30 +404,25 @@ export class DatabaseCharacter {
     return this.settings.keep.map((name) => own[name] ?? "").join(" ");
   }
 
-  /** Move the root by the step of the motion, corrected towards the target. */
-  move(settings) {
-    const { root, seconds, moved, goals } = this;
-    const [stepX, stepZ] = fromFacing(moved[0], moved[1], root.angle);
-    const share = 1 - 0.5 ** (seconds / settings.adjust_halflife_s);
-    const length = Math.hypot(stepX, stepZ);
-    let x = root.x + stepX, z = root.z + stepZ, angle = root.angle + moved[2];
-    const correction = [share * (goals.position[0] - x), share * (goals.position[1] - z)];
-    const size = Math.hypot(correction[0], correction[1]);
-    const kept = Math.min(1, (settings.adjust_share * length) / Math.max(size, 1e-12));
-    const most = settings.adjust_share * Math.abs(moved[2]) + settings.adjust_turn * length;
+  /** Move the root by the clip's own step, corrected towards the target. */
+  move(own, free, before, plays) {
+    const { root, seconds, goals, rootSteps } = this;
+    const turned = own[2] + seconds * free[2];
+    const velocity = fromFacing(own[0] / seconds + free[0], own[1] / seconds + free[1], root.angle);
+    const gap = [goals.position[0] - root.x, goals.position[1] - root.z];
     const facing = this.travel === null ? goals.angle : this.travel;
-    const turn = Math.min(Math.max(share * wrappedAngle(facing - angle), -most), most);
-    // A correction that begins or ends at once would jerk the body.
-    const settling = 1 - 0.5 ** (seconds / this.constants.settling_s);
-    [kept * correction[0], kept * correction[1], turn].forEach((value, k) => {
-      this.correction[k] += settling * (value - this.correction[k]);
-    });
-    x += this.correction[0];
-    z += this.correction[1];
-    angle += this.correction[2];
+    const turn = rootSteps.turn(turned, velocity, gap, root.angle, facing);
+    const resting = Boolean(this.rest && this.rest.resting);
+    const slips = plays ? rootSteps.slips(before) : rootSteps.tips.map(() => [0, 0]);
+    const local = rootSteps.step(own, free, before, this.row, this.pose, turn, slips, resting);
+    this.moved = [...local, turned];
+    const step = fromFacing(local[0], local[1], root.angle);
+    const shift = rootSteps.shift(step, [gap[0] - step[0], gap[1] - step[1]]);
+    let x = root.x + step[0] + shift[0], z = root.z + step[1] + shift[1];
     if (this.ground) [x, z] = this.ground.keptOff([root.x, root.z], [x, z]);
     this.speed = Math.hypot(x - root.x, z - root.z) / seconds;
-    this.root = { x, z, angle };
+    this.slips = slips.map(([x, z]) => fromFacing(x, z, root.angle));
+    this.root = { x, z, angle: root.angle + turn };
   }
 
   frame(jumped) {
@@ -437,7 +438,7 @@ export class DatabaseCharacter {
     localPositions.set([x + root.x, y + level, z + root.z], 0);
     const contacts = arrays.contacts.slice(limbs * row, limbs * (row + 1));
     if (this.footIk) {
-      localPositions[1] -= this.feet.hold(localRotations, localPositions, contacts, root.angle, seconds, this.groundFeet, null, Boolean(this.rest && this.rest.resting));
+      localPositions[1] -= this.feet.hold(localRotations, localPositions, contacts, root.angle, seconds, this.groundFeet, null, Boolean(this.rest && this.rest.resting), this.slips);
     }
     return frameOf(skeleton, root, localRotations, localPositions, {
       trajectory: {

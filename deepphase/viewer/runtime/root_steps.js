@@ -1,0 +1,117 @@
+/** Steps of a root over the ground: supporting feet stay, and goals are approached. */
+
+import { forwardKinematics, rotate } from "../vectors.js";
+import { wrappedAngle } from "./springs.js";
+import { fromFacing } from "./trajectory.js";
+
+/** Steps of one character that plays the rows of an asset; see `RootSteps` in Python. */
+export class RootSteps {
+  constructor(asset, motion, pose) {
+    const { legs, settings, player, facing_coverage: coverage } = asset.header;
+    this.arrays = asset.arrays;
+    this.motion = motion;
+    this.seconds = 1 / asset.frameRate;
+    this.parents = asset.skeleton.parents;
+    this.legs = legs.joints.map((joints, leg) => ({ tip: joints[3], end: legs.ends?.[leg] ?? [0, 0, 0] }));
+    this.settings = settings;
+    this.constants = player;
+    this.standingSpeed = coverage.standing_speed;
+    this.settled = 1 - 0.5 ** (this.seconds / player.settling_s);
+    this.rotations = new Float64Array(4 * this.parents.length);
+    this.positions = new Float64Array(3 * this.parents.length);
+    this.tips = this.tipsOf(pose);
+    // m/s in root space beside the clip's own velocity; m in the world and radians, a frame.
+    this.extra = [0, 0];
+    this.shifted = [0, 0];
+    this.turned = 0;
+  }
+
+  /** Begin a transition with a velocity beside the new clip's own. */
+  begin(velocity) {
+    this.extra = [velocity[0], velocity[1]];
+  }
+
+  /**
+   * Radians by which the root turns.
+   *
+   * @param {number} turned  of the motion itself
+   * @param velocity, gap  [x, z] in the world: m/s of the motion, m to the target
+   * @param {number} angle, facing  of the root, and desired
+   */
+  turn(turned, velocity, gap, angle, facing) {
+    const { settings, constants, seconds } = this;
+    const speed = Math.hypot(velocity[0], velocity[1]);
+    const travels = speed > this.standingSpeed;
+    const aside = travels ? gap[0] * velocity[1] - gap[1] * velocity[0] : 0;
+    const most = constants.most_steer;
+    const steer = clamp(aside / Math.max(speed, 1e-9) ** 2 / constants.steer_s, most);
+    const share = 1 - 0.5 ** (seconds / constants.facing_halflife_s);
+    const limit = settings.adjust_share * Math.abs(turned) + settings.adjust_turn * speed * seconds;
+    const turn = clamp(share * wrappedAngle(facing + steer - angle - turned), limit);
+    // A correction that begins or ends at once would jerk the body.
+    this.turned += this.settled * (turn - this.turned);
+    return turned + this.turned;
+  }
+
+  /**
+   * [x, z] in m, root space, by which the root moves.
+   *
+   * @param own, free  the clip's own step in m, and m/s beside it of a body that no foot carries
+   * @param {number} before, row  rows before and now
+   * @param pose  the pose now
+   * @param {number} turn  radians by which the root turns
+   * @param slips  [x, z] in m, root space, by which the clip's feet move
+   * @param {boolean} resting  whether the body rests, so that its feet take steps
+   */
+  step(own, free, before, row, pose, turn, slips, resting) {
+    const { legs, constants, seconds } = this;
+    const tips = this.tipsOf(pose);
+    const support = this.arrays.support || this.arrays.contacts;
+    const goal = [constants.free * free[0], constants.free * free[1]];
+    let weight = constants.free;
+    for (let leg = 0; leg < legs.length && !resting; leg++) {
+      const carries = Math.min(support[legs.length * before + leg], support[legs.length * row + leg]);
+      const turned = fromFacing(tips[leg][0], tips[leg][1], turn);
+      for (let axis = 0; axis < 2; axis++) {
+        goal[axis] += (carries * (slips[leg][axis] + this.tips[leg][axis] - turned[axis] - own[axis])) / seconds;
+      }
+      weight += carries;
+    }
+    this.tips = tips;
+    this.extra = this.extra.map((value, axis) => value + this.settled * (goal[axis] / weight - value));
+    return this.extra.map((value, axis) => own[axis] + seconds * value);
+  }
+
+  /** [x, z] in m in the world of the correction towards a target that is a gap from the root after its step. */
+  shift(step, gap) {
+    const { settings, seconds } = this;
+    const share = 1 - 0.5 ** (seconds / settings.adjust_halflife_s);
+    const size = share * Math.hypot(gap[0], gap[1]);
+    const kept = share * Math.min(1, (settings.adjust_share * Math.hypot(step[0], step[1])) / Math.max(size, 1e-12));
+    this.shifted = this.shifted.map((value, axis) => value + this.settled * (kept * gap[axis] - value));
+    return this.shifted;
+  }
+
+  /** [x, z] in m, root space, by which the feet of a row move to the next one. */
+  slips(row) {
+    const { slips, steps } = this.arrays, count = this.legs.length;
+    if (slips) return this.legs.map((_, leg) => Array.from(slips.subarray(2 * (count * row + leg), 2 * (count * row + leg) + 2)));
+    const [here, there] = [row, row + 1].map((each) => this.tipsOf(this.motion.pose(each)));
+    return here.map((place, leg) => {
+      const turned = fromFacing(there[leg][0], there[leg][1], steps[3 * row + 2]);
+      return place.map((value, axis) => steps[3 * row + axis] + turned[axis] - value);
+    });
+  }
+
+  tipsOf({ rotations, positions }) {
+    forwardKinematics(this.parents, rotations, positions, this.rotations, this.positions);
+    return this.legs.map(({ tip, end }) => {
+      const beyond = rotate(this.rotations.subarray(4 * tip, 4 * tip + 4), end);
+      return [this.positions[3 * tip] + beyond[0], this.positions[3 * tip + 2] + beyond[2]];
+    });
+  }
+}
+
+function clamp(value, most) {
+  return Math.min(Math.max(value, -most), most);
+}

@@ -12,6 +12,7 @@ from deepphase.controllers.networks.network import ControllerNetworkConfig
 from deepphase.controllers.networks.registry import network_kind
 from deepphase.controllers.schema.config import SchemaConfig
 from deepphase.errors import ParameterError
+from deepphase.short_repr import brief_repr
 
 Optimizer = Literal["adamw", "muon"]
 Schedule = Literal["cosine", "restarts", "constant"]
@@ -19,6 +20,7 @@ EndsRule = Literal["auto", "left_out", "continued"]
 ActionsRule = Literal["auto", "left_out", "kept"]
 
 
+@brief_repr
 @dataclass(frozen=True)
 class ControllerTraining:
     """Training of the controller.
@@ -196,6 +198,7 @@ class ControllerTraining:
         )
 
 
+@brief_repr
 @dataclass(frozen=True)
 class ControllerConfig:
     """Config of a controller: the network, its inputs and outputs, and its training.

@@ -1,6 +1,7 @@
 """Public names of the library, of motion matching and of controllers, and representations."""
 
 import ast
+import dataclasses
 import inspect
 import re
 from pathlib import Path
@@ -97,6 +98,97 @@ def represented():
         deepphase.shipped_model(): ("any_skeleton", "24 channels"),
         database: (f"{len(store)} clips", f"{store.frames:,} rows", "60 Hz"),
     }
+
+
+def built():
+    """Public objects with arrays or many values, beside those of `represented`."""
+    store = swinging_store()
+    database = deepphase.matching.MotionDatabase.build(store, "full_pose_trajectory")
+    source = deepphase.matching.PlayerSource.of_database(database)
+    path = deepphase.steering.made_path("circle", speed=0.5, seconds=1.0)
+    player, goals = deepphase.steering.start_on_path(source, path)
+    run = deepphase.steering.rollout(player, goals, 0.2)
+    clip = deepphase.synthetic.locomotion(1, 2.0, gait="walk").clip
+    actor = deepphase.viewer.Actor.of(clip)
+    config = deepphase.controllers.ControllerConfig.load("pfnn")
+    return [
+        run,
+        source,
+        source.playback,
+        source.settings,
+        path,
+        goals,
+        player,
+        database.layout,
+        database.layout.features[0],
+        deepphase.steering.RootStates.at_rest(np.zeros((3, 2))),
+        deepphase.motion.find_roles(clip.skeleton),
+        clip.source,
+        actor,
+        deepphase.viewer.Take.of([actor, actor], "two"),
+        deepphase.edit.find_damage(clip),
+        deepphase.edit.JointTarget("RightHand", 40, 44, (0.3, 1.2, 0.5)),
+        deepphase.figures.Colouring("speed", np.zeros(500), "m/s"),
+        config,
+        config.network,
+        config.schema,
+        config.training,
+        deepphase.controllers.DanceConfig.load("paper"),
+        deepphase.controllers.CharacterSettings(),
+        deepphase.edit.EditorConfig.load("masked"),
+        deepphase.rigs.RigConfig.load("default"),
+        deepphase.rigs.Control("reach", "m", 1.0, 0.5, 2.0),
+        deepphase.shipped_model().signals,
+        deepphase.PhaseConfig().training,
+    ]
+
+
+def test_no_representation_fills_the_screen():
+    long = {type(value): repr(value) for value in built() if len(repr(value)) > 200}
+    assert not long
+
+
+def test_dataclasses_with_many_values_have_a_brief_representation():
+    """What a dataclass writes by itself has every element of its arrays."""
+    wordy = [
+        kind.__name__
+        for package in PACKAGES
+        for kind in (getattr(package, name) for name in package.__all__)
+        if dataclasses.is_dataclass(kind)
+        and hasattr(kind.__repr__, "__wrapped__")
+        and (
+            len(dataclasses.fields(kind)) > 6
+            or any("Array" in str(each.type) for each in dataclasses.fields(kind))
+        )
+    ]
+    assert not wordy, "decorate them with deepphase.short_repr.brief_repr"
+
+
+@pytest.mark.parametrize(
+    ("kind", "content"),
+    [
+        (deepphase.synthetic.SyntheticMotion, "<iframe srcdoc="),
+        (deepphase.Clip, "<iframe srcdoc="),
+        (PointTrack, "<iframe srcdoc="),
+        (deepphase.ClipPhases, "<svg"),
+        (deepphase.PhaseModel, "<td>24</td>"),
+        (deepphase.ClipStore, "4.0 s"),
+        (deepphase.corpus.Preparation, "3 files"),
+        (deepphase.PhaseConfig, "<td>network.channels</td>"),
+        (deepphase.matching.MotionDatabase, "weight"),
+    ],
+)
+def test_notebooks_show_players_plots_and_tables(kind, content):
+    shown = next(value for value in represented() if type(value) is kind)._repr_html_()
+    assert content in shown
+    assert len(shown) < 1_500_000
+    # Nothing is loaded from elsewhere.
+    assert not re.search(r"(src|href)=(&quot;|\")https?:", shown)
+
+
+def test_a_long_clip_plays_its_beginning():
+    clip = deepphase.synthetic.locomotion(1, 60.0, gait="walk").clip
+    assert "the first 33 of 60 s" in clip._repr_html_()
 
 
 def test_a_representation_is_one_line_with_counts_and_rates():

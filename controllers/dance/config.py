@@ -13,6 +13,7 @@ from deepphase.controllers.networks.network import ControllerNetworkConfig
 from deepphase.controllers.schema.config import SchemaConfig
 from deepphase.errors import ParameterError
 from deepphase.music.features import check_names
+from deepphase.short_repr import brief_repr
 
 HeldOutBy = Literal["song", "segment"]
 DanceTiming = Literal["bars", "recorded"]
@@ -24,6 +25,7 @@ STYLE = "style"
 """The track that holds the style of the dance, if the schema has it."""
 
 
+@brief_repr
 @dataclass(frozen=True)
 class MusicConfig:
     """Audio features of the dancer.
@@ -43,6 +45,7 @@ class MusicConfig:
         check_names(self.features)
 
 
+@brief_repr
 @dataclass(frozen=True)
 class DanceTraining:
     """Training data of the dancer.
@@ -95,6 +98,7 @@ class DanceTraining:
             )
 
 
+@brief_repr
 @dataclass(frozen=True)
 class DanceConfig:
     """Config of a dancer: a controller's config, its audio features and its training data.

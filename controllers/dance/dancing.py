@@ -30,6 +30,7 @@ from deepphase.music.dance_request import DanceRequest
 from deepphase.music.features import SongFeatures
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.progress import Progress
+from deepphase.short_repr import brief_repr
 from deepphase.steering.run import Frame, Run, rollout
 
 DEFAULT_VARIETY = 1.5
@@ -120,6 +121,7 @@ def _low_passed_rotations(rotations: Array, bandwidth_hz: float, fps: float) -> 
     return np.stack(smooth).astype(np.float32)
 
 
+@brief_repr
 @dataclass(frozen=True, eq=False)
 class NetworkDance:
     """Dance of a trained dancer to a song.

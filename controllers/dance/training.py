@@ -34,6 +34,7 @@ from deepphase.music.song_styles import SongStyles
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.windows import held_out_sources
 from deepphase.progress import Progress
+from deepphase.short_repr import brief_repr
 
 
 def held_out_songs(clips: SongClips, share: float, seed: int) -> frozenset[str]:
@@ -138,6 +139,7 @@ _GOLDEN = 0.618033988749895
 _MEASURED = 120
 
 
+@brief_repr
 @dataclass(frozen=True, eq=False)
 class DanceData:
     """Training data of a dancer.

@@ -37,6 +37,7 @@ from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.signals import JointVelocities
 from deepphase.phase.windows import interior_frames
 from deepphase.progress import Progress
+from deepphase.short_repr import brief_repr
 from deepphase.terrain.grounded_clip import ClipGrounds
 from deepphase.terrain.laying import median_soles
 
@@ -56,6 +57,7 @@ _HARMONICS = (1, 2)
 _DIRECTIONS, _SECTOR_S, _TOP_PERCENTILE = 16, 2.0, 95
 
 
+@brief_repr
 @dataclass(frozen=True, eq=False)
 class ControllerData:
     """Training data of a controller; several networks can be trained on it.

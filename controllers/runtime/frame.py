@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from deepphase.errors import ParameterError
+from deepphase.short_repr import brief_repr
 
 Feedback = Literal["pose", "prediction"]
 
 
+@brief_repr
 @dataclass(frozen=True)
 class CharacterSettings:
     """Settings of characters at run time.

@@ -17,6 +17,7 @@ from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.controllers.runtime.obstacles import Obstacles
 from deepphase.errors import ParameterError
 from deepphase.features.trajectory import TRAJECTORY_POSITION, TrajectoryBlocks, complex_of
+from deepphase.short_repr import brief_repr
 from deepphase.steering.goal_sources import GoalSource
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import Run
@@ -28,6 +29,7 @@ SPACING_M = 1.5
 _NEAREST_SHARE = 0.25
 
 
+@brief_repr
 @dataclass(frozen=True, eq=False)
 class CharacterSource:
     """A controller with the options of a run; see `deepphase.steering.run.RunnerSource`.

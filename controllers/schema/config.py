@@ -8,6 +8,7 @@ from typing import Literal
 
 from deepphase.errors import ParameterError
 from deepphase.features.trajectory import TRAJECTORY_BLOCKS
+from deepphase.short_repr import brief_repr
 
 Gate = Literal["phase", "manifold", "feet", "goal", "none"]
 GATES_OF_PHASES = ("phase", "manifold")
@@ -28,6 +29,7 @@ _OWN_BLOCKS = (
 _MAX_SAMPLES, _MAX_STEP_S = 200, 5.0
 
 
+@brief_repr
 @dataclass(frozen=True)
 class SchemaConfig:
     """Inputs and outputs of the controller.

@@ -63,8 +63,10 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.roles import find_roles
 from deepphase.phase.signals import JointVelocities
+from deepphase.short_repr import brief_repr
 
 
+@brief_repr
 @dataclass(frozen=True)
 class ControllerSchema:
     """Inputs, gate and outputs of a controller for one skeleton.

@@ -19,12 +19,14 @@ from deepphase.errors import ParameterError
 from deepphase.formats.array_file import write_arrays
 from deepphase.formats.header_values import checked_rate
 from deepphase.motion.clip import Clip
+from deepphase.short_repr import brief_repr
 from deepphase.temporary_files import temporary_folder
 
 STORE_FORMAT = "deepphase.store"
 STORE_VERSION = 1
 
 
+@brief_repr
 @dataclass(frozen=True)
 class StoreGroup:
     """Summary of a skeleton group of a store.

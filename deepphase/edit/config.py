@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from deepphase.config import SectionedConfig, require
+from deepphase.short_repr import brief_repr
 
 
+@brief_repr
 @dataclass(frozen=True)
 class EditorNetwork:
     """Network of the editor.
@@ -48,6 +50,7 @@ class EditorNetwork:
         return max(8 * round(self.window_s * self.fps / 8), 8)
 
 
+@brief_repr
 @dataclass(frozen=True)
 class EditorTraining:
     """Training of the editor.
@@ -103,7 +106,7 @@ class EditorTraining:
         require(0 <= self.seed < 2**31, f"seed must lie in 0 to 2147483647, not {self.seed}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class EditorConfig(SectionedConfig):
     """Config of `deepphase train editor`: the network and its training."""
 

@@ -16,6 +16,7 @@ from deepphase.edit.motion_rows import MotionSpace
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import at_frames
+from deepphase.short_repr import brief_repr
 
 # A pose is held where no joint turns by more than this, in radians, nor the hips move, in metres.
 _STILL = 2e-5
@@ -34,6 +35,7 @@ _HELD_JOINT_S = 0.15
 _INTERPOLATED_S = 0.5
 
 
+@brief_repr
 @dataclass(frozen=True, eq=False)
 class Damage:
     """What is whole in a clip.

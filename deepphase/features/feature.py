@@ -8,6 +8,7 @@ from typing import Any
 
 from deepphase.errors import ParameterError
 from deepphase.features.trajectory import TRAJECTORY_DIRECTION, TRAJECTORY_POSITION
+from deepphase.short_repr import brief_repr
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ _MAX_SMOOTHING_S = 10.0
 _MAX_CHANNELS = 100_000
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Feature:
     """One named block of a feature row.

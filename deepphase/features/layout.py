@@ -16,6 +16,7 @@ from deepphase.errors import ParameterError
 from deepphase.features.feature import Feature
 from deepphase.motion.roles import Roles
 from deepphase.motion.skeleton import Skeleton
+from deepphase.short_repr import brief_repr
 
 _PAIRS = {"feet": "foot", "toes": "toe", "hands": "hand", "knees": "knee", "elbows": "elbow"}
 _SINGLE = ("hips", "spine", "chest", "neck", "head")
@@ -72,6 +73,7 @@ def body_joints(skeleton: Skeleton, roles: Roles) -> Array:
 __all__ = ["Feature", "FeatureLayout"]
 
 
+@brief_repr
 @dataclass(frozen=True, init=False)
 class FeatureLayout:
     """Blocks of a feature row, in order.

@@ -10,6 +10,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.figures.theme import NEUTRAL, channel_style, label
+from deepphase.short_repr import brief_repr
 
 # Categories with a colour of their own; all further ones share a colour.
 _MAX_CATEGORIES = 12
@@ -17,6 +18,7 @@ _MAX_CATEGORIES = 12
 _LAST = 2000
 
 
+@brief_repr
 @dataclass(frozen=True, eq=False)
 class Colouring:
     """Values that determine the colours of points.

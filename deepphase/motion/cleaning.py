@@ -17,7 +17,7 @@ from deepphase.motion.flips import Flip, repair_flips
 from deepphase.motion.kinematics import derivative_sizes, joint_positions
 from deepphase.motion.resample import BANDS_HZ, low_passed, low_passed_clip
 from deepphase.motion.roles import find_roles
-from deepphase.short_repr import counted
+from deepphase.short_repr import brief_repr, counted
 
 # Spectra are of stretches of this length, and of no fewer frames than this.
 _STRETCH_S, _MIN_FRAMES = 2.0, 32
@@ -38,6 +38,7 @@ _ALWAYS = 0.03
 _LOST_CONTACTS, _NEXT = 0.005, 1.25
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Cleaning:
     """What cleaning changed in a clip; false if nothing.

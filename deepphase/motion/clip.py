@@ -12,12 +12,13 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.motion.skeleton import Skeleton
-from deepphase.short_repr import counted, short_repr, timed
+from deepphase.short_repr import brief_repr, counted, html_by, short_repr, timed
 
 # Sine of half the largest angle that counts as rounding.
 _NO_TURN = 1e-6
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Source:
     """Provenance of a clip, and the conventions of its file, which writers use again.
@@ -135,6 +136,8 @@ class Clip:
                 f"a quaternion of length {np.sqrt(lengths[frame, joint]):.3g} is not a rotation",
                 hint="normalise rotations before making a clip of them",
             )
+
+    _repr_html_ = html_by("player")
 
     def __repr__(self) -> str:
         joints = counted(len(self.skeleton), "joint")

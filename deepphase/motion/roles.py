@@ -29,6 +29,7 @@ from deepphase.motion.limbs import (
 )
 from deepphase.motion.skeleton import Skeleton
 from deepphase.motion.skeleton_description import described_joints, described_pairs
+from deepphase.short_repr import brief_repr
 
 # Ratio of trunk (hip to shoulder) to leg: people have 0.5 to 0.75, dogs and horses 1 to 1.5.
 _LONG_TRUNK = 0.9
@@ -151,6 +152,7 @@ def body_parts(skeleton: Skeleton, roles: Roles) -> tuple[str, ...]:
     return tuple(parts.tolist())
 
 
+@brief_repr
 @dataclass(frozen=True, eq=False)
 class Roles:
     """Joints of a body by their roles: indices into the skeleton, None for a role without joint.

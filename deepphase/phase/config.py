@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 from deepphase.config import SectionedConfig, require, require_in
 from deepphase.errors import ParameterError
 from deepphase.plugins import plug_ins
+from deepphase.short_repr import brief_repr
 
 SHIPPED = (
     "sine_fit",
@@ -104,6 +105,7 @@ class NetworkConfig:
         return 2 * round(self.kernel_s * fps / 2) + 1
 
 
+@brief_repr
 @dataclass(frozen=True)
 class TrainingConfig:
     """Training of the phase model.

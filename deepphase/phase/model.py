@@ -34,7 +34,7 @@ from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.signals import JointVelocities
 from deepphase.phase.song_signals import SongSignals
 from deepphase.phase.windows import gather, interior_frames
-from deepphase.short_repr import counted, short_repr, timed
+from deepphase.short_repr import counted, html_by, short_repr, timed
 
 Signals = TypeVar("Signals", bound=JointVelocities | SongSignals | PointVelocities)
 
@@ -84,6 +84,8 @@ class ClipPhases:
     def __post_init__(self) -> None:
         if self.confidence is None:
             object.__setattr__(self, "confidence", self.interior.astype(np.float32))
+
+    _repr_html_ = html_by("phase_plot")
 
     def __repr__(self) -> str:
         channels = counted(self.parameters.channels, "channel")
@@ -264,6 +266,8 @@ class PhaseModel(Generic[Signals]):
 
     def __post_init__(self) -> None:
         self.network.eval()
+
+    _repr_html_ = html_by("phase_model")
 
     def __repr__(self) -> str:
         return short_repr(

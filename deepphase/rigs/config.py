@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from deepphase.config import SectionedConfig, require
+from deepphase.short_repr import brief_repr
 
 
+@brief_repr
 @dataclass(frozen=True)
 class ProcessOptions:
     """Gaussian process.
@@ -24,6 +26,7 @@ class ProcessOptions:
         require(2 <= self.examples <= 5000, f"examples must lie in 2 to 5000, not {self.examples}")
 
 
+@brief_repr
 @dataclass(frozen=True)
 class NetworkOptions:
     """Network of a body's rig, and the samples that it learns beside the poses.
@@ -50,6 +53,7 @@ class NetworkOptions:
         require(0 <= self.noise <= 10, f"noise must lie in 0 to 10, not {self.noise}")
 
 
+@brief_repr
 @dataclass(frozen=True)
 class RigTraining:
     """Training.
@@ -98,7 +102,7 @@ class RigTraining:
         require(0 <= self.seed < 2**31, f"seed must lie in 0 to 2147483647, not {self.seed}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RigConfig(SectionedConfig):
     """Config of `deepphase train rig`."""
 

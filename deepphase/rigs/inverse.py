@@ -21,7 +21,7 @@ from deepphase.rigs.gaussian_process import MultiquadricProcess
 from deepphase.rigs.refinement import refined
 from deepphase.rigs.rig_function import RigFunction
 from deepphase.rigs.rig_parts import rig_of_parts, rig_parts
-from deepphase.short_repr import counted, short_repr
+from deepphase.short_repr import brief_repr, counted, short_repr
 
 FORMAT, VERSION = "deepphase.rig", 2
 Method = Literal["regression", "learned", "computed"]
@@ -56,6 +56,7 @@ class ReluNetwork:
         return np.asarray(hidden @ self.second.T + self.second_bias, np.float64)
 
 
+@brief_repr
 @dataclass(frozen=True, eq=False)
 class RigSolution:
     """Controls of a motion, and how well they reach it.

@@ -17,6 +17,7 @@ from deepphase.errors import DeepPhaseError, FormatError, ParameterError
 from deepphase.formats.header_values import checked_rate
 from deepphase.motion.root_trajectory import RootTrajectory
 from deepphase.rigs.rig_function import RigFunction
+from deepphase.short_repr import brief_repr
 
 FORMAT, VERSION = "deepphase.keys", 1
 _PLACEMENT = ("x", "z", "turn")
@@ -24,6 +25,7 @@ _HEIGHT = "y"
 _MAX_BYTES = 500_000_000
 
 
+@brief_repr
 @dataclass(frozen=True, eq=False)
 class RigKeys:
     """Values of a rig's controls in every frame, and the placement of the character.

@@ -12,6 +12,7 @@ from scipy.ndimage import gaussian_filter1d
 
 from deepphase.arrays import Array, true_runs
 from deepphase.errors import FormatError, ParameterError
+from deepphase.short_repr import brief_repr
 from deepphase.steering.timed_table import read_timed_table
 
 # Standard deviation in seconds of the smoothing for the direction of travel and the velocity, so
@@ -29,6 +30,7 @@ _MAX_COORDINATE_M = 10_000.0
 _MAX_DURATION_S = 86_400.0
 
 
+@brief_repr
 @dataclass(frozen=True, eq=False)
 class GroundPath:
     """Places on the ground at rising times, joined by straight lines.

@@ -8,9 +8,11 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
+from deepphase.short_repr import brief_repr
 from deepphase.steering.path import GroundPath
 
 
+@brief_repr
 @dataclass(frozen=True, eq=False)
 class RootStates:
     """Positions, facings and velocities of characters on the ground.

@@ -18,6 +18,7 @@ from deepphase.motion.root_trajectory import RootTrajectory
 from deepphase.motion.skeleton import Skeleton
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.progress import Progress
+from deepphase.short_repr import brief_repr, html_by
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import (
     GamepadSettings,
@@ -140,6 +141,8 @@ class RunnerSpec:
     soles: Array | None = None
     ball: Ball | None = None
 
+    _repr_html_ = html_by("run_player")
+
     @property
     def joint_indices(self) -> Array:
         """(joints,) of `joints` in the skeleton."""
@@ -249,6 +252,7 @@ def start_under_gamepad(
     return source.start(goal_source, root_states), goal_source
 
 
+@brief_repr
 @dataclass(frozen=True, eq=False)
 class Run:
     """Recorded frames of all characters; the first is one step after the start.

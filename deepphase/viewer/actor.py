@@ -18,6 +18,7 @@ from deepphase.motion.point_track import PointTrack
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.motion.skeleton import Skeleton
+from deepphase.short_repr import brief_repr
 from deepphase.viewer.checks import check_array, check_times
 from deepphase.viewer.skin import Skin
 
@@ -72,6 +73,7 @@ _PER_FRAME = (
 )
 
 
+@brief_repr
 @dataclass(frozen=True, eq=False)
 class Actor:
     """One body and its motion.

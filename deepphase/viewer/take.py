@@ -16,6 +16,7 @@ from deepphase.figures.theme import CYCLIC, SEQUENTIAL, percentile_range
 from deepphase.motion.clip import Clip
 from deepphase.motion.point_track import PointTrack
 from deepphase.phase.parameters import PhaseParameters
+from deepphase.short_repr import brief_repr
 from deepphase.terrain.heightmap import Heightmap
 from deepphase.viewer.actor import Actor
 from deepphase.viewer.checks import check_array, check_times
@@ -164,6 +165,7 @@ class Marker:
             )
 
 
+@brief_repr
 @dataclass(frozen=True, eq=False)
 class Take:
     """Data that plays together. A page may hold several takes to choose from.

@@ -21,6 +21,7 @@ from deepphase.music.dance_request import DanceRequest
 from deepphase.music.features import SongFeatures
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.progress import Progress
+from deepphase.short_repr import brief_repr
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import Frame, rollout
 
@@ -34,6 +35,7 @@ PLAYING = PlayerSettings(search_interval_s=0.2, transition_halflife_s=0.15)
 _ROOM_M = 1.5
 
 
+@brief_repr
 @dataclass(frozen=True, eq=False)
 class DatabaseDance:
     """Dance from a motion database to a song.

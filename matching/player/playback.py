@@ -27,6 +27,7 @@ from deepphase.motion.limbs import ancestors, bone_lengths, path_length
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.skeleton import Skeleton
 from deepphase.progress import Progress
+from deepphase.short_repr import brief_repr
 from deepphase.steering.goal_limits import GoalLimits
 from deepphase.steering.inertialization import from_rotation_vectors
 from deepphase.steering.rest import CONSTANTS as REST
@@ -123,6 +124,7 @@ _SOLE_SHARE = 0.3
 _SOLE_ROWS, _QUIET_ROWS = 4_000, 8
 
 
+@brief_repr
 @dataclass(frozen=True, eq=False)
 class Playback:
     """Poses, steps over the ground and contacts of every row of a database.

@@ -23,6 +23,7 @@ from deepphase.matching.player.trajectory_queries import future_offsets
 from deepphase.matching.player.trajectory_search import JumpRequest, SearchPolicy, TrajectorySearch
 from deepphase.matching.player.transitions import PosePair, Transitions
 from deepphase.motion import quaternions
+from deepphase.short_repr import brief_repr
 from deepphase.steering.foot_ground import FootGround
 from deepphase.steering.foot_lock import FootLock, FootLockSettings
 from deepphase.steering.goal_limits import LimitedGoals
@@ -37,6 +38,7 @@ from deepphase.terrain.heightmap import Heightmap
 from deepphase.terrain.underfoot import ground_level
 
 
+@brief_repr
 @dataclass(frozen=True)
 class PlayerSettings:
     """Settings of a `Player`.

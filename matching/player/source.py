@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -15,7 +15,8 @@ from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.player import Player, PlayerSettings, runner_spec
 from deepphase.matching.player.trajectory_search import TrajectorySearch
-from deepphase.matching.search.searcher import Searcher
+from deepphase.matching.search.searcher import Searcher, open_searcher
+from deepphase.short_repr import brief_repr
 from deepphase.steering.goal_sources import GoalSource
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import Run
@@ -26,6 +27,7 @@ SPACING = 1.8
 _SAMPLED_CLIPS = 80
 
 
+@brief_repr
 @dataclass(frozen=True, eq=False)
 class PlayerSource:
     """A motion database with the options of a run; see `deepphase.steering.run.RunnerSource`.
@@ -55,6 +57,15 @@ class PlayerSource:
     seed: int = 0
     data: Mapping[str, Any] = field(default_factory=dict)
     ground: Heightmap | None = None
+
+    @classmethod
+    def of_database(cls, database: MotionDatabase, **options: Any) -> Self:
+        """The exact search of a database and the motion of its clips, with `options` of the run.
+
+        Raises as :meth:`deepphase.matching.Playback.of_database` does.
+        """
+        playback = Playback.of_database(database)
+        return cls(database, playback, open_searcher(database), **options)
 
     @property
     def spacing_m(self) -> float:

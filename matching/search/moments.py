@@ -13,10 +13,12 @@ from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.search.searcher import Searcher
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
+from deepphase.short_repr import brief_repr
 
 _UP = np.array([0.0, 1.0, 0.0])
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Moment:
     """One frame of a database, as the result of a search.

@@ -127,7 +127,8 @@ def command(
             file=controller.name,
             progress=report_progress,
         )
-    table(report.columns, report.rows)
+    for each in report.tables:
+        table(each.headings, each.rows)
     for finding in report.findings:
         warn(finding)
     note(f"report: {report.page}")

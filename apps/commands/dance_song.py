@@ -125,7 +125,8 @@ def command(
             dance_film(result, song, film, shown)
     for text in result.notes:
         warn(text)
-    table(report.columns, report.rows)
+    for each in report.tables:
+        table(each.headings, each.rows)
     for finding in report.findings:
         note(finding.text)
     note(f"report: {report.page}")

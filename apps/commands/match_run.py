@@ -99,7 +99,8 @@ def command(
         )
     for text in notes:
         warn(text)
-    table(report.columns, report.rows)
+    for each in report.tables:
+        table(each.headings, each.rows)
     for finding in report.findings:
         warn(finding)
     note(moments_line(opened, runners.played))
@@ -134,7 +135,8 @@ def _run_matcher(
         report = learned_report(
             source, goals, request, output, file=path.name, progress=report_progress
         )
-    table(report.columns, report.rows)
+    for each in report.tables:
+        table(each.headings, each.rows)
     for finding in report.findings:
         warn(finding)
     note(f"report: {report.page}")

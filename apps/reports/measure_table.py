@@ -129,21 +129,20 @@ class MeasureTable:
 
 @dataclass(frozen=True, eq=False)
 class MeasuredReport:
-    """A page that was written, the table of its measures, and what these say."""
+    """A page that was written, the table of its measures, and what these say.
+
+    `further` are tables of other measures, such as those of feet on ground.
+    """
 
     page: Path
     measures: MeasureTable
     findings: Sequence[Any]
+    further: Sequence[MeasureTable] = ()
 
     @property
-    def columns(self) -> list[str]:
-        """Headings of the table."""
-        return self.measures.headings
-
-    @property
-    def rows(self) -> list[list[str]]:
-        """Rows of the table."""
-        return self.measures.rows
+    def tables(self) -> list[MeasureTable]:
+        """All tables, as the terminal shows them."""
+        return [self.measures, *self.further]
 
 
 def number_text(value: float | None) -> str:

@@ -112,7 +112,8 @@ def run_report(
         data_values(data),
     )
     balls = ball_sections([(each.label, each.by, each.made.run) for each in runs], data)
-    sections = [*sections, *_terrain(runs), *balls]
+    on_ground = _terrain(runs)
+    sections = [*sections, *(section for section, _ in on_ground), *balls]
     findings = [f"{each.label}: {finding}" for each in runs for finding in each.made.findings]
     save_report(
         folder,
@@ -140,7 +141,8 @@ def run_report(
     page = _page(first, runs, measures, findings, sections)
     page.add_files([("player.html", "plays the runs"), *files], "Description")
     page.add_text(motion_note(runs[0].made.run, request.root_motion))
-    return MeasuredReport(page.write(folder / "index.html"), measures, findings)
+    written = page.write(folder / "index.html")
+    return MeasuredReport(written, measures, findings, [table for _, table in on_ground])
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,8 +169,8 @@ class _Labelled:
         ]
 
 
-def _terrain(runs: Sequence[_Labelled]) -> list[Section]:
-    """The table of feet on the ground; none without ground."""
+def _terrain(runs: Sequence[_Labelled]) -> list[tuple[Section, MeasureTable]]:
+    """The section on feet on the ground, and its table; none without ground."""
     ground = runs[0].made.ground
     if ground is None:
         return []
@@ -198,7 +200,7 @@ def _terrain(runs: Sequence[_Labelled]) -> list[Section]:
         "hips follow. "
     ) + " ".join(f"{note.capitalize()}." for note in ground.notes)
     table = MeasureTable(GROUND_MEASURES, columns)
-    return [Section.of_measures("On the ground", text.strip(), table, entries)]
+    return [(Section.of_measures("On the ground", text.strip(), table, entries), table)]
 
 
 def _mean_of(measures: Sequence[object], name: str) -> float | None:

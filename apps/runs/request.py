@@ -13,7 +13,7 @@ from deepphase.apps.runs.chosen_ground import chosen_ground, heights_of
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.evaluation.measured_runs import RunMeasures, run_measures
-from deepphase.evaluation.run_findings import run_findings
+from deepphase.evaluation.run_findings import ground_findings, run_findings
 from deepphase.motion.root_motion import RootMotion
 from deepphase.progress import Progress
 from deepphase.steering.gamepad import Gamepad, read_gamepad
@@ -185,6 +185,7 @@ def measured_run(
             run, on_ground = lay_run(run, request.ground)
         else:
             on_ground = feet_on_ground(run)
+        findings += ground_findings(on_ground, laid=run.spec.ground is None)
     return MeasuredRun(
         goal.name,
         run,

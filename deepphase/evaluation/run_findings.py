@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from deepphase.evaluation.motion_measures import MeasuredMotion
 from deepphase.evaluation.runs import seconds_of
 from deepphase.motion.kinematics import joint_positions, velocities
 from deepphase.motion.root_trajectory import to_root_space
+from deepphase.steering.laid_run import FeetOnGround
 from deepphase.steering.run import Run
 
 # Multiple of the desired speed beyond which a character has run away.
@@ -29,6 +30,9 @@ BLOCKED = "blocked"
 
 # Share of the frames in which something is in the way from which on it is said.
 _BLOCKED_SHARE = 0.1
+# Share of the frames on cliffs from which on they are said, and of the contact frames with feet in
+# the ground or above it.
+_CLIFF_SHARE, _OFF_GROUND_SHARE = 0.01, 0.25
 # Share of frames whose facing was replaced by the direction of travel from which on it is said.
 _REPLACED_SHARE = 0.05
 
@@ -109,6 +113,46 @@ def run_findings(run: Run, data: Mapping[str, Any], desired_speeds: Array) -> li
         findings.append(
             f"in {blocked.mean():.0%} of the frames walls, ledges or pits were in the way: "
             "characters do not climb, jump or crouch"
+        )
+    return findings
+
+
+def ground_findings(feet: Sequence[FeetOnGround], *, laid: bool) -> list[str]:
+    """Sentences on characters whose feet cannot stand on the ground; empty if they can.
+
+    ======  ======================================================================================
+    cliffs  in more than a hundredth of the frames, the ground under both feet of a pair differs by
+            more than half a leg
+    feet    in more than a quarter of the contact frames, feet are more than 2 cm in the ground or
+            more than 3 cm above it
+    ======  ======================================================================================
+
+    Parameters
+    ----------
+    feet
+        Measures of each character.
+    laid
+        Whether the motion was made on a flat floor, and laid on the ground.
+    """
+    found = [each.ground for each in feet if each.ground is not None]
+    if not found:
+        return []
+    findings = []
+    cliffs = float(np.mean([each.cliffs for each in found]))
+    if cliffs > _CLIFF_SHARE:
+        findings.append(
+            f"in {cliffs:.0%} of the frames the ground under both feet differs by more than half a "
+            "leg, where no body walks: smooth the heights, or check the spacing and the scale of "
+            "their file (--terrain-spacing, --terrain-scale)"
+        )
+    deep, floating = (
+        float(np.mean([getattr(each, name) for each in found])) for name in ("deep", "floating")
+    )
+    if deep + floating > _OFF_GROUND_SHARE:
+        findings.append(
+            f"feet in contact were in the ground in {deep:.0%} of the frames and above it in "
+            f"{floating:.0%}"
+            + (": the motion was made on a flat floor and laid on the ground" if laid else "")
         )
     return findings
 

@@ -13,6 +13,8 @@ from deepphase.terrain.heightmap import Heightmap
 from deepphase.terrain.laying import LaidMotion
 
 DEEP_M, FLOATING_M = 0.02, 0.03
+# Share of a leg's length by which the ground of a pair of feet differs on cliffs.
+_CLIFF_SHARE = 0.5
 GROUND_MEASURES = {
     "deep": ("", "contact frames with a foot more than 2 cm in the ground"),
     "floating": ("", "contact frames with all of a foot more than 3 cm above the ground"),
@@ -23,6 +25,7 @@ GROUND_MEASURES = {
     "swing_deep": ("", "other frames with a foot more than 2 cm in the ground"),
     "sliding": ("m/s", "horizontal speed of feet in contact, on average"),
     "slope": ("m/m", "rise of the ground under the feet, on average"),
+    "cliffs": ("", "frames in which the ground of a pair of feet differs by more than half a leg"),
 }
 """Field of `GroundMeasures` -> (unit, definition)."""
 _ALONG = np.linspace(0.0, 1.0, 4)
@@ -46,6 +49,9 @@ class GroundMeasures:
         m/s: mean speed over the ground of the nearest point of feet in contact.
     slope
         Mean rise of the ground per metre under the feet.
+    cliffs
+        Share of all frames in which the ground under the left and the right foot of a pair differs
+        by more than half a leg: a body cannot stand there.
     """
 
     deep: float
@@ -57,6 +63,7 @@ class GroundMeasures:
     swing_deep: float
     sliding: float
     slope: float
+    cliffs: float
 
 
 def ground_measures(laid: LaidMotion, ground: Heightmap) -> GroundMeasures | None:
@@ -70,7 +77,8 @@ def ground_measures(laid: LaidMotion, ground: Heightmap) -> GroundMeasures | Non
         return None
     places = clip.local_positions().astype(np.float64)
     solver = LimbSolver(clip.skeleton, laid.chains)
-    last, tips = solver.transforms(clip.rotations.astype(np.float64), places).positions[2:]
+    limbs = solver.transforms(clip.rotations.astype(np.float64), places)
+    last, tips = limbs.positions[2:]
     points = last + _ALONG[:, None, None, None] * (tips - last)
     soles = laid.soles[0] + _ALONG[:, None] * (laid.soles[1] - laid.soles[0])
     over = points[..., 1] - soles[..., None] - ground.at(points[..., ::2])
@@ -91,6 +99,17 @@ def ground_measures(laid: LaidMotion, ground: Heightmap) -> GroundMeasures | Non
         swing_deep=_share(depth[swings] > DEEP_M) if swings.any() else 0.0,
         sliding=float(speeds[flags].mean()),
         slope=float(steep.mean()),
+        cliffs=_share(_cliffs(ground.at(last[..., ::2]), limbs.lengths)),
+    )
+
+
+def _cliffs(heights: Array, lengths: Array) -> Array:
+    """(frames,) whether the ground (limbs, frames) of a pair differs by more than half a leg."""
+    pairs = range(0, len(heights) - 1, 2)
+    apart = [np.abs(heights[left] - heights[left + 1]) for left in pairs]
+    return np.any(
+        [each > _CLIFF_SHARE * lengths[left] for left, each in zip(pairs, apart, strict=True)],
+        axis=0,
     )
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 
 import numpy as np
 import pytest
@@ -180,7 +181,9 @@ def test_a_run_on_terrain_stands_on_it(database, tmp_path, capsys):
     np.save(tmp_path / "slope.npy", np.tile(0.2 * line[:, None], (1, 101)))
     words[4] = str(tmp_path / "slope")
     ground = ["--terrain", str(tmp_path / "slope.npy"), "--terrain-spacing", "0.2"]
+    capsys.readouterr()
     assert main([*words, "--path", "circle", *ground]) == 0
+    assert re.search(r"floating +[0-9.]+ +[0-9.]+", capsys.readouterr().out)
     flat, laid = (
         joint_positions(load(tmp_path / name / "circle.bvh"))[:, 0] for name in ("flat", "slope")
     )
@@ -193,10 +196,19 @@ def test_a_run_on_terrain_stands_on_it(database, tmp_path, capsys):
     assert report["settings"]["terrain"] == "slope"
     assert values["on_ground_deep"] < 0.02
     assert values["on_ground_slope"] == pytest.approx(0.2, abs=0.01)
+    assert values["on_ground_cliffs"] == 0.0
+    assert not any("under both feet" in each for each in report["findings"])
     page = (tmp_path / "slope" / "index.html").read_text()
     assert "On the ground" in page
     assert '"terrain":{' in (tmp_path / "slope" / "player.html").read_text().replace(" ", "")
-    capsys.readouterr()
+    # Blocks of a metre and more, a quarter of a metre apart.
+    blocks = np.random.default_rng(0).uniform(0.0, 3.0, (80, 80))
+    np.save(tmp_path / "cliffs.npy", blocks)
+    cliffs = ["--terrain", str(tmp_path / "cliffs.npy"), "--terrain-spacing", "0.25"]
+    assert main([*words, "--path", "circle", *cliffs]) == 0
+    assert "the ground under both feet differs by more than half a leg" in capsys.readouterr().err
+    report = json.loads((tmp_path / "slope" / "report.json").read_text())
+    assert any("differs by more than half a leg" in each for each in report["findings"])
     for options, word in (
         (["--terrain", "lava"], "no ground 'lava'"),
         (["--terrain", "ceiling"], "no character crouches"),

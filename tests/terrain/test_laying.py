@@ -109,6 +109,22 @@ def test_measures_tell_ground_that_is_too_high_and_too_low(walk):
     assert ground_measures(never, FLAT) is None
 
 
+def test_cliffs_are_found_and_stairs_are_not(walk, dog):
+    stairs = made_ground("stairs", seed=1, size_m=20.0)
+    assert ground_measures(lay_on_ground(walk, stairs), stairs).cliffs == 0.0
+    # A wall of two metres between the feet, along the way.
+    line = np.linspace(-20, 20, 401)
+    x, _ = np.meshgrid(line, line)
+    hips = find_roles(walk.skeleton, clip=walk).hips
+    middle = float(joint_positions(walk)[:, hips, 0].mean())
+    wall = Heightmap.centred(np.where(x > middle, 2.0, 0.0), 0.1)
+    for clip in (walk, dog):
+        laid = lay_on_ground(clip, wall)
+        assert ground_measures(laid, wall).cliffs > 0.3
+    low = Heightmap.centred(np.where(x > middle, 0.2, 0.0), 0.1)
+    assert ground_measures(lay_on_ground(walk, low), low).cliffs == 0.0
+
+
 def test_cliffs_and_impossible_slopes_leave_a_whole_body(walk):
     line = np.linspace(-20, 20, 401)
     x, z = np.meshgrid(line, line)

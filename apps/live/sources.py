@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from deepphase.apps.live.asset import Weights, live_asset
 from deepphase.corpus.motion_files import MAX_LISTED_FILES, files_under
 from deepphase.errors import DeepPhaseError, FormatError, ParameterError
 from deepphase.formats.array_file import is_array_file, read_header
 from deepphase.shipped import SHIPPED
+
+if TYPE_CHECKING:
+    from deepphase.steering.run import Runner, RunnerSource
 
 # Shipped files, the first of which a page opens with.
 _CHARACTERS = ("person", "dog")
@@ -79,6 +83,29 @@ def live_sources(path: Path | None) -> dict[str, Path]:
     if not found:
         raise FormatError("no file in this folder can be steered", hint=_HINT, path=path)
     return {each.relative_to(path).as_posix(): each for each in found}
+
+
+def runner_source(path: Path) -> RunnerSource[Runner]:
+    """Characters of a file, to be steered by a program.
+
+    Raises
+    ------
+    FormatError
+        If the file cannot be steered.
+    """
+    (file,) = live_sources(path).values()
+    if read_header(file)["format"] == "deepphase.controller":
+        from deepphase.controllers.runtime.controller import Controller
+        from deepphase.controllers.runtime.start import CharacterSource
+
+        return CharacterSource(Controller.load(file))
+    from deepphase.matching.database.database import MotionDatabase
+    from deepphase.matching.player.playback import Playback
+    from deepphase.matching.player.source import PlayerSource
+    from deepphase.matching.search.searcher import open_searcher
+
+    database = MotionDatabase.load(file).with_kinds()
+    return PlayerSource(database, Playback.of_database(database), open_searcher(database))
 
 
 def check_walks_on_ground(path: Path) -> None:

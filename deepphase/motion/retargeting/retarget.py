@@ -114,7 +114,8 @@ def retarget(clip: Clip, to: Clip | Skeleton) -> RetargetedMotion:
         )
     source_pose = reference_pose(clip.skeleton, roles, clip)
     target_pose = reference_pose(target, target_roles, sample)
-    turned = _turned(clip, matches, source_pose, target_pose, roles, target_roles, target)
+    turns = JointTurns(matches, source_pose, target_pose, roles, target_roles, target)
+    turned = turns.of(global_transforms(clip)[0].astype(np.float64))
     contacts = foot_contacts(clip, roles)
     goals = _Goals(clip, roles, scale, contacts.floor, source_pose, target_pose, target_roles)
     made = _placed(turned, target, target_roles, goals, clip)
@@ -170,38 +171,55 @@ def _limb_length(skeleton: Skeleton, roles: Roles, upper: str, middle: str, last
     return float(np.mean(lengths))
 
 
-def _turned(
-    clip: Clip,
-    matches: list[JointMatch],
-    source_pose: ReferencePose,
-    target_pose: ReferencePose,
-    roles: Roles,
-    target_roles: Roles,
-    target: Skeleton,
-) -> Array:
-    """(frames, joints, 4) world rotations of the target."""
-    world = global_transforms(clip)[0].astype(np.float64)
-    changes = quaternions.multiply(world, quaternions.conjugate(source_pose.rotations))
-    aligned = _aligned(matches, source_pose, target_pose, roles, target_roles, target)
-    made = np.empty((len(clip), len(target), 4))
-    by_joint = {match.joint: match for match in matches}
-    for joint, parent in enumerate(target.parents.tolist()):
-        match = by_joint.get(joint)
-        if match is not None:
-            change = changes[:, match.first]
-            if match.share > 0:
-                change = _between(change, changes[:, match.second], match.share)
-            made[:, joint] = quaternions.multiply(change, aligned[joint])
-        elif parent < 0:
-            made[:, joint] = quaternions.IDENTITY
-        else:
-            local = quaternions.multiply(
-                quaternions.conjugate(target_pose.rotations[parent]), target_pose.rotations[joint]
-            )
-            # Above the hips nothing turns.
-            local = quaternions.IDENTITY if joint == target_roles.hips else local
-            made[:, joint] = quaternions.multiply(made[:, parent], local)
-    return made
+class JointTurns:
+    """World rotations of a body whose joints turn as their counterparts in another body do.
+
+    Parameters
+    ----------
+    matches
+        Counterparts of the target's joints, see :func:`match_joints`.
+    source_pose, target_pose
+        Poses that are compared: in them, limbs and trunk are turned to the same directions.
+    roles, target_roles
+        Of the source and of the target.
+    target
+        Skeleton of the target.
+    """
+
+    def __init__(
+        self,
+        matches: list[JointMatch],
+        source_pose: ReferencePose,
+        target_pose: ReferencePose,
+        roles: Roles,
+        target_roles: Roles,
+        target: Skeleton,
+    ) -> None:
+        self._by_joint = {match.joint: match for match in matches}
+        self._back = quaternions.conjugate(source_pose.rotations)
+        self._target_pose, self._hips, self._target = target_pose, target_roles.hips, target
+        self._aligned = _aligned(matches, source_pose, target_pose, roles, target_roles, target)
+
+    def of(self, world: Array) -> Array:
+        """(frames, joints, 4) of the target, from (frames, joints, 4) of the source."""
+        changes = quaternions.multiply(world, self._back)
+        made = np.empty((len(world), len(self._target), 4))
+        rest = self._target_pose.rotations
+        for joint, parent in enumerate(self._target.parents.tolist()):
+            match = self._by_joint.get(joint)
+            if match is not None:
+                change = changes[:, match.first]
+                if match.share > 0:
+                    change = _between(change, changes[:, match.second], match.share)
+                made[:, joint] = quaternions.multiply(change, self._aligned[joint])
+            elif parent < 0:
+                made[:, joint] = quaternions.IDENTITY
+            else:
+                local = quaternions.multiply(quaternions.conjugate(rest[parent]), rest[joint])
+                # Above the hips nothing turns.
+                local = quaternions.IDENTITY if joint == self._hips else local
+                made[:, joint] = quaternions.multiply(made[:, parent], local)
+        return made
 
 
 def _between(first: Array, second: Array, share: float) -> Array:

@@ -198,7 +198,7 @@ def _without_noise(clip: Clip) -> tuple[Clip, float, float]:
     )
     cutoff, floor = noise_floor(values, fps)
     cutoff = max(cutoff, _LOWEST_HZ)
-    contacts = _contacts(clip)
+    contacts = _contacts(clip) if floor else np.zeros((frames, 0), bool)
     while cutoff < _HIGHEST_SHARE * fps:
         smooth = low_passed(values, cutoff, fps)
         taken = values - smooth
@@ -219,18 +219,19 @@ def _without_noise(clip: Clip) -> tuple[Clip, float, float]:
             .reshape(clip.translations.shape)
             .astype(clip.translations.dtype),
         )
-        if contacts is None or (contacts & ~_contacts(quiet)).mean() <= _LOST_CONTACTS:
+        lost = contacts & ~_contacts(quiet)
+        if lost.sum() <= _LOST_CONTACTS * lost.size:
             return quiet, round(cutoff, 1), float(kept.mean())
         cutoff *= _NEXT
     return clip, 0.0, 0.0
 
 
-def _contacts(clip: Clip) -> Array | None:
-    """(frames, feet) bool; None for bodies without feet."""
+def _contacts(clip: Clip) -> Array:
+    """(frames, feet) bool; no columns for bodies without feet."""
     try:
         return foot_contacts(clip, find_roles(clip.skeleton, clip=clip)).flags
     except SkeletonError:
-        return None
+        return np.zeros((len(clip), 0), bool)
 
 
 def _jerk_in_bands(places: Array, fps: float) -> tuple[float, ...]:

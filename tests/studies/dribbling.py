@@ -23,7 +23,10 @@ from deepphase.steering.path import GroundPath
 from deepphase.steering.run import rollout, start_on_path
 
 _POINTS_PER_S = 10
-_SHOWN = ("path_error", "clock_error", "skating", "rotation_ratio", "jerk_ratio", "survived")
+_SHOWN = (
+    *("path_error", "clock_error", "skating", "rotation_ratio", "rotation_ratio_below_8_hz"),
+    *("jerk_ratio", "jerk_ratio_below_8_hz", "survived"),
+)
 
 
 def random_steering(speed: float, seconds: float, seed: int) -> GroundPath:

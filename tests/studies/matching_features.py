@@ -37,11 +37,13 @@ SPEED, SECONDS = 1.25, 20.0
 RECORDS, CHARACTERS = 20, 3
 _OF_STICKS = (
     *("start_s", "stop_s", "turn_90_s", "turn_180_s", "heading_90_s", "heading_180_s"),
-    *("unanswered", "jumps_per_s", "skating", "found_contact_speed", "jerk_ratio", "style_changes"),
+    *("unanswered", "jumps_per_s", "skating", "found_contact_speed", "jerk_ratio"),
+    *("jerk_ratio_below_8_hz", "style_changes"),
 )
 _OF_PATHS = (
     *("path_error", "clock_error", "skating", "unlocked_skating", "found_contact_speed"),
-    *("jerk_ratio", "rotation_ratio", "jumps_per_s", "alignment", "style_changes"),
+    *("jerk_ratio", "jerk_ratio_below_8_hz", "rotation_ratio", "rotation_ratio_below_8_hz"),
+    *("jumps_per_s", "alignment", "style_changes"),
 )
 
 

@@ -93,7 +93,10 @@ def run(files: list[Path], grounds: list[str], seconds: float, seed: int, walked
                 means = {
                     field: np.mean([getattr(each, field) for each in feet]) for field in _SHOWN
                 }
-                measures = ("path_error", "clock_error", "survived", "runaways", "jerk_ratio")
+                measures = (
+                    *("path_error", "clock_error", "survived", "runaways"),
+                    *("jerk_ratio", "jerk_ratio_below_8_hz"),
+                )
                 values = {each: made.value(each) for each in measures}
                 found = {key: value for key, value in (means | values).items() if value is not None}
                 texts = [f"{key} {value:.4g}" for key, value in found.items()]

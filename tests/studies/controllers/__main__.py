@@ -170,6 +170,7 @@ def _along_clips(row: Row, controller: Controller, folder: Path) -> dict[str, An
         "joint_rotation": _interval([each.rotation_rates.mean() for each in motions]),
         "joint_rotation_of_the_clips": _interval(found.movement),
         "jerk": _interval([each.jerks.mean() for each in motions]),
+        "jerk_below_8_hz": _interval([each.by_speed["jerk_below_8_hz"].mean() for each in motions]),
         "skating": _interval(skating),
         "alive": float(run.alive[:, -1].mean()),
     }

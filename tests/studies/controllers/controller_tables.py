@@ -88,6 +88,7 @@ _TABLES: dict[str, dict[str, Callable[[Measures], str]]] = {
         "of the data": _number("data", "skating", digits=3),
         "jerk, m/s^3": _interval("along_clips", "jerk", digits=0),
         "of the data ": _number("data", "jerk", digits=0),
+        "jerk below 8 Hz, m/s^3": _interval("along_clips", "jerk_below_8_hz", digits=0),
         "alive": _number("along_clips", "alive"),
     },
     "Paths at three blends: nearest place, cm": {

@@ -30,7 +30,8 @@ def command(
     Parameters
     ----------
     model
-        Phase model or controller; with --web or --flat, a motion database, too.
+        Phase model, controller or matcher; with --web or --flat, a motion database, too. The three
+        networks of a matcher are three ONNX files, such as walk.stepper.onnx for walk.onnx.
     output
         ONNX file, page (.html) or flat file to write.
     web
@@ -60,18 +61,22 @@ def command(
     if flat:
         _flat_file(model, output, weights)
         return
-    is_controller = read_header(model)["format"] == "deepphase.controller"
-    export = _controller(model) if is_controller else _phase_model(model)
+    kind = read_header(model)["format"]
+    exporters = {"deepphase.controller": _controller, "deepphase.matcher": _matcher}
+    export = exporters.get(kind, _phase_model)(model)
     with progress() as on_progress:
         on_progress("exporting", 0, 1, str(output))
-        parity = export(output)
+        written = export(output)
         on_progress("exporting", 1, 1, str(output))
     note(f"{'batch':>6}  {'output':<10} largest difference from the original")
-    for each in parity:
-        note(f"{each.batch:>6}  {each.output:<10} {each.difference:.1e}")
-    note(f"ONNX file: {output}")
-    if is_controller:
+    for file, parity in written.items():
+        for each in parity:
+            note(f"{each.batch:>6}  {each.output:<10} {each.difference:.1e}")
+        note(f"ONNX file: {file}")
+    if kind == "deepphase.controller":
         next_step("control", model, "--path", "square", "-o", "run")
+    elif kind == "deepphase.matcher":
+        next_step("match", "run", model, "--path", "square", "-o", "run")
     else:
         next_step("encode", model, "FILES", "-o", "phases")
 
@@ -115,21 +120,32 @@ def _flat_file(model: Path, output: Path, weights: Literal["float16", "float32"]
     next_step("live", model)
 
 
-def _phase_model(path: Path) -> Callable[[Path], list[Parity]]:
+Written = dict[Path, list["Parity"]]
+
+
+def _matcher(path: Path) -> Callable[[Path], Written]:
+    from deepphase.matching.learned.matcher import Matcher
+    from deepphase.matching.learned.onnx_export import export_matcher
+
+    matcher = Matcher.load(path)
+    return lambda output: export_matcher(matcher, output)
+
+
+def _phase_model(path: Path) -> Callable[[Path], Written]:
     from deepphase.export.phase_encoder import export_phase_model
     from deepphase.phase.model import PhaseModel
 
     model = PhaseModel.load(path)
-    return lambda output: export_phase_model(model, output)
+    return lambda output: {output: export_phase_model(model, output)}
 
 
-def _controller(path: Path) -> Callable[[Path], list[Parity]]:
+def _controller(path: Path) -> Callable[[Path], Written]:
     from deepphase.controllers.runtime.controller import Controller
     from deepphase.controllers.runtime.engine_description import engine_metadata
     from deepphase.controllers.runtime.onnx_export import export_controller
 
     controller = Controller.load(path)
     metadata = engine_metadata(controller)
-    return lambda output: export_controller(
-        controller.network, controller.schema, output, metadata=metadata
-    )
+    return lambda output: {
+        output: export_controller(controller.network, controller.schema, output, metadata=metadata)
+    }

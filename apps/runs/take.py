@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,8 @@ _IN_CONTACT = 0.5
 # Maximum number of characters in one take; pages with more open slowly.
 MAX_ACTORS = 24
 _ROUTE_POINTS = 600
+# Metres between characters that are compared.
+_APART_M = 1.2
 # Track -> (title, unit) of a curve over time.
 _CURVES = {"cost": ("cost of the last search", "")}
 
@@ -51,6 +55,24 @@ def run_take(measured: MeasuredRun, name: str, costs: CostComparison | None = No
         costs=costs,
         terrain=None if ground is None else ground_patch(ground, run.positions),
     )
+
+
+def compared_take(takes: Mapping[str, Take], name: str) -> Take:
+    """The first characters of several runs along one path, side by side.
+
+    Parameters
+    ----------
+    takes
+        What moves the character -> its take, of `run_take`.
+    name
+        Name of the take.
+    """
+    actors = [
+        replace(take.actors[0].shifted(_APART_M * index, 0.0), name=title, colour="")
+        for index, (title, take) in enumerate(takes.items())
+    ]
+    note = f"On one path, {_APART_M:g} m apart: {', '.join(takes)}."
+    return Take.of(actors, name, note=note)
 
 
 def _actor(measured: MeasuredRun, character: int) -> Actor:

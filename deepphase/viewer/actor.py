@@ -210,6 +210,18 @@ class Actor:
         skin = self.skin and replace(self.skin, rotations=self.skin.rotations[start:stop])
         return replace(self, **cut, skin=skin)
 
+    def shifted(self, x: float, z: float) -> Actor:
+        """The body somewhere else on the ground, by metres, with its goals."""
+        moved: dict[str, Array] = {}
+        for name, shift in (
+            *dict.fromkeys(("positions", "root_positions", "ball"), (x, 0.0, z)).items(),
+            *dict.fromkeys(("desired_trajectory", "desired_path"), (x, z)).items(),
+        ):
+            part = getattr(self, name)
+            if part is not None:
+                moved[name] = part + np.array(shift, part.dtype)
+        return replace(self, **moved)
+
     @classmethod
     def joined(cls, actors: Sequence[Actor], **given: Any) -> Actor:
         """The frames of several actors of one body in sequence; `given` as for `of_clip`.

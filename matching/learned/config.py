@@ -36,14 +36,18 @@ class LearnedTraining:
     ----------
     windows
         Total number of windows of motion to train on.
-    decompressor, stepper
-        Shares of the windows for these networks; the projector has the others.
+    decompressor
+        Share of the windows that the decompressor is trained on.
+    stepper
+        Share for the stepper; the projector has the others.
     batch_size
         Windows in a batch, on each device.
     unroll_s
         Seconds for which the stepper is unrolled, and length of a window.
-    learning_rate, weight_decay
-        Of AdamW; the rate falls to a hundredth for each network.
+    learning_rate
+        Highest learning rate of AdamW; it falls to a hundredth for each network.
+    weight_decay
+        Weight decay of AdamW.
     label
         Label whose values the projector keeps or changes to. Databases without it need none.
     pose_weight

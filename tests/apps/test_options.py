@@ -29,6 +29,7 @@ from deepphase.controllers.dance.config import DanceConfig
 from deepphase.controllers.networks.registry import NETWORKS
 from deepphase.edit.config import EditorConfig
 from deepphase.errors import ParameterError
+from deepphase.matching.learned.config import LearnedConfig
 from deepphase.matching.search.searcher import INDEX_NAMES
 from deepphase.phase.config import PhaseConfig
 from deepphase.phase.extractor import BASELINES
@@ -256,6 +257,7 @@ def test_a_wrong_choice_names_the_choices():
         ("train controller", ControllerConfig, ["--config", "vinn", "--set=network.redraw=frame"]),
         ("train dance", DanceConfig, ["--set=network.experts=3"]),
         ("train editor", EditorConfig, ["--set=network.width=64"]),
+        ("train matching", LearnedConfig, ["--set=network.width=64"]),
         ("train rig", RigConfig, ["--config", "blender", "--set=network.hidden=64"]),
     ],
 )
@@ -311,7 +313,7 @@ def bash_completion(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["deepphase", "insp"], {"inspect"}),
         (
             ["deepphase", "train", ""],
-            {"phase", "causal", "controller", "dance", "editor", "path", "rig"},
+            {"phase", "causal", "controller", "dance", "editor", "matching", "path", "rig"},
         ),
         (["deepphase", "match", "build", "x", "--index", ""], set(INDEX_NAMES)),
         (["deepphase", "train", "phase", "--file"], {"--file-fps"}),

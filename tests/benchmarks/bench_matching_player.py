@@ -1,19 +1,24 @@
 """How long a frame of a motion-matching player takes, searches left out and in.
 
-python -m tests.benchmarks.bench_matching_player [DATABASE]
+python -m tests.benchmarks.bench_matching_player [DATABASE or MATCHER]
 
-Without a database, walking that was made. One thread: set OMP_NUM_THREADS=1.
+Without a file, walking that was made. One thread: set OMP_NUM_THREADS=1.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.formats.array_file import read_header
 from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.learned.matcher import FORMAT as MATCHER
+from deepphase.matching.learned.matcher import Matcher
+from deepphase.matching.learned.source import MatcherSource
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.player import PlayerSettings
 from deepphase.matching.player.source import PlayerSource
@@ -28,12 +33,11 @@ _NEVER = 1e9
 
 
 def frame_ms(
-    database: MotionDatabase, playback: Playback, characters: int, settings: PlayerSettings
+    source: PlayerSource | MatcherSource, characters: int, settings: PlayerSettings
 ) -> tuple[float, float]:
     """Milliseconds a frame: the mean of the quietest round, and the 99th percentile of all."""
-    searcher = open_searcher(database)
-    path = circle(playback.travelling_speed, 5.0, 60.0)
-    source = PlayerSource(database, playback, searcher, settings=settings)
+    path = circle(source.travelling_speed, 5.0, 60.0)
+    source = replace(source, settings=settings)
     player, goal_source = start_on_path(source, path, characters=characters)
     # The first frames search for all, whose beginnings were drawn by chance.
     for _ in range(15):
@@ -48,20 +52,25 @@ def frame_ms(
 
 
 def main() -> None:
-    if len(sys.argv) > 1:
-        database = MotionDatabase.load(sys.argv[1])
+    source: PlayerSource | MatcherSource
+    if len(sys.argv) > 1 and read_header(sys.argv[1])["format"] == MATCHER:
+        source = MatcherSource(Matcher.load(sys.argv[1]))
     else:
-        store = ClipStore.from_clips(motion.clip for motion in corpus(0, 5.0))
-        database = MotionDatabase.build(store, "pose_trajectory")
-    playback = Playback.of_database(database)
-    print(f"{len(database):,} rows, {len(playback.skeleton)} joints")
+        if len(sys.argv) > 1:
+            database = MotionDatabase.load(sys.argv[1])
+        else:
+            store = ClipStore.from_clips(motion.clip for motion in corpus(0, 5.0))
+            database = MotionDatabase.build(store, "pose_trajectory")
+        playback = Playback.of_database(database)
+        print(f"{len(database):,} rows, {len(playback.skeleton)} joints")
+        source = PlayerSource(database, playback, open_searcher(database))
     for characters in _FRAMES:
         for what, settings in (
             ("no search", PlayerSettings(search_interval_s=_NEVER)),
             ("no search, no foot lock", PlayerSettings(search_interval_s=_NEVER, foot_lock=False)),
             ("a search every 0.1 s", PlayerSettings()),
         ):
-            quick, slow = frame_ms(database, playback, characters, settings)
+            quick, slow = frame_ms(source, characters, settings)
             print(f"{characters:5} characters, {what:24} {quick:8.3f} ms   p99 {slow:8.3f} ms")
 
 

@@ -40,6 +40,7 @@ from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.steering.made_paths import made_path
 from deepphase.synthetic.gait_motion import locomotion
 from tests.dashboard.app_pages import opened, players, words
+from tests.matching.made_matchers import styled_database, untrained
 
 _SHORT_S = 3
 
@@ -406,3 +407,19 @@ def test_what_was_driven_is_kept_and_measured(demo, tmp_path, monkeypatch):
     for given in ("HIERARCHY\n{", "text", "", None, {"driven": 3}, *map(json.dumps, others)):
         assert isinstance(keep_driven(given, demo), DeepPhaseError), given
     assert len(own.clips) == 1
+
+
+def test_a_matcher_of_the_folder_is_steered_alone_and_beside_another(tmp_path, monkeypatch):
+    untrained(styled_database())[1].save(tmp_path / "walks.matcher")
+    app = chosen(opened("control", monkeypatch, tmp_path), "Seconds", _SHORT_S)
+    offered = widget(app, "Controller or motion")
+    assert offered.options[0] == "Learned matching: walks.matcher"
+    assert len(take(app)["actors"]) == 1
+    assert widget(app, "Only style").options == ["left", "right"]
+    chosen(app, "Beside it", ["Controller: small demo"])
+    assert [each["name"] for each in take(app)["actors"]] == [
+        "Learned matching: walks.matcher",
+        "Controller: small demo",
+    ]
+    table = app.dataframe[0].value
+    assert list(table.columns[1:3]) == [each["name"] for each in take(app)["actors"]]

@@ -1,6 +1,7 @@
 """Motion matching by different features: answers to sticks, and runs along twelve paths.
 
 python -m tests.studies.matching_features people.phases.db people.pose.db:0.6 [--seed 1]
+python -m tests.studies.matching_features people.db people.matcher [--seed 1]
 
 A number after a database is a factor of the weights of its features other than the trajectory's.
 Every database is driven by 20 made recordings of a stick, which starts, stops, and turns by 90 and
@@ -17,8 +18,12 @@ import numpy as np
 
 from deepphase.evaluation.measured_runs import RunMeasures, run_measures
 from deepphase.evaluation.runs import BLEND_S, joint_accelerations, near_marked
+from deepphase.formats.array_file import read_header
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.database.reweighted import reweighted
+from deepphase.matching.learned.matcher import FORMAT as MATCHER
+from deepphase.matching.learned.matcher import Matcher
+from deepphase.matching.learned.source import MatcherSource
 from deepphase.matching.player.moment_filter import MomentFilter
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.player import PlayerSettings
@@ -140,9 +145,11 @@ def _one(root_states: RootStates, index: int) -> RootStates:
     return RootStates(*(getattr(root_states, name)[index : index + 1] for name in names))
 
 
-def opened(name: str) -> PlayerSource:
-    """The source of a database, with the factor after its name."""
+def opened(name: str) -> PlayerSource | MatcherSource:
+    """The source of a database, with the factor after its name, or of a matcher."""
     path, _, factor = name.partition(":")
+    if read_header(path)["format"] == MATCHER:
+        return MatcherSource(Matcher.load(path))
     database = MotionDatabase.load(path).with_kinds()
     playback = Playback.of_database(database)
     features = [each.name for each in database.layout if not each.kind.startswith("trajectory")]
@@ -156,7 +163,7 @@ def opened(name: str) -> PlayerSource:
     )
 
 
-def measured(source: PlayerSource, run: Run, **options: object) -> RunMeasures:
+def measured(source: PlayerSource | MatcherSource, run: Run, **options: object) -> RunMeasures:
     columns = [source.columns(run, index) for index in range(run.characters)]
     styles = None
     if "label_style" in columns[0]:
@@ -187,7 +194,7 @@ def main() -> None:
     options = parser.parse_args()
     for name in options.databases:
         source = opened(name)
-        print(f"{name}: {source.database.dims} values", flush=True)
+        print(name, flush=True)
         rest = RootStates.at_rest(np.zeros((RECORDS, 2)))
         records = [made_record(1000 * options.seed + number) for number in range(RECORDS)]
         goals = EachRecord(records, rest)

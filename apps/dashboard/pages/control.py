@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import streamlit as st
 
-from deepphase.apps.dashboard.parts.files import chooser
+from deepphase.apps.dashboard.parts.files import ListedSource, chooser
 from deepphase.apps.dashboard.parts.live_view import steer_by_hand
 from deepphase.apps.dashboard.parts.messages import show_error
 from deepphase.apps.dashboard.parts.result_cache import cancellable_result, shared_cache
 from deepphase.apps.dashboard.parts.steerables import (
     CONTROLLERS,
+    MATCHERS,
     OpenController,
+    OpenMatcher,
+    OpenMatching,
     steerables,
 )
-from deepphase.apps.dashboard.parts.steered_runs import SteeredRun, SteeringRequest, steered_run
+from deepphase.apps.dashboard.parts.steered_runs import (
+    SteeredRun,
+    SteeringRequest,
+    compared,
+    steered_run,
+    usual_request,
+)
 from deepphase.apps.dashboard.parts.steering_choice import choose_run
 from deepphase.apps.dashboard.parts.theme import heading, wide_columns
 from deepphase.apps.dashboard.parts.widgets import (
@@ -26,6 +35,8 @@ from deepphase.apps.dashboard.parts.widgets import (
 )
 from deepphase.errors import DeepPhaseError
 from deepphase.motion.root_motion import RootMotion
+
+Opened = OpenController | OpenMatching | OpenMatcher
 
 _PLAYER_HEIGHT = 1040
 _CHOSEN = "steerable"
@@ -61,6 +72,7 @@ def page() -> None:
     with left:
         source = chooser("Controller or motion", _CHOSEN, steerables())
         request = opened = None
+        others: dict[str, Opened] = {}
         by_hand = False
         try:
             opened = source.open()
@@ -70,11 +82,18 @@ def page() -> None:
             )  # fmt: skip
             if not by_hand:
                 request = choose_run(opened, source.id)
+                others = _choose_others(source)
         except DeepPhaseError as error:
             show_error(error)
-        with st.expander("Open a controller", icon=":material/upload_file:"):
+        with st.expander("Open a controller or a matcher", icon=":material/upload_file:"):
             CONTROLLERS.offer_upload(
                 "A file that `deepphase train controller` wrote",
+                "Other users cannot see it.",
+                _CHOSEN,
+                "above",
+            )
+            MATCHERS.offer_upload(
+                "A file that `deepphase train matching` wrote",
                 "Other users cannot see it.",
                 _CHOSEN,
                 "above",
@@ -88,14 +107,45 @@ def page() -> None:
             except DeepPhaseError as error:
                 show_error(error)
         elif opened is not None and request is not None:
-            run = cancellable_result(
-                shared_cache("runs", _CACHED_RUNS),
-                (type(opened).__name__, opened.key, request.key),
-                lambda progress: steered_run(opened, request, progress),
-                f"{request.seconds:.0f} s of motion",
-            )
-            if run is not None:
+            run = _run(opened, request)
+            if run is not None and others:
+                _show_beside({source.name: run}, others, request)
+            elif run is not None:
                 _show(run, request)
+
+
+def _choose_others(source: ListedSource[Opened]) -> dict[str, Opened]:
+    """What else moves a character along the same path, beside the first: name -> what is open."""
+    offered = {each.name: each for each in steerables() if each.id != source.id}
+    chosen = st.multiselect(
+        "Beside it", list(offered), placeholder="nothing", key=f"beside {source.id}",
+        help="Others follow the same path side by side, with their usual settings",
+    )  # fmt: skip
+    return {name: offered[name].open() for name in chosen}
+
+
+def _run(opened: Opened, request: SteeringRequest) -> SteeredRun | None:
+    return cancellable_result(
+        shared_cache("runs", _CACHED_RUNS),
+        (type(opened).__name__, opened.key, request.key),
+        lambda progress: steered_run(opened, request, progress),
+        f"{request.seconds:.0f} s of motion",
+    )
+
+
+def _show_beside(
+    runs: dict[str, SteeredRun], others: dict[str, Opened], request: SteeringRequest
+) -> None:
+    """Show the runs of others along the path of a request beside the first."""
+    for name, opened in others.items():
+        run = _run(opened, usual_request(opened, request))
+        if run is None:
+            return
+        runs[name] = run
+    take, measures = compared(runs, request.path.name)
+    show_player(take, height=_PLAYER_HEIGHT, title="Control")
+    offer_player(take, request.path.name, "run player")
+    show_measures(measures, _HEADLINES, "measures csv")
 
 
 def _show(run: SteeredRun, request: SteeringRequest) -> None:

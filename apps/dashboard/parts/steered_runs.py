@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from deepphase.apps.dashboard.parts.steerables import OpenController, OpenMatching
+from deepphase.apps.dashboard.parts.steerables import OpenController, OpenMatcher, OpenMatching
 from deepphase.apps.dashboard.parts.widgets import file_bytes, sentence, zip_of
 from deepphase.apps.reports.measure_table import MeasureTable
 from deepphase.apps.runs.decisions import run_costs
 from deepphase.apps.runs.files import frame_columns, write_run, write_table
 from deepphase.apps.runs.request import RunRequest, measured_run
-from deepphase.apps.runs.take import run_take
+from deepphase.apps.runs.take import compared_take, run_take
 from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.evaluation.measured_runs import RUN_MEASURES, RunMeasures, data_values
+from deepphase.matching.player.moment_filter import MomentFilter
 from deepphase.matching.player.player import PlayerSettings
 from deepphase.matching.player.source import PlayerSource
 from deepphase.motion.clip import Clip
@@ -113,6 +114,22 @@ class SteeredRun:
         )
 
 
+def compared(runs: Mapping[str, SteeredRun], name: str) -> tuple[Take, MeasureTable]:
+    """Runs along one path as one take, side by side, and their measures in one table.
+
+    Parameters
+    ----------
+    runs
+        What moves the character -> its run.
+    name
+        Name of the take.
+    """
+    rows = [(title, run.measures.columns[0][1]) for title, run in runs.items()]
+    reference = next(iter(runs.values())).measures.reference
+    take = compared_take({title: run.take for title, run in runs.items()}, name)
+    return take, MeasureTable(RUN_MEASURES, rows, reference)
+
+
 def run_table(measures: RunMeasures | None, data: Mapping[str, Any]) -> MeasureTable:
     """Measures of a run beside those of the data; an empty table without measures."""
     names = RUN_MEASURES if measures is not None else ()
@@ -120,8 +137,18 @@ def run_table(measures: RunMeasures | None, data: Mapping[str, Any]) -> MeasureT
     return MeasureTable(RUN_MEASURES, [("this run", values)], data_values(data))
 
 
+def usual_request(
+    opened: OpenController | OpenMatching | OpenMatcher, request: SteeringRequest
+) -> SteeringRequest:
+    """The request of one character along the same path, with usual settings and any label."""
+    settings: CharacterSettings | PlayerSettings = PlayerSettings(moments=MomentFilter())
+    if isinstance(opened, OpenController):
+        settings = CharacterSettings()
+    return replace(request, characters=1, labels={}, settings=settings)
+
+
 def steered_run(
-    opened: OpenController | OpenMatching,
+    opened: OpenController | OpenMatching | OpenMatcher,
     request: SteeringRequest,
     progress: Progress | None = None,
 ) -> SteeredRun:

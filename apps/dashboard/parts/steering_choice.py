@@ -10,7 +10,7 @@ import streamlit as st
 
 from deepphase.apps.dashboard.parts.messages import plain
 from deepphase.apps.dashboard.parts.session import safe_name, session
-from deepphase.apps.dashboard.parts.steerables import OpenController, OpenMatching
+from deepphase.apps.dashboard.parts.steerables import OpenController, OpenMatcher, OpenMatching
 from deepphase.apps.dashboard.parts.steered_runs import MAX_CHARACTER_S, SteeringRequest
 from deepphase.apps.runs.controller import BLENDS
 from deepphase.arrays import Array
@@ -57,13 +57,15 @@ _map = st.components.v2.component(
 )
 
 
-def choose_run(opened: OpenController | OpenMatching, id: str) -> SteeringRequest | None:
+def choose_run(
+    opened: OpenController | OpenMatching | OpenMatcher, id: str
+) -> SteeringRequest | None:
     """Draw the choosers of label, path and settings.
 
     Parameters
     ----------
     opened
-        The controller or motion database that is steered.
+        The controller, motion database or matcher that is steered.
     id
         Part of the widgets' keys: another id starts with the default values.
 
@@ -316,7 +318,7 @@ def _choose_label(opened: OpenController, id: str) -> dict[str, list[str]]:
     return {opened.label: [value or usual]}
 
 
-def _choose_labels(opened: OpenMatching, id: str) -> dict[str, list[str]]:
+def _choose_labels(opened: OpenMatching | OpenMatcher, id: str) -> dict[str, list[str]]:
     """Labels of the clips that may be played."""
     labels = {}
     for name, values in list(opened.labels.items())[:_MAX_LABELS]:

@@ -58,14 +58,14 @@ class LearnedTraining:
     """
 
     windows: int = 1_000_000
-    decompressor: float = 0.5
-    stepper: float = 0.3
+    decompressor: float = 0.35
+    stepper: float = 0.25
     batch_size: int = 64
     unroll_s: float = 1.0 / 3.0
     learning_rate: float = 1e-3
     weight_decay: float = 1e-3
     label: str = "style"
-    pose_weight: float = 0.3
+    pose_weight: float = 0.7
     seed: int = 0
 
     def __post_init__(self) -> None:

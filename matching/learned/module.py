@@ -30,6 +30,9 @@ _POSITIONS, _AXES = 15.0, 5.0
 _LOCAL_RATES = {"rotations": 1.75, "translations": 10.0}
 _POSITION_RATES = 2.0
 _LATENT_SQUARES, _LATENT_SIZES, _LATENT_RATES = 0.1, 0.1, 0.01
+# Share of the stepper's windows that begin in the data; others begin with noise up to so many
+# deviations, and nearer to the mean by up to this share.
+_ON_DATA, _ASTRAY, _SHRUNK = 0.5, 0.3, 0.4
 # Weights of values and of rates of change in the stepper's loss.
 _VALUES, _RATES = 1.0, 0.2
 # Queries of a window, and weight of the distance to the nearest row in the projector's loss.
@@ -151,7 +154,7 @@ class LearnedModule(ResumableModule):
         if self.states is None:
             self.set_states()
         if stage == "stepper":
-            return self._stepper_loss(rows)
+            return self._stepper_loss(rows, generator)
         return self._projector_loss(rows, generator)
 
     def _windows(self, rows: Tensor, frames: int) -> Tensor:
@@ -237,11 +240,14 @@ class LearnedModule(ResumableModule):
         self._nearest = NearestStates(self.data, states, metric)
         self.states = states
 
-    def _stepper_loss(self, rows: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    def _stepper_loss(
+        self, rows: Tensor, generator: torch.Generator
+    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         assert self.states is not None
         steps = torch.arange(self.data.window, device=rows.device)
         truth = self.states[rows[:, None] + steps]
-        state, found = truth[:, 0], [truth[:, 0]]
+        state = self._astray(truth[:, 0], generator)
+        found = [state]
         for _ in range(self.data.window - 1):
             state = state + self.network.stepper(state) * self.rate_scale / self._fps
             found.append(state)
@@ -251,6 +257,17 @@ class LearnedModule(ResumableModule):
         loss = _VALUES * error[:, 1:].abs().mean() + _RATES * rates.abs().mean()
         moved = truth[:, -1] - truth[:, 0]
         return loss, (error[:, -1].square().sum(), moved.square().sum())
+
+    def _astray(self, states: Tensor, generator: torch.Generator) -> Tensor:
+        """States beside the data for half of the windows, which the stepper leads back to it.
+
+        They are those that a projector gives: a little off, and nearer to the mean.
+        """
+        count = len(states)
+        kept, drawn = (torch.rand(count, 1, generator=generator).to(states) for _ in range(2))
+        noise = torch.randn(states.shape, generator=generator).to(states)
+        away = (1.0 - _SHRUNK * drawn) * states + _ASTRAY * drawn.flip(0) * noise
+        return torch.where(kept < _ON_DATA, states, away)
 
     def _projector_loss(
         self, rows: Tensor, generator: torch.Generator

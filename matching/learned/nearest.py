@@ -12,8 +12,10 @@ from torch.nn import functional
 from deepphase.matching.learned.data import LearnedData
 
 # Shares of the queries with the goals of another row, with another value of the label, and of
-# characters that start from rest. The noise of goals that are exchanged is smaller.
-_OTHER_GOALS, _OTHER_STYLE, _STARTS, _LITTLE = 0.5, 0.2, 0.15, 0.1
+# characters that start from rest.
+_OTHER_GOALS, _OTHER_STYLE, _STARTS = 0.5, 0.15, 0.1
+# Largest noise of features, in deviations; of those with other goals; and of latents.
+_NOISE, _OTHER_NOISE, _LATENT_NOISE = 0.6, 0.1, 0.15
 _FAR = 1e9
 
 
@@ -39,22 +41,24 @@ class Queries(NamedTuple):
 def random_queries(
     data: LearnedData, states: Tensor, rows: Tensor, generator: torch.Generator
 ) -> Queries:
-    """Queries around rows (q,): with noise of different sizes, or with the goals of other rows."""
+    """Queries around rows (q,): with noise of different sizes, or on the way to other goals."""
     count, device = len(rows), states.device
 
     def chance(share: float) -> Tensor:
         return torch.rand(count, generator=generator) < share
 
-    size = torch.rand(count, 1, generator=generator)
     noise = torch.randn(count, states.shape[1], generator=generator)
+    noise *= torch.rand(count, 1, generator=generator)
     others = torch.randint(0, len(data.targets), (count,), generator=generator)
     exchanged = chance(_OTHER_GOALS)
-    size = torch.where(exchanged[:, None], _LITTLE * size, size)
+    size = torch.full_like(noise, _LATENT_NOISE)
+    size[:, : data.database.dims] = torch.where(exchanged, _OTHER_NOISE, _NOISE)[:, None]
     made = states[rows] + (size * noise).to(device)
     columns = torch.from_numpy(data.goal_columns).to(device)
     goals = states[torch.from_numpy(data.targets[others.numpy()]).to(device)][:, columns]
-    mask = exchanged.to(device)[:, None]
-    made[:, columns] = torch.where(mask, goals + 0.0, made[:, columns])
+    # Goals between those of the row and of the other one.
+    share = torch.where(exchanged, torch.rand(count, generator=generator), 0.0).to(device)
+    made[:, columns] += share[:, None] * (goals - made[:, columns])
     values = max(len(data.styles), 1)
     own = torch.from_numpy(data.style_of[rows.cpu().numpy()])
     other = torch.randint(0, values, (count,), generator=generator)

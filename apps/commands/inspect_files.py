@@ -21,7 +21,7 @@ from deepphase.apps.options.groups import FileOptions
 from deepphase.apps.terminal import Outcome, list_left_out, next_step, note, progress, table, warn
 from deepphase.arrays import Array
 from deepphase.corpus.group_passes import other_axes
-from deepphase.corpus.inspection import FileFacts, inspect_files
+from deepphase.corpus.inspection import FileFacts, inspect_files, other_floors
 from deepphase.corpus.name_labels import read_name_labels
 from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.features.moment_kinds import KINDS, clip_kinds
@@ -77,6 +77,12 @@ def command(
         _show_group(name, members, detailed=len(good) == 1)
     for members in groups.values():
         _show_other_axes(members)
+        floor, differing = other_floors(members)
+        for each in differing:
+            warn(
+                f"{each.title}: its floor is at {each.floor:.2f} m, that of its skeleton at "
+                f"{floor:.2f} m: its heights may be wrong, or it was captured on other ground"
+            )
     names = read_name_labels(dict.fromkeys(each.file for each in found))
     if len(names.labels) > 1:
         note_name_labels(names)
@@ -152,6 +158,7 @@ def _file_document(facts: FileFacts) -> dict[str, Any]:
         "unit_m": facts.unit_m,
         "up": facts.up,
         "contact_shares": dict(facts.contact_shares),
+        "floor_m": facts.floor,
         "song": facts.song or None,
         "notes": list(facts.notes),
         "problems": [{"frame": each.first, "problem": each.sentence} for each in facts.glitches],
@@ -174,6 +181,10 @@ def _show_group(name: str, members: list[FileFacts], *, detailed: bool) -> None:
         ("up", Counter(each.up for each in members)),
     ):
         note(f"  {what}: {_counted(values)}")
+    floor, _ = other_floors(members)
+    if floor is not None:
+        # Not "-0.00".
+        note(f"  floor: at {round(floor, 2) + 0.0:.2f} m")
     kind_shares = _group_kinds(members)
     if kind_shares is not None:
         note_kinds(kind_shares, "  ")

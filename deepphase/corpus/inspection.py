@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from deepphase.arrays import Array
 from deepphase.corpus.clips import ANIMATION_LABEL, load_clips
 from deepphase.corpus.motion_files import (
@@ -26,10 +28,12 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.glitches import Glitch, find_glitches
 from deepphase.motion.kinematics import global_transforms
-from deepphase.motion.orientation import axis_levels
+from deepphase.motion.orientation import axis_levels, body_length
 from deepphase.motion.roles import find_roles
 from deepphase.motion.skeleton import Skeleton
 
+# Share of a body's length by which a floor differs from that of most files.
+_OTHER_FLOOR = 0.05
 _ROLES = (
     "hips",
     "chest",
@@ -64,6 +68,8 @@ class FileFacts:
         Sentences on what was read, inferred and assumed.
     contact_shares
         Foot -> share of the frames in which it is in contact with the floor.
+    floor
+        Metres: height of the floor on which the feet are; None without feet.
     glitches
         Frames that look wrong.
     first_line
@@ -93,6 +99,7 @@ class FileFacts:
     up: str = ""
     notes: tuple[str, ...] = ()
     contact_shares: tuple[tuple[str, float], ...] = ()
+    floor: float | None = None
     glitches: tuple[Glitch, ...] = ()
     cleaning: Cleaning = field(default_factory=Cleaning)
     first_line: int = 0
@@ -185,6 +192,20 @@ def _facts(
         return (FileFacts(each.file, error=error),)
 
 
+def other_floors(files: Sequence[FileFacts]) -> tuple[float | None, list[FileFacts]]:
+    """The floor of most files of a skeleton in metres, and the files with another one.
+
+    Another floor is a twentieth of the body's length away or more. None where no file has feet.
+    """
+    known = [(each, each.floor) for each in files if each.floor is not None]
+    if not known:
+        return None, []
+    usual = float(np.median([floor for _, floor in known]))
+    skeleton = known[0][0].skeleton
+    least = _OTHER_FLOOR * (body_length(skeleton) if skeleton is not None else 0.0)
+    return usual, [each for each, floor in known if abs(floor - usual) > least]
+
+
 def _clip_facts(
     clip: Clip,
     each: MotionFile,
@@ -197,8 +218,10 @@ def _clip_facts(
         roles = find_roles(clip.skeleton, point_sets.description, clip=clip)
         transforms = global_transforms(clip)
         shares: tuple[tuple[str, float], ...] = ()
+        floor = None
         if roles.both("foot") is not None:
             contacts = foot_contacts(clip, roles, transforms=transforms)
+            floor = contacts.floor
             shares = tuple(
                 (clip.skeleton.names[joint], float(share))
                 for joint, share in zip(contacts.joints, contacts.flags.mean(0), strict=True)
@@ -223,6 +246,7 @@ def _clip_facts(
         up=clip.source.up,
         notes=(*clip.source.notes, *roles.notes),
         contact_shares=shares,
+        floor=floor,
         glitches=glitches,
         cleaning=cleaning,
         first_line=clip.source.first_line,

@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -465,6 +465,21 @@ def test_what_cleaning_changes_is_said(tmp_path):
     assert "cleaned: noise low-passed at" in ran.out
     assert "cleaned: noise low-passed at" in run("inspect", store).out
     run("prepare", tmp_path / "captures", "-o", store, "--clean-hz", "8").refused("--clean")
+
+
+def test_a_file_on_another_floor_is_said(tmp_path):
+    walk = made_clip(0, 200)
+    for number in range(4):
+        raised = walk.translations + (np.array([0, 0.4, 0]) if number == 2 else 0.0)
+        path = tmp_path / "walks" / f"{number}.bvh"
+        write_bvh(path, replace(walk, translations=raised.astype(np.float32)))
+    ran = run("inspect", tmp_path / "walks", "--json")
+    floors = [each["floor_m"] for each in json.loads(ran.out)["files"]]
+    assert floors[2] - floors[0] == pytest.approx(0.4, abs=0.01)
+    ran = run("inspect", tmp_path / "walks")
+    assert f"floor: at {floors[0]:.2f} m" in ran.out
+    (said,) = [line for line in ran.err.splitlines() if "floor" in line]
+    assert "2.bvh: its floor is at" in said
 
 
 def test_labels_come_from_file_names(swings, tmp_path):

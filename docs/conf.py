@@ -1,8 +1,11 @@
 """Settings of Sphinx: guides in Markdown, and the API reference from the docstrings."""
 
+import json
 import re
 from importlib.metadata import version as version_of
 from typing import Any
+
+from myst_parser.sphinx_ import MystParser
 
 project = "deepphase"
 author = "deepphase developers"
@@ -37,8 +40,24 @@ napoleon_use_ivar = True
 napoleon_use_rtype = False
 
 
+class NotebookParser(MystParser):
+    """Pages of notebooks: their text as Markdown, and their cells as code."""
+
+    supported = ("notebook",)
+
+    def parse(self, inputstring: str, document: Any) -> None:
+        """Called by Sphinx with the content of a notebook."""
+        parts = []
+        for cell in json.loads(inputstring)["cells"]:
+            text = "".join(cell["source"])
+            parts.append(text if cell["cell_type"] == "markdown" else f"```python\n{text}\n```")
+        super().parse("\n\n".join(parts), document)
+
+
 def setup(app: Any) -> None:
     """Called by Sphinx: settings that no option has."""
+    app.add_source_suffix(".ipynb", "notebook")
+    app.add_source_parser(NotebookParser)
     # Later than napoleon (500), which reads what a property states before a colon as its type.
     app.connect("autodoc-process-docstring", _state_shapes, priority=600)
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from deepphase.matching.learned.training import train_matcher as train_matcher
     from deepphase.matching.music.dancing import DatabaseDance as DatabaseDance
     from deepphase.matching.music.dancing import dance_with_database as dance_with_database
+    from deepphase.matching.music.song_tracks import ClipSongTracks as ClipSongTracks
     from deepphase.matching.player.playback import Playback as Playback
     from deepphase.matching.player.player import Player as Player
     from deepphase.matching.player.player import PlayerSettings as PlayerSettings
@@ -53,6 +54,7 @@ _NAMES = {
     "deepphase.matching.learned.source": ("LearnedPlayer", "MatcherSource"),
     "deepphase.matching.learned.training": ("train_matcher",),
     "deepphase.matching.music.dancing": ("DatabaseDance", "dance_with_database"),
+    "deepphase.matching.music.song_tracks": ("ClipSongTracks",),
     "deepphase.matching.player.playback": ("Playback",),
     "deepphase.matching.player.player": ("Player", "PlayerSettings"),
     "deepphase.matching.player.source": ("PlayerSource", "database_measures"),

@@ -186,6 +186,12 @@ def test_notebooks_show_players_plots_and_tables(kind, content):
     assert not re.search(r"(src|href)=(&quot;|\")https?:", shown)
 
 
+def test_a_run_plays_its_characters():
+    run = built()[0]
+    assert "<iframe srcdoc=" in run._repr_html_()
+    assert repr(run) == "<Run: 1 character, 12 frames at 60 Hz (0.20 s)>"
+
+
 def test_a_long_clip_plays_its_beginning():
     clip = deepphase.synthetic.locomotion(1, 60.0, gait="walk").clip
     assert "the first 33 of 60 s" in clip._repr_html_()

@@ -304,7 +304,7 @@ def train_dance(
     data: DanceData,
     config: DanceConfig,
     *,
-    folder: str | Path,
+    folder: str | Path | None = None,
     resume: bool = False,
     progress: Progress | None = None,
     **trainer: Any,

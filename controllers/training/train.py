@@ -32,7 +32,7 @@ def train_controller(
     data: ControllerData,
     config: ControllerConfig,
     *,
-    folder: str | Path,
+    folder: str | Path | None = None,
     resume: bool = False,
     progress: Progress | None = None,
     **trainer: Any,

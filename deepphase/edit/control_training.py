@@ -152,7 +152,7 @@ def train_path(
     editor: MotionEditor,
     training: PathTraining | None = None,
     *,
-    folder: str | Path,
+    folder: str | Path | None = None,
     effectors: bool = False,
     labels: Mapping[str, Sequence[str]] | None = None,
     resume: bool = False,

@@ -149,7 +149,7 @@ def train_editor(
     store: ClipStore,
     config: EditorConfig | None = None,
     *,
-    folder: str | Path,
+    folder: str | Path | None = None,
     resume: bool = False,
     description: Mapping[str, Any] | None = None,
     progress: Progress | None = None,

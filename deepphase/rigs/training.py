@@ -194,7 +194,7 @@ def train_rig(
     rig: BodyRig | BlenderRig,
     config: RigConfig | None = None,
     *,
-    folder: str | Path,
+    folder: str | Path | None = None,
     controls: Sequence[str] = (),
     resume: bool = False,
     progress: Progress | None = None,

@@ -18,7 +18,7 @@ from deepphase.motion.root_trajectory import RootTrajectory
 from deepphase.motion.skeleton import Skeleton
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.progress import Progress
-from deepphase.short_repr import brief_repr, html_by
+from deepphase.short_repr import counted, html_by, short_repr, timed
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import (
     GamepadSettings,
@@ -141,8 +141,6 @@ class RunnerSpec:
     soles: Array | None = None
     ball: Ball | None = None
 
-    _repr_html_ = html_by("run_player")
-
     @property
     def joint_indices(self) -> Array:
         """(joints,) of `joints` in the skeleton."""
@@ -252,7 +250,6 @@ def start_under_gamepad(
     return source.start(goal_source, root_states), goal_source
 
 
-@brief_repr
 @dataclass(frozen=True, eq=False)
 class Run:
     """Recorded frames of all characters; the first is one step after the start.
@@ -300,6 +297,11 @@ class Run:
     unlocked: Array | None = None
     commanded_velocities: Array | None = None
     commanded_angles: Array | None = None
+
+    _repr_html_ = html_by("run_player")
+
+    def __repr__(self) -> str:
+        return short_repr(self, counted(self.characters, "character"), timed(len(self), self.fps))
 
     def __len__(self) -> int:
         return self.positions.shape[1]

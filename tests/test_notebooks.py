@@ -1,0 +1,64 @@
+"""The notebooks of docs/notebooks run from their first cell to their last, and hold no outputs."""
+
+import ast
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
+
+
+def cells_of(path: Path) -> list[tuple[str, str]]:
+    """Kind ("markdown", "code") and text of each cell."""
+    content = json.loads(path.read_text(encoding="utf-8"))
+    return [(cell["cell_type"], "".join(cell["source"])) for cell in content["cells"]]
+
+
+def run_cell(code: str, names: dict[str, Any]) -> Any:
+    """Run a cell, as a notebook does: the value of its last expression is its result."""
+    tree = ast.parse(code)
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, "cell", "exec"), names)
+    return (
+        None if last is None else eval(compile(ast.Expression(last.value), "cell", "eval"), names)
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_runs(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    names: dict[str, Any] = {"__name__": "__main__"}
+    begun, shown = time.process_time(), 0
+    for kind, text in cells_of(path):
+        if kind == "code":
+            result = run_cell(text, names)
+            if hasattr(result, "_repr_html_") and not hasattr(result, "to_plotly_json"):
+                assert len(result._repr_html_()) < 1_500_000
+                shown += 1
+    assert shown
+    assert time.process_time() - begun < 60
+
+
+def test_notebooks_begin_with_a_title_and_have_no_outputs():
+    assert len(NOTEBOOKS) >= 6
+    for path in NOTEBOOKS:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        kind, text = cells_of(path)[0]
+        assert (kind, text[:2]) == ("markdown", "# ")
+        for cell in content["cells"]:
+            assert not cell.get("outputs")
+    assert sum(path.stat().st_size for path in NOTEBOOKS) < 200_000
+
+
+def test_every_notebook_is_linked():
+    for page in (ROOT / "README.md", ROOT / "docs" / "notebooks.md"):
+        text = page.read_text(encoding="utf-8")
+        assert all(f"notebooks/{path.name}" in text for path in NOTEBOOKS), page.name

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from deepphase.apps.options.groups import ClipOptions
 from deepphase.apps.terminal import next_step, note, progress, warn
 from deepphase.errors import FormatError, ParameterError, SkeletonError
+from deepphase.shipped import SHIPPED
 
 if TYPE_CHECKING:
     from deepphase.edit.editor import MotionEditor
@@ -25,7 +26,8 @@ class EditOptions(ClipOptions):
     Parameters
     ----------
     editor
-        Editor of `deepphase train editor`, of the clips' skeleton; repair and constrain do without.
+        Editor of `deepphase train editor`, of the clips' skeleton. Without one, repair and
+        inbetween use one that comes with the package, for any body on two legs.
     player
         Page to write (.html) that plays the clip before and after.
     """
@@ -48,6 +50,8 @@ def edited(
     doing: str,
     make: Callable[[list[Clip], MotionEditor], Made],
     without: Callable[[Clip, MotionSpace], Made] | None = None,
+    *,
+    shipped: bool = False,
 ) -> tuple[list[Clip], Made]:
     """Read an editor and its clips, and edit them with progress.
 
@@ -59,6 +63,8 @@ def edited(
         Called with the clips and the editor.
     without
         Called with the one clip and its body if no editor is given, where that is possible.
+    shipped
+        Whether the shipped editor makes it if no editor is given.
 
     Returns
     -------
@@ -77,10 +83,16 @@ def edited(
             changed = without(clip, space)
             report_progress(doing, 1, 1, output.name)
         return [clip], changed
-    trained = load_editor(options.editor)
     with progress() as report_progress:
         report_progress("reading", 0, 2, clips[0].name)
-        given = [trained.space.on_hips(read_clip(each, trained, options)) for each in clips]
+        if options.editor is None and shipped:
+            read = [read_body(each, options) for each in clips]
+            trained = shipped_editor(read[0])
+            note(f"made by an editor {SHIPPED['editor'].words}")
+        else:
+            trained = load_editor(options.editor)
+            read = [read_clip(each, trained, options) for each in clips]
+        given = [trained.space.on_hips(each) for each in read]
         _check_length(given, trained)
         report_progress(doing, 1, 2, output.name)
         made = make(given, trained)
@@ -193,6 +205,17 @@ def load_editor(path: Path | None) -> MotionEditor:
             "no editor is given", hint="give --editor: the file of `deepphase train editor`"
         )
     return MotionEditor.load(path)
+
+
+def shipped_editor(clip: Clip) -> MotionEditor:
+    """The shipped editor for the body of a clip, which has two legs.
+
+    Raises SkeletonError where it has not.
+    """
+    from deepphase.edit.bound_editor import bound_editor
+    from deepphase.edit.editor import MotionEditor
+
+    return bound_editor(MotionEditor.load(SHIPPED["editor"].path), clip)
 
 
 def read_body(path: Path, reading: ClipOptions) -> Clip:

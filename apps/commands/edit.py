@@ -13,11 +13,13 @@ from deepphase.apps.edit_files import (
     read_clip,
     report_reached,
     report_timing,
+    shipped_editor,
     write_edited,
 )
 from deepphase.apps.options.groups import ClipOptions, parse_stretches
 from deepphase.apps.terminal import note, progress, warn
 from deepphase.errors import ParameterError
+from deepphase.shipped import SHIPPED
 
 if TYPE_CHECKING:
     from deepphase.edit.damage import Damage
@@ -43,9 +45,10 @@ def edit_repair(
 ) -> None:
     """Repair a clip: sliding feet and drifting floors; with an editor, missing and noisy joints.
 
-    Without an editor, short gaps are interpolated, the floor is levelled and feet stay in contacts.
-    With one, missing joints, dropped frames, jumps, noise and stepped keys are found, unless joints
-    or frames are named, and repaired; what is whole stays as it is.
+    Without an editor, one that comes with the package fills dropped frames and restores missing
+    joints of any body on two legs (gaps of others are interpolated), the floor is levelled and feet
+    stay in contacts. With an editor of your own clips, jumps, noise and stepped keys are found as
+    well, unless joints or frames are named; what is whole stays as it is.
 
     Parameters
     ----------
@@ -69,6 +72,7 @@ def edit_repair(
     from deepphase.edit.damage import Damage, find_damage
     from deepphase.edit.grounding import grounded
     from deepphase.edit.repair import repaired
+    from deepphase.motion.roles import find_roles
 
     if all and edit.editor is None:
         raise ParameterError(
@@ -90,11 +94,16 @@ def edit_repair(
     said: list[str] = []
 
     def without(given: Clip, space: MotionSpace) -> tuple[Clip, Damage]:
+        # Bodies of other kinds have smooth curves in their gaps.
+        two_legs = find_roles(given.skeleton, clip=given).kind == "biped"
+        trained = shipped_editor(given) if two_legs else None
         if joints is None and frames is None:
-            damage = find_damage(given)
+            damage = find_damage(given, trained)
         else:
             damage = Damage.stated(len(given), space.joints, joints=names, stretches=stretches)
-        filled = repaired(given, damage=damage, feet=False)
+        if trained is not None and damage.any:
+            said.append(f"gaps are filled by an editor {SHIPPED['editor'].words}")
+        filled = repaired(given, trained if damage.any else None, damage, feet=False)
         if slide:
             return filled, damage
         held = grounded(filled, space, level=not uneven)
@@ -108,8 +117,8 @@ def edit_repair(
         note(finding)
     if edit.editor is None:
         note(
-            "a trained editor (--editor) also restores noisy, jumping and missing joints and long "
-            "gaps"
+            "an editor of your own clips (--editor) also finds and restores joints that jump or "
+            "are noisy"
         )
     elif not damage.any and not all:
         note("nothing broken was found: the clip is written as it is")
@@ -215,7 +224,7 @@ def edit_inbetween(
                 )
         return in_between(given[0], given[1], duration, trained, follow=follow, feet=not slide)
 
-    given, made = edited(clips, output, edit, "making", make)
+    given, made = edited(clips, output, edit, "making", make, shipped=True)
     start = 0 if named is not None else len(given[0]) - 1
     for timing in timings:
         stop = start + round(timing.seconds * made.fps)

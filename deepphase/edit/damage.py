@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.ndimage import binary_closing
+from scipy.ndimage import binary_closing, maximum_filter1d
 
 from deepphase.arrays import Array, true_runs
 from deepphase.edit.editor import MotionEditor
@@ -134,7 +134,8 @@ def find_damage(clip: Clip, editor: MotionEditor | None = None) -> Damage:
     """Held poses, held and missing joints, jumps and noise of a clip.
 
     Without an editor, held poses and held joints of up to half a second: what is missing, noisy or
-    jumps is known by training clips, and longer gaps are not interpolated.
+    jumps is known by training clips, and longer gaps are not interpolated. With an editor for
+    clips of another skeleton, held poses of any length and missing joints as well.
 
     Parameters
     ----------
@@ -155,19 +156,18 @@ def find_damage(clip: Clip, editor: MotionEditor | None = None) -> Damage:
         return Damage(known, joints)
     steps = track.steps()
     held = _held_poses(steps, clip.fps)
-    if editor is None:
-        return _held_damage(steps, held, joints, clip.fps)
+    if editor is not None:
+        missing = (steps[:, 1:].max(axis=0) < _STILL) & (editor.statistics.spread > _TURNS)
+        if len(clip) < _SHORTEST_MISSING_S * clip.fps or missing.all() or held[1:].all():
+            missing[:] = False
+        for joint in np.flatnonzero(missing):
+            known[:, joint + 1] = 0
+            findings.append(f"{joints[joint]} does not turn in the whole clip")
+    if editor is None or editor.bound:
+        return _held_damage(Damage(known, joints, tuple(findings)), steps, held, clip.fps, editor)
     if held.any():
         known[held] = 0
-        findings.append(f"{_frames(held)} repeat the pose before")
-    missing = (steps[:, 1:].max(axis=0) < _STILL) & (editor.statistics.spread > _TURNS)
-    if len(clip) < _SHORTEST_MISSING_S * clip.fps or missing.all():
-        missing[:] = False
-    if held[1:].all():
-        missing[:] = False
-    for joint in np.flatnonzero(missing):
-        known[:, joint + 1] = 0
-        findings.append(f"{joints[joint]} does not turn in the whole clip")
+        findings.insert(0, f"{_frames(held)} repeat the pose before")
     rough = _rough(clip, editor, known)
     for column in np.flatnonzero(rough.any(axis=0)):
         held_joint = _held_joint(steps[:, column], clip.fps)
@@ -192,9 +192,14 @@ def find_damage(clip: Clip, editor: MotionEditor | None = None) -> Damage:
     return Damage(known, joints, tuple(findings))
 
 
-def _held_damage(steps: Array, held: Array, joints: tuple[str, ...], fps: float) -> Damage:
-    """Damage of held poses and joints that are short enough to be interpolated."""
-    known, findings = np.ones((len(held), len(joints) + 1), np.float32), []
+def _held_damage(
+    damage: Damage, steps: Array, held: Array, fps: float, editor: MotionEditor | None
+) -> Damage:
+    """A damage with held poses, and held joints that are short enough to be interpolated.
+
+    Held poses have to be short as well if there is no editor.
+    """
+    known, joints, findings = damage.known.copy(), damage.joints, [*damage.findings]
     for column in range(len(joints) + 1):
         name = "repeat the pose before"
         which = held
@@ -203,10 +208,11 @@ def _held_damage(steps: Array, held: Array, joints: tuple[str, ...], fps: float)
             name = f"repeat the rotation of {joints[column - 1]} before"
             which = _held_poses(steps[:, [column, column]], fps) & ~held
         short = np.zeros_like(which)
+        longest = _INTERPOLATED_S if column or editor is None else np.inf
         for first, stop in true_runs(which):
             if column and stop - first <= _HELD_JOINT_S * fps:
                 continue
-            if stop - first <= _INTERPOLATED_S * fps:
+            if stop - first <= longest * fps:
                 short[first:stop] = True
             else:
                 findings.append(
@@ -215,7 +221,8 @@ def _held_damage(steps: Array, held: Array, joints: tuple[str, ...], fps: float)
                 )
         known[short, column if column else slice(None)] = 0
         if short.any():
-            findings.append(f"{_frames(short)} {name}: interpolated")
+            end = ": interpolated" if column or editor is None else ""
+            findings.append(f"{_frames(short)} {name}{end}")
     return Damage(known, joints, tuple(findings))
 
 
@@ -268,9 +275,7 @@ def _rough(clip: Clip, editor: MotionEditor, known: Array) -> Array:
 
 def _widened(which: Array, frames: int) -> Array:
     """(frames,) bool: within a number of frames of those."""
-    if not which.any():
-        return which.copy()
-    return np.convolve(which, np.ones(2 * frames + 1), mode="same") > 0.5
+    return np.asarray(maximum_filter1d(which, 2 * frames + 1, mode="constant"))
 
 
 def _frames(which: Array) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -57,6 +57,8 @@ class MotionEditor:
         Measures on held-out clips.
     provenance
         Data, package versions and seed of the training.
+    bound
+        Whether it edits clips of another skeleton than that of its training; see `bound_editor`.
     """
 
     network: MotionAutoencoder
@@ -69,6 +71,8 @@ class MotionEditor:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     path: PathNetworks | None = None
     effectors: EffectorNetworks | None = None
+
+    bound: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         self.network.eval()

@@ -393,7 +393,9 @@ def _held(
             # A foot that stands on something higher stays there.
             apart = floor - place[1]
             shift[:, 1] = apart if level and abs(apart) < _ONTO_FLOOR * leg else 0.0
-            if np.abs(shift[own - first]).max() < _STANDS_STILL * leg:
+            # The middle of a contact may reach beyond the frames that are near its place.
+            middle = own[(own >= first) & (own < last)] - first
+            if np.abs(shift[middle]).max(initial=0.0) < _STANDS_STILL * leg:
                 shift[:] = 0.0
             shifts[first:last, foot], held[first:last, foot] = shift, True
             holds.append((first, last))

@@ -9,6 +9,7 @@ from scipy.spatial.transform import Rotation, Slerp
 
 from deepphase.arrays import Array, true_runs
 from deepphase.easing import smoothstep
+from deepphase.edit.bound_editor import BoundEditor
 from deepphase.edit.damage import Damage, find_damage
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.grounding import grounded
@@ -371,6 +372,10 @@ def _estimate(clip: Clip, editor: MotionEditor, damage: Damage) -> tuple[Clip, A
     -------
     The clip, and (frames, feet) bool contacts: those of the clip in whole frames.
     """
+    if isinstance(editor, BoundEditor):
+        trained, lost = editor.on_trained(clip, damage)
+        made, contacts = _estimate(trained, editor.trained, lost)
+        return editor.on_body(made), contacts
     motion = SampledMotion.of_clip(clip, editor.space)
     rows, known = motion.rows, damage.known
     if clip.fps != editor.fps:

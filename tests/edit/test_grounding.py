@@ -183,7 +183,11 @@ def test_commands_without_an_editor(tmp_path, capsys):
     out = ["-o", str(tmp_path / "out.bvh")]
     assert main(["edit", "repair", str(given), *out]) == 0
     printed = "".join(capsys.readouterr())
-    for words in ("contacts were held", "cm of drift", "a trained editor (--editor) also"):
+    for words in (
+        "contacts were held",
+        "cm of drift",
+        "an editor of your own clips (--editor) also",
+    ):
         assert words in printed
     assert len(load(tmp_path / "out.bvh")) == len(clip)
     (tmp_path / "targets.csv").write_text("joint,frame,x,y,z\nRightHand,40,5,1,5\n")

@@ -8,14 +8,19 @@ capture database (salsa and Indian dance), or a store of them; all other motion 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
 from deepphase.apps.terminal import note, progress
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.training.health import health_lines
+from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.prepare import corpus_of
+from deepphase.edit.editor import MotionEditor
+from deepphase.edit.report import report_lines
 from deepphase.errors import ParameterError
 from deepphase.formats.array_file import read_arrays, read_header, write_arrays
 from deepphase.phase.model import PhaseModel
@@ -23,7 +28,13 @@ from deepphase.progress import Progress
 from deepphase.shipped import SHIPPED
 from tests.studies.shipped.any_skeleton import train_any_skeleton
 from tests.studies.shipped.characters import train_ball, train_dog, train_person
+from tests.studies.shipped.editor import train_editor
 
+Shipped: TypeAlias = Controller | MotionEditor | PhaseModel
+_OF_DANCES: dict[str, Callable[[ClipStore, Progress], Shipped]] = {
+    "editor": train_editor,
+    "any_skeleton": train_any_skeleton,
+}
 _CHARACTERS = {"person": train_person, "ball": train_ball, "dog": train_dog}
 
 
@@ -40,23 +51,27 @@ def main() -> None:
         with progress() as on_progress:
             made = _made(name, options.dances, on_progress)
         made.save(path)
-        if isinstance(made, Controller):
+        if not isinstance(made, PhaseModel):
             halve(path)
         note(f"{path}: {path.stat().st_size / 1e6:.1f} MB")
-        if isinstance(made, PhaseModel):
-            for skeleton in made.skeletons:
-                note(skeleton.words())
-        else:
-            for line in health_lines(made.health):
-                note(line)
+        for line in _measures(made):
+            note(line)
 
 
-def _made(name: str, dances: Path | None, on_progress: Progress) -> Controller | PhaseModel:
+def _measures(made: Shipped) -> Iterable[str]:
+    if isinstance(made, PhaseModel):
+        return [skeleton.words() for skeleton in made.skeletons]
+    if isinstance(made, MotionEditor):
+        return report_lines(made.report)
+    return health_lines(made.health)
+
+
+def _made(name: str, dances: Path | None, on_progress: Progress) -> Shipped:
     if name in _CHARACTERS:
         return _CHARACTERS[name](on_progress)
     if dances is None:
         raise ParameterError(f"{name} learns from the CMU dances", hint="give --dances")
-    return train_any_skeleton(corpus_of(dances, progress=on_progress), on_progress)
+    return _OF_DANCES[name](corpus_of(dances, progress=on_progress), on_progress)
 
 
 def halve(path: Path) -> None:

@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from deepphase.controllers.ball.ball_file import ClipBalls
+from deepphase.controllers.ball.fitting import fit_ball
 from deepphase.controllers.config import ControllerConfig
 from deepphase.controllers.data.controller_data import ControllerData
 from deepphase.controllers.runtime.controller import Controller
@@ -60,7 +62,8 @@ def _trained(
         phases = train_phase(store, phase_config, folder=folder, **options)
     assert phases is not None, "only None in further processes of a distributed training"
     chosen = ControllerConfig.load(config, **_SIZE, **changes)
-    data = ControllerData.read(store, chosen, phases, progress=progress)
+    balls = ClipBalls(map(fit_ball, store)) if chosen.schema.ball else None
+    data = ControllerData.read(store, chosen, phases, balls=balls, progress=progress)
     with temporary_folder() as folder:
         controller = train_controller(data, chosen, folder=folder, **options)
     assert controller is not None, "only None in further processes of a distributed training"

@@ -18,14 +18,32 @@ CLIP_S = 16.0
 _VARIETY = 0.25
 # Share of segments that go straight on, and of stands among those that go in any direction.
 _STRAIGHT, _STAND = 0.3, 0.12
+# Seconds of segments, at least and at most.
+_PERSON_S, _DIRECTION_S, _OTHER_S = (2.6, 5.0), (2.4, 4.0), (3.4, 5.6)
 
 _PERSON, _DOG = gaits_of("biped"), gaits_of("quadruped")
 # From each gait to those that may follow; a gait that stands twice is twice as likely.
 _PERSON_NEXT = {
-    "idle": ("walk", "walk", "jog", "run", "side_step", "side_step_right", "turn")
-    + ("backward_walk",) * 2,
+    "idle": (
+        "walk",
+        "walk",
+        "jog",
+        "run",
+        "side_step",
+        "side_step_right",
+        "backward_walk",
+        "backward_walk",
+        "turn",
+    ),
     "walk": ("idle", "walk", "walk", "jog", "run", "side_step", "side_step_right", "backward_walk"),
-    "backward_walk": ("idle", "walk", "side_step", "side_step_right") + ("backward_walk",) * 2,
+    "backward_walk": (
+        "idle",
+        "walk",
+        "backward_walk",
+        "backward_walk",
+        "side_step",
+        "side_step_right",
+    ),
     "side_step": ("idle", "walk", "side_step", "side_step_right", "backward_walk"),
     "side_step_right": ("idle", "walk", "side_step", "side_step_right", "backward_walk"),
     "jog": ("walk", "run", "jog", "idle"),
@@ -45,17 +63,15 @@ _DOG_NEXT = {
     "canter": ("trot", "gallop", "canter", "walk"),
     "gallop": ("canter", "gallop", "trot"),
 }
-# Gait -> slowest and fastest speed in m/s, and fastest turn in rad/s.
-_RANGES = {
-    "walk": (0.35, 1.6, 1.6),
-    "backward_walk": (0.27, 1.3, 1.0),
-    "side_step": (0.24, 1.0, 0.7),
-    "side_step_right": (0.24, 1.0, 0.7),
-    "turn": (0.0, 0.0, 2.2),
-    "jog": (1.7, 2.6, 1.8),
-    "run": (2.7, 4.0, 1.6),
-    "skip": (0.8, 2.1, 1.8),
+# Gait -> slowest and fastest speed, in multiples of its own or, of a dog and with a ball, in m/s;
+# and fastest turn in rad/s.
+_PERSON_RANGES = {
+    "backward_walk": (0.3, 1.45, 1.0),
+    "side_step": (0.4, 1.7, 0.7),
+    "side_step_right": (0.4, 1.7, 0.7),
 }
+_USUAL_RANGE = (0.75, 1.12, 1.8)
+_BALL_RANGES = {"walk": (0.35, 1.6, 1.6), "jog": (1.7, 2.6, 1.8)}
 _DOG_RANGES = {
     "walk": (0.35, 1.3, 2.0),
     "trot": (1.25, 2.5, 2.0),
@@ -70,21 +86,59 @@ def person_clips(seed: int, minutes: float) -> Iterator[Clip]:
     Three clips in seven travel in directions of the world, with facings that turn meanwhile.
     """
 
-    def program(number: int, generator: np.random.Generator) -> list[Segment]:
-        if number % 7 == 6:
-            return _gaits(generator, _PERSON, _SKIP_NEXT, _RANGES)
+    body = body_named("biped")
+    for number in range(round(60.0 * minutes / CLIP_S - 0.5)):
+        generator = np.random.default_rng([seed, number])
+        style = "skip" if number % 7 == 6 else "normal"
+        following = _SKIP_NEXT if style == "skip" else _PERSON_NEXT
+        name = str(generator.choice(list(following)))
+        program: list[Segment] = []
         if number % 7 in (1, 3, 5):
-            return _directions(generator)
-        return _gaits(generator, _PERSON, _PERSON_NEXT, _RANGES)
+            program = _directions(generator)
+        else:
+            for seconds in _lengths(generator, *_PERSON_S):
+                program.append(_person_segment(generator, name, seconds))
+                name = str(generator.choice(following[name]))
+        motion = perform(
+            program,
+            int(generator.integers(2**31)),
+            body=body,
+            style=Style.random(generator, _VARIETY),
+        )
+        yield replace(motion.clip, name=f"{style}_{number:03d}", labels={"style": style})
 
-    for number, clip in enumerate(_clips("biped", seed, minutes, program)):
-        yield replace(clip, labels={"style": "skip" if number % 7 == 6 else "normal"})
+
+def _person_segment(generator: np.random.Generator, name: str, seconds: float) -> Segment:
+    """A gait at another speed, and perhaps in a bend."""
+    gait, straight = _PERSON[name], generator.uniform() < _STRAIGHT
+    speed, turn = gait.speed, 0.0
+    if name == "walk":
+        # Slow walks in half of them, and usual ones.
+        slowest, fastest = (0.25, 1.25) if generator.uniform() < 0.5 else (0.8, 1.2)
+        speed *= generator.uniform(slowest, fastest)
+        turn = generator.uniform(-1.6, 1.6)
+    elif name == "turn":
+        turn, straight = generator.choice([-1, 1]) * generator.uniform(0.6, 2.2), False
+    elif name in _PERSON_RANGES:
+        slowest, fastest, turns = _PERSON_RANGES[name]
+        speed *= generator.uniform(slowest, fastest)
+        turn = generator.uniform(-turns, turns)
+    elif gait.moves:
+        slowest, fastest, turns = _USUAL_RANGE
+        speed *= generator.uniform(slowest, fastest)
+        # Faster bodies turn wider: 0.45 g to the side at most.
+        turn = generator.uniform(-1.0, 1.0) * min(turns, 4.5 / speed)
+    turn = 0.0 if straight else float(turn)
+    return Segment(gait, seconds, speed=float(speed), turn_rate=turn)
 
 
 def ball_clips(seed: int, minutes: float) -> Iterator[Clip]:
     """A person who walks, jogs and turns, for a ball to be fitted to."""
     return _clips(
-        "biped", seed, minutes, lambda _, generator: _gaits(generator, _PERSON, _BALL_NEXT, _RANGES)
+        "biped",
+        seed,
+        minutes,
+        lambda _, generator: _gaits(generator, _PERSON, _BALL_NEXT, _BALL_RANGES),
     )
 
 
@@ -113,11 +167,11 @@ def _clips(
         yield replace(motion.clip, name=f"{kind}_{number:03d}")
 
 
-def _lengths(generator: np.random.Generator, shortest: float) -> Iterator[float]:
+def _lengths(generator: np.random.Generator, shortest: float, longest: float) -> Iterator[float]:
     """Seconds of the segments of one clip."""
     left = CLIP_S
     while left > 0.0:
-        seconds = float(generator.uniform(shortest, shortest + 2.2))
+        seconds = float(generator.uniform(shortest, longest))
         seconds = left if left - seconds < shortest else seconds
         left -= seconds
         yield seconds
@@ -132,7 +186,7 @@ def _gaits(
     """A walk through the gaits, with other speeds and turns in every segment."""
     program: list[Segment] = []
     name = str(generator.choice(list(following)))
-    for seconds in _lengths(generator, 3.4):
+    for seconds in _lengths(generator, *_OTHER_S):
         slowest, fastest, turns = ranges.get(name, (0.0, 0.0, 0.0))
         speed = generator.uniform(slowest, fastest)
         # Faster bodies turn wider: 0.45 g to the side at most.
@@ -151,22 +205,22 @@ def _directions(generator: np.random.Generator) -> list[Segment]:
     """
     program: list[Segment] = []
     travel, facing = 0.0, generator.uniform(-180.0, 180.0)
-    for seconds in _lengths(generator, 2.4):
+    for seconds in _lengths(generator, *_DIRECTION_S):
         if generator.uniform() < _STAND:
             program.append(Segment("idle", seconds))
             continue
         if generator.uniform() < 0.45:
             travel = generator.uniform(-180.0, 180.0)
-        turn = generator.uniform(-60.0, 60.0) if generator.uniform() < 0.6 else 0.0
-        relative = (travel - facing - 0.5 * turn + 180.0) % 360.0 - 180.0
+        # Degrees a second.
+        moves = generator.uniform() < 0.6
+        rate = generator.uniform(-60.0, 60.0) / seconds if moves else 0.0
+        relative = (travel - facing - 0.5 * rate * seconds + 180.0) % 360.0 - 180.0
         gait = _PERSON[_gait_of_direction(relative)]
         side = np.radians(relative)
         gait = replace(gait, heading=(float(np.sin(side)), float(np.cos(side))))
-        speed = min(generator.uniform(0.35, 1.4), 1.7 * gait.speed)
-        program.append(
-            Segment(gait, seconds, speed=speed, turn_rate=float(np.radians(turn) / seconds))
-        )
-        facing += turn
+        speed = float(min(generator.uniform(0.35, 1.4), 1.7 * gait.speed))
+        program.append(Segment(gait, seconds, speed=speed, turn_rate=float(np.radians(rate))))
+        facing += rate * seconds
     return program
 
 

@@ -1,0 +1,36 @@
+"""Training of the shipped editor, on the body of the synthetic person."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.edit.config import EditorConfig
+from deepphase.edit.editor import MotionEditor
+from deepphase.edit.training import train_editor as train
+from deepphase.motion.resample import resample
+from deepphase.motion.retargeting.retarget import retarget
+from deepphase.progress import Progress
+from deepphase.synthetic.training_set import corpus
+from deepphase.temporary_files import temporary_folder
+
+SEED, MINUTES, CLIP_S, VARIETY = 11, 20.0, 16.0, 2.0
+"""Seed, minutes, seconds of a clip and variety of the synthetic motion."""
+_FPS = 60.0
+
+
+def train_editor(dances: ClipStore, progress: Progress | None = None) -> MotionEditor:
+    """An editor of synthetic motion and of CMU's dances, which are put on its body."""
+    motions = corpus(SEED, MINUTES, body="biped", clip_seconds=CLIP_S, variety=VARIETY)
+    clips = [motion.clip for motion in motions]
+    body = clips[0]
+    for number, clip in enumerate(dances):
+        clips.append(replace(retarget(resample(clip, _FPS), body).clip, name=f"dance {number}"))
+        if progress is not None:
+            progress("retargeting", number + 1, len(dances), clip.name)
+    store = ClipStore.from_clips(replace(clip, labels={}) for clip in clips)
+    config = EditorConfig.load("masked", **{"training.windows": 40_000})
+    with temporary_folder() as folder:
+        editor = train(store, config, folder=folder, progress=progress, accelerator="cpu")
+    assert editor is not None, "only None in further processes of a distributed training"
+    return editor

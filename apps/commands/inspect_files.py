@@ -20,9 +20,10 @@ from deepphase.apps.corpus_notes import (
 from deepphase.apps.options.groups import FileOptions
 from deepphase.apps.terminal import Outcome, list_left_out, next_step, note, progress, table, warn
 from deepphase.arrays import Array
+from deepphase.corpus.folder_settings import named_labels
 from deepphase.corpus.group_passes import other_axes
 from deepphase.corpus.inspection import FileFacts, inspect_files, other_floors
-from deepphase.corpus.name_labels import read_name_labels
+from deepphase.corpus.motion_files import find_motion_files
 from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.features.moment_kinds import KINDS, clip_kinds
 from deepphase.formats.array_file import is_array_file
@@ -83,7 +84,7 @@ def command(
                 f"{each.title}: its floor is at {each.floor:.2f} m, that of its skeleton at "
                 f"{floor:.2f} m: its heights may be wrong, or it was captured on other ground"
             )
-    names = read_name_labels(dict.fromkeys(each.file for each in found))
+    names = named_labels(find_motion_files(path))
     if len(names.labels) > 1:
         note_name_labels(names)
         note("")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.corpus.folder_settings import settings_of
 from deepphase.corpus.motion_files import MotionFile, find_motion_files
 from deepphase.corpus.point_sets import PointSets, agreed_point_sets, load_point_clip
 from deepphase.corpus.songs import find_songs
@@ -64,8 +65,11 @@ def load_clips(path: Path, name: str, point_sets: PointSets, **reader: Any) -> t
     reader
         Options of :func:`deepphase.formats.load.load`.
 
+    Options that are not given are those of the folder's settings.
+
     Raises DeepPhaseError as :func:`deepphase.formats.load.load_all` does.
     """
+    reader = settings_of(path).reader | reader
     if holds_points(path):
         return (replace(load_point_clip(path, point_sets, **reader), name=name),)
     clips = load_all(path, **reader)
@@ -129,6 +133,7 @@ def _only_clip(file: MotionFile, point_sets: PointSets, reader: dict[str, Any]) 
 
 
 def _animation(file: MotionFile, number: int, name: str, reader: dict[str, Any]) -> Clip:
+    reader = settings_of(file.path).reader | reader
     clip = within_memory(load, file.path, about=file.path, animation=number, **reader)
     return _of_animation(clip, file.name, name)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from deepphase.corpus.folder_settings import named_labels, settings_of
 from deepphase.corpus.group_passes import (
     add_mirrored_clips,
     files_of_another_axis,
@@ -21,7 +22,7 @@ from deepphase.corpus.motion_files import (
     find_motion_files,
     fitting_workers,
 )
-from deepphase.corpus.name_labels import NameLabels, read_name_labels
+from deepphase.corpus.name_labels import NameLabels
 from deepphase.corpus.parallel import check_parallel, map_in_order
 from deepphase.corpus.point_sets import PointSets, agreed_point_sets
 from deepphase.corpus.prepared_file import FileTask, PreparedFile, left_out_file, prepare_file
@@ -152,7 +153,7 @@ def prepare(
     mirror
         Add the mirror image of every clip, named "... mirrored" and labelled mirrored=yes.
     labels
-        "names" finds labels in the names of files and folders, see :func:`read_name_labels`;
+        "names" finds labels in the names of files and folders, see :func:`named_labels`;
         labels inside the files override them. "none" reads none from names. Anything else is a
         :class:`LabelPattern`. The default is "names" without a table, and "none" with one.
     labels_csv
@@ -223,7 +224,7 @@ def prepare(
     reader = {name: value for name, value in reader.items() if value not in (None, False)}
     point_sets = agreed_point_sets(files, description, **reader)
     notes: list[tuple[str, str]] = list(point_sets.notes)
-    in_names = read_name_labels(each.file for each in files) if read_names else None
+    in_names = named_labels(files) if read_names else None
     tasks = _tasks(
         files, pattern, in_names, labels_csv, reader, fps, min_seconds, point_sets, notes
     )
@@ -236,6 +237,7 @@ def prepare(
         "up": up,
         "file_fps": file_fps,
         "labels": labels,
+        "folder settings": sorted({repr(settings_of(each.path)) for each in files}),
         "label table": _digest(labels_csv),
         "skeleton description": None if description is None else dict(description),
         "allow_truncated": allow_truncated,

@@ -17,6 +17,7 @@ from deepphase.apps.dashboard.parts.messages import error_sentence
 from deepphase.apps.dashboard.parts.session import Session, safe_name
 from deepphase.apps.dashboard.parts.uploads import read_upload, suffix_of
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.corpus.folder_settings import FolderSettings, read_settings
 from deepphase.corpus.store import write_store
 from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.formats.bvh.writer import save_bvh
@@ -111,7 +112,29 @@ def test_a_folder_of_motion_files_is_prepared(tmp_path, monkeypatch, clip):
     (tmp_path / "broken.bvh").write_text("HIERARCHY\nROOT")
     app = opened("data", monkeypatch, tmp_path)
     assert list(table(app)["Clip"]) == ["one"]
-    assert app.selectbox[0].options == [f"Motion files of {tmp_path.name}"]
+    assert app.sidebar.selectbox[0].options == [f"Motion files of {tmp_path.name}"]
+
+
+def test_a_folder_keeps_what_is_said_of_it(tmp_path, monkeypatch, clip):
+    for name in ("aa_x1", "aa_y1", "bb_x1", "bb_y1"):
+        save_bvh(clip, tmp_path / f"{name}.bvh")
+    app = opened("data", monkeypatch, tmp_path)
+    assert "field1" in table(app).columns
+    (up,) = (box for box in app.selectbox if box.label == "Up axis")
+    assert up.options[0] == "found: y"
+    up.select("z")
+    (name,) = (field for field in app.text_input if field.label == "Name of field1")
+    name.input("style")
+    (keep,) = (button for button in app.button if button.label == "Keep and read again")
+    keep.click().run()
+    assert not app.exception
+    assert "style" in table(app).columns
+    assert read_settings(tmp_path) == FolderSettings("z", None, {"field1": "style"})
+    again = opened("data", monkeypatch, tmp_path)
+    (up,) = (box for box in again.selectbox if box.label == "Up axis")
+    assert up.value == "z"
+    (name,) = (field for field in again.text_input if field.label == "Name of field1")
+    assert name.value == "style"
 
 
 def test_hidden_files_and_other_peoples_are_passed_over(tmp_path):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import streamlit as st
@@ -16,6 +17,7 @@ from deepphase.apps.dashboard.parts.address import (
     shown_index,
 )
 from deepphase.apps.dashboard.parts.collection import BY_KEY, OpenClips, choose_own_clip, open_clips
+from deepphase.apps.dashboard.parts.folder import FoundFolder, look_again, open_folder
 from deepphase.apps.dashboard.parts.messages import error_sentence, plain, show_error, working
 from deepphase.apps.dashboard.parts.session import plain_file_name, session
 from deepphase.apps.dashboard.parts.theme import heading, wide_columns
@@ -35,9 +37,12 @@ from deepphase.apps.dashboard.parts.widgets import (
 )
 from deepphase.apps.reports.player_takes import takes_of_clips
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.corpus.folder_settings import FILE, FolderSettings, save_settings
 from deepphase.errors import DeepPhaseError, SkeletonError
+from deepphase.formats.units import METRES_PER_UNIT, unit_in_words
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
+from deepphase.motion.orientation import AXES
 from deepphase.motion.roles import find_roles
 from deepphase.progress import Progress
 
@@ -67,6 +72,9 @@ def page() -> None:
         clips = None
     with left:
         chosen = None if clips is None else _table(clips)
+        found = open_folder()
+        if found is not None and found.motion:
+            _folder_settings(found, clips)
         _uploader()
     with right:
         if clips is not None and chosen is not None:
@@ -150,6 +158,59 @@ def _table(clips: OpenClips) -> int | None:
                 contacts.measure(missing, progress)
             st.rerun()
     return index
+
+
+def _folder_settings(found: FoundFolder, clips: OpenClips | None) -> None:
+    """Draw what is known of the folder's motion files, and let the user correct it."""
+    settings = found.settings
+    with (
+        st.expander("Folder: up axis, unit, names of labels", icon=":material/rule_settings:"),
+        st.form("folder settings", border=False),
+    ):
+        up_column, unit_column = st.columns(2)
+        sources = () if clips is None else clips.store.sources
+        read_up = _most_usual(source.up for source in sources)
+        read_unit = _most_usual(unit_in_words(source.unit_m) for source in sources)
+        up = up_column.selectbox(
+            "Up axis",
+            [None, *AXES],
+            index=0 if settings.up is None else 1 + AXES.index(settings.up),
+            format_func=lambda axis: axis or f"found: {read_up}",
+        )
+        units = list(METRES_PER_UNIT)
+        given = settings.unit if settings.unit is None or settings.unit in units else None
+        unit = unit_column.selectbox(
+            "Unit",
+            [None, *units],
+            index=0 if given is None else 1 + units.index(str(given)),
+            format_func=lambda each: each or f"found: {read_unit}",
+        )
+        shown = list(settings.labels) or []
+        known = {name: found_as for found_as, name in settings.labels.items()}
+        if clips is not None:
+            shown = [known.get(name, name) for name in clips.store.label_names]
+        names = {
+            label: st.text_input(
+                f"Name of {plain(label)}", settings.labels.get(label, label), max_chars=40
+            ).strip()
+            for label in shown
+        }
+        st.caption(f"They are kept in the folder, in {FILE}; commands know them, too.")
+        if not st.form_submit_button("Keep and read again", icon=":material/save:"):
+            return
+        renamed = {label: name for label, name in names.items() if name and name != label}
+        try:
+            save_settings(found.path, FolderSettings(up, unit, renamed))
+        except DeepPhaseError as error:
+            show_error(error)
+            return
+    look_again()
+    st.rerun()
+
+
+def _most_usual(values: Iterable[str]) -> str:
+    counts = Counter(values).most_common()
+    return ", ".join(value for value, _ in counts[:3]) or "nothing yet"
 
 
 def _seconds(store: ClipStore, index: int) -> float:

@@ -14,6 +14,7 @@ from typing import Any
 import streamlit as st
 
 from deepphase.apps.dashboard.parts.messages import working
+from deepphase.corpus.folder_settings import FolderSettings, read_settings
 from deepphase.corpus.motion_files import MAX_LISTED_FILES, files_under, is_motion_file
 from deepphase.corpus.prepare import prepare
 from deepphase.errors import DeepPhaseError
@@ -112,6 +113,8 @@ class FoundFolder:
         Errors of files that cannot be read.
     cut
         Whether the folder has more files than are examined.
+    settings
+        Settings of its motion files.
     """
 
     path: Path
@@ -119,6 +122,7 @@ class FoundFolder:
     motion: tuple[Stamp, ...]
     refused: tuple[DeepPhaseError, ...]
     cut: bool = False
+    settings: FolderSettings = FolderSettings()  # noqa: RUF009 (frozen)
 
     def of_format(self, format_: str) -> list[FoundFile]:
         """Files of a format, as in "deepphase.store"."""
@@ -166,7 +170,12 @@ def look_into(folder: Path) -> FoundFolder:
             refused.append(error)
         except OSError:
             continue
-    return FoundFolder(folder, tuple(files), tuple(motion), tuple(refused), cut)
+    settings = FolderSettings()
+    try:
+        settings = read_settings(folder)
+    except DeepPhaseError as error:
+        refused.append(error)
+    return FoundFolder(folder, tuple(files), tuple(motion), tuple(refused), cut, settings)
 
 
 def stamp_of(path: Path) -> Stamp:
@@ -194,7 +203,7 @@ class _Prepared:
 
 
 # Streamlit's cache could not show the progress of preparing.
-_prepared: dict[tuple[Stamp, ...], _Prepared] = {}
+_prepared: dict[tuple[tuple[Stamp, ...], str], _Prepared] = {}
 _lock = threading.Lock()
 
 
@@ -205,12 +214,13 @@ def prepared_store(found: FoundFolder) -> Stamp:
     """
     # Concurrent sessions wait for the first one, and use its store.
     with working("Preparing the motion files") as progress, _lock:
-        if found.motion not in _prepared:
+        key = (found.motion, repr(found.settings))
+        if key not in _prepared:
             prepared = _Prepared()
             store = folder_of(prepared) / "prepared.store"
             prepare([path for path, *_ in found.motion], store, progress=progress, workers=1)
             prepared.stamp = stamp_of(store)
             while len(_prepared) >= _MAX_PREPARED:
                 _prepared.pop(next(iter(_prepared)))
-            _prepared[found.motion] = prepared
-        return _prepared[found.motion].stamp
+            _prepared[key] = prepared
+        return _prepared[key].stamp

@@ -1,0 +1,172 @@
+"""Settings of a folder of captures, in a file that stays in it: `deepphase.yaml`."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from deepphase.atomic_write import atomic_write
+from deepphase.config import read_yaml
+from deepphase.corpus.labels import LabelPattern
+from deepphase.corpus.motion_files import MotionFile
+from deepphase.corpus.name_labels import NameLabels, read_name_labels
+from deepphase.errors import ParameterError
+from deepphase.formats.units import checked_options
+
+FILE = "deepphase.yaml"
+_HEAD = "# What deepphase knows of the motion files in this folder and below it.\n"
+_KEYS = ("up", "unit", "labels")
+
+
+@dataclass(frozen=True)
+class FolderSettings:
+    """Settings of the motion files in a folder and in the folders below it.
+
+    Parameters
+    ----------
+    up, unit
+        As in :func:`deepphase.formats.load.load`; None infers them.
+    labels
+        Label as found in the names of the files, such as "field1" -> its name, such as "style".
+
+    Raises
+    ------
+    ParameterError
+        If an axis or unit is impossible, or a label cannot have such a name.
+    """
+
+    up: str | None = None
+    unit: str | float | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        checked_options(self.unit, self.up, None)
+        for found, name in self.labels.items():
+            try:
+                fits = LabelPattern(f"{{{name}}}").fields == (name,)
+            except ParameterError:
+                fits = False
+            if not fits:
+                raise ParameterError(
+                    f"the label {found!r} cannot have the name {name!r}",
+                    hint="give a name of letters and digits, such as style",
+                )
+        doubled = [name for name, count in Counter(self.labels.values()).items() if count > 1]
+        if doubled:
+            raise ParameterError(
+                f"several labels have the name {doubled[0]!r}", hint="give each its own name"
+            )
+
+    @property
+    def reader(self) -> dict[str, Any]:
+        """The options of :func:`deepphase.formats.load.load` that are set."""
+        options = {"up": self.up, "unit": self.unit}
+        return {name: value for name, value in options.items() if value is not None}
+
+
+def read_settings(folder: Path) -> FolderSettings:
+    """The settings of a folder; those of a folder without the file change nothing.
+
+    Raises
+    ------
+    ParameterError
+        If the file is damaged, has an unknown key, or an impossible value.
+    """
+    path = folder / FILE
+    try:
+        written_ns = path.stat().st_mtime_ns
+    except OSError:
+        return FolderSettings()
+    return _read(path, written_ns)
+
+
+@lru_cache(maxsize=64)
+def _read(path: Path, written_ns: int) -> FolderSettings:
+    content = read_yaml(path) or {}
+    try:
+        if not isinstance(content, dict) or not content.keys() <= set(_KEYS):
+            raise ParameterError(
+                "the settings of a folder have other keys than they can have",
+                hint=f"known keys: {', '.join(_KEYS)}",
+            )
+        labels = content.get("labels") or {}
+        if not isinstance(labels, dict):
+            raise ParameterError(
+                "labels is not a mapping", hint="write a line such as `  field1: style`"
+            )
+        names = {str(found): str(name) for found, name in labels.items()}
+        return FolderSettings(content.get("up"), content.get("unit"), names)
+    except ParameterError as error:
+        raise ParameterError(error.fact, hint=error.hint, path=path) from None
+
+
+def save_settings(folder: Path, settings: FolderSettings) -> None:
+    """Write the settings of a folder, whole or not at all; without any, the file is removed.
+
+    Raises
+    ------
+    CheckpointError
+        If the folder cannot be written.
+    """
+    path = folder / FILE
+    content: dict[str, Any] = settings.reader
+    if settings.labels:
+        content["labels"] = dict(settings.labels)
+    if not content:
+        path.unlink(missing_ok=True)
+        return
+    with atomic_write(path) as file:
+        file.write((_HEAD + yaml.safe_dump(content, sort_keys=False)).encode())
+
+
+def settings_of(path: Path) -> FolderSettings:
+    """The settings of a motion file: those of the nearest folder above it that has any.
+
+    Raises as `read_settings`.
+    """
+    for folder in path.absolute().parents:
+        if (folder / FILE).is_file():
+            return read_settings(folder)
+    return FolderSettings()
+
+
+def named_labels(files: Iterable[MotionFile]) -> NameLabels:
+    """The labels in the names of files, under the names that their folders' settings give them.
+
+    Raises as `read_settings`.
+    """
+    files = list(files)
+    found = read_name_labels(each.file for each in files)
+    names = {each.file: settings_of(each.path).labels for each in files}
+    if not any(names.values()):
+        return found
+    labels = {}
+    for file, values in found.labels.items():
+        named = {names[file].get(label, label): value for label, value in values.items()}
+        if len(named) < len(values):
+            raise ParameterError(
+                f"{file}: a label has the name of another one, of {', '.join(values)}",
+                hint=f"give it another name in {FILE}",
+            )
+        labels[file] = named
+    together: dict[str, str] = {}
+    for each in names.values():
+        together |= each
+    patterns: Counter[str] = Counter()
+    for pattern, count in found.patterns.items():
+        patterns[_renamed(pattern, together)] += count
+    unlike = {file: _renamed(pattern, names[file]) for file, pattern in found.unlike.items()}
+    return NameLabels(labels, dict(patterns), unlike)
+
+
+def _renamed(pattern: str, names: Mapping[str, str]) -> str:
+    return re.sub(
+        r"\{(\w+)", lambda match: "{" + names.get(match.group(1), match.group(1)), pattern
+    )

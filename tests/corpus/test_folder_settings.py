@@ -1,0 +1,113 @@
+"""Settings that stay in a folder: every way of reading its files knows them."""
+
+import numpy as np
+import pytest
+
+from deepphase.apps.cli import main
+from deepphase.corpus.clips import clips_in
+from deepphase.corpus.folder_settings import (
+    FILE,
+    FolderSettings,
+    named_labels,
+    read_settings,
+    save_settings,
+    settings_of,
+)
+from deepphase.corpus.motion_files import find_motion_files
+from deepphase.corpus.prepare import prepare
+from deepphase.corpus.store import open_store
+from deepphase.errors import ParameterError
+from deepphase.formats.load import save
+from deepphase.synthetic.gait_motion import locomotion
+
+
+@pytest.fixture
+def captures(tmp_path):
+    folder = tmp_path / "captures"
+    (folder / "deeper").mkdir(parents=True)
+    for seed, name in enumerate(("aa_x1", "aa_y1", "bb_x1", "bb_y1")):
+        save(locomotion(seed, 1.0).clip, folder / "deeper" / f"{name}.bvh")
+    return folder
+
+
+def test_settings_are_kept_and_removed(tmp_path):
+    settings = FolderSettings("z", "cm", {"field1": "style"})
+    save_settings(tmp_path, settings)
+    assert read_settings(tmp_path) == settings
+    save_settings(tmp_path, FolderSettings())
+    assert not (tmp_path / FILE).exists()
+    assert read_settings(tmp_path) == FolderSettings()
+
+
+def test_all_ways_of_reading_know_the_settings(captures, tmp_path, capsys):
+    save_settings(captures, FolderSettings("z", "cm", {"field1": "style"}))
+    prepare(captures, tmp_path / "all.store")
+    store = open_store(tmp_path / "all.store")
+    assert {source.up for source in store.sources} == {"z"}
+    assert {source.unit_m for source in store.sources} == {0.01}
+    assert sorted({labels["style"] for labels in store.labels}) == ["aa", "bb"]
+    (clip,) = (entry.load() for entry in clips_in([captures / "deeper" / "aa_x1.bvh"]))
+    assert (clip.source.up, clip.source.unit_m) == ("z", 0.01)
+    capsys.readouterr()
+    assert main(["inspect", str(captures)]) == 0
+    said = capsys.readouterr().out
+    assert "up: z" in said
+    assert "style: " in said
+    assert "{style}" in said
+
+
+def test_options_of_a_command_come_first(captures):
+    save_settings(captures, FolderSettings("z", "cm"))
+    entries = clips_in([captures], up="y", unit="m")
+    assert {entry.load().source.up for entry in entries} == {"y"}
+
+
+def test_the_nearest_folder_counts(captures):
+    save_settings(captures, FolderSettings("z"))
+    save_settings(captures / "deeper", FolderSettings("x"))
+    assert settings_of(captures / "deeper" / "aa_x1.bvh").up == "x"
+    assert settings_of(captures / "b.bvh").up == "z"
+
+
+def test_a_changed_file_is_read_again(captures):
+    save_settings(captures, FolderSettings("z"))
+    assert settings_of(captures / "a.bvh").up == "z"
+    save_settings(captures, FolderSettings("-x"))
+    assert settings_of(captures / "a.bvh").up == "-x"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("up: w", "up axis of 'w'"),
+        ("unit: parsec", "unit of 'parsec'"),
+        ("axis: y", "other keys"),
+        ("- y", "other keys"),
+        ("labels: [a]", "not a mapping"),
+        ("labels: {field1: 'a b{'}", "cannot have the name"),
+        ("labels: {field1: style, field2: style}", "several labels"),
+        ("up: [", "not valid YAML"),
+    ],
+)
+def test_wrong_settings_name_the_file(tmp_path, content, said):
+    (tmp_path / FILE).write_text(content)
+    with pytest.raises(ParameterError, match=said) as caught:
+        read_settings(tmp_path)
+    assert caught.value.path == tmp_path / FILE
+
+
+def test_a_name_that_another_label_has_is_refused(captures):
+    files = find_motion_files(captures)
+    first, second = named_labels(files).counts()
+    save_settings(captures, FolderSettings(labels={first: second}))
+    with pytest.raises(ParameterError, match="name of another one"):
+        named_labels(files)
+
+
+def test_without_settings_nothing_changes(captures, tmp_path):
+    prepare(captures, tmp_path / "one.store")
+    save_settings(captures, FolderSettings("y", "m"))
+    prepare(captures, tmp_path / "two.store")
+    one, two = open_store(tmp_path / "one.store"), open_store(tmp_path / "two.store")
+    np.testing.assert_array_equal(one.rotations, two.rotations)
+    assert one.labels == two.labels

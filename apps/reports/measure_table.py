@@ -58,7 +58,7 @@ class MeasureTable:
     def rows(self) -> list[list[str]]:
         """One row of texts for each measure; values below frequencies stand in its brackets."""
         rows = []
-        for name, edges in self._with_bands.items():
+        for name, edges in self.with_bands.items():
             values = [values for _, values in self.columns]
             values += [self.reference] if self.reference else []
             texts = []
@@ -78,11 +78,11 @@ class MeasureTable:
         return [
             f"{name.replace('_', ' ')}: {self.definitions[name][1]}"
             + (f"; in brackets, without what is faster than {', '.join(edges)} Hz" if edges else "")
-            for name, edges in self._with_bands.items()
+            for name, edges in self.with_bands.items()
         ]
 
     @property
-    def _with_bands(self) -> dict[str, list[str]]:
+    def with_bands(self) -> dict[str, list[str]]:
         """Measures with the frequencies below which they were measured, too."""
         found: dict[str, list[str]] = {}
         for name in self.names:

@@ -17,15 +17,20 @@ class LearnedNetwork:
     latents
         Latent values of a frame, beside its features.
     width
-        Hidden units of a layer.
+        Hidden units of a layer of the decompressor and the stepper, which every frame needs.
+    projector_width
+        Hidden units of a layer of the projector and, in training, of the compressor.
     """
 
     latents: int = 32
-    width: int = 512
+    width: int = 256
+    projector_width: int = 512
 
     def __post_init__(self) -> None:
         require(1 <= self.latents <= 1024, f"latents must lie in 1 to 1024, not {self.latents}")
-        require(1 <= self.width <= 8192, f"width must lie in 1 to 8192, not {self.width}")
+        for name in ("width", "projector_width"):
+            value = getattr(self, name)
+            require(1 <= value <= 8192, f"{name} must lie in 1 to 8192, not {value}")
 
 
 @dataclass(frozen=True)

@@ -44,11 +44,11 @@ class MatchingNetworks(nn.Module):
         self, features: int, read: int, pose: int, conditions: int, config: LearnedNetwork
     ) -> None:
         super().__init__()
-        state, width = features + config.latents, config.width
-        self.compressor = layers(read, config.latents, width, 3, nn.ELU)
+        state, width, wide = features + config.latents, config.width, config.projector_width
+        self.compressor = layers(read, config.latents, wide, 3, nn.ELU)
         self.decompressor = layers(state, pose, width, 2, nn.ReLU)
         self.stepper = layers(state, state, width, 2, nn.ReLU)
-        self.projector = layers(state + conditions, state, width, 4, nn.ReLU)
+        self.projector = layers(state + conditions, state, wide, 4, nn.ReLU)
 
     def project(self, query: Tensor, conditions: Tensor) -> Tensor:
         """(q, state) the state nearest to a query (q, state), as a change of it."""

@@ -16,7 +16,12 @@ from deepphase.matching.learned.module import LearnedModule
 from deepphase.synthetic.gait_motion import locomotion
 from tests.matching.test_player import LAYOUT, SPEED
 
-CONFIG = {"network.width": 48, "network.latents": 6, "training.windows": 512}
+CONFIG = {
+    "network.width": 48,
+    "network.projector_width": 64,
+    "network.latents": 6,
+    "training.windows": 512,
+}
 
 
 def styled_database() -> MotionDatabase:

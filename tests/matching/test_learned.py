@@ -210,7 +210,12 @@ def test_players_change_to_the_style_that_is_desired_and_rest(made):
 @pytest.mark.slow
 def test_a_small_training_learns_poses_steps_and_projections(database, tmp_path):
     before = untrained(database)[1]
-    options = {"training.windows": 16_000, "network.width": 96, "network.latents": 12}
+    options = {
+        "network.width": 96,
+        "network.latents": 12,
+        "training.windows": 16_000,
+        "training.decompressor": 0.5,
+    }
     matcher = train_matcher(database, config(**options), folder=tmp_path / "work")
     health = matcher.health
     assert health["pose_error_cm"] < 5.0

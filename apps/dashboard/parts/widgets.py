@@ -152,7 +152,8 @@ def show_measures(table: MeasureTable, headlines: Mapping[str, tuple[str, str]],
     about = f", with those of {table.reference_title}" if table.reference else ""
     with st.expander(f"All measures{about}", icon=":material/table_chart:"):
         headings, rows = [*table.headings, "definition"], table.rows
-        rows = [[*r, table.definitions[n][1]] for n, r in zip(table.names, rows, strict=True)]
+        named = zip(table.with_bands, rows, strict=True)
+        rows = [[*row, table.definitions[name][1]] for name, row in named]
         cells = [[sentence(row[0]), _UNITS.get(row[1], row[1]), *row[2:]] for row in rows]
         columns = zip(*cells, strict=True)
         content = {sentence(h): list(each) for h, each in zip(headings, columns, strict=True)}

@@ -94,6 +94,7 @@ NEEDS = {
     "control.md": ["mocap.store", "walk.model"],
     "explore.md": ["mocap.store", "walk.model", "contact.model"],
     "live.md": ["mocap.store", "walk.model", "walk.controller"],
+    "terrain.md": ["mocap.store", "walk.model", "walk.controller"],
     "edit.md": ["mocap.store", "walk.model"],
     "rigs.md": ["mocap.store"],
     "export.md": ["mocap.store", "walk.model", "walk.controller"],

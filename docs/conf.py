@@ -20,6 +20,8 @@ extensions = [
 ]
 html_theme = "furo"
 html_title = "deepphase"
+templates_path = ["_templates"]
+exclude_patterns = ["_templates"]
 # Pages load nothing from other hosts.
 html_theme_options = {"navigation_with_keys": True}
 

@@ -5,14 +5,13 @@ import os
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
 
 import pytest
 
+from deepphase.checkout import PACKAGE
 from deepphase.formats.load import load, save
 from tests.corpus.made_clips import made_clip
 
-ROOT = Path(__file__).parent.parent
 MODULE = """
 import torch
 from dataclasses import dataclass
@@ -62,7 +61,7 @@ def installed(tmp_path):
         (info / "entry_points.txt").write_text(entry_points)
 
     def run(code: str) -> subprocess.CompletedProcess:
-        path = os.pathsep.join([str(tmp_path), str(ROOT)])
+        path = os.pathsep.join([str(tmp_path), str(PACKAGE.parent)])
         return subprocess.run(
             [sys.executable, "-c", textwrap.dedent(code)],
             capture_output=True,

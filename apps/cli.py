@@ -258,17 +258,16 @@ def command_named(name: str) -> Callable[..., Any]:
 
 def _run_command(name: str, words: list[str]) -> int:
     # Imported here, since jsonargparse takes longer to import than `deepphase --help` may take.
-    from deepphase.apps.options.command_line import check_inputs, read_command_line
+    from deepphase.apps.options.command_line import read_command_line
     from deepphase.apps.terminal import output
     from deepphase.extras import extra_packages
 
     with extra_packages(f"deepphase {name}"):
         command = command_named(name)
-        call = read_command_line(name, command, words)
+        call = read_command_line(name, command, words, check_inputs=True)
         if call.config:
             print(call.config, end="")
             return DONE
-        check_inputs(command, call.arguments)
         with output(quiet=call.quiet, to_stderr=call.json):
             outcome = command(**call.arguments)
     if outcome is None:

@@ -42,6 +42,7 @@ _FORMATS = {
     "dancer": "deepphase.controller",
     "database": "deepphase.motion_database",
     "editor": "deepphase.editor",
+    "source": None,
 }
 # Patterns of jsonargparse's and argparse's messages -> their replacements.
 _MESSAGES = (
@@ -135,7 +136,9 @@ class Call:
     config: str = ""
 
 
-def read_command_line(name: str, command: Callable[..., Any], words: Sequence[str]) -> Call:
+def read_command_line(
+    name: str, command: Callable[..., Any], words: Sequence[str], *, check_inputs: bool = False
+) -> Call:
     """Parse the command line of a command into its keyword arguments.
 
     Parameters of the command without a default are positional (a list takes one word or more), and
@@ -154,6 +157,8 @@ def read_command_line(name: str, command: Callable[..., Any], words: Sequence[st
         need, "Other Parameters", which give the help texts.
     words
         The command line after the command. Flags may have underscores instead of hyphens.
+    check_inputs
+        Refuse files that are missing or of another format.
 
     Raises
     ------
@@ -161,6 +166,10 @@ def read_command_line(name: str, command: Callable[..., Any], words: Sequence[st
         For --help and --help-all.
     ParameterError
         If an option is unknown, a value is invalid, or the config is.
+    FormatError
+        With `check_inputs`, if a file or folder to read does not exist.
+    CheckpointError
+        With `check_inputs`, if a model, controller or the like is another kind of file.
     """
     words = _spelled_as_declared(words)
     given = _config_option(command)
@@ -174,6 +183,9 @@ def read_command_line(name: str, command: Callable[..., Any], words: Sequence[st
         words = _positionals_first(words, parser)
     values = parser.parse_args(words).as_dict()
     common = {each.name: values.pop(each.name, None) for each in common_options(command)}
+    if check_inputs and required:
+        # Before the config is read, which imports the libraries of its class.
+        _check_inputs(options, values)
     if given is not None:
         values["config"] = _config(program, given, values["config"], common.get("set") or [])
     if everything:
@@ -281,26 +293,11 @@ def parameter_texts(docstring: str, section: str = PARAMETERS) -> dict[str, str]
     return {name: " ".join(lines).strip() for name, lines in texts.items()}
 
 
-def check_inputs(command: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
-    """Refuse files that are missing or of another format, before a command imports its libraries.
-
-    Parameters
-    ----------
-    command
-        The function.
-    arguments
-        Its keyword arguments; those of positional paths are files to read.
-
-    Raises
-    ------
-    FormatError
-        If one of them does not exist.
-    CheckpointError
-        If a model, controller, dancer, editor or database is another kind of file.
-    """
-    for option in options_of(command):
-        given = arguments.get(option.name)
-        if option.positional and option.default is REQUIRED:
+def _check_inputs(options: Sequence[Option], values: Mapping[str, Any]) -> None:
+    """Refuse files that are missing or of another format, before libraries are imported."""
+    for option in options:
+        given = values.get(option.name)
+        if option.positional:
             for path in given if isinstance(given, list) else [given]:
                 if not isinstance(path, Path) or str(path) == "-":
                     continue

@@ -200,7 +200,9 @@ def test_an_unknown_command():
     run("frobnicate").refused("'frobnicate'", "deepphase --help")
     run("train").refused("needs another word: train phase")
     run("train", "phse").refused("no command 'train phse'", "did you mean 'train phase'")
-    run("train", "something").refused("'train' has phase, causal, controller, dance, editor")
+    run("train", "something").refused(
+        "'train' has phase, causal, matching, controller, dance, editor"
+    )
 
 
 @pytest.mark.parametrize(
@@ -215,19 +217,19 @@ def test_an_unknown_command():
         (["prepare", "x", "-o", "y", "--workers", "1.5"], "--workers: expected a whole number"),
         (["train", "controller", "x", "y", "-o", "z"], "unrecognized arguments: y"),
         (
-            ["train", "phase", "x", "-o", "y", "--set", "network.channels=five"],
+            ["train", "phase", ".", "-o", "y", "--set", "network.channels=five"],
             "network.channels must be int, not 'five'",
         ),
         (
-            ["train", "phase", "x", "-o", "y", "--set", "network.channel=5"],
+            ["train", "phase", ".", "-o", "y", "--set", "network.channel=5"],
             "unknown key 'channel' in network",
         ),
-        (["train", "phase", "x", "-o", "y", "--conf", "paper"], "did you mean --config"),
+        (["train", "phase", ".", "-o", "y", "--conf", "paper"], "did you mean --config"),
         (
-            ["train", "phase", "x", "-o", "y", "--set", "training.schedule=x"],
+            ["train", "phase", ".", "-o", "y", "--set", "training.schedule=x"],
             "one of constant, cosine",
         ),
-        (["train", "phase", "x", "-o", "y", "--config"], "expected one argument"),
+        (["train", "phase", ".", "-o", "y", "--config"], "expected one argument"),
     ],
 )
 def test_unknown_options_are_refused(words, said):

@@ -29,7 +29,8 @@ def command(
     """Make a new dance to a song, as BVH, glb and a page that plays it with its sound.
 
     Without --dancer and --database, the newest dance database of the current folder dances, or
-    else its newest dancer.
+    else its newest dancer. Where there is none, synthetic dances are made at once, and one of them
+    is put together for the song.
 
     Parameters
     ----------
@@ -79,6 +80,8 @@ def command(
     from deepphase.apps.dances.databases import dance_source
     from deepphase.apps.dances.makers import DanceMaker, DatabaseDanceMaker, NetworkDanceMaker
     from deepphase.apps.dances.report import dance_film, dance_report
+    from deepphase.apps.demo.dances import SYNTHETIC_DANCES, made_dances
+    from deepphase.apps.demo.model import PHASES
     from deepphase.atomic_write import check_writable
     from deepphase.controllers.dance.dancer import Dancer
     from deepphase.corpus.store import open_store
@@ -86,6 +89,7 @@ def command(
     from deepphase.matching.database.database import MotionDatabase
     from deepphase.music.cache import song_features
     from deepphase.music.dance_request import DanceRequest
+    from deepphase.phase.model import PhaseModel
 
     if dancer is not None and database is not None:
         raise ParameterError(
@@ -93,12 +97,12 @@ def command(
         )
     if dancer is None and database is None:
         dancer, database = dance_source(Path())
-        note(f"danced by {dancer or database}")
+        note(f"danced by {dancer or database or SYNTHETIC_DANCES}")
     if store is not None and database is None:
         raise ParameterError(
             "--store needs --database: a dancer has no store", hint="leave out --store"
         )
-    if lock is not None and database is None:
+    if lock is not None and dancer is not None:
         raise ParameterError(
             "--lock needs --database: a trained dancer sets its own speed",
             hint="leave out --lock",
@@ -110,8 +114,11 @@ def command(
     maker: DanceMaker
     if dancer is not None:
         maker = NetworkDanceMaker(Dancer.load(dancer), dancer.name)
+    elif database is None:
+        with progress() as shown:
+            motions = made_dances(PhaseModel.load(PHASES), shown)
+        maker = DatabaseDanceMaker(motions, "synthetic dances", warn)
     else:
-        assert database is not None
         motions = MotionDatabase.load(database, store=None if store is None else open_store(store))
         maker = DatabaseDanceMaker(motions, database.name, warn)
     features = song_features(song, beats=beats)
@@ -132,7 +139,9 @@ def command(
     note(f"report: {report.page}")
     if film is not None:
         note(f"film: {film}")
-    used = ["--dancer", dancer] if dancer is not None else ["--database", database]
+    used = [] if database is None else ["--database", database]
+    if dancer is not None:
+        used = ["--dancer", dancer]
     if store is not None:
         used += ["--store", store]
     if beats is not None:

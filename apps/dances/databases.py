@@ -11,7 +11,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.controllers.dance.dancer import Dancer
 from deepphase.controllers.dance.reference import DanceReference
-from deepphase.errors import DeepPhaseError, ParameterError
+from deepphase.errors import DeepPhaseError
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.music.song_tracks import ClipSongTracks
 from deepphase.music.song_styles import SongStyles
@@ -83,7 +83,7 @@ def dance_reference(database: MotionDatabase) -> DanceReference | None:
 
 
 def dance_source(folder: Path) -> tuple[Path | None, Path | None]:
-    """A dancer, or a database of dances: the newest database of a folder, or its newest dancer.
+    """A dancer or a database of dances: the newest database of a folder, or its newest dancer.
 
     Databases repeat less than dancers do and never restart, see docs/measurements/dance.md; that
     is why they come first.
@@ -91,12 +91,7 @@ def dance_source(folder: Path) -> tuple[Path | None, Path | None]:
     Returns
     -------
     dancer, database
-        One of them is None.
-
-    Raises
-    ------
-    ParameterError
-        If the folder has neither.
+        One of them is None; both are where the folder has neither.
     """
     for path in _newest(folder, (".db", ".database")):
         try:
@@ -111,12 +106,7 @@ def dance_source(folder: Path) -> tuple[Path | None, Path | None]:
         except DeepPhaseError:
             continue
         return path, None
-    raise ParameterError(
-        "no dance database and no dancer in this folder: give a trained dancer (--dancer) or a "
-        "dance database (--database)",
-        hint="`deepphase train dance` writes the first, `deepphase match build --config "
-        "dance_music` the second",
-    )
+    return None, None
 
 
 def _newest(folder: Path, suffixes: tuple[str, ...]) -> Iterator[Path]:

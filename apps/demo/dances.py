@@ -19,6 +19,12 @@ from deepphase.synthetic.dance_motion import dance
 from deepphase.synthetic.song import make_song
 
 _LAYOUT = "dance_music"
+SYNTHETIC_DANCES = (
+    "synthetic dances of this package, on the beats but of few figures; a dancer of your own "
+    "dances (train dance) has their steps, and follows bars as recorded waltzes do (.80, recorded "
+    ".79)"
+)
+"""Whose dances they are, for a command that dances with them."""
 # (beats a minute, beats in a bar) of the songs, in the range of danced tempi.
 SONGS = ((88, 4), (97, 4), (106, 4), (115, 4), (126, 4), (94, 3), (108, 3), (122, 3))
 _SONG_S = 20.0

@@ -213,7 +213,6 @@ def test_an_interrupted_dance_leaves_nothing(folder, dancer, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "give a trained dancer"),
         (["--dancer", "phases"], "not a deepphase.controller|this is a"),
         (["--dancer", "dancer", "--lock", 1], "--lock needs --database"),
         (["--dancer", "dancer", "--start", 60], "the dance starts at 60"),
@@ -252,3 +251,14 @@ def test_a_dance_below_chance_is_said():
     assert not beats.good
     assert dance_findings({}, {}, 4) == ()
     assert dance_findings(values | {"by_motion": 0.4}, {}, None)[0].good
+
+
+def test_a_folder_without_dances_has_synthetic_ones(folder, tmp_path, monkeypatch, capsys):
+    song = folder / "danced" / "dance_1.flac"
+    monkeypatch.chdir(tmp_path)
+    assert run("dance", song, "--seconds", 3, "--lock", 0.5, "-o", "out") == 0
+    said = capsys.readouterr().out
+    assert "danced by synthetic dances of this package" in said
+    assert "--database" not in said
+    (made,) = (tmp_path / "out").glob("*.bvh")
+    assert len(load(made)) == 180

@@ -13,6 +13,7 @@ from deepphase.controllers.runtime.controller import Controller
 from deepphase.corpus.store import open_store
 from deepphase.formats.load import load
 from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.learned.matcher import Matcher
 from deepphase.matching.search.searcher import open_searcher
 from deepphase.motion.kinematics import joint_positions
 from deepphase.music import cache
@@ -44,6 +45,17 @@ def _rolled_out(name):
     return frame.rotations
 
 
+def _stepped(name):
+    """Rotations of the poses that a matcher steps to, after one projection."""
+    matcher = Matcher.load(_FILES / name)
+    states, styles = matcher.starts.states, np.zeros(len(matcher.starts.styles), int)
+    count = matcher.features
+    states = matcher.projected(states[:, :count], states[:, count:], styles, styles > 0)
+    for _ in range(_FRAMES):
+        states = matcher.stepped(states)
+    return matcher.decompressed(states).rotations
+
+
 def _searched(name, index, folder):
     """Distances and rows of the nearest rows, out of the index that lies beside the database."""
     database = MotionDatabase.load(_FILES / name)
@@ -72,6 +84,8 @@ def _contents(name, folder, monkeypatch):
         return _manifold(load_extractor(_FILES / name).encode(_clip()), 20)
     if kind == "controller":
         return _rolled_out(name)
+    if kind == "matcher":
+        return _stepped(name)
     if kind == "index":
         database, index, _ = name.rsplit(".", 2)
         return _searched(database, index, folder)

@@ -28,6 +28,7 @@ from deepphase.formats.header_values import (
 )
 from deepphase.matching.learned.config import LearnedConfig
 from deepphase.matching.learned.pose_values import PoseValues, RootPoses
+from deepphase.matching.player.facing import SECTORS
 from deepphase.matching.player.playback import Playback
 from deepphase.motion.clip import Source
 from deepphase.motion.foot_ik import LegChains
@@ -409,6 +410,12 @@ class Matcher:
                 raise ValueError(f"{name} have the shape {array.shape}, not {shape}")
         if not len(styles) or styles.min() < 0 or styles.max() >= max(len(self.styles), 1):
             raise ValueError("the starts have values of the label that do not exist")
+        translated = self.body.translated_joints
+        known = np.isin(self.body.roles.hips, translated) and np.isin(0, translated)
+        if not known or (np.diff(translated) < 1).any() or translated[-1] >= poses.joints:
+            raise ValueError("the translated joints are not those of the skeleton")
+        if len(self.body.covered) != SECTORS:
+            raise ValueError(f"directions of travel in {len(self.body.covered)} parts")
         stops = np.concatenate([np.zeros(1, np.int64), rest.stops])
         if stops[-1] != len(rest) or (np.diff(stops) < 2).any():
             raise ValueError("the stretches of rest do not cover its rows")

@@ -12,7 +12,7 @@ from deepphase.steering.root_states import RootStates
 from deepphase.steering.springs import wrapped_angle
 
 # Directions of travel relative to the facing are divided into this many sectors.
-_SECTORS = 8
+SECTORS = 8
 # Seconds of motion in a sector from which on it counts as covered.
 _COVERED_S = 2.0
 
@@ -39,7 +39,7 @@ class FacingCoverage:
         Travel to the front counts as covered.
         """
         x, z = velocities[np.hypot(*velocities.T) > standing_speed].T
-        frames = np.bincount(_sectors(np.arctan2(x, z)), minlength=_SECTORS)
+        frames = np.bincount(_sectors(np.arctan2(x, z)), minlength=SECTORS)
         covered = frames >= _COVERED_S * fps
         covered[0] = True
         return cls(covered, standing_speed)
@@ -57,7 +57,7 @@ class FacingCoverage:
 
 def _sectors(angles: Array) -> Array:
     """(...) sector of each angle from the front, in radians."""
-    return np.floor(wrapped_angle(angles) / (2.0 * np.pi / _SECTORS) + 0.5).astype(int) % _SECTORS
+    return np.floor(wrapped_angle(angles) / (2.0 * np.pi / SECTORS) + 0.5).astype(int) % SECTORS
 
 
 class HeldFacings(ForwardedGoals):

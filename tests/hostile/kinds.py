@@ -36,6 +36,7 @@ from deepphase.formats.gltf.reader import load_gltf_phases
 from deepphase.formats.gltf.writer import save_gltf
 from deepphase.formats.load import load, load_all, save
 from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.learned.matcher import Matcher
 from deepphase.motion.skeleton_description import load_description
 from deepphase.music import cache as song_cache
 from deepphase.music.audio import HOP, SAMPLE_RATE, read_sound
@@ -363,6 +364,7 @@ KINDS: dict[str, Kind] = {
     ),
     "dancer": Kind(".dancer", Dancer.load, _kept("small.dancer"), _ARRAYS, hashed=True),
     "database": Kind(".db", MotionDatabase.load, _kept("motion.db"), _ARRAYS, hashed=True),
+    "matcher": Kind(".matcher", Matcher.load, _kept("small.matcher"), _ARRAYS, hashed=True),
     "editor": Kind(
         ".editor",
         MotionEditor.load,

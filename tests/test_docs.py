@@ -113,6 +113,10 @@ SIZES: dict[str, dict[str, dict[str, Any]]] = {
         "network": {"width": 16, "hidden": 16, "window_s": 1.0},
         "training": {"windows": 320, "batch_size": 16},
     },
+    "learned": {
+        "network": {"width": 16, "projector_width": 16},
+        "training": {"windows": 640, "batch_size": 32},
+    },
     "rig": {
         "process": {"examples": 40},
         "network": {"hidden": 16, "samples": 200},

@@ -212,7 +212,7 @@ class Actor:
 
     def shifted(self, x: float, z: float) -> Actor:
         """The body somewhere else on the ground, by metres, with its goals."""
-        moved: dict[str, Array] = {}
+        moved: dict[str, Any] = {}
         for name, shift in (
             *dict.fromkeys(("positions", "root_positions", "ball"), (x, 0.0, z)).items(),
             *dict.fromkeys(("desired_trajectory", "desired_path"), (x, z)).items(),

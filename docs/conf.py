@@ -5,7 +5,7 @@ import re
 from importlib.metadata import version as version_of
 from typing import Any
 
-from myst_parser.sphinx_ import MystParser
+from myst_parser.parsers.sphinx_ import MystParser
 
 project = "deepphase"
 author = "deepphase developers"

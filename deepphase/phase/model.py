@@ -144,7 +144,8 @@ class ClipPhases:
             )
         parameters = PhaseParameters(*(np.asarray(arrays[each], np.float32) for each in CURVES))
         interior = np.asarray(arrays.get("interior", np.ones(len(parameters.phase))), bool)
-        return cls(parameters, interior, fps, name, source, arrays.get("confidence"))
+        confidence: Any = arrays.get("confidence")
+        return cls(parameters, interior, fps, name, source, confidence)
 
     def columns(self) -> dict[str, Array]:
         """Columns of a table with a row for each frame.

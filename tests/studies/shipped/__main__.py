@@ -27,7 +27,7 @@ from deepphase.phase.model import PhaseModel
 from deepphase.progress import Progress
 from deepphase.shipped import SHIPPED
 from tests.studies.shipped.any_skeleton import train_any_skeleton
-from tests.studies.shipped.characters import train_ball, train_dog, train_person
+from tests.studies.shipped.characters import train_dog, train_person
 from tests.studies.shipped.editor import train_editor
 
 Shipped: TypeAlias = Controller | MotionEditor | PhaseModel
@@ -35,7 +35,7 @@ _OF_DANCES: dict[str, Callable[[ClipStore, Progress], Shipped]] = {
     "editor": train_editor,
     "any_skeleton": train_any_skeleton,
 }
-_CHARACTERS = {"person": train_person, "ball": train_ball, "dog": train_dog}
+_CHARACTERS = {"person": train_person, "dog": train_dog}
 
 
 def main() -> None:
@@ -52,7 +52,7 @@ def main() -> None:
             made = _made(name, options.dances, on_progress)
         made.save(path)
         if not isinstance(made, PhaseModel):
-            halve(path)
+            pack(path, SHIPPED[name].motion)
         note(f"{path}: {path.stat().st_size / 1e6:.1f} MB")
         for line in _measures(made):
             note(line)
@@ -74,13 +74,14 @@ def _made(name: str, dances: Path | None, on_progress: Progress) -> Shipped:
     return _OF_DANCES[name](corpus_of(dances, progress=on_progress), on_progress)
 
 
-def halve(path: Path) -> None:
-    """Write the weights of a file in half precision, which `load_weights` reads."""
+def pack(path: Path, motion: str) -> None:
+    """Write a file with weights of half precision, which `load_weights` reads, and its source."""
     kind = {key: read_header(path)[key] for key in ("format", "version")}
     arrays, header = read_arrays(path, **kind)
     for name, array in arrays.items():
         if name.startswith("network.") and array.dtype == np.float32:
             arrays[name] = array.astype(np.float16)
+    header["provenance"]["motion"] = motion
     write_arrays(path, arrays, header, **kind)
 
 

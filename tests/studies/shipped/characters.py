@@ -1,4 +1,4 @@
-"""Training of the shipped characters on synthetic motion: a person, one with a ball, and a dog."""
+"""Training of the shipped characters on synthetic motion: a person and a dog."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from deepphase.controllers.ball.ball_file import ClipBalls
-from deepphase.controllers.ball.fitting import fit_ball
 from deepphase.controllers.config import ControllerConfig
 from deepphase.controllers.data.controller_data import ControllerData
 from deepphase.controllers.runtime.controller import Controller
@@ -19,7 +17,7 @@ from deepphase.phase.config import PhaseConfig
 from deepphase.phase.training.train import train_phase
 from deepphase.progress import Progress
 from deepphase.temporary_files import temporary_folder
-from tests.studies.shipped.steered_motion import ball_clips, dog_clips, person_clips
+from tests.studies.shipped.steered_motion import dog_clips, person_clips
 
 # Half the width of the shipped config: a few megabytes.
 _SIZE = {
@@ -39,21 +37,16 @@ _STARTS, _REST_ROWS = 64, 900
 def train_person(progress: Progress | None = None) -> Controller:
     """A person in every direction, at every speed up to a run, who skips on demand."""
     changes = {"schema.label": "style", "training.samples": 600_000}
-    return _trained(person_clips(5, 42.0), "experts", changes, progress)
-
-
-def train_ball(progress: Progress | None = None) -> Controller:
-    """A person who dribbles a ball, which is fitted to the motion."""
-    return _trained(ball_clips(7, 14.0), "ball", {"training.samples": 400_000}, progress)
+    return _trained(person_clips(5, 42.0), changes, progress)
 
 
 def train_dog(progress: Progress | None = None) -> Controller:
     """A dog at every speed up to a gallop."""
-    return _trained(dog_clips(6, 26.0), "experts", {"training.samples": 500_000}, progress)
+    return _trained(dog_clips(6, 26.0), {"training.samples": 500_000}, progress)
 
 
 def _trained(
-    clips: Iterator[Clip], config: str, changes: dict[str, object], progress: Progress | None
+    clips: Iterator[Clip], changes: dict[str, object], progress: Progress | None
 ) -> Controller:
     store = ClipStore.from_clips(clips)
     phase_config = PhaseConfig.load("default", **{"training.windows": 102_400})
@@ -61,9 +54,8 @@ def _trained(
     with temporary_folder() as folder:
         phases = train_phase(store, phase_config, folder=folder, **options)
     assert phases is not None, "only None in further processes of a distributed training"
-    chosen = ControllerConfig.load(config, **_SIZE, **changes)
-    balls = ClipBalls(map(fit_ball, store)) if chosen.schema.ball else None
-    data = ControllerData.read(store, chosen, phases, balls=balls, progress=progress)
+    chosen = ControllerConfig.load("experts", **_SIZE, **changes)
+    data = ControllerData.read(store, chosen, phases, progress=progress)
     with temporary_folder() as folder:
         controller = train_controller(data, chosen, folder=folder, **options)
     assert controller is not None, "only None in further processes of a distributed training"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.edit.config import EditorConfig
@@ -25,7 +26,11 @@ def train_editor(dances: ClipStore, progress: Progress | None = None) -> MotionE
     clips = [motion.clip for motion in motions]
     body = clips[0]
     for number, clip in enumerate(dances):
-        clips.append(replace(retarget(resample(clip, _FPS), body).clip, name=f"dance {number}"))
+        made = retarget(resample(clip, _FPS), body).clip
+        # The folder and the name of the file, which are the same everywhere.
+        path = "/".join(Path(clip.source.path or clip.name).parts[-2:])
+        source = replace(made.source, path=path)
+        clips.append(replace(made, source=source, name=f"dance {number}"))
         if progress is not None:
             progress("retargeting", number + 1, len(dances), clip.name)
     store = ClipStore.from_clips(replace(clip, labels={}) for clip in clips)

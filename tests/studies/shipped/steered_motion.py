@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from deepphase.motion.clip import Clip
 from deepphase.synthetic.bodies import body_named
-from deepphase.synthetic.gait import Gait, Style, gaits_of
+from deepphase.synthetic.gait import Style, gaits_of
 from deepphase.synthetic.gait_motion import perform
 from deepphase.synthetic.program import Segment
 
@@ -18,8 +18,10 @@ CLIP_S = 16.0
 _VARIETY = 0.25
 # Share of segments that go straight on, and of stands among those that go in any direction.
 _STRAIGHT, _STAND = 0.3, 0.12
+# Faster bodies turn wider: 0.45 g to the side at most, in m/s^2.
+_SIDEWAYS = 4.5
 # Seconds of segments, at least and at most.
-_PERSON_S, _DIRECTION_S, _OTHER_S = (2.6, 5.0), (2.4, 4.0), (3.4, 5.6)
+_PERSON_S, _DIRECTION_S, _DOG_S = (2.6, 5.0), (2.4, 4.0), (3.4, 5.6)
 
 _PERSON, _DOG = gaits_of("biped"), gaits_of("quadruped")
 # From each gait to those that may follow; a gait that stands twice is twice as likely.
@@ -51,11 +53,6 @@ _PERSON_NEXT = {
     "turn": ("idle", "walk"),
 }
 _SKIP_NEXT = {"idle": ("skip",), "skip": ("skip", "skip", "idle")}
-_BALL_NEXT = {
-    "idle": ("walk", "jog"),
-    "walk": ("walk", "walk", "jog", "idle"),
-    "jog": ("jog", "walk", "jog"),
-}
 _DOG_NEXT = {
     "idle": ("walk", "walk", "trot"),
     "walk": ("idle", "walk", "walk", "trot"),
@@ -63,15 +60,14 @@ _DOG_NEXT = {
     "canter": ("trot", "gallop", "canter", "walk"),
     "gallop": ("canter", "gallop", "trot"),
 }
-# Gait -> slowest and fastest speed, in multiples of its own or, of a dog and with a ball, in m/s;
-# and fastest turn in rad/s.
+# Gait -> slowest and fastest speed, in multiples of its own or, of a dog, in m/s; and fastest turn
+# in rad/s.
 _PERSON_RANGES = {
     "backward_walk": (0.3, 1.45, 1.0),
     "side_step": (0.4, 1.7, 0.7),
     "side_step_right": (0.4, 1.7, 0.7),
 }
 _USUAL_RANGE = (0.75, 1.12, 1.8)
-_BALL_RANGES = {"walk": (0.35, 1.6, 1.6), "jog": (1.7, 2.6, 1.8)}
 _DOG_RANGES = {
     "walk": (0.35, 1.3, 2.0),
     "trot": (1.25, 2.5, 2.0),
@@ -85,7 +81,6 @@ def person_clips(seed: int, minutes: float) -> Iterator[Clip]:
 
     Three clips in seven travel in directions of the world, with facings that turn meanwhile.
     """
-
     body = body_named("biped")
     for number in range(round(60.0 * minutes / CLIP_S - 0.5)):
         generator = np.random.default_rng([seed, number])
@@ -126,45 +121,30 @@ def _person_segment(generator: np.random.Generator, name: str, seconds: float) -
     elif gait.moves:
         slowest, fastest, turns = _USUAL_RANGE
         speed *= generator.uniform(slowest, fastest)
-        # Faster bodies turn wider: 0.45 g to the side at most.
-        turn = generator.uniform(-1.0, 1.0) * min(turns, 4.5 / speed)
+        turn = generator.uniform(-1.0, 1.0) * min(turns, _SIDEWAYS / speed)
     turn = 0.0 if straight else float(turn)
     return Segment(gait, seconds, speed=float(speed), turn_rate=turn)
 
 
-def ball_clips(seed: int, minutes: float) -> Iterator[Clip]:
-    """A person who walks, jogs and turns, for a ball to be fitted to."""
-    return _clips(
-        "biped",
-        seed,
-        minutes,
-        lambda _, generator: _gaits(generator, _PERSON, _BALL_NEXT, _BALL_RANGES),
-    )
-
-
 def dog_clips(seed: int, minutes: float) -> Iterator[Clip]:
     """A dog that walks, trots, canters, gallops and turns."""
-    return _clips(
-        "quadruped",
-        seed,
-        minutes,
-        lambda _, generator: _gaits(generator, _DOG, _DOG_NEXT, _DOG_RANGES),
-    )
-
-
-def _clips(
-    kind: str,
-    seed: int,
-    minutes: float,
-    program: Callable[[int, np.random.Generator], Sequence[Segment]],
-) -> Iterator[Clip]:
-    body = body_named(kind)
+    body = body_named("quadruped")
     for number in range(round(60.0 * minutes / CLIP_S)):
         generator = np.random.default_rng([seed, number])
         style = Style.random(generator, _VARIETY)
-        segments = program(number, generator)
-        motion = perform(segments, int(generator.integers(2**31)), body=body, style=style)
-        yield replace(motion.clip, name=f"{kind}_{number:03d}")
+        name = str(generator.choice(list(_DOG_NEXT)))
+        program: list[Segment] = []
+        for seconds in _lengths(generator, *_DOG_S):
+            slowest, fastest, turns = _DOG_RANGES.get(name, (0.0, 0.0, 0.0))
+            speed = generator.uniform(slowest, fastest)
+            turn = generator.uniform(-1.0, 1.0) * min(turns, _SIDEWAYS / max(speed, 0.1))
+            if generator.uniform() < _STRAIGHT:
+                turn = 0.0
+            gait = _DOG[name]
+            program.append(Segment(gait, seconds, speed=float(speed), turn_rate=float(turn)))
+            name = str(generator.choice(_DOG_NEXT[name]))
+        motion = perform(program, int(generator.integers(2**31)), body=body, style=style)
+        yield replace(motion.clip, name=f"quadruped_{number:03d}")
 
 
 def _lengths(generator: np.random.Generator, shortest: float, longest: float) -> Iterator[float]:
@@ -175,27 +155,6 @@ def _lengths(generator: np.random.Generator, shortest: float, longest: float) ->
         seconds = left if left - seconds < shortest else seconds
         left -= seconds
         yield seconds
-
-
-def _gaits(
-    generator: np.random.Generator,
-    gaits: dict[str, Gait],
-    following: dict[str, tuple[str, ...]],
-    ranges: dict[str, tuple[float, float, float]],
-) -> list[Segment]:
-    """A walk through the gaits, with other speeds and turns in every segment."""
-    program: list[Segment] = []
-    name = str(generator.choice(list(following)))
-    for seconds in _lengths(generator, *_OTHER_S):
-        slowest, fastest, turns = ranges.get(name, (0.0, 0.0, 0.0))
-        speed = generator.uniform(slowest, fastest)
-        # Faster bodies turn wider: 0.45 g to the side at most.
-        turn = generator.uniform(-1.0, 1.0) * min(turns, 4.5 / max(speed, 0.1))
-        if generator.uniform() < _STRAIGHT and name != "turn":
-            turn = 0.0
-        program.append(Segment(gaits[name], seconds, speed=float(speed), turn_rate=float(turn)))
-        name = str(generator.choice(following[name]))
-    return program
 
 
 def _directions(generator: np.random.Generator) -> list[Segment]:

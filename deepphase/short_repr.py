@@ -41,7 +41,7 @@ def brief_repr(kind: Class) -> Class:
             facts.append(fact)
         return short_repr(self, ", ".join(facts) or "defaults")
 
-    kind.__repr__ = representation  # type: ignore[method-assign]
+    kind.__repr__ = representation  # type: ignore[assignment, method-assign]
     return kind
 
 

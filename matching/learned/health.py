@@ -85,7 +85,9 @@ def _drift(matcher: Matcher, data: LearnedData, states: Array) -> dict[str, Any]
     rows = rows[:: max(len(rows) // (_ROWS // 4), 1)]
     if not len(rows):
         return {"step_error_cm": {}, "still_error_cm": {}, "root_drift_m": 0.0}
-    state, stepped, still = states[rows], {}, {}
+    state = states[rows]
+    stepped: dict[str, float] = {}
+    still: dict[str, float] = {}
     begin = data.poses(rows)
     roots = np.zeros((2, len(rows), 3))
     for frame in range(1, last + 1):

@@ -357,14 +357,15 @@ class Matcher:
                 values=body.values(checked_rate(header["fps"])),
                 label=checked_text(header["label"], "label"),
                 styles=checked_texts(header["styles"], "styles"),
-                **{name: _layers(arrays, name) for name in NETWORKS},
+                decompressor=_layers(arrays, "decompressor"),
+                stepper=_layers(arrays, "stepper"),
+                projector=_layers(arrays, "projector"),
                 limits=arrays["limits"],
                 starts=Starts(arrays["starts.states"], arrays["starts.styles"]),
                 rest=_rest(arrays, header["rest"]),
-                **{
-                    name: checked_mapping(header[name], name)
-                    for name in ("data", "health", "provenance")
-                },
+                data=checked_mapping(header["data"], "data"),
+                health=checked_mapping(header["health"], "health"),
+                provenance=checked_mapping(header["provenance"], "provenance"),
             )
             matcher.check()
         except (KeyError, TypeError, ValueError, AttributeError, DeepPhaseError) as error:
@@ -450,7 +451,9 @@ def _rest(arrays: Mapping[str, Array], header: Any) -> RestMotion:
     lengths = np.sqrt(np.vecdot(rotations, rotations))[..., None]
     poses = RootPoses(
         rotations / np.maximum(lengths, 1e-6),
-        *(arrays[f"rest.{name}"] for name in _REST[1:]),
+        arrays["rest.translations"],
+        arrays["rest.steps"],
+        arrays["rest.contacts"],
         np.ones(len(rotations), bool),
     )
     styles = checked_texts(header["styles"], "rest")

@@ -212,6 +212,7 @@ def test_a_small_training_learns_poses_steps_and_projections(database, tmp_path)
     before = untrained(database)[1]
     options = {
         "network.width": 96,
+        "network.projector_width": 96,
         "network.latents": 12,
         "training.windows": 16_000,
         "training.decompressor": 0.5,

@@ -16,7 +16,9 @@ LEFT = np.array([[1.0, 0.0, 0.0]])
 STILL = FootLockSettings(follow_share=0.0)
 
 
-def sliding(contacts, *, speed=0.3, settings=None, offsets=None, rests=None):
+def sliding(
+    contacts, *, speed=0.3, settings=None, offsets=None, rests=None, slips=None, lowest=None
+):
     """Tips (frames, limbs, 3), as held and as moved, of a crouched body that slides along +Z.
 
     From frame `rests` on it rests.
@@ -25,7 +27,7 @@ def sliding(contacts, *, speed=0.3, settings=None, offsets=None, rests=None):
     roles = find_roles(skeleton)
     limbs = LegChains.of_skeleton(skeleton, roles)
     solver = LimbSolver(skeleton, limbs)
-    lock = FootLock(solver, 1, settings)
+    lock = FootLock(solver, 1, settings, lowest=lowest)
     clip = standing(skeleton, frames=1)
     crouch = clip.rotations.copy()
     half = 0.35
@@ -39,9 +41,8 @@ def sliding(contacts, *, speed=0.3, settings=None, offsets=None, rests=None):
         local[:, 0, 2] += speed * (rests if resting else frame) / FPS
         rotations = crouch.copy()
         moved.append(solver.transforms(rotations, local).positions[3, :, 0])
-        lock.apply(
-            rotations, local, np.array([contact]), LEFT, 1 / FPS, offsets, np.array([resting])
-        )
+        rest = np.array([resting])
+        lock.apply(rotations, local, np.array([contact]), LEFT, 1 / FPS, offsets, rest, slips)
         held.append(solver.transforms(rotations, local).positions[3, :, 0])
     return np.array(held), np.array(moved)
 
@@ -61,6 +62,26 @@ def test_a_locked_foot_has_a_share_of_the_velocity_of_the_motion(share):
     held, _ = sliding(contacts, settings=FootLockSettings(follow_share=share))
     speeds = np.diff(held[32:, 0, 2]) * FPS
     np.testing.assert_allclose(speeds, share * 0.3, atol=0.01)
+
+
+def test_a_locked_foot_moves_as_captured_feet_do_but_not_at_rest():
+    contacts = [(False, False)] * 10 + [(True, False)] * 30
+    slips = np.array([[[0.001, -0.002], [0.0, 0.0]]])
+    held, _ = sliding(contacts, slips=slips, settings=STILL)
+    np.testing.assert_allclose(
+        np.diff(held[32:, 0, ::2], axis=0), np.tile(slips[0, 0], (7, 1)), atol=2e-4
+    )
+    held, _ = sliding(contacts, speed=0.0, slips=slips, settings=STILL, rests=10)
+    assert np.ptp(held[34:, 0, ::2], axis=0).max() < 1e-4
+
+
+def test_feet_below_the_lowest_place_are_lifted_to_it_and_others_stay():
+    contacts = [(False, False)] * 5
+    _, moved = sliding(contacts)
+    lowest = moved[0, :, 1] + [0.05, -0.05]
+    held, _ = sliding(contacts, lowest=lowest)
+    np.testing.assert_allclose(held[:, 0, 1], lowest[0], atol=2e-3)
+    np.testing.assert_allclose(held[:, 1], moved[:, 1], atol=1e-6)
 
 
 def test_feet_of_a_body_at_rest_step_to_their_places_one_at_a_time():

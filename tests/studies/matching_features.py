@@ -1,12 +1,12 @@
 """Motion matching by different features: answers to sticks, and runs along twelve paths.
 
-python -m tests.studies.matching_features people.phases.db people.pose.db:0.6 [--seed 1]
-python -m tests.studies.matching_features people.db people.matcher [--seed 1]
+python -m tests.studies.matching_features people.phases.db people.pose.db:0.6 [--seed 1] [--each]
+python -m tests.studies.matching_features people.db people.matcher [--seed 1] [--speed 1.25]
 
 A number after a database is a factor of the weights of its features other than the trajectory's.
 Every database is driven by 20 made recordings of a stick, which starts, stops, and turns by 90 and
 180 degrees every two or three seconds, and by three characters along each of twelve paths. Choose
-settings with one seed, and report them with another.
+settings with one seed, and report them with another. --each prints a line for every path.
 """
 
 from __future__ import annotations
@@ -70,25 +70,25 @@ def made_record(seed: int) -> Gamepad:
     return Gamepad(np.array(times), np.array(moves), np.zeros((len(moves), 2)))
 
 
-def made_paths(seed: int) -> list[GroundPath]:
+def made_paths(seed: int, speed: float = SPEED) -> list[GroundPath]:
     """Four random walks, the made paths, zigzag, eight, spiral, stops, and there and back."""
     generator = np.random.default_rng(seed)
     times = np.linspace(0.0, SECONDS, 200)
-    paths = [made_path(name, SPEED, SECONDS) for name in MADE_PATHS]
+    paths = [made_path(name, speed, SECONDS) for name in MADE_PATHS]
     for number in range(4):
         angles = np.cumsum(generator.normal(0.0, 0.5, 40))
-        places = np.cumsum(np.stack([np.sin(angles), np.cos(angles)], 1), 0) * SPEED * SECONDS / 40
+        places = np.cumsum(np.stack([np.sin(angles), np.cos(angles)], 1), 0) * speed * SECONDS / 40
         paths.append(
             GroundPath(np.linspace(0, SECONDS, 40), places - places[0], name=f"random {number}")
         )
     corners = np.array([[(-1.0) ** index, 2.0 * index] for index in range(11)])
-    paths.append(GroundPath(np.arange(11.0), corners, name="zigzag").at_speed(SPEED))
+    paths.append(GroundPath(np.arange(11.0), corners, name="zigzag").at_speed(speed))
     eight = np.stack([2.5 * np.sin(0.4 * times), 1.5 * np.sin(0.8 * times)], 1)
     radius = 0.5 + 0.15 * times
     spiral = radius[:, None] * np.stack(
-        [np.sin(SPEED * times / radius), np.cos(SPEED * times / radius)], 1
+        [np.sin(speed * times / radius), np.cos(speed * times / radius)], 1
     )
-    stops = np.cumsum(np.where(times % 5.0 < 3.0, SPEED, 0.0)) * (times[1] - times[0])
+    stops = np.cumsum(np.where(times % 5.0 < 3.0, speed, 0.0)) * (times[1] - times[0])
     paths += [
         GroundPath(times, eight, name="eight"),
         GroundPath(times, spiral, name="spiral"),
@@ -105,8 +105,10 @@ def made_paths(seed: int) -> list[GroundPath]:
 class EachRecord(GoalSource):
     """Goals of several recordings, one for each character."""
 
-    def __init__(self, records: list[Gamepad], root_states: RootStates) -> None:
-        settings = GamepadSettings(top_speed=SPEED)
+    def __init__(
+        self, records: list[Gamepad], root_states: RootStates, speed: float = SPEED
+    ) -> None:
+        settings = GamepadSettings(top_speed=speed)
         self._goals = [
             GamepadGoals(record, _one(root_states, index), settings)
             for index, record in enumerate(records)
@@ -191,23 +193,28 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("databases", nargs="+")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--speed", type=float, default=SPEED)
+    parser.add_argument("--each", action="store_true")
     options = parser.parse_args()
     for name in options.databases:
         source = opened(name)
         print(name, flush=True)
         rest = RootStates.at_rest(np.zeros((RECORDS, 2)))
         records = [made_record(1000 * options.seed + number) for number in range(RECORDS)]
-        goals = EachRecord(records, rest)
+        goals = EachRecord(records, rest, options.speed)
         run = rollout(source.start(goals, rest), goals, SECONDS)
         measures = measured(source, run)
         values = {key: getattr(measures, key) for key in _OF_STICKS}
         values["acceleration at jumps, 99 %"] = acceleration_at_jumps(run)
         print(f"  sticks: {_text(values)}", flush=True)
         found = []
-        for path in made_paths(options.seed):
+        for path in made_paths(options.seed, options.speed):
             player, goals = start_on_path(source, path, characters=CHARACTERS)
             run = rollout(player, goals, SECONDS)
             found.append(measured(source, run, path=path, origins=goals.origins))
+            if options.each:
+                values = {key: getattr(found[-1], key) for key in _OF_PATHS}
+                print(f"  {path.name}: {_text(values)}", flush=True)
         means = {
             key: float(np.mean([getattr(each, key) or 0.0 for each in found])) for key in _OF_PATHS
         }

@@ -54,7 +54,7 @@ class PlayerOptions(OptionGroup):
     keep: str | None = None
     keep_improvement: float = 0.7
     adjust_share: float = 0.4
-    adjust_turn: float = 1.0
+    adjust_turn: float = 1.5
 
     def settings(self, moments: MomentFilter | None = None) -> PlayerSettings:
         """The settings of a player of some moments.

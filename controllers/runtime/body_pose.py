@@ -185,7 +185,7 @@ class CharacterFeet:
         lowest: Mapping[str, float] | None = None,
     ) -> None:
         roles = find_roles(skeleton, description=dict(schema.body))
-        every = LegChains.of_skeleton(skeleton, roles)
+        every = LegChains.of_skeleton(skeleton, roles).on_floor(skeleton, roles)
         columns = {skeleton.index(name): column for column, name in enumerate(schema.feet)}
         self.limbs = limbs = every.of_feet(columns)
         self._feet = len(schema.feet)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -81,6 +81,20 @@ class LegChains:
                 if of_joints.get(tip) is not None:
                     found[limb] = skeleton.end_offsets[of_joints[tip]]
         return found
+
+    def on_floor(self, skeleton: Skeleton, roles: Roles) -> LegChains:
+        """The limbs with the joints that stand on the floor as tips.
+
+        Front paws of some quadrupeds have a joint of their own below the wrist, from which
+        their ends go on.
+        """
+        tips = self.tips.copy()
+        for side in ("left", "right"):
+            hand, end = getattr(roles, f"{side}_hand"), getattr(roles, f"{side}_hand_end")
+            if roles.kind == "quadruped" and end is not None:
+                parent = int(skeleton.end_parents[end])
+                tips[(self.tips == hand) & (self.last == hand)] = parent
+        return replace(self, tips=tips)
 
     def of_feet(self, feet: Collection[int]) -> LegChains:
         """The limbs whose last joint is one of these."""

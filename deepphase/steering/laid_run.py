@@ -86,11 +86,11 @@ def feet_on_ground(run: Run) -> list[FeetOnGround]:
     spec = run.spec
     if spec.ground is None or spec.soles is None:
         raise ParameterError("the run was made on a flat floor", hint="lay it on ground")
-    every = LegChains.of_skeleton(
-        spec.skeleton, find_roles(spec.skeleton, description=dict(spec.body))
-    )
+    roles = find_roles(spec.skeleton, description=dict(spec.body))
+    every = LegChains.of_skeleton(spec.skeleton, roles).on_floor(spec.skeleton, roles)
     columns = {spec.skeleton.index(name): column for column, name in enumerate(spec.feet)}
     chains = every.of_feet(columns)
+    ends = chains.ends(spec.skeleton, roles)
     flags = run.contacts[..., [columns[int(last)] for last in chains.last]] > _IN_CONTACT
     measures = []
     for character in range(run.characters):
@@ -102,7 +102,9 @@ def feet_on_ground(run: Run) -> list[FeetOnGround]:
             )
             contacts = flags[character, :lived].T
             found = ground_measures(
-                LaidMotion(clip, np.zeros(lived), chains, contacts, spec.soles, 0.0), spec.ground
+                LaidMotion(clip, np.zeros(lived), chains, contacts, spec.soles, 0.0),
+                spec.ground,
+                ends,
             )
         measures.append(FeetOnGround(found, None))
     return measures

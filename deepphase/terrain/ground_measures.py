@@ -66,17 +66,19 @@ class GroundMeasures:
     cliffs: float
 
 
-def ground_measures(laid: LaidMotion, ground: Heightmap) -> GroundMeasures | None:
+def ground_measures(
+    laid: LaidMotion, ground: Heightmap, ends: Array | None = None
+) -> GroundMeasures | None:
     """Measures of a laid motion on this ground; None if no foot is ever in contact.
 
     The points of a foot lie between the last joint and the tip of its limb, less their heights over
-    the floor while they stand on it.
+    the floor while they stand on it. The tips' `ends` are those of `LegChains.ends`.
     """
     clip, flags = laid.clip, laid.contacts
     if not flags.any():
         return None
     places = clip.local_positions().astype(np.float64)
-    solver = LimbSolver(clip.skeleton, laid.chains)
+    solver = LimbSolver(clip.skeleton, laid.chains, ends)
     limbs = solver.transforms(clip.rotations.astype(np.float64), places)
     last, tips = limbs.positions[2:]
     points = last + _ALONG[:, None, None, None] * (tips - last)

@@ -142,7 +142,7 @@ def median_soles(clips: Iterable[Clip], body: Mapping[str, Any]) -> Array:
     for clip in clips:
         roles = find_roles(clip.skeleton, description=body, clip=clip)
         contacts = foot_contacts(clip, roles)
-        chains = LegChains.of_skeleton(clip.skeleton, roles)
+        chains = LegChains.of_skeleton(clip.skeleton, roles).on_floor(clip.skeleton, roles)
         ends = chains.ends(clip.skeleton, roles)
         flat = LimbSolver(clip.skeleton, chains, ends).transforms(
             clip.rotations.astype(np.float64), clip.local_positions().astype(np.float64)

@@ -198,7 +198,7 @@ class Playback:
         skeleton = first.skeleton
         roles = find_roles(skeleton, description=dict(database.body), clip=first)
         on_ground = has_ground_heights(database.layout)
-        limbs = LegChains.of_skeleton(skeleton, roles)
+        limbs = LegChains.of_skeleton(skeleton, roles).on_floor(skeleton, roles)
         carrier = roles.hips
         moving = np.unique([0, *ancestors(skeleton, carrier), *first.translated_joints.tolist()])
         rows = len(database)
@@ -487,9 +487,11 @@ def _tip_contacts(
         # Without feet, the lowest joint of each frame gives the floor.
         return flags, float(np.percentile(transforms[1][..., 1].min(axis=1), 5))
     column = {joint: index for index, joint in enumerate(contacts.joints)}
-    for limb, tip in enumerate(limbs.tips.tolist()):
-        if tip in column:
-            flags[:, limb] = contacts.flags[:, column[tip]]
+    for limb, joints in enumerate(zip(limbs.tips.tolist(), limbs.last.tolist(), strict=True)):
+        for joint in joints:
+            if joint in column:
+                flags[:, limb] = contacts.flags[:, column[joint]]
+                break
     return flags, floor
 
 

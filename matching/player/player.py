@@ -77,7 +77,7 @@ class PlayerSettings:
     """
 
     search_interval_s: float = 0.1
-    transition_halflife_s: float = 0.15
+    transition_halflife_s: float = 0.12
     min_improvement: float = 0.3
     change_s: float = 0.6
     change_improvement: float = 0.1
@@ -86,7 +86,7 @@ class PlayerSettings:
     neighbourhood_s: float = 0.3
     adjust_halflife_s: float = 0.2
     adjust_share: float = 0.4
-    adjust_turn: float = 1.0
+    adjust_turn: float = 1.5
     foot_lock: bool = True
     foot_halflife_s: float = 0.1
     moments: MomentFilter | None = None

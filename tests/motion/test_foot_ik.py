@@ -12,6 +12,7 @@ from deepphase.motion.foot_ik import LegChains, LimbSolver
 from deepphase.motion.kinematics import global_transforms, joint_positions
 from deepphase.motion.limb_kernel import limb_turn
 from deepphase.motion.roles import find_roles
+from deepphase.synthetic.gait_motion import locomotion
 from tests.motion.bodies import DOG, HUMAN, body, random_clip
 
 LEFT = np.array([1.0, 0.0, 0.0])
@@ -172,3 +173,14 @@ def test_tips_of_a_quadruped_are_the_ends_of_its_feet():
     human, _ = body(HUMAN)
     roles = find_roles(human)
     assert not LegChains.of_skeleton(human, roles).ends(human, roles).any()
+
+
+def test_paws_with_a_joint_of_their_own_stand_on_it():
+    dog = locomotion(0, 1.0, body="quadruped").clip
+    roles = find_roles(dog.skeleton, clip=dog)
+    limbs = LegChains.of_skeleton(dog.skeleton, roles)
+    standing = limbs.on_floor(dog.skeleton, roles)
+    names = [dog.skeleton.names[tip] for tip in standing.tips.tolist()]
+    assert names == ["LeftToeBase", "RightToeBase", "LeftFingerBase", "RightFingerBase"]
+    assert (standing.last == limbs.last).all()
+    assert not standing.ends(dog.skeleton, roles).any()

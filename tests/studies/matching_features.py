@@ -170,7 +170,10 @@ def measured(source: PlayerSource | MatcherSource, run: Run, **options: object) 
     styles = None
     if "label_style" in columns[0]:
         styles = np.array([each["label_style"] for each in columns])
-    return run_measures(run, source.data, styles=styles, **options)
+    kinds = None
+    if "kind" in columns[0]:
+        kinds = np.array([each["kind"] for each in columns])
+    return run_measures(run, source.data, styles=styles, kinds=kinds, **options)
 
 
 def acceleration_at_jumps(run: Run) -> float:

@@ -17,6 +17,7 @@ from deepphase.apps.dashboard.parts.steered_runs import SteeringRequest, steered
 from deepphase.apps.demo.controller import CONTROLLER, demo_controller_config, demo_data
 from deepphase.apps.demo.model import EMBEDDING, PHASES
 from deepphase.controllers.data.controller_data import ControllerData
+from deepphase.controllers.data.samples import ControllerSamples
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.controllers.runtime.start import CharacterSource
@@ -40,8 +41,11 @@ def shipped() -> Controller:
 
 
 @pytest.fixture(scope="module")
-def data() -> ControllerData:
-    return demo_data(PhaseModel.load(PHASES))
+def data(shipped) -> ControllerData:
+    made = demo_data(PhaseModel.load(PHASES))
+    # The file has a gate of former trainings, with past phases.
+    samples = ControllerSamples.read(made.store, shipped.schema, made.phases, mirror=True)
+    return replace(made, schema=shipped.schema, samples=samples)
 
 
 def test_all_that_ships_is_small():

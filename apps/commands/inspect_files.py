@@ -208,8 +208,10 @@ def _show_other_axes(members: list[FileFacts]) -> None:
     if len(set(ups)) == 1:
         return
     notes = [each.notes for each in members]
-    levels = [each.levels for each in members]
-    differing = other_axes(ups, notes, levels, body_length(members[0].skeleton))
+    levels = [each.levels for each in members if each.levels is not None]
+    skeleton = members[0].skeleton
+    assert skeleton is not None
+    differing = other_axes(ups, notes, levels, body_length(skeleton))
     for index, (_, sentence) in differing.items():
         warn(f"{members[index].title}: will be prepared with {sentence}")
 

@@ -8,6 +8,8 @@ import socket
 import threading
 from collections.abc import Callable
 
+import numpy as np
+
 from deepphase.errors import DeepPhaseError, ParameterError
 from deepphase.export.osc import Message, osc_messages
 from deepphase.steering.root_states import RootStates
@@ -40,16 +42,16 @@ class SteeredGoals(VelocityGoals):
         address, values = message
         numbers = [value for value in values if isinstance(value, int | float)]
         finite = len(numbers) == len(values) and all(map(math.isfinite, numbers))
-        velocity, facing = self._desired[0], self._facings[0]
+        facings = self._facings
         match address.removeprefix("/deepphase/"), len(values):
             case "velocity", 2 if finite:
-                self.set([numbers], [facing])
+                self.set(np.array([numbers]), facings)
             case "facing", 1 if finite:
-                self.set([velocity], numbers)
+                self.set(self._desired, np.array(numbers))
             case "facing", 0:
-                self.set([velocity], None)
+                self.set(self._desired)
             case "stop", 0:
-                self.set([[0.0, 0.0]], None)
+                self.set(np.zeros((1, 2)))
             case "label", 2 if all(isinstance(value, str) for value in values):
                 name, value = map(str, values)
                 self._wanted = {**self._wanted, name: value}

@@ -230,7 +230,8 @@ def prepare(
     )
     # Only where it is given: other stores have the same bytes as before.
     cleaning = {"clean": True, "clean_hz": clean_hz} if clean else {}
-    tasks = [replace(task, **cleaning) for task in tasks]
+    if clean:
+        tasks = [replace(task, clean=True, clean_hz=clean_hz) for task in tasks]
     common = {
         "fps": float(fps),
         "unit": unit,

@@ -22,9 +22,9 @@ Goals = tuple[Array, Array, Array, Array]
 class ProjectedSearch(TrajectoryQueries):
     """Projection of queries to the nearest states. A `SearchPolicy`.
 
-    A character changes to the projected state where that is nearer to its query than its own, by
-    the improvement that a database's rows need, and where its label changes. The label of its own
-    motion is kept where goals have none.
+    A character changes to the projected state at every search: steppers drift from the data, and
+    only projections lead back to it, so that staying on would fade. The label of its own motion is
+    kept where goals have none.
 
     Parameters
     ----------
@@ -63,31 +63,23 @@ class ProjectedSearch(TrajectoryQueries):
         frames, matcher = self._frames, self._frames.matcher
         rows, count = request.rows, matcher.features
         queries = self.queries(rows, goals)
-        states = frames.read("states", rows)
-        starting = self.starting(rows, goals)
-        styles, own = self._desired_styles(request)
-        found = matcher.projected(queries, states[:, count:], styles, starting)
-        staying = np.linalg.norm(queries - states[:, :count], axis=1).astype(np.float64)
+        latents = frames.read("states", rows)[:, count:]
+        styles = self._desired_styles(request)
+        found = matcher.projected(queries, latents, styles, self.starting(rows, goals))
         costs = np.linalg.norm(queries - found[:, :count], axis=1).astype(np.float64)
-        must = request.leaving | starting | (styles != own)
-        jumps = must | (costs < self.improved(staying, request.min_improvements))
-        chosen = np.full(len(rows), -1)
-        which = request.which[jumps]
-        if which.size:
-            chosen[jumps] = frames.begin(which, found[jumps], styles[jumps])
-        return chosen, np.where(jumps, costs, staying), np.ones(len(rows), bool)
+        return frames.begin(request.which, found, styles), costs, np.ones(len(rows), bool)
 
-    def _desired_styles(self, request: JumpRequest) -> tuple[Array, Array]:
-        """(q,) indices of the values of the label that are desired, and of those that play."""
+    def _desired_styles(self, request: JumpRequest) -> Array:
+        """(q,) indices of the values of the label that are desired."""
         matcher, own = self._frames.matcher, self._frames.styles[request.which]
         if not matcher.styles:
-            return own, own
+            return own
         desired = own.copy()
         for index, (labels, kept) in enumerate(zip(request.labels, request.kept, strict=True)):
             value = labels.get(matcher.label) or self._style or kept.get(matcher.label)
             if value in matcher.styles:
                 desired[index] = matcher.styles.index(value)
-        return desired, own
+        return desired
 
     def initial(self, goals: Goals) -> int:
         """Index of the state to start from that fits the goals of one character best."""

@@ -220,19 +220,12 @@ export class LearnedCharacter extends DatabaseCharacter {
   }
 
   jump(query, desired) {
-    const { frames, seconds, row } = this;
-    const { networks } = frames;
-    const style = this.desiredStyle(), starts = this.starting(desired);
-    const state = frames.state(row);
-    const found = networks.projected(query, state.subarray(networks.features), style, starts);
-    const staying = Math.sqrt(this.square(query, state)), cost = Math.sqrt(this.square(query, found));
-    const leaves = row + this.constants.ending_s / seconds >= this.rangeOf(row)[1];
-    const must = leaves || starts || style !== frames.style;
+    const { networks } = this.frames;
+    const style = this.desiredStyle(), latents = this.frames.state(this.row).subarray(networks.features);
+    const found = networks.projected(query, latents, style, this.starting(desired));
     this.untilSearch = this.settings.search_interval_s;
-    this.cost = staying;
-    if (!must && !(cost < this.improved(staying, this.improvement()))) return null;
-    this.cost = cost;
-    return frames.begin(found, style);
+    this.cost = Math.sqrt(this.square(query, found));
+    return this.frames.begin(found, style);
   }
 
   moment() {

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 def test_a_folder_that_is_none_is_refused(tmp_path, capsys):
     (tmp_path / "file").write_text("x")
     for path, said in (
-        (tmp_path / "missing", "no such folder"),
+        (tmp_path / "missing", "no such file or folder"),
         (tmp_path / "file", "not a folder"),
     ):
         assert main(["app", str(path)]) == 2

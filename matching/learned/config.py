@@ -62,7 +62,7 @@ class LearnedTraining:
         Random seed of the initial weights, the order of the windows and the noise of queries.
     """
 
-    windows: int = 1_000_000
+    windows: int = 1_500_000
     decompressor: float = 0.35
     stepper: float = 0.25
     batch_size: int = 64

@@ -77,6 +77,10 @@ class ControllerTraining:
     pose_noise
         Standard deviation of the noise added to the pose inputs, in units of their own standard
         deviation. It trains the network to recover from its own errors.
+    drift
+        Share of the frame sequences in which the body moves less or more than captured while its
+        goal stays the clip's: the network learns to bring it back; see
+        `deepphase.controllers.training.drift`.
     mirror
         Whether to train on the mirror image of every clip as well.
     ends
@@ -93,9 +97,9 @@ class ControllerTraining:
         training clips; see `deepphase.controllers.data.starts_and_stops`. 0 makes none; nor are any
         made where the clips have no idle moment or are all of one file.
     sudden_goals
-        Share of the made stops that are shown as that of a released stick, without warning, and
-        are quick; see `deepphase.controllers.schema.sudden_goals`. The others are seen coming, as
-        on a path.
+        Share of the made starts and stops that are shown as by a stick, without warning, and are
+        quick; see `deepphase.controllers.schema.sudden_goals`. The others are seen coming, as on a
+        path.
     balance
         Exponent with which frame pairs are repeated in training the more often, the rarer their
         speed and direction of travel relative to the facing are; 0 repeats none, 1 makes all about
@@ -125,6 +129,7 @@ class ControllerTraining:
     schedule: Schedule = "cosine"
     weight_magnitude: float = 0.0
     pose_noise: float = 0.0
+    drift: float = 0.0
     mirror: bool = False
     ends: EndsRule = "auto"
     actions: ActionsRule = "kept"
@@ -155,7 +160,7 @@ class ControllerTraining:
                 raise ParameterError(f"{name} must lie in 0 to 1, not {getattr(self, name)}")
         if not 0 < self.held_out < 0.9:
             raise ParameterError(f"held_out must lie in 0 to 0.9, not {self.held_out}")
-        for name in ("sudden_goals", "balance"):
+        for name in ("drift", "sudden_goals", "balance"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ParameterError(f"{name} must lie in 0 to 1, not {getattr(self, name)}")
         if self.final_dropout is not None and not 0 <= self.final_dropout < 1:

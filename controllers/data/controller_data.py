@@ -325,8 +325,8 @@ def _leaves_out_actions(store: ClipStore, schema: ControllerSchema, label: str, 
 
 def _starts_and_stops(
     store: ClipStore, schema: ControllerSchema, split: SampleSplit, options: ControllerTraining
-) -> tuple[ClipStore, dict[str, SuddenGoal | None]] | None:
-    """Made starts and stops of the training clips, and the sudden one of each.
+) -> tuple[ClipStore, dict[str, tuple[SuddenGoal, ...]]] | None:
+    """Made starts and stops of the training clips, and the sudden ones of each.
 
     None if none are wanted, or can be made.
     """

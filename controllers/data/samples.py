@@ -81,7 +81,7 @@ class ControllerSamples:
         tracks: ClipTracks | None = None,
         grounds: ClipGrounds | None = None,
         balls: ClipBalls | None = None,
-        sudden: Mapping[str, SuddenGoal | None] | None = None,
+        sudden: Mapping[str, tuple[SuddenGoal, ...]] | None = None,
         memory: int | None = None,
         progress: Progress | None = None,
     ) -> ControllerSamples:
@@ -106,7 +106,7 @@ class ControllerSamples:
             Balls of the clips, if the schema has one: clips without a ball and frames whose ball is
             implausible are left out. By default a ball is fitted to every clip.
         sudden
-            Name of a clip -> change that its trajectory ahead does not show before it happens.
+            Name of a clip -> changes that its trajectory ahead does not show before they happen.
         memory
             Bytes from which on samples are mapped from an unnamed temporary file; 1 GiB if None.
 
@@ -141,7 +141,7 @@ class ControllerSamples:
                 tracks(clip) if tracks else None,
                 grounded,
                 ball,
-                None if sudden is None else sudden.get(clip.name),
+                () if sudden is None else sudden.get(clip.name, ()),
             )
             usable = blocks.inside() if ends == "left_out" else np.ones(len(blocks), bool)
             if not actions:

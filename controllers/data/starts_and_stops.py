@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from deepphase.arrays import Array, true_runs
-from deepphase.controllers.data.sample_balance import rarity
+from deepphase.controllers.data.sample_balance import STANDING_M_S, rarity
 from deepphase.controllers.schema.sudden_goals import SuddenGoal
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.features.moment_kinds import IDLE, LOCOMOTION, clip_kinds
@@ -41,6 +41,9 @@ _MAX_TURN = np.radians(100.0)
 # A stick is released at most this time before the foot comes down that stops the body, which
 # stands after the other.
 _STEP_S, _SETTLED_S = 0.5, 1.2
+# A stick is pressed between these times before the root moves, which travels some time after the
+# foot has left that starts the body.
+_REACTION_S, _UNDER_WAY_S = (0.05, 0.2), 0.4
 # Of so many random idle moments, the one whose pose is nearest follows another.
 _CANDIDATES = 4
 # Maximum number of clips that are searched for idle moments and locomotion.
@@ -66,7 +69,7 @@ def starts_and_stops(
     sudden: float = 0.0,
     balance: float = 0.0,
     seed: int = 0,
-) -> Iterator[tuple[Clip, SuddenGoal | None]]:
+) -> Iterator[tuple[Clip, tuple[SuddenGoal, ...]]]:
     """Clips that stand, start, travel, stop and stand.
 
     The body stops with a foot that has come down, and starts with one that is about to leave the
@@ -83,16 +86,17 @@ def starts_and_stops(
     reach_s
         Seconds of rest added to both ends.
     sudden
-        Share of the clips that are stopped by a stick: their trajectory ahead goes straight on
-        until it is released, up to half a second before the last step, which is quick.
+        Share of the starts, and of the stops, by a stick: the trajectory ahead stands until it is
+        pressed, just before the root moves, or goes straight on until it is released, up to half a
+        second before the last step. That step is quick.
     balance
         Exponent of the rarity of the speed and direction of travel with which locomotion is used
         the more often; see `sample_balance.rarity`.
 
     Yields
     ------
-    Clips with the labels and the source of the locomotion, each with its sudden stop, if it has
-    one; no clips if there is no idle moment, or no locomotion.
+    Clips with the labels and the source of the locomotion, each with its sudden start and stop, as
+    far as it has them; no clips if there is no idle moment, or no locomotion.
     """
     generator, sticks = np.random.default_rng([seed, 7]), np.random.default_rng([seed, 8])
     chosen = np.asarray(clips)
@@ -113,14 +117,15 @@ def starts_and_stops(
         rest = [round((reach_s + generator.uniform(*_REST_S)) * fps) for _ in range(2)]
         travel = round(generator.uniform(*_TRAVEL_S) * fps)
         released_s = _STEP_S * sticks.random() if sticks.random() < sudden else None
-        found = _made(stretch, idle, rest, travel, released_s, generator)
+        pressed_s = sticks.uniform(*_REACTION_S) if sticks.random() < sudden else None
+        found = _made(stretch, idle, rest, travel, (pressed_s, released_s), generator)
         if found is None:
             if number > 20 * len(moving) and not made:
                 return
             continue
-        clip, stop = found
+        clip, changes = found
         made += len(clip) - 2 * round(reach_s * fps)
-        yield replace(clip, name=f"{stretch.clip.name} (start and stop {number})"), stop
+        yield replace(clip, name=f"{stretch.clip.name} (start and stop {number})"), changes
 
 
 def _stretches(
@@ -155,13 +160,16 @@ def _made(
     idle: list[_Stretch],
     rest: list[int],
     travel: int,
-    released_s: float | None,
+    stick_s: tuple[float | None, float | None],
     generator: np.random.Generator,
-) -> tuple[Clip, SuddenGoal | None] | None:
-    """One clip with its sudden stop, if a stick is released so many seconds before the last step.
+) -> tuple[Clip, tuple[SuddenGoal, ...]] | None:
+    """One clip with its sudden start and stop.
 
-    None if no foot comes down or leaves where it should.
+    A stick is pressed so many seconds before the root moves, and released so many before the last
+    step; without seconds both are seen coming. None if no foot comes down or leaves where it
+    should.
     """
+    pressed_s, released_s = stick_s
     clip, flags = moving.clip, moving.contacts.flags
     search = round(_SEARCH_S * clip.fps)
     first = int(generator.integers(3, max(len(clip) - travel - search, 4)))
@@ -176,19 +184,26 @@ def _made(
     roles, joints = moving.roles, moving.contacts.joints
     part = clip.sliced(begin, end + 1)
     after = _standing(idle, rest[1], part, roles, generator)
-    quick = released_s is not None
-    whole = stitched(part, after, roles, joints[landing], quick=quick)
+    whole = stitched(part, after, roles, joints[landing], quick=released_s is not None)
     # A start is a stop that runs backwards.
     turn = generator.uniform(-_MAX_TURN, _MAX_TURN) * generator.integers(2)
     backwards = _reversed(whole)
     before = _standing(idle, rest[0], backwards, roles, generator)
-    made = _reversed(stitched(backwards, before, roles, joints[foot], turn))
-    if released_s is None:
-        return made, None
+    quick = pressed_s is not None
+    made = _reversed(stitched(backwards, before, roles, joints[foot], turn, quick=quick))
+    changes = []
     # The first frame of the clip before is that of the captured part.
-    standing = len(before) - 1 + len(part) - 1
-    released = standing - round(released_s * clip.fps)
-    return made, SuddenGoal(released, standing + round(_SETTLED_S * clip.fps))
+    start_at, stop_at = len(before) - 1, len(before) - 1 + len(part) - 1
+    if pressed_s is not None:
+        places = root_trajectory(made, roles).positions[:start_at, ::2]
+        speeds = np.linalg.norm(np.diff(places, axis=0), axis=1) * clip.fps
+        moves = int(np.flatnonzero(np.append(True, speeds < STANDING_M_S))[-1])
+        pressed = max(moves - round(pressed_s * clip.fps), 0)
+        changes.append(SuddenGoal(pressed, start_at + round(_UNDER_WAY_S * clip.fps)))
+    if released_s is not None:
+        released = stop_at - round(released_s * clip.fps)
+        changes.append(SuddenGoal(released, stop_at + round(_SETTLED_S * clip.fps)))
+    return made, tuple(changes)
 
 
 def _change(flags: Array, begin: int, end: int) -> tuple[int, int] | None:

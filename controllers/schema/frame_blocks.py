@@ -77,7 +77,7 @@ class FrameBlocks:
     ball
         Ball of the clip; None if the schema has none.
     sudden
-        A change that the trajectory ahead does not show before it happens, or None.
+        Changes that the trajectory ahead does not show before they happen.
     """
 
     schema: ControllerSchema
@@ -89,7 +89,7 @@ class FrameBlocks:
     tracks: Mapping[str, Array]
     heights: Array
     ball: BallTrack | None = None
-    sudden: SuddenGoal | None = None
+    sudden: tuple[SuddenGoal, ...] = ()
 
     @classmethod
     def of_clip(
@@ -100,7 +100,7 @@ class FrameBlocks:
         tracks: Mapping[str, Array] | None = None,
         grounded: GroundedClip | None = None,
         ball: BallTrack | None = None,
-        sudden: SuddenGoal | None = None,
+        sudden: tuple[SuddenGoal, ...] = (),
     ) -> FrameBlocks:
         """Read a clip.
 
@@ -112,7 +112,7 @@ class FrameBlocks:
         ball
             Ball of the clip, if the schema has one; by default one is fitted.
         sudden
-            A change that the trajectory ahead does not show before it happens, if there is one.
+            Changes that the trajectory ahead does not show before they happen.
 
         Raises
         ------
@@ -211,8 +211,7 @@ class FrameBlocks:
         """Block -> (frames, offsets, 2) at all offsets of the schema."""
         root, offsets = self.body.root, np.array(self.schema.config.offsets_s)
         path, _ = path_of_clip(root, offsets, self.body.fps)
-        goals = self._goals_ahead(self.schema.config.offsets_s)
-        if goals is not None:
+        for goals in self._goals_ahead(self.schema.config.offsets_s):
             path.positions[goals.frames][goals.known, ::2] = goals.positions[goals.known]
             turned = facing_directions(goals.angles[goals.known])
             path.directions[goals.frames][goals.known] = turned
@@ -233,16 +232,14 @@ class FrameBlocks:
         moved = velocities(root.positions, self.body.fps)
         frames = offset_frames(len(self), feature.offsets_s, self.body.fps)
         ahead = moved[frames]
-        goals = self._goals_ahead(feature.offsets_s)
-        if goals is not None:
+        for goals in self._goals_ahead(feature.offsets_s):
             ahead[goals.frames][goals.known, ::2] = goals.velocities[goals.known]
         relative = velocities_in_root_space(ahead, root)
         return relative[..., [0, 2]].reshape(len(self), -1)
 
-    def _goals_ahead(self, offsets_s: tuple[float, ...]) -> GoalsAhead | None:
-        if self.sudden is None:
-            return None
-        return GoalsAhead.of_change(self.body.root, self.sudden, np.array(offsets_s), self.body.fps)
+    def _goals_ahead(self, offsets_s: tuple[float, ...]) -> list[GoalsAhead]:
+        root, ahead = self.body.root, np.array(offsets_s)
+        return [GoalsAhead.of_change(root, each, ahead, self.body.fps) for each in self.sudden]
 
     def _of_ball(self, name: str, offsets_s: tuple[float, ...], ball: BallTrack) -> Array:
         root = self.body.root

@@ -1,7 +1,7 @@
 """Trajectories ahead as a stick makes them: a goal changes without warning, and the body follows.
 
-The trajectory ahead of a captured clip shows a stop a second before it, and slows down as the body
-does. A stick that is released shows nothing before, and its goal then stands within .3 s.
+The trajectory ahead of a captured clip shows a start or a stop a second before it, and is as fast
+as the body. A stick shows nothing before, and its goal then has the new velocity within .3 s.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ from deepphase.controllers.training.closed_loop import (
     RootOffset,
 )
 from deepphase.controllers.training.course_checks import CourseChecks
+from deepphase.controllers.training.drift import Drift
 from deepphase.errors import ParameterError
 from deepphase.features.layout import FeatureLayout
 from deepphase.training.resumable import ResumableModule, cosine_rate
@@ -91,6 +92,7 @@ class ControllerModule(ResumableModule):
         self._loop = ClosedLoop(data.schema) if unrolled else None
         self._feet = FootVelocities(data.schema) if unrolled and options.foot_weight else None
         self._goals = ClipGoals(data.schema) if unrolled and options.unroll_goals else None
+        self._drift = Drift(data.schema, options.drift) if options.drift else None
         self._checks = CourseChecks(config, data, batches.total_samples)
         layers = [each for each in controller.modules() if isinstance(each, torch.nn.Dropout)]
         self._dropouts = [(layer, layer.p) for layer in layers]
@@ -109,7 +111,7 @@ class ControllerModule(ResumableModule):
 
     def on_fit_start(self) -> None:
         self.controller.to(self.device)
-        for part in (self._loop, self._goals, self._feet):
+        for part in (self._loop, self._goals, self._feet, self._drift):
             if part is not None:
                 part.to(self.device)
         self._noise, self._weights = self._noise.to(self.device), self._weights.to(self.device)
@@ -129,6 +131,8 @@ class ControllerModule(ResumableModule):
                 layer.p = initial + fallen * (final - initial)
 
     def training_step(self, batch: FrameBatch) -> Tensor:
+        if self._drift is not None:
+            batch = self._drift(batch)
         if self._loop is None or batch.inputs.dim() == 2:
             loss, extra = self._teacher_forced_loss(batch)
         else:

@@ -173,14 +173,14 @@ def test_actions_are_left_out_of_clips_that_mostly_travel():
 
 @pytest.fixture(scope="module")
 def sudden():
-    """Rows of a clip with a sudden stop, and of the same clip without, with their slices."""
+    """A clip with a sudden start and stop: the stop, rows with both and without, their schema."""
     store = store_of()
     frames = round(5.0 * store.fps)
     made = starts_and_stops(store, range(len(store)), {}, frames, reach_s=REACH_S, sudden=1.0)
-    clip, stop = next(iter(made))
+    clip, changes = next(iter(made))
     schema = schema_of_store(store, "none", SchemaConfig(), channels=0, tracks=None)
-    plain, shown = (FrameBlocks.of_clip(clip, schema, sudden=each) for each in (None, stop))
-    return clip, stop, schema, plain.rows(schema.inputs), shown.rows(schema.inputs)
+    plain, shown = (FrameBlocks.of_clip(clip, schema, sudden=each) for each in ((), changes))
+    return clip, changes, schema, plain.rows(schema.inputs), shown.rows(schema.inputs)
 
 
 def places_ahead(rows, schema):
@@ -190,7 +190,7 @@ def places_ahead(rows, schema):
 
 
 def test_a_sudden_stop_is_not_seen_before_it_comes(sudden):
-    _, stop, schema, plain, shown = sudden
+    _, (_, stop), schema, plain, shown = sudden
     straight = np.linalg.norm(np.diff(places_ahead(shown, schema)[stop.frame - 1], axis=0), axis=1)
     seen = np.linalg.norm(np.diff(places_ahead(plain, schema)[stop.frame - 1], axis=0), axis=1)
     assert straight.min() > 0.9 * straight.max()
@@ -198,18 +198,30 @@ def test_a_sudden_stop_is_not_seen_before_it_comes(sudden):
 
 
 def test_the_goal_of_a_sudden_stop_stands_soon_after_it(sudden):
-    clip, stop, schema, plain, shown = sudden
+    clip, (_, stop), schema, plain, shown = sudden
     soon = stop.frame + round(0.3 * clip.fps)
     assert np.linalg.norm(places_ahead(shown, schema)[soon], axis=-1).max() < 0.05
     assert np.linalg.norm(places_ahead(plain, schema)[stop.frame], axis=-1).max() > 0.2
 
 
-def test_a_sudden_stop_changes_the_trajectory_ahead_alone(sudden):
-    clip, stop, schema, plain, shown = sudden
+def test_a_sudden_start_is_not_seen_before_it_comes_and_is_fast_soon_after_it(sudden):
+    clip, (start, _), schema, plain, shown = sudden
+
+    def steps(rows, frame):
+        places = places_ahead(rows, schema)[frame]
+        return np.linalg.norm(np.diff(places, axis=0), axis=1) / schema.config.step_s
+
+    assert steps(shown, start.frame - 1).max() < 0.25 < steps(plain, start.frame - 1).max()
+    soon = start.frame + round(0.1 * clip.fps)
+    assert steps(shown, soon)[0] > 1.4 * steps(plain, soon)[0]
+
+
+def test_sudden_starts_and_stops_change_the_trajectory_ahead_alone(sudden):
+    clip, changes, schema, plain, shown = sudden
     reach = round(REACH_S * clip.fps)
-    around = slice(max(stop.frame - reach, 0), stop.frame + reach)
     away = np.ones(len(plain), bool)
-    away[around] = False
+    for change in changes:
+        away[max(change.frame - reach, 0) : change.frame + reach] = False
     np.testing.assert_array_equal(shown[away], plain[away])
     changed = (shown != plain).any(axis=0)
     slices = schema.inputs.slices

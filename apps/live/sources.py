@@ -85,6 +85,35 @@ def live_sources(path: Path | None) -> dict[str, Path]:
     return {each.relative_to(path).as_posix(): each for each in found}
 
 
+def _run_controller(path: Path) -> RunnerSource[Runner]:
+    from deepphase.controllers.runtime.controller import Controller
+    from deepphase.controllers.runtime.start import CharacterSource
+
+    return CharacterSource(Controller.load(path))
+
+
+def _run_database(path: Path) -> RunnerSource[Runner]:
+    from deepphase.matching.database.database import MotionDatabase
+    from deepphase.matching.player.source import PlayerSource
+
+    return PlayerSource.of_database(MotionDatabase.load(path).with_kinds())
+
+
+def _run_matcher(path: Path) -> RunnerSource[Runner]:
+    from deepphase.matching.learned.matcher import Matcher
+    from deepphase.matching.learned.source import MatcherSource
+
+    return MatcherSource(Matcher.load(path))
+
+
+# Format of a file -> its characters.
+_RUNNERS: dict[str, Callable[[Path], RunnerSource[Runner]]] = {
+    "deepphase.controller": _run_controller,
+    "deepphase.motion_database": _run_database,
+    "deepphase.matcher": _run_matcher,
+}
+
+
 def runner_source(path: Path) -> RunnerSource[Runner]:
     """Characters of a file, to be steered by a program.
 
@@ -94,18 +123,7 @@ def runner_source(path: Path) -> RunnerSource[Runner]:
         If the file cannot be steered.
     """
     (file,) = live_sources(path).values()
-    if read_header(file)["format"] == "deepphase.controller":
-        from deepphase.controllers.runtime.controller import Controller
-        from deepphase.controllers.runtime.start import CharacterSource
-
-        return CharacterSource(Controller.load(file))
-    from deepphase.matching.database.database import MotionDatabase
-    from deepphase.matching.player.playback import Playback
-    from deepphase.matching.player.source import PlayerSource
-    from deepphase.matching.search.searcher import open_searcher
-
-    database = MotionDatabase.load(file).with_kinds()
-    return PlayerSource(database, Playback.of_database(database), open_searcher(database))
+    return _RUNNERS[read_header(file)["format"]](file)
 
 
 def check_walks_on_ground(path: Path) -> None:

@@ -7,6 +7,7 @@ import socket
 import threading
 from contextlib import contextmanager
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ from deepphase.shipped import SHIPPED
 from deepphase.steering.root_states import RootStates
 from deepphase.synthetic.gait_motion import locomotion
 
+FILES = Path(__file__).parents[1] / "compatibility" / "files"
 # The parents of the bones that are looked at, and their directions in the T-pose in Unity, where
 # left is -X.
 T_POSE = {
@@ -156,6 +158,19 @@ def test_goals_come_back_and_the_body_follows_them():
         assert sum(address == "/deepphase/joint" for address, _ in first) == 12
         assert any("error" in each for each in seen)
         assert sum("rotations" in each for each in seen) >= 3
+
+
+@pytest.mark.parametrize("name", ["experts.controller", "motion.db", "small.matcher"])
+def test_characters_of_each_kind_of_file_are_streamed(name):
+    with receiver() as osc:
+        target = StreamTarget.parse(f"osc:{osc.getsockname()[1]}")
+        with BodyStream(runner_source(FILES / name), [target], 0) as body:
+            assert body.run(0.1).frames == round(0.1 * body.spec.fps)
+        assert unpacked_names(osc.recv(65536)) <= set(body.spec.skeleton.names)
+
+
+def unpacked_names(datagram):
+    return {values[0] for address, values in osc_messages(datagram) if "joint" in address}
 
 
 def test_pages_of_other_sites_do_not_reach_the_websocket():

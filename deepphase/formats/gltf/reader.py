@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from deepphase.arrays import Array
 from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.formats.body_checks import checked_body
-from deepphase.formats.frame_rates import (
-    CORRECTED,
-    USUAL_RATES,
-    are_milliseconds,
-    frame_rate,
-    is_plausible_rate,
-)
+from deepphase.formats.frame_rates import CORRECTED, are_milliseconds, is_plausible_rate
 from deepphase.formats.gltf.document import GltfFile, Item, open_gltf
 from deepphase.formats.gltf.joint_motion import sample_joints
 from deepphase.formats.gltf.joints import EXTRAS_KEY, JointTree, find_joints, named_number
@@ -26,75 +19,15 @@ from deepphase.formats.gltf.nodes import NodeTree, read_nodes
 from deepphase.formats.gltf.phase_extras import PhaseTrack, parse_phases
 from deepphase.formats.gltf.tracks import Keys, channel_target, read_tracks
 from deepphase.formats.joint_checks import unique_names
+from deepphase.formats.key_times import (
+    allowed_poses,
+    frame_count,
+    merged_times,
+    sampling_rate,
+)
 from deepphase.formats.units import checked_options
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.orientation import rotate_up, scaled
-
-DEFAULT_FPS = 60.0
-# Slower than this, evenly spaced keys are poses between which something shall move.
-_SLOWEST_CAPTURE = 5.0
-# Keys this near, in seconds, are one key that two tracks rounded differently.
-_SAME_KEY = 1e-4
-# How far keys may lie beside a rate's frames, as a share of a frame.
-_OFF_FRAME = 0.02
-_STATED_TOLERANCE = 0.01
-# Digits of float32 times are not decimals: they are binary, and exact to eight or so.
-_DECIMALS = 8
-
-
-def sampling_rate(key_times: Sequence[Array], stated: float | None) -> tuple[float, str]:
-    """Frames a second for an animation, and a note on why.
-
-    Keys at every frame tell it; keys with gaps are held against the usual rates.
-
-    Parameters
-    ----------
-    key_times
-        Seconds, rising, of each track.
-    stated
-        What the file says beside the keys, taken where the keys agree.
-    """
-    keys = _merged(key_times)
-    if len(keys) < 2:
-        return stated or DEFAULT_FPS, f"one key: {stated or DEFAULT_FPS:g} frames a second"
-    frames = (keys - keys[0]) * (len(keys) - 1) / (keys[-1] - keys[0])
-    rate = frame_rate((keys[-1] - keys[0]) / (len(keys) - 1), _DECIMALS)
-    even = np.abs(frames - np.arange(len(keys))).max() < _tolerance(keys, rate)
-    if even and rate >= _SLOWEST_CAPTURE:
-        if stated and abs(stated / rate - 1.0) < _STATED_TOLERANCE:
-            return stated, f"{stated:.6g} frames a second, as the file says"
-        return rate, f"{rate:.6g} frames a second: a key on every frame"
-    # The slowest of those that fit.
-    for usual in (stated, *map(float, USUAL_RATES)):
-        if usual and _lie_on_frames(keys, usual):
-            return usual, f"keys with gaps lie on the frames of {usual:g} a second"
-    return DEFAULT_FPS, f"keys lie on no usual rate's frames: sampled at {DEFAULT_FPS:g} a second"
-
-
-def _merged(key_times: Sequence[Array]) -> Array:
-    keys = np.unique(np.concatenate([np.zeros(0), *key_times]))
-    return keys[np.append(True, np.diff(keys) > _SAME_KEY)] if len(keys) else keys
-
-
-def _tolerance(keys: Array, rate: float) -> float:
-    """In frames: what exporters' arithmetic and float32 seconds may displace a key by."""
-    return _OFF_FRAME + 4.0 * rate * float(np.spacing(np.float32(keys[-1])))
-
-
-def _lie_on_frames(keys: Array, rate: float) -> bool:
-    frames = (keys - keys[0]) * rate
-    return bool(np.abs(frames - np.rint(frames)).max() < _tolerance(keys, rate))
-
-
-def frame_count(seconds: float, fps: float, last_key: float) -> int:
-    """Frames from the first key to the last; a frame that rounding puts behind it counts."""
-    slack = _OFF_FRAME + 4.0 * fps * float(np.spacing(np.float32(last_key)))
-    return int(np.floor(seconds * fps + min(slack, 0.5))) + 1
-
-
-# Poses of joints that a file's animations may hold together: a few keys and a high rate could
-# ask for any number. A file that has all its keys is larger than four bytes a pose.
-_FREE_POSES, _BYTES_PER_POSE = 2_000_000, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,8 +203,7 @@ class _Budget:
 
     def spend(self, item: Item, frames: int, seconds: float, fps: float) -> None:
         self.spent += frames * len(self.scene.joints.nodes)
-        free = max(_FREE_POSES, self.scene.file.bytes_read // _BYTES_PER_POSE)
-        if self.spent > free:
+        if self.spent > allowed_poses(self.scene.file.bytes_read):
             raise item.fault(
                 f"{seconds:.6g} s at {fps:.6g} frames a second are {frames:,} frames of "
                 f"{len(self.scene.joints.nodes)} joints, in a file of "
@@ -298,7 +230,7 @@ def _read(
     extras = _our_extras(item)
     notes: tuple[str, ...] = ()
     per_second = 1.0
-    if are_milliseconds(_merged(times)):
+    if are_milliseconds(merged_times(times)):
         per_second = 1000.0
         notes = (f"{CORRECTED}key times are in milliseconds",)
     rate, note = sampling_rate([each / per_second for each in times], _stated_fps(extras))

@@ -16,16 +16,14 @@ from deepphase.extras import extra_packages
 from deepphase.formats.body_checks import in_metres_y_up
 from deepphase.formats.file_content import foreign_content, read_front
 from deepphase.formats.frame_rates import is_plausible_rate
-from deepphase.formats.gltf.reader import frame_count, sampling_rate
 from deepphase.formats.joint_checks import check_joint_count, unique_names
 from deepphase.formats.joint_matrices import clip_of_matrices
+from deepphase.formats.key_times import allowed_poses, frame_count, sampling_rate
 from deepphase.formats.units import checked_options
 from deepphase.motion.clip import Clip, Source
 
 # First bytes of text, of crate files and of archives.
 _SIGNATURES = (b"#usda", b"PXR-USDC", b"PK\x03\x04")
-# Poses of joints that a small file may ask for; a file with all its keys has four bytes a pose.
-_FREE_POSES, _BYTES_PER_POSE = 2_000_000, 4
 
 
 def load_usd(
@@ -200,10 +198,11 @@ def _sampled(codes: Array, per_second: float, rate: float, joints: int, path: Pa
         return np.zeros(1)
     seconds = float(codes[-1] - codes[0]) / per_second
     frames = frame_count(seconds, rate, float(codes[-1]) / per_second)
-    if frames * joints > max(_FREE_POSES, path.stat().st_size // _BYTES_PER_POSE):
+    size = path.stat().st_size
+    if frames * joints > allowed_poses(size):
         raise FormatError(
             f"{seconds:.6g} s at {rate:.6g} frames a second are {frames:,} frames of {joints} "
-            f"joints, in a file of {path.stat().st_size:,} bytes",
+            f"joints, in a file of {size:,} bytes",
             hint="give a lower rate (fps=), or check the times of the samples",
             path=path,
         )

@@ -21,7 +21,7 @@ from deepphase.matching.player.moment_filter import MomentFilter
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.player import PlayerSettings
 from deepphase.matching.player.resting import rest_moments
-from deepphase.matching.player.trajectory_queries import KEEPING, max_improvement
+from deepphase.matching.player.trajectory_search import KEEPING, max_improvement
 from deepphase.steering.foot_lock import FootLockSettings
 
 # Rotations of this many rows are read at once, and a view of the manifold has so many points.

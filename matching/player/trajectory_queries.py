@@ -25,10 +25,6 @@ from deepphase.terrain.underfoot import SIDES, ground_level, trajectory_heights
 
 # Speed at which a desired trajectory begins, m/s, from which on a character at rest starts.
 _STARTING_M_S = 0.35
-# Largest improvement that is ever required, as a share of the cost of rows taken by chance.
-_MAX_IMPROVEMENT = 0.2
-KEEPING = 2.0
-"""Largest improvement of rows without kept labels, over the largest one of others."""
 
 
 def _trajectory_features(layout: FeatureLayout) -> list[Feature]:
@@ -59,14 +55,6 @@ def future_columns(layout: FeatureLayout) -> Array:
     return np.array(columns, np.int64)
 
 
-def max_improvement(layout: FeatureLayout) -> float:
-    """The largest improvement of costs that is ever required: a fifth of the cost of two rows that
-    are taken by chance.
-    """
-    # The squared difference of two values taken by chance is twice their variance, on average.
-    return _MAX_IMPROVEMENT * float(np.sqrt(2.0 * np.square(layout.weights).sum()))
-
-
 class TrajectoryQueries:
     """Goals of characters, and their queries.
 
@@ -92,7 +80,6 @@ class TrajectoryQueries:
         layout = rows.layout
         self._heights = [each.name for each in ground_features(layout)]
         self._features = _trajectory_features(layout)
-        self.max_improvement = max_improvement(layout)
         self.offsets_s = future_offsets(layout)
         if not len(self.offsets_s):
             raise ParameterError(
@@ -171,10 +158,3 @@ class TrajectoryQueries:
         level = ground_level(self._ground, place, facing)
         found = trajectory_heights(self._ground, positions, directions, level)
         return found.reshape(len(positions), -1).astype(np.float32)
-
-    def improved(self, costs: Array, shares: Array | float) -> Array:
-        """Costs that improve others by shares, or by a fifth of the cost of rows taken by chance.
-
-        Where all costs are high, as after a goal that nothing follows, a share of them is too much.
-        """
-        return costs - np.minimum(shares * costs, self.max_improvement)

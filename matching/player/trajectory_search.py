@@ -10,12 +10,13 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
+from deepphase.features.layout import FeatureLayout
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.player.constants import CONSTANTS
 from deepphase.matching.player.moment_filter import MomentFilter
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.resting import rest_moments
-from deepphase.matching.player.trajectory_queries import KEEPING, TrajectoryQueries
+from deepphase.matching.player.trajectory_queries import TrajectoryQueries
 from deepphase.matching.search.searcher import Searcher
 from deepphase.steering.goal_sources import GoalSource
 from deepphase.steering.rest import RestMoments
@@ -23,6 +24,18 @@ from deepphase.steering.root_states import RootStates
 from deepphase.terrain.heightmap import Heightmap
 
 _ROWS_AT_ONCE = 1 << 20
+# Largest improvement that is ever required, as a share of the cost of rows taken by chance.
+_MAX_IMPROVEMENT = 0.2
+KEEPING = 2.0
+"""Largest improvement of rows without kept labels, over the largest one of others."""
+
+
+def max_improvement(layout: FeatureLayout) -> float:
+    """The largest improvement of costs that is ever required: a fifth of the cost of two rows that
+    are taken by chance.
+    """
+    # The squared difference of two values taken by chance is twice their variance, on average.
+    return _MAX_IMPROVEMENT * float(np.sqrt(2.0 * np.square(layout.weights).sum()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,6 +163,7 @@ class TrajectorySearch(TrajectoryQueries):
         step_m: float = 0.0,
     ) -> None:
         super().__init__(database, ground, step_m)
+        self.max_improvement = max_improvement(database.layout)
         self._database, self._searcher = database, searcher
         self._neighbourhood_s = neighbourhood_s
         self.keep_improvement = keep_improvement
@@ -298,6 +312,13 @@ class TrajectorySearch(TrajectoryQueries):
             np.take_along_axis(np.concatenate([near_rows, far_rows], axis=1), order, 1),
             np.take_along_axis(ranks, order, 1),
         )
+
+    def improved(self, costs: Array, shares: Array | float) -> Array:
+        """Costs that improve others by shares, or by a fifth of the cost of rows taken by chance.
+
+        Where all costs are high, as after a goal that nothing follows, a share of them is too much.
+        """
+        return costs - np.minimum(shares * costs, self.max_improvement)
 
     def without_kept(self, costs: Array) -> Array:
         """Costs that rows without kept labels need, in place of costs of rows with them.

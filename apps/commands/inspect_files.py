@@ -20,10 +20,10 @@ from deepphase.apps.corpus_notes import (
 from deepphase.apps.options.groups import FileOptions
 from deepphase.apps.terminal import Outcome, list_left_out, next_step, note, progress, table, warn
 from deepphase.arrays import Array
-from deepphase.corpus.folder_settings import named_labels
 from deepphase.corpus.group_passes import other_axes
 from deepphase.corpus.inspection import FileFacts, inspect_files, other_floors
 from deepphase.corpus.motion_files import find_motion_files
+from deepphase.corpus.name_labels import named_labels
 from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.features.moment_kinds import KINDS, clip_kinds
 from deepphase.formats.array_file import is_array_file

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.corpus.folder_settings import settings_of
 from deepphase.corpus.motion_files import MotionFile, find_motion_files
 from deepphase.corpus.point_sets import PointSets, agreed_point_sets, load_point_clip
 from deepphase.corpus.songs import find_songs
@@ -65,11 +64,8 @@ def load_clips(path: Path, name: str, point_sets: PointSets, **reader: Any) -> t
     reader
         Options of :func:`deepphase.formats.load.load`.
 
-    Options that are not given are those of the folder's settings.
-
     Raises DeepPhaseError as :func:`deepphase.formats.load.load_all` does.
     """
-    reader = settings_of(path).reader | reader
     if holds_points(path):
         return (replace(load_point_clip(path, point_sets, **reader), name=name),)
     clips = load_all(path, **reader)
@@ -83,6 +79,7 @@ def clip_entries(file: MotionFile, point_sets: PointSets, **reader: Any) -> list
 
     A file that cannot be read is one entry, whose `load` raises.
     """
+    reader = file.reader(reader)
     try:
         animations = within_memory(list_animations, file.path)
     except DeepPhaseError:
@@ -133,7 +130,6 @@ def _only_clip(file: MotionFile, point_sets: PointSets, reader: dict[str, Any]) 
 
 
 def _animation(file: MotionFile, number: int, name: str, reader: dict[str, Any]) -> Clip:
-    reader = settings_of(file.path).reader | reader
     clip = within_memory(load, file.path, about=file.path, animation=number, **reader)
     return _of_animation(clip, file.name, name)
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -15,8 +14,6 @@ import yaml
 from deepphase.atomic_write import atomic_write
 from deepphase.config import read_yaml
 from deepphase.corpus.labels import LabelPattern
-from deepphase.corpus.motion_files import MotionFile
-from deepphase.corpus.name_labels import NameLabels, read_name_labels
 from deepphase.errors import ParameterError
 from deepphase.formats.units import checked_options
 
@@ -126,47 +123,13 @@ def save_settings(folder: Path, settings: FolderSettings) -> None:
         file.write((_HEAD + yaml.safe_dump(content, sort_keys=False)).encode())
 
 
-def settings_of(path: Path) -> FolderSettings:
-    """The settings of a motion file: those of the nearest folder above it that has any.
+def settings_in(folder: Path) -> FolderSettings:
+    """The settings of motion files in a folder: its own, or those of the nearest one above it.
 
     Raises as `read_settings`.
     """
-    for folder in path.absolute().parents:
-        if (folder / FILE).is_file():
-            return read_settings(folder)
+    folder = folder.absolute()
+    for each in (folder, *folder.parents):
+        if (each / FILE).is_file():
+            return read_settings(each)
     return FolderSettings()
-
-
-def named_labels(files: Iterable[MotionFile]) -> NameLabels:
-    """The labels in the names of files, under the names that their folders' settings give them.
-
-    Raises as `read_settings`.
-    """
-    files = list(files)
-    found = read_name_labels(each.file for each in files)
-    names = {each.file: settings_of(each.path).labels for each in files}
-    if not any(names.values()):
-        return found
-    labels = {}
-    for file, values in found.labels.items():
-        named = {names[file].get(label, label): value for label, value in values.items()}
-        if len(named) < len(values):
-            raise ParameterError(
-                f"{file}: a label has the name of another one, of {', '.join(values)}",
-                hint=f"give it another name in {FILE}",
-            )
-        labels[file] = named
-    together: dict[str, str] = {}
-    for each in names.values():
-        together |= each
-    patterns: Counter[str] = Counter()
-    for pattern, count in found.patterns.items():
-        patterns[_renamed(pattern, together)] += count
-    unlike = {file: _renamed(pattern, names[file]) for file, pattern in found.unlike.items()}
-    return NameLabels(labels, dict(patterns), unlike)
-
-
-def _renamed(pattern: str, names: Mapping[str, str]) -> str:
-    return re.sub(
-        r"\{(\w+)", lambda match: "{" + names.get(match.group(1), match.group(1)), pattern
-    )

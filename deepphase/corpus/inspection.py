@@ -183,7 +183,7 @@ def _facts(
     each, point_sets, reader, measure = task
 
     def facts() -> tuple[FileFacts, ...]:
-        clips = load_clips(each.path, each.name, point_sets, **reader)
+        clips = load_clips(each.path, each.name, point_sets, **each.reader(reader))
         return tuple(_clip_facts(clip, each, point_sets, len(clips) > 1, measure) for clip in clips)
 
     try:

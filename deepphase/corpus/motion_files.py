@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from typing import Any
 
+from deepphase.corpus.folder_settings import FolderSettings, settings_in
 from deepphase.corpus.parallel import workers_for
 from deepphase.errors import FormatError
 from deepphase.formats.load import MOTION_FORMATS
@@ -36,11 +38,18 @@ class MotionFile:
         Path relative to the inputs, with slashes, as in reports and label tables.
     name
         Name of its clip: the stem, with its folders where stems are not unique.
+    settings
+        Settings of its folder.
     """
 
     path: Path
     file: str
     name: str
+    settings: FolderSettings = field(default_factory=FolderSettings, compare=False)
+
+    def reader(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Options of :func:`deepphase.formats.load.load`: given ones, else those of the folder."""
+        return {**self.settings.reader, **given}
 
 
 def find_motion_files(inputs: str | Path | Sequence[str | Path]) -> list[MotionFile]:
@@ -58,6 +67,8 @@ def find_motion_files(inputs: str | Path | Sequence[str | Path]) -> list[MotionF
     ------
     FormatError
         Where an input does not exist, or nothing is found.
+    ParameterError
+        Where the settings of a folder are damaged.
     """
     given = existing(inputs)
     roots = [each.absolute() for each in given]
@@ -82,8 +93,14 @@ def find_motion_files(inputs: str | Path | Sequence[str | Path]) -> list[MotionF
     common = Path(os.path.commonpath(folders))
     relative = sorted((path.relative_to(common).as_posix(), path) for path in found)
     stems = Counter(path.stem for path in found)
+    settings = {folder: settings_in(folder) for folder in {path.parent for path in found}}
     return [
-        MotionFile(path, _plain(file), _plain(_clip_name(file, stems[path.stem] > 1)))
+        MotionFile(
+            path,
+            _plain(file),
+            _plain(_clip_name(file, stems[path.stem] > 1)),
+            settings[path.parent],
+        )
         for file, path in relative
     ]
 

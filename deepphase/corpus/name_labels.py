@@ -8,7 +8,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
+from deepphase.corpus.folder_settings import FILE as SETTINGS_FILE
 from deepphase.corpus.labels import LabelPattern
+from deepphase.corpus.motion_files import MotionFile
+from deepphase.errors import ParameterError
 
 # Texts between two fields, in the order in which they are tried.
 _SEPARATORS = ("_-_", "__", " - ", "_", " ", "-", ".")
@@ -131,6 +134,44 @@ def read_name_labels(files: Iterable[str | PurePosixPath]) -> NameLabels:
 
 
 _Kind = tuple[list[_Field], list[PurePosixPath]]
+
+
+def named_labels(files: Iterable[MotionFile]) -> NameLabels:
+    """The labels in the names of files, under the names that their folders' settings give them.
+
+    Raises
+    ------
+    ParameterError
+        Where two labels of a file have one name.
+    """
+    files = list(files)
+    found = read_name_labels(each.file for each in files)
+    names = {each.file: each.settings.labels for each in files}
+    if not any(names.values()):
+        return found
+    labels = {}
+    for file, values in found.labels.items():
+        named = {names[file].get(label, label): value for label, value in values.items()}
+        if len(named) < len(values):
+            raise ParameterError(
+                f"{file}: a label has the name of another one, of {', '.join(values)}",
+                hint=f"give it another name in {SETTINGS_FILE}",
+            )
+        labels[file] = named
+    together: dict[str, str] = {}
+    for each in names.values():
+        together |= each
+    patterns: Counter[str] = Counter()
+    for pattern, count in found.patterns.items():
+        patterns[_renamed(pattern, together)] += count
+    unlike = {file: _renamed(pattern, names[file]) for file, pattern in found.unlike.items()}
+    return NameLabels(labels, dict(patterns), unlike)
+
+
+def _renamed(pattern: str, names: Mapping[str, str]) -> str:
+    return re.sub(
+        r"\{(\w+)", lambda match: "{" + names.get(match.group(1), match.group(1)), pattern
+    )
 
 
 def _kinds(paths: Sequence[PurePosixPath]) -> list[_Kind]:

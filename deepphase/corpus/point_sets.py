@@ -58,12 +58,14 @@ def agreed_point_sets(
     reader
         Options of :func:`deepphase.formats.load.load`.
     """
-    tracks = [each.path for each in files if holds_points(each.path)]
+    tracks = [each for each in files if holds_points(each.path)]
     step = -(-len(tracks) // _MAX_SAMPLES) or 1
     found: dict[tuple[str, ...], list[PointStructure]] = defaultdict(list)
-    for path in tracks[::step]:
+    for each in tracks[::step]:
         try:
-            names, structure = within_memory(_structure, path, description, reader)
+            names, structure = within_memory(
+                _structure, each.path, description, each.reader(reader)
+            )
         except DeepPhaseError:
             continue
         found[names].append(structure)

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from deepphase.corpus.folder_settings import named_labels, settings_of
 from deepphase.corpus.group_passes import (
     add_mirrored_clips,
     files_of_another_axis,
@@ -22,7 +21,7 @@ from deepphase.corpus.motion_files import (
     find_motion_files,
     fitting_workers,
 )
-from deepphase.corpus.name_labels import NameLabels
+from deepphase.corpus.name_labels import NameLabels, named_labels
 from deepphase.corpus.parallel import check_parallel, map_in_order
 from deepphase.corpus.point_sets import PointSets, agreed_point_sets
 from deepphase.corpus.prepared_file import FileTask, PreparedFile, left_out_file, prepare_file
@@ -238,7 +237,7 @@ def prepare(
         "up": up,
         "file_fps": file_fps,
         "labels": labels,
-        "folder settings": sorted({repr(settings_of(each.path)) for each in files}),
+        "folder settings": sorted({repr(each.settings) for each in files}),
         "label table": _digest(labels_csv),
         "skeleton description": None if description is None else dict(description),
         "allow_truncated": allow_truncated,
@@ -451,7 +450,7 @@ def _tasks(
                 pieces=tuple(pieces.get(each.file, ())),
                 table=None if table is None else Path(table),
                 fps=float(fps),
-                reader=reader,
+                reader=each.reader(reader),
                 min_seconds=min_seconds,
                 point_sets=point_sets,
             )

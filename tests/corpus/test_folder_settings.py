@@ -8,12 +8,12 @@ from deepphase.corpus.clips import clips_in
 from deepphase.corpus.folder_settings import (
     FILE,
     FolderSettings,
-    named_labels,
     read_settings,
     save_settings,
-    settings_of,
+    settings_in,
 )
 from deepphase.corpus.motion_files import find_motion_files
+from deepphase.corpus.name_labels import named_labels
 from deepphase.corpus.prepare import prepare
 from deepphase.corpus.store import open_store
 from deepphase.errors import ParameterError
@@ -65,15 +65,15 @@ def test_options_of_a_command_come_first(captures):
 def test_the_nearest_folder_counts(captures):
     save_settings(captures, FolderSettings("z"))
     save_settings(captures / "deeper", FolderSettings("x"))
-    assert settings_of(captures / "deeper" / "aa_x1.bvh").up == "x"
-    assert settings_of(captures / "b.bvh").up == "z"
+    assert settings_in(captures / "deeper").up == "x"
+    assert settings_in(captures).up == "z"
 
 
 def test_a_changed_file_is_read_again(captures):
     save_settings(captures, FolderSettings("z"))
-    assert settings_of(captures / "a.bvh").up == "z"
+    assert settings_in(captures).up == "z"
     save_settings(captures, FolderSettings("-x"))
-    assert settings_of(captures / "a.bvh").up == "-x"
+    assert settings_in(captures).up == "-x"
 
 
 @pytest.mark.parametrize(
@@ -97,11 +97,10 @@ def test_wrong_settings_name_the_file(tmp_path, content, said):
 
 
 def test_a_name_that_another_label_has_is_refused(captures):
-    files = find_motion_files(captures)
-    first, second = named_labels(files).counts()
+    first, second = named_labels(find_motion_files(captures)).counts()
     save_settings(captures, FolderSettings(labels={first: second}))
     with pytest.raises(ParameterError, match="name of another one"):
-        named_labels(files)
+        named_labels(find_motion_files(captures))
 
 
 def test_without_settings_nothing_changes(captures, tmp_path):

@@ -23,11 +23,14 @@ class CostOption:
         (features,) squared distances, which add up to the square of the cost.
     mark
         A word for what became of it, as "playing"; empty for most.
+    actor
+        Name of the take's body that plays it; empty if none does.
     """
 
     name: str
     terms: Array
     mark: str = ""
+    actor: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,10 +62,13 @@ class CostComparison:
         (features,) names of the terms.
     searches
         In rising order of time; at least one.
+    unit
+        Unit of the costs, as "cm"; empty for features without one.
     """
 
     features: tuple[str, ...]
     searches: Sequence[ComparedCosts]
+    unit: str = ""
 
     def __post_init__(self) -> None:
         times = [search.time_s for search in self.searches]

@@ -122,6 +122,8 @@ def _costs(costs: CostComparison, packed: PackedArrays) -> dict[str, Any]:
         "names": list(names),
         "labels": [names[each.name] for each in options],
         "marks": [each.mark for each in options],
+        "actors": [each.actor for each in options],
+        "unit": costs.unit,
         "terms": packed.add(np.array([each.terms for each in options], np.float32)),
     }
 

@@ -46,7 +46,8 @@ function startPlayer(Mannequins) {
   const manifold = new Manifold(element("manifold"), [element("manifold-2d"), element("manifold-3d")], invalidate);
   const gating = new GatingBars(element("gating"), invalidate);
   const costs = new CostTable({
-    text: element("costs-text"), legend: element("costs-legend"), rows: element("costs-rows"),
+    text: element("costs-text"), unit: element("costs-unit"), legend: element("costs-legend"), rows: element("costs-rows"),
+    onChoose: (name) => bringForward(stage.bodies.find((body) => body.name === name)),
   });
   const capture = new Capture({
     app: element("app"), clock, button: element("film"), onProblem: showMessage,
@@ -139,6 +140,25 @@ function startPlayer(Mannequins) {
     return { bodies, channels, gating: weights };
   }
 
+  // Draw one of several ghosts as a solid body, and the others faint.
+  function bringForward(body) {
+    for (const each of stage.bodies) if (each.compared) each.ghost = each !== body;
+    body.shown = true;
+    pressed(element("actors").children[stage.bodies.indexOf(body)], true);
+    for (const row of element("costs-rows").children) row.classList.toggle("marked", row.dataset.actor === body.name);
+    invalidate();
+  }
+
+  // Bodies that are compared stand over each other: the first of several ghosts is forward.
+  function compareGhosts() {
+    const ghosts = stage.bodies.filter((body) => body.ghost);
+    stage.compares = ghosts.length > 1;
+    for (const body of stage.bodies) body.compared = body.ghost;
+    fillActors(stage, element, invalidate, bringForward);
+    costs.draw(0);
+    if (stage.compares) bringForward(ghosts[0]);
+  }
+
   function openTake(index) {
     shownTake = index;
     take = scene.takes[index];
@@ -160,7 +180,7 @@ function startPlayer(Mannequins) {
     costs.open(take.costs);
     lanes.open(lanesOf({ take, ...parts, song }), clock.duration, take.markers);
     overview.open(take, clock.duration);
-    fillActors(stage, element, invalidate);
+    compareGhosts();
     element("take").value = String(index);
     element("note").textContent = take.note;
     element("note").hidden = !take.note;

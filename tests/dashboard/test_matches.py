@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from deepphase.apps.dashboard.parts import demo
 from deepphase.apps.dashboard.parts.collection import OpenClips, OpenModel
@@ -11,12 +12,14 @@ from deepphase.apps.dashboard.parts.databases import (
     BY_PHASE,
     BY_POSE,
     PHASE,
+    POSES,
     build_searched,
     find,
     matched_take,
 )
 from deepphase.apps.dashboard.parts.encodings import encodings
 from deepphase.corpus.store import write_store
+from deepphase.motion.kinematics import joint_positions
 from deepphase.synthetic.gait_motion import locomotion
 from tests.dashboard.app_pages import opened, players, words
 
@@ -30,12 +33,12 @@ def pair() -> tuple[OpenClips, OpenModel]:
 
 @pytest.fixture(scope="module")
 def databases(pair):
-    return build_searched(*pair, PHASE), build_searched(*pair, "full_pose")
+    return build_searched(*pair, PHASE), build_searched(*pair, POSES["All joints"])
 
 
 @pytest.fixture(scope="module")
-def answer(pair, databases):
-    return find(*databases, pair[1].extractor.signals, "walk", 300, 3)
+def answer(databases):
+    return find(*databases, "walk", 300, 3)
 
 
 def test_matches_are_the_nearest_by_their_own_measure(databases, answer):
@@ -48,9 +51,36 @@ def test_matches_are_the_nearest_by_their_own_measure(databases, answer):
         distances[start:stop] = np.inf
         first = answer.of(by)[0]
         assert first.moment.row == distances.argmin()
-        own = first.phase_distance if by == BY_PHASE else first.pose_distance
-        assert own == pytest.approx(distances.min(), rel=1e-4)
-        assert [each.rank for each in answer.of(by)] == [1, 2, 3]
+        found = answer.of(by)
+        assert [each.rank for each in found] == [1, 2, 3]
+        # The distance that is shown ranks them, and its parts add up to it.
+        shown = [each.distance for each in found]
+        assert shown == sorted(shown)
+        ratios = [each.distance / each.moment.distance for each in found]
+        np.testing.assert_allclose(ratios, ratios[0], rtol=1e-4)
+        for each in found:
+            assert len(each.terms) == len(answer.features[by])
+            assert np.sqrt(each.terms.sum()) == pytest.approx(each.distance, rel=1e-4)
+
+
+def test_distances_in_pose_are_those_of_joints_that_face_one_way(databases, answer):
+    database = databases[1].database
+
+    def joints(row):
+        clip = database.clip(int(database.clip_of(row)))
+        there = joint_positions(clip)[int(database.frame_of(row))]
+        turn = Rotation.from_rotvec([0.0, -float(database.root_angles[row]), 0.0])
+        return turn.apply(there - database.root_positions[row])
+
+    names = database.layout.features[0].joints
+    clip = database.clip(0)
+    chosen = [clip.skeleton.index(name) for name in names]
+    for each in answer.found:
+        apart = np.linalg.norm((joints(each.moment.row) - joints(answer.row))[chosen], axis=1)
+        rms = np.sqrt(np.mean(apart**2))
+        assert each.distances[BY_POSE] == pytest.approx(100 * rms, abs=0.1)
+        assert each.furthest == names[apart.argmax()]
+        assert each.furthest_m == pytest.approx(apart.max(), abs=0.002)
 
 
 def test_phases_are_not_read_twice(pair, databases):
@@ -62,17 +92,14 @@ def test_phases_are_not_read_twice(pair, databases):
 def test_a_walk_matches_walking_one_cycle_on(answer):
     first = answer.of(BY_POSE)[0]
     assert first.moment.clip in ("walk", "medley")
-    assert first.joint_distance_m < 0.05
+    assert first.distance < 5
     assert answer.others.shape[1] == 2
-    assert np.median(answer.others[:, 1]) > 3 * first.pose_distance
+    assert np.median(answer.others[:, 1]) > 3 * first.distance
+    assert np.median(answer.others[:, 0]) == pytest.approx(100)
 
 
-def test_a_match_says_what_is_alike_and_what_is_not(pair, databases, answer):
-    database, signals = databases[0].database, pair[1].extractor.signals
-    for each in answer.found:
-        assert each.furthest in signals.joints
-        assert each.furthest_m >= each.joint_distance_m
-    phases = database.phases
+def test_a_match_says_how_far_its_timing_is_off(databases, answer):
+    phases = databases[0].database.phases
     for each in answer.found[:2]:
         one, other, weights = (
             *(np.exp(2j * np.pi * phases.phase[row]) for row in (answer.row, each.moment.row)),
@@ -82,66 +109,70 @@ def test_a_match_says_what_is_alike_and_what_is_not(pair, databases, answer):
         assert each.cycles_apart == pytest.approx((apart * weights).sum() / weights.sum(), abs=1e-4)
     by_phase, by_pose = answer.of(BY_PHASE), answer.of(BY_POSE)
     assert np.mean([e.cycles_apart for e in by_phase]) <= 0.02
-    assert by_pose[0].joint_distance_m <= min(e.joint_distance_m for e in by_phase) + 0.02
+    assert by_pose[0].distance <= min(e.distances[BY_POSE] for e in by_phase)
 
 
-def test_only_elsewhere(pair, databases):
-    answer = find(*databases, pair[1].extractor.signals, "walk", 300, 3, elsewhere=True)
+def test_only_elsewhere(databases):
+    answer = find(*databases, "walk", 300, 3, elsewhere=True)
     assert answer.found
     assert all(each.moment.clip != "walk" for each in answer.found)
 
 
-def test_all_bodies_stand_aligned_at_the_moment(databases, answer):
-    take = matched_take(databases[0].database, answer, 2.0)
+def test_all_bodies_stand_over_each_other_at_the_moment(databases, answer):
+    take = matched_take(databases[0].database, answer, (BY_PHASE, BY_POSE), 2.0)
     assert [actor.name for actor in take.actors] == [
         "query",
         *(f"phase {rank}" for rank in (1, 2, 3)),
         *(f"pose {rank}" for rank in (1, 2, 3)),
     ]
-    places = []
+    assert [actor.ghost for actor in take.actors] == [False] + 6 * [True]
     for actor in take.actors:
         frame = round((0.5 - actor.start_s) * actor.fps)
-        places.append(actor.root_positions[frame][[0, 2]])
+        np.testing.assert_allclose(actor.root_positions[frame][[0, 2]], 0, atol=0.02)
         np.testing.assert_allclose(actor.root_directions[frame], [0, 0, 1], atol=0.12)
-    places = np.array(places)
-    np.testing.assert_allclose(places[0], 0, atol=0.02)
-    np.testing.assert_allclose(places[1:4, 1], places[1, 1], atol=0.02)
-    assert (np.diff(places[1:4, 0]) > 1).all()
+    assert take.costs is None
+    alone = matched_take(databases[0].database, answer, (BY_POSE,), 2.0).costs
+    assert alone.unit == "cm"
+    assert {"trunk", "left leg", "right arm"} <= set(alone.features)
 
 
 def test_the_page_plays_query_and_matches(monkeypatch):
     app = opened("matches", monkeypatch)
     (page,) = players(app)
     assert "phase 4" in page
-    assert "pose 4" in page
+    assert "pose 4" not in page
+    assert "Ranked by the distance in phase and posture, in %" in words(app)
     (table,) = app.dataframe
-    assert list(table.value.columns)[:3] == ["Match", "At (s)", "Phase (standardised unit)"]
+    assert list(table.value.columns)[:4] == ["Match", "At (s)", "Phase (%)", "Pose (cm)"]
     assert len(table.value) == 8
+    assert table.value["Phase (%)"][:4].is_monotonic_increasing
+    assert table.value["Pose (cm)"][4:].is_monotonic_increasing
     assert {each.label for each in app.get("download_button")} >= {"BVH", "GLB", "Table (CSV)"}
-    assert "is nearest in phase: its phases are" in words(app)
-    assert "where poses do" in words(app)
     (moment,) = [each for each in app.slider if each.label == "Moment (s)"]
     before = table.value["At (s)"].tolist()
     moment.set_value(8.0).run()
     assert not app.exception
     assert app.dataframe[0].value["At (s)"].tolist() != before
+    app.segmented_control[0].set_value("Pose").run()
+    assert not app.exception
+    (page,) = players(app)
+    assert "pose 4" in page
+    assert "phase 4" not in page
+    assert "distance of all joints in centimetres" in words(app)
 
 
 def test_posture_joins_the_search_by_phase(monkeypatch):
     app = opened("matches", monkeypatch)
-    before = app.dataframe[0].value
-    assert "does not use the pose" in words(app)
+    with_posture = app.dataframe[0].value
     (posture,) = [each for each in app.toggle if each.label == "With posture"]
-    posture.set_value(True).run()
+    posture.set_value(False).run()
     assert not app.exception
-    assert "uses the slow pose alone" in words(app)
+    assert "Ranked by the distance in phase, in %" in words(app)
     table = app.dataframe[0].value
     # The first four matches are those by phase, the last four those by pose, which stay.
-    assert table["Joints (cm)"][:4].mean() <= before["Joints (cm)"][:4].mean()
-    assert (table["Phase (standardised unit)"] != before["Phase (standardised unit)"]).all()
-    np.testing.assert_array_equal(
-        table["Pose (standardised unit)"][4:], before["Pose (standardised unit)"][4:]
-    )
+    assert with_posture["Pose (cm)"][:4].mean() <= table["Pose (cm)"][:4].mean()
+    assert (table["Phase (%)"] != with_posture["Phase (%)"]).all()
+    np.testing.assert_array_equal(table["Pose (cm)"][4:], with_posture["Pose (cm)"][4:])
 
 
 def test_another_rate_says_what_to_do(tmp_path, monkeypatch):

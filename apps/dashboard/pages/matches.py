@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
 import streamlit as st
 
 from deepphase.apps.dashboard.parts.address import clip_chooser, moment_of, put_moment
 from deepphase.apps.dashboard.parts.collection import OpenClips, open_clips, open_model
 from deepphase.apps.dashboard.parts.databases import (
+    BEFORE_S,
     BY_PHASE,
     BY_POSE,
     PHASE,
     PHASE_POSTURE,
+    POSES,
     Answer,
     Searched,
     find,
@@ -36,9 +39,9 @@ from deepphase.errors import ParameterError
 from deepphase.figures.similarity import match_distances
 from deepphase.matching.search.moments import following
 
-# Title of a pose -> feature layout of configs/matching.
-_POSES = {"All joints": "full_pose", "Feet and spine": "reduced_pose"}
 _WITH_POSTURE = PHASE_POSTURE, "phases and posture"
+# What is shown -> searches.
+_SHOWN = {"Phase": (BY_PHASE,), "Pose": (BY_POSE,), "Both": (BY_PHASE, BY_POSE)}
 _MAX_MATCHES, _PLAYER_HEIGHT = 5, 720
 _SECONDS = (1.0, 6.0)
 
@@ -47,9 +50,9 @@ def page() -> None:
     """Draw the page."""
     heading(
         "Matches",
-        "Choose a moment of a clip: its nearest moments play beside it, aligned where they were "
-        "matched, once by phase and once by pose. A match by phase has the same timing; a match "
-        "by pose has the same posture, and may move on differently.",
+        "Choose a moment of a clip: the moments nearest to it stand over it, and play on from "
+        "there. A match by phase has the same timing; a match by pose has the same posture, and "
+        "may move on differently.",
     )
     clips = open_clips()
     model = open_model(clips)
@@ -63,11 +66,10 @@ def page() -> None:
     chosen = _controls(clips)
     all_phases(clips, model)
     by_phase = searched(clips, model, *(_WITH_POSTURE if chosen.posture else (PHASE, "phases")))
-    by_pose = searched(clips, model, _POSES[chosen.pose], "poses")
+    by_pose = searched(clips, model, POSES[chosen.pose], "poses")
     answer = find(
         by_phase,
         by_pose,
-        model.extractor.signals,
         clips.store.names[chosen.clip],
         chosen.frame,
         chosen.matches,
@@ -89,6 +91,7 @@ class _Controls(NamedTuple):
     clip: int
     frame: int
     seconds: float
+    shown: str
     matches: int
     pose: str
     posture: bool
@@ -114,50 +117,67 @@ def _controls(clips: OpenClips) -> _Controls:
             key=key,
             on_change=lambda: put_moment(float(st.session_state[key])),
         )
-    columns = st.columns([4, 4, 6, 4, 5], gap="medium", vertical_alignment="bottom")
-    k = columns[0].slider("Matches", 1, _MAX_MATCHES, 4, key="matches")
-    seconds = columns[1].slider("Seconds", *_SECONDS, 2.0, step=0.5, key="seconds")
-    with columns[2]:
-        pose = st.segmented_control(
-            "Pose", list(_POSES), default="All joints", required=True, key="pose"
+    pose, posture, elsewhere = next(iter(POSES)), True, False
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        shown = st.segmented_control(
+            "Nearest in", list(_SHOWN), default="Phase", required=True, key="nearest"
         )
-    posture = columns[3].toggle(
-        "With posture",
-        key="posture",
-        help="Search by phase and by the slow pose: positions of hips, chest, head, hands and feet "
-        "after a low-pass filter of half a second",
-    )
-    elsewhere = False
-    if len(store) > 1:
-        elsewhere = columns[4].toggle("Only in other clips", key="elsewhere")
+        shown = shown or "Phase"
+        if shown != "Pose":
+            posture = st.toggle(
+                "With posture", True, key="posture",
+                help="Search by phase and by the slow pose: positions of hips, chest, head, hands "
+                "and feet after a low-pass filter of half a second",
+            )  # fmt: skip
+        if shown != "Phase":
+            pose = st.segmented_control(
+                "Joints", list(POSES), default=pose, required=True, key="pose"
+            ) or pose  # fmt: skip
+        k = st.slider("Matches", 1, _MAX_MATCHES, 4, key="matches", width=170)
+        seconds = st.slider("Seconds", *_SECONDS, 2.0, step=0.5, key="seconds", width=170)
+        if len(store) > 1:
+            elsewhere = st.toggle("Only in other clips", key="elsewhere")
     frame = min(round(at_s * store.fps), last)
-    return _Controls(index, frame, seconds, k, pose or "All joints", posture, elsewhere)
+    return _Controls(index, frame, seconds, shown, k, pose, posture, elsewhere)
 
 
 def _show(searched_: Searched, answer: Answer, chosen: _Controls) -> None:
     database = searched_.database
+    st.caption(_ranking(chosen))
+    take = matched_take(database, answer, _SHOWN[chosen.shown], chosen.seconds)
+    show_player(take, height=_PLAYER_HEIGHT, title=take.name, at_s=BEFORE_S)
     left, right = wide_columns("matches", [5, 4])
-    take = matched_take(database, answer, chosen.seconds)
     chart = match_distances(
         answer.distances(),
         answer.others,
-        (
-            f"Distance in {_searched_by(chosen)} (standardised unit)",
-            "Distance in pose (standardised unit)",
-        ),
+        (f"Distance in {_searched_by(chosen)} (%)", "Distance in pose (cm)"),
     )
     with left:
-        show_player(take, height=_PLAYER_HEIGHT, title=take.name)
-        offer_player(take, "matches", "player html")
-        _export(searched_, answer, chosen.seconds)
+        show_figure(chart, "distances", file="match_distances")
     with right:
         _table(answer, chosen)
-        show_figure(chart, "distances", file="match_distances")
         _summary(answer, chosen)
+        offer_player(take, "matches", "player html")
+        _export(searched_, answer, chosen.seconds)
 
 
 def _searched_by(chosen: _Controls) -> str:
     return "phase and posture" if chosen.posture else "phase"
+
+
+def _ranking(chosen: _Controls) -> str:
+    """Say by what distance the shown matches are ranked."""
+    phase = (
+        f"distance in {_searched_by(chosen)}, in % of that between this moment and a usual one: 0 "
+        "% is the same moment, 100 % one taken by chance"
+    )
+    joints = "all joints" if chosen.pose == "All joints" else "feet and spine"
+    pose = (
+        f"distance of {joints} in centimetres (root mean square), both bodies in one place facing "
+        "one way"
+    )
+    by = {"Phase": phase, "Pose": pose, "Both": f"{phase}; or by the {pose}"}
+    return f"Ranked by the {by[chosen.shown]}."
 
 
 def _table(answer: Answer, chosen: _Controls) -> None:
@@ -170,30 +190,23 @@ def _table(answer: Answer, chosen: _Controls) -> None:
         column_config={
             "Match": text(width=62),
             "At (s)": number("At", format="%.2f s", width=64),
-            "Phase (standardised unit)": number(
+            "Phase (%)": number(
                 "Phase",
-                format="%.2f",
-                width=58,
-                help=f"Distance in {_searched_by(chosen)}, by which the first rows are sorted",
+                format="%.1f %%",
+                width=62,
+                help=f"Distance in {_searched_by(chosen)}, by which the first rows are ranked",
             ),
-            "Pose (standardised unit)": number(
+            "Pose (cm)": number(
                 "Pose",
-                format="%.2f",
-                width=58,
-                help="Distance of positions and velocities, by which the last rows are sorted",
+                format="%.1f cm",
+                width=66,
+                help="Distance of the joints, by which the last rows are ranked",
             ),
             "Timing (cycles)": number(
                 "Timing",
                 format="%.3f",
                 width=58,
                 help="Mean difference of the phases over channels, weighted by amplitude, cycles",
-            ),
-            "Joints (cm)": number(
-                "Joints",
-                format="%.1f cm",
-                width=66,
-                help="Mean distance between corresponding joints, both bodies at the origin facing "
-                "the same way",
             ),
             "Furthest": text(help="The joint that differs most, and its distance"),
         },
@@ -202,22 +215,17 @@ def _table(answer: Answer, chosen: _Controls) -> None:
 
 
 def _summary(answer: Answer, chosen: _Controls) -> None:
-    """Say why the first match of each search was found, and what both searches give on average."""
-    both = [(by, found) for by in (BY_PHASE, BY_POSE) if (found := answer.of(by))]
-    for by, found in both:
-        first = found[0]
-        st.caption(
-            f"**{first.name}** is nearest in {by}: its phases are {first.cycles_apart:.3f} cycles "
-            f"from the query's, its joints {100 * first.joint_distance_m:.1f} cm, most of all "
-            f"{plain(first.furthest)} ({100 * first.furthest_m:.0f} cm)."
+    """Say what both searches give."""
+    names = {BY_PHASE: _searched_by(chosen), BY_POSE: BY_POSE}
+    parts = []
+    for by, name in names.items():
+        found = answer.of(by)
+        cycles = np.mean([each.cycles_apart for each in found])
+        apart = np.mean([each.distances[BY_POSE] for each in found])
+        parts.append(
+            f"nearest in {name}: {cycles:.3f} cycles apart in timing, {apart:.1f} cm in pose"
         )
-    if len(both) == 2:
-        means = [sum(e.pose_distance for e in found) / len(found) for _, found in both]
-        used = "uses the slow pose alone" if chosen.posture else "does not use the pose"
-        st.caption(
-            f"The distance in pose, of positions and velocities, is {means[0]:.2f} on average "
-            f"where phases match, {means[1]:.2f} where poses do: the search by phase {used}."
-        )
+    st.caption(f"On average, {'; '.join(parts)}.")
 
 
 def _export(searched_: Searched, answer: Answer, seconds: float) -> None:

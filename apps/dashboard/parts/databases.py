@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,25 +14,30 @@ from deepphase.apps.reports.matches_page import row_actor
 from deepphase.arrays import Array
 from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
+from deepphase.features.feature import Feature
+from deepphase.features.layout import FeatureLayout
 from deepphase.figures.theme import NEUTRAL, channel_colour
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.search.moments import Moment, nearest_moments
 from deepphase.matching.search.searcher import Searcher, open_searcher
-from deepphase.phase.signals import JointVelocities
+from deepphase.motion.roles import body_parts, find_roles
 from deepphase.progress import Progress
 from deepphase.viewer.actor import Actor
+from deepphase.viewer.costs import ComparedCosts, CostComparison, CostOption
 from deepphase.viewer.take import Marker, Take
 
 BY_PHASE, BY_POSE = "phase", "pose"
 # Smallest time between two matches of one clip, and between the query and a match.
 _APART_S, _OWN_S = 0.5, 1.0
-# Seconds played before the moment; metres between the bodies of a row and between rows.
-_BEFORE_S, _BESIDE_M, _BEHIND_M = 0.5, 1.3, 2.2
+# Seconds played before the moment.
+BEFORE_S = 0.5
+# Channels whose parts of a distance are named; the strongest.
+_CHANNELS = 5
 # Size of the random sample of frames that stand for all others, and its seed.
 _OTHERS, _SEED = 1_500, 7
-# Seconds before and after a moment that its facing is smoothed over.
-_AROUND_S = 1.0
 COLOURS = {BY_PHASE: channel_colour(0), BY_POSE: channel_colour(1)}
+# Search -> unit of its distance.
+UNITS = {BY_PHASE: "%", BY_POSE: "cm"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,10 +50,11 @@ class MatchedMoment:
         Search that found it, "phase" or "pose", and its rank there, from 1.
     moment
         Clip, frame and database row of the match.
-    phase_distance, pose_distance
-        Distances from the query in both databases, in standardised units.
-    joint_distance_m
-        Metres: mean distance between the corresponding joints of both poses in root space.
+    distances
+        Search -> distance from the query: in phase as % of that of a usual frame, in pose cm, the
+        root mean square over joints, both bodies at the origin facing the same way.
+    terms
+        (features,) parts of the square of its own search's distance, see `Answer.features`.
     furthest, furthest_m
         The joint whose positions differ most, and metres between them.
     cycles_apart
@@ -57,9 +64,8 @@ class MatchedMoment:
     by: str
     rank: int
     moment: Moment
-    phase_distance: float
-    pose_distance: float
-    joint_distance_m: float
+    distances: Mapping[str, float]
+    terms: Array
     furthest: str
     furthest_m: float
     cycles_apart: float
@@ -68,6 +74,16 @@ class MatchedMoment:
     def name(self) -> str:
         """Name in the player and in the table."""
         return f"{self.by} {self.rank}"
+
+    @property
+    def where(self) -> str:
+        """Its clip and time."""
+        return f"{self.moment.clip} at {self.moment.time_s:.2f} s"
+
+    @property
+    def distance(self) -> float:
+        """The distance that its search ranks by."""
+        return self.distances[self.by]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,92 +96,117 @@ class Answer:
         Row of the query, the same in both databases.
     found
         Matches by phase, then by pose, each nearest first.
+    features
+        Search -> names of the parts of its distance: channels and posture, or parts of the body.
     others
         (frames, 2) distances in phase and pose of a random sample of frames.
     """
 
     row: int
     found: tuple[MatchedMoment, ...]
+    features: Mapping[str, tuple[str, ...]]
     others: Array
 
-    def of(self, by: str) -> list[MatchedMoment]:
-        """The matches by phase, or by pose."""
-        return [each for each in self.found if each.by == by]
+    def of(self, *searches: str) -> list[MatchedMoment]:
+        """The matches by phase, by pose, or by both."""
+        return [each for each in self.found if each.by in searches]
 
     def distances(self) -> dict[str, tuple[Array, list[str]]]:
         """Search -> distances of its matches in phase and in pose, and where they are."""
         return {
             f"nearest in {by}": (
-                np.array([[e.phase_distance, e.pose_distance] for e in found]).reshape(-1, 2),
-                [f"{e.moment.clip} at {e.moment.time_s:.2f} s" for e in found],
+                np.array([list(e.distances.values()) for e in found]).reshape(-1, 2),
+                [e.where for e in found],
             )
-            for by, found in ((BY_PHASE, self.of(BY_PHASE)), (BY_POSE, self.of(BY_POSE)))
+            for by in (BY_PHASE, BY_POSE)
+            for found in [self.of(by)]
         }
 
 
 def find(
-    phase: Searched,
-    pose: Searched,
-    signals: JointVelocities,
-    clip: str,
-    frame: int,
-    k: int,
-    *,
-    elsewhere: bool = False,
+    phase: Searched, pose: Searched, clip: str, frame: int, k: int, *, elsewhere: bool = False
 ) -> Answer:
     """The k nearest moments in phase and the k nearest in pose.
 
     Parameters
     ----------
     phase, pose
-        Databases of the same clips.
-    signals
-        Reader of the poses whose joints are compared.
+        Databases of the same clips; that of poses has one block, the positions of joints.
     clip, frame
         Query: name of a clip, and a frame at the rate of the databases.
     elsewhere
         Whether to search only other clips than the query's.
     """
     row = phase.database.row_of(clip, frame)
-    own_clip = phase.database.ranges_of(row)
-    queries = {by: each.database.features[row] for by, each in ((BY_PHASE, phase), (BY_POSE, pose))}
-    query_pose = _pose_at(phase.database, signals, row)
+    rows = np.unique(np.random.default_rng(_SEED).integers(0, len(phase.database), _OTHERS))
+    joints = pose.database.layout.features[0].joints
+    searches = {BY_PHASE: phase, BY_POSE: pose}
+    queries = {by: each.database.features[row] for by, each in searches.items()}
+    away = {
+        by: np.linalg.norm(each.database.features[rows] - queries[by], axis=1)
+        for by, each in searches.items()
+    }
+    # Of distances in features to those that are shown. A block has one scale.
+    scales = {
+        BY_PHASE: 100.0 / max(float(np.median(away[BY_PHASE])), 1e-9),
+        BY_POSE: 100.0 / float(pose.database.normalisation.scale[0]) / len(joints) ** 0.5,
+    }
+    columns = {BY_PHASE: _phase_columns(phase.database), BY_POSE: _part_columns(pose.database)}
     found = []
-    for by, each in ((BY_PHASE, phase), (BY_POSE, pose)):
-        own = np.array(own_clip) if elsewhere else each.database.neighbourhood(row, _OWN_S)
+    for by, each in searches.items():
+        database = each.database
+        own = database.ranges_of(row) if elsewhere else database.neighbourhood(row, _OWN_S)
         moments = nearest_moments(
-            each.database, each.searcher, queries[by], k, apart_s=_APART_S, excluded=own
+            database, each.searcher, queries[by], k, apart_s=_APART_S, excluded=np.array(own)
         )
         for rank, moment in enumerate(moments, start=1):
-            in_phase, in_pose = (
-                float(np.linalg.norm(other.database.features[moment.row] - queries[which]))
-                for which, other in ((BY_PHASE, phase), (BY_POSE, pose))
-            )
-            pose_there = _pose_at(phase.database, signals, moment.row)
-            apart = np.linalg.norm(pose_there - query_pose, axis=-1)
-            most = int(apart.argmax())
+            apart = {
+                which: scales[which] * (other.database.features[moment.row] - queries[which])
+                for which, other in searches.items()
+            }
+            by_joint = np.linalg.norm(apart[BY_POSE].reshape(-1, 3), axis=1) * len(joints) ** 0.5
+            most = int(by_joint.argmax())
+            squares = np.square(apart[by], dtype=np.float64)
             found.append(
                 MatchedMoment(
                     by,
                     rank,
                     moment,
-                    in_phase,
-                    in_pose,
-                    float(apart.mean()),
-                    signals.joints[most],
-                    float(apart[most]),
+                    {which: float(np.linalg.norm(each)) for which, each in apart.items()},
+                    np.array([squares[chosen].sum() for chosen in columns[by].values()]),
+                    joints[most],
+                    float(by_joint[most]) / 100.0,
                     _cycles_apart(phase.database, row, moment.row),
                 )
             )
-    rows = np.unique(np.random.default_rng(_SEED).integers(0, len(phase.database), _OTHERS))
-    others = np.stack(
-        [
-            np.linalg.norm(each.database.features[rows] - queries[by], axis=1)
-            for by, each in ((BY_PHASE, phase), (BY_POSE, pose))
-        ],
-        axis=1,
-    )
-    return Answer(row, tuple(found), others)
+    others = np.stack([scales[by] * each for by, each in away.items()], axis=1)
+    features = {by: tuple(each) for by, each in columns.items()}
+    return Answer(row, tuple(found), features, others)
+
+
+def _phase_columns(database: MotionDatabase) -> dict[str, Array]:
+    """Strong channel, the others, and posture where it is compared -> columns of the features."""
+    slices = database.layout.slices
+    manifold = slices["phase_manifold"]
+    places = np.arange(manifold.start, manifold.stop).reshape(-1, 2)
+    squares = database.features[:: max(1, len(database) // _OTHERS), manifold] ** 2
+    strength = squares.reshape(len(squares), -1, 2).sum((0, 2))
+    strongest = np.argsort(-strength)[:_CHANNELS]
+    columns = {f"channel {channel}": places[channel] for channel in sorted(strongest)}
+    if len(columns) < len(places):
+        columns["other channels"] = np.delete(places, strongest, axis=0).ravel()
+    if SLOW_POSE in slices:
+        columns["posture"] = np.r_[slices[SLOW_POSE]]
+    return columns
+
+
+def _part_columns(database: MotionDatabase) -> dict[str, Array]:
+    """Part of the body -> columns of its joints' positions."""
+    clip = database.clip(0)
+    of_joint = body_parts(clip.skeleton, find_roles(clip.skeleton, clip=clip))
+    joints = database.layout.features[0].joints
+    parts = np.repeat([of_joint[clip.skeleton.index(joint)] for joint in joints], 3)
+    return {part: np.flatnonzero(parts == part) for part in dict.fromkeys(parts.tolist())}
 
 
 def _cycles_apart(database: MotionDatabase, one: int, other: int) -> float:
@@ -180,34 +221,39 @@ def _cycles_apart(database: MotionDatabase, one: int, other: int) -> float:
     return float(np.average(apart, weights=weights + 1e-9))
 
 
-def matched_take(database: MotionDatabase, answer: Answer, seconds: float) -> Take:
-    """A take with the query in front, a row of matches by phase, and behind it one by pose."""
+def matched_take(
+    database: MotionDatabase, answer: Answer, searches: Sequence[str], seconds: float
+) -> Take:
+    """A take of the query with the matches of one search, or of both, over it as ghosts.
+
+    Those of one search have the parts of their distances beside them.
+    """
     index, frame = int(database.clip_of(answer.row)), int(database.frame_of(answer.row))
-    query = database.clip(index)
+    query, found = database.clip(index), answer.of(*searches)
 
-    def actor(row: int, place: tuple[float, float], name: str, colour: str) -> Actor:
+    def actor(row: int, name: str, colour: str) -> Actor:
         return row_actor(
-            database,
-            row,
-            before_s=_BEFORE_S,
-            seconds=seconds,
-            place=np.array([place[0], 0.0, place[1]]),
-            name=name,
+            database, row, before_s=BEFORE_S, seconds=seconds, place=np.zeros(3), name=name,
             colour=colour,
-        )
+        )  # fmt: skip
 
-    actors = [actor(answer.row, (0.0, 0.0), "query", NEUTRAL)]
-    for depth, by in ((1, BY_PHASE), (2, BY_POSE)):
-        row = answer.of(by)
-        for column, each in enumerate(row):
-            across = (column - (len(row) - 1) / 2) * _BESIDE_M
-            place = (across, -depth * _BEHIND_M)
-            actors.append(actor(each.moment.row, place, each.name, COLOURS[by]))
+    actors = [actor(answer.row, "query", NEUTRAL)]
+    for each in found:
+        # Ghosts of one search have colours of their own.
+        colour = COLOURS[each.by] if len(searches) > 1 else channel_colour(each.rank - 1)
+        actors.append(replace(actor(each.moment.row, each.name, colour), ghost=True))
+    costs = None
+    if len(searches) == 1 and found:
+        (by,) = searches
+        options = [CostOption(e.where, e.terms, str(e.rank), actor=e.name) for e in found]
+        text = "Nearest first. A click brings a match forward."
+        compared = ComparedCosts(0.0, text, options)
+        costs = CostComparison(answer.features[by], [compared], unit=UNITS[by])
     return Take.of(
         actors,
         f"{query.name} at {frame / database.fps:.2f} s",
-        markers=[Marker("matched moment", _BEFORE_S, _BEFORE_S)],
-        note="In front the query, behind it the moments nearest in phase, then those in pose",
+        markers=[Marker("matched moment", BEFORE_S, BEFORE_S)],
+        costs=costs,
     )
 
 
@@ -217,28 +263,23 @@ def table_of(answer: Answer) -> dict[str, list[object]]:
     return {
         "Match": [each.name for each in found],
         "At (s)": [round(each.moment.time_s, 3) for each in found],
-        "Phase (standardised unit)": [round(each.phase_distance, 4) for each in found],
-        "Pose (standardised unit)": [round(each.pose_distance, 4) for each in found],
+        "Phase (%)": [round(each.distances[BY_PHASE], 2) for each in found],
+        "Pose (cm)": [round(each.distances[BY_POSE], 2) for each in found],
         "Timing (cycles)": [round(each.cycles_apart, 4) for each in found],
-        "Joints (cm)": [round(100 * each.joint_distance_m, 2) for each in found],
         "Clip": [each.moment.clip for each in found],
         "Furthest": [f"{each.furthest} {100 * each.furthest_m:.0f} cm" for each in found],
     }
 
 
-def _pose_at(database: MotionDatabase, signals: JointVelocities, row: int) -> Array:
-    """(joints, 3) metres in root space at a row."""
-    clip = database.clip(int(database.clip_of(row)))
-    frame, around = int(database.frame_of(row)), round(_AROUND_S * database.fps)
-    start = max(frame - around, 0)
-    part = clip.sliced(start, min(frame + around + 1, len(clip)))
-    return signals.poses(part)[frame - start]
-
-
 # Databases in the cache that all sessions share: three layouts of three pairs of clips and model.
 _CACHED_DATABASES = 9
-PHASE, PHASE_POSTURE = "phase", "phase_posture"
-"""Layouts that the search by phase compares."""
+PHASE, PHASE_POSTURE, SLOW_POSE = "phase", "phase_posture", "slow_pose_position"
+"""Layouts that the search by phase compares, and the block of the second for posture."""
+POSES = {
+    "All joints": FeatureLayout(Feature("pose_position", joints=("all",))),
+    "Feet and spine": FeatureLayout(Feature("pose_position", joints=("feet", "spine"))),
+}
+"""Layouts that the search by pose compares, in which distances are lengths."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,13 +290,15 @@ class Searched:
     searcher: Searcher
 
 
-def searched(clips: OpenClips, model: OpenModel, layout: str, what: str) -> Searched:
+def searched(
+    clips: OpenClips, model: OpenModel, layout: str | FeatureLayout, what: str
+) -> Searched:
     """A database to search; the page shows the progress of building it.
 
     Parameters
     ----------
     layout
-        Feature layout of configs/matching.
+        Feature layout, or the name of one of configs/matching.
     what
         Words for what is searched, as in "phases".
 
@@ -265,14 +308,17 @@ def searched(clips: OpenClips, model: OpenModel, layout: str, what: str) -> Sear
         If clips, model and layout do not fit.
     """
     return shared_cache("databases to search", _CACHED_DATABASES).find_or_make(
-        (clips.key, model.key, layout),
+        (clips.key, model.key, str(layout)),
         lambda progress: build_searched(clips, model, layout, progress),
         f"Building the database of {what}",
     )
 
 
 def build_searched(
-    clips: OpenClips, model: OpenModel, layout: str, progress: Progress | None = None
+    clips: OpenClips,
+    model: OpenModel,
+    layout: str | FeatureLayout,
+    progress: Progress | None = None,
 ) -> Searched:
     """The database of a layout; arguments as of `searched`."""
     read = encodings(clips, model)

@@ -51,14 +51,15 @@ export function addChips(stage, element, onChange) {
   element("shows").append(...Object.values(chips));
 }
 
-// A button for each body, where there are several.
-export function fillActors(stage, element, onChange) {
+// A button for each body, where there are several. Of several ghosts it brings one forward, and hides that.
+export function fillActors(stage, element, onChange, bringForward) {
   const box = element("actors");
   box.hidden = stage.bodies.length < 2;
   box.replaceChildren(...stage.bodies.map((body) =>
     chip([dot(body.colour), created("span", {}, body.name)], true, () => {
-      body.shown = !body.shown;
+      if (!body.shown || !body.ghost || !stage.compares) body.shown = !body.shown;
+      if (body.shown && stage.compares && body.compared) bringForward(body);
       onChange();
       return body.shown;
-    }, { title: "Show or hide this body" })));
+    }, { title: stage.compares && body.compared ? "Bring this body forward; again to hide it" : "Show or hide this body" })));
 }

@@ -268,6 +268,8 @@ export class Stage {
       const names = [];
       context.font = fontOf(NAME_SIZE, "600");
       for (const [body, pose] of poses) {
+        // Ghosts stand over each other; the list of colours names them.
+        if (this.compares && body.compared) continue;
         let top = 0;
         for (let i = 3; i < pose.length; i += 3) if (pose[i + 1] > pose[top + 1]) top = i;
         const p = this.camera.project(pose[top], pose[top + 1] + above * body.height, pose[top + 2]);

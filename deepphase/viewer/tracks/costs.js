@@ -6,8 +6,10 @@ import { created, dot } from "../scene/elements.js";
 import { shortNumber } from "../scene/surface2d.js";
 
 export class CostTable {
-  constructor({ text, legend, rows }) {
+  constructor({ text, unit, legend, rows, onChoose }) {
     this.text = text;
+    this.unit = unit;
+    this.onChoose = onChoose;
     this.legend = legend;
     this.rows = rows;
     this.costs = null;
@@ -19,6 +21,7 @@ export class CostTable {
     this.shown = -1;
     if (!costs) return;
     this.terms = arrayOf(costs.terms);
+    this.unit.textContent = costs.unit || "cost";
     this.firsts = [0];
     for (const count of costs.counts) this.firsts.push(this.firsts[this.firsts.length - 1] + count);
     this.fillLegend();
@@ -70,19 +73,24 @@ export class CostTable {
   }
 
   row(option, total, longest) {
-    const { features, names, labels, marks } = this.costs;
+    const { features, names, labels, marks, actors, unit } = this.costs;
     const mark = marks[option];
     const name = names[labels[option]];
+    const actor = actors[option];
+    const title = created("bdi", {}, name);
     const parts = [...this.termsOf(option)].map((term, index) => {
       const share = Math.round((100 * term) / (total || 1));
       const part = created("span", { title: `${features[index]}: ${shortNumber(term)}, ${share} % of this row` });
       Object.assign(part.style, { width: `${(100 * term) / longest}%`, background: styleOf(index).colour });
       return part;
     });
-    return created("tr", { className: mark ? "marked" : "" },
-      created("th", { scope: "row", title: name }, created("bdi", {}, name)),
+    const heading = actor ? created("button", { type: "button", onclick: () => this.onChoose(actor) }, title) : title;
+    const added = created("tr", { className: mark && !actor ? "marked" : "" },
+      created("th", { scope: "row", title: name }, heading),
       created("td", {}, mark),
       created("td", {}, created("div", { className: "terms" }, ...parts)),
-      created("td", {}, Math.sqrt(total).toFixed(2)));
+      created("td", {}, Math.sqrt(total).toFixed(unit ? 1 : 2)));
+    added.dataset.actor = actor;
+    return added;
   }
 }

@@ -30,8 +30,9 @@ def command(
     Parameters
     ----------
     model
-        Phase model, controller or matcher; with --web or --flat, a motion database, too. The three
-        networks of a matcher are three ONNX files, such as walk.stepper.onnx for walk.onnx.
+        Phase model, controller, dancer, matcher or editor; with --web or --flat, a motion database,
+        too. The three networks of a matcher are three ONNX files, such as walk.stepper.onnx for
+        walk.onnx.
     output
         ONNX file, page (.html) or flat file to write.
     web
@@ -62,7 +63,11 @@ def command(
         _flat_file(model, output, weights)
         return
     kind = read_header(model)["format"]
-    exporters = {"deepphase.controller": _controller, "deepphase.matcher": _matcher}
+    exporters = {
+        "deepphase.controller": _controller,
+        "deepphase.matcher": _matcher,
+        "deepphase.editor": _editor,
+    }
     export = exporters.get(kind, _phase_model)(model)
     with progress() as on_progress:
         on_progress("exporting", 0, 1, str(output))
@@ -75,6 +80,8 @@ def command(
         note(f"ONNX file: {file}")
     if kind == "deepphase.controller":
         next_step("control", model, "--path", "square", "-o", "run")
+    elif kind == "deepphase.editor":
+        next_step("edit", "inbetween", "FIRST", "SECOND", "--editor", model, "-o", "joined.bvh")
     elif kind == "deepphase.matcher":
         next_step("match", "run", model, "--path", "square", "-o", "run")
     else:
@@ -129,6 +136,14 @@ def _matcher(path: Path) -> Callable[[Path], Written]:
 
     matcher = Matcher.load(path)
     return lambda output: export_matcher(matcher, output)
+
+
+def _editor(path: Path) -> Callable[[Path], Written]:
+    from deepphase.edit.editor import MotionEditor
+    from deepphase.edit.onnx_export import export_editor
+
+    editor = MotionEditor.load(path)
+    return lambda output: {output: export_editor(editor, output)}
 
 
 def _phase_model(path: Path) -> Callable[[Path], Written]:

@@ -254,12 +254,17 @@ def network_inputs(rows: Tensor, known: Tensor, layout: RowLayout) -> tuple[Tens
     known : (batch, groups, frames)
         1, 0.5 (noisy) or 0.
     """
-    has = known[:, torch.from_numpy(layout.group).to(rows.device)] > 0
-    if has.all():
+    if (known > 0).all():
         return rows, known
-    complete = filled(rows, has)
-    complete[:, layout.root] = run_means(rows[:, layout.root], has[:, layout.root])
-    return complete, known
+    return completed(rows, known, layout), known
+
+
+def completed(rows: Tensor, known: Tensor, layout: RowLayout) -> Tensor:
+    """Rows with unknown values filled in, as the arguments of `network_inputs` have them."""
+    has = known[:, torch.from_numpy(layout.group).to(rows.device)] > 0
+    complete, root = filled(rows, has), layout.root
+    path = run_means(rows[:, root], has[:, root])
+    return torch.cat([complete[:, : root.start], path, complete[:, root.stop :]], 1)
 
 
 def _weights(network: nn.Module) -> dict[str, Array]:

@@ -30,10 +30,13 @@ def filled(rows: Tensor, known: Tensor) -> Tensor:
     """
     frames = rows.shape[-1]
     index = torch.arange(frames, device=rows.device).expand_as(rows)
-    before = torch.where(known, index, -1).cummax(-1).values
-    after = torch.where(known, index, frames).flip(-1).cummin(-1).values.flip(-1)
-    start = torch.where(before < 0, after, before).clamp(max=frames - 1)
-    stop = torch.where(after >= frames, before, after).clamp(min=0)
+    # Slot n has the place of the n-th known frame; ONNX has no running maximum.
+    count = known.long().cumsum(-1)
+    slots = index.new_zeros(*rows.shape[:-1], frames + 2)
+    slots = slots.scatter_add(-1, count, torch.where(known, index, 0))
+    before, after = slots.gather(-1, count), slots.gather(-1, count + 1)
+    start = torch.where(count > 0, before, after)
+    stop = torch.where(count < count[..., -1:], after, before)
     first, last = rows.gather(-1, start), rows.gather(-1, stop)
     share = (index - start).to(rows) / (stop - start).clamp(min=1)
     between = first + (last - first) * share

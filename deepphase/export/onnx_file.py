@@ -47,9 +47,10 @@ def export_onnx(
     module: nn.Module,
     path: str | Path,
     *,
-    inputs: Mapping[str, Sequence[int]],
+    inputs: Mapping[str, Sequence[int | str]],
     outputs: Sequence[str],
     made: Mapping[str, Tensor] | None = None,
+    multiples: Mapping[str, int] | None = None,
     cyclic: Sequence[str] = (),
     metadata: Mapping[str, str] | None = None,
 ) -> list[Parity]:
@@ -63,11 +64,15 @@ def export_onnx(
     path
         The file; it appears only if the comparison is passed.
     inputs
-        Name -> shape without the batch, which stays free.
+        Name -> shape without the batch, which stays free; so do sizes that have a name instead of
+        a number.
     outputs
         Names of what it returns, in order.
     made
-        Name -> (32, ...) rows to compare with, where normal noise is not a fair input.
+        Name -> (32, ...) rows to compare with, where normal noise is not a fair input, or where a
+        size has a name.
+    multiples
+        Name of a size -> what it is a multiple of.
     cyclic
         Outputs in cycles: -0.5 and 0.5 are the same.
     metadata
@@ -88,8 +93,16 @@ def export_onnx(
     rows = max(PARITY_BATCHES)
     generator = torch.Generator().manual_seed(0)
     given = {
-        name: (made or {}).get(name, torch.randn(rows, *shape, generator=generator))
+        name: made[name]
+        if made and name in made
+        else torch.randn(rows, *map(int, shape), generator=generator)
         for name, shape in inputs.items()
+    }
+    free = {
+        name: (multiples or {}).get(name, 1) * torch.export.Dim(f"{name}_parts")
+        for shape in inputs.values()
+        for name in shape
+        if isinstance(name, str)
     }
     batch = torch.export.Dim("batch")
     with _quiet(), torch.no_grad():
@@ -100,7 +113,10 @@ def export_onnx(
             opset_version=OPSET,
             input_names=list(inputs),
             output_names=list(outputs),
-            dynamic_shapes=tuple({0: batch} for _ in inputs),
+            dynamic_shapes=tuple(
+                {0: batch, **{at: free[n] for at, n in enumerate(shape, 1) if isinstance(n, str)}}
+                for shape in inputs.values()
+            ),
             verbose=False,
         )
     assert program is not None

@@ -1,0 +1,115 @@
+"""Export of editors as ONNX, for rows in SI units."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from deepphase.edit.editor import MotionEditor, completed
+from deepphase.edit.missing import NOISY
+from deepphase.edit.motion_rows import RowLayout
+from deepphase.export.onnx_file import PARITY_BATCHES, Parity, export_onnx
+
+# Frames of the rows that the file is compared with; a multiple of the network's stride.
+_FRAMES = 64
+
+
+class _Restoring(nn.Module):
+    """`MotionEditor.restored` of a batch, as one graph."""
+
+    mean: Tensor
+    scale: Tensor
+    group: Tensor
+
+    def __init__(self, editor: MotionEditor) -> None:
+        super().__init__()
+        self.network, self.layout = editor.network, editor.layout
+        for name, values in vars(editor.normalisation).items():
+            self.register_buffer(name, torch.from_numpy(values)[:, None])
+        self.register_buffer("group", torch.from_numpy(editor.layout.group))
+
+    def forward(self, rows: Tensor, known: Tensor) -> Tensor:
+        values, shares = rows.transpose(1, 2), known.transpose(1, 2)
+        first = self._estimate(values, shares)
+        estimate = torch.where(shares[:, self.group] == 0, first, values)
+        noisy = torch.where(shares == 0, torch.full_like(shares, NOISY), shares)
+        second = self._estimate(estimate, noisy)
+        # As in `MotionEditor.restored`: where nothing is known, the mean of both estimates; where
+        # all is known, the first.
+        share = torch.where((shares > 0).any(1, keepdim=True), 1.0, 0.5)
+        share = torch.where((shares > 0).all(2, keepdim=True).all(1, keepdim=True), 0.0, share)
+        return ((1.0 - share) * first + share * second).transpose(1, 2)
+
+    def _estimate(self, values: Tensor, known: Tensor) -> Tensor:
+        """One estimate (batch, values, frames)."""
+        rows = completed((values - self.mean) / self.scale, known, self.layout)
+        return self.network.restore(rows, known) * self.scale + self.mean
+
+
+def export_editor(editor: MotionEditor, path: str | Path) -> list[Parity]:
+    """Write an editor as ONNX, and compare both.
+
+    The graph is `MotionEditor.restored`. Its inputs are ``rows`` (batch, frames, values) in SI
+    units, of which unknown values may be anything finite, and ``known`` (batch, frames, groups): 1,
+    0.5 (noisy) or 0. Its output is ``restored`` (batch, frames, values). The number of frames is a
+    multiple of 4. The metadata entry ``editor`` describes the body; see docs/engines.md.
+
+    Returns
+    -------
+    Differences at batches of 1, 7 and 32, of random rows with random gaps.
+
+    Raises
+    ------
+    ParameterError
+        If packages are missing.
+    CheckpointError
+        As for `export_onnx`.
+    """
+    generator = torch.Generator().manual_seed(0)
+    rows, groups = max(PARITY_BATCHES), len(editor.layout.depends)
+    mean, scale = (torch.from_numpy(each) for each in vars(editor.normalisation).values())
+    noise = torch.randn(rows, _FRAMES, len(mean), generator=generator)
+    # Stretches of eight frames are known, noisy or missing.
+    draws = torch.rand(rows, _FRAMES // 8, groups, generator=generator).repeat_interleave(8, 1)
+    known = torch.where(draws < 0.2, 0.0, torch.where(draws < 0.4, NOISY, 1.0))
+    return export_onnx(
+        _Restoring(editor),
+        path,
+        inputs={"rows": ("frames", len(mean)), "known": ("frames", groups)},
+        outputs=["restored"],
+        made={"rows": mean + scale * noise, "known": known},
+        multiples={"frames": editor.network.stride},
+        metadata={
+            "format": "deepphase.motion_restorer",
+            "version": "1",
+            "editor": json.dumps(describe_editor(editor), default=np.ndarray.tolist),
+        },
+    )
+
+
+def describe_editor(editor: MotionEditor) -> dict[str, object]:
+    """What a program needs beside the network to make rows and to read them."""
+    space, skeleton = editor.space, editor.space.skeleton
+    points, layout = space.points, RowLayout.of_space(space, editor.feet)
+    return {
+        "frame_rate": space.fps,
+        "stride": editor.network.stride,
+        "skeleton": {
+            "names": list(skeleton.names),
+            "parents": skeleton.parents,
+            "offsets": skeleton.offsets,
+        },
+        "joints": points.joints,
+        "joint_parents": points.parents,
+        "points": {
+            "carriers": points.carriers,
+            "joints": points.point_joints,
+            "offsets": points.offsets,
+        },
+        "feet": list(editor.feet),
+        "depends": layout.depends.astype(np.int64),
+    }

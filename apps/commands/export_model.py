@@ -20,6 +20,7 @@ def command(
     weights: Literal["float16", "float32"] = "float16",
     body: Path | None = None,
     flat: bool = False,
+    song: Path | None = None,
     ground: LiveGroundOptions = LiveGroundOptions(),  # noqa: B008 (frozen)
 ) -> None:
     """Export a model as ONNX for other engines, and print how closely the file reproduces it.
@@ -44,14 +45,19 @@ def command(
         Its joints have the names of the model's skeleton, or common ones.
     flat
         Write a flat file: a JSON header and arrays.
+    song
+        Audio file. Write what it gives the network of a dancer, as .npz, instead of the network.
     """
     from deepphase.atomic_write import check_writable
     from deepphase.errors import ParameterError
     from deepphase.formats.array_file import read_header
 
     check_writable(output)
-    if web and flat:
-        raise ParameterError("a page is not a flat file", hint="choose --web or --flat")
+    if web + flat + (song is not None) > 1:
+        raise ParameterError(
+            "a page, a flat file and the music of a song are three files",
+            hint="choose --web, --flat or --song",
+        )
     if web:
         _web_page(model, output, weights, body, ground)
         return
@@ -59,6 +65,9 @@ def command(
         raise ParameterError("--terrain belongs to a page", hint="add --web")
     if body is not None:
         raise ParameterError("--body belongs to a page", hint="add --web")
+    if song is not None:
+        _dance_music(model, song, output)
+        return
     if flat:
         _flat_file(model, output, weights)
         return
@@ -110,6 +119,17 @@ def _web_page(
     next_step("live", model)
 
 
+def _dance_music(dancer: Path, song: Path, output: Path) -> None:
+    from deepphase.controllers.dance.dancer import Dancer
+    from deepphase.controllers.dance.engine_dance import save_dance_music
+    from deepphase.music.cache import song_features
+
+    features = song_features(song)
+    music = save_dance_music(Dancer.load(dancer), features, output)
+    note(f"music of {song.name}: {output} ({music.shape[0]} frames, {music.shape[1]} values)")
+    next_step("export", dancer, "-o", dancer.with_suffix(".onnx"))
+
+
 def _flat_file(model: Path, output: Path, weights: Literal["float16", "float32"]) -> None:
     from deepphase.apps.live.asset import live_asset
     from deepphase.apps.live.sources import asset_of
@@ -155,12 +175,17 @@ def _phase_model(path: Path) -> Callable[[Path], Written]:
 
 
 def _controller(path: Path) -> Callable[[Path], Written]:
+    from deepphase.controllers.dance.config import MUSIC
+    from deepphase.controllers.dance.dancer import Dancer
+    from deepphase.controllers.dance.engine_dance import dance_metadata
     from deepphase.controllers.runtime.controller import Controller
     from deepphase.controllers.runtime.engine_description import engine_metadata
     from deepphase.controllers.runtime.onnx_export import export_controller
 
     controller = Controller.load(path)
     metadata = engine_metadata(controller)
+    if MUSIC in controller.schema.inputs:
+        metadata |= dance_metadata(Dancer.load(path))
     return lambda output: {
         output: export_controller(controller.network, controller.schema, output, metadata=metadata)
     }

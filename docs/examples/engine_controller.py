@@ -122,6 +122,10 @@ class Character:
         of the schema's joints in root space; the root is `places[-1]` and `angles[-1]`.
         """
         self.fill(self.blended(velocity, facing))
+        return self.advance()
+
+    def advance(self):
+        """Run the network on the inputs of the frame, and move to the next one."""
         (outputs,) = self.session.run(["outputs"], {"inputs": self.inputs, "gate": self.gate})
         out = {name: self.block("outputs", outputs, name) for name in self.blocks["outputs"]}
         moved = complex(*out["root_velocity"]) * np.exp(-1j * self.angles[-1]) / self.fps

@@ -16,6 +16,7 @@ EXTRAS = {
     "soxr": "dance",
     "streamlit": "app",
     "kaleido": "app",
+    "pyarrow": "app",
     "onnx": "onnx",
     "onnxruntime": "onnx",
     "onnxscript": "onnx",

@@ -45,8 +45,8 @@ def command(
         Where labels are: names, the default without a table, finds them in the names of files and
         folders; none reads none; a pattern as in '{set}_{action}_{style}_{take}' says which parts.
     labels_csv
-        CSV table of labels: a column `file`, one column per label and, optionally, start_s and
-        stop_s to cut clips out.
+        CSV or Parquet table of labels: a column `file`, one column per label and, optionally,
+        start_s and stop_s to cut clips out.
     min_seconds
         Leave out clips shorter than this.
     allow_truncated

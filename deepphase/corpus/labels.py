@@ -7,11 +7,12 @@ import io
 import itertools
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from deepphase.errors import FormatError, ParameterError
+from deepphase.extras import extra_packages
 
 _FILE, _START, _STOP = "file", "start_s", "stop_s"
 _ENCODINGS_BY_MARK = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
@@ -45,10 +46,13 @@ class LabelledPiece:
 def read_label_table(
     path: str | Path, files: Iterable[str | PurePosixPath]
 ) -> dict[str, list[LabelledPiece]]:
-    """Read a CSV with a column "file", label columns and optional "start_s" and "stop_s".
+    """Read a table with a column "file", label columns and optional "start_s" and "stop_s".
 
-    The delimiter may be a comma, a semicolon (with decimal commas) or a tab; the encoding UTF-8,
-    or UTF-16 with a byte order mark.
+    CSV: the delimiter may be a comma, a semicolon (with decimal commas) or a tab; the encoding
+    UTF-8, or UTF-16 with a byte order mark. Parquet (``.parquet``, needs pyarrow) is read as the
+    table of a large set, of which the folder may hold a part: rows of other files are left out, the
+    column of files is found where none is called "file", and labels are its columns of text,
+    whole numbers and truth values.
 
     Parameters
     ----------
@@ -69,27 +73,71 @@ def read_label_table(
         overlap; with the line.
     """
     path = Path(path)
-    text = _text(path)
-    first_line = text.partition("\n")[0]
-    delimiter = max(",;\t", key=first_line.count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     by_name = _by_name(files)
+    parquet = path.suffix.lower() == ".parquet"
+    rows, delimiter = (_parquet_rows(path, by_name), ",") if parquet else _csv_rows(path)
     pieces: dict[str, list[LabelledPiece]] = {}
     columns: list[str] | None = None
-    try:
-        for row in reader:
-            if not any(cell.strip() for cell in row):
-                continue
-            if columns is None:
-                columns = _columns(path, row, reader.line_num)
-                continue
-            file, piece = _piece(path, columns, row, reader.line_num, by_name, delimiter)
-            pieces.setdefault(file, []).append(piece)
-    except csv.Error as error:
-        raise _wrong(path, reader.line_num, f"not a CSV row: {error}") from None
+    for line, row in rows:
+        if columns is None:
+            columns = _columns(path, row, line)
+            continue
+        file, piece = _piece(path, columns, row, line, by_name, delimiter)
+        pieces.setdefault(file, []).append(piece)
     if columns is None:
         raise _wrong(path, 1, "the label table is empty")
     return {file: _without_overlap(path, file, rows) for file, rows in pieces.items()}
+
+
+def _csv_rows(path: Path) -> tuple[Iterator[tuple[int, list[str]]], str]:
+    """Line and cells of each row that is not empty, and the delimiter."""
+    text = _text(path)
+    delimiter = max(",;\t", key=text.partition("\n")[0].count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+
+    def rows() -> Iterator[tuple[int, list[str]]]:
+        try:
+            for row in reader:
+                if any(cell.strip() for cell in row):
+                    yield reader.line_num, row
+        except csv.Error as error:
+            raise _wrong(path, reader.line_num, f"not a CSV row: {error}") from None
+
+    return rows(), delimiter
+
+
+def _parquet_rows(path: Path, by_name: Mapping[str, set[str]]) -> Iterator[tuple[int, list[str]]]:
+    """Number and cells of the row of names and of each row of a file in `by_name`."""
+    with extra_packages("tables in Parquet"):
+        import pyarrow
+        import pyarrow.parquet
+    try:
+        table = pyarrow.parquet.read_table(path)
+    except (OSError, pyarrow.ArrowException) as error:
+        raise FormatError(
+            f"the label table cannot be read: {' '.join(str(error).split())[:200]}",
+            hint="check that it is a Parquet file, or save it as CSV",
+            path=path,
+        ) from None
+    types = pyarrow.types
+    kinds = (types.is_string, types.is_large_string, types.is_integer, types.is_boolean)
+    cells: dict[str, list[str]] = {}
+    for field in table.schema:
+        if field.name in (_START, _STOP) or any(is_kind(field.type) for is_kind in kinds):
+            values = table.column(field.name).to_pylist()
+            cells[field.name] = ["" if value is None else str(value) for value in values]
+
+    def known(column: str) -> list[bool]:
+        return [_file_name(cell) in by_name for cell in cells[column]]
+
+    files = _FILE if _FILE in cells else max(cells, key=lambda name: sum(known(name)), default="")
+    if not files or not any(known(files)):
+        raise _wrong(path, 1, "no column names a file of the folder that is prepared")
+    names = [_FILE if name == files else name for name in cells]
+    yield 1, names
+    for number, (is_known, *row) in enumerate(zip(known(files), *cells.values(), strict=True), 2):
+        if is_known:
+            yield number, row
 
 
 def _text(path: Path) -> str:
@@ -153,7 +201,7 @@ def _piece(
     if len(row) != len(columns):
         raise _wrong(path, line, f"{len(row)} cells under {len(columns)} columns")
     cells = dict(zip(columns, (cell.strip() for cell in row), strict=True))
-    name = cells.pop(_FILE).replace("\\", "/").removeprefix("./")
+    name = _file_name(cells.pop(_FILE))
     meant = by_name.get(name, set())
     # A path refers to exactly one file, even where it is another file's name.
     file = name if name in meant else next(iter(meant), "")
@@ -176,6 +224,10 @@ def _piece(
         raise _wrong(path, line, f"a piece that stops at {stop:g} s, not after its start")
     labels = {column: value for column, value in cells.items() if value}
     return file, LabelledPiece(labels, start, stop, line)
+
+
+def _file_name(cell: str) -> str:
+    return cell.strip().replace("\\", "/").removeprefix("./")
 
 
 def _without_overlap(path: Path, file: str, rows: list[LabelledPiece]) -> list[LabelledPiece]:

@@ -153,3 +153,36 @@ def test_other_encodings_are_refused_with_the_line(table):
 def test_a_missing_table_is_one_error(tmp_path):
     with pytest.raises(FormatError, match="cannot be read"):
         read_label_table(tmp_path / "none.csv", FILES)
+
+
+def test_the_table_of_a_large_set_labels_the_files_that_are_there(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow", reason="the extra `app` is not installed")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = pyarrow.table(
+        {
+            "actor": ["anna", "ben", None, "anna"],
+            "move_name": ["walk", "not_here", "a/run", "b/run.bvh"],
+            "take": [1, 2, 3, 4],
+            "is_mirror": [False, False, True, False],
+            "start_s": [0.5, None, None, 1.0],
+            "duration": [1.5, 2.5, 3.5, 4.5],
+            "embedding": [[0.1], [0.2], [0.3], [0.4]],
+        }
+    )
+    path = tmp_path / "metadata.parquet"
+    parquet.write_table(table, path)
+    read = read_label_table(path, FILES)
+    assert read == {
+        "walk.bvh": [
+            LabelledPiece({"actor": "anna", "take": "1", "is_mirror": "False"}, 0.5, None, 2)
+        ],
+        "a/run.bvh": [LabelledPiece({"take": "3", "is_mirror": "True"}, None, None, 4)],
+        "b/run.bvh": [
+            LabelledPiece({"actor": "anna", "take": "4", "is_mirror": "False"}, 1.0, None, 5)
+        ],
+    }
+    with pytest.raises(FormatError, match="no column names a file"):
+        read_label_table(path, ["other.bvh"])
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(FormatError, match="cannot be read"):
+        read_label_table(path, FILES)

@@ -1,0 +1,225 @@
+"""BVH files in the form of the programs and data sets that write them.
+
+Each is written here, after its form, of a walk whose joints are known, and read back: places and
+sides of joints, unit, up axis, rate and travel must be those of the walk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from deepphase.formats.load import load
+from deepphase.motion.clip import Clip
+from deepphase.motion.glitches import find_glitches
+from deepphase.motion.kinematics import global_transforms, joint_positions
+from deepphase.motion.roles import find_roles
+from deepphase.synthetic.gait_motion import locomotion
+
+# The joints of the walk in its order, as each program calls them; "-" stands for a leaf that it has
+# not.
+OURS = (
+    "Hips Spine Spine1 Spine2 Neck Neck1 Head "
+    "LeftShoulder LeftArm LeftForeArm LeftHand LeftHandMiddle1 "
+    "LeftUpLeg LeftLeg LeftFoot LeftToeBase "
+    "RightShoulder RightArm RightForeArm RightHand RightHandMiddle1 "
+    "RightUpLeg RightLeg RightFoot RightToeBase"
+)
+LAFAN = (
+    OURS.replace("ToeBase", "Toe").replace("LeftHandMiddle1", "-").replace("RightHandMiddle1", "-")
+)
+CHESTS = (
+    "Hips Chest Chest2 Chest3 Chest4 Neck Head "
+    "LeftCollar LeftShoulder LeftElbow LeftWrist - LeftHip LeftKnee LeftAnkle LeftToe "
+    "RightCollar RightShoulder RightElbow RightWrist - RightHip RightKnee RightAnkle RightToe"
+)
+DAZ = (
+    "hip abdomen chest chest2 neck neck2 head "
+    "lCollar lShldr lForeArm lHand lMid1 lThigh lShin lFoot lToe "
+    "rCollar rShldr rForeArm rHand rMid1 rThigh rShin rFoot rToe"
+)
+ROKOKO = (
+    "Hips Spine1 Spine2 Spine3 Neck Neck2 Head "
+    "LeftShoulder LeftArm LeftForeArm LeftHand LeftFinger3Metacarpal "
+    "LeftThigh LeftShin LeftFoot LeftToe "
+    "RightShoulder RightArm RightForeArm RightHand RightFinger3Metacarpal "
+    "RightThigh RightShin RightFoot RightToe"
+)
+
+
+@dataclass(frozen=True)
+class Form:
+    """The form of a program's files.
+
+    Parameters
+    ----------
+    names
+        Of the joints.
+    order
+        Of the rotations' channels.
+    unit_m
+        Metres in one unit of the file.
+    up
+        Its up axis.
+    fps
+        Frames a second.
+    prefix
+        In front of every name.
+    everywhere
+        Whether every joint has channels of positions.
+    above
+        Joint above the hips; the hips then have positions.
+    stance
+        Whether a frame of the rest pose at the origin comes first.
+    along_x
+        Whether all bones of the rest pose lie along one axis.
+    end
+        End of the lines.
+    """
+
+    names: str
+    order: str = "ZXY"
+    unit_m: float = 0.01
+    up: str = "y"
+    fps: float = 30.0
+    prefix: str = ""
+    everywhere: bool = False
+    above: str = ""
+    stance: bool = False
+    along_x: bool = False
+    end: str = "\n"
+    changed: Callable[[str], str] = field(default=lambda text: text)
+
+
+FORMS = {
+    # Ubisoft's set: bones along x, the root's offset is its first place.
+    "LAFAN1": Form(LAFAN, "ZYX", along_x=True),
+    # Mason's set: chests in place of spines, hips in place of upper legs.
+    "100STYLE": Form(CHESTS, "YXZ", fps=60.0),
+    # Hahne's conversions of CMU: a T-pose first, and a unit of 5.6 cm.
+    "CMU, cgspeed": Form(
+        OURS.replace("Spine2", "LowerNeck").replace("Spine ", "LowerBack "),
+        "ZYX",
+        unit_m=0.0254 / 0.45,
+        fps=120.0,
+        stance=True,
+    ),
+    "CMU, daz": Form(DAZ, "ZXY", unit_m=0.0254 / 0.45, fps=120.0, stance=True),
+    # Through Blender: a prefix, and places of all joints.
+    "Mixamo": Form(OURS, "XYZ", prefix="mixamorig:", everywhere=True),
+    "Rokoko": Form(ROKOKO, "YXZ", fps=100.0),
+    "Xsens": Form(CHESTS, "YXZ", fps=240.0, everywhere=True, end="\r\n"),
+    # Shogun: the subject's name, millimetres, Z up.
+    "Vicon": Form(OURS, "XYZ", unit_m=0.001, up="z", fps=120.0, prefix="Actor01:"),
+    # A reference above the hips that stays, a namespace, and tabs.
+    "MotionBuilder": Form(
+        OURS,
+        "ZXY",
+        prefix="BVH:",
+        above="BVH:reference",
+        changed=lambda text: text.replace("  ", "\t"),
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def walk() -> Clip:
+    return locomotion(3, 4.0).clip
+
+
+def file_of(walk: Clip, form: Form) -> str:
+    """The walk as a file of that form."""
+    step = round(walk.fps / form.fps) or 1
+    names = form.names.split()
+    kept = [joint for joint, name in enumerate(names) if name != "-"]
+    rotations, places = (each[::step][:, kept] for each in global_transforms(walk))
+    parents = [-1 if p < 0 else kept.index(p) for p in walk.skeleton.parents[kept]]
+    offsets = walk.skeleton.offsets[kept]
+    turned = Rotation.from_quat(rotations.reshape(-1, 4)).as_matrix()
+    turned = turned.reshape(*rotations.shape[:2], 3, 3)
+    bases = np.tile(np.eye(3), (len(kept), 1, 1))
+    if form.along_x:
+        for joint in range(len(kept)):
+            below = [child for child, parent in enumerate(parents) if parent == joint]
+            if below:
+                bone = offsets[below[len(below) > 1 and joint == 0]]
+                bases[joint] = Rotation.align_vectors([bone], [[1.0, 0, 0]])[0].as_matrix()
+    # Axes of the file: y becomes z, z becomes -y.
+    axes = np.eye(3) if form.up == "y" else np.array([[1.0, 0, 0], [0, 0, -1], [0, 1, 0]])
+    bases = bases @ axes.T
+    turned = axes @ turned @ bases
+    places = places @ axes.T / form.unit_m
+    lines, indent = ["HIERARCHY"], 0
+    rows = [np.empty((len(places), 0))]
+    shown = [f"{form.prefix}{names[joint]}" for joint in kept]
+    if form.above:
+        lines += [f"ROOT {form.above}", "{", "  OFFSET 0 0 0"]
+        lines += ["  CHANNELS 6 Xposition Yposition Zposition Zrotation Xrotation Yrotation"]
+        rows.append(np.zeros((len(places), 6)))
+        indent = 1
+
+    def write(joint: int, depth: int) -> None:
+        pad, parent = "  " * depth, parents[joint]
+        base = np.eye(3) if parent < 0 else bases[parent]
+        offset = base.T @ offsets[joint] / form.unit_m
+        if parent < 0:
+            offset = places[0, joint]
+        word = "ROOT" if parent < 0 and not form.above else "JOINT"
+        lines.append(f"{pad}{word} {shown[joint]}")
+        lines.append(f"{pad}{{")
+        lines.append(f"{pad}  OFFSET " + " ".join(f"{value:.6f}" for value in offset))
+        moves = parent < 0 or form.everywhere
+        channels = [f"{axis}position" for axis in "XYZ"] if moves else []
+        channels += [f"{axis}rotation" for axis in form.order]
+        lines.append(f"{pad}  CHANNELS {len(channels)} {' '.join(channels)}")
+        if moves:
+            rows.append(places[:, joint] if parent < 0 else np.tile(offset, (len(places), 1)))
+        local = turned[:, joint]
+        if parent >= 0:
+            local = turned[:, parent].swapaxes(-1, -2) @ local
+        rows.append(Rotation.from_matrix(local).as_euler(form.order, degrees=True))
+        below = [child for child, above in enumerate(parents) if above == joint]
+        for child in below:
+            write(child, depth + 1)
+        if not below:
+            lines.extend([f"{pad}  End Site", f"{pad}  {{", f"{pad}    OFFSET 0 0 0", f"{pad}  }}"])
+        lines.append(f"{pad}}}")
+
+    write(0, indent)
+    lines += ["}"] * indent
+    values = np.concatenate(rows, axis=1)
+    if form.stance:
+        values = np.concatenate([np.zeros((1, values.shape[1])), values])
+    lines += ["MOTION", f"Frames: {len(values)}", f"Frame Time: {1.0 / form.fps:.7f}"]
+    lines += [" ".join(f"{value:.6f}" for value in row) for row in values]
+    return form.end.join(form.changed(line) for line in lines) + form.end
+
+
+@pytest.mark.parametrize("program", list(FORMS))
+def test_a_file_of_the_program_is_the_walk(walk, tmp_path, program):
+    form = FORMS[program]
+    path = tmp_path / "walk.bvh"
+    path.write_bytes(file_of(walk, form).encode())
+    clip = load(path)
+    step = round(walk.fps / form.fps) or 1
+    kept = [joint for joint, name in enumerate(form.names.split()) if name != "-"]
+    names = form.names.split()
+    expected = joint_positions(walk)[::step][:, kept]
+    columns = [clip.skeleton.index(f"{form.prefix}{names[joint]}") for joint in kept]
+    found = joint_positions(clip)[:, columns]
+    assert clip.fps == pytest.approx(form.fps, rel=1e-3)
+    if form.stance:
+        (stray,) = find_glitches(clip)
+        assert (stray.first, stray.last) == (0, 0)
+        found = found[1:]
+    assert len(found) == len(expected)
+    found, expected = (each - each[:1, :1] * [1, 0, 1] for each in (found, expected))
+    assert np.abs(found - expected).max() < 2e-3
+    roles = find_roles(clip.skeleton, clip=clip)
+    assert roles.kind == "biped"
+    for role, joint in {"left_hip": 12, "right_knee": 22, "left_shoulder": 8, "head": 6}.items():
+        assert clip.skeleton.names[getattr(roles, role)].endswith(names[joint]), role

@@ -111,21 +111,22 @@ def _parquet_rows(path: Path, by_name: Mapping[str, set[str]]) -> Iterator[tuple
     with extra_packages("tables in Parquet"):
         import pyarrow
         import pyarrow.parquet
+    cells: dict[str, list[str]] = {}
+    types = pyarrow.types
+    kinds = (types.is_string, types.is_large_string, types.is_integer, types.is_boolean)
     try:
         table = pyarrow.parquet.read_table(path)
-    except (OSError, pyarrow.ArrowException) as error:
+        for field in table.schema:
+            if field.name in (_START, _STOP) or any(is_kind(field.type) for is_kind in kinds):
+                values = table.column(field.name).to_pylist()
+                cells[field.name] = ["" if value is None else str(value) for value in values]
+    # Names and texts that are not UTF-8 are found when they are read.
+    except (OSError, ValueError, KeyError, pyarrow.ArrowException) as error:
         raise FormatError(
             f"the label table cannot be read: {' '.join(str(error).split())[:200]}",
             hint="check that it is a Parquet file, or save it as CSV",
             path=path,
         ) from None
-    types = pyarrow.types
-    kinds = (types.is_string, types.is_large_string, types.is_integer, types.is_boolean)
-    cells: dict[str, list[str]] = {}
-    for field in table.schema:
-        if field.name in (_START, _STOP) or any(is_kind(field.type) for is_kind in kinds):
-            values = table.column(field.name).to_pylist()
-            cells[field.name] = ["" if value is None else str(value) for value in values]
 
     def known(column: str) -> list[bool]:
         return [_file_name(cell) in by_name for cell in cells[column]]

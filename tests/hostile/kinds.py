@@ -251,6 +251,14 @@ def _array(folder: Path) -> list[bytes]:
     return [(folder / "hill.npy").read_bytes()]
 
 
+def _parquet(folder: Path) -> list[bytes]:
+    from pyarrow import parquet, table
+
+    columns = {"name": ["walk_1", "run", "jump"], "style": ["old", None, "x"], "take": [1, 2, 3]}
+    parquet.write_table(table(columns), folder / "labels.parquet")
+    return [(folder / "labels.parquet").read_bytes()]
+
+
 def _sounds(folder: Path) -> list[bytes]:
     samples, _ = clicks(120, 2.0)
     return [
@@ -439,6 +447,9 @@ KINDS: dict[str, Kind] = {
         lambda path: read_label_table(path, ["walk_1.bvh", "run.bvh"]),
         _text(_LABELS),
         mutations.TABLE,
+    ),
+    "labels in Parquet": Kind(
+        ".parquet", lambda path: read_label_table(path, ["walk_1.bvh", "run.bvh"]), _parquet
     ),
     "description": Kind(".yaml", load_description, _text(_DESCRIPTION), mutations.YAML),
     "phase config": Kind(".yaml", PhaseConfig.load, _configs("phase"), mutations.YAML),

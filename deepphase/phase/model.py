@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import count, takewhile
@@ -354,7 +355,8 @@ class PhaseModel(Generic[Signals]):
 
         Returns
         -------
-        The phases; of a folder, a store or several paths a list, a clip after the other.
+        The phases; of a folder, a store or several paths a list, a clip after the other, without
+        those that cannot be read, each of which is a warning.
 
         Raises
         ------
@@ -363,7 +365,7 @@ class PhaseModel(Generic[Signals]):
         ParameterError
             Where a model of songs is given a clip, or a model of motion a song.
         FormatError
-            Where a path does not exist or cannot be read.
+            Where a path does not exist, or none can be read.
         """
         if not isinstance(clip, Clip | SongFeatures):
             return encode_paths(self, clip)
@@ -480,7 +482,17 @@ def encode_paths(model: Any, paths: Paths) -> ClipPhases | list[ClipPhases]:
     of_songs = isinstance(model.signals, SongSignals)
     joints = () if of_songs else model.signals.joints
     entries = song_entries(given) if of_songs else clips_in(given, joints=joints)
-    phases = [model.encode(entry.load()) for entry in entries]
+    phases: list[ClipPhases] = []
+    refused: list[DeepPhaseError] = []
+    for entry in entries:
+        try:
+            phases.append(model.encode(entry.load()))
+        except DeepPhaseError as error:
+            refused.append(error)
+    if refused and not phases:
+        raise refused[0]
+    for error in refused:
+        warnings.warn(f"left out: {error}", stacklevel=3)
     single = one and len(phases) == 1 and Path(given[0]).is_file() and not is_array_file(given[0])
     return phases[0] if single else phases
 

@@ -5,7 +5,7 @@ import pandas
 import pytest
 
 import deepphase as dp
-from deepphase.errors import ParameterError
+from deepphase.errors import FormatError, ParameterError
 from deepphase.phase.phase_file import save_csv
 
 
@@ -59,6 +59,12 @@ def test_phases_of_clips_files_and_folders(walk, phases, tmp_path):
     one = dp.phases(str(tmp_path / "clips" / "walk_0.npz"))
     same(phases, one, 1e-4)
     assert [each.name for each in dp.phases(tmp_path / "clips")] == ["walk_0", "walk_1"]
+    (tmp_path / "clips" / "broken.bvh").write_text("HIERARCHY\n")
+    with pytest.warns(UserWarning, match="left out: .*broken"):
+        assert len(dp.phases(tmp_path / "clips")) == 2
+    (tmp_path / "clips" / "broken.bvh").rename(tmp_path / "broken.bvh")
+    with pytest.raises(FormatError, match="broken"):
+        dp.phases(tmp_path / "broken.bvh")
     listed = dp.phases(sorted((tmp_path / "clips").iterdir()), dp.shipped_model())
     same(phases, listed[1], 1e-4)
     store = dp.corpus_of(tmp_path / "clips")

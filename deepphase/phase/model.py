@@ -491,8 +491,8 @@ def encode_paths(model: Any, paths: Paths) -> ClipPhases | list[ClipPhases]:
             refused.append(error)
     if refused and not phases:
         raise refused[0]
-    for error in refused:
-        warnings.warn(f"left out: {error}", stacklevel=3)
+    for each in refused:
+        warnings.warn(f"left out: {each}", stacklevel=3)
     single = one and len(phases) == 1 and Path(given[0]).is_file() and not is_array_file(given[0])
     return phases[0] if single else phases
 

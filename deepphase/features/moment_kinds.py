@@ -105,8 +105,8 @@ def moment_kinds(clip: Clip, frames: BodyFrames, body: Mapping[str, str] | None 
     if len(frames) < 2:
         return np.zeros(len(frames), np.uint8)
     roles = find_roles(clip.skeleton, description=body, clip=clip)
-    leg_length = _leg_length(clip, roles)
-    unit = np.sqrt(GRAVITY * max(leg_length, 1e-9))
+    leg = leg_length(clip.skeleton, roles)
+    unit = np.sqrt(GRAVITY * max(leg, 1e-9))
     feet, hands = _limbs(clip, roles)
     smoothing = _SMOOTHING_S * frames.fps
     ground = gaussian_filter1d(
@@ -118,7 +118,7 @@ def moment_kinds(clip: Clip, frames: BodyFrames, body: Mapping[str, str] | None 
     turning = gaussian_filter1d(
         np.gradient(frames.root.angles.astype(np.float64)), smoothing, mode="nearest"
     )
-    travel = np.linalg.norm(ground, axis=1) + _TURNING_RADIUS * leg_length * np.abs(turning)
+    travel = np.linalg.norm(ground, axis=1) + _TURNING_RADIUS * leg * np.abs(turning)
     travel *= frames.fps / unit
     stepping = _activity(frames, feet, smoothing) / unit
     waving = _activity(frames, hands, smoothing) / unit
@@ -131,12 +131,12 @@ def moment_kinds(clip: Clip, frames: BodyFrames, body: Mapping[str, str] | None 
     steady = (stepping < _STEPS[of] + expected) & (waving < _SWING + expected)
     raised, lowered = _posture(frames, roles, hands)
     kinds = np.full(len(frames), ACTION, np.uint8)
-    postures = _rest_postures(frames, roles, clip.skeleton, leg_length)
+    postures = _rest_postures(frames, roles, clip.skeleton, leg)
     postures[(postures == IDLE) & ((raised > _HANGING_HAND) | lowered)] = ACTION
     kinds[standing & still] = postures[standing & still]
     high = np.minimum(_RAISED_HAND + _HIGHER_BY_SPEED * (travel - _STANDING), _OVERHEAD)
     kinds[~standing & steady & (raised < high)] = LOCOMOTION
-    kinds[_jumping(frames, roles, _JUMPING_HIPS[of], leg_length)] = ACTION
+    kinds[_jumping(frames, roles, _JUMPING_HIPS[of], leg)] = ACTION
     return _settled(kinds, frames.fps)
 
 
@@ -197,12 +197,12 @@ def kind_shares_text(kinds: Array) -> str:
     return ", ".join(f"{name} {share:.0%}" for name, share in kind_shares(kinds).items())
 
 
-def _leg_length(clip: Clip, roles: Roles) -> float:
+def leg_length(skeleton: Skeleton, roles: Roles) -> float:
     """Metres from hip to foot, or half of all bones where there are no legs."""
     hips, feet = roles.both("hip"), roles.both("foot")
     if hips is None or feet is None:
-        return 0.5 * float(bone_lengths(clip.skeleton).sum())
-    lengths = [path_length(clip.skeleton, hip, foot) for hip, foot in zip(hips, feet, strict=True)]
+        return 0.5 * float(bone_lengths(skeleton).sum())
+    lengths = [path_length(skeleton, hip, foot) for hip, foot in zip(hips, feet, strict=True)]
     return float(np.mean(lengths))
 
 

@@ -29,7 +29,7 @@ from deepphase.phase.clip_ends import advanced_to_ends, confidence_of_frames
 from deepphase.phase.config import PhaseConfig, UnregisteredAutoencoderError
 from deepphase.phase.health import Health, TrainedSkeleton
 from deepphase.phase.manifold import ManifoldProjection
-from deepphase.phase.networks.autoencoder import PeriodicAutoencoder
+from deepphase.phase.networks.autoencoder import Encoding, PeriodicAutoencoder
 from deepphase.phase.networks.presets import make_autoencoder
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.signals import JointVelocities
@@ -73,6 +73,8 @@ class ClipPhases:
     confidence
         (frames,) 0 to 1: share of the window around each frame that lies inside the clip. If not
         given, 1 on interior frames and 0 elsewhere, as for files without it.
+    codes
+        (frames, stages) int32 codes of a shared codebook, where the model has one.
     """
 
     parameters: PhaseParameters
@@ -81,6 +83,7 @@ class ClipPhases:
     name: str
     source: str = ""
     confidence: Array = None  # type: ignore[assignment]
+    codes: Array | None = None
 
     def __post_init__(self) -> None:
         if self.confidence is None:
@@ -103,6 +106,7 @@ class ClipPhases:
             parameters=self.parameters[frames],
             interior=self.interior[frames],
             confidence=self.confidence[frames],
+            codes=None if self.codes is None else self.codes[frames],
         )
 
     @property
@@ -115,13 +119,15 @@ class ClipPhases:
 
         ``phase``, ``frequency``, ``amplitude`` and ``offset`` (frames, channels), ``manifold``
         (frames, 2 * channels), ``time`` (frames,) in seconds, ``interior`` and ``confidence``
-        (frames,).
+        (frames,), and ``codes`` (frames, stages) of a model with a shared codebook.
         """
+        codes = {} if self.codes is None else {"codes": self.codes}
         return {name: getattr(self.parameters, name) for name in CURVES} | {
             "manifold": self.parameters.manifold(),
             "time": self.time,
             "interior": self.interior,
             "confidence": self.confidence,
+            **codes,
         }
 
     @classmethod
@@ -146,7 +152,8 @@ class ClipPhases:
         parameters = PhaseParameters(*(np.asarray(arrays[each], np.float32) for each in CURVES))
         interior = np.asarray(arrays.get("interior", np.ones(len(parameters.phase))), bool)
         confidence: Any = arrays.get("confidence")
-        return cls(parameters, interior, fps, name, source, confidence)
+        codes: Any = arrays.get("codes")
+        return cls(parameters, interior, fps, name, source, confidence, codes)
 
     def columns(self) -> dict[str, Array]:
         """Columns of a table with a row for each frame.
@@ -324,12 +331,16 @@ class PhaseModel(Generic[Signals]):
 
     def bound_to(self, signals: JointVelocities, plan: BodyPlan) -> PhaseModel[JointVelocities]:
         """The model of joints with these places on the body; see `bound`."""
-        network = replace(self.config.network, preset=_BOUND_PRESET)
+        network = replace(self.config.network, preset=_BOUND_PRESET, codes=None)
         config = PhaseConfig(network, self.config.training.of_one_skeleton())
         read, write = map(torch.from_numpy, (plan.points_from_joints(), plan.joints_from_points()))
         bound = make_autoencoder(len(signals.names), signals.fps, network)
         with torch.no_grad():
-            bound.load_state_dict(bound_weights(self.network.state_dict(), read, write))
+            weights = without_codebook(self.network.state_dict())
+            bound.load_state_dict(bound_weights(weights, read, write))
+            codebook = getattr(self.network, "codebook", None)
+            if codebook is not None:
+                bound.codebook = codebook.bound(read, plan.leg_m)
         sha256 = self.sha256
         origin = {**self.provenance, "bound_from": sha256}
         return PhaseModel(
@@ -389,10 +400,12 @@ class PhaseModel(Generic[Signals]):
         """Phases of every frame of signals (frames, channels) that `signals.read` made."""
         frames, window = len(signals), self.window
         if frames >= window:
-            whole = encode_windows(self.network, signals, np.arange(frames - window + 1))
+            whole, codes = encode_with_codes(self.network, signals, np.arange(frames - window + 1))
             first = window // 2
         else:
-            whole, first = encode_part(self.network, signals)
+            whole, codes, first = encode_part(self.network, signals)
+        if codes is not None:
+            codes = np.pad(codes, ((first, frames - first - len(codes)), (0, 0)), mode="edge")
         return ClipPhases(
             advanced_to_ends(whole, frames, first, self.fps),
             interior_frames(frames, window),
@@ -400,11 +413,16 @@ class PhaseModel(Generic[Signals]):
             name,
             source,
             confidence_of_frames(frames, window),
+            codes,
         )
 
     def save(self, path: str | Path) -> None:
         """Write the model file, whole or not at all."""
+        # The codebook of a bound model is its model's: it has no place in the file of one skeleton.
+        kept = self.config.network.codes is not None
         arrays = _weights(self.network, "network.")
+        if not kept:
+            arrays = without_codebook(arrays, "network.")
         if self.projection is not None:
             arrays |= self.projection.as_arrays("projection.")
         header: dict[str, Any] = {
@@ -528,6 +546,12 @@ def _weights(network: nn.Module, prefix: str) -> dict[str, Array]:
     }
 
 
+def without_codebook(weights: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Weights of a network, or arrays of a file, without those of a codebook."""
+    own = f"{prefix}codebook."
+    return {name: value for name, value in weights.items() if not name.startswith(own)}
+
+
 def load_weights(network: nn.Module, arrays: Mapping[str, Array], prefix: str = "network.") -> None:
     """Give a network the arrays of a file whose names begin with a prefix.
 
@@ -553,11 +577,20 @@ def load_weights(network: nn.Module, arrays: Mapping[str, Array], prefix: str = 
     network.load_state_dict(state)
 
 
-@torch.inference_mode()
 def encode_windows(
     network: PeriodicAutoencoder, signals: Array | torch.Tensor, starts: Array
 ) -> PhaseParameters:
-    """Phase parameters (windows, channels) of the windows that begin at `starts`.
+    """Phase parameters (windows, channels) of windows; see `encode_with_codes`."""
+    return encode_with_codes(network, signals, starts)[0]
+
+
+@torch.inference_mode()
+def encode_with_codes(
+    network: PeriodicAutoencoder, signals: Array | torch.Tensor, starts: Array
+) -> tuple[PhaseParameters, Array | None]:
+    """Phase parameters (windows, channels) and codes (windows, stages) of windows.
+
+    The codes are those of a network with a codebook; None without one.
 
     Parameters
     ----------
@@ -572,20 +605,35 @@ def encode_windows(
     data = torch.as_tensor(signals, device=device)
     centres = torch.as_tensor(starts, device=device) + network.window // 2
     parts: list[list[Array]] = [[] for _ in range(4)]
+    codes: list[Array] = []
     for batch in centres.split(_BATCH):
-        encoding = network.encode(gather(data, batch, network.window))
+        windows = gather(data, batch, network.window)
+        encoding = network.encode(windows)
+        codes += _codes(network, windows, encoding)
         for part, value in zip(parts, encoding[:4], strict=True):
             part.append(value.float().cpu().numpy())
     phase, frequency, amplitude, offset = (
         np.concatenate(part) if part else np.zeros((0, network.config.channels), np.float32)
         for part in parts
     )
-    return PhaseParameters(wrapped(phase), frequency, amplitude, offset)
+    parameters = PhaseParameters(wrapped(phase), frequency, amplitude, offset)
+    return parameters, np.concatenate(codes) if codes else None
+
+
+def _codes(network: Any, windows: torch.Tensor, encoding: Encoding) -> list[Array]:
+    """[(windows, stages) int32] codes of windows or of middle parts; [] without a codebook."""
+    if getattr(network, "codebook", None) is None:
+        return []
+    return [network.codes(windows, encoding).int().cpu().numpy()]
 
 
 @torch.inference_mode()
-def encode_part(network: PeriodicAutoencoder, signals: Array) -> tuple[PhaseParameters, int]:
-    """Phase parameters (1, channels) of the middle of a clip shorter than a window; its frame.
+def encode_part(
+    network: PeriodicAutoencoder, signals: Array
+) -> tuple[PhaseParameters, Array | None, int]:
+    """Phase parameters (1, channels), codes (1, stages) and frame of a clip shorter than a window.
+
+    They are those of its middle; codes are None without a codebook.
 
     Parameters
     ----------
@@ -597,5 +645,7 @@ def encode_part(network: PeriodicAutoencoder, signals: Array) -> tuple[PhasePara
     frames = len(signals) - 1 + len(signals) % 2
     data = torch.as_tensor(signals[:frames], device=next(network.parameters()).device)
     encoding = network.encode_part(data.T[None])
+    codes = _codes(network, data.T[None], encoding)
     phase, *others = (value.float().cpu().numpy() for value in encoding[:4])
-    return PhaseParameters(wrapped(phase), *others), frames // 2
+    parameters = PhaseParameters(wrapped(phase), *others)
+    return parameters, codes[0] if codes else None, frames // 2

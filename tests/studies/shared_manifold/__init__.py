@@ -1,0 +1,1 @@
+"""Study of a codebook that several skeletons share."""

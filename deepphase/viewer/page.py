@@ -17,7 +17,7 @@ from deepphase.figures.theme import DARK, LIGHT, NEUTRAL, channel_style
 from deepphase.viewer.costs import CostComparison
 from deepphase.viewer.packing import PackedArrays
 from deepphase.viewer.shell import json_in_page, mode_page
-from deepphase.viewer.take import Channels, ManifoldCloud, Take
+from deepphase.viewer.take import Channels, ManifoldCloud, Marker, Take
 
 # Number of distinct styles of channels and experts.
 _STYLES = 32
@@ -138,12 +138,17 @@ def _moments(seconds: Array | Sequence[float], packed: PackedArrays | None = Non
     return np.round(np.asarray(seconds, np.float64), 4).tolist()
 
 
+def _spans(markers: Sequence[Marker], packed: PackedArrays) -> list[list[Any]]:
+    return [list(vars(marker).values()) for marker in markers]
+
+
 # Field -> its form in the page, of those that are not what `described` makes of them.
 _FORMS: Mapping[str, Callable[[Any, PackedArrays], Any]] = {
     "positions": lambda values, packed: packed.add_positions(values),
     "rotations": lambda values, packed: packed.add_rotations(values),
     "data": lambda content, packed: packed.add_bytes(content),
-    "markers": lambda markers, packed: [list(vars(marker).values()) for marker in markers],
+    "markers": _spans,
+    "spans": _spans,
     "channels": _channels,
     "manifold": _manifold,
     "costs": _costs,

@@ -12,12 +12,16 @@ from deepphase.apps.dashboard.parts.dancers import (
     dance_of_song,
     dancer_sources,
     film_of_dance,
+    fitting_first,
 )
 from deepphase.apps.dashboard.parts.files import chooser
 from deepphase.apps.dashboard.parts.messages import plain, show_error
 from deepphase.apps.dashboard.parts.result_cache import cancellable_result, shared_cache
 from deepphase.apps.dashboard.parts.songs import (
+    MADE,
+    ChosenDance,
     OpenSong,
+    choose_kind,
     choose_part,
     choose_song,
     show_song_facts,
@@ -37,7 +41,7 @@ from deepphase.music.containers import has_av
 
 _PLAYER_HEIGHT = 1040
 # Dances and films in the caches that all sessions share.
-_CACHED_DANCES, _CACHED_FILMS = 6, 3
+_CACHED_DANCES, _CACHED_FILMS = 16, 3
 # Measures shown above the table -> their titles, and which values are better.
 _HEADLINES = {
     "by_motion": ("Moves on the beat", "more is better"),
@@ -45,8 +49,6 @@ _HEADLINES = {
     "speed": ("Speed", ""),
     "sliding": ("Feet slide", "less is better"),
 }
-# Begin of the note on the style, which is not a warning.
-_STYLE_NOTE = "danced as "
 
 
 def page() -> None:
@@ -59,30 +61,66 @@ def page() -> None:
     left, right = wide_columns("dance", [3, 7])
     opened = song = chosen = None
     with left:
-        source = chooser("Dancer", "dancer", dancer_sources())
+        song_place, dancer_place = st.container(), st.container()
+        sources = dancer_sources()
         try:
-            song = choose_song()
+            with song_place:
+                kind = choose_kind()
+            if kind != MADE:
+                with song_place:
+                    song = choose_song(kind, 4, "")
+                # The first choice is a dancer of the song's metre.
+                if song is not None and "dancer" not in st.session_state:
+                    sources = fitting_first(sources, song)
+            with dancer_place:
+                source = chooser("Dancer", "dancer", sources)
             opened = source.open()
+            if kind == MADE:
+                with song_place:
+                    song = choose_song(kind, opened.beats_per_bar, source.id)
             if song is not None:
-                show_song_facts(song)
+                with song_place:
+                    show_song_facts(song)
                 chosen = choose_part(song, opened.lock, opened.styles, source.id)
             _trials(opened)
         except DeepPhaseError as error:
             show_error(error)
     with right:
         if opened is not None and song is not None and chosen is not None:
-            # With the name, so that no session sees the name of another session's song.
-            key = (opened.key, song.key, song.features.name, chosen)
-            dance = cancellable_result(
-                shared_cache("dances", _CACHED_DANCES),
-                key,
-                lambda progress: dance_of_song(opened, song, chosen, progress),
-                "A dance",
-            )
-            if dance is not None:
-                _show(dance)
-                _film(dance, song, key)
-                show_measures(dance.measures, _HEADLINES, "dance measures")
+            _dances(opened, song, chosen)
+
+
+def _dances(opened: OpenDancer, song: OpenSong, chosen: ChosenDance) -> None:
+    """Draw the dance to a song, or of several tries the best, and the choice of another."""
+    dances: dict[int, tuple[OpenDance, Hashable]] = {}
+    for each in chosen.seeds():
+        # With the name, so that no session sees the name of another session's song.
+        key = (opened.key, song.key, song.features.name, each)
+        dance = cancellable_result(
+            shared_cache("dances", _CACHED_DANCES),
+            key,
+            lambda progress, each=each: dance_of_song(opened, song, each, progress),  # type: ignore[misc]
+            f"Dance {len(dances) + 1} of {chosen.tries}" if chosen.tries > 1 else "A dance",
+        )
+        if dance is None:
+            return
+        dances[each.request.seed] = (dance, key)
+    ranked = sorted(dances, key=lambda seed: -dances[seed][0].score)
+    shown = ranked[0]
+    if len(ranked) > 1:
+        shown = st.segmented_control(
+            "Dances, the one that follows the song best first", ranked, default=ranked[0],
+            required=True, key=f"shown {hash((opened.key, song.key, chosen))}",
+            format_func=lambda seed: _rank_words(seed, dances[seed][0]),
+        ) or ranked[0]  # fmt: skip
+    dance, key = dances[shown]
+    _show(dance)
+    _film(dance, song, key)
+    show_measures(dance.measures, _HEADLINES, "dance measures")
+
+
+def _rank_words(seed: int, dance: OpenDance) -> str:
+    return f"Seed {seed}: {100 * dance.score:+.0f} %"
 
 
 def _trials(dancer: OpenDancer) -> None:
@@ -114,16 +152,12 @@ def _film(dance: OpenDance, song: OpenSong, key: Hashable) -> None:
 
 def _show(dance: OpenDance) -> None:
     show_player(dance.take, height=_PLAYER_HEIGHT, title="Dance")
-    for note in dance.result.notes:
-        draw = st.info if note.startswith(_STYLE_NOTE) else st.warning
-        draw(plain(sentence(note)) + ".", icon=":material/info:")
+    said = [(f":material/info: {plain(sentence(note))}.") for note in dance.result.notes]
     for finding in dance.findings:
-        draw, icon = (
-            (st.success, ":material/check_circle:")
-            if finding.good
-            else (st.warning, ":material/warning:")
-        )
-        draw(plain(sentence(finding.text)) + ".", icon=icon)
+        icon = ":green[:material/check_circle:]" if finding.good else ":orange[:material/info:]"
+        said.append(f"{icon} {plain(sentence(finding.text))}.")
+    if said:
+        st.markdown("\n".join(f"- {each}" for each in said))
     with st.container(horizontal=True):
         offer_motion(dance.result.motion, "dance", "dance")
         if dance.result.phases is not None:

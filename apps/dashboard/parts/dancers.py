@@ -35,6 +35,7 @@ from deepphase.matching.database.file import FORMAT as DATABASE_FORMAT
 from deepphase.matching.music.dancing import DEFAULT_LOCK
 from deepphase.matching.music.song_tracks import has_song_tracks
 from deepphase.matching.player.trajectory_queries import future_offsets
+from deepphase.music.song_styles import SongStyles
 from deepphase.progress import Progress
 from deepphase.temporary_files import temporary_folder
 from deepphase.viewer.take import Take
@@ -63,6 +64,14 @@ class OpenDance:
     findings: Sequence[DanceFinding]
     report: bytes
     result: DanceResult
+
+    @property
+    def score(self) -> float:
+        """How much more it is on the beat and in the bars than by chance; ranks dances."""
+        bar = f"bar_{self.result.song.beats_per_bar}_height"
+        pairs = (("by_motion", "by_motion_chance"), (bar, f"{bar}_shifted"))
+        values = [[self.measures.value(name) for name in pair] for pair in pairs]
+        return sum(own - chance for own, chance in values if own is not None and chance is not None)
 
     def files(self) -> dict[str, bytes]:
         """Suffix, as in "bvh" -> content of that file of the report."""
@@ -112,8 +121,8 @@ class OpenDancer:
         Makes the dances.
     lock
         Default strength, from 0 to 1, with which playback follows the beat; None for networks.
-    styles
-        Styles of dance to choose from; none if they are not known.
+    known
+        The songs of its dances with their styles; None if they are not known.
     trials
         Sentences on how dances followed their songs in the trials at the end of the training.
     """
@@ -122,8 +131,42 @@ class OpenDancer:
     key: Hashable
     maker: DanceMaker
     lock: float | None
-    styles: tuple[str, ...] = ()
+    known: SongStyles | None = None
     trials: tuple[str, ...] = ()
+
+    @property
+    def styles(self) -> tuple[str, ...]:
+        """Styles of dance to choose from; none if they are not known."""
+        return () if self.known is None else tuple(self.known.names)
+
+    @property
+    def beats_per_bar(self) -> int:
+        """Of songs that it dances to: 3 where all its dances are in bars of 3, else 4."""
+        return 3 if self.styles == ("bars of 3",) else 4
+
+    def fits(self, song: OpenSong) -> bool:
+        """Whether it knows dances to songs like this one."""
+        return self.known is not None and self.known.choose(song.features).fits
+
+
+def fitting_first(
+    sources: list[ListedSource[OpenDancer]], song: OpenSong
+) -> list[ListedSource[OpenDancer]]:
+    """The sources with the first one in front that knows dances to songs like this one.
+
+    Those that cannot be opened come last.
+    """
+    broken = []
+    for source in sources:
+        try:
+            fits = source.open().fits(song)
+        except DeepPhaseError:
+            # The page shows the error where it is chosen.
+            broken.append(source)
+            continue
+        if fits:
+            return [source, *(each for each in sources if each is not source)]
+    return [*(each for each in sources if each not in broken), *broken]
 
 
 def dancer_sources() -> list[ListedSource[OpenDancer]]:
@@ -175,13 +218,12 @@ def _layout(file: FoundFile) -> FeatureLayout | None:
 
 def _load_dancer(file: FoundFile) -> OpenDancer:
     dancer = Dancer.load(file.path)
-    styles = () if dancer.styles is None else tuple(dancer.styles.names)
     health = dancer.controller.health.get("dance")
     trials = (
         tuple(dance_words(health, dancer.reference.values)) if isinstance(health, Mapping) else ()
     )
     maker = NetworkDanceMaker(dancer, file.name)
-    return OpenDancer(file.name, file.stamp, maker, None, styles, trials)
+    return OpenDancer(file.name, file.stamp, maker, None, dancer.styles, trials)
 
 
 DANCERS = FileKind("dancer", _load_dancer)
@@ -190,9 +232,8 @@ DANCERS = FileKind("dancer", _load_dancer)
 def _database(file: FoundFile) -> OpenDancer:
     def opened(_: object) -> OpenDancer:
         database = MotionDatabase.load(file.path)
-        maker, known = DatabaseDanceMaker(database, file.name), dance_styles(database)
-        styles = () if known is None else tuple(known.names)
-        return OpenDancer(file.name, file.stamp, maker, DEFAULT_LOCK, styles)
+        maker = DatabaseDanceMaker(database, file.name)
+        return OpenDancer(file.name, file.stamp, maker, DEFAULT_LOCK, dance_styles(database))
 
     return shared_cache("dances to choose from", _CACHED_DATABASES).find_or_make(
         ("database", file.stamp), opened, _OPENING

@@ -15,7 +15,12 @@ import streamlit as st
 
 from deepphase.apps.dashboard.parts.messages import working
 from deepphase.corpus.folder_settings import FolderSettings, read_settings
-from deepphase.corpus.motion_files import MAX_LISTED_FILES, files_under, is_motion_file
+from deepphase.corpus.motion_files import (
+    MAX_LISTED_FILES,
+    SONG_SUFFIXES,
+    files_under,
+    is_motion_file,
+)
 from deepphase.corpus.prepare import prepare
 from deepphase.errors import DeepPhaseError
 from deepphase.formats.array_file import is_array_file, read_header
@@ -109,6 +114,8 @@ class FoundFolder:
         Files of the framework, sorted by name.
     motion
         Stamps of motion files.
+    songs
+        Stamps of sound files.
     refused
         Errors of files that cannot be read.
     cut
@@ -123,6 +130,7 @@ class FoundFolder:
     refused: tuple[DeepPhaseError, ...]
     cut: bool = False
     settings: FolderSettings = FolderSettings()  # noqa: RUF009 (frozen)
+    songs: tuple[Stamp, ...] = ()
 
     def of_format(self, format_: str) -> list[FoundFile]:
         """Files of a format, as in "deepphase.store"."""
@@ -155,6 +163,7 @@ def look_into(folder: Path) -> FoundFolder:
     """List the files under a folder by their headers; hidden files are skipped."""
     files: list[FoundFile] = []
     motion: list[Stamp] = []
+    songs: list[Stamp] = []
     refused: list[DeepPhaseError] = []
     cut = False
     for count, path in enumerate(files_under(folder)):
@@ -164,6 +173,8 @@ def look_into(folder: Path) -> FoundFolder:
         try:
             if is_motion_file(path):
                 motion.append(stamp_of(path))
+            elif path.suffix.lower() in SONG_SUFFIXES:
+                songs.append(stamp_of(path))
             elif path.suffix.lower() not in MOTION_FORMATS and _is_own_file(path):
                 files.append(FoundFile.described(path, path.relative_to(folder).as_posix()))
         except DeepPhaseError as error:
@@ -175,7 +186,9 @@ def look_into(folder: Path) -> FoundFolder:
         settings = read_settings(folder)
     except DeepPhaseError as error:
         refused.append(error)
-    return FoundFolder(folder, tuple(files), tuple(motion), tuple(refused), cut, settings)
+    return FoundFolder(
+        folder, tuple(files), tuple(motion), tuple(refused), cut, settings, tuple(songs)
+    )
 
 
 def stamp_of(path: Path) -> Stamp:

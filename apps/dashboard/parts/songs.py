@@ -1,4 +1,4 @@
-"""Songs of the page Dance: made by formula, or uploaded."""
+"""Songs of the page Dance: of the folder, made by formula, or uploaded."""
 
 from __future__ import annotations
 
@@ -11,30 +11,63 @@ from pathlib import Path
 
 import streamlit as st
 
+from deepphase.apps.dashboard.parts.folder import Stamp, open_folder, stamp_of
 from deepphase.apps.dashboard.parts.messages import plain
 from deepphase.apps.dashboard.parts.session import safe_name, session
 from deepphase.errors import FormatError
 from deepphase.music.audio import decoded, stated_duration_s
-from deepphase.music.beats_file import BEATS_SUFFIX, GivenBeats, read_beats
+from deepphase.music.beats_file import BEATS_SUFFIX, GivenBeats, beats_beside, read_beats
+from deepphase.music.cache import song_features
 from deepphase.music.containers import has_av
 from deepphase.music.dance_request import DanceRequest
 from deepphase.music.features import SongFeatures, features_of
 from deepphase.synthetic.song import make_song
 
-_MADE, _FILE = "Made", "Your own"
+_FOLDER, MADE, _FILE = "Folder", "Made", "Your own"
 _MIN_SONG_S, _MAX_MADE_SONG_S, _DEFAULT_SONG_S = 4, 120, 20
 _MAX_SEED = 9999
 _SWING = {"Straight": 0.5, "Swing": 2 / 3}
+# Dances to one passage, of which the best is shown first.
+_TRIES = (1, 2, 4, 8)
 
 
-def choose_song() -> OpenSong | None:
+def folder_songs() -> dict[str, Path]:
+    """Name -> sound file of the open folder, in the order of their names."""
+    found = open_folder()
+    paths = sorted(Path(each[0]) for each in found.songs) if found is not None else []
+    return (
+        {} if found is None else {each.relative_to(found.path).as_posix(): each for each in paths}
+    )
+
+
+def choose_kind() -> str:
+    """Draw the choice where the song is from: the folder, if it has some, a formula or a file."""
+    kinds = [*([_FOLDER] if folder_songs() else []), MADE, _FILE]
+    kind = st.segmented_control("Song", kinds, default=kinds[0], required=True, key="song kind")
+    return kind or kinds[0]
+
+
+def choose_song(kind: str, beats_per_bar: int, about: str) -> OpenSong | None:
     """Draw the controls that choose a song; None, with a notice, if no file is uploaded yet.
 
-    Raises FormatError if a file is not a song.
+    Parameters
+    ----------
+    kind
+        As of `choose_kind`.
+    beats_per_bar
+        Of a made song, until another number is chosen.
+    about
+        Id of the dancer, so that songs for each have a metre of their own.
+
+    Raises
+    ------
+    FormatError
+        If a file is not a song.
     """
-    kind = st.segmented_control(
-        "Song", [_MADE, _FILE], default=_MADE, required=True, key="song kind"
-    )
+    if kind == _FOLDER:
+        songs = folder_songs()
+        name = st.selectbox("Song of the folder", list(songs), key="song of the folder")
+        return folder_song(songs[name], name)
     if kind == _FILE:
         return _upload_control()
     columns = st.columns(2)
@@ -44,7 +77,7 @@ def choose_song() -> OpenSong | None:
     )  # fmt: skip
     columns = st.columns(2)
     beats = columns[0].segmented_control(
-        "Beats in a bar", [3, 4], default=4, required=True, key="song metre"
+        "Beats in a bar", [3, 4], default=beats_per_bar, required=True, key=f"song metre {about}"
     )
     swing = columns[1].segmented_control(
         "Off-beats", list(_SWING), default="Straight", required=True, key="song swing"
@@ -53,8 +86,9 @@ def choose_song() -> OpenSong | None:
         "Length of the song (s)", _MIN_SONG_S, _MAX_MADE_SONG_S, _DEFAULT_SONG_S, key="song seconds"
     )
     return made_song(
-        int(seed), float(seconds), float(bpm), int(beats or 4), _SWING[swing or "Straight"]
-    )
+        int(seed), float(seconds), float(bpm), int(beats or beats_per_bar),
+        _SWING[swing or "Straight"],
+    )  # fmt: skip
 
 
 def _upload_control() -> OpenSong | None:
@@ -90,10 +124,27 @@ def _given_beats(file: str, content: bytes) -> GivenBeats:
 
 @dataclass(frozen=True)
 class ChosenDance:
-    """The part of a song and how it is danced to; `stage_m` is width and depth of a stage."""
+    """The part of a song and how it is danced to.
+
+    Parameters
+    ----------
+    request
+        The part, and how it is danced to.
+    stage_m
+        Width and depth of a stage.
+    tries
+        Dances of seeds that follow each other, of which the best is shown first.
+    """
 
     request: DanceRequest
     stage_m: tuple[float, float] | None = None
+    tries: int = 1
+
+    def seeds(self) -> list[ChosenDance]:
+        """The same of as many seeds as there are tries, one each."""
+        first = self.request.seed
+        requests = [replace(self.request, seed=first + each) for each in range(self.tries)]
+        return [ChosenDance(each, self.stage_m) for each in requests]
 
 
 def choose_part(
@@ -112,26 +163,35 @@ def choose_part(
         Id of the dancer, so that each dancer keeps a setting of its own.
     """
     length = song.features.duration_s
-    start = 0.0
+    start, stop = 0.0, min(length, float(_MAX_MADE_SONG_S))
     if length > _MIN_SONG_S + 1:
-        start = st.slider(
-            "From (s)", 0.0, float(int(length - _MIN_SONG_S)), 0.0, step=0.5,
-            key=f"start {song.key}", help=f"The song is {length:.1f} s long",
+        whole = round(length, 1)
+        start, stop = st.slider(
+            "Passage (s)", 0.0, whole, (0.0, min(whole, _FIRST_S)), step=0.5,
+            key=f"passage {song.key}", format="%.1f",
+            help=f"The song is {length:.1f} s long; a dance takes up to {_MAX_MADE_SONG_S} s of it",
         )  # fmt: skip
-    most = min(length - start, float(_MAX_MADE_SONG_S))
-    seconds = most
-    if most > _MIN_SONG_S + 1:
-        seconds = st.slider(
-            "Seconds", float(_MIN_SONG_S), float(round(most, 1)), min(round(most, 1), 30.0),
-            step=0.5, key=f"seconds {song.key} {start}",
-        )  # fmt: skip
-    columns = st.columns(2)
+        start = min(start, length - _MIN_SONG_S)
+        stop = min(max(stop, start + _MIN_SONG_S), start + _MAX_MADE_SONG_S, length)
+        if (start, stop) != st.session_state[f"passage {song.key}"] and stop < whole - 0.1:
+            st.caption(f"{start:.1f} to {stop:.1f} s are danced to.")
+    columns = st.columns(2, vertical_alignment="bottom")
+    key = f"dance seed {about}"
     seed = columns[0].number_input(
-        "Seed", 0, _MAX_SEED, 0, key="dance seed", help="Each seed gives another dance"
+        "Seed", 0, _MAX_SEED, 0, key=key, help="Each seed gives another dance"
     )
+    tries = columns[1].segmented_control(
+        "Best of", _TRIES, default=1, required=True, key="tries",
+        help="So many dances of seeds that follow each other; the one that is most on the beat and "
+        "in the bars, beyond chance, is shown, and the others can be chosen",
+    )  # fmt: skip
+    st.button(
+        "Dance it again", icon=":material/replay:", on_click=_again, args=(key, int(tries or 1)),
+        help="The same passage with seeds that were not danced yet",
+    )  # fmt: skip
     lock = None
     if usual_lock is not None:
-        lock = columns[1].slider(
+        lock = st.slider(
             "Held to the beat (%)", 0, 100, round(100 * usual_lock), step=5, key=f"lock {about}",
             help="At 100 %, playback is up to a tenth faster or slower than captured",
         )  # fmt: skip
@@ -155,13 +215,17 @@ def choose_part(
         )
     request = DanceRequest(
         start,
-        min(seconds, length - start),
+        stop - start,
         int(seed),
         None if lock is None else lock / 100,
         style,
         variety,
     )
-    return ChosenDance(request, stage)
+    return ChosenDance(request, stage, int(tries or 1))
+
+
+def _again(key: str, tries: int) -> None:
+    st.session_state[key] = (int(st.session_state.get(key, 0)) + tries) % _MAX_SEED
 
 
 def show_song_facts(song: OpenSong) -> None:
@@ -182,6 +246,8 @@ _SONG_SUFFIXES = ("wav", "ogg", "flac", "mp3")
 _CONTAINER_SUFFIXES = ("m4a", "aac", "wma", "mp4", "mov", "mkv", "webm")
 _BEATS_SUFFIXES = (BEATS_SUFFIX.removeprefix("."), "txt", "csv")
 _MAX_UPLOAD_S = 600.0
+# Seconds of a song that are danced to at first.
+_FIRST_S = 30.0
 # Songs in the caches that all sessions share.
 _CACHED_SONGS = 12
 # Samples encoded at once.
@@ -247,6 +313,38 @@ def made_song(seed: int, seconds: float, bpm: float, beats_per_bar: int, swing: 
     )
 
 
+def folder_song(path: Path, name: str) -> OpenSong:
+    """A song of the open folder, with the beats in the file beside it if there is one.
+
+    Raises
+    ------
+    FormatError
+        If it is not sound, damaged, or longer than the page accepts.
+    """
+    stamp = stamp_of(path)
+    if stamp[2] > MAX_SONG_MB * 1_000_000:
+        raise _too_large(stamp[2], name)
+    beats = beats_beside(path)
+    return _of_folder(stamp, None if beats is None else stamp_of(beats), name)
+
+
+@st.cache_resource(max_entries=_CACHED_SONGS, show_spinner="Reading the song")
+def _of_folder(stamp: Stamp, beats: Stamp | None, name: str) -> OpenSong:
+    path = Path(stamp[0])
+    content = path.read_bytes()
+    _check_length(content, name)
+    features = replace(song_features(path), name=path.stem)
+    return OpenSong((features.sha256, beats), features, content, beats is not None)
+
+
+def _too_large(size: int, name: str) -> FormatError:
+    return FormatError(
+        f"the file has {size / 1e6:,.0f} MB, more than {MAX_SONG_MB}",
+        hint="cut it, or send it as .ogg or .mp3",
+        path=Path(name),
+    )
+
+
 def uploaded_song(file: str, content: bytes, beats: GivenBeats | None = None) -> OpenSong:
     """The song in an uploaded file, with its beats if they are given.
 
@@ -258,11 +356,7 @@ def uploaded_song(file: str, content: bytes, beats: GivenBeats | None = None) ->
     """
     name = safe_name(file)
     if len(content) > MAX_SONG_MB * 1_000_000:
-        raise FormatError(
-            f"the file has {len(content) / 1e6:,.0f} MB, more than {MAX_SONG_MB}",
-            hint="cut it, or send it as .ogg or .mp3",
-            path=Path(name),
-        )
+        raise _too_large(len(content), name)
     if not content:
         raise FormatError(
             "this is an empty file without sound", hint="upload it again", path=Path(name)

@@ -144,11 +144,10 @@ def show_measures(table: MeasureTable, headlines: Mapping[str, tuple[str, str]],
         (unit, definition), value = table.definitions[name], table.value(name)
         words = [better] if better else []
         if name in table.reference:
-            words.insert(0, f"{beside}: {_quantity(table.reference[name], unit, value)}")
-        column.metric(
-            title, _quantity(value, unit, value), "; ".join(words) or None,
-            delta_color="off", delta_arrow="off", help=definition,
-        )  # fmt: skip
+            words.append(f"{beside} {_quantity(table.reference[name], unit, value)}")
+        column.metric(title, _quantity(value, unit, value), help=definition)
+        # Below it, as the line of a metric is cut off in narrow columns.
+        column.caption(sentence("; ".join(words)))
     about = f", with those of {table.reference_title}" if table.reference else ""
     with st.expander(f"All measures{about}", icon=":material/table_chart:"):
         headings, rows = [*table.headings, "definition"], table.rows

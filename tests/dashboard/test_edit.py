@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.corpus.store import write_store
 from deepphase.edit.control_data import PathTraining
 from deepphase.edit.control_training import train_path
 from deepphase.edit.editor import MotionEditor
@@ -43,10 +44,26 @@ def folder(tmp_path_factory):
     return place
 
 
-def test_without_an_editor_the_page_says_how_to_make_one(monkeypatch):
+def test_without_an_editor_the_shipped_one_fills_in_between_at_once(monkeypatch):
     app = opened("edit", monkeypatch)
-    assert "No editor is in the folder" in words(app)
-    assert "deepphase train editor" in words(app)
+    assert "Shipped with the package: it learnt from CMU" in words(app).replace("\\", "")
+    assert "between 22 keys" in words(app)
+    assert '"after"' in players(app)[0]
+    assert app.segmented_control[0].options == ["In between", "Repair"]
+    widget(app, "Undo").click().run()
+    assert not app.exception
+    assert "This is the clip as it is" in words(app)
+    app.segmented_control[0].set_value("Repair").run()
+    assert not app.exception
+    assert "Nothing broken was found" in words(app)
+
+
+def test_a_body_on_four_legs_gets_the_example(tmp_path, monkeypatch):
+    write_store(tmp_path / "dog.store", [locomotion(1, 3.0, body="quadruped", gait="walk").clip])
+    app = opened("edit", monkeypatch, tmp_path)
+    assert "The shipped editor is for bodies on two legs" in words(app)
+    assert "between 22 keys" in words(app)
+    assert '"after"' in players(app)[0]
 
 
 def test_an_editor_is_trained_on_the_open_clips_and_kept(folder, tmp_path, monkeypatch):

@@ -8,6 +8,7 @@ import pytest
 
 import tests.rigs
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.corpus.store import write_store
 from deepphase.rigs.blender_rig import BlenderRig
 from deepphase.rigs.body_rig import BodyRig
 from deepphase.rigs.config import RigConfig
@@ -35,10 +36,15 @@ def folder(tmp_path_factory):
     return place
 
 
-def test_without_a_rig_the_page_says_how_to_make_one(monkeypatch):
-    app = opened("rig", monkeypatch)
-    assert "The dashboard has no rig" in words(app)
+@pytest.mark.parametrize("body", ["biped", "quadruped"])
+def test_without_a_rig_that_of_the_body_is_keyed_by_rule(body, tmp_path, monkeypatch):
+    write_store(tmp_path / "walks.store", [locomotion(1, 2.0, body=body, gait="walk").clip])
+    app = opened("rig", monkeypatch, tmp_path)
+    assert "An example that needs no training" in words(app)
     assert "deepphase train rig" in words(app)
+    assert '"rig"' in players(app)[0]
+    assert app.dataframe[0].value["Mean (cm)"].max() < 0.5
+    assert [each.label for each in app.get("download_button")][:1] == ["Keys (JSON)"]
 
 
 def test_a_rig_is_made_for_the_open_clips_and_kept(folder, tmp_path, monkeypatch):

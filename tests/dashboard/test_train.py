@@ -184,7 +184,9 @@ def test_the_page_trains_opens_and_compares(store, monkeypatch):
         "deepphase.apps.dashboard.pages.train._LENGTHS", {"Usual": 256, "Long": 512}
     )
     app = opened("train", monkeypatch, store.parent)
-    assert "Nothing was trained here yet" in [each.value for each in app.header]
+    assert "A finished training, as a sample" in [each.value for each in app.header]
+    assert "Made motion (demo)" in words(app).replace("\\", "")
+    assert len(app.get("plotly_chart")) == 2
     next(each for each in app.slider if each.label == "Window (s)").set_value(1.0)
     app.text_input(key="training name").set_value("Mine").run()
     button(app, "Start training").click().run()
@@ -246,7 +248,8 @@ def test_two_models_are_compared(monkeypatch, finished):
     assert "Only one model" not in words(app)
     app.toggle(key="compare").set_value(True).run()
     assert not app.exception
-    assert len(app.get("plotly_chart")) == 2
+    # Beside those of the sample.
+    assert sum("compared" in each.key for each in app.get("plotly_chart")) == 2
     (table,) = app.dataframe
     assert "Explained variance" in table.value.iloc[:, 0].tolist()
 

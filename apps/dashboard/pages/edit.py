@@ -10,6 +10,7 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from deepphase.apps.dashboard.parts import demo
 from deepphase.apps.dashboard.parts.address import SHOWN_S, shown_index
 from deepphase.apps.dashboard.parts.collection import OpenClips, open_clips, open_model
 from deepphase.apps.dashboard.parts.edit_timeline import key_timeline, span_timeline
@@ -17,7 +18,9 @@ from deepphase.apps.dashboard.parts.editors import (
     EDITORS,
     Edits,
     EditStep,
+    editor_sources,
     edits_of,
+    is_shipped,
     offer_editor_training,
 )
 from deepphase.apps.dashboard.parts.files import chooser
@@ -32,6 +35,7 @@ from deepphase.apps.dashboard.parts.widgets import (
     state_units,
 )
 from deepphase.arrays import Array, true_runs
+from deepphase.edit.bound_editor import bound_editor
 from deepphase.edit.constrain import constrained
 from deepphase.edit.damage import Damage, find_damage
 from deepphase.edit.editor import MotionEditor
@@ -47,12 +51,15 @@ from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.limbs import subtree_mask
 from deepphase.motion.roles import find_roles
 from deepphase.phase.model import PhaseModel
+from deepphase.shipped import SHIPPED
 from deepphase.viewer.take import Take
 
 _PLAYER_HEIGHT = 720
 # Frames between keys before any is moved.
 _KEY_FRAMES = 30
 _TASKS = ("Repair", "In between", "Constrain", "Path", "Style")
+# What the editor that comes with the package does, the example first.
+_SHIPPED_TASKS = ("In between", "Repair")
 # Tasks whose result follows each change of what is drawn.
 _FOLLOWING = ("Repair", "In between", "Constrain")
 # Says that something was drawn since the page last ran.
@@ -93,31 +100,40 @@ def page() -> None:
 
 
 def _choices(timeline: DeltaGenerator) -> Edits | None:
-    """Draw the choices; return the edits of the chosen clip, None without an editor."""
-    editors = EDITORS.sources()
-    if not editors:
-        st.info(
-            "No editor is in the folder. Train one on the open clips here, or with `deepphase "
-            "train editor STORE -o human.editor` in the folder that the dashboard was started on.",
-            icon=":material/info:",
-        )
-        offer_editor_training()
-        return None
-    source = chooser("Editor", EDITORS.name, editors)
+    """Draw the choices; return the edits of the chosen clip."""
+    source = chooser("Editor", EDITORS.name, editor_sources())
     editor = source.open()
     clips = open_clips()
+    if is_shipped(source) and find_roles(clips.store.skeleton).kind != "biped":
+        st.info(
+            "The shipped editor is for bodies on two legs: this is its example. Train one on the "
+            "open clips below.",
+            icon=":material/info:",
+        )
+        clips = OpenClips("demo", demo.NAME, "demo", demo.demo_clips())
     chosen = st.selectbox(
-        "Clip", names := list(clips.store.names), index=shown_index(names), key="edited clip"
-    )
+        "Clip", names := list(clips.store.names), index=shown_index(names),
+        key="edited clip",
+    )  # fmt: skip
     whole = clips.store.clip(names.index(chosen))
+    if is_shipped(source):
+        editor = bound_editor(editor, whole)
+        st.caption(
+            f"Shipped with the package: it learnt from {plain(SHIPPED['editor'].motion)}. It fills "
+            "in between keys and repairs; one that is trained on your clips does the rest, too."
+        )
     given = editor.space.on_hips(whole.sliced(0, round(SHOWN_S * whole.fps)))
     if len(given) < len(whole):
         st.caption(f"The first {SHOWN_S:g} s of {whole.duration:,.0f} s are edited.")
-    edits = edits_of((source.stamp, clips.key, chosen), given)
-    task = st.segmented_control("What to do", _TASKS, default=_TASKS[0], key="task") or ""
+    edits, begins = edits_of((source.id, source.stamp, clips.key, chosen), given)
+    tasks = _SHIPPED_TASKS if editor.bound else _TASKS
+    task = st.segmented_control(
+        "What to do", tasks, default=tasks[0], key=f"task {editor.bound}"
+    ) or ""  # fmt: skip
     start, depth = edits.start(task)
     sheet = Sheet(start, editor, clips, f"{task} {chosen} {source.id} {depth}", timeline)
-    drawn = st.session_state.pop(_DRAWN, False)
+    # The first edit of the shipped editor is made at once, as an example.
+    drawn = st.session_state.pop(_DRAWN, False) or (begins and editor.bound)
     try:
         edit = _TASK_CHOICES[task](sheet) if task else None
         follow = task in _FOLLOWING and st.toggle(

@@ -33,13 +33,14 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import DeepPhaseError
 from deepphase.figures.theme import channel_colour
 from deepphase.motion.clip import Clip
+from deepphase.motion.root_trajectory import RootTrajectory
 from deepphase.progress import Progress
 from deepphase.rigs.blender_rig import BlenderRig
 from deepphase.rigs.body_rig import BodyRig
 from deepphase.rigs.character_rig import CharacterRig, part_residuals
 from deepphase.rigs.examples import motion_on_rig
 from deepphase.rigs.inverse import Method, RigInverse, RigSolution
-from deepphase.rigs.keying import clip_of_controls
+from deepphase.rigs.keying import clip_of_controls, keyed
 from deepphase.rigs.keys import RigKeys
 from deepphase.viewer.take import Take
 
@@ -64,6 +65,8 @@ class SolvedClip:
         The clip.
     made
         What the controls give.
+    rig
+        The rig.
     solution
         See `RigSolution`.
     keys
@@ -72,6 +75,7 @@ class SolvedClip:
 
     given: Clip
     made: Clip
+    rig: CharacterRig
     solution: RigSolution
     keys: RigKeys
 
@@ -83,28 +87,20 @@ def page() -> None:
         "A rig has controls that an animator sets. Find the controls that give the joints of a "
         "clip, look at how far the rig remains from it, and take the curves along.",
     )
-    rigs = RIGS.sources()
-    if not rigs:
-        st.info(
-            "The dashboard has no rig. Make one for the body of the open clips, which learns its "
-            "controls from their poses in two to three minutes. `deepphase train rig hero.blend -o "
-            "hero.rig` learns that of a .blend file.",
-            icon=":material/info:",
-        )
-        try:
-            _offer_training()
-        except DeepPhaseError as error:
-            show_error(error)
-        return
     left, right = wide_columns("rig", [3, 7])
     try:
         with left:
-            inverse, given, solved = _choices(rigs)
-            with st.expander("Make another rig", icon=":material/model_training:"):
+            given, solved = _choices()
+            with st.expander("Learn a rig", icon=":material/model_training:"):
+                st.caption(
+                    "Learned in two to three minutes from the poses of the open clips, a rig's "
+                    "controls are found from joints alone. `deepphase train rig hero.blend -o "
+                    "hero.rig` learns that of a .blend file."
+                )
                 _offer_training()
         with right:
             if solved is not None:
-                _result(inverse, solved)
+                _result(solved)
             else:
                 (take,) = takes_of_clips([given])
                 title = f"{given.name}, without the rig"
@@ -113,15 +109,25 @@ def page() -> None:
         show_error(error)
 
 
-def _choices(rigs: list[ListedSource[RigInverse]]) -> tuple[RigInverse, Clip, SolvedClip | None]:
-    """Draw the choices; return the rig, and the clip, with its controls where they were found."""
-    source = chooser("Rig", RIGS.name, rigs)
+def _choices() -> tuple[Clip, SolvedClip | None]:
+    """Draw the choices; return the clip, and its controls where they were found."""
+    by_rule = ListedSource[RigInverse | None]("body", "Of this body, keyed by rule", lambda: None)
+    source = chooser("Rig", RIGS.name, [*RIGS.sources(), by_rule])
     inverse = source.open()
     clips = open_clips()
     chosen = st.selectbox(
         "Clip", names := list(clips.store.names), index=shown_index(names), key="rigged clip"
     )
     whole = clips.store.clip(names.index(chosen))
+    if inverse is None:
+        given = whole.sliced(0, max(1, round(_SOLVED_S * whole.fps)))
+        st.caption(
+            "An example that needs no training: a rig with FK, IK and rolls for this body, whose "
+            "controls a rule sets from the turns of its joints. A learned rig finds them from "
+            "joints alone, as of points."
+        )
+        _state_part(given, whole)
+        return given, _keyed(given)
     method = st.selectbox(
         "Method", inverse.methods, index=inverse.methods.index(inverse.best), key="rig method",
         help="What is learned, then what refines it: learned or computed derivatives of the rig.",
@@ -132,15 +138,19 @@ def _choices(rigs: list[ListedSource[RigInverse]]) -> tuple[RigInverse, Clip, So
     )  # fmt: skip
     longest = _SOLVED_IN_BLENDER_S if isinstance(inverse.rig, BlenderRig) else _SOLVED_S
     given = whole.sliced(0, max(1, round(longest * whole.fps)))
-    if len(given) < len(whole):
-        st.caption(f"The first {longest:g} s of {whole.duration:,.0f} s are taken.")
+    _state_part(given, whole)
     key = (source.stamp, clips.key, chosen, method, smoothing)
     if st.button("Find controls", type="primary"):
         with working("Finding the controls") as progress:
             progress("finding the controls", 0, 1, chosen)
             found = _solved(inverse, given, method, smoothing)
         st.session_state[_KEY] = (key, found)
-    return inverse, given, _known(key)
+    return given, _known(key)
+
+
+def _state_part(given: Clip, whole: Clip) -> None:
+    if len(given) < len(whole):
+        st.caption(f"The first {given.duration:.0f} s of {whole.duration:,.0f} s are taken.")
 
 
 def _known(key: Hashable) -> SolvedClip | None:
@@ -161,6 +171,24 @@ def _offer_training() -> None:
     offer_training(RIGS, train)
 
 
+def _keyed(given: Clip) -> SolvedClip:
+    """A clip with the controls that a rule sets."""
+    rig = BodyRig.of_clip(given)
+    motion = motion_on_rig(given, rig)
+    values = np.clip(keyed(motion, rig), rig.lower, rig.upper)
+    errors = np.linalg.norm(rig.evaluate(values) - motion.positions, axis=-1)
+    solution = RigSolution(values, errors, np.ones(len(values), bool))
+    return _solved_clip(given, rig, solution, motion.placement)
+
+
+def _solved_clip(
+    given: Clip, rig: CharacterRig, solution: RigSolution, placement: RootTrajectory
+) -> SolvedClip:
+    made = clip_of_controls(solution.values, rig, placement, given.fps)
+    keys = RigKeys.of_rig(rig, solution.values, placement, given.fps)
+    return SolvedClip(given, made, rig, solution, keys)
+
+
 def _solved(inverse: RigInverse, given: Clip, method: Method, smoothing: float) -> SolvedClip:
     rig = inverse.rig
     assert isinstance(rig, CharacterRig)
@@ -168,20 +196,16 @@ def _solved(inverse: RigInverse, given: Clip, method: Method, smoothing: float) 
     with _IN_BLENDER if isinstance(rig, BlenderRig) else nullcontext():
         try:
             solution = inverse.solve(motion.positions, method, fps=given.fps, smoothing_s=smoothing)
-            made = clip_of_controls(solution.values, rig, motion.placement, given.fps)
+            return _solved_clip(given, rig, solution, motion.placement)
         finally:
             if isinstance(rig, BlenderRig):
                 rig.close()
-    keys = RigKeys.of_rig(rig, solution.values, motion.placement, given.fps)
-    return SolvedClip(given, made, solution, keys)
 
 
-def _result(inverse: RigInverse, solved: SolvedClip) -> None:
+def _result(solved: SolvedClip) -> None:
     """Draw the player with clip and rig, the curves, the distances, and the downloads."""
-    rig = inverse.rig
-    assert isinstance(rig, CharacterRig)
-
-    take = Take.of({"clip": solved.given, "rig": solved.made}, solved.given.name)
+    rig = solved.rig
+    take = Take.of({"clip": solved.given, "rig": solved.made}, solved.given.name, ghost=True)
     show_player(take, height=_PLAYER_HEIGHT, title=solved.given.name, playing=True)
     values = solved.solution.values
     missed = int((~solved.solution.reached).sum())

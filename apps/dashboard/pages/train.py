@@ -17,12 +17,14 @@ from deepphase.apps.dashboard.parts.model_comparison import compare_models
 from deepphase.apps.dashboard.parts.session import plain_file_name
 from deepphase.apps.dashboard.parts.theme import heading
 from deepphase.apps.dashboard.parts.trainings import (
+    FinishedTraining,
     OwnTraining,
     curve_of,
     name_field,
     own_trainings,
     remove_training,
     running_training,
+    sample_training,
     show_clips,
     start_training,
     training_windows,
@@ -139,13 +141,14 @@ def _trainings() -> None:
         return
     trainings = own_trainings()[::-1]
     if not trainings:
-        st.header("Nothing was trained here yet", anchor=False)
-        st.info(
-            "Start a training on the left; the usual length takes about a minute on two minutes "
-            "of motion. It continues while you use other pages, and ends with this browser tab. "
-            "Its model is kept in the folder that the program was started on, if there is one.",
-            icon=":material/model_training:",
+        sample = sample_training()
+        st.header("A finished training, as a sample", anchor=False)
+        st.caption(
+            f"{_about(sample)} It comes with the package. Start one on the left: it continues "
+            "while you use other pages, and ends with this browser tab. Its model is kept in the "
+            "folder that the program was started on, if there is one."
         )
+        _outcome(sample)
         return
     for each in trainings:
         try:
@@ -232,15 +235,15 @@ def _measures(epochs: tuple[Epoch, ...]) -> None:
         columns[3].metric("Channels in use", f"{used} of {len(health.channels)}")
 
 
-def _pictures(training: OwnTraining, status: TrainingStatus, *, live: bool) -> None:
+def _pictures(training: FinishedTraining, status: TrainingStatus, *, live: bool) -> None:
     """Draw the learning curves and the manifold; a slider selects epochs after the training."""
     epochs = status.epochs
     if not epochs:
         st.caption("The first measures appear after 5 % of the training.")
         return
     curves = learning_curves(
-        [curve_of(training.run.name, epochs)],
-        last_epoch=training.run.request.windows / max(status.training_windows, 1),
+        [curve_of(training.name, epochs)],
+        last_epoch=training.request.windows / max(status.training_windows, 1),
     )
     views = training.views(len(epochs))
     if live:
@@ -289,12 +292,9 @@ def _ended(training: OwnTraining) -> None:
             remove_training(training)
             st.rerun()
         return
-    request = training.run.request
-    done = status.epochs[-1].windows if status.epochs else request.windows
+    request = training.request
     st.caption(
-        f"Network: {OFFERED_CONFIGS[request.config_name]}, {request.channels} channels, "
-        f"{done:,} windows of {plain(training.clips_name)} in {status.seconds:.0f} s, "
-        f"{training.passes:.2g} passes over the data."
+        _about(training)
         + (" It was stopped before its end." if status.state == STOPPED else "")
         + (
             f" Its model is {plain(training.kept.name)} in the folder."
@@ -318,6 +318,23 @@ def _ended(training: OwnTraining) -> None:
         if st.button("Remove", icon=":material/delete:", key="remove training"):
             remove_training(training)
             st.rerun()
+    _outcome(training)
+
+
+def _about(training: FinishedTraining) -> str:
+    """The network, and what it was trained on, in words."""
+    status, request = training.status(), training.request
+    done = status.epochs[-1].windows if status.epochs else request.windows
+    return (
+        f"Network: {OFFERED_CONFIGS[request.config_name]}, {request.channels} channels, "
+        f"{done:,} windows of {plain(training.clips_name)} in {status.seconds:.0f} s, "
+        f"{training.passes:.2g} passes over the data."
+    )
+
+
+def _outcome(training: FinishedTraining) -> None:
+    """Draw measures, findings, curves and manifolds of a training that has ended."""
+    status = training.status()
     _measures(status.epochs)
     health = status.epochs[-1].health if status.epochs else None
     if health is not None:

@@ -9,13 +9,14 @@ from typing import Any
 
 import streamlit as st
 
-from deepphase.apps.dashboard.parts.files import FileKind
+from deepphase.apps.dashboard.parts.files import FileKind, ListedSource
 from deepphase.apps.dashboard.parts.trainings import offer_training
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.edit.config import EditorConfig
 from deepphase.edit.editor import MotionEditor
 from deepphase.motion.clip import Clip
 from deepphase.progress import Progress
+from deepphase.shipped import SHIPPED
 
 _MAX_STEPS = 20
 _KEY = "edits"
@@ -101,6 +102,23 @@ _WINDOWS_A_SECOND = 150
 
 
 EDITORS = FileKind("editor", lambda file: MotionEditor.load(file.path))
+_SHIPPED = "shipped"
+
+
+def editor_sources() -> list[ListedSource[MotionEditor]]:
+    """Editors of the folder and the session, then the one that comes with the package."""
+    shipped = SHIPPED["editor"]
+    return [*EDITORS.sources(), ListedSource(_SHIPPED, f"For {shipped.title} (shipped)", _shipped)]
+
+
+def is_shipped(source: ListedSource[MotionEditor]) -> bool:
+    """Whether a source is the editor that comes with the package, which reads other bodies."""
+    return source.id == _SHIPPED
+
+
+@st.cache_resource(show_spinner=False)
+def _shipped() -> MotionEditor:
+    return MotionEditor.load(SHIPPED["editor"].path)
 
 
 def offer_editor_training() -> None:
@@ -122,10 +140,11 @@ def offer_editor_training() -> None:
     offer_training(EDITORS, train)
 
 
-def edits_of(key: Hashable, given: Clip) -> Edits:
-    """The session's edits of a clip; those of another clip are dropped."""
+def edits_of(key: Hashable, given: Clip) -> tuple[Edits, bool]:
+    """The session's edits of a clip, and whether they begin; those of another clip are dropped."""
     known = st.session_state.get(_KEY)
-    if known is None or known[0] != key:
+    begins = known is None or known[0] != key
+    if begins:
         st.session_state[_KEY] = known = (key, Edits(given))
     edits: Edits = known[1]
-    return edits
+    return edits, begins

@@ -15,15 +15,22 @@ import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from deepphase.apps.dashboard.parts import demo
 from deepphase.apps.dashboard.parts.collection import MODELS, OpenClips, open_clips
 from deepphase.apps.dashboard.parts.files import FileKind, choose, keep_file
 from deepphase.apps.dashboard.parts.folder import FoundFile
 from deepphase.apps.dashboard.parts.messages import plain, working
 from deepphase.apps.dashboard.parts.session import session, unused_name
+from deepphase.apps.demo.sample_training import SAMPLE
 from deepphase.apps.training.command import Saveable
 from deepphase.apps.training.request import TrainingRequest
 from deepphase.apps.training.run import TrainingRun
-from deepphase.apps.training.status import Epoch, load_curve_points, load_views
+from deepphase.apps.training.status import (
+    Epoch,
+    TrainingStatus,
+    load_curve_points,
+    load_views,
+)
 from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write
 from deepphase.corpus.clip_store import ClipStore
@@ -47,45 +54,68 @@ _MAX_LETTERS = 40
 
 
 @dataclass(eq=False)
-class OwnTraining:
+class FinishedTraining:
+    """What is shown of a training that has ended.
+
+    Parameters
+    ----------
+    name, folder, request
+        As of a `TrainingRun`.
+    clips_name
+        Display name of its clips.
+    colouring_name, colouring_values
+        Title of the colours of the manifold figure, and the category of each clip.
+    """
+
+    name: str
+    folder: Path
+    request: TrainingRequest
+    clips_name: str
+    colouring_name: str
+    colouring_values: tuple[str, ...]
+    _views: tuple[Array, ...] = ()
+
+    def status(self) -> TrainingStatus:
+        """Its last status."""
+        return TrainingStatus.load(self.folder)
+
+    @property
+    def passes(self) -> float:
+        """Passes over all training windows when it ended."""
+        epochs = self.status().epochs
+        return epochs[-1].epoch if epochs else 0.0
+
+    def views(self, count: int) -> list[Array]:
+        """The manifolds of the first `count` epochs, (points, 3) each, read from disk once."""
+        if len(self._views) < count:
+            self._views = tuple(load_views(self.folder, count))
+        return list(self._views[:count])
+
+    def colouring(self) -> Colouring:
+        """Colours of the points of all views."""
+        clips, _ = load_curve_points(self.folder)
+        values = np.array(self.colouring_values)[clips]
+        return Colouring(self.colouring_name, values, spread=True)
+
+
+@dataclass(eq=False, kw_only=True)
+class OwnTraining(FinishedTraining):
     """A training of this session.
 
     Parameters
     ----------
     run
         Its process.
-    clips_name
-        Display name of its clips.
-    colouring_name, colouring_values
-        Title of the colours of the manifold figure, and the category of each clip.
     kept
         Its model in the folder or the session, once it has ended.
     """
 
     run: TrainingRun
-    clips_name: str
-    colouring_name: str
-    colouring_values: tuple[str, ...]
     kept: FoundFile | None = None
-    _views: tuple[Array, ...] = ()
 
-    @property
-    def passes(self) -> float:
-        """Passes over all training windows when it ended."""
-        epochs = self.run.status().epochs
-        return epochs[-1].epoch if epochs else 0.0
-
-    def views(self, count: int) -> list[Array]:
-        """The manifolds of the first `count` epochs, (points, 3) each, read from disk once."""
-        if len(self._views) < count:
-            self._views = tuple(load_views(self.run.folder, count))
-        return list(self._views[:count])
-
-    def colouring(self) -> Colouring:
-        """Colours of the points of all views."""
-        clips, _ = load_curve_points(self.run.folder)
-        values = np.array(self.colouring_values)[clips]
-        return Colouring(self.colouring_name, values, spread=True)
+    def status(self) -> TrainingStatus:
+        """The present status."""
+        return self.run.status()
 
     def keep_model(self) -> None:
         """Keep the model where all pages can open it: in the folder, else in the session."""
@@ -103,6 +133,13 @@ class OwnTraining:
 def own_trainings() -> list[OwnTraining]:
     """Trainings of this session, the oldest first."""
     return st.session_state.setdefault(_KEY, [])
+
+
+def sample_training() -> FinishedTraining:
+    """The training on the demo's clips that comes with the package."""
+    clips = OpenClips("demo", demo.NAME, "demo", demo.demo_clips())
+    request = TrainingRequest.load(SAMPLE)
+    return FinishedTraining("Sample", SAMPLE, request, demo.NAME, *_clip_groups(clips))
 
 
 def running_training() -> OwnTraining | None:
@@ -132,7 +169,7 @@ def start_training(clips: OpenClips, name: str, **options: Any) -> OwnTraining:
         folder,
         alive=_page_is_open(),
     )
-    training = OwnTraining(run, clips.name, *_clip_groups(clips))
+    training = OwnTraining(run.name, folder, request, clips.name, *_clip_groups(clips), run=run)
     trainings.append(training)
     return training
 

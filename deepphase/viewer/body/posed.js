@@ -41,12 +41,16 @@ export class PosedBody {
       rotate(inverse(turn(rotations, joint)), subtract(point(positions, tip), point(positions, joint)))));
   }
 
-  // Names, roles and lengths of limbs: bodies for which these are equal share a surface.
+  // Names, roles, and limbs in the axes of their joints: bodies for which these are equal share a surface.
   get key() {
-    const { positions } = this.frame(0, 0);
+    const { positions, rotations } = this.frame(0, 0);
     const { names, parents, kind, roles, endOffsets } = this.skeleton;
-    const lengths = parents.map((above, j) => (above < 0 ? 0 : Math.hypot(...subtract(point(positions, j), point(positions, above))).toFixed(2)));
-    return JSON.stringify([names, parents, kind, roles, lengths, [...endOffsets].map((v) => v.toFixed(2))]);
+    const limbs = parents.map((above, j) => {
+      if (above < 0) return 0;
+      const limb = subtract(point(positions, j), point(positions, above));
+      return [Math.hypot(...limb).toFixed(2), ...rotate(inverse(turn(rotations, above)), limb).map((v) => Math.round(10 * v))];
+    });
+    return JSON.stringify([names, parents, kind, roles, limbs, [...endOffsets].map((v) => v.toFixed(2))]);
   }
 
   turnsAt(frame, out) {

@@ -69,7 +69,8 @@ def command(
         check_walks_on_ground(first)
     for text in ground_notes(chosen):
         note(text)
-    server = _server(port, sources, listed, body, chosen)
+    folder = Path() if source is None else source if listed else source.parent
+    server = _server(port, sources, listed, body, chosen, folder)
     address = f"http://{HOST}:{server.server_address[1]}"
     # Ctrl-C is the ordinary end of the server, and SIGTERM ends it the same way.
     # In the background of a script, SIGINT is ignored unless it is asked for.
@@ -114,6 +115,7 @@ def _server(
     listed: bool,
     body: Path | None,
     ground: str | Heightmap | None,
+    folder: Path,
 ) -> LiveServer:
     from deepphase.apps.live.server import LiveServer
 
@@ -121,7 +123,7 @@ def _server(
         raise ParameterError(f"--port must lie in 1 to 65535, not {port}")
     for tried in [port] if port is not None else range(_PORT, _PORT + _PORTS_TRIED):
         with suppress(OSError):
-            return LiveServer(tried, sources, listed, body, ground)
+            return LiveServer(tried, sources, listed, body, ground, folder)
     raise ParameterError(
         f"port {port} is in use" if port is not None else f"no free port from {_PORT}",
         hint="choose another: --port N",

@@ -31,7 +31,7 @@ def live_page(
     look: Look = "auto",
     choices: Mapping[str, str] | None = None,
     chosen: str = "",
-    keeps: bool = False,
+    keeps: str = "",
     body: Path | None = None,
     large_panels: bool = False,
     ground: str | Heightmap | None = None,
@@ -51,8 +51,9 @@ def live_page(
         Name -> address of the pages of several characters, which a list on the page leads to, and
         the name of this one.
     keeps
-        Add a button that sends what was driven to the page around: a message with a JSON text under
-        "driven", of which `deepphase.apps.live.driven_run` makes a run.
+        Add a button that records: "page" sends what was driven to the page around, as a message
+        with a JSON text under "driven", of which `deepphase.apps.live.driven_run` makes a run; an
+        address on the page's own server gets it as BVH, and answers with a sentence.
     body
         glb file with a skinned mesh to show in place of the mannequin; the page reads it.
     large_panels
@@ -82,6 +83,7 @@ def live_page(
         title=name,
         scene=json_in_page(content),
         data={id: base64.b64encode(each).decode("ascii") for id, each in data.items()},
+        connects=keeps.startswith("/"),
         attributes={"data-look": look, "data-panels": "large" if large_panels else "small"},
     )
 

@@ -10,17 +10,18 @@ from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 from deepphase.apps.hosts import is_own_request
+from deepphase.apps.live.gallery import gallery_page, walk_picture
 from deepphase.apps.live.page import live_page
+from deepphase.apps.live.recordings import MAX_BYTES, keep_recording
 from deepphase.apps.live.sources import asset_of
 from deepphase.apps.printable import printable
-from deepphase.apps.reports.page import Link, Page
-from deepphase.errors import DeepPhaseError
+from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.terrain.heightmap import Heightmap
 
 HOST = "127.0.0.1"
-_OPEN = "/open/"
-# Pages that are kept in memory, of up to 20 MB each.
-_MAX_PAGES = 4
+_OPEN, _PICTURE, _KEEP = "/open/", "/picture/", "/keep/"
+# Pages that are kept in memory, of up to 20 MB each, and pictures.
+_MAX_PAGES, _MAX_PICTURES = 4, 200
 
 
 class LiveServer(ThreadingHTTPServer):
@@ -40,6 +41,8 @@ class LiveServer(ThreadingHTTPServer):
         glb file with a skinned mesh to show in place of the mannequin.
     ground
         Ground that pages begin on; see `live_page`.
+    folder
+        Folder that recorded motion is kept below; see `keep_recording`.
     """
 
     daemon_threads = True
@@ -51,15 +54,17 @@ class LiveServer(ThreadingHTTPServer):
         listed: bool = False,
         body: Path | None = None,
         ground: str | Heightmap | None = None,
+        folder: Path = Path(),
     ) -> None:
         self._sources, self._listed = dict(sources), listed
-        self._body, self._ground = body, ground
+        self._body, self._ground, self._folder = body, ground, folder
         self._pages: dict[tuple[str, int], str] = {}
-        self._lock = threading.Lock()
+        self._pictures: dict[tuple[str, int], str] = {}
+        self._lock, self._draws = threading.Lock(), threading.Lock()
         super().__init__((HOST, port), _Handler)
 
     def page(self, address: str) -> str | None:
-        """The HTML at an address; None if there is none.
+        """The HTML, or the SVG of a picture, at an address; None if there is none.
 
         Raises
         ------
@@ -69,18 +74,40 @@ class LiveServer(ThreadingHTTPServer):
         path = urlsplit(address).path
         if path == "/":
             return self._list() if self._listed else self._live_page(next(iter(self._sources)))
-        name = unquote(path.removeprefix(_OPEN))
-        if not path.startswith(_OPEN) or name not in self._sources:
-            return None
-        return self._live_page(name)
+        name = self._name(path, _OPEN)
+        if name is not None:
+            return self._live_page(name)
+        name = self._name(path, _PICTURE)
+        return None if name is None else self._picture(name)
+
+    def keep(self, address: str, content: bytes) -> str | None:
+        """Keep the motion that a page sent; a sentence on it, None for an address that is none.
+
+        Raises
+        ------
+        DeepPhaseError
+            If it is not a motion, or cannot be written.
+        """
+        name = self._name(urlsplit(address).path, _KEEP)
+        return None if name is None else keep_recording(self._folder, Path(name).stem, content)
+
+    def _name(self, path: str, begin: str) -> str | None:
+        name = unquote(path.removeprefix(begin))
+        return name if path.startswith(begin) and name in self._sources else None
 
     def _list(self) -> str:
-        page = Page("Characters", "Choose the file that moves the character.")
-        rows = [
-            (Link(f"{_OPEN[1:]}{name}", name), f"{path.stat().st_size / 1e6:.1f} MB")
-            for name, path in self._sources.items()
-        ]
-        return page.add_table(("file", "size"), rows).html()
+        return gallery_page(self._sources, _OPEN, _PICTURE)
+
+    def _picture(self, name: str) -> str:
+        path = self._sources[name]
+        key = (name, path.stat().st_mtime_ns)
+        # One at a time: a browser asks for several, and each reads its file.
+        with self._draws:
+            if key not in self._pictures:
+                while len(self._pictures) >= _MAX_PICTURES:
+                    self._pictures.pop(next(iter(self._pictures)))
+                self._pictures[key] = walk_picture(path)
+            return self._pictures[key]
 
     def _live_page(self, name: str) -> str:
         path = self._sources[name]
@@ -96,6 +123,7 @@ class LiveServer(ThreadingHTTPServer):
                     name=Path(name).stem,
                     choices=({"all files": "/"} if self._listed else {}) | choices,
                     chosen=name,
+                    keeps=f"{_KEEP}{quote(name)}",
                     body=self._body,
                     ground=self._ground,
                 )
@@ -105,11 +133,35 @@ class LiveServer(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: LiveServer
 
-    def do_GET(self) -> None:
+    def _is_own(self) -> bool:
         hosts = self.headers.get_all("Host") or []
         origins = self.headers.get_all("Origin") or []
-        if not is_own_request(hosts, origins, self.server.server_address[1]):
+        own = is_own_request(hosts, origins, self.server.server_address[1])
+        if not own:
             self._answer(HTTPStatus.FORBIDDEN, "This address is not that of deepphase live.")
+        return own
+
+    def do_POST(self) -> None:
+        if not self._is_own():
+            return
+        length = self.headers.get("Content-Length", "")
+        try:
+            # A page of another site may send forms, but always names itself.
+            if not self.headers.get("Origin") or not length.isdecimal():
+                raise FormatError("this is not a motion of the live page", hint="save it there")
+            if int(length) > MAX_BYTES:
+                raise FormatError("the motion is too long", hint="record less than a minute")
+            kept = self.server.keep(self.path, self.rfile.read(int(length)))
+        except (DeepPhaseError, OSError) as error:
+            self._answer(HTTPStatus.BAD_REQUEST, printable(error))
+            return
+        if kept is None:
+            self._answer(HTTPStatus.NOT_FOUND, "There is no such page.")
+        else:
+            self._answer(HTTPStatus.OK, kept)
+
+    def do_GET(self) -> None:
+        if not self._is_own():
             return
         try:
             content = self.server.page(self.path)
@@ -119,7 +171,8 @@ class _Handler(BaseHTTPRequestHandler):
         if content is None:
             self._answer(HTTPStatus.NOT_FOUND, "There is no such page.")
         else:
-            self._answer(HTTPStatus.OK, content, "text/html")
+            is_picture = self.path.startswith(_PICTURE)
+            self._answer(HTTPStatus.OK, content, "image/svg+xml" if is_picture else "text/html")
 
     do_HEAD = do_GET
 

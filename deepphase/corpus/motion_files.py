@@ -17,6 +17,8 @@ from deepphase.formats.markers.motive import is_motive_csv
 
 # Sound files that may lie beside a motion file, in order of preference.
 SONG_SUFFIXES = (".wav", ".flac", ".ogg", ".mp3", ".m4a")
+# Folder, in that of the files, of what was steered and recorded.
+RECORDINGS_FOLDER = "recordings"
 # Archives that the program itself writes beside motion files.
 _BESIDE_MOTION = (".phases.npz", ".truth.npz")
 # Largest number of files of a folder that programs examine only to list them, in case it is a whole

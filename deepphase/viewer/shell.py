@@ -24,6 +24,7 @@ def mode_page(
     data: Mapping[str, str],
     entry: str = "",
     attributes: Mapping[str, str] | None = None,
+    connects: bool = False,
 ) -> str:
     """The HTML of a page: the shell around the content, style and script of a mode.
 
@@ -41,6 +42,8 @@ def mode_page(
         The script's first module; that of the mode's name by default.
     attributes
         Attributes of the page's root element.
+    connects
+        The page may send to the server that it is from.
     """
     scripts = "\n".join(
         f'<script type="text/plain" id="{id}">{text}</script>' for id, text in data.items()
@@ -49,7 +52,7 @@ def mode_page(
     shown = html.escape(title).encode("utf-8", "replace").decode("utf-8")
     parts = {
         "attributes": named,
-        "policy": _POLICY,
+        "policy": _POLICY + ("; connect-src 'self'" if connects else ""),
         "title": shown,
         "style": _text("page.css") + _text(f"{mode}.css"),
         "content": _text(f"{mode}.html").replace("%%title%%", shown),

@@ -11,6 +11,7 @@ import { Obstacles } from "./scene/obstacles.js";
 import { paint, readBody } from "./body/skin.js";
 import { bvhText, glbBytes } from "./body/save.js";
 import { download } from "./scene/download.js";
+import { pressed } from "./scene/elements.js";
 import { canRecord, record } from "./scene/video.js";
 import { look, scene } from "./page_content.js";
 import { View } from "./scene/view.js";
@@ -34,7 +35,7 @@ const GIVEN = "given";
 // Code or character of a key -> id of its action; buttons of a gamepad -> the same.
 const KEYS = {
   KeyC: "behind", KeyF: "facing", KeyG: "slow", KeyR: "reset", KeyX: "wall", KeyP: "pit", KeyK: "kick", KeyT: "pass", KeyB: "fetch",
-  KeyN: "new-ball", KeyH: "help", " ": "pause", ",": "back", ".": "forward", "+": "more", "-": "fewer", "?": "help",
+  KeyN: "new-ball", KeyV: "keep", KeyH: "help", " ": "pause", ",": "back", ".": "forward", "+": "more", "-": "fewer", "?": "help",
   ...Object.fromEntries([1, 2, 3, 4, 5, 6, 7, 8, 9].map((key) => [key, `label-${key}`])),
 };
 const PAD_ACTIONS = ["pause", "reset", "kick", "new-ball"];
@@ -52,7 +53,10 @@ class App {
     this.setLook(document.documentElement.dataset.look);
     const samples = sampleFrames(asset, firstLabel(asset));
     this.view.open(asset, samples);
-    const sizes = new ResizeObserver(() => this.view.measure());
+    const sizes = new ResizeObserver(() => {
+      document.documentElement.style.setProperty("--bar", `${this.el.bar.offsetHeight}px`);
+      this.view.measure();
+    });
     for (const each of [this.el.stage, this.el.bar, this.el.side]) sizes.observe(each);
     this.view.measure();
     this.obstacles = new Obstacles(this.view.size.unit * 1.75);
@@ -60,6 +64,8 @@ class App {
     this.input = new Input(this.el.stick);
     this.paused = false;
     this.recording = null;
+    // Number of the first frame that is recorded to be kept; null while none is.
+    this.keptFrom = null;
     // Index into the history that is shown; null for the present.
     this.shownIndex = null;
     this.owed = 0;
@@ -136,10 +142,7 @@ class App {
       "save-bvh": () => this.saveBvh(),
       "save-glb": () => this.saveGlb(),
       "save-video": () => (this.recording ? this.endVideo() : this.saveVideo()),
-      keep: () => {
-        parent.postMessage({ driven: JSON.stringify(this.drivenRun()) }, "*");
-        this.say("kept");
-      },
+      keep: () => this.options.keeps && (this.keptFrom === null ? this.beginKeeping() : this.endKeeping()),
       slow: () => { el.speed.value = Number(el.speed.value) < 1 ? 1 : SLOW_MOTION; },
       facing: () => {
         this.facesMouse = !this.facesMouse;
@@ -333,6 +336,7 @@ class App {
     this.driver.reset();
     this.step();
     this.step();
+    if (this.keptFrom !== null) this.keptFrom = 0;
     this.goLive();
     this.view.camera.jump([0, 0]);
   }
@@ -442,9 +446,43 @@ class App {
     const back = (history.count - 1 - last) / history.frameRate;
     const text = this.shownIndex === null ? (this.paused ? "paused" : "live") : `−${back.toFixed(2)} s`;
     if (el.clock.textContent !== text) el.clock.textContent = text;
+    if (this.keptFrom !== null) el.keep.textContent = `Stop ${this.keptSeconds().toFixed(0)} s`;
     const { row } = history.at(last).frames[0];
     const where = row ? `${row.clip} ${row.time.toFixed(2)} s` : "";
     if (el.row.textContent !== where) el.row.textContent = where;
+  }
+
+  // Record from the present on; the last minute is kept, so that is the most.
+  beginKeeping() {
+    this.goLive();
+    this.keptFrom = this.history.last.number;
+    pressed(this.el.keep, true);
+    this.say("recording: press again to keep it");
+  }
+
+  keptSeconds() {
+    const { last, count, frameRate } = this.history;
+    return Math.min(last.number - this.keptFrom + 1, count) / frameRate;
+  }
+
+  // Hand what was recorded to the page around or to the server, which says where it is.
+  async endKeeping() {
+    const { keeps } = this.options;
+    const run = this.drivenRun(this.history.count - Math.round(this.keptSeconds() * this.history.frameRate));
+    this.keptFrom = null;
+    pressed(this.el.keep, false);
+    this.el.keep.textContent = "Record";
+    if (keeps === "page") {
+      parent.postMessage({ driven: JSON.stringify(run) }, "*");
+      return this.say("kept");
+    }
+    this.say("saving");
+    try {
+      const answer = await fetch(keeps, { method: "POST", body: run.bvh });
+      this.say(await answer.text(), ERROR_MS);
+    } catch (problem) {
+      this.say(`not kept, the server does not answer: ${problem.message}`, ERROR_MS);
+    }
   }
 
   driven() {
@@ -452,8 +490,8 @@ class App {
   }
 
   // What was driven, with the goals of every frame, for the page around.
-  drivenRun() {
-    const entries = this.history.range();
+  drivenRun(from = 0) {
+    const entries = this.history.range(from);
     const frames = entries.map((entry) => entry.frames[0]);
     return {
       bvh: bvhText(this.asset.skeleton, frames, this.asset.frameRate),

@@ -189,9 +189,9 @@ def test_a_character_is_steered_by_hand_kept_and_measured(visit):
     frame = live_frame(page)
     # Software needs most of the time for the pictures.
     frame.evaluate("deepphaseLive.view.draw = () => {}")
+    frame.locator("#stage").press("v")
     frame.evaluate("for (let i = 0; i < 240; i++) deepphaseLive.driver.step([0.2, 1.3], null)")
-    frame.locator("#stage").press("w")
-    frame.get_by_role("button", name="Keep").click()
+    frame.get_by_role("button", name="Stop").click()
     page.get_by_text("is among the clips of page Data").wait_for()
     page.get_by_text("Feet slide").first.wait_for()
     page.get_by_text("All measures, with those of the data").wait_for()

@@ -19,6 +19,8 @@ from deepphase.apps.live import sources
 from deepphase.apps.live import sources as live_sources_module
 from deepphase.apps.live.server import LiveServer
 from deepphase.apps.live.sources import live_sources
+from deepphase.formats.bvh.writer import save_bvh
+from deepphase.synthetic.gait_motion import locomotion
 
 
 @pytest.fixture
@@ -29,7 +31,7 @@ def served(tmp_path, monkeypatch):
         (tmp_path / name).write_bytes(CONTROLLER.read_bytes())
     (tmp_path / "notes.txt").write_text("no controller")
     monkeypatch.setattr(live_server, "asset_of", lambda path: path.name.encode())
-    with LiveServer(0, live_sources(tmp_path), True) as server:
+    with LiveServer(0, live_sources(tmp_path), True, folder=tmp_path) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield server
@@ -37,10 +39,12 @@ def served(tmp_path, monkeypatch):
         thread.join()
 
 
-def ask(server, path: str, method: str = "GET", **headers: str) -> tuple[int, str]:
+def ask(
+    server, path: str, method: str = "GET", body: bytes | None = None, **headers: str
+) -> tuple[int, str]:
     port = server.server_address[1]
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-    connection.request(method, path, headers={"Host": f"localhost:{port}"} | headers)
+    connection.request(method, path, body, headers={"Host": f"localhost:{port}"} | headers)
     answer = connection.getresponse()
     return answer.status, answer.read().decode()
 
@@ -49,7 +53,8 @@ def test_a_folder_is_a_page_with_links_to_each_file(served):
     status, page = ask(served, "/")
     assert status == 200
     assert page.count("<a ") == 2
-    assert 'href="./open/sub/a%20%26%20b.controller"' in page
+    assert 'href="/open/sub/a%20%26%20b.controller"' in page
+    assert page.count("<small>controller</small>") == 2
     assert "notes.txt" not in page
     status, page = ask(served, "/open/sub/a%20%26%20b.controller")
     assert status == 200
@@ -57,6 +62,38 @@ def test_a_folder_is_a_page_with_links_to_each_file(served):
     assert ask(served, "/open/walk.controller", "HEAD") == (200, "")
     for path in ("/open/notes.txt", "/open/../walk.controller", "/open/", "/walk.controller"):
         assert ask(served, path)[0] == 404
+
+
+def test_pictures_show_a_walk(served):
+    status, picture = ask(served, "/picture/walk.controller")
+    assert status == 200
+    assert picture.startswith("<svg")
+    assert picture.count("<path") == 5
+    # Five poses that differ, each as long as the others.
+    poses = {each.split('"')[0] for each in picture.split('d="')[1:]}
+    assert len(poses) == 5
+    assert len({each.count("M") for each in poses}) == 1
+    assert ask(served, "/picture/notes.txt")[0] == 404
+
+
+def test_a_recording_is_kept_in_the_folder_and_said(served, tmp_path):
+    save_bvh(locomotion(4, 1.0, gait="jog").clip, tmp_path / "jog.bvh")
+    content = (tmp_path / "jog.bvh").read_bytes()
+    own = {"Origin": f"http://localhost:{served.server_address[1]}"}
+    for number in (1, 2):
+        status, said = ask(served, "/keep/walk.controller", "POST", content, **own)
+        assert status == 200
+        assert said.startswith(f"kept 1.0 s as recordings/walk_{number:02d}.bvh in")
+    assert (tmp_path / "recordings" / "walk_02.bvh").read_bytes() == content
+    # Without an origin it could be a form of another page.
+    assert ask(served, "/keep/walk.controller", "POST", content)[0] == 400
+    evil = {"Origin": "http://evil.example"}
+    assert ask(served, "/keep/walk.controller", "POST", content, **evil)[0] == 403
+    assert ask(served, "/keep/notes.txt", "POST", content, **own)[0] == 404
+    status, said = ask(served, "/keep/walk.controller", "POST", b"<html>", **own)
+    assert status == 400
+    assert "record it again" in said
+    assert len(list((tmp_path / "recordings").iterdir())) == 2
 
 
 def test_other_names_and_other_pages_are_refused(served):

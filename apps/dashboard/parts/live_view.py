@@ -70,8 +70,8 @@ def steer_by_hand(opened: OpenController) -> KeptRun | None:
     kept = st.session_state.get(state)
     if kept is None:
         st.caption(
-            "Click the character, then steer with W, A, S and D. *Keep* adds the last minute to "
-            "the clips of this session, and measures it."
+            "Click the character, then steer with W, A, S and D. What is steered from *Record* to "
+            "*Stop* is then among the clips of all pages, and measured here."
         )
     elif isinstance(kept, DeepPhaseError):
         st.error(f"Not kept: {error_sentence(kept)}", icon=":material/block:")
@@ -139,6 +139,6 @@ def _page(key: str, dark: bool, _opened: OpenController, *, large: bool = False)
         asset,
         name=_opened.name,
         look="dark" if dark else "light",
-        keeps=not large,
+        keeps="" if large else "page",
         large_panels=large,
     )

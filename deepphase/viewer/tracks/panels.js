@@ -2,7 +2,7 @@
 
 import { Plot } from "../clouds/plot.js";
 import { look, styleOf } from "../page_content.js";
-import { faded, mixed } from "../scene/surface2d.js";
+import { faded, fontOf, mixed, shortNumber } from "../scene/surface2d.js";
 import { drawStack } from "./curves.js";
 import { drawWheel } from "./wheels.js";
 
@@ -12,6 +12,12 @@ const STRIP_S = 4;
 const POINTS = 2500, TURN = 0.12, PIXELS = 125;
 // Width of the bars of the present weights, and of the gap before them.
 const BARS = 52, GAP = 10;
+
+// The next of 1, 2, 5, 10, 20, ...
+function roundUp(value) {
+  const size = 10 ** Math.floor(Math.log10(value));
+  return size * [1, 2, 5, 10].find((step) => step * size >= value * 0.999);
+}
 
 // Colours of channels and experts, brighter on the dark ground.
 const colourOf = (index) => mixed(styleOf(index).colour, "#ffffff", look.dark ? 0.35 : 0);
@@ -90,15 +96,25 @@ export class Panels {
     });
   }
 
-  // Cost of the best row over the last seconds, with a line at every jump.
+  // Cost of the best row over the last seconds on a scale, with a line at every jump.
   cost(surface, trail, frameRate) {
     if (!surface.drawable) return;
     const context = surface.begin();
     const full = Math.round(STRIP_S * frameRate);
     const shown = trail.slice(-full);
     const known = ({ cost }) => cost !== null && Number.isFinite(cost);
-    const top = 1.15 * Math.max(...shown.filter(known).map((frame) => frame.cost), 1e-9);
-    const x = (i) => (surface.width * (full - shown.length + i)) / (full - 1);
+    // Up to a round number, which stays for costs of one size.
+    const [top, scale] = [roundUp(Math.max(...shown.filter(known).map((frame) => frame.cost), 1e-9)), 22];
+    const x = (i) => scale + ((surface.width - scale) * (full - shown.length + i)) / (full - 1);
+    context.font = fontOf(10);
+    context.textAlign = "right";
+    context.textBaseline = "middle";
+    for (const [part, y] of [[0, surface.height - 6], [0.5, surface.height / 2], [1, 6]]) {
+      context.fillStyle = look.soft;
+      context.fillText(shortNumber(part * top), scale - 5, y);
+      context.fillStyle = look.line;
+      context.fillRect(scale, Math.min(surface.height * (1 - part), surface.height - 1), surface.width - scale, 1);
+    }
     context.fillStyle = faded(styleOf(5).colour, 0.55);
     shown.forEach((frame, i) => frame.jumped && context.fillRect(x(i) - 0.75, 0, 1.5, surface.height));
     context.strokeStyle = colourOf(0);

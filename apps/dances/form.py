@@ -20,7 +20,7 @@ _BEATS, _BAR_S = 4, 2.0
 # Samples of a bar that is compared, and seconds that energies are smoothed over.
 _SAMPLES, _SMOOTHING_S = 16, 0.4
 # Seconds that the sound of bars is smoothed over before they are compared.
-_HEARD_S = 0.1
+_SOUND_SMOOTHING_S = 0.1
 # Bars are alike whose distance is below this share of that of usual bars: of songs, and of dances.
 _ALIKE_SONG, _ALIKE_DANCE = 0.6, 0.6
 # Percentiles of an energy that are drawn as 0 and 1.
@@ -52,12 +52,12 @@ def form_rows(
     # What sounds: pitches and timbre, each block at the same scale.
     blocks = [song.blocks[name] for name in ("chroma", "mfcc")]
     sound = np.concatenate([each / max(float(each.std()), 1e-9) for each in blocks], axis=1)
-    sound = gaussian_filter1d(sound, _HEARD_S * song.fps, axis=0)
-    heard = _sampled(sound, song.fps, bars + start_s)
-    posed = _sampled(_poses(clip, root), clip.fps, bars)
+    sound = gaussian_filter1d(sound, _SOUND_SMOOTHING_S * song.fps, axis=0)
+    song_bars = _sampled(sound, song.fps, bars + start_s)
+    dance_bars = _sampled(_poses(clip, root), clip.fps, bars)
     return (
-        Row("Song's bars", _markers(repeated_bars(heard, _ALIKE_SONG), bars)),
-        Row("Dance's bars", _markers(repeated_bars(posed, _ALIKE_DANCE), bars)),
+        Row("Song's bars", _markers(repeated_bars(song_bars, _ALIKE_SONG), bars)),
+        Row("Dance's bars", _markers(repeated_bars(dance_bars, _ALIKE_DANCE), bars)),
     )
 
 

@@ -6,8 +6,11 @@ import gc
 import importlib
 import sys
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from deepphase.apps.dashboard.pages import PAGES, PageEntry
 from deepphase.apps.dashboard.parts import theme
@@ -25,7 +28,12 @@ from deepphase.apps.dashboard.parts.collection import (
 )
 from deepphase.apps.dashboard.parts.demo import demo_clips, demo_model
 from deepphase.apps.dashboard.parts.files import chooser
-from deepphase.apps.dashboard.parts.folder import look_again, open_folder
+from deepphase.apps.dashboard.parts.folder import (
+    configured_folder,
+    look_again,
+    open_folder,
+    prepare_ahead,
+)
 from deepphase.apps.dashboard.parts.messages import error_sentence, plain, show_error
 from deepphase.errors import DeepPhaseError
 
@@ -61,6 +69,9 @@ def warm_up() -> None:
     """
     import torch
 
+    folder = configured_folder()
+    if folder is not None:
+        prepare_ahead(folder)
     # The sessions of a server share the processor; one session must not use all of it.
     torch.set_num_threads(max(1, min(4, torch.get_num_threads())))
     modules = [entry.module for entry in _pages()[0].values()]
@@ -70,8 +81,12 @@ def warm_up() -> None:
     demo_model().encode(demo_clips().clip(0))
 
 
-def sidebar() -> None:
-    """Draw the choosers of clips and model, which `open_clips` and `open_model` read."""
+def sidebar() -> Callable[[], None]:
+    """Draw the choosers of clips and model, which `open_clips` and `open_model` read.
+
+    Returns what draws the rest of the sidebar, which the page does not wait for.
+    """
+    later: Callable[[], None] = _nothing
     with st.sidebar:
         st.subheader("Collection", anchor=False)
         sources = clip_sources()
@@ -79,7 +94,7 @@ def sidebar() -> None:
             st.caption("Nothing to show yet.")
         else:
             chooser("Clips", CLIPS_KEY, sources, bind="query-params")
-            _models()
+            later = _models()
         folder = open_folder()
         if folder is not None:
             st.caption(f"Folder :material/folder: {plain(folder.path.name)}")
@@ -90,15 +105,20 @@ def sidebar() -> None:
                     "The folder has too many files; some are not listed. Start on a smaller folder."
                 )
             st.button("Look again", on_click=look_again, icon=":material/refresh:")
+    return later
 
 
-def _models() -> None:
+def _nothing() -> None:
+    pass
+
+
+def _models() -> Callable[[], None]:
     try:
         clips = open_clips()
         sources = model_sources(clips)
     except DeepPhaseError:
         # The page shows the error.
-        return
+        return _nothing
     suggest_clip(clips)
     store = clips.store
     st.caption(
@@ -106,13 +126,15 @@ def _models() -> None:
         f"{store.fps:g} frames/s"
     )
     chooser("Phase model", MODEL_KEY, sources, bind="query-params")
-    _confidence(clips)
+    return partial(_confidence, clips, st.container())
 
 
-def _confidence(clips: OpenClips) -> None:
+def _confidence(clips: OpenClips, place: DeltaGenerator) -> None:
     """Say how sure the phases of a model for any skeleton are."""
     words = model_confidence(clips, open_model(clips))
-    if words:
+    if not words:
+        return
+    with place:
         st.caption(words)
         icon = ":material/model_training:"
         if st.button("Train a model", key="train from confidence", icon=icon):
@@ -161,8 +183,12 @@ def dashboard() -> None:
     chosen = st.navigation([root, *pages])
     for error in errors:
         show_error(error)
+    later = _nothing
     try:
-        sidebar()
+        later = sidebar()
     except DeepPhaseError as error:
         show_error(error)
     chosen.run()
+    with suppress(DeepPhaseError):
+        # The page has shown it.
+        later()

@@ -1,18 +1,29 @@
 // A cloud of points in the plane or in space, under the time cursor of the page's player.
 
-import { ColouredPoints, decoded, escaped } from "./clouds/coloured_points.js";
+import { axesOf, CloudFrames, decoded, FramePhases, PLANE, SPACE, STRONGEST, TWO } from "./clouds/cloud_frames.js";
+import { ColouredPoints, escaped } from "./clouds/coloured_points.js";
+import { keptFrames } from "./clouds/kept_frames.js";
+import { Plot } from "./clouds/plot.js";
 import { componentOf } from "./input/component.js";
 import { download } from "./scene/download.js";
-import { Plot } from "./clouds/plot.js";
+import { faded } from "./scene/surface2d.js";
 import { clamp } from "./vectors.js";
 
 // Pixels around the mouse in which a point is hit, and seconds of the trail behind the moment.
 const REACH = 14;
-const TRAIL_S = 1.5;
+const TRAIL_S = 1;
 // Milliseconds after which clouds out of view are drawn, once those in view are.
 const LATER_MS = 800;
 const CURSOR = "#d55e00";
 const MARGINS = [52, 12, 12, 40];
+// Pixels of the pose beside the mouse, of small figures, and across a picture for print.
+const POSE = 96, SMALL = 300, PRINTED = 2400;
+// Height of a figure: its share of windows in which the player is below it, and beside it the pixels
+// of the page around it; the least and the most.
+const BELOW = 0.31, AROUND = 400, LEAST = 300, MOST = 640;
+// Width of windows in which the player is below the figure.
+const NARROW = 1100;
+const UMAP = "UMAP";
 
 class Cloud {
   constructor(root) {
@@ -25,17 +36,31 @@ class Cloud {
     this.hovered = -1;
     this.at = -1;
     this.time = null;
+    // What is seen, and those parts of it that were chosen here.
+    [this.seen, this.chosen] = [{}, {}];
     this.resizing = new ResizeObserver(() => this.resize());
     this.resizing.observe(this.of(".plot"));
+    this.listening = new AbortController();
+    const always = { signal: this.listening.signal };
+    addEventListener("resize", () => this.setHeight(), always);
+    addEventListener("deepphase-frames", () => { if (this.waiting) this.show(this.waiting); }, always);
+    // A small figure has the colours of the page's large one.
+    addEventListener("deepphase-colour", ({ detail }) => { if (this.data?.small) this.setColour(detail); }, always);
     for (const button of root.querySelectorAll("[data-tool]")) {
       button.addEventListener("click", () => { this.tool = button.dataset.tool; this.press(); });
     }
     const acts = {
       in: () => this.zoom(1.4), out: () => this.zoom(1 / 1.4), fit: () => this.fitView(),
-      png: () => this.save("png"), svg: () => this.save("svg"),
+      ...Object.fromEntries(["png", "svg", "html", "csv"].map((kind) => [kind, () => this.save(kind)])),
     };
     for (const button of root.querySelectorAll("[data-act]")) {
       button.addEventListener("click", acts[button.dataset.act]);
+    }
+    for (const button of root.querySelectorAll("[data-view]")) {
+      button.addEventListener("click", () => this.choose({ view: button.dataset.view }));
+    }
+    for (const name of ["colour", "axes"]) {
+      this.of(`[name=${name}]`).addEventListener("change", (event) => this.choose({ [name]: event.target.value }));
     }
     this.listen();
     // For a surrounding page and for tests.
@@ -45,46 +70,137 @@ class Cloud {
   // Once for each run of the page, with what it draws.
   show(data) {
     const { of } = this;
-    const same = this.data?.points === data.points;
-    if (!same) {
-      this.points = decoded(data.points, "f4");
-      this.count = this.points.length / 3;
-      this.clip = decoded(data.clip, "u2");
-      this.times = decoded(data.time, "f4");
-      this.measure();
+    const sent = data.sent ?? keptFrames().get(data.frames);
+    // The frames come in a message of their own; until then the old picture stays.
+    this.waiting = sent ? null : data;
+    if (!sent) return;
+    if (this.frames?.sent !== sent) {
+      this.frames = new CloudFrames(sent);
+      this.count = this.frames.count;
+      this.screen = new Float32Array(2 * this.count);
+      this.nearness = new Float32Array(this.count);
+      this.coordinates = null;
+      this.at = -1;
     }
-    if (!same || this.data?.title !== data.title) this.at = -1;
-    this.played = data.played.map((part) => ({ ...part, path: decoded(part.path, "f4") }));
-    this.poses = data.poses && { ...data.poses, values: decoded(data.poses.values, "i1") };
-    this.selected = data.selected === null ? null : new Set(decoded(data.selected, "u4"));
+    if (data.frames !== this.data?.frames) this.cycle = null;
     this.data = data;
+    this.spaces = Object.fromEntries(Object.entries(data.spaces).map(([name, each]) =>
+      [name, { axes: each.axes, points: decoded(each.points, "f4") }]));
+    this.played = data.played.map((part) => ({
+      ...part,
+      phases: part.phase ? new FramePhases(part, this.frames.channels) : null,
+      paths: Object.fromEntries(Object.entries(part.paths).map(([name, path]) => [name, decoded(path, "f4")])),
+    }));
+    this.selected = data.selected === null ? null : new Set(decoded(data.selected, "u4"));
     this.root.classList.toggle("small", data.small);
     this.root.classList.toggle("dark", data.look.dark);
     for (const name of ["page", "ink", "soft", "line"]) this.root.style.setProperty(`--${name}`, data.look[name]);
-    of("h3").textContent = data.title;
-    of(".note").textContent = data.note;
-    of(".plot").style.height = `${data.height}px`;
-    this.front.classList.toggle("turns", data.space);
-    this.front.setAttribute("aria-label",
-      `${data.title}: ${this.count} points. Arrow keys go from point to point, Enter plays from there, ` +
-      `${data.small ? "" : "B at two points selects the box between them, Escape clears it, "}` +
-      `plus and minus zoom${data.space ? ", Shift and arrow keys rotate" : ""}.`);
-    of(".kinds").hidden = data.space;
-    this.coloured.show(data.colours, this.count, data.small);
+    const colours = Object.keys(this.frames.sent.colourings);
+    this.fill("colour", colours);
+    const channels = Array.from({ length: this.frames.channels }, (_, channel) => `Channel ${channel}`);
+    const spaces = Object.keys(this.spaces);
+    this.fill("axes", [...spaces, ...(spaces.includes(UMAP) || data.sent ? [] : [UMAP]), STRONGEST, TWO, ...channels]);
+    this.seen = { colour: colours[0], axes: spaces[0], view: PLANE, ...data.seen, ...this.chosen };
+    if (data.small) this.seen.colour = window.deepphaseColour ?? this.seen.colour;
+    if (!colours.includes(this.seen.colour)) [this.seen.colour] = colours;
+    this.setHeight();
+    this.draw();
     this.press();
     this.resize();
     this.run();
+  }
+
+  fill(name, values) {
+    const select = this.of(`[name=${name}]`);
+    if (select.deepphaseValues === values.join("\n")) return;
+    select.deepphaseValues = values.join("\n");
+    select.replaceChildren(...values.map((value) => new Option(value, value)));
+  }
+
+  // Another choice of what is seen, which the address keeps.
+  choose(change) {
+    this.chosen = { ...this.chosen, ...change };
+    this.seen = { ...this.seen, ...change };
+    if (!this.data.sent) {
+      const address = new URL(location.href);
+      for (const [name, value] of Object.entries(change)) address.searchParams.set(name, value);
+      history.replaceState(history.state, "", address);
+    }
+    // What the page has not computed yet.
+    if (this.seen.axes === UMAP && (change.axes || change.view) && !this.data.sent) {
+      this.of(".said").textContent = this.of(".note").textContent = "Mapping the frames by UMAP";
+      this.root.classList.add("waits");
+      this.send({ seen: this.seen });
+      if (!this.spaces[UMAP]) return;
+    }
+    this.draw();
+  }
+
+  setColour(name) {
+    if (name in this.frames.sent.colourings) this.choose({ colour: name });
+  }
+
+  // Bring axes, colours and heading to what was chosen.
+  draw() {
+    const { of, frames, data, seen } = this;
+    this.root.classList.remove("waits");
+    const space = seen.view === SPACE;
+    const axes = this.spaces[seen.axes] || seen.axes === STRONGEST || seen.axes === TWO || /^Channel/.test(seen.axes)
+      ? seen.axes : Object.keys(this.spaces)[0];
+    const { titles, channels } = axesOf(axes, frames, this.played, this.spaces);
+    const wanted = JSON.stringify([axes, channels]);
+    const points = channels ? null : this.spaces[axes].points;
+    if (!this.coordinates || this.along !== wanted || (points && points !== this.coordinates)) {
+      this.along = wanted;
+      this.coordinates = points ?? frames.phases.along(channels);
+      this.plot.fit([this.coordinates], 3);
+    }
+    for (const part of this.played) part.path = channels ? part.phases?.along(channels) ?? new Float32Array(0) : part.paths[axes];
+    Object.assign(this, { titles, axisChannel: channels ? channels[0][0] : null });
+    this.plot.space = space;
+    this.coloured.show(frames.colours(seen.colour), this.count, data.small);
+    const { title } = frames.colours(seen.colour);
+    if (!data.small && !data.sent) {
+      window.deepphaseColour = seen.colour;
+      window.dispatchEvent(new CustomEvent("deepphase-colour", { detail: seen.colour }));
+    }
+    this.title = data.small ? data.title : `${data.title} by ${title.replace(/ \(.*/, "").toLowerCase()}`;
+    of("h3").textContent = this.title;
+    of("[name=colour]").value = seen.colour;
+    of("[name=axes]").value = axes;
+    of(".note").textContent = data.small ? "" : [this.reason(axes), frames.sent.note].filter(Boolean).join(". ");
+    this.front.classList.toggle("turns", space);
+    this.front.setAttribute("aria-label",
+      `${this.title}: ${this.count} points. Arrow keys go from point to point, Enter plays from there, ` +
+      `${data.small ? "" : "B at two points selects the box between them, Escape clears it, "}` +
+      `plus and minus zoom${space ? ", Shift and arrow keys rotate" : ""}.`);
+    of(".kinds").hidden = space;
+    this.press();
+    this.stale = true;
+  }
+
+  // Why these axes were chosen.
+  reason(axes) {
+    if (axes !== STRONGEST) return "";
+    const share = Math.round(100 * this.frames.sent.explained);
+    return `Axes: channel ${this.axisChannel}, the strongest of what plays; PC 1 and 2 have ${share} % of the variance`;
+  }
+
+  // As high as the window has room for, with the player beside or below.
+  setHeight() {
+    const { data } = this;
+    if (!data) return;
+    const fits = innerWidth < NARROW ? BELOW * innerHeight : innerHeight - AROUND;
+    this.of(".plot").style.height = `${data.small ? SMALL : Math.round(clamp(fits, LEAST, MOST))}px`;
   }
 
   press() {
     for (const button of this.root.querySelectorAll("[data-tool]")) {
       button.setAttribute("aria-pressed", button.dataset.tool === this.tool);
     }
-  }
-
-  measure() {
-    this.plot.fit([this.points], 3);
-    this.screen = new Float32Array(2 * this.count);
+    for (const button of this.root.querySelectorAll("[data-view]")) {
+      button.setAttribute("aria-pressed", button.dataset.view === this.seen.view);
+    }
   }
 
   resize() {
@@ -113,37 +229,68 @@ class Cloud {
     const context = this.back.getContext("2d");
     context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     context.clearRect(0, 0, this.width, this.height);
-    context.font = `${this.data.small ? 10 : 11}px system-ui, sans-serif`;
-    this.plot.space = this.data.space;
-    this.plot.frame(this.width, this.height);
-    this.plot.drawAxes(context, this.data.look, this.data.axes);
-    for (let i = 0; i < this.count; i++) {
-      const p = this.plot.place(this.points[3 * i], this.points[3 * i + 1], this.points[3 * i + 2]);
-      [this.screen[2 * i], this.screen[2 * i + 1]] = p;
-    }
-    const [left, top] = this.plot.margins;
-    context.save();
-    context.beginPath();
-    context.rect(left, top, this.plot.wide, this.plot.tall);
-    context.clip();
-    this.coloured.draw(context, this);
-    context.restore();
+    this.drawCloud(context, this.ratio);
     this.stale = false;
     this.fresh = true;
   }
 
+  // Axes, points and the paths of what plays, in a picture of `ratio` dots a pixel.
+  drawCloud(context, ratio) {
+    const { plot, width, height, screen, selected } = this;
+    context.font = `${this.data.small ? 10 : 11}px system-ui, sans-serif`;
+    plot.frame(width, height);
+    plot.drawAxes(context, this.data.look, this.titles);
+    plot.placeAll(this.coordinates, screen, this.nearness);
+    const [left, top] = plot.margins;
+    context.save();
+    context.beginPath();
+    context.rect(left, top, plot.wide, plot.tall);
+    context.clip();
+    this.coloured.draw(context, { screen, nearness: plot.space ? this.nearness : null, width, height, ratio, selected });
+    for (const part of this.played) {
+      // Long paths are fainter: they would hide the cloud.
+      const frames = part.path.length / 3;
+      this.drawPath(context, part, 0, frames - 1, 1.4, faded(CURSOR, clamp(700 / frames, 0.15, 0.75)));
+    }
+    if (this.cycle) this.drawPath(context, ...this.cycle, 3.5, CURSOR);
+    context.restore();
+  }
+
+  // The path of a part from one frame to another.
+  drawPath(context, part, from, to, width, colour) {
+    const { path } = part;
+    context.beginPath();
+    for (let f = from; f <= to; f++) {
+      const place = this.plot.place(path[3 * f], path[3 * f + 1], path[3 * f + 2]);
+      context.lineTo(place[0], place[1]);
+    }
+    [context.lineWidth, context.strokeStyle, context.lineJoin] = [width, colour, "round"];
+    context.stroke();
+  }
+
+  // Mark the cycle around a moment of what plays: as long as the channel of the axes, or the strongest, turns once.
+  markCycle(part, time) {
+    this.cycle = null;
+    const { phases } = part;
+    this.stale = true;
+    if (!phases?.count) return;
+    const channel = this.axisChannel ?? phases.energies().reduce((best, each, c, all) => (each > all[best] ? c : best), 0);
+    const now = clamp(Math.round((time - part.first) * part.fps), 0, phases.count - 1);
+    const reach = (by) => {
+      let [frame, turned] = [now, 0];
+      while (frame + by >= 0 && frame + by < phases.count && Math.abs(turned) < 0.5) {
+        const step = phases.phase(frame + by, channel) - phases.phase(frame, channel);
+        turned += step - Math.round(step);
+        frame += by;
+      }
+      return frame;
+    };
+    this.cycle = [part, reach(-1), reach(1)];
+  }
+
   // The page's player, which plays in a frame of its own.
   player() {
-    const holds = (frame) => {
-      try {
-        return frame.isConnected && frame.contentWindow?.deepphasePlayer;
-      } catch {
-        return null;
-      }
-    };
-    if (this.frame && holds(this.frame)) return this.frame.contentWindow.deepphasePlayer;
-    this.frame = [...document.querySelectorAll("iframe")].reverse().find(holds);
-    return this.frame ? this.frame.contentWindow.deepphasePlayer : null;
+    return window.deepphasePlayers?.player ?? null;
   }
 
   run() {
@@ -151,7 +298,7 @@ class Cloud {
     const began = performance.now();
     const step = () => {
       this.request = requestAnimationFrame(step);
-      if (!this.root.isConnected || !this.width || !this.data) return;
+      if (!this.root.isConnected || !this.width || !this.coordinates) return;
       if (this.stale && (this.inView() || performance.now() > began + LATER_MS)) this.drawBack();
       const time = this.played.length ? this.player()?.time() ?? null : null;
       if (time === this.time && !this.fresh) return;
@@ -171,16 +318,14 @@ class Cloud {
   close() {
     cancelAnimationFrame(this.request);
     this.resizing.disconnect();
+    this.listening.abort();
   }
 
   drawFront() {
     const context = this.front.getContext("2d");
     context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     context.clearRect(0, 0, this.width, this.height);
-    this.moment = null;
-    const part = this.time === null ? null : this.played.findLast((each) => each.start <= this.time + 1e-6);
-    // Several begin together where they play at once.
-    if (part) for (const each of this.played) if (each.start === part.start) this.drawMoment(context, each);
+    this.drawNow(context);
     for (const [i, colour] of [[this.at, CURSOR], [this.hovered, this.data.look.ink]]) {
       if (i < 0 || i >= this.count) continue;
       context.strokeStyle = colour;
@@ -201,8 +346,17 @@ class Cloud {
     }
   }
 
+  // The moment of the player, with its trail.
+  drawNow(context) {
+    this.moment = null;
+    const part = this.time === null ? null : this.played.findLast((each) => each.start <= this.time + 1e-6);
+    // Several begin together where they play at once.
+    if (part) for (const each of this.played) if (each.start === part.start) this.drawMoment(context, each);
+  }
+
   drawMoment(context, part) {
     const frames = part.path.length / 3;
+    if (!frames) return;
     const at = clamp((this.time - part.start) * part.fps, 0, frames - 1);
     const first = Math.max(0, Math.floor(at - TRAIL_S * part.fps));
     const place = (frame) => {
@@ -250,10 +404,10 @@ class Cloud {
       if (!moved && Math.hypot(x - from[0], y - from[1]) < 4) return;
       moved = true;
       this.hover(-99, -99);
-      if (this.data.space && !event.shiftKey) {
+      if (this.plot.space && !event.shiftKey) {
         this.plot.camera.turn(x - last[0], y - last[1]);
         this.stale = true;
-      } else if (this.data.space || this.tool === "move" || this.data.small) {
+      } else if (this.plot.space || this.tool === "move" || this.data.small) {
         this.plot.view.x += x - last[0];
         this.plot.view.y += y - last[1];
         this.stale = true;
@@ -276,7 +430,7 @@ class Cloud {
     front.addEventListener("pointerleave", () => { if (!from) this.hover(-99, -99); });
     front.addEventListener("dblclick", () => { if (this.selected) this.select([]); else this.fitView(); });
     front.addEventListener("wheel", (event) => {
-      if (!event.ctrlKey && !event.metaKey && !this.data.space) return;
+      if (!event.ctrlKey && !event.metaKey && !this.plot.space) return;
       event.preventDefault();
       this.zoom(Math.exp(-clamp(event.deltaY, -100, 100) * 0.003), ...this.pointer(event));
     }, { passive: false });
@@ -295,7 +449,7 @@ class Cloud {
       Escape: () => { this.corner = this.outline = null; this.fresh = true; if (this.selected) this.select([]); },
       b: () => this.setCorner(),
     };
-    if (step && event.shiftKey && this.data.space) {
+    if (step && event.shiftKey && this.plot.space) {
       if (Math.abs(step) === 1) this.plot.camera.turn(-19 * step, 0);
       else this.plot.camera.turn(0, 2 * step);
       this.stale = true;
@@ -330,9 +484,10 @@ class Cloud {
   }
 
   sentence(i) {
-    const clip = this.data.names[this.clip[i]];
+    const { frames } = this;
+    const clip = frames.names[frames.clip[i]];
     const words = this.coloured.words(i);
-    return `${clip}, ${this.times[i].toFixed(2)} s${words === clip ? "" : `, ${words}`}`;
+    return `${clip}, ${frames.times[i].toFixed(2)} s${words === clip ? "" : `, ${words}`}`;
   }
 
   hover(x, y) {
@@ -349,17 +504,17 @@ class Cloud {
     box.hidden = i < 0;
     if (i < 0) return;
     const [x, y] = [this.screen[2 * i], this.screen[2 * i + 1]];
-    box.style.left = `${x > this.width - 150 ? x - 142 : x + 14}px`;
-    box.style.top = `${clamp(y - 60, 0, Math.max(0, this.height - 170))}px`;
-    this.of("figcaption").textContent = this.sentence(i);
+    box.style.left = `${x > this.width - POSE - 24 ? x - POSE - 14 : x + 14}px`;
+    box.style.top = `${clamp(y - 110, 0, Math.max(0, this.height - 130))}px`;
+    const [clip, ...words] = this.sentence(i).split(", ");
+    this.of("figcaption b").textContent = clip;
+    this.of("figcaption span").textContent = words.join(", ");
     this.drawPose(i);
   }
 
   drawPose(i) {
     const canvas = this.of(".pose canvas");
-    canvas.hidden = !this.poses;
-    if (!this.poses) return;
-    const { values, joints, step, links } = this.poses;
+    const { values, joints, step, links, head } = this.frames.poses;
     const from = 2 * joints * Math.min(Math.round(i / step), values.length / (2 * joints) - 1);
     const context = canvas.getContext("2d");
     context.clearRect(0, 0, 200, 200);
@@ -379,6 +534,11 @@ class Cloud {
       context.lineTo(...place(links[link + 1]));
     }
     context.stroke();
+    if (head < 0) return;
+    context.beginPath();
+    context.arc(...place(head), Math.min(11, 0.06 * (t - b) * s), 0, 7);
+    context.fillStyle = this.data.look.ink;
+    context.fill();
   }
 
   // Play on from a point: in the player where it has that frame, else the page opens its clip.
@@ -386,13 +546,18 @@ class Cloud {
     if (i < 0) return;
     this.at = i;
     this.fresh = true;
-    const part = this.played.find((each) => each.clip === this.clip[i] && this.times[i] >= each.first - 1e-3 &&
-      this.times[i] <= each.first + (each.path.length / 3 - 1) / each.fps + 1e-3);
+    const { clip, times } = this.frames;
+    const part = this.played.find((each) => each.clip === clip[i] && times[i] >= each.first - 1e-3 &&
+      times[i] <= each.first + (each.path.length / 3 - 1) / each.fps + 1e-3);
     const player = part && this.player();
+    if (part) this.markCycle(part, times[i]);
     if (player) {
-      player.seek(part.start + this.times[i] - part.first);
+      player.seek(part.start + times[i] - part.first);
       player.play();
-    } else this.send({ clicked: i });
+    } else {
+      window.deepphasePlayers?.openClip(this.frames.names[clip[i]], times[i]);
+      this.send({ clicked: i });
+    }
   }
 
   inside(outline) {
@@ -416,27 +581,65 @@ class Cloud {
     this.send({ selected: found });
   }
 
+  // What is seen as a file: a picture or a drawing for print, a page that works offline, or a table.
   save(kind) {
-    const name = `${this.data.title.toLowerCase().replace(/[^a-z0-9]+/g, "_")}.${kind}`;
-    const put = (blob) => download(blob, name);
-    if (kind === "svg") return put(new Blob([this.drawing()], { type: "image/svg+xml" }));
+    const make = { png: () => this.picture(), svg: () => this.drawing(), html: () => this.page(), csv: () => this.table() };
+    const types = { svg: "image/svg+xml", html: "text/html", csv: "text/csv" };
+    const name = `${this.title.toLowerCase().replace(/[^a-z0-9]+/g, "_")}.${kind}`;
+    const content = make[kind]();
+    if (kind === "png") content.toBlob((blob) => download(blob, name), "image/png");
+    else download(new Blob([content], { type: types[kind] }), name);
+  }
+
+  picture() {
     const whole = document.createElement("canvas");
-    [whole.width, whole.height] = [this.back.width, this.back.height];
+    const ratio = Math.max(this.ratio, PRINTED / this.width);
+    [whole.width, whole.height] = [this.width, this.height].map((length) => Math.round(length * ratio));
     const context = whole.getContext("2d");
     context.fillStyle = this.data.look.page;
     context.fillRect(0, 0, whole.width, whole.height);
-    for (const canvas of [this.back, this.front]) context.drawImage(canvas, 0, 0);
-    whole.toBlob(put, "image/png");
+    context.scale(ratio, ratio);
+    this.drawCloud(context, ratio);
+    this.drawNow(context);
+    return whole;
   }
 
   // The points as a drawing, with a group for each colour.
   drawing() {
     const [left, top] = this.plot.margins;
-    const { axes, look, title } = this.data;
-    return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${this.width} ${this.height}" font-family="sans-serif" font-size="11">` +
-      `<title>${escaped(title)}</title><rect width="100%" height="100%" fill="${look.page}"/>${this.coloured.drawing(this.screen)}` +
-      `<g fill="${look.ink}" text-anchor="middle"><text x="${left + this.plot.wide / 2}" y="${this.height - 6}">${escaped(axes[0])}</text>` +
-      `<text transform="translate(12 ${top + this.plot.tall / 2}) rotate(-90)">${escaped(axes[1])}</text></g></svg>`;
+    const { look } = this.data;
+    const titles = this.plot.space ? "" :
+      `<g fill="${look.ink}" text-anchor="middle"><text x="${left + this.plot.wide / 2}" y="${this.height - 6}">${escaped(this.titles[0])}</text>` +
+      `<text transform="translate(12 ${top + this.plot.tall / 2}) rotate(-90)">${escaped(this.titles[1])}</text></g>`;
+    const size = `width="${PRINTED / 12}mm" viewBox="0 0 ${this.width} ${this.height}"`;
+    return `<svg xmlns="http://www.w3.org/2000/svg" ${size} font-family="sans-serif" font-size="11">` +
+      `<title>${escaped(this.title)}</title><rect width="100%" height="100%" fill="${look.page}"/>` +
+      `${this.coloured.drawing(this.screen)}${titles}</svg>`;
+  }
+
+  // The figure itself, without the page around it.
+  page() {
+    const { sent } = this.frames;
+    const [content, style, script] = sent.page;
+    const data = { ...this.data, seen: this.seen, sent: { ...sent, page: ["", "", ""] } };
+    const json = JSON.stringify(data).replaceAll("<", "\\u003c");
+    const started = script.replace("export default ", "const component = ");
+    return `<!doctype html><meta charset="utf-8"><title>${escaped(this.title)}</title><style>${style}\nbody { margin: 12px; }</style>` +
+      `<body>${content}<script type="module">${started}\n` +
+      `component({ parentElement: document.body, data: ${json}, setTriggerValue() {}, setStateValue() {} });</` + "script>";
+  }
+
+  table() {
+    const { frames, coordinates, titles } = this;
+    const quoted = (text) => `"${String(text).replaceAll('"', '""')}"`;
+    const rows = [["clip", "frame", "time_s", ...titles.map(quoted), quoted(frames.colours(this.seen.colour).title)].join(",")];
+    const { values, which, entries } = frames.colours(this.seen.colour);
+    for (let i = 0; i < this.count; i++) {
+      const value = values ? values[i] : quoted(entries[which[i]].name);
+      rows.push([quoted(frames.names[frames.clip[i]]), frames.frame[i], frames.times[i].toFixed(4),
+        coordinates[3 * i], coordinates[3 * i + 1], coordinates[3 * i + 2], value].join(","));
+    }
+    return `${rows.join("\n")}\n`;
   }
 }
 

@@ -290,6 +290,8 @@ function startPlayer(Mannequins) {
     clock.onRest = () => {
       clearTimeout(waiting);
       waiting = setTimeout(() => {
+        // Of several players in one place, the page keeps the moment of the shown one.
+        if (window.frameElement?.hidden) return;
         const address = new URL(parent.location.href);
         address.searchParams.set("now", (scene.clipFrom + clock.time).toFixed(2));
         parent.history.replaceState(parent.history.state, "", address);

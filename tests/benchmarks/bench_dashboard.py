@@ -35,7 +35,7 @@ _PLAYS = ("data", "manifold", "channels", "matches", "control", "dance")
 _IGNORED = ("Unrecognized feature", "allow-scripts and", "willReadFrequently", "GPU stall", "GL Dr")
 # Address -> (role, name) of the widget that is clicked there.
 _CHANGES = {
-    "manifold": ("radio", "Space"),
+    "manifold": ("button", "3D"),
     "control": ("radio", "Circle"),
     "dance": ("radio", "Swing"),
     "channels": ("radio", "Reconstruction"),

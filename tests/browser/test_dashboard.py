@@ -72,7 +72,8 @@ def test_clouds_player_and_address_show_one_moment(visit):
         const cloud = it.deepphaseCloud;
         const [x, y] = [cloud.screen[2 * i], cloud.screen[2 * i + 1]];
         const found = cloud.nearest(x, y);
-        return { x, y, clip: cloud.data.names[cloud.clip[found]], time: cloud.times[found] };
+        const { names, clip, times } = cloud.frames;
+        return { x, y, clip: names[clip[found]], time: times[found] };
     })"""
     (last,) = shown.evaluate(places)
     box = at_rest(plot)
@@ -88,12 +89,13 @@ def test_clouds_player_and_address_show_one_moment(visit):
     plot.press("ArrowRight")
     until(lambda: shown.locator(".said").inner_text())
     # In space, with as many points.
-    page.get_by_text("Space", exact=True).click()
-    until(lambda: shown.evaluate("it => it.deepphaseCloud.data.space"))
+    shown.get_by_role("button", name="3D").click()
+    until(lambda: shown.evaluate("it => it.deepphaseCloud.plot.space"))
     until(lambda: colours(shown.locator(".plot")) > 8)
     assert 1_000 < shown.evaluate("it => it.deepphaseCloud.count") <= 5_000
     # Pictures to keep.
-    for kind, begins in (("PNG", b"\x89PNG"), ("SVG", b"<svg")):
+    kinds = {"PNG": b"\x89PNG", "SVG": b"<svg", "HTML": b"<!doctype html>", "CSV": b"clip,frame"}
+    for kind, begins in kinds.items():
         with page.expect_download() as download:
             shown.get_by_role("button", name=kind).click()
         assert download.value.path().read_bytes().startswith(begins)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -35,7 +36,12 @@ def opened(
 
 def players(app: AppTest) -> list[str]:
     """The pages that the page's players are."""
-    return [each.proto.srcdoc for each in app.get("iframe")]
+    return [each["page"] for each in components(app) if "clip" in each and "height" in each]
+
+
+def components(app: AppTest) -> list[dict]:
+    """What the page's components were given."""
+    return [json.loads(each.proto.json) for each in app.get("bidi_component")]
 
 
 def words(app: AppTest) -> str:

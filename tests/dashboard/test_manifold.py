@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import base64
-import json
 import re
 import sys
 import threading
+import time
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -14,7 +14,13 @@ import numpy as np
 import pytest
 
 from deepphase.apps.dashboard.parts import demo
-from deepphase.apps.dashboard.parts.cloud_view import CloudAnswer, read_answer, stated_colours
+from deepphase.apps.dashboard.parts.cloud_view import (
+    STRONGEST,
+    CloudAnswer,
+    read_answer,
+    stated_colours,
+    usual_axes,
+)
 from deepphase.apps.dashboard.parts.clouds import (
     Passage,
     beside_take,
@@ -38,7 +44,7 @@ from deepphase.phase.model import PhaseModel
 from deepphase.phase.networks.presets import make_autoencoder
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.synthetic.gait_motion import locomotion
-from tests.dashboard.app_pages import opened, players, words
+from tests.dashboard.app_pages import components, opened, players, words
 
 
 @pytest.fixture(scope="module")
@@ -149,15 +155,11 @@ def test_poses_are_those_of_the_frames(read, cloud):
 def test_the_skeleton_plays_the_selected_frames(read, cloud):
     passages = [Passage(3, 100, 160), Passage(0, 300, 330)]
     phases = read.all()
-    colouring = cloud.colourings["Clip"]
-    take = passages_take(passages, read.store, phases, cloud, colouring)
+    take = passages_take(passages, read.store, phases)
     (actor,) = take.actors
     assert len(actor) == 90
-    assert take.manifold is not None
     hips = [joint_positions(read.store.clip(p.clip))[p.start : p.stop, 0] for p in passages]
     np.testing.assert_allclose(actor.positions[:, 0], np.concatenate(hips), atol=1e-4)
-    path = cloud.phases.projection(phases[0].parameters.manifold()[300:330])
-    np.testing.assert_allclose(take.manifold.path[60:], path, atol=1e-5)
     assert [(m.label, m.start_s, m.stop_s) for m in take.markers] == [
         ("run", 0.0, 1.0),
         ("walk", 1.0, 1.5),
@@ -207,7 +209,15 @@ def test_work_that_was_interrupted_goes_on(read):
 
 def pictures(app) -> list[dict]:
     """What the page's clouds were given."""
-    return [json.loads(each.proto.json) for each in app.get("bidi_component")]
+    return [each for each in components(app) if "spaces" in each]
+
+
+def read_through(app):
+    """The page, once all clips are read in a thread, and it has run again."""
+    while len(titles(app)) == 1:
+        time.sleep(0.1)
+        app.run()
+    return app
 
 
 def titles(app) -> list[str]:
@@ -215,33 +225,82 @@ def titles(app) -> list[str]:
 
 
 def test_the_page_shows_the_manifold_and_what_lies_beside(monkeypatch):
-    app = opened("manifold", monkeypatch)
+    app = read_through(opened("manifold", monkeypatch))
     assert titles(app) == [
-        "Phase manifold by clip",
+        "Phase manifold",
         "Poses",
         "Joint velocities",
         "Autoencoder without phases",
     ]
-    drawn = pictures(app)
-    assert ["latent unit" in each["axes"][0] for each in drawn] == [True, False, False, True]
+    large, *small = pictures(app)
+    assert "latent unit" in large["spaces"]["PCA"]["axes"][0]
     # One moment in all of them: what the player plays has a path in each.
-    assert [len(each["played"]) for each in drawn] == [1, 1, 1, 1]
+    assert [len(each["played"]) for each in (large, *small)] == [1, 1, 1, 1]
     assert re.search(r'"name":\s*"walk"', players(app)[0])
-    names = app.selectbox(key="colour").options
-    assert "Amplitude" in names
-    for colour in ("Amplitude", "Label: gait", "Time"):
-        app.selectbox(key="colour").select(colour).run()
-        assert not app.exception
-    app.segmented_control[0].set_value("Space").run()
+    # Two sets of frames are sent, and every picture is of one of them.
+    frames = {each["id"]: each for each in components(app) if "colourings" in each}
+    assert len(frames) == 2
+    assert {each["frames"] for each in (large, *small)} == set(frames)
+    sent = frames[large["frames"]]
+    assert {"Amplitude", "Label: gait", "Time", "Phase of channel 4"} < set(sent["colourings"])
+    assert len(base64.b64decode(sent["clip"])) // 2 > 1000
+    channels = np.frombuffer(base64.b64decode(sent["phase"]), "<i2").reshape(-1, 5)
+    assert len(channels) == len(base64.b64decode(sent["clip"])) // 2
+    # Frames whose rings the plane of most variance shows keep it.
+    assert large["seen"]["axes"] == "PCA"
+
+
+def test_frames_that_are_a_ball_are_drawn_along_the_strongest_channel(cloud):
+    assert usual_axes(cloud) == "PCA"
+    flat = replace(cloud.cloud.projection, explained=np.full(3, 0.1, np.float32))
+    assert usual_axes(replace(cloud, cloud=replace(cloud.cloud, projection=flat))) == STRONGEST
+
+
+def test_a_picture_is_drawn_of_the_clips_that_are_read(read):
+    some = make_cloud(read, 5_000, [2, 5])
+    assert set(some.clip) == {2, 5}
+    whole = make_cloud(read, 20_000)
+    np.testing.assert_array_equal(some.frame, whole.frame[np.isin(whole.clip, [2, 5])])
+    assert set(some.colourings["Label: gait"].values) == {
+        read.store.labels[i]["gait"] for i in (2, 5)
+    }
+
+
+def test_a_thread_reads_the_shown_clip_first_and_is_stopped(read, monkeypatch):
+    fresh = Encodings(
+        OpenClips("demo", "demo", "demo", read.store),
+        OpenModel("demo", "demo", "-", read.extractor),
+    )
+    order, read_one = [], fresh._read
+
+    def note(index):
+        order.append(index)
+        read_one(index)
+        if len(order) == 3:
+            fresh.stop()
+
+    monkeypatch.setattr(fresh, "_read", note)
+    fresh.read_on(5)
+    while fresh.reading:
+        time.sleep(0.01)
+    time.sleep(0.1)
+    assert order == [5, 0, 1]
+    assert fresh.known == [0, 1, 5]
+
+
+def test_another_clip_plays_beside_the_chosen_one(monkeypatch):
+    app = opened("manifold", monkeypatch)
+    app.selectbox(key="compared clip").select("run").run()
     assert not app.exception
-    assert pictures(app)[0]["space"]
-    assert len(base64.b64decode(pictures(app)[0]["clip"])) // 2 > 1000
+    assert len(pictures(app)[0]["played"]) == 2
+    assert re.search(r'"ghost":\s*true', players(app)[0])
 
 
 def test_an_address_leads_to_what_was_seen(monkeypatch):
-    given = {"colour": "Speed", "clip": "run", "at": "4.00"}
+    given = {"colour": "Speed", "axes": "Channel 1", "view": "Space", "clip": "run", "at": "4.00"}
     app = opened("manifold", monkeypatch, query=given)
-    assert titles(app)[0] == "Phase manifold by speed over the ground"
+    seen = pictures(app)[0]["seen"]
+    assert seen == {"axes": "Channel 1", "colour": "Speed", "view": "Space"}
     (page,) = players(app)
     assert re.search(r'"at":\s*4.0', page)
     assert app.selectbox(key="clip").value == "run"
@@ -272,14 +331,14 @@ def test_the_autoencoder_beside_is_trained_where_there_is_none(tmp_path, monkeyp
     config = demo_config("sine_fit")
     network = make_autoencoder(3 * len(signals.joints), signals.fps, config.network)
     PhaseModel(network, config, signals).save(tmp_path / "dogs.model")
-    app = opened("manifold", monkeypatch, tmp_path)
+    app = read_through(opened("manifold", monkeypatch, tmp_path))
     assert app.selectbox(key="model").value.endswith("dogs.model")
     assert len(titles(app)) == 3
     app.button(key="train embedding").click().run()
     assert not app.exception
     assert "Autoencoder without phases" in titles(app)
     # It is this session's alone.
-    assert len(titles(opened("manifold", monkeypatch, tmp_path))) == 3
+    assert len(titles(read_through(opened("manifold", monkeypatch, tmp_path)))) == 3
 
 
 class MadeUmap:
@@ -321,11 +380,15 @@ def test_the_page_maps_its_frames_by_umap(monkeypatch):
     monkeypatch.setitem(sys.modules, "umap", SimpleNamespace(UMAP=MadeUmap))
     monkeypatch.setattr(
         "deepphase.apps.dashboard.pages.manifold.cloud_view",
-        lambda cloud, places, colouring, title, key, **given: shown.append(
-            (title, places, given["played"])
+        lambda cloud, id, spaces, title, key, **given: shown.append(
+            (title, spaces.get("UMAP"), given["played"])
         ),
     )
-    opened("manifold", monkeypatch, query={"projection": "UMAP"})
+    app = opened("manifold", monkeypatch, query={"axes": "UMAP"})
+    while len(shown) < 3:
+        shown.clear()
+        time.sleep(0.1)
+        app.run()
     shared_cache.clear()
     assert [title for title, *_ in shown[:3]][1:] == ["Poses", "Joint velocities"]
     for _, picture, played in shown[:3]:
@@ -333,8 +396,9 @@ def test_the_page_maps_its_frames_by_umap(monkeypatch):
         assert not picture.points[:, 2].any()
         # What plays moves among the points.
         low, high = picture.points.min(0) - 1e-3, picture.points.max(0) + 1e-3
-        assert len(played[0].path) > 100
-        assert ((played[0].path >= low) & (played[0].path <= high)).all()
+        path = played[0].paths["UMAP"]
+        assert len(path) > 100
+        assert ((path >= low) & (path <= high)).all()
 
 
 def test_a_click_ends_the_wait_for_a_map_and_not_its_making(monkeypatch):
@@ -365,6 +429,6 @@ def test_a_click_ends_the_wait_for_a_map_and_not_its_making(monkeypatch):
 
 def test_a_map_without_its_package_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "umap", None)
-    app = opened("manifold", monkeypatch, query={"projection": "UMAP"})
+    app = opened("manifold", monkeypatch, query={"axes": "UMAP"})
     assert "install" in words(app)
     assert "deepphase\\[umap\\]" in words(app)

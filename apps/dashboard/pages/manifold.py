@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
 
+import numpy as np
 import streamlit as st
 
 from deepphase.apps.dashboard.parts.address import (
@@ -16,87 +17,96 @@ from deepphase.apps.dashboard.parts.address import (
     put_moment,
 )
 from deepphase.apps.dashboard.parts.channel_views import excerpt_take, signals
-from deepphase.apps.dashboard.parts.cloud_view import CloudAnswer, PlayedPart, cloud_view
+from deepphase.apps.dashboard.parts.cloud_view import (
+    PCA,
+    SEEN,
+    UMAP,
+    CloudAnswer,
+    PlayedPart,
+    cloud_view,
+    keep_frames,
+    usual_axes,
+)
 from deepphase.apps.dashboard.parts.clouds import (
     MAX_BESIDE,
     POINTS,
     OpenCloud,
     Passage,
     Places,
-    Space,
     beside_take,
+    make_cloud,
     manifold_view,
     open_cloud,
+    other_spaces,
     passages_of,
     passages_take,
     passages_text,
     playable,
     read_passages,
 )
-from deepphase.apps.dashboard.parts.collection import OpenClips, OpenModel, open_clips, open_model
-from deepphase.apps.dashboard.parts.encodings import all_phases, encodings
+from deepphase.apps.dashboard.parts.collection import (
+    OpenClips,
+    OpenModel,
+    first_words,
+    open_clips,
+    open_model,
+)
+from deepphase.apps.dashboard.parts.encodings import MAX_POINTS, Encodings, encodings
 from deepphase.apps.dashboard.parts.live_view import steer_on_the_manifold
-from deepphase.apps.dashboard.parts.messages import plain
+from deepphase.apps.dashboard.parts.messages import error_sentence, plain, show_error
 from deepphase.apps.dashboard.parts.model_comparison import embedding_for
 from deepphase.apps.dashboard.parts.theme import heading, wide_columns
-from deepphase.apps.dashboard.parts.widgets import (
-    offer_figure,
-    offer_player,
-    offer_table,
-    show_player,
-)
+from deepphase.apps.dashboard.parts.widgets import offer_player, show_player
 from deepphase.arrays import Array
-from deepphase.figures.colouring import Colouring
+from deepphase.errors import DeepPhaseError
+from deepphase.viewer.take import Take
 
-_PLANE, _SPACE = "Plane", "Space"
-_PCA, _UMAP = "PCA", "UMAP"
 _IN_SEQUENCE, _SIDE_BY_SIDE = "In sequence", "Side by side"
-_FIGURE_HEIGHT, _SMALL_HEIGHT, _PLAYER_HEIGHT = 600, 330, 760
+_PLAYER_HEIGHT = 760
 # Part of the address with the selected passages.
 _PASSAGES = "passages"
+_NO_CLIP = "no other clip"
+# Seconds between two pictures while clips are read, of few and of many points.
+_OFTEN_S, _SELDOM_S = 1.0, 4.0
+# Key of the number of points, and part of the address.
+_POINTS = "points"
+# Session state: whether the cloud was clicked, and the clips whose reading was stopped.
+_ANSWERED, _STOPPED = "cloud answered", "reading stopped"
 
 
 def page() -> None:
     """Draw the page."""
-    heading(
-        "Manifold",
-        "Each point is a frame: the phases and amplitudes of all channels, projected to the "
-        "directions of largest variance. Periodic motion forms rings, whose angle is the timing "
-        "and whose radius is the amplitude. Point at a frame to see its pose, click to play from "
-        "there, and draw a lasso or a box to play the frames within.",
-    )
     clips = open_clips()
     model = open_model(clips)
+    heading(
+        "Manifold",
+        f"Each point is a frame; a steady cycle is a ring. {first_words(clips)}Point at a frame "
+        "for its pose, click to play from there, draw a lasso to play what lies within.",
+    )
     left, right = wide_columns("manifold", [6, 5])
-    with left:
-        controls = st.columns([5, 4, 3, 4], vertical_alignment="bottom")
-        view = controls[1].segmented_control(
-            "View", [_PLANE, _SPACE], default=_PLANE, required=True, key="view", bind="query-params"
-        )
-        max_points = controls[2].selectbox(
-            "Points", POINTS, format_func="{:,}".format, key="points", bind="query-params"
-        )
-        by_umap = controls[3].segmented_control(
-            "Projection", [_PCA, _UMAP], default=_PCA, required=True, key="projection",
-            bind="query-params",
-            help="PCA shows the directions of largest variance. UMAP keeps similar frames "
-            "together, in the plane or in space; its distances and directions have no scale.",
-        ) == _UMAP  # fmt: skip
-        cloud = open_cloud(clips, model, max_points)
-        dimensions = (3 if view == _SPACE else 2) if by_umap else 0
-        names = list(cloud.colourings)
-        name = controls[0].selectbox("Colour", names, key="colour", bind="query-params")
-        colouring = cloud.colourings[name]
+    read = encodings(clips, model)
+    max_points = _asked_points()
     with right:
-        if st.toggle(
-            "Steer by hand", key="by hand on the manifold",
-            help="A controller's character, and the point that its phases move to",
-        ):  # fmt: skip
-            steer_on_the_manifold()
-        played = _player(clips, model, cloud, colouring)
+        played = _player(clips, model, read, max_points)
+    if st.session_state.get(_STOPPED) != (clips.key, model.key):
+        read.read_on(played.passages[0].clip)
     with left, st.container(key="stays"):
-        _picture(clips, model, cloud, colouring, view == _SPACE, played, dimensions)
-    _other_spaces(clips, model, cloud, colouring, max_points, played, min(dimensions, 2))
+        every = _OFTEN_S if max_points <= MAX_POINTS else _SELDOM_S
+        st.fragment(_picture, run_every=None if _is_whole(read) else every)(
+            clips, model, read, max_points, played
+        )
+    if _is_whole(read):
+        _other_spaces(clips, model, max_points, played)
+
+
+def _asked_points() -> int:
+    """The number of points that the chooser below the player shows, or the address names."""
+    asked = str(st.session_state.get(_POINTS) or st.query_params.get(_POINTS))
+    return next((each for each in POINTS if str(each) == asked), POINTS[0])
+
+
+def _is_whole(read: Encodings) -> bool:
+    return len(read.known) == len(read.store)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,192 +117,215 @@ class _Played:
     selected: bool
     at_once: bool = False
 
-    def parts(self, path: Callable[[Passage], Array], fps: float) -> list[PlayedPart]:
+    def parts(
+        self, read: Encodings, paths: Mapping[str, Callable[[Passage], Array]], *, phases: bool
+    ) -> list[PlayedPart]:
         """The passages on the player's time axis with their paths in a cloud."""
-        parts, start = [], 0
+        parts, start, fps = [], 0, read.extractor.fps
         for each in self.passages:
-            parts.append(PlayedPart(each.clip, start / fps, each.start / fps, path(each), fps))
+            found = {name: path(each) for name, path in paths.items()}
+            given = read.phases(each.clip).parameters[each.start : each.stop] if phases else None
+            parts.append(PlayedPart(each.clip, start / fps, each.start / fps, found, fps, given))
             start += 0 if self.at_once else each.stop - each.start
         return parts
 
 
+def _manifold_of(read: Encodings, passage: Passage) -> Array:
+    phases = read.phases(passage.clip).parameters
+    return phases[passage.start : passage.stop].manifold()
+
+
 def _picture(
-    clips: OpenClips,
-    model: OpenModel,
-    cloud: OpenCloud,
-    colouring: Colouring,
-    space: bool,
-    played: _Played,
-    dimensions: int,
+    clips: OpenClips, model: OpenModel, read: Encodings, max_points: int, played: _Played
 ) -> None:
-    """Draw the manifold and its downloads."""
+    """Draw the manifold of the clips that have been read, and say how many are missing."""
+    if st.session_state.pop(_ANSWERED, False):
+        st.rerun()
+    known = read.known
+    with st.container(key="reading", horizontal=True, vertical_alignment="center"):
+        if len(known) < len(read.store):
+            _state_reading(clips, model, read, len(known))
+    if len(known) < len(read.store):
+        cloud = make_cloud(read, max_points, known)
+    else:
+        cloud = open_cloud(clips, model, max_points)
     if cloud.cloud.padded:
         st.warning(
             "No clip is as long as a window: every frame has the sinusoids of its whole clip.",
             icon=":material/info:",
         )
-    fps, lengths = model.extractor.fps, [len(each) for each in all_phases(clips, model)]
-
-    def done(answer: CloudAnswer) -> None:
-        if answer.clicked is not None:
-            choose_clip(clips.store.names[int(cloud.clip[answer.clicked])])
-            put_moment(float(cloud.cloud.time[answer.clicked]))
-            st.query_params.pop(_PASSAGES, None)
-        elif answer.selected is not None:
-            chosen = playable(passages_of(cloud, answer.selected, fps, lengths), fps)
-            st.query_params.pop(_PASSAGES, None)
-            if chosen:
-                st.query_params[_PASSAGES] = passages_text(chosen)
-
-    places = _draw(
-        clips,
-        model,
-        cloud,
-        cloud.phases,
-        colouring,
-        played,
-        dimensions,
-        f"Phase manifold by {colouring.name}",
-        space=space,
-        selected=cloud.points_in(played.passages) if played.selected else None,
-        on_answer=done,
-    )
-    with st.container(horizontal=True):
-        if not dimensions:
-            offer_figure(
-                lambda: cloud.cloud.figure(colouring, dimensions=3 if space else 2),
-                "phase_manifold",
-                "manifold html",
-            )
-        axes = (
-            [f"umap{axis}" for axis in (1, 2, 3)]
-            if dimensions
-            else [f"pc{axis} (latent unit)" for axis in (1, 2, 3)]
-        )
-        offer_table(
-            ["clip", "frame", "time_s", *axes, _plain_title(colouring)],
-            lambda: _rows(cloud, colouring, places.points),
-            "phase_manifold",
-            "manifold csv",
-        )
-
-
-def _draw(
-    clips: OpenClips,
-    model: OpenModel,
-    cloud: OpenCloud,
-    space_: Space,
-    colouring: Colouring,
-    played: _Played,
-    dimensions: int,
-    title: str,
-    **options: Any,
-) -> Places:
-    """Draw a cloud in one of its spaces with the path of what is played; `model` is the cloud's."""
-    extractor = model.extractor
-
-    def values(each: Passage) -> Array:
-        if space_ is cloud.phases:
-            read = encodings(clips, model).phases(each.clip)
-            return read.parameters[each.start : each.stop].manifold()
-        if space_ is cloud.postures:
-            poses = extractor.signals.poses(clips.store.clip(each.clip))[each.start : each.stop]
-            return poses.reshape(len(poses), -1)
-        velocities = signals(clips, model, each.clip)
-        return velocities[each.start : each.stop]
-
-    places = space_.places((clips.key, model.key, len(cloud.clip)), dimensions)
+    seen = {name: st.query_params[name] for name in SEEN if name in st.query_params}
+    seen = {"axes": usual_axes(cloud)} | seen
+    spaces = {PCA: cloud.phases.places((), 0)}
+    if seen["axes"] == UMAP and len(known) == len(read.store):
+        dimensions = 3 if seen.get("view") == "Space" else 2
+        try:
+            spaces[UMAP] = cloud.phases.places((clips.key, model.key, len(cloud.clip)), dimensions)
+        except DeepPhaseError as error:
+            show_error(error)
+    id = _id(clips, model, len(cloud.clip))
+    keep_frames(cloud, id)
+    paths = {
+        name: lambda each, of=places.of: of(_manifold_of(read, each))
+        for name, places in spaces.items()
+    }
     cloud_view(
         cloud,
-        places,
-        colouring,
-        title,
-        f"{space_.name} {clips.id} {model.id} {len(cloud.clip)}",
-        played=played.parts(lambda each: places.of(values(each)), extractor.fps),
-        **({"height": _FIGURE_HEIGHT} | options),
+        id,
+        spaces,
+        "Phase manifold",
+        "manifold",
+        axes=seen,
+        played=played.parts(read, paths, phases=True),
+        selected=cloud.points_in(played.passages) if played.selected else None,
+        on_answer=partial(_answered, clips, read, cloud),
     )
-    return places
 
 
-def _plain_title(colouring: Colouring) -> str:
-    return f"{colouring.name} ({colouring.unit})" if colouring.unit else colouring.name
+def _id(clips: OpenClips, model: OpenModel, points: int) -> str:
+    return f"{clips.key} {model.key} {points}"
 
 
-def _rows(cloud: OpenCloud, colouring: Colouring, places: Array) -> list[tuple[object, ...]]:
-    points = cloud.cloud
-    return [
-        (clip, int(frame), round(float(time), 4), *map(float, point), value)
-        for clip, frame, time, point, value in zip(
-            points.clips, cloud.frame, points.time, places, colouring.values, strict=True
-        )
-    ]
-
-
-def _player(clips: OpenClips, model: OpenModel, cloud: OpenCloud, colouring: Colouring) -> _Played:
-    """Play the selected frames, or a clip; the moment is drawn in every cloud."""
-    store, phases = clips.store, all_phases(clips, model)
-    fps, lengths = model.extractor.fps, [len(each) for each in phases]
-    passages = read_passages(st.query_params.get(_PASSAGES, ""), lengths)
-    if passages:
-        seconds = sum(each.stop - each.start for each in passages) / fps
-        st.markdown(
-            f"**Selected frames** :gray[{len(passages):,} passages, {seconds:,.1f} s; short ones "
-            "are padded to half a second. Double-click the figure to clear the selection.]"
-        )
-        at_once = len(passages) > 1 and st.segmented_control(
-            "Passages play", [_IN_SEQUENCE, _SIDE_BY_SIDE], default=_IN_SEQUENCE, required=True,
-            key="order", bind="query-params",
-            help="Side by side, the first twelve start together and face one way.",
-        ) == _SIDE_BY_SIDE  # fmt: skip
-        if at_once:
-            take = beside_take(passages, store, phases, model.extractor.signals.body)
+def _state_reading(clips: OpenClips, model: OpenModel, read: Encodings, known: int) -> None:
+    """Say how many clips are there, with a button to stop or go on; run the page at the end."""
+    count = len(read.store)
+    if read.failed is not None:
+        st.error(error_sentence(read.failed), icon=":material/error:")
+        return
+    if read.reading:
+        st.progress(known / count, f"Reading phases: {known:,} of {count:,} clips are shown")
+    else:
+        st.caption(f"{known:,} of {count:,} clips are shown.")
+    if st.button("Stop" if read.reading else "Read all", key="stop reading"):
+        if read.reading:
+            read.stop()
+            st.session_state[_STOPPED] = (clips.key, model.key)
         else:
-            take = passages_take(passages, store, phases, cloud, colouring)
-        show_player(
-            replace(take, manifold=None), height=_PLAYER_HEIGHT, title=take.name, playing=True
-        )
-        if at_once:
-            st.caption(
-                " · ".join(
-                    f"**{number}** {plain(store.names[each.clip])} {each.start / fps:.1f} s"
-                    for number, each in enumerate(passages[:MAX_BESIDE], 1)
-                )
+            st.session_state.pop(_STOPPED, None)
+        st.rerun()
+
+
+def _answered(clips: OpenClips, read: Encodings, cloud: OpenCloud, answer: CloudAnswer) -> None:
+    """Keep what was done in the cloud in the address, before the page runs again."""
+    st.session_state[_ANSWERED] = True
+    fps = read.extractor.fps
+    if answer.seen is not None:
+        st.query_params.update(answer.seen)
+    elif answer.clicked is not None:
+        choose_clip(clips.store.names[int(cloud.clip[answer.clicked])])
+        put_moment(float(cloud.cloud.time[answer.clicked]))
+        st.query_params.pop(_PASSAGES, None)
+    elif answer.selected is not None:
+        chosen = playable(passages_of(cloud, answer.selected, fps, _lengths(read)), fps)
+        st.query_params.pop(_PASSAGES, None)
+        if chosen:
+            st.query_params[_PASSAGES] = passages_text(chosen)
+
+
+def _lengths(read: Encodings) -> list[int]:
+    """Frames of each clip at the model's rate."""
+    ratio = read.extractor.fps / read.store.fps
+    return [max(1, int(each * ratio)) for each in read.store.lengths]
+
+
+def _player(clips: OpenClips, model: OpenModel, read: Encodings, max_points: int) -> _Played:
+    """Play the selected frames, or a clip; the moment is drawn in every cloud."""
+    passages = read_passages(st.query_params.get(_PASSAGES, ""), _lengths(read))
+    take, played = _selected_take(read, passages) if passages else _clip_take(clips, model, read)
+
+    def whole() -> Take:
+        """With the manifold, for pages that are kept."""
+        if played.at_once or not _is_whole(read):
+            return take
+        cloud = open_cloud(clips, model, max_points)
+        colouring = cloud.colourings.get(colour) or next(iter(cloud.colourings.values()))
+        path = np.concatenate([_manifold_of(read, each) for each in played.passages])
+        return replace(take, manifold=manifold_view(cloud, path, read.extractor.fps, colouring))
+
+    colour = st.query_params.get("colour", "")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        offer_player(whole, "clip", "player html")
+        st.selectbox(
+            "Points", POINTS, key=_POINTS, bind="query-params", width=130,
+            label_visibility="collapsed",
+            format_func=lambda count: (
+                "all points" if count == POINTS[-1] else f"{count:,} points"
+            ),
+        )  # fmt: skip
+        steered = st.toggle(
+            "Steer by hand", key="by hand on the manifold",
+            help="A controller's character, and the point that its phases move to",
+        )  # fmt: skip
+    if steered:
+        steer_on_the_manifold()
+    return played
+
+
+def _selected_take(read: Encodings, passages: list[Passage]) -> tuple[Take, _Played]:
+    """Play the selected passages."""
+    store, fps = read.store, read.extractor.fps
+    phases = {each.clip: read.phases(each.clip) for each in passages}
+    seconds = sum(each.stop - each.start for each in passages) / fps
+    st.markdown(
+        f"**Selected frames** :gray[{len(passages):,} passages, {seconds:,.1f} s; short ones "
+        "are padded to half a second. Double-click the figure to clear the selection.]"
+    )
+    at_once = len(passages) > 1 and st.segmented_control(
+        "Passages play", [_IN_SEQUENCE, _SIDE_BY_SIDE], default=_IN_SEQUENCE, required=True,
+        key="order", bind="query-params",
+        help="Side by side, the first twelve start together and face one way.",
+    ) == _SIDE_BY_SIDE  # fmt: skip
+    if at_once:
+        take = beside_take(passages, store, phases, read.extractor.signals.body)
+    else:
+        take = passages_take(passages, store, phases)
+    show_player(take, height=_PLAYER_HEIGHT, title=take.name, playing=True)
+    if at_once:
+        st.caption(
+            " · ".join(
+                f"**{number}** {plain(store.names[each.clip])} {each.start / fps:.1f} s"
+                for number, each in enumerate(passages[:MAX_BESIDE], 1)
             )
-        offer_player(take, "selected_frames", "player html")
-        return _Played(passages[:MAX_BESIDE] if at_once else passages, True, at_once)
-    index = clip_chooser(store.names, label="Play a clip")
+        )
+    return take, _Played(passages[:MAX_BESIDE] if at_once else passages, True, at_once)
+
+
+def _clip_take(clips: OpenClips, model: OpenModel, read: Encodings) -> tuple[Take, _Played]:
+    """Play a clip, with another one beside it where one is chosen."""
+    store, fps = clips.store, read.extractor.fps
+    columns = st.columns(2)
+    index = clip_chooser(store.names, label="Play a clip", place=columns[0])
+    others = [name for name in store.names if name != store.names[index]]
+    other = columns[1].selectbox(
+        "Compared with", [_NO_CLIP, *others], key="compared clip", bind="query-params",
+        help="Both play from the same second; their paths are drawn in the same space.",
+    )  # fmt: skip
     at_s = moment_of(store.names[index])
     start_s, stop_s = choose_span(
         float(store.lengths[index]) / store.fps, at_s, f"{clips.id} {index}"
     )
-    passage = Passage(index, round(start_s * fps), min(lengths[index], round(stop_s * fps)))
-    frames = slice(passage.start, passage.stop)
-    take = replace(
-        excerpt_take(clips, model, index, start_s, stop_s),
-        curves=(),
-        manifold=manifold_view(cloud, phases[index], colouring, frames),
-    )
+
+    def passage(clip: int) -> Passage:
+        stop = min(len(read.phases(clip)), round(stop_s * fps))
+        return Passage(clip, min(round(start_s * fps), max(stop - 1, 0)), stop)
+
+    shown = [index] if other == _NO_CLIP else [index, store.names.index(other)]
+    take = replace(excerpt_take(clips, model, shown[0], start_s, stop_s), manifold=None, curves=())
+    if len(shown) > 1:
+        beside = excerpt_take(clips, model, shown[1], start_s, stop_s)
+        take = replace(take, actors=(*take.actors, replace(beside.actors[0], ghost=True)))
     show_player(
-        replace(take, manifold=None),
+        take,
         height=_PLAYER_HEIGHT,
         title=take.name,
         playing=True,
         at_s=max(at_s - start_s, 0.0),
         clip_from_s=start_s,
     )
-    offer_player(take, "clip", "player html")
-    return _Played([passage], False)
+    return take, _Played([passage(each) for each in shown], False, at_once=len(shown) > 1)
 
 
-def _other_spaces(
-    clips: OpenClips,
-    model: OpenModel,
-    cloud: OpenCloud,
-    colouring: Colouring,
-    max_points: int,
-    played: _Played,
-    dimensions: int,
-) -> None:
+def _other_spaces(clips: OpenClips, model: OpenModel, max_points: int, played: _Played) -> None:
     """Draw the same frames as poses, joint velocities and an embedding without phase layers."""
     st.header("The same frames in other spaces", anchor=False)
     st.markdown(
@@ -301,33 +334,42 @@ def _other_spaces(
         "with fully connected layers in place of the phase layers. Compare in which of them timing "
         "(angle) and amplitude (radius) are visible.]"
     )
+    read = encodings(clips, model)
+    few = min(max_points, MAX_POINTS)
+    cloud = open_cloud(clips, model, few)
+    id = _id(clips, model, len(cloud.clip))
+    if few != max_points:
+        keep_frames(cloud, id)
+    dimensions = 2 if st.query_params.get("axes") == UMAP else 0
+
+    def posed(each: Passage) -> Array:
+        poses = read.extractor.signals.poses(clips.store.clip(each.clip))[each.start : each.stop]
+        return poses.reshape(len(poses), -1)
+
+    def moved(each: Passage) -> Array:
+        return signals(clips, model, each.clip)[each.start : each.stop]
+
+    def draw(cloud: OpenCloud, id: str, places: Places, title: str, values, read) -> None:
+        name = UMAP if dimensions else PCA
+        paths = {name: lambda each: places.of(values(each))}
+        parts = played.parts(read, paths, phases=False) if values else []
+        cloud_view(cloud, id, {name: places}, title, title, played=parts, small=True)
+
     columns = wide_columns("beside", 3)
-    small = {"height": _SMALL_HEIGHT, "small": True}
-    for column, each in zip(columns, (cloud.postures, cloud.velocities), strict=False):
+    spaces = other_spaces(clips, model, few)
+    for column, each, values in zip(columns, spaces, (posed, moved), strict=False):
         with column:
-            _draw(clips, model, cloud, each, colouring, played, dimensions, each.name, **small)
-            if not dimensions:
-                _offer_space(cloud, each, colouring, each.name)
+            places = each.places((clips.key, model.key, len(cloud.clip)), dimensions)
+            draw(cloud, id, places, each.name, values, read)
     with columns[2]:
         embedding = embedding_for(clips, model)
         if embedding is None:
             return
-        other = open_cloud(clips, embedding, max_points)
-        shown, title = colouring, "Autoencoder without phases"
-        if len(other.clip) != len(cloud.clip):
-            shown = other.cloud.by_clip()
-        if embedding.extractor.fps != model.extractor.fps:
-            played = _Played([], False)
-        _draw(clips, embedding, other, other.phases, shown, played, dimensions, title, **small)
-        if not dimensions:
-            _offer_space(other, other.phases, shown, title)
+        other, other_read = open_cloud(clips, embedding, few), encodings(clips, embedding)
+        key = _id(clips, embedding, len(other.clip))
+        keep_frames(other, key)
+        same_rate = embedding.extractor.fps == model.extractor.fps
+        places = other.phases.places((clips.key, embedding.key, len(other.clip)), dimensions)
+        values = partial(_manifold_of, other_read) if same_rate else None
+        draw(other, key, places, "Autoencoder without phases", values, other_read)
         st.caption(f"Autoencoder without phases: {plain(embedding.name)}.")
-
-
-def _offer_space(cloud: OpenCloud, space: Space, colouring: Colouring, title: str) -> None:
-    places = (space.points, space.projection.explained)
-    offer_figure(
-        lambda: cloud.cloud.figure(colouring, places, title=title, unit=space.unit),
-        title.lower().replace(" ", "_"),
-        f"{title} html",
-    )

@@ -14,7 +14,7 @@ CLIP_KEY = "clip"
 _MOMENT, _MOMENT_CLIP = "at", "clip of the moment"
 # The part that the player writes where the reader stops (see `keepMoment` of the player's page).
 _STOPPED, _OPENED = "now", "address opened"
-_PAGES, _SHOWN = "pages", "shown clip"
+_PAGES, _SHOWN, _SUGGESTED = "pages", "shown clip", "suggested moment"
 # Length of the part of a clip that players and figures show, and editors change.
 SHOWN_S = 60.0
 
@@ -116,11 +116,17 @@ def put_moment(seconds: float) -> None:
     st.session_state[_MOMENT_CLIP] = st.session_state.get(CLIP_KEY)
 
 
+def suggest_moment(clip: str, seconds: float) -> None:
+    """Let a clip open at a moment, where the address has none."""
+    st.session_state[_SUGGESTED] = (clip, seconds)
+
+
 def moment_of(clip: str) -> float:
-    """Seconds of the address's moment; 0 without one, or where it is another clip's."""
+    """Seconds of the address's moment; the suggested one, else 0, without one of this clip."""
     given = st.query_params.get(_MOMENT)
     if given is None:
-        return 0.0
+        suggested, seconds = st.session_state.get(_SUGGESTED, ("", 0.0))
+        return seconds if suggested == clip else 0.0
     # A moment that came with the address belongs to the clip that came with it.
     if st.session_state.setdefault(_MOMENT_CLIP, clip) != clip:
         st.query_params.pop(_MOMENT)

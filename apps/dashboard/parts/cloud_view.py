@@ -16,21 +16,32 @@ from typing import Any, NamedTuple
 import numpy as np
 import streamlit as st
 
-from deepphase.apps.dashboard.parts.clouds import OpenCloud, Places, Poses
+from deepphase.apps.dashboard.parts.clouds import CHANNEL_COLOUR, OpenCloud, Places, Poses
 from deepphase.apps.dashboard.parts.theme import is_dark
 from deepphase.arrays import Array
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.theme import CYCLIC, DARK, LIGHT, NEUTRAL, SEQUENTIAL, percentile_range
+from deepphase.phase.parameters import PhaseParameters
 from deepphase.viewer.bundle import component_script
-from deepphase.viewer.take import point_colours
 
 _FOLDER = Path(__file__).parent
-_component = st.components.v2.component(
-    "deepphase_cloud",
-    html=(_FOLDER / "cloud_view.html").read_text(encoding="utf-8"),
-    css=(_FOLDER / "cloud_view.css").read_text(encoding="utf-8"),
-    js=component_script("explore.js"),
+_HTML = (_FOLDER / "cloud_view.html").read_text(encoding="utf-8")
+_CSS = (_FOLDER / "cloud_view.css").read_text(encoding="utf-8")
+_SCRIPT = component_script("explore.js")
+_component = st.components.v2.component("deepphase_cloud", html=_HTML, css=_CSS, js=_SCRIPT)
+# The frames, which several views and runs of a page share, are a message of their own: where they
+# are the same, the browser has them.
+_frames = st.components.v2.component(
+    "deepphase_frames", html="<i hidden></i>", js=component_script("clouds/kept_frames.js")
 )
+# Axes that are chosen at first: a plane of principal components with a smaller share of the
+# variance is a ball without rings.
+PCA, STRONGEST, UMAP = "PCA", "Strongest channel", "UMAP"
+_LEAST_EXPLAINED = 0.4
+# Parts of the address with what a cloud shows.
+SEEN = ("axes", "colour", "view")
+# Units of phases and amplitudes in 16 bits.
+_CYCLE, _WHOLE = 65_534, 65_535
 
 
 class CloudAnswer(NamedTuple):
@@ -42,10 +53,13 @@ class CloudAnswer(NamedTuple):
         Index of the point; None if there was no click.
     selected
         Sorted indices of the points; empty where a selection was cleared, None without one.
+    seen
+        The axes, colours and view that the browser shows, where it needs others than it has.
     """
 
     clicked: int | None = None
     selected: Array | None = None
+    seen: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,30 +74,68 @@ class PlayedPart:
         Seconds in the player at its first frame.
     first
         Seconds in the clip at its first frame.
-    path
-        (frames, 3) places of the frames in the cloud.
+    paths
+        Name of a space -> (frames, 3) places of the frames in it.
     fps
         Frames a second.
+    phases
+        Phases of the frames, for axes by channel; None in other spaces.
     """
 
     clip: int
     start: float
     first: float
-    path: Array
+    paths: Mapping[str, Array]
     fps: float
+    phases: PhaseParameters | None = None
+
+
+def usual_axes(cloud: OpenCloud) -> str:
+    """The axes that a cloud is first drawn along."""
+    explained = float(np.sum(cloud.cloud.explained[:2]))
+    return PCA if explained >= _LEAST_EXPLAINED else STRONGEST
+
+
+def keep_frames(cloud: OpenCloud, id: str) -> None:
+    """Send the frames of a cloud to the browser, where all views of this id draw them."""
+    phases, amplitudes = cloud.cloud.parameters.phase, cloud.cloud.parameters.amplitude
+    colourings = {}
+    for name, colouring in cloud.colourings.items():
+        channel = name.removeprefix(CHANNEL_COLOUR)
+        colourings[name] = (
+            {"title": unescape(colouring.title), "channel": int(channel)}
+            if channel != name
+            else stated_colours(cloud.groups, colouring)
+        )
+    data = {
+        "id": id,
+        "names": [_clean(name) for name in cloud.groups],
+        "clip": _packed(cloud.clip, "<u2"),
+        "time": _packed(cloud.cloud.time, "<f4"),
+        "frame": _packed(cloud.frame, "<u4"),
+        "channels": phases.shape[1],
+        **_stated_phases(phases, amplitudes),
+        "frequencies": _mean_frequencies(cloud.cloud.parameters).tolist(),
+        "explained": float(np.sum(cloud.cloud.explained[:2])),
+        "colourings": colourings,
+        "scales": {"cyclic": list(CYCLIC), "sequential": list(SEQUENTIAL)},
+        "note": cloud.cloud.note,
+        "poses": _stated_poses(cloud.poses),
+        "page": [_HTML, _CSS, _SCRIPT],
+    }
+    _frames(data=data, key=f"frames {id}")
 
 
 def cloud_view(
     cloud: OpenCloud,
-    places: Places,
-    colouring: Colouring,
+    id: str,
+    spaces: Mapping[str, Places],
     title: str,
     key: str,
     *,
-    space: bool = False,
+    axes: Mapping[str, str] | None = None,
     played: Sequence[PlayedPart] = (),
     selected: Array | None = None,
-    height: int = 560,
     small: bool = False,
     on_answer: Callable[[CloudAnswer], None] | None = None,
 ) -> None:
@@ -91,43 +143,38 @@ def cloud_view(
 
     Parameters
     ----------
-    cloud, places
-        The frames, and where they lie.
-    colouring
-        Their colours.
+    cloud, id
+        The frames, and the id under which `keep_frames` sent them.
+    spaces
+        Name of a choice of axes -> where the frames lie along them, besides the channels.
     title
-        Heading of the figure.
+        Heading of the figure; that of a large one ends in the name of its colours.
     key
         The widget's key.
-    space
-        Draw three axes, which a drag rotates, in place of two.
+    axes
+        What is seen at first: "axes", "colour" and "view", which is "Plane" or "Space".
     played
         What the page's player plays: its moment is drawn, and a click on it needs no new run.
     selected
         Indices of the points that are drawn as selected; None for all.
-    height
-        Pixels of the plot.
     small
-        Without legend, notes and selections, and with smaller points.
+        Without choosers, legend, notes and selections, and with smaller points: its colours are
+        those of the page's large cloud.
     on_answer
-        Called before the page runs again, after a click on a point that is not played, and after a
-        selection.
+        Called before the page runs again, after a click on a point that is not played, after a
+        selection, and where axes are missing.
     """
     look = (DARK if is_dark() else LIGHT).layout
     data: dict[str, Any] = {
+        "frames": id,
         "title": _clean(title),
-        "axes": list(places.axes),
-        "points": _packed(places.points, "<f4"),
-        "clip": _packed(cloud.clip, "<u2"),
-        "time": _packed(cloud.cloud.time, "<f4"),
-        "names": [_clean(name) for name in cloud.groups],
-        "note": "" if small else cloud.cloud.note,
-        "poses": _stated_poses(cloud.poses),
-        "colours": stated_colours(cloud.groups, colouring),
-        "played": [vars(part) | {"path": _packed(part.path, "<f4")} for part in played],
+        "spaces": {
+            name: {"points": _packed(each.points, "<f4"), "axes": list(each.axes)}
+            for name, each in spaces.items()
+        },
+        "played": [_stated_part(part) for part in played],
         "selected": None if selected is None else _packed(selected, "<u4"),
-        "space": space,
-        "height": height,
+        "seen": dict(axes or {}),
         "small": small,
         "look": {
             "dark": is_dark(),
@@ -140,16 +187,47 @@ def cloud_view(
 
     def done() -> None:
         if on_answer is not None:
-            on_answer(read_answer(st.session_state[key].get("done"), len(places.points)))
+            on_answer(read_answer(st.session_state[key].get("done"), len(cloud.clip)))
 
     _component(data=data, key=key, on_done_change=done)
+
+
+def _stated_part(part: PlayedPart) -> dict[str, Any]:
+    stated: dict[str, Any] = {
+        "clip": part.clip,
+        "start": part.start,
+        "first": part.first,
+        "fps": part.fps,
+        "paths": {name: _packed(path, "<f4") for name, path in part.paths.items()},
+    }
+    if part.phases is not None:
+        stated |= _stated_phases(part.phases.phase, part.phases.amplitude)
+    return stated
+
+
+def _stated_phases(phase: Array, amplitude: Array) -> dict[str, Any]:
+    """Phases in parts of a cycle and amplitudes, each (frames, channels), in 16 bits."""
+    largest = max(float(amplitude.max(initial=0.0)), 1e-9)
+    return {
+        "phase": _packed(np.rint(phase * _CYCLE), "<i2"),
+        "amplitude": _packed(np.rint(amplitude / largest * _WHOLE), "<u2"),
+        "largest": largest,
+    }
+
+
+def _mean_frequencies(parameters: PhaseParameters) -> Array:
+    """(channels,) Hz, weighted by the amplitudes."""
+    weight = parameters.amplitude + 1e-9
+    return (weight * parameters.frequency).sum(0) / weight.sum(0)
 
 
 def read_answer(done: Any, points: int) -> CloudAnswer:
     """The answer in what a browser sent, which is not trusted."""
     if not isinstance(done, dict):
         return CloudAnswer()
-    clicked, selected = done.get("clicked"), done.get("selected")
+    clicked, selected, seen = done.get("clicked"), done.get("selected"), done.get("seen")
+    if isinstance(seen, dict) and all(isinstance(each, str) for each in seen.values()):
+        return CloudAnswer(seen={name: seen[name] for name in SEEN if name in seen})
     if isinstance(clicked, int) and 0 <= clicked < points:
         return CloudAnswer(clicked=clicked)
     if isinstance(selected, list):
@@ -199,8 +277,7 @@ def stated_colours(groups: Mapping[str, str], colouring: Colouring) -> dict[str,
     low, high = (-0.5, 0.5) if colouring.cyclic else percentile_range(values)
     return {
         "title": unescape(colouring.title),
-        "colours": _packed(point_colours(colouring), "u1"),
-        "scale": list(CYCLIC if colouring.cyclic else SEQUENTIAL),
+        "cyclic": colouring.cyclic,
         "low": low,
         "high": high,
         "values": _packed(values, "<f4"),
@@ -214,6 +291,7 @@ def _stated_poses(poses: Poses) -> dict[str, Any]:
         "metres": poses.metres,
         "step": poses.step,
         "links": poses.links.reshape(-1).tolist(),
+        "head": poses.head,
     }
 
 

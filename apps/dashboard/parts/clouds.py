@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,9 +36,11 @@ _VIEW, _STEPS = 0.6, 127
 # Largest number of points with a pose: more would make the page's message megabytes large.
 MAX_POSES = 5_000
 # Numbers of points to choose from, the default first.
-POINTS = (5_000, 10_000, MAX_POINTS)
+POINTS = (5_000, MAX_POINTS, 300_000)
 # Clouds in the cache of all sessions: some megabytes each.
 _CACHED_CLOUDS = 12
+# Begin of the name of a colouring by one channel's phase, before its number.
+CHANNEL_COLOUR = "Phase of channel "
 # Values of a label that a legend can distinguish.
 _MAX_VALUES = 60
 # Clips whose colours differ.
@@ -69,20 +71,23 @@ class Poses:
         Pose `i` is that of point `i * step`.
     links
         (links, 2) pairs of joints that a limb connects.
+    head
+        The joint of the head; -1 for none.
     """
 
     values: Array
     metres: float
     step: int
     links: Array
+    head: int = -1
 
     @classmethod
-    def of(cls, positions: Array, links: Array, step: int = 1) -> Poses:
+    def of(cls, positions: Array, links: Array, step: int = 1, head: int = -1) -> Poses:
         """The view of (poses, joints, 3) positions in root space."""
         across = np.cos(_VIEW) * positions[..., 0] - np.sin(_VIEW) * positions[..., 2]
         seen = np.stack([across, positions[..., 1]], axis=-1)
         metres = max(float(np.abs(seen).max(initial=0.0)), 1e-6) / _STEPS
-        return cls(np.rint(seen / metres).astype(np.int8), metres, step, np.asarray(links))
+        return cls(np.rint(seen / metres).astype(np.int8), metres, step, np.asarray(links), head)
 
 
 def _poses_at(clip: Clip, frames: Array, roles: Roles) -> Array:
@@ -162,9 +167,8 @@ class OpenCloud:
         Name -> colouring of the points.
     groups
         Clip -> its group in a legend, as in its label; empty for none.
-    phases, postures, velocities
-        The frames by the phase manifold, by the joints' positions in root space, and by the joint
-        velocities.
+    phases
+        The frames by the phase manifold.
     poses
         The poses that the page shows beside the mouse.
     """
@@ -175,8 +179,6 @@ class OpenCloud:
     colourings: dict[str, Colouring]
     groups: dict[str, str]
     phases: Space
-    postures: Space
-    velocities: Space
     poses: Poses
 
     def points_in(self, passages: Sequence[Passage]) -> Array:
@@ -193,43 +195,70 @@ def open_cloud(clips: OpenClips, model: OpenModel, max_points: int = POINTS[0]) 
     return _cached_cloud(clips, model, max_points)
 
 
-@st.cache_resource(
-    max_entries=_CACHED_CLOUDS, show_spinner="Drawing the manifold", hash_funcs=BY_KEY
-)
+@st.cache_resource(max_entries=_CACHED_CLOUDS, show_spinner=False, hash_funcs=BY_KEY)
 def _cached_cloud(clips: OpenClips, model: OpenModel, max_points: int) -> OpenCloud:
     return make_cloud(encodings(clips, model), max_points)
 
 
-def make_cloud(read: Encodings, max_points: int) -> OpenCloud:
-    """Up to `max_points` of the encoded frames, spread evenly over all clips."""
+def make_cloud(read: Encodings, max_points: int, indices: Sequence[int] | None = None) -> OpenCloud:
+    """Up to `max_points` of the encoded frames, spread evenly over the clips.
+
+    Parameters
+    ----------
+    indices
+        The clips; all by default.
+    """
     store = read.store
-    phases = read.all()
-    usable = [read.frames(index) for index in range(len(store))]
+    chosen = range(len(store)) if indices is None else indices
+    phases = [read.phases(index) for index in chosen]
+    usable = [read.frames(index) for index in chosen] if max_points <= MAX_POINTS else None
     cloud = PhaseCloud.of(read.extractor, phases, max_points=max_points, frames=usable)
-    frames = cloud.frames
-    everything = np.concatenate([read.signals(index) for index in range(len(store))])
-    view = ManifoldProjection.fit(everything)
-    step = thinning(sum(map(len, usable)), max_points)
-    velocities = np.concatenate([read.signals(index)[::step] for index in range(len(store))])
-    positions = _poses(read, frames)
-    postures = positions.reshape(len(positions), -1)
-    posture_view = ManifoldProjection.fit(postures)
-    few = max(1, -(-len(positions) // MAX_POSES))
     telling = [name for name in store.label_names if len({i.get(name) for i in store.labels}) > 1]
-    manifold = cloud.parameters.manifold()
+    clip = np.repeat(np.array(chosen, np.int64), [len(frames) for frames in cloud.frames])
+    frame = np.concatenate(cloud.frames)
+    few = max(1, -(-len(frame) // MAX_POSES))
+    joints = read.extractor.signals.joints
+    shown = [frame[::few][clip[::few] == index] for index in range(len(store))]
     return OpenCloud(
         cloud,
-        np.repeat(np.arange(len(store)), [len(chosen) for chosen in frames]),
-        np.concatenate(frames),
-        _colourings(read, cloud),
+        clip,
+        frame,
+        _colourings(read, cloud, chosen),
         {
             name: labels.get(telling[0], "") if telling else ""
             for name, labels in zip(store.names, store.labels, strict=True)
         },
-        Space("Phase manifold", "latent unit", manifold, cloud.points, cloud.projection),
+        Space(
+            "Phase manifold",
+            "latent unit",
+            cloud.parameters.manifold(),
+            cloud.points,
+            cloud.projection,
+        ),
+        Poses.of(
+            _poses(read, shown),
+            joint_links(store.skeleton, joints),
+            few,
+            next((at for at, name in enumerate(joints) if "head" in name.lower()), -1),
+        ),
+    )
+
+
+@st.cache_resource(max_entries=_CACHED_CLOUDS, show_spinner=False, hash_funcs=BY_KEY)
+def other_spaces(clips: OpenClips, model: OpenModel, max_points: int) -> tuple[Space, Space]:
+    """The frames of `open_cloud` by their poses in root space, and by their joint velocities."""
+    read = encodings(clips, model)
+    frames = open_cloud(clips, model, max_points).cloud.frames
+    positions = _poses(read, frames)
+    postures = positions.reshape(len(positions), -1)
+    posture_view = ManifoldProjection.fit(postures)
+    everything = [read.signals(index) for index in range(len(read.store))]
+    step = thinning(sum(map(len, everything)), max_points)
+    velocities = np.concatenate([each[::step] for each in everything])
+    view = ManifoldProjection.fit(np.concatenate(everything))
+    return (
         Space("Poses", "m", postures, posture_view(postures), posture_view),
         Space("Joint velocities", "m/s", velocities, view(velocities), view),
-        Poses.of(positions[::few], joint_links(store.skeleton, read.extractor.signals.joints), few),
     )
 
 
@@ -239,31 +268,32 @@ def _poses(read: Encodings, frames: Sequence[Array]) -> Array:
     roles: dict[tuple[str, ...], Roles] = {}
     parts = [np.zeros((0, len(joints), 3), np.float32)]
     for index, chosen in enumerate(frames):
+        if not chosen.size:
+            continue
         clip = store.clip(index)
         skeleton = clip.skeleton
         if skeleton.names not in roles:
             body = dict(read.extractor.signals.body)
             roles[skeleton.names] = find_roles(skeleton, description=body, clip=clip)
         at = np.rint(chosen * (clip.fps / read.extractor.fps)).astype(np.int64)
-        if at.size:
-            positions = _poses_at(clip, at.clip(0, len(clip) - 1), roles[skeleton.names])
-            order = [skeleton.names.index(name) for name in joints]
-            parts.append(positions[:, order].astype(np.float32))
+        positions = _poses_at(clip, at.clip(0, len(clip) - 1), roles[skeleton.names])
+        order = [skeleton.names.index(name) for name in joints]
+        parts.append(positions[:, order].astype(np.float32))
     return np.concatenate(parts)
 
 
-def _colourings(read: Encodings, cloud: PhaseCloud) -> dict[str, Colouring]:
+def _colourings(read: Encodings, cloud: PhaseCloud, indices: Sequence[int]) -> dict[str, Colouring]:
     """Name -> colouring, in the order of the chooser."""
     store = read.store
-    labels = cloud.by_labels(store.labels, _MAX_VALUES)
+    labels = cloud.by_labels([store.labels[index] for index in indices], _MAX_VALUES)
     colourings = {f"Label: {name}": colours for name, colours in labels.items()}
     # Clips that cannot all have a colour come behind their labels.
     clips = {"Clip": cloud.by_clip()}
     colourings = colourings | clips if len(store) > _FEW_CLIPS else clips | colourings
-    measured = cloud.measured([read.speed(index) for index in range(len(store))])
+    measured = cloud.measured([read.speed(index) for index in indices])
     colourings |= {name.capitalize(): colours for name, colours in measured.items()}
     for channel in range(cloud.parameters.phase.shape[1]):
-        colourings[f"Phase of channel {channel}"] = cloud.by_phase(channel)
+        colourings[f"{CHANNEL_COLOUR}{channel}"] = cloud.by_phase(channel)
     return colourings
 
 
@@ -339,13 +369,13 @@ def playable(passages: Sequence[Passage], fps: float) -> list[Passage]:
 
 
 def manifold_view(
-    cloud: OpenCloud, phases: ClipPhases, colouring: Colouring, frames: slice = slice(None)
+    cloud: OpenCloud, values: Array, fps: float, colouring: Colouring
 ) -> ManifoldCloud:
-    """The coloured cloud with the path of some frames of a clip, for the player."""
+    """The coloured cloud with the path of (frames, 2 * channels) phases, for the player."""
     return ManifoldCloud(
         cloud.cloud.points,
-        cloud.phases.projection(phases.parameters[frames].manifold()),
-        phases.fps,
+        cloud.phases.projection(values),
+        fps,
         cloud.cloud.explained,
         point_colours(colouring),
         colouring.title,
@@ -355,11 +385,12 @@ def manifold_view(
 def passages_take(
     passages: Sequence[Passage],
     store: ClipStore,
-    phases: Sequence[ClipPhases],
-    cloud: OpenCloud,
-    colouring: Colouring,
+    phases: Mapping[int, ClipPhases],
 ) -> Take:
-    """A take of all passages in sequence, each where it was captured, with their manifold path."""
+    """A take of all passages in sequence, each where it was captured.
+
+    `phases` are those of the passages' clips, by their index.
+    """
     fps, actors = phases[passages[0].clip].fps, []
     for passage in passages:
         clip = store.clip(passage.clip)
@@ -373,14 +404,12 @@ def passages_take(
     parts = [phases[each.clip][each.start : each.stop] for each in passages]
     read = PhaseParameters.joined([each.parameters for each in parts])
     inside = np.concatenate([each.interior for each in parts])
-    view = manifold_view(cloud, parts[0], colouring, slice(0, 1))
     words = f"{len(passages)} passages" if len(passages) > 1 else store.names[passages[0].clip]
     return Take.of(
         actors,
         "Selected frames",
         sequence=True,
         channels=Channels(read, fps, inside),
-        manifold=replace(view, path=cloud.phases.projection(read.manifold())),
         note=f"{words}, {len(inside) / fps:.1f} s",
     )
 
@@ -388,13 +417,15 @@ def passages_take(
 def beside_take(
     passages: Sequence[Passage],
     store: ClipStore,
-    phases: Sequence[ClipPhases],
+    phases: Mapping[int, ClipPhases],
     body: Mapping[str, Any],
 ) -> Take:
     """A take of the first passages at once: bodies side by side that begin in one direction.
 
     Parameters
     ----------
+    phases
+        Those of the passages' clips, by their index.
     body
         The description of the skeleton that the phase model was trained with.
     """

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
 import streamlit as st
 
 from deepphase.apps.dashboard.parts import demo
-from deepphase.apps.dashboard.parts.address import remember_clip, shown_clip
+from deepphase.apps.dashboard.parts.address import remember_clip, shown_clip, suggest_moment
 from deepphase.apps.dashboard.parts.files import FileKind, ListedSource, choose
+from deepphase.apps.dashboard.parts.first_sight import PeriodicMoment, periodic_moment
 from deepphase.apps.dashboard.parts.folder import FoundFile, Stamp, open_folder, prepared_store
+from deepphase.apps.dashboard.parts.messages import plain
 from deepphase.apps.dashboard.parts.session import session
 from deepphase.apps.demo.model import EMBEDDING, PHASES
 from deepphase.corpus.clip_store import ClipStore
@@ -29,8 +30,8 @@ from deepphase.shipped import SHIPPED
 # Keys of the choosers, which are also parts of the address.
 CLIPS_KEY, MODEL_KEY = "clips", "model"
 EMBEDDING_PRESET = "conv_embedding"
-# Clips whose explained variance is measured, and clips whose ways are compared.
-_CONFIDENCE_CLIPS, _COMPARED_CLIPS = 6, 200
+# Clips whose explained variance is measured.
+_CONFIDENCE_CLIPS = 6
 # Open stores, and models for the open clips, that all sessions share.
 _STORES, _MODELS = 8, 16
 MODELS = FileKind("model", lambda file: load_model(file.path))
@@ -178,21 +179,26 @@ def open_clips() -> OpenClips:
 
 
 def suggest_clip(clips: OpenClips) -> None:
-    """Let pages open on a clip that moves, where none of these clips was shown before."""
+    """Let pages open on a cycle that moves, where none of these clips was shown before."""
     names = clips.store.names
     if clips.id != "demo" and shown_clip() not in names:
-        remember_clip(names[_liveliest(clips)])
+        found = first_sight(clips)
+        remember_clip(names[found.clip])
+        suggest_moment(names[found.clip], found.start_s)
 
 
 @st.cache_resource(max_entries=_STORES, show_spinner=False, hash_funcs=BY_KEY)
-def _liveliest(clips: OpenClips) -> int:
-    """Index of the clip that travels farthest: it walks or runs, and its phases show best."""
-    store = clips.store
-    count = min(len(store), _COMPARED_CLIPS)
-    chosen = [int(each * len(store) / count) for each in range(count)]
-    steps = [np.diff(store.clip(each).translations, axis=0) for each in chosen]
-    travelled = [np.linalg.norm(each, axis=-1).sum(axis=0).max(initial=0.0) for each in steps]
-    return chosen[int(np.argmax(travelled))]
+def first_sight(clips: OpenClips) -> PeriodicMoment:
+    """The clip and the moment on which these clips open."""
+    return periodic_moment(clips.store)
+
+
+def first_words(clips: OpenClips) -> str:
+    """A sentence on the clip that these clips open on, where it is shown; empty for others."""
+    found = first_sight(clips)
+    if clips.id == "demo" or shown_clip() != clips.store.names[found.clip] or not found.period_s:
+        return ""
+    return f"{plain(shown_clip())} plays: {found.words}. "
 
 
 def open_model(clips: OpenClips | None = None) -> OpenModel:

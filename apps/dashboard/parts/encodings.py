@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -13,6 +14,7 @@ from deepphase.apps.dashboard.parts.collection import BY_KEY, OpenClips, OpenMod
 from deepphase.apps.dashboard.parts.messages import working
 from deepphase.apps.reports.manifold_cloud import ground_speed
 from deepphase.arrays import Array
+from deepphase.errors import DeepPhaseError
 from deepphase.figures.excerpt import thinning
 from deepphase.motion.clip import Clip
 from deepphase.phase.extractor import PhaseExtractor
@@ -22,6 +24,8 @@ from deepphase.progress import Progress
 
 # Pairs of clips and model in the cache that all sessions share.
 _CACHED_PAIRS = 6
+# Seconds that a thread leaves to the pages after each clip.
+_PAUSE_S = 0.002
 # Frames whose signals are stored, the largest number of points in a cloud.
 MAX_POINTS = 20_000
 
@@ -38,6 +42,9 @@ class Encodings:
         self._signals: dict[int, Array] = {}
         self._speeds: dict[int, Array | None] = {}
         self._lock = threading.RLock()
+        # Whether a thread reads all clips, and its error.
+        self.reading = False
+        self.failed: DeepPhaseError | None = None
         self._frames = _chosen_frames(
             clips.store.lengths * (model.extractor.fps / clips.store.fps), model.extractor.window
         )
@@ -58,6 +65,36 @@ class Encodings:
                 if progress is not None:
                     progress("reading phases", index + 1, count, "")
         return [self._phases[index] for index in range(count)]
+
+    @property
+    def known(self) -> list[int]:
+        """Indices of the clips that have been read."""
+        return sorted(self._phases)
+
+    def read_on(self, first: int) -> None:
+        """Read all clips in a thread, `first` before all others, until `stop`."""
+        with self._lock:
+            if self.reading or len(self._phases) == len(self.store):
+                return
+            self.reading, self.failed = True, None
+        threading.Thread(target=self._read_all, args=(first,), daemon=True).start()
+
+    def stop(self) -> None:
+        """End `read_on` after the clip that it reads."""
+        self.reading = False
+
+    def _read_all(self, first: int) -> None:
+        try:
+            for index in dict.fromkeys([first, *range(len(self.store))]):
+                if not self.reading:
+                    return
+                self.phases(index)
+                # The pages of all sessions come first.
+                time.sleep(_PAUSE_S)
+        except DeepPhaseError as error:
+            self.failed = error
+        finally:
+            self.reading = False
 
     def frames(self, index: int) -> Array:
         """Frames of a clip that a cloud of all clips shows: interior ones, evenly spread."""

@@ -6,7 +6,7 @@ import os
 import threading
 import weakref
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,15 +22,19 @@ from deepphase.corpus.motion_files import (
     is_motion_file,
 )
 from deepphase.corpus.prepare import prepare
+from deepphase.corpus.store_writer import STORE_FORMAT
 from deepphase.errors import DeepPhaseError
 from deepphase.formats.array_file import is_array_file, read_header
 from deepphase.formats.load import MOTION_FORMATS
+from deepphase.progress import Progress
 from deepphase.temporary_files import temporary_folder
 
 # Environment variable with the path of the folder, empty for none; `deepphase app` sets it.
 FOLDER_VARIABLE = "DEEPPHASE_APP_FOLDER"
 # Seconds after which the folder is listed again.
 _FRESH_S = 20.0
+# Seconds between two looks at a folder that is being prepared; each writes to the page.
+_LOOK_S = 0.2
 # Prepared folders that all sessions share.
 _MAX_PREPARED = 2
 # Entries of a header by which pages choose files.
@@ -225,15 +229,37 @@ def prepared_store(found: FoundFolder) -> Stamp:
 
     Raises FormatError where no file can be used.
     """
-    # Concurrent sessions wait for the first one, and use its store.
-    with working("Preparing the motion files") as progress, _lock:
-        key = (found.motion, repr(found.settings))
-        if key not in _prepared:
-            prepared = _Prepared()
-            store = folder_of(prepared) / "prepared.store"
-            prepare([path for path, *_ in found.motion], store, progress=progress, workers=1)
-            prepared.stamp = stamp_of(store)
-            while len(_prepared) >= _MAX_PREPARED:
-                _prepared.pop(next(iter(_prepared)))
-            _prepared[key] = prepared
-        return _prepared[key].stamp
+    with working("Preparing the motion files") as progress:
+        # Concurrent sessions wait for the first one, and use its store.
+        while not _lock.acquire(timeout=_LOOK_S):
+            progress("begun before", 0, 0, "")
+        try:
+            return _prepare(found, progress)
+        finally:
+            _lock.release()
+
+
+def prepare_ahead(folder: Path) -> None:
+    """Prepare the motion files of a folder without stores in a thread, before a page asks."""
+
+    def prepare_once() -> None:
+        # A page shows the error.
+        with suppress(DeepPhaseError), _lock:
+            found = look_into(folder)
+            if found.motion and not found.of_format(STORE_FORMAT):
+                _prepare(found)
+
+    threading.Thread(target=prepare_once, daemon=True).start()
+
+
+def _prepare(found: FoundFolder, progress: Progress | None = None) -> Stamp:
+    key = (found.motion, repr(found.settings))
+    if key not in _prepared:
+        prepared = _Prepared()
+        store = folder_of(prepared) / "prepared.store"
+        prepare([path for path, *_ in found.motion], store, progress=progress, workers=1)
+        prepared.stamp = stamp_of(store)
+        while len(_prepared) >= _MAX_PREPARED:
+            _prepared.pop(next(iter(_prepared)))
+        _prepared[key] = prepared
+    return _prepared[key].stamp

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
+import re
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -19,9 +21,17 @@ from deepphase.formats.load import save
 from deepphase.formats.units import unit_in_words
 from deepphase.motion.clip import Clip
 from deepphase.temporary_files import temporary_folder
+from deepphase.viewer.bundle import component_script
 from deepphase.viewer.page import player_html
 from deepphase.viewer.take import Take
 
+_AT = re.compile(r'"at":[-+.e\d]+,')
+_player = st.components.v2.component(
+    "deepphase_player",
+    html='<div class="players"></div>',
+    css=(Path(__file__).parent / "players.css").read_text(encoding="utf-8"),
+    js=component_script("player_frame.js"),
+)
 # Largest page of a player that browsers load without a pause.
 _PLAYER_BYTES = 40_000_000
 # Measures above a table, and the length in metres below which they are in centimetres.
@@ -37,8 +47,11 @@ def show_player(
     playing: bool = False,
     at_s: float = 0.0,
     clip_from_s: float | None = None,
+    key: str = "",
 ) -> None:
     """Display the player of a take, which runs in the browser alone.
+
+    The last one stays until it has drawn, and some are kept in the browser.
 
     Parameters
     ----------
@@ -72,7 +85,14 @@ def show_player(
         clip_from_s=clip_from_s,
         max_bytes=_PLAYER_BYTES,
     )
-    st.iframe(page, height=height)
+    # The same at another moment is the same player, which the browser may have.
+    timeless = _AT.sub("", page, count=1)
+    id = hashlib.sha1(timeless.encode(), usedforsecurity=False).hexdigest()
+    clip = None
+    if clip_from_s is not None:
+        clip = {"name": take.name, "from": clip_from_s, "to": clip_from_s + take.duration_s}
+    data = {"id": id, "page": page, "clip": clip, "height": height, "at": at_s}
+    _player(data=data, key=f"player {key}")
 
 
 def show_table(name: str, content: Any, **options: Any) -> Any:
@@ -236,10 +256,13 @@ def offer_figure(chart: go.Figure | Callable[[], go.Figure], file_name: str, key
     offer("Figure (HTML)", content, f"{file_name}.html", "text/html", key)
 
 
-def offer_player(take: Take, file_name: str, key: str) -> None:
-    """Draw a download button for the player of a take as an offline HTML page."""
-    file = f"{file_name}.html"
-    offer("Player (HTML)", lambda: player_html([take], title=file_name), file, "text/html", key)
+def offer_player(take: Take | Callable[[], Take], file_name: str, key: str) -> None:
+    """Draw a download button for the player of a take, or of one made when it is pressed."""
+
+    def content() -> str:
+        return player_html([take() if callable(take) else take], title=file_name)
+
+    offer("Player (HTML)", content, f"{file_name}.html", "text/html", key)
 
 
 def offer_table(

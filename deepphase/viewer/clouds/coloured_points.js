@@ -1,9 +1,11 @@
 // The points of a cloud in their colours and symbols, and the legend that lights them up by group.
 
-import { bytesOf } from "../page_bytes.js";
 import { shortNumber } from "../scene/surface2d.js";
 
-const KINDS = { f4: Float32Array, u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, i1: Int8Array };
+// From this number of points on a picture shows how many lie in each pixel.
+export const MANY = 30000;
+// Depths that are drawn one after another in space, from the farthest, and opacity of the farthest.
+const SLICES = 40, FOG = 0.22;
 const SYMBOLS = {
   circle: (r) => `M${-r} 0a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0z`,
   square: (r) => `M${-r} ${-r}h${2 * r}v${2 * r}h${-2 * r}z`,
@@ -14,9 +16,6 @@ const SYMBOLS = {
       `L${r} ${-r + t}L${r - t} ${-r}L0 ${-t}L${-r + t} ${-r}z`;
   },
 };
-
-// Numbers of an array in base64: "f4", "u1" and so on.
-export const decoded = (text, kind) => new KINDS[kind](bytesOf(text).buffer);
 
 // Text as it stands in a document.
 export function escaped(text) {
@@ -31,12 +30,14 @@ export class ColouredPoints {
     this.of = (selector) => root.querySelector(selector);
     this.onChange = onChange;
     this.pinned = this.lit = null;
+    this.keys = [];
     this.of("input").addEventListener("input", () => this.listEntries());
   }
 
   // Colours of so many points; `small`: smaller ones.
   show(colours, count, small) {
     if (count !== this.count) this.shuffle(count);
+    if (colours === this.colours && count === this.keys.length) return;
     this.colours = colours;
     this.size = (count > 8000 ? 1.4 : count > 3000 ? 1.8 : 2.6) * (small ? 0.75 : 1);
     this.group();
@@ -69,15 +70,13 @@ export class ColouredPoints {
       groups.get(key).points.push(i);
     };
     if (colours.entries) {
-      const which = decoded(colours.which, "u2");
+      const { which } = colours;
       for (let i = 0; i < this.count; i++) add(which[i], colours.entries[which[i]], i);
       this.words = (i) => colours.entries[which[i]].name;
     } else {
-      const shades = decoded(colours.colours, "u1");
-      const values = decoded(colours.values, "f4");
+      const { values, keys } = colours;
       for (let i = 0; i < this.count; i++) {
-        const key = (shades[3 * i] << 16) | (shades[3 * i + 1] << 8) | shades[3 * i + 2];
-        add(key, { colour: `#${key.toString(16).padStart(6, "0")}`, symbol: "circle" }, i);
+        add(keys[i], { colour: `#${keys[i].toString(16).padStart(6, "0")}`, symbol: "circle" }, i);
       }
       this.words = (i) => `${colours.title} ${shortNumber(values[i])}`;
       this.drawScale(colours);
@@ -140,8 +139,10 @@ export class ColouredPoints {
   }
 
   // The points, each as a copy of its colour's small picture. Faint points come first; the others
-  // take turns, so that no group hides the ones before it.
-  draw(context, { screen, width, height, ratio, selected }) {
+  // take turns, so that no group hides the ones before it. In space, where `nearness` (0 to 1) is
+  // known, the farthest come first, smaller and fainter.
+  draw(context, { screen, nearness, width, height, ratio, selected }) {
+    if (this.count > MANY) return this.drawDensity(context, { screen, nearness, width, height, ratio, selected });
     const reach = Math.ceil(this.size * 1.5) + 1;
     const side = 2 * reach;
     const cell = Math.ceil(side * ratio);
@@ -150,20 +151,77 @@ export class ColouredPoints {
     const pictures = this.pictures(kinds, reach, cell, ratio);
     const column = new Map(kinds.map((kind, at) => [kind, at * cell]));
     const look = new Map(this.groups.map((group) => [group.key, { opacity: this.opacity(group), from: column.get(kindOf(group)) }]));
+    const order = nearness ? this.farthestFirst(nearness) : this.order;
     const draw = (faint) => {
-      for (const i of this.order) {
+      for (const i of order) {
         const { opacity, from } = look.get(this.keys[i]);
-        const alpha = selected && !selected.has(i) ? 0.1 * opacity : opacity;
+        let alpha = selected && !selected.has(i) ? 0.1 * opacity : opacity;
         if (alpha < 0.5 !== faint) continue;
         const [x, y] = [screen[2 * i], screen[2 * i + 1]];
         if (x < -reach || y < -reach || x > width + reach || y > height + reach) continue;
+        let half = reach;
+        if (nearness) {
+          alpha *= FOG + (1 - FOG) * nearness[i];
+          half *= 0.6 + 0.9 * nearness[i];
+        }
         if (alpha !== context.globalAlpha) context.globalAlpha = alpha;
-        context.drawImage(pictures, from, 0, cell, cell, x - reach, y - reach, side, side);
+        context.drawImage(pictures, from, 0, cell, cell, x - half, y - half, 2 * half, 2 * half);
       }
     };
     draw(true);
     draw(false);
     context.globalAlpha = 1;
+  }
+
+  // All points by their nearness, in slices.
+  farthestFirst(nearness) {
+    const slice = (i) => Math.min(SLICES - 1, Math.floor(nearness[i] * SLICES));
+    const starts = new Uint32Array(SLICES + 1);
+    for (let i = 0; i < this.count; i++) starts[slice(i) + 1] += 1;
+    for (let at = 0; at < SLICES; at++) starts[at + 1] += starts[at];
+    this.sorted ??= new Uint32Array(this.count);
+    if (this.sorted.length !== this.count) this.sorted = new Uint32Array(this.count);
+    for (const i of this.order) this.sorted[starts[slice(i)]++] = i;
+    return this.sorted;
+  }
+
+  // So many points that they hide each other: each pixel has the mean colour of its points, and is the
+  // more opaque the more there are.
+  drawDensity(context, { screen, nearness, width, height, ratio, selected }) {
+    const [wide, tall] = [Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio))];
+    const sums = new Float32Array(4 * wide * tall);
+    const look = new Map(this.groups.map((group) => {
+      const value = parseInt(group.colour.slice(1), 16);
+      return [group.key, [value >> 16, (value >> 8) & 255, value & 255, this.opacity(group)]];
+    }));
+    // Of every colour a few more points look like one cloud.
+    const grain = 0.9 * Math.min(1, (2 * MANY) / this.count) + 0.1;
+    for (let i = 0; i < this.count; i++) {
+      const [x, y] = [Math.round(screen[2 * i] * ratio), Math.round(screen[2 * i + 1] * ratio)];
+      if (x < 0 || y < 0 || x >= wide - 1 || y >= tall - 1) continue;
+      const [r, g, b, opacity] = look.get(this.keys[i]);
+      let weight = grain * (selected && !selected.has(i) ? 0.1 * opacity : opacity);
+      if (nearness) weight *= FOG + (1 - FOG) * nearness[i];
+      for (let corner = 0; corner < 4; corner++) {
+        const at = 4 * ((y + (corner >> 1)) * wide + x + (corner & 1));
+        sums[at] += weight * r;
+        sums[at + 1] += weight * g;
+        sums[at + 2] += weight * b;
+        sums[at + 3] += weight;
+      }
+    }
+    const picture = new ImageData(wide, tall);
+    const { data } = picture;
+    for (let at = 0; at < sums.length; at += 4) {
+      const weight = sums[at + 3];
+      if (!weight) continue;
+      for (let part = 0; part < 3; part++) data[at + part] = sums[at + part] / weight;
+      data[at + 3] = 255 * (1 - Math.exp(-0.8 * weight));
+    }
+    this.canvas ??= document.createElement("canvas");
+    [this.canvas.width, this.canvas.height] = [wide, tall];
+    this.canvas.getContext("2d").putImageData(picture, 0, 0);
+    context.drawImage(this.canvas, 0, 0, wide / ratio, tall / ratio);
   }
 
   // The pictures of all colours and symbols beside each other on one canvas, which is much faster to

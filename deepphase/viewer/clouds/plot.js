@@ -5,7 +5,7 @@ import { faded, niceTicks, shortNumber } from "../scene/surface2d.js";
 import { clamp } from "../vectors.js";
 
 // Distance of the eye from the middle of a cube with edges of 2.
-const AWAY = 4;
+const AWAY = 5.2;
 // Share of a plot's place that the points take.
 const FILLED = 0.96;
 
@@ -56,6 +56,18 @@ export class Plot {
     if (!this.space) return [cx + (x - middle[0]) * this.scale, cy - (y - middle[1]) * this.scale];
     const p = this.camera.project((x - middle[0]) / half, (y - middle[1]) / half, (z - middle[2]) / half);
     return [cx + this.view.zoom * (p[0] - this.wide / 2), cy + this.view.zoom * (p[1] - this.tall / 2)];
+  }
+
+  // Pixels (x, y) of many places (x, y, z), and in space the nearness of each, 0 to 1.
+  placeAll(points, screen, nearness) {
+    const { camera } = this;
+    const [nearest, farthest] = [AWAY - Math.sqrt(2), AWAY + Math.sqrt(2)];
+    for (let i = 0, count = points.length / 3; i < count; i++) {
+      const place = this.place(points[3 * i], points[3 * i + 1], points[3 * i + 2]);
+      screen[2 * i] = place[0];
+      screen[2 * i + 1] = place[1];
+      if (this.space) nearness[i] = clamp((farthest - camera.screen[2]) / (farthest - nearest), 0, 1);
+    }
   }
 
   // Zoom around a place in the picture.
@@ -127,14 +139,25 @@ export class Plot {
     context.fillStyle = look.ink;
     context.textAlign = "center";
     context.textBaseline = "middle";
-    titles.forEach((words, axis) => {
-      const [a, b] = [corner(0), corner(1 << axis)];
-      const half = context.measureText(words).width / 2 + 6;
+    const [cx, cy] = this.place(...this.middle);
+    titles.forEach((title, axis) => {
+      // Without its unit, so that it fits beside the cube.
+      const [words] = title.split(" (");
+      // Beside that edge of the axis that is farthest from the data, below them where it can be.
+      const others = [0, 1, 2].filter((each) => each !== axis).map((each) => 1 << each);
+      const [x, y] = [0, others[0], others[1], others[0] + others[1]].map((from) => {
+        const [a, b] = [corner(from), corner(from + (1 << axis))];
+        return [(a[0] + b[0]) / 2, (a[1] + b[1]) / 2];
+      }).reduce((best, each) => (away(each) > away(best) ? each : best));
+      const far = Math.hypot(x - cx, y - cy) || 1;
+      const half = context.measureText(words).width / 2 + 4;
+      const [dx, dy] = [(x - cx) / far, (y - cy) / far];
       // Within the figure, so that no title is cut.
-      const x = clamp((a[0] + b[0]) / 2, half, this.width - half);
-      const y = clamp((a[1] + b[1]) / 2 + (axis === 1 ? 0 : 14), 10, this.height - 10);
-      context.fillText(words, x, y);
+      context.fillText(words, clamp(x + dx * (half + 6), half, this.width - half), clamp(y + dy * 16, 10, this.height - 10));
     });
+    function away([x, y]) {
+      return Math.hypot(x - cx, y - cy) + 0.3 * (y - cy);
+    }
   }
 
   // The path through places in pixels up to a moment, fading towards its past, and the moment as a disc.

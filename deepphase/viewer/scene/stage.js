@@ -73,6 +73,8 @@ export class Stage {
 
   open(bodies, terrain) {
     this.bodies = bodies;
+    // Whether they play one after the other.
+    this.inTurn = bodies.every((body, at) => !at || body.start >= bodies[at - 1].end);
     this.terrain = terrain
       ? new Heightmap(arrayOf(terrain.heights), terrain.heights.shape[1], terrain.spacing, terrain.origin) : null;
     this.mannequins?.open(bodies, this.terrain);
@@ -99,6 +101,13 @@ export class Stage {
 
   get visibleBodies() {
     return this.bodies.filter((body) => body.shown);
+  }
+
+  // Those that are drawn: of passages in sequence, the ones that play now.
+  bodiesAt(time) {
+    const bodies = this.visibleBodies;
+    const now = bodies.filter((body) => body.covers(time));
+    return now.length && this.inTurn ? now : bodies;
   }
 
   // Mean distance over time from the middle of the bodies to the farthest of them, in metres.
@@ -132,7 +141,7 @@ export class Stage {
 
   // Move the camera after the bodies; true until it has arrived.
   follow(time, passed) {
-    const bodies = this.visibleBodies;
+    const bodies = this.bodiesAt(time);
     if (!bodies.length) return false;
     if (!this.shows.follow && this.settled) return false;
     const places = bodies.map((body) => this.placeOf(body, time));
@@ -165,7 +174,7 @@ export class Stage {
     this.camera.frame(this.surface.width, this.surface.height);
     if (!this.bodies.length) return false;
     const lit = !this.shows.skeleton && this.mannequins?.prepare();
-    const poses = this.visibleBodies.map((body) => [body, body.poseAt(time)]);
+    const poses = this.bodiesAt(time).map((body) => [body, body.poseAt(time)]);
     const balls = poses.filter(([body]) => body.ball).map(([body]) => ({ place: body.ballAt(time), radius: body.ballRadius }));
     this.mark(poses, time);
     if (lit) {

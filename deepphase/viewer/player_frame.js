@@ -1,0 +1,94 @@
+// The players of a page: a new one takes the place of the old when it has drawn, and some old ones are kept.
+
+import { componentOf } from "./input/component.js";
+
+// Players that are kept beside the shown one, and milliseconds after which one is shown though it has not drawn.
+const KEPT = 3, LATEST_MS = 8000, LOOK_MS = 30;
+
+const playerOf = (frame) => {
+  try {
+    return frame.contentWindow?.deepphasePlayer ?? null;
+  } catch {
+    return null;
+  }
+};
+
+class PlayerFrame {
+  constructor(root) {
+    this.root = root;
+    // The newest is the last.
+    this.frames = [];
+    // For clouds of the page, and for tests.
+    root.deepphaseFrames = window.deepphasePlayers = this;
+  }
+
+  // Once for each run of the page: `id` names what `page`, the HTML of a player, plays.
+  show({ id, page, clip, height, at }) {
+    window.deepphasePlayers = this;
+    if (this.wanted === id) return;
+    this.wanted = id;
+    const known = this.frames.find((frame) => frame.id === id);
+    if (known) {
+      this.put(known);
+      if (clip) playerOf(known)?.seek(at);
+      return;
+    }
+    const frame = document.createElement("iframe");
+    Object.assign(frame, { id, title: "Player" });
+    frame.deepphaseClip = clip;
+    frame.style.height = `${this.shown?.offsetHeight || height}px`;
+    if (this.shown) frame.classList.add("next");
+    frame.srcdoc = page;
+    this.root.append(frame);
+    this.frames.push(frame);
+    const began = performance.now();
+    const look = () => {
+      if (this.wanted !== id || !frame.isConnected) return;
+      const drawn = playerOf(frame)?.stats().drawn.length > 0;
+      if (drawn || performance.now() > began + LATEST_MS) this.put(frame);
+      else setTimeout(look, LOOK_MS);
+    };
+    if (this.shown) look();
+    else this.put(frame);
+  }
+
+  put(frame) {
+    this.frames = [...this.frames.filter((each) => each !== frame), frame];
+    // Those that were never shown have been overtaken.
+    for (const each of this.frames.slice(0, -1)) {
+      if (each.classList.contains("next")) this.drop(each);
+      else each.hidden = true;
+    }
+    frame.hidden = false;
+    frame.classList.remove("next");
+    this.shown = frame;
+    while (this.frames.length > KEPT + 1) this.drop(this.frames[0]);
+  }
+
+  drop(frame) {
+    this.frames = this.frames.filter((each) => each !== frame);
+    frame.remove();
+  }
+
+  get player() {
+    return this.shown && playerOf(this.shown);
+  }
+
+  // Show a kept player of a clip at a time in it, seconds; false without one.
+  openClip(clip, time) {
+    const found = this.frames.findLast(({ deepphaseClip: kept }) => kept && kept.name === clip && time >= kept.from && time <= kept.to);
+    const player = found && playerOf(found);
+    if (!player) return false;
+    this.wanted = found.id;
+    this.put(found);
+    player.seek(time - found.deepphaseClip.from);
+    player.play();
+    return true;
+  }
+
+  close() {
+    if (window.deepphasePlayers === this) window.deepphasePlayers = null;
+  }
+}
+
+export const component = componentOf(".players", PlayerFrame, "done");

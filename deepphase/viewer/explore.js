@@ -78,7 +78,7 @@ class Cloud {
       this.frames = new CloudFrames(sent);
       this.count = this.frames.count;
       this.screen = new Float32Array(2 * this.count);
-      this.nearness = new Float32Array(this.count);
+      this.closeness = new Float32Array(this.count);
       this.coordinates = null;
       this.at = -1;
     }
@@ -240,13 +240,13 @@ class Cloud {
     context.font = `${this.data.small ? 10 : 11}px system-ui, sans-serif`;
     plot.frame(width, height);
     plot.drawAxes(context, this.data.look, this.titles);
-    plot.placeAll(this.coordinates, screen, this.nearness);
+    plot.placeAll(this.coordinates, screen, this.closeness);
     const [left, top] = plot.margins;
     context.save();
     context.beginPath();
     context.rect(left, top, plot.wide, plot.tall);
     context.clip();
-    this.coloured.draw(context, { screen, nearness: plot.space ? this.nearness : null, width, height, ratio, selected });
+    this.coloured.draw(context, { screen, closeness: plot.space ? this.closeness : null, width, height, ratio, selected });
     for (const part of this.played) {
       // Long paths are fainter: they would hide the cloud.
       const frames = part.path.length / 3;

@@ -75,7 +75,7 @@ def _passages(store: ClipStore, index: int) -> list[tuple[float, ...]]:
     rate = store.fps / step
     begin = int(store.range_starts[index])
     end = min(int(store.range_stops[index]), begin + round(_CLIP_S * store.fps))
-    # The root turns with the way: that is no cycle.
+    # The root turns with the way, which is not a cycle.
     rotations = np.array(store.rotations[begin:end:step, 1:], np.float32)
     if len(rotations) < 2 or not rotations.shape[1]:
         return []

@@ -139,10 +139,10 @@ export class ColouredPoints {
   }
 
   // The points, each as a copy of its colour's small picture. Faint points come first; the others
-  // take turns, so that no group hides the ones before it. In space, where `nearness` (0 to 1) is
+  // take turns, so that no group hides the ones before it. In space, where `closeness` (0 to 1) is
   // known, the farthest come first, smaller and fainter.
-  draw(context, { screen, nearness, width, height, ratio, selected }) {
-    if (this.count > MANY) return this.drawDensity(context, { screen, nearness, width, height, ratio, selected });
+  draw(context, { screen, closeness, width, height, ratio, selected }) {
+    if (this.count > MANY) return this.drawDensity(context, { screen, closeness, width, height, ratio, selected });
     const reach = Math.ceil(this.size * 1.5) + 1;
     const side = 2 * reach;
     const cell = Math.ceil(side * ratio);
@@ -151,7 +151,7 @@ export class ColouredPoints {
     const pictures = this.pictures(kinds, reach, cell, ratio);
     const column = new Map(kinds.map((kind, at) => [kind, at * cell]));
     const look = new Map(this.groups.map((group) => [group.key, { opacity: this.opacity(group), from: column.get(kindOf(group)) }]));
-    const order = nearness ? this.farthestFirst(nearness) : this.order;
+    const order = closeness ? this.farthestFirst(closeness) : this.order;
     const draw = (faint) => {
       for (const i of order) {
         const { opacity, from } = look.get(this.keys[i]);
@@ -160,9 +160,9 @@ export class ColouredPoints {
         const [x, y] = [screen[2 * i], screen[2 * i + 1]];
         if (x < -reach || y < -reach || x > width + reach || y > height + reach) continue;
         let half = reach;
-        if (nearness) {
-          alpha *= FOG + (1 - FOG) * nearness[i];
-          half *= 0.6 + 0.9 * nearness[i];
+        if (closeness) {
+          alpha *= FOG + (1 - FOG) * closeness[i];
+          half *= 0.6 + 0.9 * closeness[i];
         }
         if (alpha !== context.globalAlpha) context.globalAlpha = alpha;
         context.drawImage(pictures, from, 0, cell, cell, x - half, y - half, 2 * half, 2 * half);
@@ -173,9 +173,9 @@ export class ColouredPoints {
     context.globalAlpha = 1;
   }
 
-  // All points by their nearness, in slices.
-  farthestFirst(nearness) {
-    const slice = (i) => Math.min(SLICES - 1, Math.floor(nearness[i] * SLICES));
+  // All points by their closeness, in slices.
+  farthestFirst(closeness) {
+    const slice = (i) => Math.min(SLICES - 1, Math.floor(closeness[i] * SLICES));
     const starts = new Uint32Array(SLICES + 1);
     for (let i = 0; i < this.count; i++) starts[slice(i) + 1] += 1;
     for (let at = 0; at < SLICES; at++) starts[at + 1] += starts[at];
@@ -187,7 +187,7 @@ export class ColouredPoints {
 
   // So many points that they hide each other: each pixel has the mean colour of its points, and is the
   // more opaque the more there are.
-  drawDensity(context, { screen, nearness, width, height, ratio, selected }) {
+  drawDensity(context, { screen, closeness, width, height, ratio, selected }) {
     const [wide, tall] = [Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio))];
     const sums = new Float32Array(4 * wide * tall);
     const look = new Map(this.groups.map((group) => {
@@ -201,7 +201,7 @@ export class ColouredPoints {
       if (x < 0 || y < 0 || x >= wide - 1 || y >= tall - 1) continue;
       const [r, g, b, opacity] = look.get(this.keys[i]);
       let weight = grain * (selected && !selected.has(i) ? 0.1 * opacity : opacity);
-      if (nearness) weight *= FOG + (1 - FOG) * nearness[i];
+      if (closeness) weight *= FOG + (1 - FOG) * closeness[i];
       for (let corner = 0; corner < 4; corner++) {
         const at = 4 * ((y + (corner >> 1)) * wide + x + (corner & 1));
         sums[at] += weight * r;

@@ -58,15 +58,15 @@ export class Plot {
     return [cx + this.view.zoom * (p[0] - this.wide / 2), cy + this.view.zoom * (p[1] - this.tall / 2)];
   }
 
-  // Pixels (x, y) of many places (x, y, z), and in space the nearness of each, 0 to 1.
-  placeAll(points, screen, nearness) {
+  // Pixels (x, y) of many places (x, y, z), and in space the closeness of each, 0 to 1.
+  placeAll(points, screen, closeness) {
     const { camera } = this;
     const [nearest, farthest] = [AWAY - Math.sqrt(2), AWAY + Math.sqrt(2)];
     for (let i = 0, count = points.length / 3; i < count; i++) {
       const place = this.place(points[3 * i], points[3 * i + 1], points[3 * i + 2]);
       screen[2 * i] = place[0];
       screen[2 * i + 1] = place[1];
-      if (this.space) nearness[i] = clamp((farthest - camera.screen[2]) / (farthest - nearest), 0, 1);
+      if (this.space) closeness[i] = clamp((farthest - camera.screen[2]) / (farthest - nearest), 0, 1);
     }
   }
 

@@ -48,7 +48,9 @@ def query_command(
     k
         Number of matches.
     model
-        Phase model of the database, needed if the clip is a motion file.
+        Phase model of the database, needed if the clip is a motion file. With a model that has a
+        codebook (train phase --config shared), the clip may be of another body: frames are then
+        compared by codes, stride and speed.
     index
         Kind of search index. exact is an exact tree; flat, ivf, hnsw and ivfpq are FAISS indices;
         auto takes the index of the database.
@@ -71,16 +73,28 @@ def query_command(
     from deepphase.apps.runs.database import index_line
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.store import open_store
+    from deepphase.formats.load import load
+    from deepphase.matching.database.across import across, is_of_another_body
     from deepphase.matching.database.database import MotionDatabase
     from deepphase.matching.database.queries import query_moment
     from deepphase.matching.search.moments import nearest_moments
     from deepphase.matching.search.searcher import open_searcher
+    from deepphase.phase.extractor import load_model
+    from deepphase.phase.model import PhaseModel
 
     if not seconds > 0:
         raise ParameterError(f"--seconds must be positive, not {seconds:g}")
     opened = MotionDatabase.load(database, store=None if store is None else open_store(store))
     check_writable(output / "index.html")
-    query = query_moment(opened, clip, frame, model=model)
+    shared = None
+    if model is not None and clip not in opened.clip_names and Path(clip).is_file():
+        read = load(clip)
+        shared = load_model(model) if is_of_another_body(opened, read) else None
+    if isinstance(shared, PhaseModel):
+        opened, query = across(opened, shared, read, frame)
+        index = "exact"
+    else:
+        query = query_moment(opened, clip, frame, model=model)
     with progress() as shown:
         searcher = open_searcher(opened, index, progress=shown, note=warn)
     allowed = None if labels is None else opened.rows_with(parse_labels(labels))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from deepphase.apps.options.groups import SteeringOptions, parse_labels
 from deepphase.apps.options.player import PlayerOptions
 from deepphase.apps.terminal import next_step, note, progress, table, warn
+from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:
     from deepphase.apps.runs.request import Goal, RunRequest
@@ -19,6 +20,8 @@ def command(
     labels: str | None = None,
     include: str | None = None,
     compare: bool = False,
+    follow: Path | None = None,
+    model: Path | None = None,
     index: Literal["auto", "exact", "flat", "ivf", "hnsw", "ivfpq"] = "auto",
     store: Path | None = None,
     player: PlayerOptions = PlayerOptions(),  # noqa: B008 (frozen)
@@ -41,6 +44,11 @@ def command(
         as in action=bow+kick.
     compare
         Also run with pose features in place of the phases, and list both in one table.
+    follow
+        Motion file of any body, whose phases and codes the database's body follows, in place of a
+        path; with --model.
+    model
+        Phase model with a codebook of both bodies, of `deepphase train phase --config shared`.
 
     Other Parameters
     ----------------
@@ -70,6 +78,14 @@ def command(
     settings, factors = player.settings(played_moments(include)), player.weight_factors
     wanted = parse_labels(labels) if labels else {}
     check_writable(output / "index.html")
+    if follow is not None:
+        if model is None:
+            raise ParameterError(
+                "--follow needs a phase model that both bodies share",
+                hint="give one of `deepphase train phase --config shared` with --model",
+            )
+        _follow(source, output, follow, model, store)
+        return
     if source.is_file() and read_header(source)["format"] == MATCHER:
         _run_matcher(source, output, read, request, wanted, player, steering)
         return
@@ -107,6 +123,23 @@ def command(
     note(index_line(searcher))
     note(f"report: {report.page}")
     next_step("app", source.parent)
+
+
+def _follow(source: Path, output: Path, followed: Path, model: Path, store: Path | None) -> None:
+    """The command with --follow: files of the body that follows, and a page with both."""
+    from deepphase.apps.runs.following import follow_clip
+    from deepphase.corpus.store import open_store
+    from deepphase.matching.database.database import MotionDatabase
+
+    opened = MotionDatabase.load(source, store=None if store is None else open_store(store))
+    with progress() as report_progress:
+        found, page = follow_clip(opened, followed, model, output, report_progress)
+    note(
+        f"{len(found.rows) / opened.fps:.1f} s with {found.jumps} jumps; the same code as the clip "
+        f"in {found.same_codes:.0%} of the frames, its phase within {found.phase_error:.3f} cycles"
+    )
+    note(f"page: {page}")
+    next_step("play", output)
 
 
 def _run_matcher(

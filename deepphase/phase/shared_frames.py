@@ -1,0 +1,106 @@
+"""Frames of any body by a shared codebook: what two bodies that never met are compared by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.ndimage import uniform_filter1d
+
+from deepphase.arrays import Array
+from deepphase.errors import ParameterError
+from deepphase.motion.clip import Clip
+from deepphase.motion.contacts import GRAVITY
+from deepphase.motion.kinematics import velocities
+from deepphase.motion.roles import find_roles
+from deepphase.motion.root_trajectory import root_trajectory
+from deepphase.phase.body_points import joints_of
+from deepphase.phase.model import PhaseModel
+
+# Frames of one stride differ by as much as a chord of the circle of this radius, in units of the
+# codes' own spread; one e-fold of the speed is as far as this.
+_PHASE_WEIGHT, _SPEED_WEIGHT = 0.6, 1.0
+# Seconds over which the speed of travel is averaged, and the share of sqrt(g * leg length) from
+# which on speeds are compared by their ratio.
+_SPEED_S, _STILL = 0.5, 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class SharedFrames:
+    """Frames of one body on the manifold that all bodies of a model share.
+
+    Parameters
+    ----------
+    places
+        (frames, values): codes, phase and speed. Their Euclidean distance compares any bodies.
+    codes
+        (frames,) of the first stage.
+    phase, frequency
+        (frames,) cycles and Hz of the stride.
+    leg_m
+        Leg length of the body.
+    """
+
+    places: Array
+    codes: Array
+    phase: Array
+    frequency: Array
+    leg_m: float
+
+    @classmethod
+    def of(cls, model: PhaseModel[Any], clips: Iterable[Clip]) -> SharedFrames:
+        """Frames of clips of one skeleton, one behind the other.
+
+        Raises
+        ------
+        ParameterError
+            Where the model has no codebook.
+        """
+        codebook = getattr(model.network, "codebook", None)
+        if codebook is None:
+            raise ParameterError(
+                "the phase model has no codebook that skeletons share",
+                hint="train one: `deepphase train phase PEOPLE DOGS --config shared -o MODEL`",
+            )
+        centres = codebook.codes.numpy()
+        # A code that many windows have counts as often.
+        weights = codebook.counts[0].numpy()
+        mean = np.average(centres[0], axis=0, weights=weights + 1e-9)
+        spread = np.sqrt(np.average(np.square(centres[0] - mean).sum(1), weights=weights + 1e-9))
+        bound, leg_m = None, 1.0
+        parts: list[tuple[Array, ...]] = []
+        for clip in clips:
+            if bound is None:
+                signals, plan = joints_of(clip)
+                bound, leg_m = model.bound_to(signals, plan), plan.leg_m
+            phases = bound.encode(clip)
+            assert phases.codes is not None
+            values = sum(centres[stage][each] for stage, each in enumerate(phases.codes.T))
+            phase = phases.parameters.phase[:, 0]
+            speed = _speed(clip, phases.fps, len(phases)) / np.sqrt(GRAVITY * leg_m)
+            # A body that stands has no phase.
+            moving = speed / (speed + _STILL)
+            angle = 2.0 * np.pi * phase
+            ring = _PHASE_WEIGHT * moving[:, None] * np.stack([np.sin(angle), np.cos(angle)], 1)
+            fast = _SPEED_WEIGHT * np.log(speed + _STILL)
+            places = np.concatenate([(values - mean) / spread, ring, fast[:, None]], 1)
+            frequency = phases.parameters.frequency[:, 0]
+            parts.append((places.astype(np.float32), phases.codes[:, 0], phase, frequency))
+        if not parts:
+            raise ParameterError("there are no clips to compare", hint="give a store with clips")
+        joined = (np.concatenate(each) for each in zip(*parts, strict=True))
+        return cls(*joined, leg_m)
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+
+def _speed(clip: Clip, fps: float, frames: int) -> Array:
+    """(frames,) m/s over the ground, at another rate."""
+    roles = find_roles(clip.skeleton, clip=clip)
+    travel = velocities(root_trajectory(clip, roles).positions[:, ::2], clip.fps)
+    smooth = uniform_filter1d(travel, max(round(_SPEED_S * clip.fps), 1), axis=0, mode="nearest")
+    times = np.arange(len(clip)) / clip.fps
+    return np.interp(np.arange(frames) / fps, times, np.linalg.norm(smooth, axis=1))

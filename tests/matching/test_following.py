@@ -1,0 +1,103 @@
+"""A body that follows a clip of another body, on synthetic motion whose phases are known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.cycles import wrapped
+from deepphase.errors import ParameterError
+from deepphase.features.layout import Feature, FeatureLayout
+from deepphase.matching.database.across import across, is_of_another_body
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.player.following import follow
+from deepphase.matching.player.playback import Playback
+from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.roles import find_roles
+from deepphase.motion.root_trajectory import root_trajectory
+from deepphase.phase.shared_frames import SharedFrames
+from deepphase.synthetic.gait_motion import SyntheticMotion, locomotion
+from tests.matching.made_databases import swinging_store, untrained_model
+
+LAYOUT = FeatureLayout(Feature("trajectory_position", offsets_s=(0.3, 0.6)))
+
+
+def shared(motions: list[SyntheticMotion], gaits: list[int], leg_m: float) -> SharedFrames:
+    """The true phases of motions, and a code and a place for each gait."""
+    phase = np.concatenate([each.phase[:, 0] for each in motions])
+    codes = np.repeat(gaits, [len(each.clip) for each in motions])
+    angle = 2.0 * np.pi * phase
+    moves = 0.6 * (codes > 0)
+    places = np.stack([3.0 * codes, moves * np.sin(angle), moves * np.cos(angle), 0.0 * angle], 1)
+    frequency = np.concatenate([each.frequency[:, 0] for each in motions])
+    return SharedFrames(places.astype(np.float32), codes, phase, frequency, leg_m)
+
+
+@pytest.fixture(scope="module")
+def dog():
+    gaits = ("idle", "walk", "trot")
+    motions = [locomotion(n, 8.0, body="quadruped", gait=gait) for n, gait in enumerate(gaits)]
+    database = MotionDatabase.build(ClipStore.from_clips(each.clip for each in motions), LAYOUT)
+    return database, Playback.of_database(database), shared(motions, [0, 1, 2], 0.4)
+
+
+def person(gait: str, code: int):
+    motion = locomotion(5, 6.0, gait=gait)
+    root = root_trajectory(motion.clip, find_roles(motion.clip.skeleton, clip=motion.clip))
+    return shared([motion], [code], 0.9), root, motion
+
+
+@pytest.mark.parametrize(("gait", "code"), [("walk", 1), ("run", 2)])
+def test_a_dog_keeps_the_rhythm_and_the_gait_of_a_person(dog, gait, code):
+    database, playback, own = dog
+    clip, root, _ = person(gait, code)
+    found = follow(database, playback, own, clip, root, "dog")
+    assert len(found.clip) == len(clip)
+    assert found.same_codes == 1.0
+    apart = wrapped(own.phase[found.rows] - clip.phase)
+    assert np.abs(apart[60:]).max() < 0.06
+    assert found.phase_error < 0.03
+    # It strides as often as the person, which its own clips do not.
+    own_hz = np.median(own.frequency[own.codes == code])
+    turns = np.unwrap(own.phase[found.rows], period=1.0)
+    assert abs(own_hz - clip.frequency.mean()) > 0.1
+    assert (turns[-1] - turns[60]) / (len(turns) - 61) * 60 == pytest.approx(
+        clip.frequency[60:].mean(), rel=0.03
+    )
+
+
+def test_jumps_leave_no_step_in_the_pose_and_headings_are_followed(dog):
+    database, playback, own = dog
+    stands, walks = person("idle", 0), person("walk", 1)
+    clip = SharedFrames(
+        np.concatenate([stands[0].places, walks[0].places]),
+        *(
+            np.concatenate([getattr(each[0], name) for each in (stands, walks)])
+            for name in ("codes", "phase", "frequency")
+        ),
+        0.9,
+    )
+    frames = len(clip)
+    root = replace(walks[1], positions=np.zeros((frames, 3)), angles=np.full(frames, 0.5))
+    found = follow(database, playback, own, clip, root, "dog")
+    assert found.jumps >= 1
+    joints = joint_positions(found.clip)
+    relative = joints - joints[:, :1]
+    step = np.linalg.norm(np.diff(relative, axis=0), axis=2).max(1)
+    stored = joint_positions(database.clip(1))
+    usual = np.linalg.norm(np.diff(stored - stored[:, :1], axis=0), axis=2).max()
+    assert step.max() < 2.5 * usual
+    end = root_trajectory(found.clip, find_roles(found.clip.skeleton, clip=found.clip)).angles[-1]
+    assert abs(np.angle(np.exp(1j * (end - 0.5)))) < 0.35
+
+
+def test_other_bodies_are_known_by_their_joints_and_need_a_codebook(dog):
+    database = dog[0]
+    clip = person("walk", 1)[2].clip
+    assert is_of_another_body(database, clip)
+    assert not is_of_another_body(database, database.clip(0))
+    with pytest.raises(ParameterError, match="no codebook that skeletons share"):
+        across(database, untrained_model(swinging_store()), clip, 0)

@@ -16,7 +16,13 @@ from deepphase.corpus.store_writer import StoreWriter
 from deepphase.errors import SkeletonError
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.mirror import mirror_map, mirrored
-from deepphase.motion.orientation import ASSUMED_UP, agreed_up, axis_levels, body_length
+from deepphase.motion.orientation import (
+    ASSUMED_UP,
+    OTHER_FLOOR,
+    agreed_up,
+    axis_levels,
+    body_length,
+)
 from deepphase.motion.roles import find_roles
 from deepphase.motion.skeleton import Skeleton
 
@@ -98,6 +104,29 @@ def other_axes(
         for index, own in enumerate(ups)
         if own != up
     }
+
+
+def files_of_another_floor(writer: StoreWriter) -> Iterator[tuple[str, str]]:
+    """Files whose lowest joints are at another height than in most of their group: file, sentence.
+
+    Another height is a twentieth of the body's length away or more.
+    """
+    for group in writer.groups():
+        # Shards of earlier versions do not have it.
+        heights = {
+            record.source.path: record.provenance["lowest_m"]
+            for _, record in group
+            if "lowest_m" in record.provenance
+        }
+        usual = float(np.median(list(heights.values())))
+        least = OTHER_FLOOR * body_length(group[0][1].skeleton)
+        for file, height in heights.items():
+            if abs(height - usual) > least:
+                yield (
+                    file,
+                    f"its lowest joint is at {height:.2f} m, in most clips of its skeleton at "
+                    f"{usual:.2f} m: its heights may be wrong, or it was captured on other ground",
+                )
 
 
 def add_mirrored_clips(

@@ -28,12 +28,10 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.glitches import Glitch, find_glitches
 from deepphase.motion.kinematics import global_transforms
-from deepphase.motion.orientation import axis_levels, body_length
+from deepphase.motion.orientation import OTHER_FLOOR, axis_levels, body_length
 from deepphase.motion.roles import find_roles
 from deepphase.motion.skeleton import Skeleton
 
-# Share of a body's length by which a floor differs from that of most files.
-_OTHER_FLOOR = 0.05
 _ROLES = (
     "hips",
     "chest",
@@ -202,7 +200,7 @@ def other_floors(files: Sequence[FileFacts]) -> tuple[float | None, list[FileFac
         return None, []
     usual = float(np.median([floor for _, floor in known]))
     skeleton = known[0][0].skeleton
-    least = _OTHER_FLOOR * (body_length(skeleton) if skeleton is not None else 0.0)
+    least = OTHER_FLOOR * (body_length(skeleton) if skeleton is not None else 0.0)
     return usual, [each for each, floor in known if abs(floor - usual) > least]
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from deepphase.corpus.group_passes import (
     add_mirrored_clips,
     files_of_another_axis,
+    files_of_another_floor,
     files_of_another_unit,
 )
 from deepphase.corpus.labels import LabelPattern, read_label_table
@@ -277,6 +278,7 @@ def prepare(
             run.read_again(writer, "unit", files_of_another_unit(writer))
         if up is None:
             run.read_again(writer, "up", files_of_another_axis(writer))
+        notes.extend(files_of_another_floor(writer))
         if mirror:
             notes.extend(add_mirrored_clips(writer, description))
         options = {

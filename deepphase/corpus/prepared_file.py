@@ -20,7 +20,11 @@ from deepphase.memory import within_memory
 from deepphase.motion.cleaning import Cleaning, clean
 from deepphase.motion.clip import Clip
 from deepphase.motion.glitches import Glitch, find_glitches
+from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.resample import DEFAULT_LIMIT, ResampleLimit, resample
+
+# Share of the frames in which a clip's lowest joint is at its lowest, or lower.
+_LOWEST = 0.05
 
 
 @dataclass(frozen=True)
@@ -143,6 +147,7 @@ def _prepared_file(task: FileTask) -> PreparedFile:
             "sha256": sha256,
             "captured_frames": len(captured),
             "glitches": [asdict(glitch) for glitch in prepared.glitches],
+            "lowest_m": prepared.lowest_m,
         }
         if prepared.cleaning is not None:
             provenance["cleaning"] = asdict(prepared.cleaning)
@@ -180,10 +185,14 @@ def _check_pieces(task: FileTask, clips: int) -> None:
 
 @dataclass(frozen=True)
 class _PreparedClip:
-    """A clip at the store's rate, the captured frame that is its first, and what was found."""
+    """A clip at the store's rate, the captured frame that is its first, and what was found.
+
+    `lowest_m` is the height of the lowest joint in its lowest twentieth of frames.
+    """
 
     clip: Clip
     kept_from: int
+    lowest_m: float
     notes: tuple[str, ...]
     glitches: tuple[Glitch, ...]
     cleaning: Cleaning | None
@@ -191,7 +200,9 @@ class _PreparedClip:
 
 def _prepared_clip(captured: Clip, task: FileTask, limit: ResampleLimit) -> _PreparedClip:
     _check_length(captured, task.min_seconds)
-    glitches = find_glitches(captured)
+    positions = joint_positions(captured)
+    glitches = find_glitches(captured, positions)
+    lowest_m = float(np.quantile(positions[..., 1].min(axis=1), _LOWEST))
     kept, kept_from, notes = _without_stray_ends(captured, glitches)
     cleaning = None
     if task.clean:
@@ -204,7 +215,7 @@ def _prepared_clip(captured: Clip, task: FileTask, limit: ResampleLimit) -> _Pre
     labels = {**task.name_labels, **kept.labels, **task.labels}
     kept = replace(kept, labels=labels, source=source)
     clip = _in_float32(resample(kept, task.fps, limit))
-    return _PreparedClip(clip, kept_from, notes, tuple(glitches), cleaning)
+    return _PreparedClip(clip, kept_from, lowest_m, notes, tuple(glitches), cleaning)
 
 
 def _with_part(clip: Clip, part: Clip, first: int) -> Clip:

@@ -21,6 +21,9 @@ from deepphase.motion.limbs import bone_lengths, longest_chains, path_length, su
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.skeleton import Skeleton
 
+OTHER_FLOOR = 0.05
+"""Share of a body's length by which the floor of a clip differs from that of most clips."""
+
 AXES = ("x", "y", "z", "-x", "-y", "-z")
 
 # Axis and angle of the turn that brings each up axis to +Y. For z it is the usual -90 degrees

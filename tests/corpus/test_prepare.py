@@ -487,6 +487,23 @@ def test_a_file_written_with_another_up_axis_keeps_it(tmp_path, output):
     assert all("the up axis z, unlike y in 3 of 5 clips" in sentence for _, sentence in notes)
 
 
+def test_a_file_on_another_floor_is_said(tmp_path, output):
+    folder = tmp_path / "room"
+    for seed in range(3):
+        folder.mkdir(exist_ok=True)
+        save_bvh(locomotion(seed, 2.0).clip, folder / f"walk_{seed}.bvh")
+    walk = locomotion(4, 2.0).clip
+    low = replace(walk, translations=walk.translations - [0.0, 0.3, 0.0])
+    save_bvh(low, folder / "low.bvh")
+    # A body that lies is on the same floor.
+    save_bvh(lying(locomotion(5, 2.0, gait="idle").clip), folder / "lie.bvh")
+    report = prepare(folder, output)
+    ((file, sentence),) = [note for note in report.notes if "lowest joint" in note[1]]
+    assert file == "low.bvh"
+    assert "at -0.28 m, in most clips of its skeleton at 0.02 m" in sentence
+    assert len(open_store(output)) == 5
+
+
 def test_told_options_reach_the_reader(folder, output):
     prepare(folder, output, unit="m", fps=30.0)
     inferred = made_skeleton().offsets

@@ -56,7 +56,7 @@ JOBS = {
     "Characters": {
         "train matching": (
             "train:matching_command",
-            "train networks in place of a motion database: learned motion matching",
+            "compress a motion database by a network: learned motion matching",
         ),
         "train controller": (
             "train:controller_command",

@@ -14,8 +14,8 @@
 
 `MotionDatabase` holds a row of features for every frame of every clip, a `Searcher` finds the rows
 nearest to a query, and `Player` plays them frame by frame along a desired trajectory.
-`dance_with_database` plays them to a song. A `Matcher` of `train_matcher` has networks in place of
-the rows, in a file of a few megabytes (learned motion matching), and a `MatcherSource` plays it.
+`dance_with_database` plays them to a song. A `Matcher` of `train_matcher` is a compressed database,
+in a file of a few megabytes (learned motion matching), and its `source` plays it.
 """
 
 from __future__ import annotations
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from deepphase.matching.database.database import MotionDatabase as MotionDatabase
     from deepphase.matching.learned.config import LearnedConfig as LearnedConfig
     from deepphase.matching.learned.matcher import Matcher as Matcher
-    from deepphase.matching.learned.source import LearnedPlayer as LearnedPlayer
-    from deepphase.matching.learned.source import MatcherSource as MatcherSource
     from deepphase.matching.learned.training import train_matcher as train_matcher
     from deepphase.matching.music.dancing import DatabaseDance as DatabaseDance
     from deepphase.matching.music.dancing import dance_with_database as dance_with_database
@@ -51,7 +49,6 @@ _NAMES = {
     "deepphase.matching.database.database": ("MotionDatabase",),
     "deepphase.matching.learned.config": ("LearnedConfig",),
     "deepphase.matching.learned.matcher": ("Matcher",),
-    "deepphase.matching.learned.source": ("LearnedPlayer", "MatcherSource"),
     "deepphase.matching.learned.training": ("train_matcher",),
     "deepphase.matching.music.dancing": ("DatabaseDance", "dance_with_database"),
     "deepphase.matching.music.song_tracks": ("ClipSongTracks",),

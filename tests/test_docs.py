@@ -114,7 +114,7 @@ SIZES: dict[str, dict[str, dict[str, Any]]] = {
         "training": {"windows": 320, "batch_size": 16},
     },
     "learned": {
-        "network": {"width": 16, "projector_width": 16},
+        "network": {"width": 16, "compressor_width": 16},
         "training": {"windows": 640, "batch_size": 32},
     },
     "rig": {

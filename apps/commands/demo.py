@@ -81,6 +81,7 @@ def _demo(output: Path, data: Path | None, smallest: bool, seed: int) -> Path:
     from deepphase.apps.demo.motion import FULL, SMALLEST
     from deepphase.apps.demo.page import Demo, demo_page
     from deepphase.apps.demo.steps import (
+        compared_steps,
         encode_step,
         prepare_step,
         shown_path,
@@ -119,7 +120,10 @@ def _demo(output: Path, data: Path | None, smallest: bool, seed: int) -> Path:
         write_inputs(output, on_progress, toy=smallest)
     query = phases[0] if phases else None
     name, frame = store.names[0], int(store.lengths[0]) // 2
-    for step in steps_after_encoding(held_out, name, frame, toy=smallest):
+    last = steps_after_encoding(held_out, name, frame, toy=smallest)
+    # Clips of a user may not be such that characters can be steered with them.
+    last[-1:-1] = compared_steps(toy=smallest) if data is None else []
+    for step in last:
         step.run(output)
         steps.append(step)
     demo = Demo(

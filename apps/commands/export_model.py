@@ -32,7 +32,7 @@ def command(
     ----------
     model
         Phase model, controller, dancer, matcher or editor; with --web or --flat, a motion database,
-        too. The three networks of a matcher are three ONNX files, such as walk.stepper.onnx for
+        too. A matcher becomes two ONNX files, as walk.motion.onnx and walk.search.onnx for
         walk.onnx.
     output
         ONNX file, page (.html) or flat file to write.

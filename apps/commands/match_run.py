@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -11,7 +13,10 @@ from deepphase.apps.terminal import next_step, note, progress, table, warn
 from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:
-    from deepphase.apps.runs.request import Goal, RunRequest
+    from deepphase.matching.player.player import PlayerSettings
+    from deepphase.matching.player.source import PlayerSource
+    from deepphase.progress import Progress
+    from deepphase.steering.run import Runner, RunnerSource
 
 
 def command(
@@ -22,6 +27,7 @@ def command(
     compare: bool = False,
     follow: Path | None = None,
     model: Path | None = None,
+    beside: str | None = None,
     index: Literal["auto", "exact", "flat", "ivf", "hnsw", "ivfpq"] = "auto",
     store: Path | None = None,
     player: PlayerOptions = PlayerOptions(),  # noqa: B008 (frozen)
@@ -49,6 +55,9 @@ def command(
         path; with --model.
     model
         Phase model with a codebook of both bodies, of `deepphase train phase --config shared`.
+    beside
+        Files whose characters follow the same goals beside it, separated by commas: databases,
+        matchers and controllers. The player shows them side by side, and one table has them all.
 
     Other Parameters
     ----------------
@@ -62,20 +71,12 @@ def command(
     from deepphase.apps.runs.matching import matching_report, played_moments, unknown_labels
     from deepphase.apps.runs.request import RunRequest, goals_of, read_goals
     from deepphase.atomic_write import check_writable
-    from deepphase.corpus.store import open_store
-    from deepphase.formats.array_file import read_header
-    from deepphase.matching.database.database import MotionDatabase
     from deepphase.matching.database.on_ground import has_ground_heights
-    from deepphase.matching.database.reweighted import reweighted
-    from deepphase.matching.learned.matcher import FORMAT as MATCHER
     from deepphase.matching.player.moment_filter import moments_line
-    from deepphase.matching.player.playback import Playback
-    from deepphase.matching.player.source import PlayerSource, database_measures
-    from deepphase.matching.search.searcher import open_searcher
 
     read = read_goals(steering.path, steering.gamepad)
     request = RunRequest.of_options(steering)
-    settings, factors = player.settings(played_moments(include)), player.weight_factors
+    settings = player.settings(played_moments(include))
     wanted = parse_labels(labels) if labels else {}
     check_writable(output / "index.html")
     if follow is not None:
@@ -86,28 +87,26 @@ def command(
             )
         _follow(source, output, follow, model, store)
         return
-    if source.is_file() and read_header(source)["format"] == MATCHER:
-        _run_matcher(source, output, read, request, wanted, player, steering)
-        return
+    of_database = {"compare": compare, "index": index != "auto", "store": store}
+    _check_of_database(source, {**of_database, "weight": player.weight})
     with progress() as report_progress:
-        opened = MotionDatabase.load(source, store=None if store is None else open_store(store))
-        player.check(opened)
-        opened = reweighted(opened.with_kinds(report_progress), factors)
-        playback = Playback.of_database(opened, report_progress)
-        goals = goals_of(read, request, playback.travelling_speed)
-        searcher = open_searcher(opened, index, progress=report_progress, note=warn)
-        data = database_measures(opened, playback)
+        runners = _opened(source, store, index, player, report_progress)
         # The motion of databases without heights is laid on the ground afterwards.
-        ground = request.ground if has_ground_heights(opened.layout) else None
-        runners = PlayerSource(
-            opened, playback, searcher, wanted, settings, steering.seed, data, ground
+        ground = request.ground if has_ground_heights(runners.database.layout) else None
+        runners = replace(
+            runners, labels=wanted, settings=settings, seed=steering.seed, ground=ground
         )
+        goals = goals_of(read, request, runners.travelling_speed)
         notes = unknown_labels(goals, runners)
+        paths = [] if beside is None else [Path(each.strip()) for each in beside.split(",")]
+        others = {each.name: _beside(each, settings, report_progress) for each in paths}
         report = matching_report(
             runners,
             goals,
             request,
             output,
+            file=source.name,
+            beside=others,
             compare=compare,
             index=index,
             progress=report_progress,
@@ -119,8 +118,8 @@ def command(
         table(each.headings, each.rows)
     for finding in report.findings:
         warn(finding)
-    note(moments_line(opened, runners.played))
-    note(index_line(searcher))
+    note(moments_line(runners.database, runners.played))
+    note(index_line(runners.searcher))
     note(f"report: {report.page}")
     next_step("app", source.parent)
 
@@ -142,35 +141,52 @@ def _follow(source: Path, output: Path, followed: Path, model: Path, store: Path
     next_step("play", output)
 
 
-def _run_matcher(
-    path: Path,
-    output: Path,
-    read: dict[str, Goal | None],
-    request: RunRequest,
-    labels: dict[str, list[str]],
-    player: PlayerOptions,
-    steering: SteeringOptions,
-) -> None:
-    """The command for a matcher; `read` are the goals that were given."""
-    from deepphase.apps.runs.matching import learned_report, unknown_labels
-    from deepphase.apps.runs.request import goals_of
-    from deepphase.matching.database.on_ground import has_ground_heights
+def _opened(
+    source: Path, store: Path | None, index: str, player: PlayerOptions, report: Progress
+) -> PlayerSource:
+    """The source of the players of a database, with the factors of its weights, or of a matcher."""
+    from deepphase.corpus.store import open_store
+    from deepphase.formats.array_file import read_header
+    from deepphase.matching.database.database import MotionDatabase
+    from deepphase.matching.database.reweighted import reweighted
+    from deepphase.matching.learned.matcher import FORMAT as MATCHER
     from deepphase.matching.learned.matcher import Matcher
-    from deepphase.matching.learned.source import MatcherSource
+    from deepphase.matching.player.playback import Playback
+    from deepphase.matching.player.source import PlayerSource, database_measures
+    from deepphase.matching.search.searcher import open_searcher
 
-    matcher = Matcher.load(path)
-    ground = request.ground if has_ground_heights(matcher.layout) else None
-    source = MatcherSource(matcher, labels, player.settings(), steering.seed, ground)
-    goals = goals_of(read, request, source.travelling_speed)
-    for text in unknown_labels(goals, source):
-        warn(text)
-    with progress() as report_progress:
-        report = learned_report(
-            source, goals, request, output, file=path.name, progress=report_progress
+    if source.is_file() and read_header(source)["format"] == MATCHER:
+        matcher = Matcher.load(source)
+        player.check(matcher.database)
+        return matcher.source()
+    opened = MotionDatabase.load(source, store=None if store is None else open_store(store))
+    player.check(opened)
+    opened = reweighted(opened.with_kinds(report), player.weight_factors)
+    playback = Playback.of_database(opened, report)
+    searcher = open_searcher(opened, index, progress=report, note=warn)
+    data = database_measures(opened, playback)
+    return PlayerSource(opened, playback, searcher, data=data)
+
+
+def _beside(path: Path, settings: PlayerSettings, report: Progress) -> RunnerSource[Runner]:
+    """The source of what moves beside others: a database or a matcher, or a controller."""
+    from deepphase.apps.live.sources import runner_source
+    from deepphase.controllers.runtime.controller import FORMAT as CONTROLLER
+    from deepphase.formats.array_file import read_header
+
+    if read_header(path)["format"] == CONTROLLER:
+        return runner_source(path)
+    return replace(_opened(path, None, "auto", PlayerOptions(), report), settings=settings)
+
+
+def _check_of_database(source: Path, options: Mapping[str, object]) -> None:
+    """Raise ParameterError where an option is given that a matcher does not take."""
+    from deepphase.formats.array_file import read_header
+    from deepphase.matching.learned.matcher import FORMAT as MATCHER
+
+    given = [name for name, value in options.items() if value]
+    if given and source.is_file() and read_header(source)["format"] == MATCHER:
+        raise ParameterError(
+            f"--{given[0]} is an option of motion databases, and {source.name} is a matcher",
+            hint="give the database that it was trained on, or leave the option out",
         )
-    for each in report.tables:
-        table(each.headings, each.rows)
-    for finding in report.findings:
-        warn(finding)
-    note(f"report: {report.page}")
-    next_step("live", path)

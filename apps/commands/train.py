@@ -253,10 +253,10 @@ def matching_command(
     config: Any = ConfigOption("deepphase.matching.learned.config:LearnedConfig", "default"),  # noqa: B008
     run: TrainingOptions = _RUN,
 ) -> None:
-    """Train networks that take the place of a motion database: learned motion matching.
+    """Compress a motion database by a network that is trained on it: learned motion matching.
 
-    They decompress, step and project what the database stores, so that a file of a few megabytes
-    plays its motion. `match run`, `live` and `export` take the file as they take the database.
+    A file of a few megabytes plays the motion of the database, whose store is not needed any more.
+    `match run`, `live` and `export` take the file as they take the database.
 
     Parameters
     ----------
@@ -269,7 +269,7 @@ def matching_command(
     store
         Store of the database's clips, if it was moved.
     config
-        Config of the networks and their training: a YAML file, or default (configs/learned).
+        Config of the network and its training: a YAML file, or default (configs/learned).
     """
     from deepphase.apps.runs.matching import played_moments
     from deepphase.corpus.store import open_store

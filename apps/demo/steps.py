@@ -15,6 +15,7 @@ from deepphase.progress import Progress
 DATABASE, MATCHES, RUN, FIGURES = "clips.db", "matches", "run", "figures"
 CONTROLLER, SONG, DANCES, DANCE = "gaits.controller", "song.wav", "dances.db", "dance"
 DANCES_STORE = "dances.store"
+STEERED, MATCHER, COMPARED = "steered.db", "steered.matcher", "compared"
 # Sign before a word that is a file.
 _FILE = "@"
 # Tempo and metre of the song that is danced to; no dance of the database has that tempo.
@@ -47,7 +48,7 @@ class DemoStep:
     @property
     def line(self) -> str:
         """The command as one types it in the folder."""
-        words = [word.removeprefix(_FILE) for word in shlex.split(self.command)]
+        words = [_with_files(word, "") for word in shlex.split(self.command)]
         return shlex.join(["deepphase", *words])
 
     def run(self, folder: Path) -> None:
@@ -55,14 +56,21 @@ class DemoStep:
         from deepphase.apps.cli import COMMANDS, command_named
         from deepphase.apps.options.command_line import read_command_line
 
-        words = [
-            str(folder / word[1:]) if word.startswith(_FILE) else word
-            for word in shlex.split(self.command)
-        ]
+        words = [_with_files(word, f"{folder}/") for word in shlex.split(self.command)]
         count = 2 if " ".join(words[:2]) in COMMANDS else 1
         name = " ".join(words[:count])
         command = command_named(name)
         command(**read_command_line(name, command, words[count:]).arguments)
+
+
+def _with_files(word: str, begin: str) -> str:
+    """A word, or several separated by commas, with the begin of the path of each file."""
+    parts = word.split(",")
+    if not all(part.startswith(_FILE) for part in parts):
+        return word
+    # An absolute path stays as it is.
+    files = [part.removeprefix(_FILE) for part in parts]
+    return ",".join(file if os.path.isabs(file) else f"{begin}{file}" for file in files)
 
 
 def _file(path: str | Path) -> str:
@@ -166,6 +174,32 @@ def steps_after_encoding(clips: Path, query: str, frame: int, *, toy: bool) -> l
             "A page in which the character obeys keys, mouse, gamepad or touch.",
             f"export @{CONTROLLER} --web -o @{LIVE}",
             LIVE,
+        ),
+    ]
+
+
+def compared_steps(*, toy: bool) -> list[DemoStep]:
+    """Motion matching, learned matching and a controller on one path."""
+    windows, seconds = (640, "6") if toy else (30_000, "12")
+    return [
+        DemoStep(
+            "Build a database to steer",
+            "The same with the trajectory of every frame, for which goals can ask.",
+            f"match build @{STORE} --model @{MODEL} -o @{STEERED}",
+        ),
+        DemoStep(
+            "Compress it",
+            "Learned motion matching: a network makes the poses, in a fraction of the memory.",
+            f"train matching @{STEERED} -o @{MATCHER} --set training.windows={windows}",
+        ),
+        DemoStep(
+            "Compare them",
+            "Three bodies on one path: motion matching by the database, by the compressed one, and "
+            "the controller. The report has their measures beside each other.",
+            f"match run @{STEERED} --beside @{MATCHER},@{CONTROLLER} --path circle "
+            f"--seconds {seconds} -o @{COMPARED}",
+            f"{COMPARED}/index.html",
+            f"{COMPARED}/player.html",
         ),
     ]
 

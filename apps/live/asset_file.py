@@ -10,7 +10,7 @@ padding    to a multiple of 16, as before every array
 arrays     at `start` bytes from the end of the header's padding
 =========  =====================================================================================
 
-Types are float32, float16 and int32.
+Types are float32, float16, int32 and int8.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from deepphase.arrays import Array
 
 MAGIC = b"DPLIVE1\n"
 _ALIGNMENT = 16
-_TYPES = {"float32": "<f4", "float16": "<f2", "int32": "<i4"}
+_TYPES = {"float32": "<f4", "float16": "<f2", "int32": "<i4", "int8": "|i1"}
 
 
 def asset_bytes(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> bytes:

@@ -46,50 +46,19 @@ def database_asset(database: MotionDatabase, motion: str) -> bytes:
         If a store of the clips is missing or was replaced.
     """
     playback = Playback.of_database(database)
-    moments = None if database.kinds is None else MomentFilter()
-    played = np.ones(len(database), bool) if moments is None else moments.rows(database)
-    if not (played & database.offered).any():
-        raise ParameterError(
-            "the database has no moment that can be searched for and played",
-            hint="build it of longer clips, with idle or locomotion",
-        )
-    rows = np.unique(np.linspace(0, len(playback) - 1, _HEIGHT_ROWS).astype(int))
-    header: dict[str, Any] = {
-        "kind": "database",
-        "name": "database" if database.path is None else database.path.stem,
-        **motion_header(
-            playback,
-            database.layout,
-            played,
-            playback.rotations[rows],
-            playback.translations[rows],
-        ),
-        "label": _label(database),
-        "channels": 0 if database.phases is None else database.phases.channels,
-        "clips": {
-            "names": database.clip_names,
-            "starts": database.range_starts,
-            "stops": database.range_stops,
-            "labels": [dict(labels) for labels in database.labels],
-        },
-    }
-    arrays = {
+    name = "database" if database.path is None else database.path.stem
+    header, arrays, played = described_rows(database, playback, "database", name)
+    arrays |= {
         "features": np.ascontiguousarray(database.features[np.arange(len(database))], np.float32),
-        "mean": database.normalisation.mean,
-        "scale": database.normalisation.scale,
         "rotations": _rotations(playback).astype(motion),
         "translations": playback.translations[:],
         "steps": playback.steps[:],
         "contacts": playback.contacts[:].astype(np.float32),
-        "support": playback.support_of(np.arange(len(playback))),
-        "slips": playback.slips_of(np.arange(len(playback))),
+        "support": playback.support,
+        "slips": playback.slips[:],
         "offered": database.offered.astype(np.int32),
         "played": played.astype(np.int32),
     }
-    rest = rest_moments(database, playback, played, PlayerSettings().keep)
-    if len(rest):
-        header["rest"], arrays["rest_poses"] = rest.described(), rest.poses
-        header["breathing"] = playback.breathing
     if database.kinds is not None:
         arrays["idle"] = database.rows_of_kinds(["idle"]).astype(np.int32)
     if database.phases is not None:
@@ -103,26 +72,63 @@ def database_asset(database: MotionDatabase, motion: str) -> bytes:
 _LEG_PARTS = ("upper", "middle", "last", "tips")
 
 
-def motion_header(
-    motion: Playback,
-    layout: FeatureLayout,
-    played: Array | None,
-    rotations: Array,
-    translations: Array,
-) -> dict[str, Any]:
-    """The entries of an asset about a motion that is matched to goals, whatever gives its rows.
+def described_rows(
+    database: MotionDatabase, motion: Playback, kind: str, name: str
+) -> tuple[dict[str, Any], dict[str, Array], Array]:
+    """Header and arrays of an asset that do not depend on how rows are stored.
 
     Parameters
     ----------
-    motion, layout
-        The motion, and the features of its rows.
-    played
-        (rows,) bool: rows that are played; None for all.
-    rotations, translations
-        Some poses, as a `Playback` has them, for the height of the body: the median height of the
-        highest joint.
+    database, motion
+        The rows and their motion.
+    kind, name
+        Kind of the asset, and what a page calls it.
+
+    Returns
+    -------
+    The header, the arrays, and the rows that are played, (rows,) bool.
+
+    Raises
+    ------
+    ParameterError
+        As `database_asset` does.
     """
-    heights = motion.positions(rotations, translations)[..., 1].max(axis=1)
+    moments = None if database.kinds is None else MomentFilter()
+    played = np.ones(len(database), bool) if moments is None else moments.rows(database)
+    if not (played & database.offered).any():
+        raise ParameterError(
+            "the database has no moment that can be searched for and played",
+            hint="build it of longer clips, with idle or locomotion",
+        )
+    arrays = {"mean": database.normalisation.mean, "scale": database.normalisation.scale}
+    header = {
+        "kind": kind,
+        "name": name,
+        **_motion_header(motion, database.layout, played),
+        "label": _label(database),
+        "channels": 0 if database.phases is None else database.phases.channels,
+        "clips": {
+            "names": database.clip_names,
+            "starts": database.range_starts,
+            "stops": database.range_stops,
+            "labels": [dict(labels) for labels in database.labels],
+        },
+    }
+    rest = rest_moments(database, motion, played, PlayerSettings().keep)
+    if len(rest):
+        header["rest"], arrays["rest_poses"] = rest.described(), rest.poses
+        header["breathing"] = motion.breathing
+    return header, arrays, played
+
+
+def _motion_header(motion: Playback, layout: FeatureLayout, played: Array) -> dict[str, Any]:
+    """The entries of an asset about a motion of which rows (rows,) bool are played.
+
+    The height of the body is the median height of the highest joint.
+    """
+    rows = np.unique(np.linspace(0, len(motion) - 1, _HEIGHT_ROWS).astype(int))
+    poses = motion.positions(motion.rotations[rows], motion.translations[rows])
+    heights = poses[..., 1].max(axis=1)
     coverage = motion.facing_coverage(played)
     settings = {name: each for name, each in asdict(PlayerSettings()).items() if name != "moments"}
     return {
@@ -155,7 +161,7 @@ def motion_header(
             "max_improvement": max_improvement(layout),
             "keeping": KEEPING,
         },
-        "player": asdict(CONSTANTS),
+        "player": asdict(CONSTANTS) | {"candidates": motion.candidates},
         "ground": {"soles": motion.soles, "step_m": motion.step_m},
         "ground_heights": _ground_heights(layout),
         "foot_lock": asdict(FootLockSettings(release_halflife_s=PlayerSettings().foot_halflife_s)),

@@ -37,7 +37,7 @@ def _load_matcher(path: Path, weights: Weights) -> bytes:
     from deepphase.apps.live.matcher_asset import matcher_asset
     from deepphase.matching.learned.matcher import Matcher
 
-    return matcher_asset(Matcher.load(path), path.stem, weights)
+    return matcher_asset(Matcher.load(path), path.stem)
 
 
 # Format of a file -> its asset.
@@ -101,9 +101,8 @@ def _run_database(path: Path) -> RunnerSource[Runner]:
 
 def _run_matcher(path: Path) -> RunnerSource[Runner]:
     from deepphase.matching.learned.matcher import Matcher
-    from deepphase.matching.learned.source import MatcherSource
 
-    return MatcherSource(Matcher.load(path))
+    return Matcher.load(path).source()
 
 
 # Format of a file -> its characters.

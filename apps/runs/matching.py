@@ -16,13 +16,14 @@ from deepphase.apps.runs.request import Goal, RunRequest
 from deepphase.apps.runs.sections import Section
 from deepphase.features.moment_kinds import KINDS
 from deepphase.matching.database.pose_baselines import pose_databases
-from deepphase.matching.learned.health import matcher_lines
-from deepphase.matching.learned.source import MatcherSource
 from deepphase.matching.player.moment_filter import MomentFilter, moments_line
 from deepphase.matching.player.source import PlayerSource
 from deepphase.matching.search.searcher import open_searcher
 from deepphase.progress import Progress
 from deepphase.steering.path import GroundPath
+from deepphase.steering.run import Runner, RunnerSource
+
+_NOTHING: Mapping[str, RunnerSource[Runner]] = {}
 
 
 def matching_report(
@@ -31,6 +32,8 @@ def matching_report(
     request: RunRequest,
     folder: Path,
     *,
+    file: str = "a motion database",
+    beside: Mapping[str, RunnerSource[Runner]] = _NOTHING,
     compare: bool = False,
     index: str = "auto",
     progress: Progress | None = None,
@@ -40,6 +43,10 @@ def matching_report(
 
     Parameters
     ----------
+    file
+        Name of what is run, for the title.
+    beside
+        Name -> others that follow the same goals, which are measured and shown beside it.
     compare
         Whether to run pose features in place of the phases as well.
     index
@@ -64,7 +71,7 @@ def matching_report(
     subjects = [
         RunSubject(
             each,
-            "Runs of a motion database",
+            f"Runs of {file}",
             "New motion along the goals, from captured motion.",
             database.made_with,
             counts,
@@ -74,41 +81,11 @@ def matching_report(
         )
         for name, each in sources.items()
     ]
+    if beside and not compare:
+        subjects[0] = replace(subjects[0], features=file)
+    subjects += [RunSubject(each, file, "", {}, {}, features=name) for name, each in beside.items()]
     sections = [_features(sources)]
     return run_report(subjects, goals, request, folder, sections=sections, progress=progress)
-
-
-def learned_report(
-    source: MatcherSource,
-    goals: Mapping[str, Goal],
-    request: RunRequest,
-    folder: Path,
-    *,
-    file: str = "",
-    progress: Progress | None = None,
-) -> MeasuredReport:
-    """Run a matcher along every goal, write all files into a folder, and measure.
-
-    Parameters
-    ----------
-    file
-        Name of the matcher's file.
-
-    Raises
-    ------
-    ParameterError, FormatError
-        If a goal or a setting is invalid.
-    """
-    matcher = source.matcher
-    subject = RunSubject(
-        source,
-        f"Runs of {file or 'a matcher'}",
-        "New motion along the goals, by learned motion matching.",
-        {"matcher": file, **matcher.provenance},
-        {},
-        note=" ".join(f"{line[0].upper()}{line[1:]}." for line in matcher_lines(matcher.health)),
-    )
-    return run_report([subject], goals, request, folder, progress=progress)
 
 
 def _features(sources: Mapping[str, PlayerSource]) -> Section:
@@ -158,8 +135,8 @@ def played_moments(include: str | None) -> MomentFilter:
     return MomentFilter(clips=parse_labels(include))
 
 
-def unknown_labels(goals: Mapping[str, Goal], source: PlayerSource | MatcherSource) -> list[str]:
-    """Warnings about labels of goals that the database or matcher does not have.
+def unknown_labels(goals: Mapping[str, Goal], source: PlayerSource) -> list[str]:
+    """Warnings about labels of goals that the database does not have.
 
     Raises ParameterError if it has the label but not the value, or none of its moments is played.
     """

@@ -15,7 +15,7 @@ from deepphase.apps.runs.files import DECISIONS_SUFFIX, motion_note, write_run
 from deepphase.apps.runs.request import Goal, MeasuredRun, RunRequest, measured_run
 from deepphase.apps.runs.scene import scene_objects
 from deepphase.apps.runs.sections import Section, ball_sections
-from deepphase.apps.runs.take import run_take
+from deepphase.apps.runs.take import compared_take, run_take
 from deepphase.evaluation.measured_runs import RUN_MEASURES, data_values, joint_rotations
 from deepphase.progress import Progress
 from deepphase.steering.run import Runner, RunnerSource
@@ -41,7 +41,8 @@ class RunSubject:
     note
         Further text under the measures.
     features
-        Name of the features that are searched, if several kinds are compared; else empty.
+        Name of the subject, such as the features that are searched, if several are compared; else
+        empty.
     costs
         Function that writes the decisions of a run to a file and returns them for the player's
         page; not given for runners that do not search.
@@ -71,7 +72,8 @@ def run_report(
     Parameters
     ----------
     subjects
-        One, or several of one kind to compare; title and data are those of the first.
+        One, or several to compare, whose first characters the player shows side by side, too; title
+        and data are those of the first.
     sections
         Further tables of the page.
 
@@ -104,7 +106,12 @@ def run_report(
             takes.append(run_take(made, label, costs))
             by = {"goal": goal.name} | ({"features": subject.features} if subject.features else {})
             runs.append(_Labelled(label, by, made, joint_rotations(made.run)))
-    save_player(folder / "player.html", takes, title=first.title)
+    beside = []
+    for number, goal in enumerate(goals.values() if len(subjects) > 1 else ()):
+        of_goal = takes[number :: len(goals)]
+        names = [subject.features for subject in subjects]
+        beside.append(compared_take(dict(zip(names, of_goal, strict=True)), goal.name))
+    save_player(folder / "player.html", [*beside, *takes], title=first.title)
     data = first.source.data
     measures = MeasureTable(
         RUN_MEASURES,

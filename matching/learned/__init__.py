@@ -1,1 +1,1 @@
-"""Learned motion matching: networks in place of the rows of a database."""
+"""Learned motion matching: motion databases compressed by a network."""

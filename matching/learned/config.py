@@ -15,75 +15,55 @@ class LearnedNetwork:
     Parameters
     ----------
     latents
-        Latent values of a frame, beside its features.
+        Latent values of a state, beside its features.
     width
-        Hidden units of a layer of the decompressor and the stepper, which every frame needs.
-    projector_width
-        Hidden units of a layer of the projector and, in training, of the compressor.
+        Hidden units of a layer of the decompressor, which every frame needs.
+    compressor_width
+        Hidden units of a layer of the compressor, which only the training needs.
     """
 
     latents: int = 32
     width: int = 256
-    projector_width: int = 512
+    compressor_width: int = 256
 
     def __post_init__(self) -> None:
         require(1 <= self.latents <= 1024, f"latents must lie in 1 to 1024, not {self.latents}")
-        for name in ("width", "projector_width"):
+        for name in ("width", "compressor_width"):
             value = getattr(self, name)
             require(1 <= value <= 8192, f"{name} must lie in 1 to 8192, not {value}")
 
 
 @dataclass(frozen=True)
 class LearnedTraining:
-    """Training of the networks, one after the other.
+    """Training of compressor and decompressor.
 
     Parameters
     ----------
     windows
-        Total number of windows of motion to train on.
-    decompressor
-        Share of the windows that the decompressor is trained on.
-    stepper
-        Share for the stepper; the projector has the others.
+        Total number of windows of motion to train on: the frames from one kept state to the next.
     batch_size
         Windows in a batch, on each device.
-    unroll_s
-        Seconds for which the stepper is unrolled, and length of a window.
+    spacing_s
+        Seconds from one kept state to the next. The file grows as this shrinks.
     learning_rate
-        Highest learning rate of AdamW; it falls to a hundredth for each network.
+        Highest learning rate of AdamW; it falls to a hundredth.
     weight_decay
         Weight decay of AdamW.
-    label
-        Label whose values the projector keeps or changes to. Databases without it need none.
-    pose_weight
-        Weight of the current latents in the projector's choice of a row, beside the features. Of
-        rows that fit alike, one in a similar pose is chosen.
     seed
-        Random seed of the initial weights, the order of the windows and the noise of queries.
+        Random seed of the initial weights and the order of the windows.
     """
 
-    windows: int = 1_500_000
-    decompressor: float = 0.35
-    stepper: float = 0.25
-    batch_size: int = 64
-    unroll_s: float = 1.0 / 3.0
+    windows: int = 600_000
+    batch_size: int = 32
+    spacing_s: float = 0.1
     learning_rate: float = 1e-3
     weight_decay: float = 1e-3
-    label: str = "style"
-    pose_weight: float = 0.7
     seed: int = 0
 
     def __post_init__(self) -> None:
         require(self.windows >= 1, f"windows must be positive, not {self.windows}")
         require(self.batch_size >= 1, f"batch_size must be positive, not {self.batch_size}")
-        for name in ("decompressor", "stepper"):
-            value = getattr(self, name)
-            require(0 < value < 1, f"{name} must lie between 0 and 1, not {value}")
-        require(
-            self.decompressor + self.stepper < 1,
-            "decompressor and stepper must leave a share of the windows to the projector",
-        )
-        require(0 < self.unroll_s <= 10, f"unroll_s must lie in 0 to 10 s, not {self.unroll_s}")
+        require(0 < self.spacing_s <= 1, f"spacing_s must lie in 0 to 1 s, not {self.spacing_s}")
         require(
             0 < self.learning_rate < 1,
             f"learning_rate must lie between 0 and 1, not {self.learning_rate}",
@@ -92,7 +72,6 @@ class LearnedTraining:
             0 <= self.weight_decay < 1,
             f"weight_decay must be at least 0 and below 1, not {self.weight_decay}",
         )
-        require(self.pose_weight >= 0, f"pose_weight must not be negative, not {self.pose_weight}")
         require(0 <= self.seed < 2**31, f"seed must lie in 0 to 2147483647, not {self.seed}")
 
 

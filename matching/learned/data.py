@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -9,14 +10,14 @@ import pytorch_lightning as pl
 import torch
 from torch import Tensor
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, true_runs
 from deepphase.errors import ParameterError
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.learned.config import LearnedConfig
+from deepphase.matching.learned.kept_states import KeptStates
 from deepphase.matching.learned.pose_values import PoseValues, RootPoses
 from deepphase.matching.player.moment_filter import MomentFilter
 from deepphase.matching.player.playback import Playback
-from deepphase.matching.player.trajectory_queries import future_columns
 from deepphase.matching.player.trajectory_search import TrajectorySearch
 from deepphase.matching.search.searcher import open_searcher
 from deepphase.phase.windows import WindowOrder
@@ -30,8 +31,9 @@ _MEASURED_ROWS, _VALIDATED = 20_000, 256
 class LearnedData(ResumableData, pl.LightningDataModule):
     """Windows of a database's rows, for `LearnedModule` in any trainer.
 
-    A batch has the first rows of its windows. The database is compressed, so all rows that are
-    played are trained on; what is validated are rows spread over them.
+    A batch has the first kept states of its windows, each of which ends at the next one. The
+    database is compressed, so all rows that are played are trained on; what is validated are
+    windows spread over them.
 
     Parameters
     ----------
@@ -46,25 +48,20 @@ class LearnedData(ResumableData, pl.LightningDataModule):
 
     Attributes
     ----------
-    playback, searcher
-        The motion of the rows, and the index that searches them.
+    playback
+        The motion of the rows.
     values
         The values of a pose.
-    playable
-        (rows,) bool: rows that are played.
-    targets
-        (targets,) rows that may be jumped to, rising.
-    styles
-        Values of the label; empty without it.
-    style_of
-        (rows,) index of each row's value; 0 without a label.
-    label
-        Name of the label; empty where the database does not have it.
+    kept
+        Kept states, without latents, of the stretches of rows that are played. The first row of
+        the database of each stretch is in `firsts`.
+    offered
+        (kept,) bool: kept states that may be jumped to.
 
     Raises
     ------
     ParameterError
-        Where the features have no trajectory ahead, or no stretch is as long as a window.
+        Where the features have no trajectory ahead, or no stretch has two kept states.
     CheckpointError
         Where a store of the clips is missing or was replaced.
     """
@@ -90,42 +87,49 @@ class LearnedData(ResumableData, pl.LightningDataModule):
             len(playback.limbs),
             playback.fps,
         )
-        self.searcher = open_searcher(database, progress=progress)
-        policy = TrajectorySearch(database, self.searcher, moments=moments or MomentFilter())
-        playable = policy.playable
-        self.playable = np.ones(len(database), bool) if playable is None else playable
-        self.targets = policy.targets
-        self.window = max(round(options.unroll_s * database.fps), 2) + 1
-        starts = self._window_starts()
-        if not len(starts):
+        searcher = open_searcher(database, progress=progress)
+        policy = TrajectorySearch(database, searcher, moments=moments or MomentFilter())
+        played = policy.playable
+        self.playable = np.ones(len(database), bool) if played is None else played
+        spacing = max(round(options.spacing_s * database.fps), 1)
+        firsts, counts = self._stretches(spacing)
+        if not len(counts):
             raise ParameterError(
-                f"no clip has {self.window} frames in a row that are played",
-                hint="choose a smaller training.unroll_s, or add longer clips",
+                f"no clip has {spacing + 1} frames in a row that are played",
+                hint="choose a smaller training.spacing_s, or add longer clips",
             )
-        self._starts = torch.from_numpy(starts)
-        self._order = WindowOrder(len(starts), options.seed)
-        chosen = np.linspace(0, len(starts) - 1, min(len(starts), _VALIDATED)).astype(np.int64)
-        self.held_out = torch.from_numpy(starts[chosen])
-        self._set_styles(options.label)
-        self.goal_columns = future_columns(database.layout)
+        nothing = np.zeros((int(counts.sum()), 0), np.float32)
+        self.kept, self.firsts = KeptStates(nothing, nothing, spacing, counts), firsts
+        features = np.ascontiguousarray(database.features[self.kept_rows], np.float32)
+        self.kept = replace(self.kept, features=features)
+        self.offered = np.isin(self.kept_rows, policy.targets)
+        last = np.cumsum(counts) - 1
+        self._windows = torch.from_numpy(np.setdiff1d(np.arange(len(features)), last))
+        self._order = WindowOrder(len(self._windows), options.seed)
+        chosen = np.linspace(0, len(self._windows) - 1, min(len(self._windows), _VALIDATED))
+        self.held_out = self._windows[chosen.astype(np.int64)]
 
-    def _window_starts(self) -> Array:
-        """(windows,) rows from which a window of playable rows of one clip begins."""
-        stops, rows = self.database.range_stops, np.arange(len(self.database))
-        broken = np.append(np.cumsum(~self.playable), 0)
-        last = rows + self.window - 1
-        inside = last < stops[self.database.clip_of(rows)]
-        last = np.minimum(last, len(rows) - 1)
-        return np.flatnonzero(inside & self.playable & (broken[last] == broken[rows]))
+    def _stretches(self, spacing: int) -> tuple[Array, Array]:
+        """(stretches,) first row, and number of kept states, of rows of one clip that are played.
 
-    def _set_styles(self, label: str) -> None:
-        database = self.database
-        of_clips = [labels.get(label, "") for labels in database.labels]
-        self.styles = tuple(sorted(set(of_clips))) if any(of_clips) else ()
-        self.label = label if self.styles else ""
-        numbers = [self.styles.index(each) if self.styles else 0 for each in of_clips]
-        lengths = database.range_stops - database.range_starts
-        self.style_of = np.repeat(np.array(numbers, np.int64), lengths)
+        Frames at the end that are fewer than the spacing are left out.
+        """
+        database, found = self.database, []
+        for start, stop in zip(database.range_starts, database.range_stops, strict=True):
+            for first, end in true_runs(self.playable[start:stop]):
+                found.append((start + first, (end - first - 1) // spacing + 1))
+        stretches = np.array([each for each in found if each[1] > 1], np.int64).reshape(-1, 2)
+        return stretches[:, 0], stretches[:, 1]
+
+    def rows_of(self, rows: Array) -> Array:
+        """Rows of the database of rows of the kept states."""
+        stretch = np.searchsorted(self.kept.stops, rows, side="right")
+        return rows - self.kept.starts[stretch] + self.firsts[stretch]
+
+    @cached_property
+    def kept_rows(self) -> Array:
+        """(kept,) row of the database of each kept state."""
+        return self.rows_of(self.kept.rows)
 
     @property
     def total_samples(self) -> int:
@@ -134,45 +138,39 @@ class LearnedData(ResumableData, pl.LightningDataModule):
 
     @property
     def epoch_samples(self) -> int:
-        """Windows of one pass over the rows, one after the other."""
-        return max(len(self._starts) // self.window, 1)
+        """Windows of one pass over the rows."""
+        return len(self._windows)
 
     def batch(self, start: int, stop: int, share: slice = slice(None)) -> Tensor:
-        """First rows of a share of the windows at these positions."""
-        return self._starts[self._order(start, stop)[share]]
+        """First kept states of a share of the windows at these positions."""
+        return self._windows[self._order(start, stop)[share]]
 
     def poses(self, rows: Array) -> RootPoses:
-        """RootPoses (...) of rows (...)."""
+        """Poses (...) of rows (...) of the database."""
         playback = self.playback
         return RootPoses(
             playback.rotations[rows],
             playback.translations[rows],
             playback.steps[rows],
-            playback.contacts[rows],
-            self.database.idle(rows),
+            playback.slips[rows],
         )
 
     def pose_values(self, rows: Array) -> Tensor:
-        """(..., dims) values of the poses of rows (...)."""
+        """(..., dims) values of the poses of rows (...) of the database."""
         return torch.from_numpy(self.values.values(self.poses(rows)))
 
     @cached_property
-    def features(self) -> Array:
-        """(rows, dims) float32 feature rows."""
-        return np.ascontiguousarray(self.database.features[np.arange(len(self.database))])
-
-    @cached_property
     def measured_rows(self) -> Array:
-        """(n,) rows spread over those that are played, whose next row is of the same clip."""
-        rows = self._starts.numpy()
-        count = min(len(rows), _MEASURED_ROWS)
-        return rows[np.unique(np.linspace(0, len(rows) - 1, count).astype(np.int64))]
+        """(n,) rows of the kept states spread over them, which are not the last of a stretch."""
+        rows = np.linspace(0, len(self.kept) - 1, min(len(self.kept), _MEASURED_ROWS))
+        return np.setdiff1d(rows.astype(np.int64), self.kept.stops - 1)
 
     @cached_property
     def pose_scale(self) -> tuple[Array, Array]:
         """Mean (dims,) and deviation (dims,) of pose values, one deviation for a kind of values."""
-        values = self.pose_values(self.measured_rows).numpy()
+        values = self.pose_values(self.rows_of(self.measured_rows)).numpy()
         scale = np.empty(values.shape[1], np.float32)
         for block in self.values.slices.values():
-            scale[block] = max(float(values[:, block].std(axis=0).mean()), 1e-3)
+            if block.stop > block.start:
+                scale[block] = max(float(values[:, block].std(axis=0).mean()), 1e-3)
         return values.mean(axis=0), scale

@@ -1,4 +1,4 @@
-"""Matchers: the networks of learned motion matching with all that a run needs, and their files."""
+"""Matchers: compressed motion databases of learned motion matching, and their files."""
 
 from __future__ import annotations
 
@@ -23,31 +23,34 @@ from deepphase.formats.header_values import (
     checked_number,
     checked_rate,
     checked_source,
-    checked_text,
     checked_texts,
 )
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.learned.body import MatcherBody
 from deepphase.matching.learned.config import LearnedConfig
+from deepphase.matching.learned.kept_states import InterpolatedFeatures, KeptSearcher, KeptStates
+from deepphase.matching.learned.motion import DecompressedMotion
 from deepphase.matching.learned.pose_values import PoseValues, RootPoses
 from deepphase.matching.player.facing import SECTORS
-from deepphase.matching.player.playback import Playback
-from deepphase.motion.clip import Source
-from deepphase.motion.foot_ik import LegChains
-from deepphase.motion.roles import Roles, find_roles
+from deepphase.matching.player.source import PlayerSource
 from deepphase.motion.skeleton import Skeleton
 from deepphase.short_repr import counted, short_repr
 
-FORMAT, VERSION = "deepphase.matcher", 1
-NETWORKS = ("decompressor", "stepper", "projector")
+FORMAT, VERSION = "deepphase.matcher", 2
 _SKELETON = ("parents", "offsets", "end_parents", "end_offsets")
 _SOURCE = ("unit_m", "up", "rotation_orders")
-_REST = ("rotations", "translations", "steps", "contacts")
+_MEASURED = ("usual_acceleration", "top_speed", "travelling_speed")
+_MOST = 127
+SMOOTH = 0.25
+"""What a smooth ReLU adds to the square of a value, see `SmoothReLU`."""
 _TYPES = {
     **dict.fromkeys(("skeleton.parents", "skeleton.end_parents"), "I64"),
     **dict.fromkeys(("skeleton.offsets", "skeleton.end_offsets"), "F64"),
-    **dict.fromkeys(("rest.stops", "starts.styles", "translated_joints"), "I64"),
-    "rest.contacts": "BOOL",
-    **dict.fromkeys(("rest.*", "starts.*", "*.weight"), "F16"),
-    **dict.fromkeys(("*.bias", "mean", "scale", "limits", "soles"), "F32"),
+    **dict.fromkeys(("translated_joints", "counts", "labels", "kinds.lengths"), "I64"),
+    **dict.fromkeys(("features", "latents"), "I8"),
+    **dict.fromkeys(("contacts", "offered", "kinds.values"), "U8"),
+    **dict.fromkeys(("features.step", "latents.step", "mean", "scale", "*.bias"), "F32"),
+    "*.weight": "F16",
 }
 
 
@@ -59,124 +62,13 @@ class Layer(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class MatcherBody:
-    """The body of a matcher, and what was measured in all of the motion.
-
-    Parameters
-    ----------
-    skeleton, translated_joints, source
-        As of a `Playback`.
-    description
-        Role -> joint name, as `find_roles` takes a description.
-    usual_acceleration
-        As of a `Playback`.
-    top_speed, travelling_speed
-        m/s: 99th percentile of all rows, and median of those in locomotion.
-    covered
-        (8,) bool: as of `FacingCoverage`.
-    soles
-        (2, limbs) metres: as of a `Playback`.
-    """
-
-    skeleton: Skeleton
-    description: Mapping[str, str]
-    translated_joints: Array
-    usual_acceleration: float
-    top_speed: float
-    travelling_speed: float
-    covered: tuple[bool, ...]
-    soles: Array
-    source: Source = Source()  # noqa: RUF009 (frozen)
-
-    @classmethod
-    def of_playback(
-        cls, playback: Playback, description: Mapping[str, str], playable: Array
-    ) -> MatcherBody:
-        """The body of a database's motion, of which the rows `playable` (rows,) are played."""
-        return cls(
-            playback.skeleton,
-            dict(description),
-            playback.translated_joints,
-            playback.usual_acceleration,
-            playback.top_speed,
-            playback.travelling_speed,
-            tuple(playback.facing_coverage(playable).covered.tolist()),
-            playback.soles.astype(np.float32),
-            playback.source,
-        )
-
-    @cached_property
-    def roles(self) -> Roles:
-        """Roles of the joints."""
-        return find_roles(self.skeleton, description=dict(self.description))
-
-    @cached_property
-    def limbs(self) -> LegChains:
-        """Limbs that end in feet."""
-        return LegChains.of_skeleton(self.skeleton, self.roles).on_floor(self.skeleton, self.roles)
-
-    def values(self, fps: float) -> PoseValues:
-        """The values of its poses."""
-        translated = self.translated_joints.tolist()
-        limbs = len(self.limbs)
-        return PoseValues.of_body(self.skeleton, self.roles.hips, translated, limbs, fps)
-
-
-class Starts(NamedTuple):
-    """States to start from.
-
-    Parameters
-    ----------
-    states
-        (starts, state) float32.
-    styles
-        (starts,) index of each one's value of the label.
-    """
-
-    states: Array
-    styles: Array
-
-
-@dataclass(frozen=True, eq=False)
-class RestMotion:
-    """Captured moments of rest.
-
-    Parameters
-    ----------
-    poses
-        RootPoses (rows, ...).
-    states
-        (rows, state) float32.
-    stops
-        (stretches,) row after the last one of each stretch. The last row gives velocities alone.
-    styles
-        (stretches,) value of the label of each; empty texts without a label.
-    held
-        Whether each stretch is one row that is held, since no body rests in the motion.
-    """
-
-    poses: RootPoses
-    states: Array
-    stops: Array
-    styles: tuple[str, ...]
-    held: bool
-
-    def __len__(self) -> int:
-        return len(self.states)
-
-    @cached_property
-    def starts(self) -> Array:
-        """(stretches,) first row of each stretch."""
-        return np.concatenate([np.zeros(1, np.int64), self.stops[:-1]])[: len(self.stops)]
-
-
-@dataclass(frozen=True, eq=False)
 class Matcher:
-    """Learned motion matching: networks in place of the rows of a database.
+    """Learned motion matching: a motion database in a few megabytes.
 
-    A state consists of the features of a frame, as the database has them, and its latents. The
-    decompressor makes its pose, the stepper the state of the next frame, and the projector the
-    state nearest to a query.
+    A state consists of the features of a frame, as the database has them, and its latents. States
+    of every few frames are kept; those between them are interpolated. A search finds kept states,
+    and the decompressor makes the pose of a state. So a matcher plays the frames of its database,
+    by the same search, jumps and labels.
 
     Parameters
     ----------
@@ -188,14 +80,19 @@ class Matcher:
         Of the database's features.
     values
         The values of a pose.
-    label, styles
-        Name and values of the label that the projector keeps or changes to; empty without one.
-    decompressor, stepper, projector
-        Layers of the networks, with ReLU between them.
-    limits
-        (2, state) float32 lowest and highest values of states.
-    starts, rest
-        States to start from, and moments of rest.
+    kept
+        The kept states, and the rows between them.
+    offered
+        (kept,) bool: kept states that may be jumped to.
+    names, labels
+        (stretches,) name of the clip of each stretch of rows, with its first frame where that is
+        not 0, and the clip's labels.
+    contacts
+        (rows, limbs) bool: the limb's tip is in contact with the floor.
+    kinds
+        (rows,) uint8 kind of each moment, as of a `MotionDatabase`.
+    decompressor
+        Layers of the network, with smooth ReLUs between them.
     data
         Measures of the database's clips, as `database_measures` gives them.
     health
@@ -205,7 +102,8 @@ class Matcher:
 
     References
     ----------
-    Holden, Kanoun, Perepichka and Popa 2020, Learned Motion Matching.
+    Holden, Kanoun, Perepichka and Popa 2020, Learned Motion Matching: the decompressor. Kept states
+    take the place of their stepper and projector.
     """
 
     config: LearnedConfig
@@ -213,14 +111,13 @@ class Matcher:
     layout: FeatureLayout
     normalisation: Normalisation
     values: PoseValues
-    label: str
-    styles: tuple[str, ...]
+    kept: KeptStates
+    offered: Array
+    names: tuple[str, ...]
+    labels: tuple[Mapping[str, str], ...]
+    contacts: Array
+    kinds: Array
     decompressor: tuple[Layer, ...]
-    stepper: tuple[Layer, ...]
-    projector: tuple[Layer, ...]
-    limits: Array
-    starts: Starts
-    rest: RestMotion
     data: Mapping[str, Any] = field(default_factory=dict)
     health: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
@@ -228,9 +125,9 @@ class Matcher:
     def __repr__(self) -> str:
         return short_repr(
             self,
-            f"{self.features} features and {self.latents} latents at {self.fps:g} Hz",
+            f"{len(self.kept):,} rows of {self.layout.dims} values at {self.fps:g} Hz",
+            f"{len(self.offered):,} kept states with {self.kept.latents.shape[1]} latents",
             counted(len(self.body.skeleton), "joint"),
-            f"{self.label}: {', '.join(self.styles[:4])} ..." if self.label else "",
         )
 
     @property
@@ -238,84 +135,97 @@ class Matcher:
         """Frames per second."""
         return self.values.fps
 
-    @property
-    def features(self) -> int:
-        """Features of a state, its first values."""
-        return self.layout.dims
-
-    @property
-    def latents(self) -> int:
-        """Latents of a state."""
-        return self.limits.shape[1] - self.features
-
     def decompressed(self, states: Array) -> RootPoses:
-        """The poses of states (n, state)."""
+        """The poses of states (n, features + latents)."""
         return self.values.poses(evaluated(self.decompressor, states))
 
-    def stepped(self, states: Array) -> Array:
-        """The states (n, state) one frame later."""
-        later = states + evaluated(self.stepper, states) / np.float32(self.fps)
-        return np.clip(later, self.limits[0], self.limits[1])
+    @cached_property
+    def database(self) -> MotionDatabase:
+        """The rows as a database without stores, of which kept states are offered."""
+        kept, rows = self.kept, len(self.kept)
+        offered = np.zeros(rows, bool)
+        offered[kept.rows[self.offered]] = True
+        return MotionDatabase(
+            layout=self.layout,
+            fps=self.fps,
+            features=InterpolatedFeatures(kept),
+            normalisation=self.normalisation,
+            range_starts=kept.starts,
+            range_stops=kept.stops,
+            clip_names=self.names,
+            labels=self.labels,
+            # Its rows are not placed in a world.
+            root_positions=np.broadcast_to(np.zeros(3, np.float32), (rows, 3)),
+            root_angles=np.broadcast_to(np.float32(0.0), (rows,)),
+            phases=None,
+            interior=np.broadcast_to(np.True_, (rows,)),
+            offered=offered,
+            links=(),
+            clip_links=np.zeros(len(self.names), np.int64),
+            body=self.body.description,
+            made_with=self.provenance,
+            kinds=self.kinds,
+        )
 
-    def projected(self, queries: Array, latents: Array, styles: Array, starts: Array) -> Array:
-        """The states (n, state) nearest to queries.
+    @cached_property
+    def searcher(self) -> KeptSearcher:
+        """The exact search of the kept states."""
+        return KeptSearcher(self.kept, self.offered)
 
-        Parameters
-        ----------
-        queries : (n, features)
-            Features with the desired trajectory.
-        latents : (n, latents)
-            Current ones: of states that fit alike, the nearer in pose is found.
-        styles : (n,)
-            Index of the desired value of the label.
-        starts : (n,)
-            Bool: the body starts from rest, so that a moment of rest is not found.
-        """
-        asked = np.concatenate([queries, latents], axis=1, dtype=np.float32)
-        named = np.eye(max(len(self.styles), 1), dtype=np.float32)[styles][:, : len(self.styles)]
-        given = np.concatenate([asked, named, starts[:, None]], axis=1, dtype=np.float32)
-        found = asked + evaluated(self.projector, given)
-        return np.clip(found, self.limits[0], self.limits[1])
+    @cached_property
+    def motion(self) -> DecompressedMotion:
+        """The motion of the rows, which is decompressed where it is read."""
+        return DecompressedMotion.of_rows(
+            self.body,
+            self.kept,
+            self.contacts,
+            self.fps,
+            lambda rows: self.decompressed(self.kept.states(rows)),
+        )
+
+    def source(self, **options: Any) -> PlayerSource:
+        """A source of its players, with `options` of the run; see `PlayerSource`."""
+        return PlayerSource(self.database, self.motion, self.searcher, data=self.data, **options)
 
     def save(self, path: str | Path) -> Path:
-        """Write the matcher as one file, atomically; weights and states in half precision."""
-        path, body, rest = Path(path), self.body, self.rest
-        half: dict[str, Array] = {
-            "starts.states": self.starts.states,
-            "rest.states": rest.states,
-            **{f"rest.{name}": getattr(rest.poses, name) for name in _REST[:-1]},
-        }
-        whole = {
-            "mean": self.normalisation.mean,
-            "scale": self.normalisation.scale,
-            "limits": self.limits,
-            "soles": body.soles,
-        }
-        for name in NETWORKS:
-            for index, layer in enumerate(getattr(self, name)):
-                half[f"{name}.{index}.weight"] = layer.weight
-                whole[f"{name}.{index}.bias"] = layer.bias
+        """Write the matcher as one file, atomically; see :doc:`/formats`."""
+        path, body, kept = Path(path), self.body, self.kept
+        sets = [dict(each) for each in {tuple(sorted(each.items())): 0 for each in self.labels}]
+        edges = np.flatnonzero(np.diff(self.kinds)) + 1
+        bounds = np.concatenate([[0], edges, [len(self.kinds)]])
+        features, features_step = rounded(kept.features)
+        latents, latents_step = rounded(kept.latents)
         arrays = {
-            **{name: array.astype(np.float16) for name, array in half.items()},
-            **{name: array.astype(np.float32) for name, array in whole.items()},
-            **{f"skeleton.{name}": getattr(body.skeleton, name) for name in _SKELETON},
+            "features": features,
+            "features.step": features_step,
+            "latents": latents,
+            "latents.step": latents_step,
+            "counts": np.asarray(kept.counts, np.int64),
+            "offered": np.packbits(self.offered),
+            "contacts": np.packbits(self.contacts),
+            "kinds.values": self.kinds[bounds[:-1]],
+            "kinds.lengths": np.diff(bounds),
+            "labels": np.array([sets.index(dict(each)) for each in self.labels], np.int64),
+            "mean": self.normalisation.mean.astype(np.float32),
+            "scale": self.normalisation.scale.astype(np.float32),
             "translated_joints": np.asarray(body.translated_joints, np.int64),
-            "starts.styles": np.asarray(self.starts.styles, np.int64),
-            "rest.stops": rest.stops,
-            "rest.contacts": rest.poses.contacts,
+            **{f"skeleton.{name}": getattr(body.skeleton, name) for name in _SKELETON},
         }
+        for index, layer in enumerate(self.decompressor):
+            arrays[f"decompressor.{index}.weight"] = layer.weight.astype(np.float16)
+            arrays[f"decompressor.{index}.bias"] = layer.bias.astype(np.float32)
         header = {
             "config": self.config.as_mapping(),
             "layout": self.layout.as_mapping(),
             "fps": self.fps,
+            "spacing": kept.spacing,
+            "names": list(self.names),
+            "labels": sets,
             "skeleton": {"names": list(body.skeleton.names)},
             "body": dict(body.description),
             "measured": {name: float(getattr(body, name)) for name in _MEASURED},
             "covered": [bool(each) for each in body.covered],
             "source": {name: getattr(body.source, name) for name in _SOURCE},
-            "label": self.label,
-            "styles": list(self.styles),
-            "rest": {"styles": list(rest.styles), "held": rest.held},
             "data": dict(self.data),
             "health": dict(self.health),
             "provenance": dict(self.provenance),
@@ -334,10 +244,6 @@ class Matcher:
         """
         path = Path(path)
         arrays, header = read_arrays(path, format=FORMAT, version=VERSION, types=_TYPES)
-        arrays = {
-            name: array.astype(np.float32) if array.dtype == np.float16 else array
-            for name, array in arrays.items()
-        }
         try:
             names = checked_joints(header["skeleton"]["names"])
             body = MatcherBody(
@@ -346,29 +252,42 @@ class Matcher:
                 arrays["translated_joints"],
                 **{name: checked_number(header["measured"][name], name, 0.0) for name in _MEASURED},
                 covered=tuple(bool(each) for each in header["covered"]),
-                soles=arrays["soles"],
                 source=checked_source(header["source"]).conventions,
             )
+            kept = KeptStates(
+                arrays["features"] * arrays["features.step"],
+                arrays["latents"] * arrays["latents.step"],
+                int(checked_number(header["spacing"], "spacing", 1.0)),
+                arrays["counts"],
+            )
+            values = body.values(checked_rate(header["fps"]))
+            _check(kept, body, arrays, len(header["labels"]))
+            sets = [checked_labels(each, "labels") for each in header["labels"]]
+            contacts = _bits(arrays["contacts"], len(kept) * values.limbs)
             matcher = cls(
                 config=LearnedConfig.from_mapping(header["config"]),
                 body=body,
                 layout=FeatureLayout.from_mapping(header["layout"]),
                 normalisation=Normalisation(arrays["mean"], arrays["scale"]),
-                values=body.values(checked_rate(header["fps"])),
-                label=checked_text(header["label"], "label"),
-                styles=checked_texts(header["styles"], "styles"),
-                decompressor=_layers(arrays, "decompressor"),
-                stepper=_layers(arrays, "stepper"),
-                projector=_layers(arrays, "projector"),
-                limits=arrays["limits"],
-                starts=Starts(arrays["starts.states"], arrays["starts.styles"]),
-                rest=_rest(arrays, header["rest"]),
+                values=values,
+                kept=kept,
+                offered=_bits(arrays["offered"], len(kept.features)),
+                names=checked_texts(header["names"], "names"),
+                labels=tuple(sets[index] for index in arrays["labels"].tolist()),
+                contacts=contacts.reshape(len(kept), values.limbs),
+                kinds=np.repeat(arrays["kinds.values"], arrays["kinds.lengths"]),
+                decompressor=_layers(
+                    arrays, kept.features.shape[1] + kept.latents.shape[1], values
+                ),
                 data=checked_mapping(header["data"], "data"),
                 health=checked_mapping(header["health"], "health"),
                 provenance=checked_mapping(header["provenance"], "provenance"),
             )
-            matcher.check()
-        except (KeyError, TypeError, ValueError, AttributeError, DeepPhaseError) as error:
+            # A database checks that its arrays fit together.
+            offered = matcher.database.offered_rows
+            if not len(offered):
+                raise ValueError("no kept state may be jumped to")
+        except (LookupError, TypeError, ValueError, AttributeError, DeepPhaseError) as error:
             raise CheckpointError(
                 f"this is not a matcher of this version of deepphase "
                 f"({type(error).__name__}: {' '.join(str(error).split())[:300]})",
@@ -377,86 +296,64 @@ class Matcher:
             ) from None
         return matcher
 
-    def check(self) -> None:
-        """Raise ValueError where the arrays do not fit together."""
-        state = self.limits.shape[-1]
-        conditions = len(self.styles) + 1
-        sizes = {
-            "decompressor": (state, self.values.dims),
-            "stepper": (state, state),
-            "projector": (state + conditions, state),
-        }
-        for name, (inputs, outputs) in sizes.items():
-            found = getattr(self, name)
-            widths = [inputs, *(len(layer.bias) for layer in found)]
-            shapes = [layer.weight.shape for layer in found]
-            if widths[-1] != outputs or shapes != list(pairwise(widths)):
-                raise ValueError(f"the layers of the {name} have the shapes {shapes}")
-        rest, styles = self.rest, self.starts.styles
-        poses = self.values
-        expected = {
-            "limits": (self.limits, (2, state)),
-            "mean": (self.normalisation.mean, (self.features,)),
-            "scale": (self.normalisation.scale, (self.features,)),
-            "starts.states": (self.starts.states, (len(styles), state)),
-            "soles": (self.body.soles, (2, poses.limbs)),
-            "rest.states": (rest.states, (len(rest), state)),
-            "rest.rotations": (rest.poses.rotations, (len(rest), poses.joints, 4)),
-            "rest.translations": (rest.poses.translations, (len(rest), poses.translated, 3)),
-            "rest.steps": (rest.poses.steps, (len(rest), 3)),
-            "rest.contacts": (rest.poses.contacts, (len(rest), poses.limbs)),
-        }
-        for name, (array, shape) in expected.items():
-            if array.shape != shape:
-                raise ValueError(f"{name} have the shape {array.shape}, not {shape}")
-        if not len(styles) or styles.min() < 0 or styles.max() >= max(len(self.styles), 1):
-            raise ValueError("the starts have values of the label that do not exist")
-        translated = self.body.translated_joints
-        known = np.isin(self.body.roles.hips, translated) and np.isin(0, translated)
-        if not known or (np.diff(translated) < 1).any() or translated[-1] >= poses.joints:
-            raise ValueError("the translated joints are not those of the skeleton")
-        if len(self.body.covered) != SECTORS:
-            raise ValueError(f"directions of travel in {len(self.body.covered)} parts")
-        stops = np.concatenate([np.zeros(1, np.int64), rest.stops])
-        if stops[-1] != len(rest) or (np.diff(stops) < 2).any():
-            raise ValueError("the stretches of rest do not cover its rows")
-        if len(rest.styles) != len(rest.stops):
-            raise ValueError("stretches of rest without a style")
+
+def _check(kept: KeptStates, body: MatcherBody, arrays: Mapping[str, Array], sets: int) -> None:
+    """Raise ValueError where arrays do not fit together in ways that a database does not check."""
+    counts, labels, translated = kept.counts, arrays["labels"], body.translated_joints
+    if counts.ndim != 1 or not len(counts) or counts.min() < 2 or kept.spacing < 1:
+        raise ValueError("a stretch has fewer than two kept states")
+    shapes = {kept.features.ndim, kept.latents.ndim, kept.features.ndim}
+    if shapes != {2} or {len(kept.features), len(kept.latents)} != {int(counts.sum())}:
+        raise ValueError(f"there are not {int(counts.sum())} kept states")
+    if labels.shape != counts.shape or labels.min() < 0 or labels.max() >= sets:
+        raise ValueError("stretches have labels that do not exist")
+    known = np.isin(body.roles.hips, translated) and np.isin(0, translated)
+    joints = len(body.skeleton)
+    if not known or (np.diff(translated) < 1).any() or translated[-1] >= joints:
+        raise ValueError("the translated joints are not those of the skeleton")
+    if len(body.covered) != SECTORS:
+        raise ValueError(f"directions of travel in {len(body.covered)} parts")
+
+
+def rounded(values: Array) -> tuple[Array, Array]:
+    """Values (n, width) as 8-bit numbers, and the step (width,) of each column's numbers."""
+    step = np.maximum(np.abs(values).max(axis=0), 1e-9) / _MOST
+    return np.round(values / step).astype(np.int8), step.astype(np.float32)
+
+
+def _bits(packed: Array, count: int) -> Array:
+    """(count,) bool out of the bytes of `np.packbits`."""
+    if packed.shape != (-(-count // 8),):
+        raise ValueError(f"{packed.size} bytes do not hold {count} flags")
+    return np.unpackbits(packed, count=count).astype(bool)
+
+
+def _layers(arrays: Mapping[str, Array], state: int, values: PoseValues) -> tuple[Layer, ...]:
+    """Layers of the decompressor from states with `state` values to the values of poses."""
+    count = sum(name.startswith("decompressor.") and name.endswith(".bias") for name in arrays)
+    found = tuple(
+        Layer(
+            arrays[f"decompressor.{index}.weight"].astype(np.float32),
+            arrays[f"decompressor.{index}.bias"],
+        )
+        for index in range(count)
+    )
+    widths = [state, *(len(layer.bias) for layer in found)]
+    shapes = [layer.weight.shape for layer in found]
+    if widths[-1] != values.dims or shapes != list(pairwise(widths)):
+        raise ValueError(f"the layers of the decompressor have the shapes {shapes}")
+    return found
 
 
 def evaluated(network: tuple[Layer, ...], values: Array) -> Array:
-    """Outputs (n, out) of layers with ReLU between them."""
+    """Outputs (n, out) of layers with smooth ReLUs between them; see `SmoothReLU`."""
     for layer in network[:-1]:
         values = values @ layer.weight
         values += layer.bias
-        np.maximum(values, 0.0, out=values)
+        roots = np.square(values)
+        roots += SMOOTH
+        values += np.sqrt(roots, out=roots)
+        values *= 0.5
     outputs = values @ network[-1].weight
     outputs += network[-1].bias
     return outputs
-
-
-_MEASURED = ("usual_acceleration", "top_speed", "travelling_speed")
-
-
-def _layers(arrays: Mapping[str, Array], name: str) -> tuple[Layer, ...]:
-    count = sum(key.startswith(f"{name}.") and key.endswith(".weight") for key in arrays)
-    return tuple(
-        Layer(arrays[f"{name}.{index}.weight"], arrays[f"{name}.{index}.bias"])
-        for index in range(count)
-    )
-
-
-def _rest(arrays: Mapping[str, Array], header: Any) -> RestMotion:
-    rotations = arrays["rest.rotations"]
-    lengths = np.sqrt(np.vecdot(rotations, rotations))[..., None]
-    poses = RootPoses(
-        rotations / np.maximum(lengths, 1e-6),
-        arrays["rest.translations"],
-        arrays["rest.steps"],
-        arrays["rest.contacts"],
-        np.ones(len(rotations), bool),
-    )
-    styles = checked_texts(header["styles"], "rest")
-    return RestMotion(
-        poses, arrays["rest.states"], arrays["rest.stops"], styles, bool(header["held"])
-    )

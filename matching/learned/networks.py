@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import torch
 from torch import Tensor, nn
 
 from deepphase.matching.learned.config import LearnedNetwork
+from deepphase.matching.learned.matcher import SMOOTH
 
 
 def layers(inputs: int, outputs: int, width: int, hidden: int, act: type[nn.Module]) -> nn.Module:
@@ -19,11 +19,20 @@ def layers(inputs: int, outputs: int, width: int, hidden: int, act: type[nn.Modu
     return nn.Sequential(*parts, nn.Linear(width, outputs))
 
 
-class MatchingNetworks(nn.Module):
-    """Compressor, decompressor, stepper and projector.
+class SmoothReLU(nn.Module):
+    """A ReLU without a kink, (x + sqrt(x^2 + 1/4)) / 2, so that motion has no jerks.
 
-    A state consists of the features of a frame, as a search compares them, and its latents. All
-    values that networks read and give are normalised.
+    References
+    ----------
+    Barron 2021, Squareplus: A Softplus-Like Algebraic Rectifier.
+    """
+
+    def forward(self, values: Tensor) -> Tensor:
+        return 0.5 * (values + (values.square() + SMOOTH).sqrt())
+
+
+class MatchingNetworks(nn.Module):
+    """Compressor and decompressor, which read and give normalised values.
 
     Parameters
     ----------
@@ -33,23 +42,12 @@ class MatchingNetworks(nn.Module):
         Values that the compressor reads of a frame.
     pose
         Values of a pose, which the decompressor gives.
-    conditions
-        Values of the projector's input beside the state: one for each value of the label, and
-        whether a character starts from rest.
     config
         Sizes.
     """
 
-    def __init__(
-        self, features: int, read: int, pose: int, conditions: int, config: LearnedNetwork
-    ) -> None:
+    def __init__(self, features: int, read: int, pose: int, config: LearnedNetwork) -> None:
         super().__init__()
-        state, width, wide = features + config.latents, config.width, config.projector_width
-        self.compressor = layers(read, config.latents, wide, 3, nn.ELU)
-        self.decompressor = layers(state, pose, width, 2, nn.ReLU)
-        self.stepper = layers(state, state, width, 2, nn.ReLU)
-        self.projector = layers(state + conditions, state, wide, 4, nn.ReLU)
-
-    def project(self, query: Tensor, conditions: Tensor) -> Tensor:
-        """(q, state) the state nearest to a query (q, state), as a change of it."""
-        return query + self.projector(torch.cat([query, conditions], -1))
+        state = features + config.latents
+        self.compressor = layers(read, config.latents, config.compressor_width, 3, nn.ELU)
+        self.decompressor = layers(state, pose, config.width, 2, SmoothReLU)

@@ -1,71 +1,95 @@
-"""Export of a matcher's networks as ONNX, for raw values."""
+"""Export of a matcher as ONNX: the poses of its rows, and the search of its kept states."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from deepphase.arrays import Array
 from deepphase.export.onnx_file import PARITY_BATCHES, Parity, export_onnx
-from deepphase.matching.learned.matcher import NETWORKS, Layer, Matcher
+from deepphase.matching.learned.matcher import Matcher
+from deepphase.matching.learned.networks import SmoothReLU
+
+# Cost of what may not be found.
+_NEVER = 1e9
 
 
-class _Decompressor(nn.Module):
-    """States -> values of poses."""
+class _Motion(nn.Module):
+    """Rows -> values of their poses."""
 
-    def __init__(self, matcher: Matcher) -> None:
-        super().__init__()
-        self.layers = _layers(matcher.decompressor)
-
-    def forward(self, state: Tensor) -> Tensor:
-        return self.layers(state)
-
-
-class _Stepper(nn.Module):
-    """States -> those of the next frame, within the limits."""
-
-    limits: Tensor
+    states: Tensor
+    stops: Tensor
+    starts: Tensor
+    firsts: Tensor
+    counts: Tensor
+    weights: Tensor
 
     def __init__(self, matcher: Matcher) -> None:
         super().__init__()
-        self.layers, self.seconds = _layers(matcher.stepper), 1.0 / matcher.fps
-        self.register_buffer("limits", _tensor(matcher.limits))
+        kept = matcher.kept
+        self.spacing = kept.spacing
+        arrays = {
+            "states": np.concatenate([kept.features, kept.latents], axis=1),
+            "stops": kept.stops,
+            "starts": kept.starts,
+            "firsts": np.cumsum(kept.counts) - kept.counts,
+            "counts": kept.counts,
+            "weights": kept.weights,
+        }
+        for name, array in arrays.items():
+            self.register_buffer(name, torch.from_numpy(np.ascontiguousarray(array)))
+        self.layers = _layers(matcher)
 
-    def forward(self, state: Tensor) -> Tensor:
-        later = state + self.layers(state) * self.seconds
-        return torch.minimum(torch.maximum(later, self.limits[0]), self.limits[1])
+    def forward(self, rows: Tensor) -> Tensor:
+        stretch = (rows >= self.stops).sum(1)
+        frames = rows[:, 0] - self.starts[stretch]
+        last = self.counts[stretch] - 1
+        second = torch.minimum(torch.div(frames, self.spacing, rounding_mode="floor"), last - 1)
+        near = second[:, None] + torch.tensor([[-1, 0, 1, 2]])
+        near = torch.minimum(near.clamp(min=0), last[:, None]) + self.firsts[stretch][:, None]
+        weights = self.weights[frames - self.spacing * second]
+        return self.layers((weights[..., None] * self.states[near]).sum(1))
 
 
-class _Projector(nn.Module):
-    """Queries with latents, and conditions -> the nearest states, within the limits."""
+class _Search(nn.Module):
+    """Queries -> the nearest row that is offered, and its cost."""
 
-    limits: Tensor
+    features: Tensor
+    squares: Tensor
+    rows: Tensor
 
     def __init__(self, matcher: Matcher) -> None:
         super().__init__()
-        self.layers = _layers(matcher.projector)
-        self.register_buffer("limits", _tensor(matcher.limits))
+        features = torch.from_numpy(matcher.kept.features)
+        offered = torch.from_numpy(matcher.offered)
+        self.register_buffer("features", features)
+        squares = features.double().square().sum(1)
+        self.register_buffer("squares", squares + _NEVER * ~offered)
+        self.register_buffer("rows", torch.from_numpy(matcher.kept.rows))
 
-    def forward(self, query: Tensor, conditions: Tensor) -> Tensor:
-        found = query + self.layers(torch.cat([query, conditions], 1))
-        return torch.minimum(torch.maximum(found, self.limits[0]), self.limits[1])
+    def forward(self, query: Tensor) -> tuple[Tensor, Tensor]:
+        # In double precision, so that all engines find the same row.
+        products = query.double() @ self.features.double().T
+        place = (self.squares - 2.0 * products).argmin(1)
+        costs = (query - self.features[place]).square().sum(1).sqrt()
+        return self.rows[place], costs
 
 
 def export_matcher(matcher: Matcher, path: str | Path) -> dict[Path, list[Parity]]:
-    """Write the networks of a matcher as ONNX files, and compare them.
+    """Write a matcher as ONNX files, and compare them.
 
-    ``walk.onnx`` stands for three files: ``walk.decompressor.onnx`` (`state` -> `pose`),
-    ``walk.stepper.onnx`` (`state` -> `next_state`) and ``walk.projector.onnx`` (`query`, whose last
-    values are the current latents, and `conditions`: one value for each style, and one for a start
-    from rest -> `state`). Their metadata has the features of a state, the styles, and the first
-    column of each kind of values of a pose.
+    ``walk.onnx`` stands for two files. ``walk.motion.onnx`` (`rows` (n, 1) int64 -> `pose`) has the
+    kept states and the decompressor; ``walk.search.onnx`` (`query` -> `row`, `cost`) finds the row
+    with a kept state that is nearest to a query. Their metadata has the features of a state, the
+    first row and the labels of each stretch, and the first column of each kind of values of a pose.
 
     Returns
     -------
-    File -> differences at batches of 1, 7 and 32, for states of the data.
+    File -> differences at batches of 1, 7 and 32.
 
     Raises
     ------
@@ -74,49 +98,42 @@ def export_matcher(matcher: Matcher, path: str | Path) -> dict[Path, list[Parity
     CheckpointError
         As for `export_onnx`.
     """
-    path, rows = Path(path), max(PARITY_BATCHES)
-    starts = _tensor(matcher.starts.states)
-    states = starts[torch.arange(rows) % len(starts)]
-    conditions = torch.zeros(rows, len(matcher.styles) + 1)
-    conditions[:, 0] = 1.0
-    columns = {name: each.start for name, each in matcher.values.slices.items()}
+    path, kept = Path(path), matcher.kept
+    generator = np.random.default_rng(0)
+    rows = generator.integers(0, len(kept), (max(PARITY_BATCHES), 1))
+    queries = kept.features[generator.integers(0, len(kept.features), len(rows))]
     entries = {
         "format": "deepphase.matcher_networks",
-        "version": "1",
+        "version": "2",
         "features": json.dumps(matcher.layout.value_names),
-        "styles": json.dumps(list(matcher.styles)),
-        "pose_values": json.dumps(columns),
+        "starts": json.dumps(kept.starts.tolist()),
+        "labels": json.dumps([dict(each) for each in matcher.labels]),
+        "pose_values": json.dumps({name: at.start for name, at in matcher.values.slices.items()}),
         "fps": json.dumps(matcher.fps),
     }
-    query = {"query": states, "conditions": conditions}
-    parts = {
-        "decompressor": (_Decompressor(matcher), {"state": states}, "pose"),
-        "stepper": (_Stepper(matcher), {"state": states}, "next_state"),
-        "projector": (_Projector(matcher), query, "state"),
+    made: dict[str, tuple[nn.Module, dict[str, Array], list[str]]] = {
+        "motion": (_Motion(matcher), {"rows": rows}, ["pose"]),
+        "search": (_Search(matcher), {"query": queries}, ["row", "cost"]),
     }
     written = {}
-    for name in NETWORKS:
-        module, inputs, output = parts[name]
+    for name, (module, inputs, outputs) in made.items():
         file = path.with_name(f"{path.stem}.{name}.onnx")
         written[file] = export_onnx(
             module,
             file,
             inputs={key: tuple(each.shape[1:]) for key, each in inputs.items()},
-            outputs=[output],
-            made=inputs,
+            outputs=outputs,
+            made={key: torch.from_numpy(each) for key, each in inputs.items()},
             metadata=entries,
         )
     return written
 
 
-def _layers(layers: tuple[Layer, ...]) -> nn.Sequential:
+def _layers(matcher: Matcher) -> nn.Sequential:
     parts: list[nn.Module] = []
-    for weight, bias in layers:
+    for weight, bias in matcher.decompressor:
         linear = nn.Linear(*weight.shape)
-        linear.weight.data, linear.bias.data = _tensor(weight.T), _tensor(bias)
-        parts += [linear, nn.ReLU()]
+        linear.weight.data = torch.from_numpy(weight.T.copy())
+        linear.bias.data = torch.from_numpy(bias.copy())
+        parts += [linear, SmoothReLU()]
     return nn.Sequential(*parts[:-1])
-
-
-def _tensor(values: Array) -> Tensor:
-    return torch.from_numpy(values.copy()).float()

@@ -15,38 +15,30 @@ from deepphase.motion import quaternions
 from deepphase.motion.rotations_6d import from_six_numbers, six_numbers
 from deepphase.motion.skeleton import Skeleton
 
-# Contacts and rest are numbers from 0 to 1; from here on they hold.
-_HOLDS = 0.5
-
 
 class RootPoses(NamedTuple):
-    """RootPoses of frames in root space, with what a player reads beside them.
+    """Poses of frames in root space, with their motion to the next frame.
 
     Parameters
     ----------
     rotations, translations
         (..., joints, 4) and (..., translated joints, 3) float32, as those of a `Playback`.
-    steps
-        (..., 3) float32: root motion to the next frame, m, m and rad.
-    contacts
-        (..., limbs) bool.
-    idle
-        (...) bool: the body stands at rest.
+    steps, slips
+        (..., 3) and (..., limbs, 2) float32: motion of the root and of feet, as of a `Playback`.
     """
 
     rotations: Array
     translations: Array
     steps: Array
-    contacts: Array
-    idle: Array
+    slips: Array
 
 
 @dataclass(frozen=True)
 class PoseValues:
     """Order of the values of a pose.
 
-    They are rotations (body, 6), the rotated x and y axes; translations (moved, 3) m; the velocity
-    of the root (3), m/s, m/s and rad/s in root space; contacts (limbs) and rest (1), from 0 to 1.
+    They are rotations (body, 6), the rotated x and y axes; translations (moved, 3) m; and
+    velocities in root space: of the root (3), m/s, m/s and rad/s, and of feet (limbs, 2), m/s.
 
     Parameters
     ----------
@@ -59,7 +51,7 @@ class PoseValues:
     moved
         Those of them that are in the body.
     limbs
-        Number of limbs with contacts.
+        Number of limbs that end in feet.
     fps
         Frames per second.
     """
@@ -87,8 +79,7 @@ class PoseValues:
             "rotations": 6 * len(self.body),
             "translations": 3 * len(self.moved),
             "velocity": 3,
-            "contacts": self.limbs,
-            "idle": 1,
+            "slips": 2 * self.limbs,
         }
         stops = np.cumsum(list(sizes.values())).tolist()
         return {
@@ -99,17 +90,16 @@ class PoseValues:
     @property
     def dims(self) -> int:
         """Number of values."""
-        return self.slices["idle"].stop
+        return self.slices["slips"].stop
 
     def values(self, poses: RootPoses) -> Array:
         """(..., dims) float32 values of poses."""
-        shape = poses.idle.shape
+        shape = poses.steps.shape[:-1]
         parts = (
             six_numbers(poses.rotations[..., list(self.body), :]),
             poses.translations[..., list(self.moved), :],
             poses.steps * self.fps,
-            poses.contacts,
-            poses.idle[..., None],
+            poses.slips * self.fps,
         )
         return np.concatenate([each.reshape(*shape, -1) for each in parts], -1, dtype=np.float32)
 
@@ -127,6 +117,5 @@ class PoseValues:
             rotations,
             translations,
             values[:, slices["velocity"]] / np.float32(self.fps),
-            values[:, slices["contacts"]] > _HOLDS,
-            values[:, slices["idle"].start] > _HOLDS,
+            values[:, slices["slips"]].reshape(count, -1, 2) / np.float32(self.fps),
         )

@@ -29,7 +29,7 @@ def train_matcher(
     progress: Progress | None = None,
     **trainer: Any,
 ) -> Matcher | None:
-    """Train the networks of learned motion matching on a database.
+    """Compress a motion database: train the networks of learned motion matching on it.
 
     Further parameters are those of :func:`deepphase.training.task.run_task`, which also says what
     is raised.
@@ -58,8 +58,7 @@ def train_matcher(
         name = "" if database.path is None else database.path.name
         made = {**run, "database": name, "seed": config.training.seed, "versions": versions()}
         matcher = new_matcher(module.to("cpu"), {**dict(database.made_with), **made})
-        states = module.raw_states().numpy()
-        return replace(matcher, health=matcher_health(matcher, data, states))
+        return replace(matcher, health=matcher_health(matcher, data))
 
     task = TrainedTask(
         config.training.seed,

@@ -155,14 +155,14 @@ class Playback:
         Limbs that end in feet; may be empty.
     usual_acceleration
         m/s^2: 99.9th percentile over frames of the largest acceleration of a joint.
-    source
-        Unit, up axis and rotation orders of the first clip's file, for those that are written.
     support
         (rows, limbs) float32 from 0 to 1: how much each limb carries the body. It rises and falls
-        within `CONSTANTS.support_s` of a contact's ends. By default the contacts.
+        within `CONSTANTS.support_s` of a contact's ends.
     slips
         (rows, limbs, 2) float32 metres, x and z in root space: motion of each limb's tip over the
-        ground to the next row. By default by forward kinematics of both rows.
+        ground to the next row.
+    source
+        Unit, up axis and rotation orders of the first clip's file, for those that are written.
     """
 
     skeleton: Skeleton
@@ -176,9 +176,9 @@ class Playback:
     contacts: RowValues
     limbs: LegChains
     usual_acceleration: float
+    support: Array
+    slips: RowValues
     source: Source = Source()  # noqa: RUF009 (frozen)
-    support: RowValues | None = None
-    slips: RowValues | None = None
 
     def __len__(self) -> int:
         return len(self.translations[:])
@@ -234,7 +234,7 @@ class Playback:
                 moved = scale * transforms[1][:, body]
                 accelerations[here] = joint_accelerations(moved, clip.fps)
             steps[here] = _steps(*root, scale)
-            support[here] = _support(contacts[here], CONSTANTS.support_s * clip.fps)
+            support[here] = supports(contacts[here], CONSTANTS.support_s * clip.fps)
             slips[here] = _slips(transforms, limbs.tips, ends, root[1], scale)
             if progress is not None:
                 progress("reading motion", index + 1, count, clip.name)
@@ -255,26 +255,15 @@ class Playback:
             slips=slips,
         )
 
+    @property
+    def candidates(self) -> int:
+        """Number of nearest rows whose transitions are compared at a jump."""
+        return CONSTANTS.candidates
+
     @cached_property
     def body(self) -> Array:
         """(body,) joints from the carrier down, rising. Those above it are not part of the body."""
         return joints_below(self.skeleton, self.carrier)
-
-    def support_of(self, rows: Array) -> Array:
-        """(rows, limbs) float32 values of `support`."""
-        values = self.contacts if self.support is None else self.support
-        return values[rows].astype(np.float32)
-
-    def slips_of(self, rows: Array) -> Array:
-        """(rows, limbs, 2) float32 metres of `slips`."""
-        if self.slips is not None:
-            return self.slips[rows]
-        here, there = (
-            self.tips(self.rotations[each], self.translations[each]) for each in (rows, rows + 1)
-        )
-        steps = self.steps[rows].astype(np.float64)
-        way = complex_of(steps[:, :2]) + there * np.exp(-1j * steps[:, 2:]) - here
-        return pairs(way).astype(np.float32)
 
     def tips(self, rotations: Array, translations: Array) -> Array:
         """(n, limbs) complex x + i z, metres in root space: tips of the limbs in poses (n, ...)."""
@@ -495,7 +484,7 @@ def _tip_contacts(
     return flags, floor
 
 
-def _support(contacts: Array, frames: float) -> Array:
+def supports(contacts: Array, frames: float) -> Array:
     """(frames, limbs) float32: frames to the nearer end of the contact, as a share of `frames`."""
     inside, found = np.pad(contacts, ((1, 1), (0, 0))), np.zeros(contacts.shape, np.float32)
     for _ in range(max(1, round(frames))):

@@ -446,7 +446,7 @@ class Player:
         gap = complex_of(target)[:, 0] - place
         turns = steps.turn(moved[:, 2], velocity, self._angle, gap, facing)
         resting = None if self._rest is None else self._rest.resting
-        slips = complex_of(play.slips_of(played))[..., 0] * plays[:, None]
+        slips = complex_of(play.slips[played])[..., 0] * plays[:, None]
         local = steps.step(
             own[:, :2], (played, self.rows), self._poses, turns, free[:, :2], slips, resting
         )

@@ -114,7 +114,7 @@ class RootSteps:
         before, now = rows
         tips, self._tips = self._tips, self._playback.tips(*poses).T
         play, clip_step = self._playback, complex_of(own)[:, 0]
-        weights = np.minimum(play.support_of(before), play.support_of(now)).T
+        weights = np.minimum(play.support[before], play.support[now]).T
         if resting is not None:
             weights = np.where(resting, 0.0, weights)
         wanted = slips.T + tips - self._tips * np.exp(-1j * turns) - clip_step

@@ -122,6 +122,7 @@ class PlayerSource:
             neighbourhood_s=self.settings.neighbourhood_s,
             ground=self.ground,
             step_m=self.playback.step_m,
+            candidates=self.playback.candidates,
         )
 
     @property

@@ -143,6 +143,8 @@ class TrajectorySearch(TrajectoryQueries):
         the queries of databases that have them, and paths keep off steep places.
     step_m
         Metres of the highest step up or down on that ground.
+    candidates
+        Number of nearest rows whose transitions are compared.
 
     Raises
     ------
@@ -161,8 +163,10 @@ class TrajectorySearch(TrajectoryQueries):
         neighbourhood_s: float = 0.0,
         ground: Heightmap | None = None,
         step_m: float = 0.0,
+        candidates: int = CONSTANTS.candidates,
     ) -> None:
         super().__init__(database, ground, step_m)
+        self._candidates = candidates
         self.max_improvement = max_improvement(database.layout)
         self._database, self._searcher = database, searcher
         self._neighbourhood_s = neighbourhood_s
@@ -228,7 +232,7 @@ class TrajectorySearch(TrajectoryQueries):
             if stuck.any():
                 # Only neighbouring rows remain; allow them rather than stop.
                 distances[stuck], nearest[stuck] = self._searcher.search(
-                    queries[some[stuck]], CONSTANTS.candidates, allowed=targets
+                    queries[some[stuck]], self._candidates, allowed=targets
                 )
                 ranks[stuck] = distances[stuck]
             any_row = nearest[:, 0] >= 0
@@ -288,16 +292,16 @@ class TrajectorySearch(TrajectoryQueries):
         """
         if kept_targets is None:
             found = self._searcher.search(
-                queries, CONSTANTS.candidates, allowed=targets, excluded=excluded, cost_bound=bound
+                queries, self._candidates, allowed=targets, excluded=excluded, cost_bound=bound
             )
             return *found, found[0].copy()
         near, near_rows = self._searcher.search(
-            queries, CONSTANTS.candidates, allowed=kept_targets, excluded=excluded, cost_bound=bound
+            queries, self._candidates, allowed=kept_targets, excluded=excluded, cost_bound=bound
         )
         # Rows that keep the labels are none of these: the nearest of them is at the bound.
         far, far_rows = self._searcher.search(
             queries,
-            CONSTANTS.candidates,
+            self._candidates,
             allowed=targets,
             excluded=excluded,
             cost_bound=self.without_kept(np.minimum(bound, near[:, 0])),
@@ -306,7 +310,7 @@ class TrajectorySearch(TrajectoryQueries):
         most = KEEPING * self.max_improvement
         ranked = np.minimum(far / (1.0 - self.keep_improvement), far + most)
         ranks = np.concatenate([near, ranked], axis=1)
-        order = ranks.argsort(axis=1, kind="stable")[:, : CONSTANTS.candidates]
+        order = ranks.argsort(axis=1, kind="stable")[:, : self._candidates]
         return (
             np.take_along_axis(np.concatenate([near, far], axis=1), order, 1),
             np.take_along_axis(np.concatenate([near_rows, far_rows], axis=1), order, 1),

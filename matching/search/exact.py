@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 
 from deepphase.arrays import Array, JoinedRows
 from deepphase.features.normalisation import Normalisation
-from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.search.block_tree import BlockTree
 from deepphase.matching.search.block_tree_kernel import walk
 from deepphase.matching.search.request import SearchRequest
@@ -29,6 +30,21 @@ def _readable(features: Array | JoinedRows) -> tuple[Array, Array | None, Array 
     return rows, mean, scale
 
 
+class SearchedRows(Protocol):
+    """Rows of features, as a `MotionDatabase` has them."""
+
+    @property
+    def features(self) -> Array | JoinedRows: ...
+
+    @property
+    def offered_rows(self) -> Array: ...
+
+    @property
+    def dims(self) -> int: ...
+
+    def __len__(self) -> int: ...
+
+
 class ExactSearcher:
     """Exact search of a database's nearest rows; of equal distances the lower row comes first.
 
@@ -47,7 +63,7 @@ class ExactSearcher:
 
     def __init__(
         self,
-        database: MotionDatabase,
+        database: SearchedRows,
         tree: BlockTree | None = None,
         *,
         progress: Progress | None = None,

@@ -116,9 +116,13 @@ def _commands(words):
 def test_files_of_the_folder(made):
     names = {p.name for p in made.iterdir()}
     given = {"clips", "truth", "clips.store", "phases.model", "phases", "report", "index.html"}
-    reports = {"evaluation", "figures", "matches", "run", "dance", "live.html"}
-    read = {"gaits.controller", "song.wav", "dances.store", "dances.db", "clips.db"}
+    reports = {"evaluation", "figures", "matches", "run", "compared", "dance", "live.html"}
+    read = {"gaits.controller", "song.wav", "dances.store", "dances.db", "clips.db"} | {
+        "steered.db",
+        "steered.matcher",
+    }
     caches = {"dances.db.exact.index", "clips.db.exact.index", "phases.model.metrics.csv"}
+    caches |= {"steered.db.exact.index", "steered.matcher.metrics.csv"}
     assert names == given | reports | read | caches | {".deepphase-made.json"}
     held_out = {p.stem for p in (made / "clips/held_out").iterdir()}
     assert held_out == GAITS | {"walk_drift", "walk_ramp"}
@@ -136,7 +140,13 @@ def test_the_page_loads_and_links_nothing_outside_its_folder(made):
     assert "http" not in _words(made).replace("http-equiv", "")
     links = re.findall(r'href="\./(.*?)"', content)
     pages = [f"{name}/index.html" for name in ("report", "evaluation", "figures", "matches")]
-    assert links == [*pages, "run/index.html", "dance/index.html", "live.html"]
+    assert links == [
+        *pages,
+        "run/index.html",
+        "dance/index.html",
+        "compared/index.html",
+        "live.html",
+    ]
     assert all((made / link).is_file() for link in links)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from deepphase.apps.cli import main
+from deepphase.apps.demo.controller import CONTROLLER
 from deepphase.apps.options.player import PlayerOptions
 from deepphase.corpus.store import open_store
 from deepphase.formats.load import load, save
@@ -16,6 +17,7 @@ from deepphase.matching.player.player import PlayerSettings
 from deepphase.motion.kinematics import joint_positions
 from deepphase.steering.path import read_path
 from deepphase.synthetic.gait_motion import locomotion
+from tests.matching.made_matchers import styled_database, untrained
 
 pytestmark = pytest.mark.slow
 
@@ -99,6 +101,21 @@ def test_weights_and_labels_to_keep_are_checked(database, tmp_path, capsys):
         assert fact in capsys.readouterr().err
     weights = "trajectory_direction=0.5,trajectory_position=2"
     assert main([*words, "--weight", weights, "--keep", "none"]) == 0
+
+
+def test_others_follow_the_path_beside_a_matcher(database, tmp_path, capsys):
+    matcher = untrained(styled_database())[1].save(tmp_path / "walks.matcher")
+    words = ["match", "run", str(matcher), "-o", str(tmp_path / "out"), "--seconds", "1"]
+    assert main([*words, "--path", "circle", "--beside", f"{database},{CONTROLLER}"]) == 0
+    names = ["walks.matcher", "walks.db", "gaits.controller"]
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    runs = [each["by"] for each in report["measures"] if each["name"] == "path_error"]
+    assert runs == [{"goal": "circle", "features": name} for name in names]
+    page = (tmp_path / "out" / "player.html").read_text()
+    assert f"On one path, 1.2 m apart: {', '.join(names)}." in page
+    for option in (["--compare"], ["--weight", "trajectory_position=2"], ["--index", "flat"]):
+        assert main([*words, *option]) == 2
+        assert f"{option[0]} is an option of motion databases" in capsys.readouterr().err
 
 
 def test_options_of_players_have_the_defaults_of_their_settings():

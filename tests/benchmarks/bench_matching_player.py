@@ -18,7 +18,6 @@ from deepphase.formats.array_file import read_header
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.learned.matcher import FORMAT as MATCHER
 from deepphase.matching.learned.matcher import Matcher
-from deepphase.matching.learned.source import MatcherSource
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.player import PlayerSettings
 from deepphase.matching.player.source import PlayerSource
@@ -33,7 +32,7 @@ _NEVER = 1e9
 
 
 def frame_ms(
-    source: PlayerSource | MatcherSource, characters: int, settings: PlayerSettings
+    source: PlayerSource, characters: int, settings: PlayerSettings
 ) -> tuple[float, float]:
     """Milliseconds a frame: the mean of the quietest round, and the 99th percentile of all."""
     path = circle(source.travelling_speed, 5.0, 60.0)
@@ -52,9 +51,9 @@ def frame_ms(
 
 
 def main() -> None:
-    source: PlayerSource | MatcherSource
+    source: PlayerSource
     if len(sys.argv) > 1 and read_header(sys.argv[1])["format"] == MATCHER:
-        source = MatcherSource(Matcher.load(sys.argv[1]))
+        source = Matcher.load(sys.argv[1]).source()
     else:
         if len(sys.argv) > 1:
             database = MotionDatabase.load(sys.argv[1])

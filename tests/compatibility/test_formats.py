@@ -45,15 +45,12 @@ def _rolled_out(name):
     return frame.rotations
 
 
-def _stepped(name):
-    """Rotations of the poses that a matcher steps to, after one projection."""
+def _decompressed(name):
+    """Joint rotations of some rows of a matcher, and those that a search finds for others."""
     matcher = Matcher.load(_FILES / name)
-    states, styles = matcher.starts.states, np.zeros(len(matcher.starts.styles), int)
-    count = matcher.features
-    states = matcher.projected(states[:, :count], states[:, count:], styles, styles > 0)
-    for _ in range(_FRAMES):
-        states = matcher.stepped(states)
-    return matcher.decompressed(states).rotations
+    rows = np.arange(0, len(matcher.kept), 40)
+    _, found = matcher.searcher.search(matcher.database.features[rows + 3])
+    return matcher.motion.rotations[np.concatenate([rows, found[:, 0]])]
 
 
 def _searched(name, index, folder):
@@ -85,7 +82,7 @@ def _contents(name, folder, monkeypatch):
     if kind == "controller":
         return _rolled_out(name)
     if kind == "matcher":
-        return _stepped(name)
+        return _decompressed(name)
     if kind == "index":
         database, index, _ = name.rsplit(".", 2)
         return _searched(database, index, folder)

@@ -7,18 +7,13 @@ import pytest
 
 from deepphase.apps.live.sources import asset_of
 from deepphase.matching.learned.matcher import Matcher
-from deepphase.matching.learned.source import MatcherSource
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
 from deepphase.steering.gamepad import Gamepad
-from deepphase.steering.goal_sources import GamepadSettings
-from deepphase.steering.root_states import RootStates
-from deepphase.steering.velocity_goals import GamepadGoals
-from tests.live.node import ask_node, needs_node, stick_goal, wandering
+from tests.live.node import ask_node, needs_node, wandering
 from tests.live.test_controller_parity import largest_distance, positions_in
+from tests.live.test_database_parity import python_run
 from tests.matching.made_matchers import styled_database, untrained
-
-TOP_SPEED = 1.6
 
 
 @pytest.fixture(scope="module")
@@ -39,22 +34,16 @@ STANDING = Gamepad(
     ("sticks", "frames"),
     [(wandering(600, 4, {"style": ("", "", "left", "right")}), 600), (STANDING, 640)],
 )
-def test_frames_are_the_same_within_a_millimetre(sticks, frames, file, tmp_path):
-    roots = RootStates.at_rest(np.zeros((1, 2)))
-    goals = GamepadGoals(sticks, roots, GamepadSettings(top_speed=TOP_SPEED))
-    options = {"topSpeed": TOP_SPEED, "goal": stick_goal(goals, TOP_SPEED)}
-    player = MatcherSource(Matcher.load(file)).start(goals, roots)
-    made, given = [], []
-    for _ in range(frames):
-        made.append(player.step(goals))
-        given.append(stick_goal(goals, TOP_SPEED))
+def test_frames_play_the_same_rows_within_a_millimetre(sticks, frames, file, tmp_path):
+    matcher = Matcher.load(file)
+    walks = (matcher.database, matcher.motion, matcher.searcher)
+    player, made, given, options = python_run(walks, sticks, frames)
     found = ask_node(tmp_path, asset_of(file), "run", goals=given, options=options)
-    jumped = [bool(frame.jumped[0]) for frame in made]
-    assert [frame["jumped"] for frame in found] == jumped
-    assert sum(jumped) > 2
-    names = player._frames.matcher.styles
-    styles = [names[int(frame.tracks["style"][0])] for frame in made]
-    assert [frame["row"]["clip"] for frame in found] == styles
+    rows = [int(frame.tracks["row"][0]) for frame in made]
+    assert [frame["row"]["index"] for frame in found] == rows
+    assert sum(frame["jumped"] for frame in found) > 2
+    touching = np.array([frame["contacts"] for frame in found]) > 0.5
+    np.testing.assert_array_equal(touching, np.stack([frame.contacts[0] for frame in made]) > 0.5)
     spec = player.spec
     clip = Clip(
         spec.skeleton,

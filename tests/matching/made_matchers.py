@@ -16,9 +16,11 @@ from deepphase.matching.learned.module import LearnedModule
 from deepphase.synthetic.gait_motion import locomotion
 from tests.matching.test_player import LAYOUT, SPEED
 
+# Random networks as torch makes them give nearly the same for all rows.
+_LARGER = 2.0
 CONFIG = {
     "network.width": 48,
-    "network.projector_width": 64,
+    "network.compressor_width": 64,
     "network.latents": 6,
     "training.windows": 512,
 }
@@ -40,7 +42,10 @@ def config(**changes: object) -> LearnedConfig:
 
 
 def untrained(database: MotionDatabase) -> tuple[LearnedModule, Matcher]:
-    """A module with the weights of its seed, and the matcher that it makes."""
+    """A module with random weights, and the matcher that it makes, whose poses differ by row."""
     torch.manual_seed(0)
     module = LearnedModule(LearnedData(database, config()))
+    with torch.no_grad():
+        for weights in module.network.parameters():
+            weights *= _LARGER
     return module, new_matcher(module, {})

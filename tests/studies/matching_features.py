@@ -23,7 +23,6 @@ from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.database.reweighted import reweighted
 from deepphase.matching.learned.matcher import FORMAT as MATCHER
 from deepphase.matching.learned.matcher import Matcher
-from deepphase.matching.learned.source import MatcherSource
 from deepphase.matching.player.moment_filter import MomentFilter
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.player import PlayerSettings
@@ -147,11 +146,12 @@ def _one(root_states: RootStates, index: int) -> RootStates:
     return RootStates(*(getattr(root_states, name)[index : index + 1] for name in names))
 
 
-def opened(name: str) -> PlayerSource | MatcherSource:
+def opened(name: str) -> PlayerSource:
     """The source of a database, with the factor after its name, or of a matcher."""
     path, _, factor = name.partition(":")
+    settings = PlayerSettings(moments=MomentFilter())
     if read_header(path)["format"] == MATCHER:
-        return MatcherSource(Matcher.load(path))
+        return Matcher.load(path).source(settings=settings)
     database = MotionDatabase.load(path).with_kinds()
     playback = Playback.of_database(database)
     features = [each.name for each in database.layout if not each.kind.startswith("trajectory")]
@@ -160,12 +160,12 @@ def opened(name: str) -> PlayerSource | MatcherSource:
         database,
         playback,
         open_searcher(database),
-        settings=PlayerSettings(moments=MomentFilter()),
+        settings=settings,
         data=database_measures(database, playback),
     )
 
 
-def measured(source: PlayerSource | MatcherSource, run: Run, **options: object) -> RunMeasures:
+def measured(source: PlayerSource, run: Run, **options: object) -> RunMeasures:
     columns = [source.columns(run, index) for index in range(run.characters)]
     styles = None
     if "label_style" in columns[0]:

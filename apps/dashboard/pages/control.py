@@ -12,7 +12,6 @@ from deepphase.apps.dashboard.parts.steerables import (
     CONTROLLERS,
     MATCHERS,
     OpenController,
-    OpenMatcher,
     OpenMatching,
     steerables,
 )
@@ -36,7 +35,7 @@ from deepphase.apps.dashboard.parts.widgets import (
 from deepphase.errors import DeepPhaseError
 from deepphase.motion.root_motion import RootMotion
 
-Opened = OpenController | OpenMatching | OpenMatcher
+Opened = OpenController | OpenMatching
 
 _PLAYER_HEIGHT = 1040
 _CHOSEN = "steerable"

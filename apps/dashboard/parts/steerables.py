@@ -31,7 +31,6 @@ from deepphase.formats.array_file import read_header
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.database.file import FORMAT as DATABASE_FORMAT
 from deepphase.matching.learned.matcher import Matcher
-from deepphase.matching.learned.source import MatcherSource
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.player import PlayerSettings
 from deepphase.matching.player.source import PlayerSource, database_measures
@@ -124,6 +123,12 @@ class OpenMatching:
         data = database_measures(database, playback)
         return cls(name, key, database, playback, searcher, data)
 
+    @classmethod
+    def of_matcher(cls, name: str, key: Hashable, matcher: Matcher) -> OpenMatching:
+        """A matcher, which is a compressed database."""
+        source = matcher.source()
+        return cls(name, key, source.database, source.playback, source.searcher, source.data)
+
     @cached_property
     def labels(self) -> Mapping[str, list[str]]:
         """Labels with several values that clips share -> their values."""
@@ -158,35 +163,6 @@ class OpenMatching:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class OpenMatcher:
-    """An open matcher; `key` changes with its content."""
-
-    name: str
-    key: Hashable
-    matcher: Matcher
-
-    @property
-    def labels(self) -> Mapping[str, list[str]]:
-        """The label that it keeps -> its values."""
-        matcher = self.matcher
-        return {matcher.label: list(matcher.styles)} if len(matcher.styles) > 1 else {}
-
-    def speed(self, labels: Mapping[str, list[str]]) -> float:
-        """Typical speed of its motion, whatever the labels, m/s."""
-        return self.matcher.body.travelling_speed or 1.0
-
-    def source(
-        self,
-        labels: Mapping[str, list[str]],
-        settings: CharacterSettings | PlayerSettings,
-        seed: int,
-    ) -> MatcherSource:
-        """Source of its characters; of each label only the first value is used."""
-        assert isinstance(settings, PlayerSettings)
-        return MatcherSource(self.matcher, labels, settings, seed)
-
-
 def _load_controller(file: FoundFile) -> OpenController:
     _check_size(file.path)
     return OpenController(file.name, file.stamp, Controller.load(file.path))
@@ -216,13 +192,13 @@ def _check_size(path: Path) -> None:
 
 CONTROLLERS = FileKind("controller", _load_controller)
 MATCHERS = FileKind(
-    "matcher", lambda file: OpenMatcher(file.name, file.stamp, Matcher.load(file.path))
+    "matcher", lambda file: OpenMatching.of_matcher(file.name, file.stamp, Matcher.load(file.path))
 )
 # Databases in the cache that all sessions share.
 _OPEN_DATABASES = 4
 # A collection of up to this many frames is offered first, as it opens quickly.
 _QUICK_FRAMES = 60_000
-Steerable = ListedSource[OpenController | OpenMatching | OpenMatcher]
+Steerable = ListedSource[OpenController | OpenMatching]
 
 
 def controller_sources() -> list[ListedSource[OpenController]]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from deepphase.apps.dashboard.parts.steerables import OpenController, OpenMatcher, OpenMatching
+from deepphase.apps.dashboard.parts.steerables import OpenController, OpenMatching
 from deepphase.apps.dashboard.parts.widgets import file_bytes, sentence, zip_of
 from deepphase.apps.reports.measure_table import MeasureTable
 from deepphase.apps.runs.decisions import run_costs
@@ -138,7 +138,7 @@ def run_table(measures: RunMeasures | None, data: Mapping[str, Any]) -> MeasureT
 
 
 def usual_request(
-    opened: OpenController | OpenMatching | OpenMatcher, request: SteeringRequest
+    opened: OpenController | OpenMatching, request: SteeringRequest
 ) -> SteeringRequest:
     """The request of one character along the same path, with usual settings and any label."""
     settings: CharacterSettings | PlayerSettings = PlayerSettings(moments=MomentFilter())
@@ -148,7 +148,7 @@ def usual_request(
 
 
 def steered_run(
-    opened: OpenController | OpenMatching | OpenMatcher,
+    opened: OpenController | OpenMatching,
     request: SteeringRequest,
     progress: Progress | None = None,
 ) -> SteeredRun:

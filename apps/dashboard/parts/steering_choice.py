@@ -10,7 +10,7 @@ import streamlit as st
 
 from deepphase.apps.dashboard.parts.messages import plain
 from deepphase.apps.dashboard.parts.session import safe_name, session
-from deepphase.apps.dashboard.parts.steerables import OpenController, OpenMatcher, OpenMatching
+from deepphase.apps.dashboard.parts.steerables import OpenController, OpenMatching
 from deepphase.apps.dashboard.parts.steered_runs import MAX_CHARACTER_S, SteeringRequest
 from deepphase.apps.runs.controller import BLENDS
 from deepphase.arrays import Array
@@ -57,9 +57,7 @@ _map = st.components.v2.component(
 )
 
 
-def choose_run(
-    opened: OpenController | OpenMatching | OpenMatcher, id: str
-) -> SteeringRequest | None:
+def choose_run(opened: OpenController | OpenMatching, id: str) -> SteeringRequest | None:
     """Draw the choosers of label, path and settings.
 
     Parameters
@@ -318,7 +316,7 @@ def _choose_label(opened: OpenController, id: str) -> dict[str, list[str]]:
     return {opened.label: [value or usual]}
 
 
-def _choose_labels(opened: OpenMatching | OpenMatcher, id: str) -> dict[str, list[str]]:
+def _choose_labels(opened: OpenMatching, id: str) -> dict[str, list[str]]:
     """Labels of the clips that may be played."""
     labels = {}
     for name, values in list(opened.labels.items())[:_MAX_LABELS]:

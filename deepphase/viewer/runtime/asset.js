@@ -61,11 +61,12 @@ function aligned(buffer) {
 function readArray(bytes, start, entry, name) {
   const count = entry.shape.reduce((product, size) => product * size, 1);
   const at = bytes.byteOffset + start + entry.start;
-  const width = entry.type === "float16" ? 2 : 4;
+  const width = { float16: 2, int8: 1 }[entry.type] || 4;
   if (at + width * count > bytes.byteOffset + bytes.byteLength) {
     throw new Error(`the asset ends within its array ${name}`);
   }
   if (entry.type === "float32") return new Float32Array(bytes.buffer, at, count);
+  if (entry.type === "int8") return new Int8Array(bytes.buffer, at, count);
   if (entry.type === "int32") return new Int32Array(bytes.buffer, at, count);
   if (entry.type === "float16") return fromHalf(new Uint16Array(bytes.buffer, at, count));
   throw new Error(`the array ${name} has the unknown type ${entry.type}`);

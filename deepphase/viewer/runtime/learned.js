@@ -1,17 +1,20 @@
-/** A character of learned motion matching: networks in place of the rows of a database. */
+/** A character of a matcher: a database whose states are kept every few rows, and poses decompressed. */
 
 import { Arena, Matrix } from "./matrix.js";
 import { DatabaseCharacter } from "./player.js";
 import { axesOf, quaternionOf } from "./pose.js";
-import { createRandom } from "./random.js";
+import { RowSearch } from "./search.js";
 import { fromFacing, trajectoryRows } from "./trajectory.js";
+import { RowMotion } from "./transitions.js";
 
-// Decompressed rows that are kept, and so many of them are left before the rows are moved.
-const ROOM = 64, LEAST = 8;
-// Contacts and rest are numbers from 0 to 1; from here on they hold.
-const HOLDS = 0.5;
+// Rows that stay decompressed.
+const ROOM = 512;
+// What a smooth ReLU adds to the square of a value.
+const SMOOTH = 0.25;
+// States around a row: two before it, and two after.
+const AROUND = 4;
 
-/** Linear layers with ReLU between them. */
+/** Linear layers with smooth ReLUs between them. */
 class Layers {
   constructor(arena, arrays, name) {
     this.parts = [];
@@ -33,7 +36,7 @@ class Layers {
       values.set(bias);
       matrix.addProduct(output, from, 1);
       if (index + 1 < this.parts.length) {
-        for (let i = 0; i < bias.length; i++) if (values[i] < 0) values[i] = 0;
+        for (let i = 0; i < bias.length; i++) values[i] = 0.5 * (values[i] + Math.sqrt(values[i] ** 2 + SMOOTH));
       }
       from = output;
     });
@@ -41,204 +44,190 @@ class Layers {
   }
 }
 
-/** The networks of an asset, which its characters share. */
-class Networks {
-  constructor({ arrays, header, frameRate }) {
-    const arena = new Arena();
-    for (const name of ["decompressor", "stepper", "projector"]) this[name] = new Layers(arena, arrays, name);
-    this.limits = arrays.limits;
-    this.size = this.limits.length / 2;
-    this.features = header.dims;
-    this.seconds = 1 / frameRate;
-    this.styles = header.label.values.length;
+/** Kept states, and the rows between them; see `KeptStates` in Python. */
+class KeptStates {
+  constructor({ arrays, header }) {
+    const { clips, counts, spacing } = header;
+    Object.assign(this, { counts, spacing, starts: clips.starts, stops: clips.stops });
+    this.values = [exact(arrays, "features"), exact(arrays, "latents")];
+    this.widths = ["features", "latents"].map((name) => arrays[`${name}.step`].length);
+    this.first = [];
+    counts.reduce((sum, count) => (this.first.push(sum), sum + count), 0);
+    this.rows = Int32Array.from(counts.flatMap((count, stretch) =>
+      Array.from({ length: count }, (_, index) => this.starts[stretch] + spacing * index)));
+    this.weights = arrays["kept.weights"];
   }
 
-  within(state) {
-    return state.map((value, i) => Math.min(Math.max(value, this.limits[i]), this.limits[this.size + i]));
-  }
-
-  /** The state one frame later. */
-  stepped(state) {
-    this.stepper.input.values.set(state);
-    const rates = this.stepper.run();
-    return this.within(Float32Array.from(state, (value, i) => value + this.seconds * rates[i]));
-  }
-
-  /** The state nearest to a query, with the current latents, an index of a style, and whether it starts from rest. */
-  projected(query, latents, style, starts) {
-    const asked = new Float32Array(this.size);
-    asked.set(query);
-    asked.set(latents, this.features);
-    const { values } = this.projector.input;
-    values.fill(0);
-    values.set(asked);
-    if (this.styles) values[this.size + style] = 1;
-    values[this.size + this.styles] = starts ? 1 : 0;
-    const change = this.projector.run();
-    return this.within(asked.map((value, i) => value + change[i]));
+  /** Write the state of a row of a stretch into an array, its features and the latents if there is room. */
+  write(row, stretch, into) {
+    const last = this.counts[stretch] - 1, inside = row - this.starts[stretch];
+    const second = Math.min(Math.floor(inside / this.spacing), last - 1);
+    const frame = inside - this.spacing * second;
+    into.fill(0);
+    for (let near = 0; near < AROUND; near++) {
+      const place = this.first[stretch] + Math.min(Math.max(second + near - 1, 0), last);
+      const weight = this.weights[AROUND * frame + near];
+      let at = 0;
+      this.values.forEach((values, part) => {
+        const width = this.widths[part];
+        for (let k = width * place; k < width * (place + 1) && at < into.length; k++) into[at++] += weight * values[k];
+      });
+    }
+    return into;
   }
 }
 
-/** Rows of rest, followed by the last rows that a character has decompressed. */
-class DecompressedFrames {
-  constructor(asset) {
-    const { arrays, header, skeleton } = asset;
-    asset.networks = asset.networks || new Networks(asset);
-    this.networks = asset.networks;
-    this.header = header;
-    this.joints = skeleton.parents.length;
-    this.rest = header.rest_rows;
-    const widths = {
-      states: this.networks.size, rotations: 4 * this.joints, translations: 3 * header.translated_joints.length,
-      steps: 3, contacts: header.legs.bends.length, idle: 1,
-    };
-    this.arrays = {};
-    for (const [name, width] of Object.entries(widths)) {
-      this.arrays[name] = new Float32Array((this.rest + ROOM) * width);
-      if (this.rest) this.arrays[name].set(name === "idle" ? new Float32Array(this.rest).fill(1) : arrays[`rest.${name}`]);
+/** The numbers of a rounded array. */
+function exact(arrays, name) {
+  const steps = arrays[`${name}.step`], numbers = arrays[name], width = steps.length;
+  const values = new Float32Array(numbers.length);
+  // A page opens after this, and `Float32Array.from` takes ten times as long.
+  for (let at = 0; at < values.length; at += width) {
+    for (let k = 0; k < width; k++) values[at + k] = numbers[at + k] * steps[k];
+  }
+  return values;
+}
+
+/** The motion of the rows of a matcher, which is decompressed where it is read. */
+class DecompressedMotion extends RowMotion {
+  constructor(asset, kept, stretchOf) {
+    super(asset);
+    Object.assign(this, { kept, stretchOf, slices: asset.header.values, places: asset.header.moved });
+    this.seconds = 1 / asset.frameRate;
+    this.decompressor = new Layers(new Arena(), asset.arrays, "decompressor");
+    this.known = new Map();
+  }
+
+  read(name, row) {
+    if (!this.known.has(row)) {
+      // The oldest one comes first.
+      if (this.known.size >= ROOM) this.known.delete(this.known.keys().next().value);
+      this.known.set(row, this.decompressed(row));
     }
-    this.first = this.last = this.rest;
-    this.style = 0;
+    return this.known.get(row)[name];
   }
 
-  state(row) {
-    const { size } = this.networks;
-    return this.arrays.states.subarray(size * row, size * (row + 1));
-  }
-
-  /** Begin a stretch of rows with a state; its first row, of which the next one is known, too. */
-  begin(state, style) {
-    this.style = style;
-    this.first = this.last + 2;
-    this.write(this.first, state);
-    this.ready(this.first + 1);
-    return this.first;
-  }
-
-  /** Make a row known. */
-  ready(row) {
-    while (this.last < row) this.write(this.last + 1, this.networks.stepped(this.state(this.last)));
-  }
-
-  /** Move a row and the next ones to the beginning, where room ends; its new number. */
-  moved(row) {
-    if (row < this.rest || this.last + LEAST < this.rest + ROOM) return row;
-    const kept = [];
-    for (let each = row; each <= this.last; each++) kept.push(Float32Array.from(this.state(each)));
-    this.first = this.rest;
-    kept.forEach((state, index) => this.write(this.rest + index, state));
-    return this.rest;
-  }
-
-  /** Write a state and its pose. */
-  write(row, state) {
-    const { arrays, networks, header, joints } = this;
-    const { values: slices } = header;
-    this.state(row).set(state);
-    networks.decompressor.input.values.set(state);
-    const values = networks.decompressor.run();
-    const rotations = arrays.rotations.subarray(4 * joints * row, 4 * joints * (row + 1));
-    for (let joint = 0; joint < joints; joint++) rotations.set([0, 0, 0, 1], 4 * joint);
-    header.body.forEach((joint, index) => {
+  decompressed(row) {
+    const { slices, seconds, widths, body } = this;
+    const state = new Float32Array(this.kept.widths[0] + this.kept.widths[1]);
+    this.decompressor.input.values.set(this.kept.write(row, this.stretchOf(row), state));
+    const values = this.decompressor.run();
+    const rotations = new Float32Array(widths.rotations), translations = new Float32Array(widths.translations);
+    for (let joint = 0; joint < this.joints; joint++) rotations[4 * joint + 3] = 1;
+    body.forEach((joint, index) => {
       rotations.set(quaternionOf(...axesOf(values, slices.rotations + 6 * index)), 4 * joint);
     });
-    const moved = header.translated_joints.length;
-    arrays.translations.fill(0, 3 * moved * row, 3 * moved * (row + 1));
-    header.moved.forEach((place, index) => {
+    this.places.forEach((place, index) => {
       const from = slices.translations + 3 * index;
-      arrays.translations.set(values.subarray(from, from + 3), 3 * (moved * row + place));
+      translations.set(values.subarray(from, from + 3), 3 * place);
     });
-    for (let k = 0; k < 3; k++) arrays.steps[3 * row + k] = values[slices.velocity + k] * networks.seconds;
-    const limbs = header.legs.bends.length;
-    for (let k = 0; k < limbs; k++) arrays.contacts[limbs * row + k] = values[slices.contacts + k] > HOLDS ? 1 : 0;
-    arrays.idle[row] = values[slices.idle] > HOLDS ? 1 : 0;
-    this.last = row;
+    const metres = (from, count) => values.slice(from, from + count).map((value) => value * seconds);
+    return { rotations, translations, steps: metres(slices.velocity, 3), slips: metres(slices.slips, widths.slips) };
   }
+}
+
+/** The search of kept states, with the numbers of their rows. */
+class KeptSearch {
+  constructor(kept, stretchOf) {
+    const [dims] = kept.widths;
+    Object.assign(this, { kept, stretchOf, masks: new Map(), state: new Float32Array(dims) });
+    this.rows = new RowSearch(kept.values[0], dims);
+  }
+
+  /** As of `RowSearch`. */
+  nearest(query, count, allowed, excluded = [0, 0], bound = Infinity) {
+    const { kept, masks } = this;
+    if (!masks.has(allowed)) masks.set(allowed, Uint8Array.from(kept.rows, (row) => allowed[row]));
+    const [first, stop] = excluded.map((row) => this.place(row));
+    const found = this.rows.nearest(query, count, masks.get(allowed), [first, stop], bound);
+    return found.map(({ row, distance }) => ({ row: kept.rows[row], distance }));
+  }
+
+  /** The first kept state at a row or after it. */
+  place(row) {
+    let low = 0, high = this.kept.rows.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.kept.rows[middle] < row) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  square(query, row) {
+    const features = this.kept.write(row, this.stretchOf(row), this.state);
+    return query.reduce((sum, value, k) => sum + (value - features[k]) ** 2, 0);
+  }
+}
+
+/** Flags out of packed bits. */
+function flags(packed, count) {
+  const found = new Uint8Array(count);
+  for (let at = 0; at < count; at++) found[at] = (packed[at >> 3] >> (7 - (at & 7))) & 1;
+  return found;
+}
+
+/** How much each limb carries, from 0 to 1: frames to the nearer end of its contact; see `supports` in Python. */
+function supports(contacts, limbs, { starts, stops }, frames) {
+  const support = new Float32Array(contacts.length);
+  starts.forEach((start, clip) => {
+    for (let limb = 0; limb < limbs; limb++) {
+      for (const forth of [true, false]) {
+        for (let step = 0, run = 0; step < stops[clip] - start; step++) {
+          const at = limbs * (forth ? start + step : stops[clip] - 1 - step) + limb;
+          run = contacts[at] ? Math.min(run + 1, frames) : 0;
+          support[at] = forth ? run / frames : Math.min(support[at], run / frames);
+        }
+      }
+    }
+  });
+  return support;
+}
+
+/** The asset with what a `DatabaseCharacter` reads, made once. */
+function asDatabase(asset) {
+  if (asset.motion) return asset;
+  const { arrays, header } = asset;
+  const { starts, stops } = header.clips;
+  const rows = stops.at(-1), limbs = header.legs.bends.length;
+  const kept = new KeptStates(asset);
+  const stretchOf = (row) => {
+    let low = 0, high = stops.length - 1;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (row < stops[middle]) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  };
+  for (const name of ["played", "idle"]) arrays[name] = flags(arrays[`${name}.bits`], rows);
+  arrays.contacts = Float32Array.from(flags(arrays["contacts.bits"], rows * limbs));
+  const frames = Math.max(1, Math.round(header.player.support_s * asset.frameRate));
+  arrays.support = supports(arrays.contacts, limbs, { starts, stops }, frames);
+  arrays.offered = new Uint8Array(rows);
+  flags(arrays["offered.bits"], kept.rows.length).forEach((flag, place) => { arrays.offered[kept.rows[place]] = flag; });
+  asset.motion = new DecompressedMotion(asset, kept, stretchOf);
+  asset.search = new KeptSearch(kept, stretchOf);
+  return asset;
 }
 
 /** See `createCharacter`. */
 export class LearnedCharacter extends DatabaseCharacter {
   constructor(asset, options = {}) {
-    const frames = new DecompressedFrames(asset);
-    // Nothing is searched for.
-    super({ ...asset, frames, search: {}, arrays: { ...asset.arrays, ...frames.arrays } }, options);
-  }
-
-  get frames() {
-    return this.asset.frames;
-  }
-
-  step(goal) {
-    this.row = this.frames.moved(this.row);
-    if (this.row >= this.frames.rest) this.frames.ready(this.row + 1);
-    return super.step(goal);
-  }
-
-  rangeOf(row) {
-    const { frames } = this;
-    if (row >= frames.rest) return [frames.first, Infinity];
-    const { starts, stops } = this.asset.header.rest_stretches;
-    const stretch = stops.findIndex((stop) => row < stop);
-    return [starts[stretch], stops[stretch]];
-  }
-
-  startRow(seed) {
-    const { arrays, header } = this.asset;
-    const { networks } = this.frames;
-    const wanted = header.label.values.indexOf(this.label);
-    const own = Array.from(arrays["starts.styles"].keys()).filter((i) => wanted < 0 || arrays["starts.styles"][i] === wanted);
-    const starts = own.length ? own : Array.from(arrays["starts.styles"].keys());
-    const state = (start) => arrays["starts.states"].subarray(networks.size * start, networks.size * (start + 1));
-    const query = new Float32Array(header.dims);
-    this.writeGoals(query, this.goals.trajectory(this.root, this.times));
-    const costs = starts.map((start) => this.square(query, state(start)));
-    const chosen = seed ? Math.floor(createRandom(seed).uniform() * starts.length) : costs.indexOf(Math.min(...costs));
-    return this.frames.begin(state(starts[chosen]), arrays["starts.styles"][starts[chosen]]);
+    super(asDatabase(asset), options);
   }
 
   features() {
-    return this.frames.state(this.row).subarray(0, this.asset.header.dims);
+    const { motion, header } = this.asset;
+    return motion.kept.write(this.row, this.clipOf(this.row), new Float32Array(header.dims));
   }
 
-  square(query, state) {
-    let sum = 0;
-    for (let k = 0; k < query.length; k++) sum += (query[k] - state[k]) ** 2;
-    return sum;
-  }
-
-  keepLabels() {
-    const { label } = this.asset.header;
-    if (!label.name || !this.settings.keep.includes(label.name) || this.asset.arrays.idle[this.row]) return;
-    this.kept = { [label.name]: label.values[this.frames.style] };
-  }
-
-  /** The index of the label's value that is desired or kept. */
-  desiredStyle() {
-    const { name, values } = this.asset.header.label;
-    const wanted = values.indexOf(this.label ?? this.kept[name]);
-    return wanted < 0 ? this.frames.style : wanted;
-  }
-
-  jump(query, desired) {
-    const { networks } = this.frames;
-    const style = this.desiredStyle(), latents = this.frames.state(this.row).subarray(networks.features);
-    const found = networks.projected(query, latents, style, this.starting(desired));
-    this.untilSearch = this.settings.search_interval_s;
-    this.cost = Math.sqrt(this.square(query, found));
-    return this.frames.begin(found, style);
-  }
-
-  moment() {
-    const { values } = this.asset.header.label;
-    return { index: this.row, clip: values[this.frames.style] ?? "", time: (this.row - this.rangeOf(this.row)[0]) * this.seconds };
-  }
-
-  /** The trajectory that the features predict, as [x, z, direction x, direction z] at `times`. */
+  /** The trajectory that the features have, as [x, z, direction x, direction z] at `times`. */
   ahead() {
     const { root, times, asset } = this;
-    const state = this.frames.state(this.row);
+    const features = this.features();
     const places = times.flatMap(() => [root.x, root.z]), angles = times.map(() => root.angle);
-    const raw = (at) => (asset.arrays.scale[at] ? state[at] / asset.arrays.scale[at] : 0) + asset.arrays.mean[at];
+    const raw = (at) => (asset.arrays.scale[at] ? features[at] / asset.arrays.scale[at] : 0) + asset.arrays.mean[at];
     for (const { time, column, direction } of asset.header.trajectory) {
       const i = times.indexOf(time);
       if (direction) {
@@ -249,9 +238,5 @@ export class LearnedCharacter extends DatabaseCharacter {
       }
     }
     return trajectoryRows({ places, angles });
-  }
-
-  phases() {
-    return null;
   }
 }

@@ -24,7 +24,7 @@ export class DatabaseCharacter {
     this.constants = header.player;
     this.seconds = 1 / asset.frameRate;
     asset.search = asset.search || new RowSearch(arrays.features, header.dims);
-    this.motion = new RowMotion(asset);
+    this.motion = asset.motion || new RowMotion(asset);
     this.times = [...new Set(header.trajectory.map((sample) => sample.time))].sort((a, b) => a - b);
     this.masks = new Map();
     this.reset(options);
@@ -59,7 +59,7 @@ export class DatabaseCharacter {
     this.sinceChange = Infinity;
     this.waited = 0;
     this.travel = null;
-    this.speed = Math.hypot(...asset.arrays.steps.subarray(3 * this.row, 3 * this.row + 2)) / this.seconds;
+    this.speed = Math.hypot(...this.motion.read("steps", this.row).subarray(0, 2)) / this.seconds;
     this.kept = {};
     this.keepLabels();
     this.cost = 0;
@@ -78,7 +78,7 @@ export class DatabaseCharacter {
     const jumped = this.search(this.changed(given));
     if (this.rest) this.rest.advance();
     const before = this.row;
-    const steps = this.asset.arrays.steps.subarray(3 * before, 3 * before + 3);
+    const steps = this.motion.read("steps", before);
     const free = Array.from(this.transition.rootVelocity);
     if (jumped) this.rootSteps.begin(free);
     const heldSeconds = this.rest ? this.rest.heldSeconds : 0;

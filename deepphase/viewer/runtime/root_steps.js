@@ -94,13 +94,8 @@ export class RootSteps {
 
   /** [x, z] in m, root space, by which the feet of a row move to the next one. */
   slips(row) {
-    const { slips, steps } = this.arrays, count = this.legs.length;
-    if (slips) return this.legs.map((_, leg) => Array.from(slips.subarray(2 * (count * row + leg), 2 * (count * row + leg) + 2)));
-    const [here, there] = [row, row + 1].map((each) => this.tipsOf(this.motion.pose(each)));
-    return here.map((place, leg) => {
-      const turned = fromFacing(there[leg][0], there[leg][1], steps[3 * row + 2]);
-      return place.map((value, axis) => steps[3 * row + axis] + turned[axis] - value);
-    });
+    const slips = this.motion.read("slips", row);
+    return this.legs.map((_, leg) => Array.from(slips.subarray(2 * leg, 2 * leg + 2)));
   }
 
   tipsOf({ rotations, positions }) {

@@ -18,6 +18,13 @@ export class RowMotion {
     this.body = header.body;
     this.offsets = skeleton.offsets;
     this.arrays = arrays;
+    this.widths = { rotations: 4 * this.joints, translations: 3 * this.moved.length, steps: 3, slips: 2 * header.legs.bends.length };
+  }
+
+  /** The `rotations`, `translations`, `steps` or `slips` of a row. */
+  read(name, row) {
+    const width = this.widths[name];
+    return this.arrays[name].subarray(width * row, width * (row + 1));
   }
 
   /**
@@ -25,8 +32,8 @@ export class RowMotion {
    * one that is held between the two.
    */
   pose(row, offset = null, held = null) {
-    const { joints, moved, arrays } = this;
-    const rotations = Float64Array.from(arrays.rotations.subarray(4 * joints * row, 4 * joints * (row + 1)));
+    const { joints, moved } = this;
+    const rotations = Float64Array.from(this.read("rotations", row)), translations = this.read("translations", row);
     const positions = Float64Array.from(this.offsets);
     for (const each of [held, offset]) {
       for (let joint = 0; each && joint < joints; joint++) {
@@ -38,7 +45,7 @@ export class RowMotion {
       for (let axis = 0; axis < 3; axis++) {
         const at = 3 * (joints + k) + axis;
         const shift = (offset ? offset[at] : 0) + (held ? held[at] : 0);
-        positions[3 * joint + axis] = arrays.translations[3 * (moved.length * row + k) + axis] + shift;
+        positions[3 * joint + axis] = translations[3 * k + axis] + shift;
       }
     });
     return { rotations, positions };
@@ -64,7 +71,6 @@ export class Transition {
     this.motion = motion;
     this.rangeOf = rangeOf;
     this.header = asset.header;
-    this.steps = asset.arrays.steps;
     this.seconds = 1 / asset.frameRate;
     this.springs = springRate(asset.header.settings.transition_halflife_s);
     const size = 3 * (motion.joints + motion.moved.length + 1);
@@ -151,9 +157,9 @@ export class Transition {
         rate[to] = (old - (after.positions[at] - before.positions[at])) / seconds;
       }
     });
-    for (let k = 0; k < 3; k++) {
-      offset[offset.length - 3 + k] = current.rootVelocity[k] - this.steps[3 * row + k] / seconds;
-    }
+    motion.read("steps", row).forEach((step, k) => {
+      offset[offset.length - 3 + k] = current.rootVelocity[k] - step / seconds;
+    });
     return { offset, rate };
   }
 }

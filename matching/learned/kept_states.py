@@ -1,0 +1,171 @@
+"""Kept states of a database's rows, the rows between them, and their exact search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from deepphase.arrays import Array, JoinedRows
+from deepphase.matching.search.exact import ExactSearcher
+
+# States that a row is interpolated from: two before it, and two after.
+AROUND = 4
+
+
+@dataclass(frozen=True, eq=False)
+class KeptStates:
+    """States of every few rows, between which the others are interpolated.
+
+    A state consists of the features of a row, as a search compares them, and of its latents. Rows
+    form stretches of successive frames; the first and the last row of each has a kept state.
+
+    Parameters
+    ----------
+    features
+        (kept, dims) float32, normalised as in the database.
+    latents
+        (kept, latents) float32.
+    spacing
+        Rows from one kept state to the next of the same stretch.
+    counts
+        (stretches,) int64 kept states of each stretch; at least two.
+    """
+
+    features: Array
+    latents: Array
+    spacing: int
+    counts: Array
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return int(self.stops[-1])
+
+    @cached_property
+    def stops(self) -> Array:
+        """(stretches,) row after the last one of each stretch."""
+        return np.cumsum((self.counts - 1) * self.spacing + 1)
+
+    @cached_property
+    def starts(self) -> Array:
+        """(stretches,) first row of each stretch."""
+        return np.concatenate([np.zeros(1, np.int64), self.stops[:-1]])
+
+    @cached_property
+    def _first(self) -> Array:
+        """(stretches,) first kept state of each stretch."""
+        return np.cumsum(self.counts) - self.counts
+
+    @cached_property
+    def rows(self) -> Array:
+        """(kept,) row of each kept state, rising."""
+        inside = np.arange(len(self.features)) - np.repeat(self._first, self.counts)
+        return np.repeat(self.starts, self.counts) + self.spacing * inside
+
+    @cached_property
+    def weights(self) -> Array:
+        """(spacing + 1, 4) float32: weights of the states around a row, by frames after the second.
+
+        They are those of the uniform cubic B-spline, whose accelerations are continuous.
+        """
+        share = np.arange(self.spacing + 1) / self.spacing
+        powers = np.stack([share**0, share, share**2, share**3], axis=1)
+        basis = [[1, 4, 1, 0], [-3, 0, 3, 0], [3, -6, 3, 0], [-1, 3, -3, 1]]
+        return (powers @ np.array(basis) / 6.0).astype(np.float32)
+
+    def around(self, rows: Array) -> tuple[Array, Array]:
+        """(..., 4) kept states around rows (...), and (...) frames of the rows after the second."""
+        stretch = np.searchsorted(self.stops, rows, side="right")
+        last = self.counts[stretch] - 1
+        second = np.minimum((rows - self.starts[stretch]) // self.spacing, last - 1)
+        near = np.clip(second[..., None] + np.arange(-1, AROUND - 1), 0, last[..., None])
+        first = self._first[stretch]
+        return first[..., None] + near, rows - self.starts[stretch] - self.spacing * second
+
+    def read(self, rows: Array, values: Array) -> Array:
+        """(..., width) values (kept, width) of the kept states, interpolated at rows (...)."""
+        near, frames = self.around(rows)
+        return np.einsum("...s,...sw->...w", self.weights[frames], values[near])
+
+    def states(self, rows: Array) -> Array:
+        """(..., dims + latents) states of rows (...)."""
+        return self.read(rows, self._states)
+
+    @cached_property
+    def _states(self) -> Array:
+        return np.concatenate([self.features, self.latents], axis=1)
+
+
+class InterpolatedFeatures(JoinedRows):
+    """Features of all rows of kept states, which are interpolated where they are indexed."""
+
+    def __init__(self, kept: KeptStates) -> None:
+        super().__init__([kept.features])
+        self._kept, self.shape = kept, (len(kept), kept.features.shape[1])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the kept features."""
+        return self.parts[0].nbytes
+
+    def _between(self, start: int, stop: int) -> Array:
+        return self._at(np.arange(start, stop))
+
+    def _at(self, rows: Array) -> Array:
+        if rows.dtype == np.bool_:
+            rows = np.flatnonzero(rows)
+        return self._kept.read(rows, self._kept.features)
+
+
+@dataclass(frozen=True, eq=False)
+class _Searched:
+    """The kept states that an `ExactSearcher` searches."""
+
+    features: Array
+    offered_rows: Array
+
+    @property
+    def dims(self) -> int:
+        return self.features.shape[1]
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+
+class KeptSearcher:
+    """Exact search of kept states, with the numbers of their rows. A `Searcher`.
+
+    Parameters
+    ----------
+    kept
+        The states.
+    offered
+        (kept,) bool: those that may be found.
+    """
+
+    name = "exact"
+    exact = True
+
+    def __init__(self, kept: KeptStates, offered: Array) -> None:
+        self._kept = kept
+        self._exact = ExactSearcher(_Searched(kept.features, np.flatnonzero(offered)))
+
+    def search(
+        self,
+        queries: Array,
+        k: int = 1,
+        *,
+        allowed: Array | None = None,
+        excluded: Array | None = None,
+        cost_bound: float | Array = np.inf,
+    ) -> tuple[Array, Array]:
+        """See `deepphase.matching.search.searcher.Searcher.search`; `allowed` is (rows,)."""
+        rows, options = self._kept.rows, dict[str, Any](cost_bound=cost_bound)
+        if allowed is not None:
+            options["allowed"] = allowed[rows]
+        if excluded is not None:
+            options["excluded"] = np.searchsorted(rows, excluded)
+        distances, found = self._exact.search(queries, k, **options)
+        return distances, np.where(found >= 0, rows[found], -1)

@@ -180,7 +180,7 @@ def steps_after_encoding(clips: Path, query: str, frame: int, *, toy: bool) -> l
 
 def compared_steps(*, toy: bool) -> list[DemoStep]:
     """Motion matching, learned matching and a controller on one path."""
-    windows, seconds = (640, "6") if toy else (30_000, "12")
+    windows, seconds = (9_600, "6") if toy else (64_000, "12")
     return [
         DemoStep(
             "Build a database to steer",

@@ -18,8 +18,8 @@ from deepphase.matching.player.constants import CONSTANTS
 from deepphase.matching.player.facing import FacingCoverage
 from deepphase.matching.player.playback import Playback, supports
 
-# Rows that stay decompressed: a character reads two in a frame, and some more where it jumps.
-_KEPT = 1 << 13
+# Rows that stay decompressed: a thousand characters read three thousand in a frame.
+_KEPT = 1 << 14
 # Rows whose transitions are compared: as good as those of a database, with a quarter of the poses.
 _CANDIDATES = 4
 

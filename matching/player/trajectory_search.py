@@ -210,6 +210,7 @@ class TrajectorySearch(TrajectoryQueries):
         staying = np.linalg.norm(queries - database.features[rows], axis=1).astype(np.float64)
         chosen, costs, smooth = np.full(len(rows), -1), staying.copy(), np.ones(len(rows), bool)
         starting = self.starting(rows, goals)
+        found: list[tuple[Array, ...]] = []
         for label_sets, some in self._groups(request, starting).items():
             desired, kept = dict(label_sets.desired), dict(label_sets.kept)
             targets = self.target_rows(desired)
@@ -236,24 +237,25 @@ class TrajectorySearch(TrajectoryQueries):
                 )
                 ranks[stuck] = distances[stuck]
             any_row = nearest[:, 0] >= 0
-            if not any_row.any():
-                continue
-            some, distances, nearest, ranks = (
-                each[any_row] for each in (some, distances, nearest, ranks)
-            )
-            usable = (nearest >= 0) & (
-                must_jump[any_row, None] | (ranks <= (1.0 + CONSTANTS.tolerance) * ranks[:, :1])
-            )
-            transition = np.where(
-                usable,
-                request.transition_costs(some, np.where(usable, nearest, nearest[:, :1])),
-                np.inf,
-            )
-            best = transition.argmin(1)[:, None]
-            chosen[some] = np.take_along_axis(nearest, best, 1)[:, 0]
-            costs[some] = np.take_along_axis(distances, best, 1)[:, 0]
-            cost = np.take_along_axis(transition, best, 1)[:, 0]
-            smooth[some] = cost < request.max_transition_costs[some]
+            each = (some, distances, nearest, ranks, must_jump)
+            found.append(tuple(values[any_row] for values in each))
+        # At once for all groups: transitions of many characters take little longer than of one.
+        some, distances, nearest, ranks, must_jump = map(np.concatenate, zip(*found, strict=True))
+        if not len(some):
+            return chosen, costs, smooth
+        usable = (nearest >= 0) & (
+            must_jump[:, None] | (ranks <= (1.0 + CONSTANTS.tolerance) * ranks[:, :1])
+        )
+        transition = np.where(
+            usable,
+            request.transition_costs(some, np.where(usable, nearest, nearest[:, :1])),
+            np.inf,
+        )
+        best = transition.argmin(1)[:, None]
+        chosen[some] = np.take_along_axis(nearest, best, 1)[:, 0]
+        costs[some] = np.take_along_axis(distances, best, 1)[:, 0]
+        cost = np.take_along_axis(transition, best, 1)[:, 0]
+        smooth[some] = cost < request.max_transition_costs[some]
         return chosen, costs, smooth
 
     def _moving(self, targets: Array | None) -> Array:

@@ -17,10 +17,10 @@ _WARMUP, _FINAL_RATE = 0.02, 0.01
 # Weights of the losses, after Holden et al. 2020: translations and rotations of joints, velocities
 # of root and feet; positions and rotations in root space; rates of change of all of these; and size
 # and rate of the latents.
-_LOCAL = {"rotations": 10.0, "translations": 75.0, "velocity": 12.0, "slips": 2.0}
+_LOCAL = {"rotations": 10.0, "translations": 75.0, "velocity": 8.0, "slips": 2.0}
 _POSITIONS, _AXES = 15.0, 5.0
 _LOCAL_RATES = {"rotations": 0.5, "translations": 1.0}
-_POSITION_RATES, _ACCELERATIONS = 2.0, 0.01
+_POSITION_RATES, _ACCELERATIONS = 2.0, 0.03
 _LATENT_SQUARES, _LATENT_SIZES, _LATENT_RATES = 0.1, 0.1, 0.01
 # Noise of latents in their deviations, for files have them as 8-bit numbers.
 _NOISE = 0.01

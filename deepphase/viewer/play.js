@@ -10,6 +10,7 @@ import { Wheels } from "./tracks/wheels.js";
 import { Manifold } from "./clouds/manifold.js";
 import { GatingBars } from "./tracks/gating.js";
 import { CostTable } from "./tracks/costs.js";
+import { ChannelChoice } from "./tracks/channel_choice.js";
 import { lanesOf } from "./tracks/lane_kinds.js";
 import { Lanes } from "./tracks/lanes.js";
 import { Overview } from "./timeline/overview.js";
@@ -59,6 +60,11 @@ function startPlayer(Mannequins) {
     onSeek: (time) => clock.seek(time),
     onView: () => { if (overview) overview.stale = true; },
     onChange: invalidate,
+  });
+  const choice = new ChannelChoice(element("channel-choice"), (others = true) => {
+    if (others) lanes.resize();
+    stage.emphasis = emphasisOf(choice);
+    invalidate();
   });
   overview = new Overview({
     row: element("overview-row"), canvas: element("overview"), lanes,
@@ -131,6 +137,8 @@ function startPlayer(Mannequins) {
       const part = described.channels;
       channels = new Timed(part, part.phase.shape[0]);
       channels.interior = arrayOf(part.interior);
+      channels.jointShares = arrayOf(part.jointShares);
+      if (channels.jointShares) channels.jointShares.joints = part.jointShares.shape[1];
       // Frames whose window reaches past the clip have amplitudes of their own, and set no scale.
       for (const name of ["phase", "frequency", "amplitude", "offset"]) {
         channels[name] = new Series(part, part[name], channels.interior);
@@ -171,6 +179,8 @@ function startPlayer(Mannequins) {
       overview.open(take, clock.duration);
       invalidate();
     });
+    choice.open(parts.channels);
+    stage.emphasis = emphasisOf(choice);
     clock.open(take, song);
     if (song) song.audio.volume = Number(element("volume").value);
     stage.open(parts.bodies, take.terrain);
@@ -199,6 +209,12 @@ function startPlayer(Mannequins) {
       "This clip has no phases. “deepphase play CLIP --model MODEL” adds those of a phase model.");
     showEmpty("stage-empty", parts.bodies.length ? "" : "No skeleton in this clip.");
     invalidate();
+  }
+
+  // The joints that the marked channel follows: their shares of movement, and its colour.
+  function emphasisOf({ marked, channels }) {
+    const shares = marked === null ? null : channels.jointShares;
+    return shares && { shares: shares.subarray(marked * shares.joints, (marked + 1) * shares.joints), colour: channels.choice.style(marked).colour };
   }
 
   function showEmpty(id, text) {

@@ -45,17 +45,23 @@ class Channels:
         (frames,) bool: frames whose whole window lies inside the clip; None for all frames.
     start_s
         Time of the take at the first frame, seconds.
+    joint_shares
+        (channels, joints of the first actor) share of each joint's movement that a channel follows;
+        None if unknown.
     """
 
     parameters: PhaseParameters
     fps: float
     interior: Array | None = None
     start_s: float = 0.0
+    joint_shares: Array | None = None
 
     def __post_init__(self) -> None:
         check_times("phase channels", self.fps, self.start_s)
         check_array("phases", self.parameters.phase, "frames", "channels")
         check_array("interior", self.interior, len(self.parameters.phase))
+        channels = self.parameters.phase.shape[1]
+        check_array("joint shares", self.joint_shares, channels, "joints")
 
 
 @dataclass(frozen=True, eq=False)

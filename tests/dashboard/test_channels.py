@@ -12,8 +12,10 @@ from deepphase.apps.dashboard.parts import demo
 from deepphase.apps.dashboard.parts.channel_views import (
     FollowedJoints,
     clip_window,
+    excerpt_take,
     followed,
     phases_table,
+    with_joints,
 )
 from deepphase.apps.dashboard.parts.collection import OpenClips, OpenModel
 from deepphase.apps.dashboard.parts.encodings import encodings
@@ -58,6 +60,28 @@ def test_each_section_draws(section, charts, monkeypatch):
     assert not app.exception
     assert len(app.get("plotly_chart")) == charts
     assert not app.get("error")
+
+
+def test_the_player_knows_the_joints_of_each_channel(pair):
+    take = excerpt_take(*pair, 0, 0.0, 5.0)
+    known = with_joints(take, *pair, 0)
+    shares = followed(*pair, 0, "alone")
+    given = known.channels.joint_shares
+    names = known.actors[0].joint_names
+    assert given.shape == (5, len(names))
+    np.testing.assert_allclose(
+        given[:, names.index("Head")], shares.shares[:, shares.joints.index("Head")]
+    )
+    assert not given[:, [at for at, name in enumerate(names) if name.endswith(" tip")]].any()
+
+
+def test_two_clips_are_compared(monkeypatch):
+    app = opened("channels", monkeypatch, query={"compared clip": "run"})
+    app.selectbox(key="compared clip").select("run").run()
+    assert not app.exception
+    one, other = players(app)
+    assert '"name":"walk"' in one
+    assert '"name":"run"' in other
 
 
 def test_what_channels_follow_is_said_in_words(monkeypatch):

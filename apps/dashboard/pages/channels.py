@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from deepphase.apps.dashboard.parts.address import choose_span, clip_chooser, moment_of
+from deepphase.apps.dashboard.parts.address import SHOWN_S, choose_span, clip_chooser, moment_of
 from deepphase.apps.dashboard.parts.channel_views import (
     clip_window,
     excerpt_take,
@@ -14,8 +14,15 @@ from deepphase.apps.dashboard.parts.channel_views import (
     phases_table,
     reconstructs,
     signals,
+    with_joints,
 )
-from deepphase.apps.dashboard.parts.collection import OpenClips, OpenModel, open_clips, open_model
+from deepphase.apps.dashboard.parts.collection import (
+    OpenClips,
+    OpenModel,
+    first_words,
+    open_clips,
+    open_model,
+)
 from deepphase.apps.dashboard.parts.encodings import encodings
 from deepphase.apps.dashboard.parts.messages import show_error
 from deepphase.apps.dashboard.parts.theme import heading, wide_columns
@@ -35,6 +42,7 @@ from deepphase.figures.window_fit import window_fit
 from deepphase.phase.model import ClipPhases
 
 _PLAYER_HEIGHT = 960
+_NO_CLIP = "no other clip"
 _STRIPS, _WINDOW, _JOINTS, _SIMILAR = (
     "Strips and parameters",
     "Reconstruction",
@@ -47,30 +55,46 @@ _KINDS = {"Distance": "distance", "Cosine": "cosine"}
 
 def page() -> None:
     """Draw the page."""
+    clips = open_clips()
+    model = open_model(clips)
     heading(
         "Channels",
         "Each channel describes the movement around a frame by one sinusoid with a phase, a "
-        "frequency and an amplitude. Play the clip: body, phase wheels and curves share one time "
-        "cursor.",
+        f"frequency and an amplitude. {first_words(clips)}Click on a channel to hide it, with "
+        "Shift to see it alone with the joints that it follows.",
     )
-    clips = open_clips()
-    model = open_model(clips)
     store = clips.store
-    choosers = wide_columns("clip", [2, 3])
+    choosers = wide_columns("clip", [3, 3, 4])
     index = clip_chooser(store.names, place=choosers[0])
+    others = [name for name in store.names if name != store.names[index]]
+    other = choosers[1].selectbox(
+        "Compared with", [_NO_CLIP, *others], key="compared clip", bind="query-params"
+    )
     at_s = moment_of(store.names[index])
     start_s, stop_s = choose_span(
-        float(store.lengths[index]) / store.fps, at_s, f"{clips.id} {index}", choosers[1]
+        float(store.lengths[index]) / store.fps, at_s, f"{clips.id} {index}", choosers[2]
     )
     phases = encodings(clips, model).phases(index)
-    take = excerpt_take(clips, model, index, start_s, stop_s)
-    show_player(
-        take,
-        height=_PLAYER_HEIGHT,
-        title=take.name,
-        at_s=max(0.0, at_s - start_s),
-        clip_from_s=start_s,
-    )
+    take = with_joints(excerpt_take(clips, model, index, start_s, stop_s), clips, model, index)
+    columns = wide_columns("players", 1 if other == _NO_CLIP else 2)
+    with columns[0]:
+        show_player(
+            take,
+            height=_PLAYER_HEIGHT,
+            title=take.name,
+            playing=True,
+            at_s=max(0.0, at_s - start_s),
+            clip_from_s=start_s,
+        )
+    for column in columns[1:]:
+        beside = store.names.index(other)
+        seconds = min(SHOWN_S, float(store.lengths[beside]) / store.fps)
+        second = excerpt_take(clips, model, beside, 0.0, seconds)
+        with column:
+            show_player(
+                with_joints(second, clips, model, beside),
+                height=_PLAYER_HEIGHT, title=other, playing=True, key="beside",
+            )  # fmt: skip
     with st.container(horizontal=True):
         offer_player(take, "channels", "player html")
         offer(

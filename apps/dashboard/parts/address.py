@@ -75,13 +75,12 @@ def choose_span(
         return 0.0, length_s
     draw = st.slider if place is None else place.slider
     start_s = draw(
-        "From (s)",
+        f"From (s): {SHOWN_S:g} of {length_s:,.0f} s are shown",
         0.0,
         latest,
         min(max(0.0, float(int(at_s - SHOWN_S / 4))), latest),
         step=1.0,
         key=f"from {key} {at_s}",
-        help=f"The clip has {length_s:,.0f} s; {SHOWN_S:g} s are shown at once.",
     )
     return start_s, min(length_s, start_s + SHOWN_S)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -123,6 +123,21 @@ def excerpt_take(
     part = phases[frames]
     (take,) = takes_of_clips([clip.sliced(start, min(stop, len(clip)))], [part], model.extractor)
     return take
+
+
+def with_joints(take: Take, clips: OpenClips, model: OpenModel, index: int) -> Take:
+    """The take with the joints of its first body that each channel follows, if they are known."""
+    try:
+        found = followed(clips, model, index, "alone")
+    except ParameterError:
+        return take
+    names = take.actors[0].joint_names
+    shares = np.zeros((len(found.shares), len(names)), np.float32)
+    for joint, share in zip(found.joints, found.shares.T, strict=True):
+        if joint in names:
+            shares[:, names.index(joint)] = share
+    assert take.channels is not None, "an excerpt has phases"
+    return replace(take, channels=replace(take.channels, joint_shares=shares))
 
 
 def clip_window(clips: OpenClips, model: OpenModel, index: int, at_s: float) -> WindowExample:

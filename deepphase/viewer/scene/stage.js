@@ -7,7 +7,7 @@ import { onTurn } from "../input/pointer.js";
 import { Camera } from "./camera.js";
 import { Marks } from "./marks.js";
 import { PlainRenderer } from "./plain_renderer.js";
-import { fontOf, fitted, Surface } from "./surface2d.js";
+import { faded, fontOf, fitted, Surface } from "./surface2d.js";
 
 // Time constant in seconds of the camera that follows a body.
 const FOLLOW_S = 0.18;
@@ -31,6 +31,8 @@ export const SHOWS = [
 ];
 
 const NAME_SIZE = 12;
+// Share of a joint's movement from which on a channel follows it.
+const LEAST_SHARE = 0.1;
 // More bodies are named by the list of their colours alone.
 const MOST_NAMES = 12;
 // Height of names over the highest joint, in heights of the body: of lines, and of a head around it.
@@ -191,6 +193,7 @@ export class Stage {
     for (const body of limbed) plain.drawShadows([body], lit || !body.ball ? [] : [{ place: body.ballAt(time), radius: body.ballRadius }], this.levelOf(body));
     if (!lit) plain.drawMarks(this.marks);
     plain.drawBodies(limbed, lit ? [] : balls);
+    if (this.emphasis) this.drawEmphasis(context, poses);
     this.drawNames(context, poses, lit ? SURFACE_ABOVE : ABOVE);
     return moving;
   }
@@ -258,6 +261,25 @@ export class Stage {
       const points = [];
       for (let f = first; f <= last; f++) points.push(...body.joint(f, each, joint));
       this.marks.line(points, { width: 0, colour: body.colour, alphas: [0.12, 0.7], least: 1.8 });
+    }
+  }
+
+  // A disc on each joint of the first body, as large as its share of what a channel follows.
+  drawEmphasis(context, poses) {
+    const [[body, pose]] = poses.length ? poses : [[null]];
+    if (!body) return;
+    const { shares, colour } = this.emphasis;
+    context.fillStyle = faded(colour, 0.75);
+    context.strokeStyle = look.page;
+    context.lineWidth = 1.5;
+    for (let joint = 0; joint < Math.min(shares.length, pose.length / 3); joint++) {
+      if (shares[joint] < LEAST_SHARE) continue;
+      const p = this.camera.project(pose[3 * joint], pose[3 * joint + 1], pose[3 * joint + 2]);
+      if (p[2] < this.camera.near) continue;
+      context.beginPath();
+      context.arc(p[0], p[1], 0.04 * Math.sqrt(Math.min(shares[joint], 1)) * this.camera.focal * body.height / p[2], 0, 7);
+      context.fill();
+      context.stroke();
     }
   }
 

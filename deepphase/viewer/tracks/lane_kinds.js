@@ -13,7 +13,8 @@ function lineLane({ name, unit, series, lines = [], channels = null, zero = fals
     name, unit, shown, height: 86,
     draw(context, plot) {
       let [low, high] = [zero ? 0 : Infinity, zero ? 0 : -Infinity];
-      for (let c = 0; c < series.columns; c++) {
+      const shownColumns = channels ? channels.choice.shown : [...Array(series.columns).keys()];
+      for (const c of shownColumns) {
         const range = series.range(c);
         low = Math.min(low, range[0]);
         high = Math.max(high, range[1]);
@@ -24,8 +25,8 @@ function lineLane({ name, unit, series, lines = [], channels = null, zero = fals
       drawTicks(context, plot, low, high, y);
       plot.clip(context, () => {
         context.lineJoin = "round";
-        for (let c = 0; c < series.columns; c++) {
-          const style = styleOf(c);
+        for (const c of [...shownColumns].reverse()) {
+          const style = channels ? channels.choice.style(c) : styleOf(c);
           context.strokeStyle = style.colour;
           context.lineWidth = 1.5;
           context.setLineDash(isDense(series, plot) ? [] : style.dash);
@@ -45,14 +46,17 @@ function phaseLane(channels) {
   const { phase, amplitude } = channels;
   return {
     name: "Phase", unit: "cycles, −0.5 to 0.5 in each strip", shown: true,
-    height: Math.max(60, 19 * phase.columns + 4),
+    get height() {
+      return Math.max(60, 19 * channels.choice.shown.length + 4);
+    },
     draw(context, plot) {
-      const high = (plot.bottom - plot.top) / phase.columns;
+      const { shown } = channels.choice;
+      const high = Math.min(40, (plot.bottom - plot.top) / Math.max(shown.length, 1));
       const largest = Math.max(1e-9, ...[...Array(phase.columns).keys()].map((c) => amplitude.range(c)[1]));
       shadeEdges(context, plot, channels);
-      for (let c = 0; c < phase.columns; c++) {
-        const { colour } = styleOf(c);
-        const [top, bottom] = [plot.top + c * high + 1, plot.top + (c + 1) * high - 1];
+      for (const [row, c] of shown.entries()) {
+        const { colour } = channels.choice.style(c);
+        const [top, bottom] = [plot.top + row * high + 1, plot.top + (row + 1) * high - 1];
         context.font = fontOf(10.5, "600");
         context.textAlign = "right";
         context.textBaseline = "middle";

@@ -109,6 +109,12 @@ export class Lanes {
     this.show(around - (around - this.from) * factor, (this.to - this.from) * factor);
   }
 
+  // Lanes show other channels.
+  resize() {
+    for (const lane of this.lanes) lane.row.style.height = `${lane.height}px`;
+    this.redraw();
+  }
+
   redraw() {
     this.axisStale = true;
     // With the whole clip in view, the ticks of the overview serve the curves too.

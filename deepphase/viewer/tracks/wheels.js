@@ -1,6 +1,6 @@
 // A wheel for each phase channel: the angle of its hand is the phase, the length the amplitude.
 
-import { styleOf, look } from "../page_content.js";
+import { look } from "../page_content.js";
 import { clamp } from "../vectors.js";
 import { fontOf, faded, Surface } from "../scene/surface2d.js";
 
@@ -72,7 +72,9 @@ export class Wheels {
     const { channels, surface } = this;
     if (!channels || !surface.drawable) return;
     const context = surface.begin();
-    const count = channels.phase.columns;
+    const { shown } = channels.choice;
+    const count = shown.length;
+    if (!count) return;
     // The number of rows with the largest wheels; small ones have no frequency below them.
     const largest = (twoLines) => {
       let best = [1, 0, 0];
@@ -90,10 +92,10 @@ export class Wheels {
     const columns = Math.ceil(count / rows);
     const [cell, line] = [surface.width / columns, surface.height / rows];
     const inside = channels.covers(time) && (!channels.interior || channels.interior[channels.nearest(time)]);
-    for (let c = 0; c < count; c++) {
-      const row = Math.floor(c / columns);
+    for (const [at, c] of shown.entries()) {
+      const row = Math.floor(at / columns);
       const inRow = Math.min(columns, count - row * columns);
-      const x = surface.width / 2 + ((c % columns) - (inRow - 1) / 2) * cell;
+      const x = surface.width / 2 + ((at % columns) - (inRow - 1) / 2) * cell;
       const y = row * line + (line - caption) / 2;
       this.drawWheel(context, c, time, x, y, radius, inside, cell, bare);
     }
@@ -101,7 +103,7 @@ export class Wheels {
 
   drawWheel(context, c, time, x, y, radius, inside, cell, bare) {
     const { phase, frequency, amplitude } = this.channels;
-    const { colour } = styleOf(c);
+    const { colour } = this.channels.choice.style(c);
     const tip = (at) => [phase.cyclesAt(c, at), Math.min(1, amplitude.at(c, at) / this.largest)];
     const steps = 12;
     const tips = Array.from({ length: steps + 1 }, (_, at) => tip(Math.max(phase.start, time - (WHEEL_TRAIL_S * (steps - at)) / steps)));

@@ -88,6 +88,15 @@ NOT_RUN = {
     "deepphase rig-controls hero.rig walk.blend -o walk.fbx": _RIGIFY,
     "deepphase retarget captures/ --to character.fbx -o retargeted/ --format fbx": _BLENDER,
 }
+NOT_RUN |= dict.fromkeys(
+    (
+        "deepphase train phase people.store dogs.store --config shared -o both.model",
+        "deepphase match query dog.db captures/walk_01.bvh --frame 120 --model both.model "
+        "-o dogs_like_it/",
+        "deepphase match run dog.db --follow captures/walk_01.bvh --model both.model -o following/",
+    ),
+    "tests/apps/test_across_bodies.py runs the same three commands",
+)
 # Page -> files that the pages before it leave.
 NEEDS = {
     "match.md": ["mocap.store", "walk.model"],

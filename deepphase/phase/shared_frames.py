@@ -90,8 +90,8 @@ class SharedFrames:
             parts.append((places.astype(np.float32), phases.codes[:, 0], phase, frequency))
         if not parts:
             raise ParameterError("there are no clips to compare", hint="give a store with clips")
-        joined = (np.concatenate(each) for each in zip(*parts, strict=True))
-        return cls(*joined, leg_m)
+        places, codes, phase, frequency = map(np.concatenate, zip(*parts, strict=True))
+        return cls(places, codes, phase, frequency, leg_m)
 
     def __len__(self) -> int:
         return len(self.places)

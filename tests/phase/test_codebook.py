@@ -97,7 +97,7 @@ def test_codes_move_to_the_groups_of_both_skeletons_and_none_stays_dead():
         # Each skeleton has two of the groups.
         group = 2 * skeleton + torch.randint(2, (64,), generator=generator)
         values = centres[group] + 0.1 * torch.randn(64, 20, generator=generator)
-        book.update(skeleton, Shape(values, torch.zeros(64), torch.zeros(64, 1)), 1.0)
+        book.update(skeleton, Shape(values, torch.zeros(64), torch.zeros(64, 1)))
     apart = torch.cdist(centres, book.codes[0]).min(1).values
     assert (apart < 0.5).all(), apart
     np.testing.assert_allclose(book.counts[0], 0.25, atol=0.1)
@@ -114,7 +114,7 @@ def test_skeletons_are_compared_at_equal_speed_alone():
         return Shape(values, speeds, torch.zeros(128, 1))
 
     assert float(book.apart(1, shape(0.0, 0.0))) == 0.0
-    book.update(0, shape(0.0, 0.0), 1.0)
+    book.update(0, shape(0.0, 0.0))
     alike, moved = (float(book.apart(1, shape(0.0, shift))) for shift in (0.0, 6.0))
     assert alike < 0.1 < 0.3 < moved
     # A quarter of these windows have the other's speed; the others have any values.

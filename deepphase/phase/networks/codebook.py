@@ -241,19 +241,13 @@ class Codebook(nn.Module):
         return (size + rest - 2.0 * both) / size.detach()
 
     @torch.no_grad()
-    def update(self, skeleton: int, shape: Shape, share: float) -> None:
-        """Move the codes to the averages of a batch of one skeleton, and revive those of no use.
-
-        Parameters
-        ----------
-        share
-            Weight of the batch: 1 / the skeleton's share of all batches, so that all count alike.
-        """
+    def update(self, skeleton: int, shape: Shape) -> None:
+        """Move the codes to the averages of a batch of one skeleton, and revive those of no use."""
         rest = shape.values.detach().float()
         for codes, counts in zip(self.codes, self.counts, strict=True):
             code = torch.cdist(rest, codes).argmin(1)
             chosen = nn.functional.one_hot(code, len(codes)).to(rest.dtype)
-            number = (1.0 - _DECAY) * share * chosen.mean(0)
+            number = (1.0 - _DECAY) * chosen.mean(0)
             mean = chosen.T @ rest / chosen.sum(0).clamp(min=1.0)[:, None]
             counts.mul_(_DECAY).add_(number)
             codes.lerp_(mean, (number / counts.clamp(min=1e-9)).clamp(max=1.0)[:, None])

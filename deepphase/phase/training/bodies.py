@@ -121,7 +121,6 @@ class DrawnBody(NamedTuple):
     power: float
     skeleton: int
     leg_m: float
-    weight: float
 
     @classmethod
     def of(
@@ -130,7 +129,6 @@ class DrawnBody(NamedTuple):
         change: Array,
         kept: Array,
         body: _TrainingBody,
-        weight: float,
     ) -> DrawnBody:
         """Of the points `kept` of a body; `change` is (3 axes, points, points)."""
         plan = BodyPlan.of_points(kept)
@@ -138,7 +136,7 @@ class DrawnBody(NamedTuple):
         whole = torch.from_numpy(_by_axis(change[:, kept]))
         leg_m = body.body.plan.leg_m * float(change[1, 0, 0])
         parts = whole, torch.from_numpy(read), torch.from_numpy(write)
-        return cls(windows, *parts, body.power, body.number, leg_m, weight)
+        return cls(windows, *parts, body.power, body.number, leg_m)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,8 +156,6 @@ class BodyBatch:
         Number of its skeleton in the training.
     leg_m
         Length of its legs in metres.
-    weight
-        Weight of the windows among those of all skeletons, so that these count alike.
     poses : (batch, 3 * joints)
         Metres in root space at the middle frames, for a codebook.
     """
@@ -170,7 +166,6 @@ class BodyBatch:
     power: float
     skeleton: int
     leg_m: float
-    weight: float
     poses: Tensor | None = None
 
     def __len__(self) -> int:
@@ -221,8 +216,9 @@ class _TrainingBody:
 class BodyData(PhaseData):
     """Training and held-out windows of several skeletons, for `BodyModule`.
 
-    Every batch is of one skeleton, which is drawn with the square root of its number of windows,
-    and of one body made of it. All draws depend on seed and position alone.
+    Every batch is of one skeleton, which is drawn with the square root of its number of windows, or
+    as often as every other for a codebook, and of one body made of it. All draws depend on seed and
+    position alone.
 
     Parameters
     ----------
@@ -251,7 +247,9 @@ class BodyData(PhaseData):
         self.bodies = [
             _TrainingBody(self, body, number) for number, body in enumerate(corpus.bodies)
         ]
-        counts = np.sqrt([len(body.train) for body in self.bodies])
+        # Codes are to be those of all skeletons alike.
+        power = 0.5 if network.codes is None else 0.0
+        counts = np.power([float(len(body.train)) for body in self.bodies], power)
         self._share = counts / counts.sum()
         self._poses = None if corpus.poses is None else torch.from_numpy(corpus.poses)
         self._augmentation = Augmentation(options.proportions, options.joint_dropout)
@@ -274,16 +272,12 @@ class BodyData(PhaseData):
         if self._variation:
             rates, headings = self._variation.draws(start, stop)
             windows = VariedWindows(centres, rates[share], headings[share])
-        return DrawnBody.of(windows, change, kept, body, self._weight(body.number))
+        return DrawnBody.of(windows, change, kept, body)
 
     def poses_at(self, frames: Tensor) -> Tensor:
         """(..., 3 * points) metres in root space, of a training with a codebook."""
         assert self._poses is not None
         return self._poses[frames]
-
-    def _weight(self, number: int) -> float:
-        """Weight of the windows of a skeleton, by which all together count alike."""
-        return 1.0 / (len(self.bodies) * float(self._share[number]))
 
     def on_after_batch_transfer(self, batch: Any, dataloader_idx: int) -> Any:
         """The windows of a body, gathered and changed."""
@@ -293,7 +287,8 @@ class BodyData(PhaseData):
             centres = batch.windows if isinstance(batch.windows, Tensor) else batch.windows.centres
             self._poses = self._poses.to(centres.device)
             poses = self.poses_at(centres) @ batch.change.T
-        return BodyBatch(windows.permute(1, 2, 0), *batch[2:], poses)
+        _, _, *others = batch
+        return BodyBatch(windows.permute(1, 2, 0), *others, poses=poses)
 
     def _validation(self) -> Iterator[Any]:
         rank, world = self.trainer.global_rank, self.trainer.world_size
@@ -302,7 +297,7 @@ class BodyData(PhaseData):
         for body in self.bodies:
             chosen = np.unique(np.linspace(0, len(body.held_out) - 1, count).astype(np.int64))
             for rows in torch.from_numpy(body.held_out[chosen][rank::world]).split(256):
-                yield DrawnBody.of(rows, unchanged, body.found, body, 1.0)
+                yield DrawnBody.of(rows, unchanged, body.found, body)
 
 
 class BodyModule(PhaseModule):
@@ -353,7 +348,7 @@ class BodyModule(PhaseModule):
         loss += _POSE_LOSS * (pose - batch.poses / leg_m).square().mean() / _POSE_SIZE
         loss += _COMMITMENT * nn.functional.mse_loss(shape.values, quantised)
         loss += _APART_LOSS * codebook.apart(batch.skeleton, shape)
-        codebook.update(batch.skeleton, shape, batch.weight)
+        codebook.update(batch.skeleton, shape)
         return loss
 
     def validation_step(self, batch: BodyBatch) -> None:  # type: ignore[override]
@@ -381,8 +376,8 @@ class BodyModule(PhaseModule):
             # Fast bodies alone would set the axes.
             manifolds.append(manifold / np.sqrt(np.square(manifold).mean() + 1e-12))
         shared = code_health([each[0] for each in codes], model.config.network.codes or 0)
-        for number, (health, (_, explained, error)) in enumerate(zip(shared, codes, strict=True)):
-            own = replace(health, explained_variance=explained, pose_error=error)
+        for number, (use, (_, explained, error)) in enumerate(zip(shared, codes, strict=True)):
+            own = replace(use, explained_variance=explained, pose_error=error)
             measured[number] = replace(measured[number], codes=own)
         model.skeletons = tuple(measured)
         model.projection = ManifoldProjection.fit(np.concatenate(manifolds))
@@ -419,7 +414,8 @@ def _measured_codes(
     -------
     Codes (windows,) of the first stage, explained variance, and metres from the mean pose.
     """
-    codebook, own = model.network.codebook, bound.network.codebook
+    codebook: Any = model.network.codebook
+    own: Any = bound.network.codebook
     values = torch.from_numpy(body.body.joints.values)
     rows = np.unique(np.linspace(0, len(body.held_out) - 1, _MEASURED_WINDOWS).astype(int))
     write = torch.from_numpy(body.body.plan.joints_from_points())

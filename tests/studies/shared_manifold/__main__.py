@@ -4,8 +4,10 @@ python -m tests.studies.shared_manifold people.store dog.store --seed 0 -o both.
 
 Measured on held-out files: use of the codes, retrieval of stands, walks and runs across skeletons,
 the turning of the phase in each code, and the measures of DeepPhase. Beside them stand chance,
-speed alone, shuffled labels, a codebook per skeleton, and the shipped model's amplitudes in as many
-clusters. --model measures a trained model in place of training one.
+speed alone, shuffled labels, and the shipped model's amplitudes in as many clusters. --model
+measures a trained model in place of training one, --against models of one skeleton each on the same
+clips. --control trains otherwise: "alone" a model per skeleton, "uncompared" one that does not
+compare skeletons.
 """
 
 from __future__ import annotations
@@ -32,10 +34,13 @@ from deepphase.motion.kinematics import joint_positions, velocities
 from deepphase.motion.roles import find_roles
 from deepphase.phase.body_points import FPS, joints_of
 from deepphase.phase.config import PhaseConfig
-from deepphase.phase.extractor import shipped_model
+from deepphase.phase.extractor import PhaseExtractor, load_extractor, shipped_model
 from deepphase.phase.health import code_health
+from deepphase.phase.measuring import measured_health
 from deepphase.phase.model import PhaseModel
+from deepphase.phase.shared_frames import SharedFrames
 from deepphase.phase.signal_corpus import SignalCorpus
+from deepphase.phase.training import bodies
 from deepphase.phase.training.train import train_phase
 
 GAITS = ("stand", "walk", "run")
@@ -60,15 +65,15 @@ class HeldOut:
         (frames, stages)
     values
         (frames, values) sums of these codes.
+    places
+        (frames, values) by which `match query` compares bodies.
     gaits
         (frames,) index of `GAITS`; -1 where it is neither.
     speeds
         (frames,) speed of travel in sqrt(g * leg length).
-    phases
-        (frames,) of the first channel.
     steps
-        (frames,) step of that phase to the next frame, as a multiple of its frequency; NaN at the
-        ends of clips.
+        (frames,) step of the first channel's phase to the next frame, as a multiple of its
+        frequency; NaN at the ends of clips.
     amplitudes
         (frames, channels) of the shipped model.
     measures
@@ -78,6 +83,7 @@ class HeldOut:
     name: str
     codes: Array
     values: Array
+    places: Array
     gaits: Array
     speeds: Array
     steps: Array
@@ -98,9 +104,7 @@ def held_out(name: str, store: ClipStore, model: PhaseModel[Any]) -> HeldOut:
     """Codes, gaits and measures of clips."""
     bound, shipped = model.bound(store), shipped_model().bound(store)
     phases = [bound.encode(clip) for clip in store]
-    frames, inside, poses = frames_and_poses(bound, store, phases)
-    parameters = gathered_parameters(phases, inside)
-    measures = measured(MeasuredPhases(parameters, poses, frames, bound.fps, bound.window, 3000))
+    _, inside, _ = frames_and_poses(bound, store, phases)
     found: list[list[Array]] = [[] for _ in range(5)]
     for clip, each, kept in zip(store, phases, inside, strict=True):
         gaits, speeds = gaits_of(clip)
@@ -114,8 +118,30 @@ def held_out(name: str, store: ClipStore, model: PhaseModel[Any]) -> HeldOut:
     codes, gaits, speeds, steps, amplitudes = map(np.concatenate, found)
     centres = model.network.codebook.codes.numpy()
     values = sum(centres[stage][codes[:, stage]] for stage in range(codes.shape[1]))
-    named = {each.name: each.value for each in measures}
-    return HeldOut(name, codes, values, gaits, speeds, steps, amplitudes, named)
+    places = SharedFrames.of(model, store).places[np.concatenate(_offsets(inside, store))]
+    measures = phase_measures(bound, store)
+    return HeldOut(name, codes, values, places, gaits, speeds, steps, amplitudes, measures)
+
+
+def _offsets(inside: list[Array], store: ClipStore) -> list[Array]:
+    starts = np.cumsum([0, *(len(store.clip(index)) for index in range(len(store)))])
+    return [start + kept for start, kept in zip(starts, inside, strict=False)]
+
+
+def phase_measures(model: PhaseExtractor, store: ClipStore) -> dict[str, float]:
+    """DeepPhase's measures of a model of one skeleton on clips."""
+    phases = [model.encode(clip) for clip in store]
+    frames, inside, poses = frames_and_poses(model, store, phases)
+    parameters = gathered_parameters(phases, inside)
+    health = None
+    if isinstance(model, PhaseModel):
+        values = SignalCorpus.read(store, None, model.signals)
+        ranges = np.stack([values.starts, values.stops], 1)
+        health = measured_health(model, values.values, ranges)
+    found = measured(
+        MeasuredPhases(parameters, poses, frames, model.fps, model.window, 3000, health=health)
+    )
+    return {each.name: round(each.value, 4) for each in found}
 
 
 def gaits_of(clip: Any) -> tuple[Array, Array]:
@@ -165,6 +191,7 @@ def comparison(first: HeldOut, second: HeldOut, count: int, seed: int) -> dict[s
         key = f"{one.name} finds {other.name}"
         for name, queries, values, gaits in (
             ("codes", one.values, other.values, other.gaits),
+            ("places", one.places, other.places, other.gaits),
             ("speed", one.speeds[:, None], other.speeds[:, None], other.gaits),
             ("shuffled", one.values, other.values, generator.permutation(other.gaits)),
             ("shipped amplitudes", one.amplitudes, other.amplitudes, other.gaits),
@@ -217,12 +244,19 @@ def main() -> None:
     parser.add_argument("--model", type=Path)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--set", action="append", default=[], help="section.key=value")
+    parser.add_argument("--against", type=Path, nargs=2)
+    parser.add_argument("--control", choices=["alone", "uncompared"])
     parser.add_argument("-o", "--output", type=Path)
     arguments = parser.parse_args()
     stores = [open_store(path) for path in arguments.stores]
     changes = dict(each.split("=") for each in arguments.set)
     numbers = {key: float(value) if "." in value else int(value) for key, value in changes.items()}
     config = PhaseConfig.load("shared", **{"training.seed": arguments.seed, **numbers})
+    if arguments.control == "alone":
+        _alone(arguments.stores, stores, config)
+        return
+    if arguments.control == "uncompared":
+        bodies._APART_LOSS = 0.0  # type: ignore[misc]
     if arguments.model is None:
         model = train_phase(stores, config, accelerator="cpu", progress=_quiet)
         assert model is not None
@@ -233,12 +267,26 @@ def main() -> None:
         config = model.config
     for skeleton in model.skeletons:
         print(skeleton.words(), flush=True)
-    parts = [
-        held_out(path.stem, held_out_clips(store, config), model)
-        for path, store in zip(arguments.stores, stores, strict=True)
-    ]
+    kept = [held_out_clips(store, config) for store in stores]
+    names = [path.stem for path in arguments.stores]
+    parts = [held_out(*each, model) for each in zip(names, kept, strict=True)]
     count = config.network.codes or 0
     for name, value in comparison(*parts, count, arguments.seed).items():
+        print(f"{name}: {json.dumps(value)}", flush=True)
+
+    for path, clips in zip(arguments.against or (), kept, strict=False):
+        print(f"measures of {path.name}: {phase_measures(load_extractor(path), clips)}")
+
+
+def _alone(paths: list[Path], stores: list[ClipStore], config: PhaseConfig) -> None:
+    """Codes of models of one skeleton each: what by their numbers alone would be shared."""
+    found = []
+    for path, store in zip(paths, stores, strict=True):
+        model = train_phase([store], config, accelerator="cpu", progress=_quiet)
+        assert model is not None
+        print(model.skeletons[0].words(), flush=True)
+        found.append(held_out(path.stem, held_out_clips(store, config), model))
+    for name, value in comparison(found[0], found[1], config.network.codes or 0, 0).items():
         print(f"{name}: {json.dumps(value)}", flush=True)
 
 

@@ -292,6 +292,9 @@ def _colourings(read: Encodings, cloud: PhaseCloud, indices: Sequence[int]) -> d
     colourings = colourings | clips if len(store) > _FEW_CLIPS else clips | colourings
     measured = cloud.measured([read.speed(index) for index in indices])
     colourings |= {name.capitalize(): colours for name, colours in measured.items()}
+    codes = [read.phases(index).codes for index in indices]
+    if all(each is not None for each in codes):
+        colourings["Code"] = cloud.by_code([each for each in codes if each is not None])
     for channel in range(cloud.parameters.phase.shape[1]):
         colourings[f"{CHANNEL_COLOUR}{channel}"] = cloud.by_phase(channel)
     return colourings

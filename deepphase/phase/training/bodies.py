@@ -381,7 +381,13 @@ class BodyModule(PhaseModule):
             own = replace(use, explained_variance=explained, pose_error=error)
             measured[number] = replace(measured[number], codes=own)
         model.skeletons = tuple(measured)
-        model.projection = ManifoldProjection.fit(np.concatenate(manifolds))
+        together = np.concatenate(manifolds)
+        # The stride is what all skeletons share.
+        model.projection = (
+            ManifoldProjection.of_channel(together, 0)
+            if codes
+            else ManifoldProjection.fit(together)
+        )
 
 
 class _WithShape(nn.Module):

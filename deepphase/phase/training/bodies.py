@@ -287,8 +287,8 @@ class BodyData(PhaseData):
             centres = batch.windows if isinstance(batch.windows, Tensor) else batch.windows.centres
             self._poses = self._poses.to(centres.device)
             poses = self.poses_at(centres) @ batch.change.T
-        _, _, *others = batch
-        return BodyBatch(windows.permute(1, 2, 0), *others, poses=poses)
+        parts = batch.read, batch.write, batch.power, batch.skeleton, batch.leg_m
+        return BodyBatch(windows.permute(1, 2, 0), *parts, poses)
 
     def _validation(self) -> Iterator[Any]:
         rank, world = self.trainer.global_rank, self.trainer.world_size

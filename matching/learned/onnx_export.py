@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from deepphase.arrays import Array
 from deepphase.export.onnx_file import PARITY_BATCHES, Parity, export_onnx
-from deepphase.matching.learned.matcher import Matcher
+from deepphase.matching.learned.matcher import Matcher, rounded
 from deepphase.matching.learned.networks import SmoothReLU
 
 # Cost of what may not be found.
@@ -22,6 +22,7 @@ class _Motion(nn.Module):
     """Rows -> values of their poses."""
 
     states: Tensor
+    steps: Tensor
     stops: Tensor
     starts: Tensor
     firsts: Tensor
@@ -32,8 +33,10 @@ class _Motion(nn.Module):
         super().__init__()
         kept = matcher.kept
         self.spacing = kept.spacing
+        states, steps = rounded(np.concatenate([kept.features, kept.latents], axis=1))
         arrays = {
-            "states": np.concatenate([kept.features, kept.latents], axis=1),
+            "states": states,
+            "steps": steps,
             "stops": kept.stops,
             "starts": kept.starts,
             "firsts": np.cumsum(kept.counts) - kept.counts,
@@ -52,7 +55,8 @@ class _Motion(nn.Module):
         near = second[:, None] + torch.tensor([[-1, 0, 1, 2]])
         near = torch.minimum(near.clamp(min=0), last[:, None]) + self.firsts[stretch][:, None]
         weights = self.weights[frames - self.spacing * second]
-        return self.layers((weights[..., None] * self.states[near]).sum(1))
+        states = self.states[near].float() * self.steps
+        return self.layers((weights[..., None] * states).sum(1))
 
 
 class _Search(nn.Module):

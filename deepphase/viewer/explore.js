@@ -623,7 +623,9 @@ class Cloud {
     const [content, style, script] = sent.page;
     const data = { ...this.data, seen: this.seen, sent: { ...sent, page: ["", "", ""] } };
     const json = JSON.stringify(data).replaceAll("<", "\\u003c");
-    const started = script.replace("export default ", "const component = ");
+    // The last words of the script: others of the kind stand in texts, as here.
+    const at = script.lastIndexOf("export default ");
+    const started = `${script.slice(0, at)}const component = ${script.slice(at + "export default ".length)}`;
     return `<!doctype html><meta charset="utf-8"><title>${escaped(this.title)}</title><style>${style}\nbody { margin: 12px; }</style>` +
       `<body>${content}<script type="module">${started}\n` +
       `component({ parentElement: document.body, data: ${json}, setTriggerValue() {}, setStateValue() {} });</` + "script>";

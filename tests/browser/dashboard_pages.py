@@ -26,8 +26,8 @@ PATIENCE_S = 180.0
 
 
 @contextmanager
-def started(*, ends: signal.Signals = signal.SIGINT, **variables: str):
-    """The address of a dashboard, started as a user does, on the demo; it ends without a word.
+def started(folder: Path | None = None, *, ends: signal.Signals = signal.SIGINT, **variables: str):
+    """The address of a dashboard, started as a user does, on the demo or a folder, without a word.
 
     Whatever is asked of it meanwhile, it asks nothing of other machines.
     """
@@ -46,7 +46,15 @@ def started(*, ends: signal.Signals = signal.SIGINT, **variables: str):
         **variables,
     }
     server = subprocess.Popen(
-        [sys.executable, "-m", "deepphase.apps.cli", "app", "--port", str(port)],
+        [
+            sys.executable,
+            "-m",
+            "deepphase.apps.cli",
+            "app",
+            *filter(None, [folder]),
+            "--port",
+            str(port),
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         env=os.environ | variables,

@@ -270,3 +270,95 @@ def test_what_readers_sent_goes_with_the_server(browser, tmp_path):
     page.context.close()
     # PyTorch and ONNX Runtime keep caches of their own there.
     assert list(place.glob(".deepphase-*")) == []
+
+
+def test_two_sessions_and_the_back_button_keep_to_themselves(visit, address):
+    one, other = visit("channels?clip=run"), visit("channels?clip=medley")
+    titled_player(one, "run")
+    titled_player(other, "medley")
+    one.get_by_role("link", name="Manifold").click()
+    one.wait_for_url("**/manifold**")
+    titled_player(one, "run")
+    one.go_back()
+    one.wait_for_url("**/channels**")
+    titled_player(one, "run")
+    assert settled(other).locator("h1").inner_text() == "medley"
+
+
+def test_the_last_player_stays_until_the_next_has_drawn_and_some_are_kept(visit):
+    page = visit("manifold")
+    settled(page)
+    shown = cloud(page)
+    page.evaluate(
+        """() => {
+        window.deepphaseBlank = 0;
+        const look = () => {
+            const frame = window.deepphasePlayers?.shown;
+            const drawn = frame?.contentWindow?.deepphasePlayer?.stats().drawn.length;
+            if (!drawn) window.deepphaseBlank += 1;
+            requestAnimationFrame(look);
+        };
+        look();
+    }"""
+    )
+    last = shown.evaluate("it => it.deepphaseCloud.count - 40")
+    names = []
+    for point in (last, 40, last, 40, last // 2):
+        names.append(
+            shown.evaluate(f"""it => {{
+            const cloud = it.deepphaseCloud;
+            cloud.go({point});
+            return cloud.frames.names[cloud.frames.clip[{point}]];
+        }}""")
+        )
+        titled_player(page, names[-1])
+    assert len(set(names)) == 3
+    assert page.evaluate("window.deepphaseBlank") == 0
+    # Memory does not grow with clicks.
+    assert page.evaluate("window.deepphasePlayers.frames.length") <= 4
+    assert page.evaluate("window.deepphaseFrames.size") <= 4
+
+
+def test_colours_axes_and_views_are_chosen_by_keys_without_the_server(visit):
+    page = visit("manifold")
+    settled(page)
+    shown = cloud(page)
+    seconds = shown.evaluate(
+        """async it => {
+        const cloud = it.deepphaseCloud, began = performance.now();
+        cloud.choose({ colour: "Speed", view: "Space" });
+        while (cloud.stale) await new Promise(requestAnimationFrame);
+        return (performance.now() - began) / 1000;
+    }"""
+    )
+    assert seconds < 2
+    colour = shown.get_by_label("Colour")
+    colour.focus()
+    page.keyboard.press("Home")
+    until(lambda: shown.evaluate("it => it.deepphaseCloud.seen.colour") == "Clip")
+    shown.get_by_role("button", name="2D").press("Enter")
+    assert not shown.evaluate("it => it.deepphaseCloud.plot.space")
+    shown.get_by_label("Axes").select_option("Channel 2")
+    assert "channel 2" in shown.evaluate("it => it.deepphaseCloud.titles[0]")
+    assert "axes=Channel+2" in page.url
+    # A reload leads back to it.
+    page.reload()
+    until(lambda: cloud(page).evaluate("it => it.deepphaseCloud?.seen.axes") == "Channel 2")
+
+
+def test_a_broken_file_and_a_reload_in_the_middle_leave_the_rest(browser, tmp_path):
+    for seed in range(24):
+        save_bvh(locomotion(seed, 6.0, gait="jog").clip, tmp_path / f"take {seed:02}.bvh")
+    (tmp_path / "broken.bvh").write_text("HIERARCHY\nROOT Hips\n{\n", encoding="utf-8")
+    with started(tmp_path) as address:
+        page = browser.new_context(viewport={"width": 1400, "height": 900}).new_page()
+        page.goto(f"{address}/manifold")
+        page.wait_for_selector("h1")
+        page.reload()
+        shown = cloud(page)
+        until(lambda: shown.evaluate("it => new Set(it.deepphaseCloud.frames.clip).size") == 24)
+        settled(page)
+        page.get_by_role("link", name="Data").click()
+        page.get_by_text("1 file was left out").click()
+        page.get_by_text("broken.bvh").first.wait_for()
+        page.context.close()

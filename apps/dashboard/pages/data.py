@@ -16,7 +16,13 @@ from deepphase.apps.dashboard.parts.address import (
     remember_clip,
     shown_index,
 )
-from deepphase.apps.dashboard.parts.collection import BY_KEY, OpenClips, choose_own_clip, open_clips
+from deepphase.apps.dashboard.parts.collection import (
+    BY_KEY,
+    OpenClips,
+    choose_own_clip,
+    first_words,
+    open_clips,
+)
 from deepphase.apps.dashboard.parts.folder import FoundFolder, look_again, open_folder
 from deepphase.apps.dashboard.parts.messages import error_sentence, plain, show_error, working
 from deepphase.apps.dashboard.parts.session import plain_file_name, session
@@ -53,25 +59,31 @@ _TABLE_HEIGHT, _PLAYER_HEIGHT = 352, 830
 _CACHED_STORES = 8
 # A label with more values gets no filter, and one with fewer gets one even if every clip differs.
 _MAX_VALUES, _FEW_VALUES = 200, 13
+# Files named that could not be read.
+_MAX_LEFT_OUT = 20
 # Label filters in the row above the table.
 _MAX_FILTERS = 3
 
 
 def page() -> None:
     """Draw the page."""
-    heading(
-        "Data",
-        "The clips of the open collection. Choose a row and it plays; add your own motion files "
-        "below, and every page shows them.",
-    )
-    left, right = wide_columns("data", [5, 6])
+    clips, problem = None, None
     try:
         clips = open_clips()
     except DeepPhaseError as error:
-        show_error(error)
-        clips = None
+        problem = error
+    heading(
+        "Data",
+        f"The clips of the open collection. {first_words(clips) if clips else ''}Choose a row and "
+        "it plays; add your own motion files below, and every page shows them.",
+    )
+    left, right = wide_columns("data", [5, 6])
+    if problem is not None:
+        show_error(problem)
     with left:
         chosen = None if clips is None else _table(clips)
+        if clips is not None and clips.store.left_out:
+            _left_out(clips.store)
         found = open_folder()
         if found is not None and found.motion:
             _folder_settings(found, clips)
@@ -79,6 +91,19 @@ def page() -> None:
     with right:
         if clips is not None and chosen is not None:
             _played(clips, chosen)
+    if clips is not None and clips.store.frames <= _MAX_AUTO_FRAMES:
+        # Behind the player, which waits for nothing.
+        _measure_missing(clips)
+
+
+def _measure_missing(clips: OpenClips) -> None:
+    """Measure contacts that are not known, and draw the page with them."""
+    contacts = _contacts(clips)
+    missing = [index for index in range(len(clips.store)) if not contacts.known(index)]
+    if missing:
+        with working("Measuring ground contacts") as progress:
+            contacts.measure(missing, progress)
+        st.rerun()
 
 
 def _table(clips: OpenClips) -> int | None:
@@ -105,19 +130,16 @@ def _table(clips: OpenClips) -> int | None:
         return None
     contacts = _contacts(clips)
     missing = [index for index in range(len(store)) if not contacts.known(index)]
-    if missing and store.frames <= _MAX_AUTO_FRAMES:
-        with working("Measuring ground contacts") as progress:
-            contacts.measure(missing, progress)
-        missing = []
     labels = [name for name in store.label_names if name in known]
     labels += [name for name in store.label_names if name not in known]
-    headings = ["Clip", "Seconds", "On the ground", *labels, "Captured at", "File"]
+    headings = ["Clip", "Seconds", "On the ground", *labels, "Floor", "Captured at", "File"]
     content = [
         [
             store.names[index],
             round(_seconds(store, index), 2),
             None if missing else _percent(contacts.share(index)),
             *(store.labels[index].get(name, "") for name in labels),
+            None if missing else contacts.floor(index),
             float(store.sources[index].fps),
             store.sources[index].path,
         ]
@@ -141,6 +163,9 @@ def _table(clips: OpenClips) -> int | None:
                 help="Share of frames and feet in which a foot stands on the ground",
                 format="%.0f %%",
             ),
+            "Floor": st.column_config.NumberColumn(
+                help="Height in the file of the floor that the feet stand on", format="%.2f m"
+            ),
             "Captured at": st.column_config.NumberColumn("Captured", format="%.0f fps"),
         },
     )
@@ -151,26 +176,39 @@ def _table(clips: OpenClips) -> int | None:
         st.query_params[CLIP_KEY] = name
     remember_clip(name)
     with st.container(horizontal=True):
-        units = {"On the ground": "On the ground (%)", "Captured at": "Captured at (frames/s)"}
+        units = {"On the ground": "On the ground (%)", "Floor": "Floor (m)"}
+        units |= {"Captured at": "Captured at (frames/s)"}
         offer_table([units.get(each, each) for each in headings], content, "clips", "clips csv")
-        if missing and st.button("Measure ground contacts", icon=":material/footprint:"):
-            with working("Measuring ground contacts") as progress:
-                contacts.measure(missing, progress)
-            st.rerun()
+        if (
+            missing
+            and store.frames > _MAX_AUTO_FRAMES
+            and st.button("Measure ground contacts", icon=":material/footprint:")
+        ):
+            _measure_missing(clips)
     return index
+
+
+def _left_out(store: ClipStore) -> None:
+    """Name the files that could not be read, and why."""
+    files = store.left_out
+    words = "1 file was" if len(files) == 1 else f"{len(files):,} files were"
+    with st.expander(f"{words} left out", icon=":material/warning:"):
+        for file in files[:_MAX_LEFT_OUT]:
+            st.caption(f"{plain(file['file'])}: {plain(file['reason'])}")
 
 
 def _folder_settings(found: FoundFolder, clips: OpenClips | None) -> None:
     """Draw what is known of the folder's motion files, and let the user correct it."""
     settings = found.settings
+    sources = () if clips is None else clips.store.sources
+    read_up = _most_usual(source.up for source in sources)
+    read_unit = _most_usual(unit_in_words(source.unit_m) for source in sources)
+    words = f"Folder: up {read_up}, in {read_unit}" if sources else "Folder: up axis, unit"
     with (
-        st.expander("Folder: up axis, unit, names of labels", icon=":material/rule_settings:"),
+        st.expander(f"{words}; change them, or names of labels", icon=":material/rule_settings:"),
         st.form("folder settings", border=False),
     ):
         up_column, unit_column = st.columns(2)
-        sources = () if clips is None else clips.store.sources
-        read_up = _most_usual(source.up for source in sources)
-        read_unit = _most_usual(unit_in_words(source.unit_m) for source in sources)
         up = up_column.selectbox(
             "Up axis",
             [None, *AXES],
@@ -222,23 +260,33 @@ def _percent(share: float | None) -> float | None:
 
 
 class GroundContacts:
-    """Share of the frames in which each clip has a foot on the ground, measured clip by clip."""
+    """Feet of each clip on the ground, measured clip by clip."""
 
     def __init__(self, store: ClipStore) -> None:
         self._store = store
-        self._shares: dict[int, float | None] = {}
+        # Share of feet and frames on the ground, and the floor; None for a body without feet.
+        self._known: dict[int, tuple[float, float] | None] = {}
         self._lock = threading.Lock()
 
     def known(self, index: int) -> bool:
         """Whether the clip is measured already."""
-        return index in self._shares
+        return index in self._known
 
     def share(self, index: int) -> float | None:
         """Share over all feet and frames of a clip, 0 to 1; None for a body without feet."""
+        found = self._measured(index)
+        return found and found[0]
+
+    def floor(self, index: int) -> float | None:
+        """Height of the floor under the feet of a clip, metres; None for a body without feet."""
+        found = self._measured(index)
+        return found and found[1]
+
+    def _measured(self, index: int) -> tuple[float, float] | None:
         with self._lock:
-            if index not in self._shares:
-                self._shares[index] = _share(self._store, index)
-            return self._shares[index]
+            if index not in self._known:
+                self._known[index] = _on_ground(self._store, index)
+            return self._known[index]
 
     def measure(self, indices: Sequence[int], progress: Progress | None = None) -> None:
         """Measure some clips; what was measured before an interruption stays."""
@@ -263,13 +311,13 @@ def _filters(store: ClipStore) -> dict[str, list[str]]:
     return found
 
 
-def _share(store: ClipStore, index: int) -> float | None:
+def _on_ground(store: ClipStore, index: int) -> tuple[float, float] | None:
     clip = store.clip(index)
     try:
-        flags = foot_contacts(clip, find_roles(clip.skeleton, clip=clip)).flags
+        contacts = foot_contacts(clip, find_roles(clip.skeleton, clip=clip))
     except SkeletonError:
         return None
-    return float(np.mean(flags))
+    return float(np.mean(contacts.flags)), float(contacts.floor)
 
 
 def _played(clips: OpenClips, index: int) -> None:

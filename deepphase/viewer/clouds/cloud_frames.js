@@ -88,7 +88,7 @@ export class CloudFrames {
     this.coloured = new Map();
   }
 
-  // Colours by name, for `ColouredPoints`: entries with `which`, or `values` with their `keys` of colours.
+  // Colours by name, for `ColouredPoints`: `which` of the `entries` or `shades` each frame has, and the values of shades.
   colours(name) {
     const stated = this.sent.colourings[name] ?? Object.values(this.sent.colourings)[0];
     if (!this.coloured.has(stated)) this.coloured.set(stated, this.colouring(stated));
@@ -105,22 +105,19 @@ export class CloudFrames {
       [low, high] = [-0.5, 0.5];
       values = Float32Array.from({ length: this.count }, (_, i) => this.phases.phase(i, stated.channel));
     }
-    const shades = shadesOf(scale);
-    const keys = new Uint32Array(this.count);
-    for (let i = 0; i < this.count; i++) {
-      keys[i] = shades[Math.round(clamp((values[i] - low) / (high - low || 1), 0, 1) * (SHADES - 1))];
-    }
-    return { title: stated.title, scale, low, high, values, keys };
+    const which = Uint16Array.from(values, (value) => Math.round(clamp((value - low) / (high - low || 1), 0, 1) * (SHADES - 1)));
+    return { title: stated.title, scale, low, high, values, which, shades: shadesOf(scale) };
   }
 }
 
-// Colours of a scale as numbers, evenly over it.
+// Colours of a scale, evenly over it.
 function shadesOf(scale) {
   const rgb = scale.map((colour) => (colour.startsWith("#")
     ? [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16)) : colour.match(/[\d.]+/g).slice(0, 3).map(Number)));
   return Array.from({ length: SHADES }, (_, shade) => {
     const place = (shade / (SHADES - 1)) * (rgb.length - 1);
     const [at, part] = [Math.min(Math.floor(place), rgb.length - 2), place - Math.min(Math.floor(place), rgb.length - 2)];
-    return rgb[at].reduce((whole, value, i) => whole * 256 + Math.round(value + (rgb[at + 1][i] - value) * part), 0);
+    const mixed = rgb[at].map((value, i) => Math.round(value + (rgb[at + 1][i] - value) * part));
+    return `#${mixed.map((value) => value.toString(16).padStart(2, "0")).join("")}`;
   });
 }

@@ -1,6 +1,7 @@
 // The points of a cloud in their colours and symbols, and the legend that lights them up by group.
 
 import { shortNumber } from "../scene/surface2d.js";
+import { rgbOf } from "../vectors.js";
 
 // From this number of points on a picture shows how many lie in each pixel.
 export const MANY = 30000;
@@ -59,30 +60,18 @@ export class ColouredPoints {
     }
   }
 
-  // The points of each colour.
+  // The colours, each with the number that its points have in `which`.
   group() {
-    const { colours } = this;
-    const groups = new Map();
-    this.keys = new Uint32Array(this.count);
-    const add = (key, style, i) => {
-      this.keys[i] = key;
-      if (!groups.has(key)) groups.set(key, { ...style, key, points: [] });
-      groups.get(key).points.push(i);
-    };
-    if (colours.entries) {
-      const { which } = colours;
-      for (let i = 0; i < this.count; i++) add(which[i], colours.entries[which[i]], i);
-      this.words = (i) => colours.entries[which[i]].name;
-    } else {
-      const { values, keys } = colours;
-      for (let i = 0; i < this.count; i++) {
-        add(keys[i], { colour: `#${keys[i].toString(16).padStart(6, "0")}`, symbol: "circle" }, i);
-      }
-      this.words = (i) => `${colours.title} ${shortNumber(values[i])}`;
-      this.drawScale(colours);
+    const { entries, shades, which, values, title } = this.colours;
+    this.keys = which;
+    if (entries) this.words = (i) => entries[which[i]].name;
+    else {
+      this.words = (i) => `${title} ${shortNumber(values[i])}`;
+      this.drawScale(this.colours);
     }
+    const groups = (entries ?? shades.map((colour) => ({ colour, symbol: "circle" }))).map((each, key) => ({ ...each, key }));
     // Grey points are behind all others.
-    this.groups = [...groups.values()].sort((one, other) => Number(Boolean(other.grey)) - Number(Boolean(one.grey)));
+    this.groups = groups.sort((one, other) => Number(Boolean(other.grey)) - Number(Boolean(one.grey)));
   }
 
   drawScale({ scale, low, high, title }) {
@@ -190,23 +179,22 @@ export class ColouredPoints {
   drawDensity(context, { screen, closeness, width, height, ratio, selected }) {
     const [wide, tall] = [Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio))];
     const sums = new Float32Array(4 * wide * tall);
-    const look = new Map(this.groups.map((group) => {
-      const value = parseInt(group.colour.slice(1), 16);
-      return [group.key, [value >> 16, (value >> 8) & 255, value & 255, this.opacity(group)]];
-    }));
-    // Of every colour a few more points look like one cloud.
+    const look = new Float32Array(4 * this.groups.length);
+    for (const group of this.groups) look.set([...rgbOf(group.colour).map((part) => 255 * part), this.opacity(group)], 4 * group.key);
+    const chosen = selected && new Uint8Array(this.count);
+    if (selected) for (const i of selected) chosen[i] = 1;
+    // The more points, the less each of them covers.
     const grain = 0.9 * Math.min(1, (2 * MANY) / this.count) + 0.1;
     for (let i = 0; i < this.count; i++) {
       const [x, y] = [Math.round(screen[2 * i] * ratio), Math.round(screen[2 * i + 1] * ratio)];
       if (x < 0 || y < 0 || x >= wide - 1 || y >= tall - 1) continue;
-      const [r, g, b, opacity] = look.get(this.keys[i]);
-      let weight = grain * (selected && !selected.has(i) ? 0.1 * opacity : opacity);
+      const from = 4 * this.keys[i];
+      let weight = grain * look[from + 3];
+      if (chosen && !chosen[i]) weight *= 0.1;
       if (closeness) weight *= FOG + (1 - FOG) * closeness[i];
       for (let corner = 0; corner < 4; corner++) {
         const at = 4 * ((y + (corner >> 1)) * wide + x + (corner & 1));
-        sums[at] += weight * r;
-        sums[at + 1] += weight * g;
-        sums[at + 2] += weight * b;
+        for (let part = 0; part < 3; part++) sums[at + part] += weight * look[from + part];
         sums[at + 3] += weight;
       }
     }
@@ -246,9 +234,11 @@ export class ColouredPoints {
 
   // The points as a drawing in SVG, with a group for each colour.
   drawing(screen) {
-    return this.groups.map((group) => {
+    const points = new Map(this.groups.map(({ key }) => [key, []]));
+    this.keys.forEach((key, i) => points.get(key).push(i));
+    return this.groups.filter(({ key }) => points.get(key).length).map((group) => {
       const mark = SYMBOLS[group.symbol || "circle"](this.size);
-      const places = group.points.map((i) =>
+      const places = points.get(group.key).map((i) =>
         `<path d="${mark}" transform="translate(${screen[2 * i].toFixed(1)} ${screen[2 * i + 1].toFixed(1)})"/>`);
       const title = group.name ? `<title>${escaped(group.name)}</title>` : "";
       return `<g fill="${group.colour}" opacity="${this.opacity(group)}">${title}${places.join("")}</g>`;

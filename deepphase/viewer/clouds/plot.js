@@ -60,13 +60,19 @@ export class Plot {
 
   // Pixels (x, y) of many places (x, y, z), and in space the closeness of each, 0 to 1.
   placeAll(points, screen, closeness) {
-    const { camera } = this;
+    const { camera, middle, half, view: { zoom }, centre: [cx, cy], scale } = this;
     const [nearest, farthest] = [AWAY - Math.sqrt(2), AWAY + Math.sqrt(2)];
     for (let i = 0, count = points.length / 3; i < count; i++) {
-      const place = this.place(points[3 * i], points[3 * i + 1], points[3 * i + 2]);
-      screen[2 * i] = place[0];
-      screen[2 * i + 1] = place[1];
-      if (this.space) closeness[i] = clamp((farthest - camera.screen[2]) / (farthest - nearest), 0, 1);
+      const [x, y] = [points[3 * i] - middle[0], points[3 * i + 1] - middle[1]];
+      if (!this.space) {
+        screen[2 * i] = cx + x * scale;
+        screen[2 * i + 1] = cy - y * scale;
+        continue;
+      }
+      const seen = camera.project(x / half, y / half, (points[3 * i + 2] - middle[2]) / half);
+      screen[2 * i] = cx + zoom * (seen[0] - this.wide / 2);
+      screen[2 * i + 1] = cy + zoom * (seen[1] - this.tall / 2);
+      closeness[i] = clamp((farthest - seen[2]) / (farthest - nearest), 0, 1);
     }
   }
 

@@ -67,9 +67,12 @@ def compared_take(takes: Mapping[str, Take], name: str) -> Take:
     name
         Name of the take.
     """
+    kinds = [title.partition(": ")[0] for title in takes]
+    # Their kinds name them where these differ.
+    names = kinds if len(set(kinds)) == len(kinds) else list(takes)
     actors = [
-        replace(take.actors[0].shifted(_APART_M * index, 0.0), name=title, colour="")
-        for index, (title, take) in enumerate(takes.items())
+        replace(take.actors[0].shifted(_APART_M * index, 0.0), name=names[index], colour="")
+        for index, take in enumerate(takes.values())
     ]
     note = f"On one path, {_APART_M:g} m apart: {', '.join(takes)}."
     return Take.of(actors, name, note=note)

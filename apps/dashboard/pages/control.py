@@ -44,13 +44,16 @@ _CACHED_RUNS = 8
 # Measure -> its title above the table, and which values are better.
 _HEADLINES = {
     "path_error": ("Off the path", "less is better"),
-    "speed": ("Speed", ""),
+    "speed": ("Speed", "best near that of the path"),
     "found_contact_speed": ("Feet slide", "less is better"),
     "contact_speed": ("Feet slide", "less is better"),
-    "joint_rotation": ("Joints turn", "best near the data"),
+    "rotation_ratio": ("Joints turn", "times the data's at these speeds; best near 1"),
+    "jerk_ratio": ("Jerk", "times the data's at these speeds; best near 1"),
     "jumps_per_s": ("Jumps", "less is better"),
     "frozen": ("Frozen", "less is better"),
 }
+# Values of the data at all speeds, which do not compare with a run at one of them.
+_OF_ALL_SPEEDS = ("speed", "found_contact_speed", "contact_speed", "rotation_ratio", "jerk_ratio")
 _ROOT_MOTION: dict[RootMotion, str] = {
     "auto": "on the topmost joint",
     "root": "on a root joint",
@@ -102,7 +105,7 @@ def page() -> None:
             try:
                 kept = steer_by_hand(opened)
                 if kept is not None:
-                    show_measures(kept.measures, _HEADLINES, "measures csv")
+                    show_measures(kept.measures, _HEADLINES, "measures csv", _OF_ALL_SPEEDS)
             except DeepPhaseError as error:
                 show_error(error)
         elif opened is not None and request is not None:
@@ -116,11 +119,23 @@ def page() -> None:
 def _choose_others(source: ListedSource[Opened]) -> dict[str, Opened]:
     """What else moves a character along the same path, beside the first: name -> what is open."""
     offered = {each.name: each for each in steerables() if each.id != source.id}
+    key = f"beside {source.id}"
     chosen = st.multiselect(
-        "Beside it", list(offered), placeholder="nothing", key=f"beside {source.id}",
+        "Beside it", list(offered), placeholder="nothing", key=key,
         help="Others follow the same path side by side, with their usual settings",
     )  # fmt: skip
+    # The first of each other kind: controllers, motion matching, learned matching.
+    ways = {_kind(name): name for name in reversed(offered) if _kind(name) != _kind(source.name)}
+    if ways and not chosen:
+        st.button(
+            "Every way beside it", icon=":material/compare:",
+            on_click=lambda: st.session_state.update({key: sorted(ways.values())}),
+        )  # fmt: skip
     return {name: offered[name].open() for name in chosen}
+
+
+def _kind(name: str) -> str:
+    return name.partition(": ")[0]
 
 
 def _run(opened: Opened, request: SteeringRequest) -> SteeredRun | None:
@@ -144,7 +159,7 @@ def _show_beside(
     take, measures = compared(runs, request.path.name)
     show_player(take, height=_PLAYER_HEIGHT, title="Control")
     offer_player(take, request.path.name, "run player")
-    show_measures(measures, _HEADLINES, "measures csv")
+    show_measures(measures, _HEADLINES, "measures csv", _OF_ALL_SPEEDS)
 
 
 def _show(run: SteeredRun, request: SteeringRequest) -> None:
@@ -152,7 +167,7 @@ def _show(run: SteeredRun, request: SteeringRequest) -> None:
     if run.note:
         st.warning(run.note, icon=":material/info:")
     _downloads(run, request)
-    show_measures(run.measures, _HEADLINES, "measures csv")
+    show_measures(run.measures, _HEADLINES, "measures csv", _OF_ALL_SPEEDS)
 
 
 def _downloads(run: SteeredRun, request: SteeringRequest) -> None:

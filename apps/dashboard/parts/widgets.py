@@ -139,7 +139,12 @@ def show_figure(
         offer_figure(chart, file, f"{key} html")
 
 
-def show_measures(table: MeasureTable, headlines: Mapping[str, tuple[str, str]], key: str) -> None:
+def show_measures(
+    table: MeasureTable,
+    headlines: Mapping[str, tuple[str, str]],
+    key: str,
+    alone: Sequence[str] = (),
+) -> None:
     """Display measures: some as headlines, all in a table that can be downloaded.
 
     Parameters
@@ -151,6 +156,8 @@ def show_measures(table: MeasureTable, headlines: Mapping[str, tuple[str, str]],
         motion has are shown, and one for each title.
     key
         Key of the download.
+    alone
+        Measures whose headlines are without the value of the reference.
     """
     chosen: dict[str, tuple[str, str]] = {}
     for name, (title, better) in headlines.items():
@@ -158,12 +165,16 @@ def show_measures(table: MeasureTable, headlines: Mapping[str, tuple[str, str]],
             chosen.setdefault(title, (name, better))
     if not chosen:
         return
+    if len(table.columns) > 1:
+        _compare(table, chosen)
+        chosen = {}
     shown = list(chosen.items())[:_MAX_HEADLINES]
     beside = table.reference_title.removeprefix("the ")
-    for column, (title, (name, better)) in zip(st.columns(len(shown)), shown, strict=True):
+    columns = st.columns(len(shown)) if shown else []
+    for column, (title, (name, better)) in zip(columns, shown, strict=True):
         (unit, definition), value = table.definitions[name], table.value(name)
         words = [better] if better else []
-        if name in table.reference:
+        if name in table.reference and name not in alone:
             words.append(f"{beside} {_quantity(table.reference[name], unit, value)}")
         column.metric(title, _quantity(value, unit, value), help=definition)
         # Below it, as the line of a metric is cut off in narrow columns.
@@ -178,6 +189,20 @@ def show_measures(table: MeasureTable, headlines: Mapping[str, tuple[str, str]],
         content = {sentence(h): list(each) for h, each in zip(headings, columns, strict=True)}
         show_table("measures", content, height=36 * (len(rows) + 1))
         offer_table(headings, rows, "measures", key)
+
+
+def _compare(table: MeasureTable, chosen: Mapping[str, tuple[str, str]]) -> None:
+    """Display headlines of several motions as a table: a row each, the better side in words."""
+    rows: dict[str, list[str]] = {"": [], **{label: [] for label, _ in table.columns}}
+    rows |= {"better": []}
+    for title, (name, better) in chosen.items():
+        unit = table.definitions[name][0]
+        rows[""].append(title)
+        rows["better"].append(better)
+        first = table.value(name)
+        for label, values in table.columns:
+            rows[label].append(_quantity(values.get(name), unit, first))
+    show_table("measures side by side", rows, height=35 * (len(chosen) + 1) + 3)
 
 
 def sentence(words: str) -> str:

@@ -244,8 +244,12 @@ export class Stage {
   // The desired path, and the desired trajectory at the current time.
   markDesired(body, time) {
     const { marks } = this;
-    const line = (places, alpha, least) => marks.groundLine(places, { width: 0, colour: look.ink, alphas: [alpha, alpha], least });
-    if (body.desiredPath) line(body.desiredPath, 0.4, 1.5);
+    const line = (places, alpha, least, width = 0) => marks.groundLine(places, { width, colour: look.ink, alphas: [alpha, alpha], least });
+    // A band, so that one sees from afar where the body is led.
+    if (body.desiredPath) {
+      line(body.desiredPath, 0.16, 3, 0.09 * body.height);
+      line(body.desiredPath, 0.4, 1.5);
+    }
     if (!body.desiredTrajectory || !body.covers(time)) return;
     const start = 2 * body.nearest(time) * body.trajectorySamples;
     const places = body.desiredTrajectory.subarray(start, start + 2 * body.trajectorySamples);

@@ -194,7 +194,7 @@ def test_a_character_is_steered_by_hand_kept_and_measured(visit):
     frame.locator("#stage").press("v")
     frame.evaluate("for (let i = 0; i < 240; i++) deepphaseLive.driver.step([0.2, 1.3], null)")
     frame.get_by_role("button", name="Stop").click()
-    page.get_by_text("is among the clips of page Data").wait_for()
+    page.get_by_text("is among the clips of all pages").wait_for()
     page.get_by_text("Feet slide").first.wait_for()
     page.get_by_text("All measures, with those of the data").wait_for()
     # Page Data opens on it, among the files of this session.
@@ -250,8 +250,6 @@ def test_a_long_dance_is_cancelled(visit):
     page = visit("dance")
     settled(page)
     slide_to_end(page, "Length of the song (s)")
-    settled(page)
-    slide_to_end(page, "Seconds")
     page.get_by_role("button", name="Cancel").click()
     page.get_by_text("Cancelled.").wait_for()
 

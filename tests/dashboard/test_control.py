@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from deepphase.apps.dashboard.parts import live_view, result_cache
+from deepphase.apps.dashboard.parts.folder import FOLDER_VARIABLE
 from deepphase.apps.dashboard.parts.live_view import keep_driven
 from deepphase.apps.dashboard.parts.result_cache import ResultCache
 from deepphase.apps.dashboard.parts.session import Session
@@ -385,6 +386,19 @@ def test_what_was_driven_is_kept_and_measured(demo, tmp_path, monkeypatch):
     assert measures["desired_speed"] == pytest.approx(1.3)
     assert measures["survived"] == 1
     assert set(measures) == set(RUN_MEASURES)
+    # In a folder it is a file, too, which is among the clips of a source of its own.
+    assert result.file == ""
+    own.clips.pop()
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    write_store(folder / "walks.store", [clip])
+    monkeypatch.setenv(FOLDER_VARIABLE, str(folder))
+    result = keep_driven(json.dumps(motion), demo)
+    assert result.file == "recordings/demo_01.bvh"
+    assert (folder / result.file).read_text() == motion["bvh"]
+    clips = opened("data", monkeypatch, folder).sidebar.selectbox[0].options
+    assert clips == ["walks.store", "Recordings"]
+    monkeypatch.setenv(FOLDER_VARIABLE, "")
     # The clips of a session have 60 frames a second, whatever the controller has.
     schema = replace(demo.controller.schema, fps=30.0)
     slow = replace(demo, controller=replace(demo.controller, schema=schema))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -96,6 +96,9 @@ def clip_sources() -> list[ListedSource[OpenClips]]:
             continue
     if found.motion and not stores:
         sources += _store_sources(f"Motion files of {found.path.name}", prepared_store(found))
+    if found.recordings:
+        recordings = replace(found, motion=found.recordings)
+        sources += _store_sources("Recordings", prepared_store(recordings))
     return sources
 
 

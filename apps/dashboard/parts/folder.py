@@ -17,6 +17,7 @@ from deepphase.apps.dashboard.parts.messages import working
 from deepphase.corpus.folder_settings import FolderSettings, read_settings
 from deepphase.corpus.motion_files import (
     MAX_LISTED_FILES,
+    RECORDINGS_FOLDER,
     SONG_SUFFIXES,
     files_under,
     is_motion_file,
@@ -120,6 +121,8 @@ class FoundFolder:
         Stamps of motion files.
     songs
         Stamps of sound files.
+    recordings
+        Stamps of motion files in its folder of what was steered.
     refused
         Errors of files that cannot be read.
     cut
@@ -135,6 +138,7 @@ class FoundFolder:
     cut: bool = False
     settings: FolderSettings = FolderSettings()  # noqa: RUF009 (frozen)
     songs: tuple[Stamp, ...] = ()
+    recordings: tuple[Stamp, ...] = ()
 
     def of_format(self, format_: str) -> list[FoundFile]:
         """Files of a format, as in "deepphase.store"."""
@@ -168,6 +172,7 @@ def look_into(folder: Path) -> FoundFolder:
     files: list[FoundFile] = []
     motion: list[Stamp] = []
     songs: list[Stamp] = []
+    recordings: list[Stamp] = []
     refused: list[DeepPhaseError] = []
     cut = False
     for count, path in enumerate(files_under(folder)):
@@ -176,7 +181,8 @@ def look_into(folder: Path) -> FoundFolder:
             break
         try:
             if is_motion_file(path):
-                motion.append(stamp_of(path))
+                recorded = path.parent == folder / RECORDINGS_FOLDER
+                (recordings if recorded else motion).append(stamp_of(path))
             elif path.suffix.lower() in SONG_SUFFIXES:
                 songs.append(stamp_of(path))
             elif path.suffix.lower() not in MOTION_FORMATS and _is_own_file(path):
@@ -191,7 +197,14 @@ def look_into(folder: Path) -> FoundFolder:
     except DeepPhaseError as error:
         refused.append(error)
     return FoundFolder(
-        folder, tuple(files), tuple(motion), tuple(refused), cut, settings, tuple(songs)
+        folder,
+        tuple(files),
+        tuple(motion),
+        tuple(refused),
+        cut,
+        settings,
+        tuple(songs),
+        tuple(recordings),
     )
 
 

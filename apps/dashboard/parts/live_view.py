@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ import streamlit as st
 
 from deepphase.apps.dashboard.parts.collection import choose_own_clip
 from deepphase.apps.dashboard.parts.files import chooser
+from deepphase.apps.dashboard.parts.folder import configured_folder, look_again
 from deepphase.apps.dashboard.parts.messages import error_sentence, plain, show_error
 from deepphase.apps.dashboard.parts.session import session
 from deepphase.apps.dashboard.parts.steerables import (
@@ -22,6 +24,7 @@ from deepphase.apps.dashboard.parts.uploads import UPLOAD_FPS, prepared_upload
 from deepphase.apps.live.asset import live_asset
 from deepphase.apps.live.driven_run import driven_run, read_driven
 from deepphase.apps.live.page import live_page
+from deepphase.apps.live.recordings import save_recording
 from deepphase.apps.reports.measure_table import MeasureTable
 from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.evaluation.measured_runs import run_measures
@@ -41,10 +44,19 @@ _component = st.components.v2.component(
 
 @dataclass(frozen=True)
 class KeptRun:
-    """A motion that was steered by hand, among the clips of the session, and its measures."""
+    """A motion that was steered by hand, among the clips of the session.
+
+    Parameters
+    ----------
+    clip, measures
+        The motion, and its measures.
+    file
+        Its file in the folder, by its path there; empty without a folder that can be written.
+    """
 
     clip: Clip
     measures: MeasureTable
+    file: str = ""
 
 
 def steer_by_hand(opened: OpenController) -> KeptRun | None:
@@ -76,9 +88,10 @@ def steer_by_hand(opened: OpenController) -> KeptRun | None:
     elif isinstance(kept, DeepPhaseError):
         st.error(f"Not kept: {error_sentence(kept)}", icon=":material/block:")
     else:
+        where = f" Its file is {plain(kept.file)} in the folder." if kept.file else ""
         st.success(
-            f"{plain(kept.clip.name)}, {kept.clip.duration:.1f} s, is among the clips of page "
-            "Data.",
+            f"{plain(kept.clip.name)}, {kept.clip.duration:.1f} s, is among the clips of all "
+            f"pages.{where}",
             icon=":material/check:",
         )
         return kept
@@ -127,7 +140,13 @@ def keep_driven(motion: Any, opened: OpenController) -> KeptRun | DeepPhaseError
         run = driven_run(clip, arrays, opened.controller)
         measures = run_table(run_measures(run, data), data)
         # Only what belongs together is added.
-        return KeptRun(own.add_clip(resample(clip, UPLOAD_FPS), about), measures)
+        added, folder = own.add_clip(resample(clip, UPLOAD_FPS), about), configured_folder()
+        kept = ""
+        if folder is not None and os.access(folder, os.W_OK):
+            path, _ = save_recording(folder, opened.name, content)
+            look_again()
+            kept = path.relative_to(folder).as_posix()
+        return KeptRun(added, measures, kept)
     except DeepPhaseError as error:
         return error
 

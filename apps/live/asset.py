@@ -10,13 +10,18 @@ import numpy as np
 from deepphase.apps.live.asset_file import asset_bytes, manifold_arrays
 from deepphase.apps.live.database_asset import database_asset
 from deepphase.arrays import Array
+from deepphase.controllers.ball.ball_track import ball_as_mapping
+from deepphase.controllers.ball.fetching import fetching_speed
+from deepphase.controllers.ball.fitting import leg_joints
+from deepphase.controllers.ball.running_balls import BallSettings
 from deepphase.controllers.data.rest_rows import rest_columns, rest_layout
 from deepphase.controllers.networks.registry import NETWORKS
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.engine_description import describe_controller
 from deepphase.controllers.runtime.int8_network import check_no_int8
-from deepphase.errors import ParameterError
+from deepphase.errors import ParameterError, SkeletonError
 from deepphase.matching.database.database import MotionDatabase
+from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import FACING_SMOOTHING_S, VECTOR_SMOOTHING_S
 from deepphase.phase.causal.encoder import network_arrays
 from deepphase.phase.causal.network import STILL
@@ -75,6 +80,8 @@ def live_asset(
         "starts": list(source.starts.names),
         "foot_lock": asdict(FootLockSettings()),
     }
+    if header["ball"] is None:
+        header["ball"] = _loose_ball(source)
     arrays = _network_arrays(source, weights)
     arrays["starts.inputs"], arrays["starts.gate"] = source.starts.inputs, source.starts.gate
     arrays["starts.frames"] = source.starts.frames.astype(np.int32)
@@ -92,6 +99,26 @@ def live_asset(
         vectors = source.starts.gate[:, gate.slices["phase_manifold"]]
         arrays |= manifold_arrays(vectors.reshape(-1, 2 * source.schema.channels))
     return asset_bytes(header, arrays)
+
+
+def _loose_ball(controller: Controller) -> dict[str, Any] | None:
+    """The ball of a character on two legs that did not learn with one; None for others."""
+    roles = find_roles(controller.skeleton, description=dict(controller.schema.body))
+    if roles.kind != "biped":
+        return None
+    try:
+        legs = leg_joints(controller.skeleton, roles)
+    except SkeletonError:
+        return None
+    return {
+        **ball_as_mapping(controller.ball),
+        "loose": True,
+        "floor": 0.0,
+        "near_m": BallSettings().near_m,
+        "past": [],
+        "legs": legs,
+        "fetching_speed": fetching_speed(controller.data),
+    }
 
 
 def _network_arrays(controller: Controller, weights: Weights) -> dict[str, Array]:

@@ -30,8 +30,8 @@ const KICK = [5, 0], HIGH_KICK = [4.5, 3.5];
 const PLACING = {
   wall: "drag on the ground to draw a wall", pit: "click on the ground to put a pit", pass: "click on the ground to pass the ball there",
 };
-// The ground in the list that the page was made with.
-const GIVEN = "given";
+// The ground in the list that the page was made with, and the flat floor with a ball.
+const GIVEN = "given", WITH_BALL = "ball";
 // Code or character of a key -> id of its action; buttons of a gamepad -> the same.
 const KEYS = {
   KeyC: "behind", KeyF: "facing", KeyG: "slow", KeyR: "reset", KeyX: "wall", KeyP: "pit", KeyK: "kick", KeyT: "pass", KeyB: "fetch",
@@ -105,9 +105,10 @@ class App {
       el.labels.append(button);
     });
     // Balls roll on flat ground.
-    el.ground.hidden = Boolean(asset.ball);
+    el.ground.hidden = Boolean(asset.ball && !asset.ball.loose);
+    if (asset.ball?.loose) el["ground-kind"].append(new Option("flat, with a ball", WITH_BALL));
     for (const kind of GROUND_KINDS) el["ground-kind"].append(new Option(kind));
-    el.ball.hidden = el["ball-keys"].hidden = !asset.ball;
+    this.writeBall();
     el["save-video"].disabled = !canRecord();
     el.keep.hidden = !this.options.keeps;
     // Another character is another page, which is loaded when it is chosen.
@@ -117,14 +118,19 @@ class App {
     el.chooser.addEventListener("change", () => location.assign(el.chooser.value));
   }
 
+  // Show what is done with a ball where there is one.
+  writeBall() {
+    this.el.ball.hidden = this.el["ball-keys"].hidden = !this.driver.hasBall;
+  }
+
   connect() {
     const { el } = this;
     const labels = this.asset.labels?.values.slice(0, 9) ?? [];
     const ball = {
-      kick: (event) => this.kick(event?.shiftKey),
-      pass: () => this.setPlacing("pass"),
-      "new-ball": () => this.driver.newBall(),
-      fetch: () => this.setFetching(!this.driver.fetches),
+      kick: (event) => this.driver.ball && this.kick(event?.shiftKey),
+      pass: () => this.driver.ball && this.setPlacing("pass"),
+      "new-ball": () => this.driver.ball && this.driver.newBall(),
+      fetch: () => this.driver.ball && this.setFetching(!this.driver.fetches),
     };
     this.actions = {
       pause: () => this.setPaused(!this.paused),
@@ -267,9 +273,11 @@ class App {
 
   // Walk on ground of a kind, which is another each time; on a flat floor without a kind.
   setGround(kind) {
-    const made = kind && kind !== GIVEN;
-    const map = made ? madeGround(kind, this.grounds++) : kind ? this.givenGround : null;
-    this.driver.setGround(map);
+    const ball = kind === WITH_BALL;
+    const made = kind && kind !== GIVEN && !ball;
+    const map = made ? madeGround(kind, this.grounds++) : kind && !ball ? this.givenGround : null;
+    this.driver.setGround(map, ball);
+    this.writeBall();
     this.view.setGround(map);
     this.obstacles.level = (x, z) => this.view.level(x, z);
     this.clearObstacles();
@@ -500,7 +508,7 @@ class App {
       contacts: frames.map(({ contacts }) => Array.from(contacts)),
       velocities: entries.map(({ goal }) => goal.velocity),
       facings: entries.map(({ goal }) => goal.facing),
-      balls: frames[0].ball && frames.map(({ ball }) => [...ball.position, ...ball.velocity, ball.touch, Number(ball.lost), ball.gap]),
+      balls: frames[0].ball && !this.asset.ball.loose && frames.map(({ ball }) => [...ball.position, ...ball.velocity, ball.touch, Number(ball.lost), ball.gap]),
     };
   }
 

@@ -265,6 +265,36 @@ def test_a_ball_is_kicked_passed_to_a_place_lost_and_saved(live, tmp_path):
     pictures_after(page, 1)
 
 
+def test_a_character_that_learnt_without_a_ball_dribbles_a_loose_one(live):
+    page = live()
+    assert page.locator("#ball").is_hidden()
+    page.select_option("#ground-kind", "ball")
+    assert page.locator("#ball").is_visible()
+    found = page.evaluate(
+        """() => {
+          deepphaseLive.setPaused(true);
+          const { driver } = deepphaseLive;
+          const gaps = [];
+          let touches = 0;
+          for (let i = 0; i < 600; i++) {
+            driver.step([0, 1.2], null);
+            const { ball, root } = driver.history.last.frames[0];
+            touches += ball.touch >= 0;
+            gaps.push(Math.hypot(ball.position[0] - root.position[0], ball.position[2] - root.position[1]));
+          }
+          const { ball } = driver.history.last.frames[0];
+          return { touches, gap: gaps.sort((a, b) => a - b)[300], ahead: ball.position[2] };
+        }"""
+    )
+    assert found["touches"] > 5
+    assert found["gap"] < 1.5
+    assert found["ahead"] > 3.0
+    # On other ground there is none.
+    page.select_option("#ground-kind", "stairs")
+    assert page.locator("#ball").is_hidden()
+    assert page.evaluate("deepphaseLive.driver.ball") is None
+
+
 def test_a_character_walks_up_the_stairs_of_the_list_and_saves_them(live, tmp_path):
     slope = Heightmap.centred(np.linspace(0.0, 2.0, 100)[:, None] * np.ones(5), 0.2, "slope")
     page = live(live_page(asset_of(CONTROLLER), name="gaits", look="light", ground=slope))

@@ -432,9 +432,14 @@ def test_a_matcher_of_the_folder_is_steered_alone_and_beside_another(tmp_path, m
     assert len(take(app)["actors"]) == 1
     assert widget(app, "Only style").options == ["left", "right"]
     chosen(app, "Beside it", ["Controller: small demo"])
-    assert [each["name"] for each in take(app)["actors"]] == [
-        "Learned matching: walks.matcher",
-        "Controller: small demo",
-    ]
-    table = app.dataframe[0].value
-    assert list(table.columns[2:4]) == [each["name"] for each in take(app)["actors"]]
+    names = ["Learned matching: walks.matcher", "Controller: small demo"]
+    assert [each["name"] for each in take(app)["actors"]] == ["Learned matching", "Controller"]
+    beside, table = (each.value for each in app.dataframe[:2])
+    assert list(beside.columns) == ["", *names, "better"]
+    assert "Feet slide" in beside[""].tolist()
+    assert list(table.columns[2:4]) == names
+    # One click takes one of each other kind.
+    chosen(app, "Beside it", [])
+    next(each for each in app.button if each.label == "Every way beside it").click().run()
+    assert not app.exception
+    assert len(take(app)["actors"]) == 2

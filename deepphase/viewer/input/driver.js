@@ -39,6 +39,8 @@ export class Driver {
     this.label = firstLabel(asset);
     // Whether characters fetch a ball that is lost.
     this.fetches = true;
+    // Balls that characters did not learn with are asked for.
+    this.hasBall = Boolean(asset.ball && !asset.ball.loose);
     this.ground = null;
     this.history = new History(asset.frameRate);
     this.reset(1);
@@ -52,9 +54,10 @@ export class Driver {
     this.setCount(count);
   }
 
-  // Walk on the ground of a `Heightmap`, or on a flat floor, from the start.
-  setGround(map) {
+  // Walk on the ground of a `Heightmap`, or on a flat floor, with a loose ball or without, from the start.
+  setGround(map, loose = false) {
     this.ground = map && new WalkedGround(map, this.asset);
+    if (this.asset.ball?.loose) this.hasBall = loose;
     this.reset();
   }
 
@@ -72,7 +75,7 @@ export class Driver {
     const position = leader
       ? [leader.position[0] - back * Math.sin(heading) + side * Math.cos(heading), leader.position[1] - back * Math.cos(heading) - side * Math.sin(heading)]
       : [0, 0];
-    const character = createCharacter(this.asset, { seed: index, position, heading, label: this.label, blend: BLEND, ball: RunningBall, ground: this.ground });
+    const character = createCharacter(this.asset, { seed: index, position, heading, label: this.label, blend: BLEND, ball: this.hasBall && RunningBall, ground: this.ground });
     return { character, frame: kept(character.step(goalOf([0, 0], null, this.label))) };
   }
 

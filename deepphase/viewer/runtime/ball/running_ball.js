@@ -1,4 +1,7 @@
-/** The ball of a running character: predicted near the feet, and free elsewhere. */
+/**
+ * The ball of a running character: predicted near the feet, and free elsewhere. The ball of a controller that
+ * learnt without one is `loose`: nothing predicts it, and feet aim it and reach for it alone.
+ */
 
 import { dot, forwardKinematics, multiply, rotate, subtract } from "../../vectors.js";
 import { wrappedAngle } from "../springs.js";
@@ -13,6 +16,8 @@ const FARTHEST_M = 1.2, FASTEST = 6;
 const FREE_S = 0.8, HARDEST = 14;
 // Characters that fetch a ball stop this far from its middle, and foresee its way for this long, s.
 const STOP_M = 0.3, LEAD_S = 1;
+// A loose ball lies so far ahead at first.
+const AHEAD_M = 0.5;
 const POSITION = "ball_position", VELOCITY = "ball_velocity";
 
 export class RunningBall {
@@ -26,6 +31,15 @@ export class RunningBall {
     const { schema, skeleton } = asset;
     const { ball } = asset.header;
     Object.assign(this, { schema, skeleton, settings: ball, ball: new Ball(ball) });
+    Object.assign(this, { lost: false, fetching: 0, fetches: true, free: 0, pending: null, points: null, aim: null });
+    this.reaching = new ReachingFeet();
+    this.rotation = [0, 0, 0, 1];
+    this.worldRotations = new Float64Array(4 * skeleton.parents.length);
+    this.worldPositions = new Float64Array(3 * skeleton.parents.length);
+    if (ball.loose) {
+      this.place([root.x + AHEAD_M * Math.sin(root.angle), root.z + AHEAD_M * Math.cos(root.angle)]);
+      return;
+    }
     const { offsets, now, frameRate } = schema;
     const places = rowsOf(schema.inputs.view(inputs, POSITION)).map((row) => inWorld(row, root, true));
     const speeds = rowsOf(schema.inputs.view(inputs, VELOCITY)).map((row) => inWorld(row, root, false));
@@ -37,17 +51,6 @@ export class RunningBall {
     const times = Array.from({ length }, (_, i) => (i + 1 - length) / frameRate);
     this.history = [places, speeds].map((rows) => times.map((time) => sampleAt(rows, offsets, now, time)));
     this.future = [POSITION, VELOCITY].map((name) => rowsOf(schema.inputs.view(inputs, name)).slice(now));
-    this.lost = false;
-    this.fetching = 0;
-    this.fetches = true;
-    this.free = 0;
-    this.pending = null;
-    this.points = null;
-    this.aim = null;
-    this.reaching = new ReachingFeet();
-    this.rotation = [0, 0, 0, 1];
-    this.worldRotations = new Float64Array(4 * skeleton.parents.length);
-    this.worldPositions = new Float64Array(3 * skeleton.parents.length);
   }
 
   /** Kick the ball with its next touch, to [x, y, z] m/s. */
@@ -113,6 +116,7 @@ export class RunningBall {
 
   /** Write the blocks of the ball into raw inputs. */
   fill(inputs, root) {
+    if (this.settings.loose) return;
     [POSITION, VELOCITY].forEach((name, k) => {
       const past = this.history[k];
       const own = this.settings.past.map((frames) => past[past.length - 1 - frames]);
@@ -146,10 +150,11 @@ export class RunningBall {
     const before = this.points || points;
     const speeds = points.map((point, i) => subtract(point, before[i]).map((value) => value / seconds));
     this.points = points;
-    this.future = [POSITION, VELOCITY].map((name) => rowsOf(schema.outputs.view(outputs, name)));
-    const predicted = inWorld(this.future[0][0], root, true);
-    const moved = inWorld(this.future[1][0], root, false);
+    const { loose } = this.settings;
     const free = ball.advanced(this.state, seconds);
+    if (!loose) this.future = [POSITION, VELOCITY].map((name) => rowsOf(schema.outputs.view(outputs, name)));
+    const predicted = loose ? free.position : inWorld(this.future[0][0], root, true);
+    const moved = loose ? free.velocity : inWorld(this.future[1][0], root, false);
     const gaps = points.map((point) => this.gap(point, free.position));
     const nearest = gaps.indexOf(Math.min(...gaps));
     const gap = gaps[nearest];
@@ -199,7 +204,7 @@ export class RunningBall {
     const away = Math.min(...points.map((point) => Math.hypot(point[0] - met.position[0], point[2] - met.position[2])));
     this.lost = away > (this.lost ? FOUND_M : LOST_M);
     this.fetching = this.lost ? 1 : Math.min(Math.max((away - LOSING_M) / (LOST_M - LOSING_M), 0), 1);
-    [met.position, met.velocity].forEach((value, k) => {
+    if (!loose) [met.position, met.velocity].forEach((value, k) => {
       this.history[k].shift();
       this.history[k].push(value);
     });

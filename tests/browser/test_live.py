@@ -280,7 +280,8 @@ def test_a_character_that_learnt_without_a_ball_dribbles_a_loose_one(live):
             driver.step([0, 1.2], null);
             const { ball, root } = driver.history.last.frames[0];
             touches += ball.touch >= 0;
-            gaps.push(Math.hypot(ball.position[0] - root.position[0], ball.position[2] - root.position[1]));
+            const [x, z] = root.position;
+            gaps.push(Math.hypot(ball.position[0] - x, ball.position[2] - z));
           }
           const { ball } = driver.history.last.frames[0];
           return { touches, gap: gaps.sort((a, b) => a - b)[300], ahead: ball.position[2] };

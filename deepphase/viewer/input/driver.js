@@ -75,7 +75,7 @@ export class Driver {
     const position = leader
       ? [leader.position[0] - back * Math.sin(heading) + side * Math.cos(heading), leader.position[1] - back * Math.cos(heading) - side * Math.sin(heading)]
       : [0, 0];
-    const character = createCharacter(this.asset, { seed: index, position, heading, label: this.label, blend: BLEND, ball: this.hasBall && RunningBall, ground: this.ground });
+    const character = createCharacter(this.asset, { seed: index, position, heading, label: this.label, blend: BLEND, ball: RunningBall, looseBall: this.hasBall, ground: this.ground });
     return { character, frame: kept(character.step(goalOf([0, 0], null, this.label))) };
   }
 

@@ -12,7 +12,8 @@ import { DatabaseCharacter } from "./player.js";
  *   `heading` in rad, `label` or null, `goal` that it starts towards, `start` (index of the start
  *   state, in place of a choice), `blend` ("natural", "balanced" or "responsive"), `footIk`,
  *   `form` of a PFNN ("cubic", "linear" or "constant"), `ball` (the class `RunningBall`, for
- *   controllers with a ball; the character's `ball` is one), `ground` (a `WalkedGround`)
+ *   controllers with a ball; the character's `ball` is one), `looseBall` (give one to a character
+ *   that learnt without), `ground` (a `WalkedGround`)
  * @returns an object with `step(goal)`, which makes the next frame, and `reset(options)`
  */
 export function createCharacter(asset, options = {}) {

@@ -54,7 +54,7 @@ export class ControllerCharacter {
     this.future = this.startFuture();
     this.trajectoryBlend = new TrajectoryBlend(schema, header.limits);
     this.goals = new VelocityGoals(heading, header.settings, position);
-    this.ball = header.ball && options.ball ? new options.ball(asset, inputs, this.history.root) : null;
+    this.ball = header.ball && options.ball && (!header.ball.loose || options.looseBall) ? new options.ball(asset, inputs, this.history.root) : null;
     this.standing = new StandingRoot(1 / schema.frameRate);
     this.rest = header.rest && new CharacterRest(asset);
     this.speed = Math.hypot(this.history.velocityX[this.history.now], this.history.velocityZ[this.history.now]);

@@ -41,6 +41,8 @@ class FootLockSettings:
     follow_share
         Share of the motion's own velocity with which a locked foot moves: captured feet on the
         floor roll and slide a little.
+    follow_speed
+        Maximum of that velocity, as a share of sqrt(g * limb length).
     step_share
         Distance of a locked foot from the motion, as a share of the limb's length, from which on a
         body at rest takes a step.
@@ -54,7 +56,8 @@ class FootLockSettings:
     release_halflife_s: float = 0.1
     catch_speed: float = 0.3
     release_share: float = 0.45
-    follow_share: float = 0.15
+    follow_share: float = 0.5
+    follow_speed: float = 0.025
     step_share: float = 0.08
     step_s: float = 0.35
     step_lift: float = 0.3
@@ -180,6 +183,9 @@ class FootLock:
             flags = flags & ~self._steps(moving, resting, length, seconds)
         own = np.zeros_like(moving) if self._moving is None else moving - self._moving
         slid = self._settings.follow_share * own
+        most = self._settings.follow_speed * np.sqrt(_GRAVITY * length) * seconds
+        size = np.maximum(np.sqrt(np.vecdot(slid, slid)), 1e-12)
+        slid *= np.minimum(most / size, 1.0)[..., None]
         if slips is not None:
             rests = np.zeros(len(slips), bool) if resting is None else resting
             slid = np.where(rests[:, None], slid, slips.swapaxes(0, 1))

@@ -24,8 +24,9 @@ export class FootLock {
    *   where tips are not joints, m to these `ends`, and the `lowest` places of tips in m; and
    *   `foot_lock`: half-lives in s, the largest speed of a foot that is locked as a share of
    *   sqrt(g * leg length), the largest distance of a locked foot from the motion as a share of the
-   *   leg's length, the share of the motion's velocity that locked feet have, and steps at rest: the
-   *   distance from which on, as a share of the leg's length, s, and height as a share of the distance
+   *   leg's length, the share of the motion's velocity that locked feet have and their largest speed as
+   *   a share of sqrt(g * leg length), and steps at rest: the distance from which on, as a share of
+   *   the leg's length, s, and height as a share of the distance
    */
   constructor(asset) {
     const { legs, foot_lock: settings } = asset.header;
@@ -35,6 +36,7 @@ export class FootLock {
       catchSpeed: settings.catch_speed,
       releaseShare: settings.release_share,
       followShare: settings.follow_share,
+      followSpeed: settings.follow_speed,
       stepShare: settings.step_share,
       stepSeconds: settings.step_s,
       stepLift: settings.step_lift,
@@ -154,13 +156,21 @@ export class FootLock {
   }
 }
 
+/** How far [x, z] a locked foot follows the motion in a frame. */
+function followed(leg, settings, ground, length, seconds) {
+  const slid = [0, 1].map((axis) => settings.followShare * (ground[axis] - leg.moving[axis]));
+  const most = settings.followSpeed * Math.sqrt(GRAVITY * length) * seconds;
+  const share = Math.min(most / Math.max(Math.hypot(...slid), 1e-12), 1);
+  return slid.map((each) => share * each);
+}
+
 /** Place [x, z] of a foot's tip: locked, or on its way back to the motion. */
 function holdPlace(leg, settings, ground, contact, length, seconds, slip) {
   if (leg.moving === null) {
     leg.moving = ground;
     leg.placed = ground;
   }
-  const slid = slip ?? [0, 1].map((axis) => settings.followShare * (ground[axis] - leg.moving[axis]));
+  const slid = slip ?? followed(leg, settings, ground, length, seconds);
   if (leg.locked) leg.point = [0, 1].map((axis) => leg.point[axis] + slid[axis]);
   // Offset: of free feet from the motion, of locked feet from their place.
   const gap = leg.locked ? [leg.point[0] - ground[0], leg.point[1] - ground[1]] : leg.offset;

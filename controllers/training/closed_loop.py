@@ -32,6 +32,21 @@ _MIN_LENGTH = 1e-6
 _BIASES, _HIGHER = (0.3, 6.0), (1.5, 5.0)
 
 
+def random_biases(batch: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Random biases of positions and directions, (batch, 1) each, log-uniform."""
+    position, higher = (
+        torch.empty(batch, 1, device=device).uniform_(*map(math.log, bounds)).exp()
+        for bounds in (_BIASES, _HIGHER)
+    )
+    return position, position * higher
+
+
+def goal_weights(bias: Tensor, samples: int) -> Tensor:
+    """(batch, samples) weights of the goal by biases (batch, 1), as `desired_weights` has them."""
+    ahead = torch.arange(1, samples + 1, dtype=bias.dtype, device=bias.device) / samples
+    return 1.0 - (1.0 - ahead) ** bias
+
+
 class ClosedLoop(nn.Module):
     """Writes the outputs of a network into the inputs of the next frame, differentiably.
 
@@ -187,25 +202,12 @@ class ClipGoals(nn.Module):
         Layouts of the columns; inputs and outputs have positions and directions.
     """
 
-    weights_at: Tensor
-
     def __init__(self, schema: ControllerSchema) -> None:
         super().__init__()
         self._seconds, self._later = 1.0 / schema.fps, len(schema.config.later_s)
         slices, self._outputs = schema.inputs.slices, schema.outputs.slices
         self._inputs = {name: slices[name] for name in TRAJECTORY_BLOCKS if name in slices}
         self._balls = {name: slices[name] for name in BALL_BLOCKS if name in slices}
-        ahead = torch.arange(1, self._later, dtype=torch.float32) / (self._later - 1)
-        self.register_buffer("weights_at", ahead, persistent=False)
-
-    def biases(self, batch: int) -> tuple[Tensor, Tensor]:
-        """Random biases of positions and directions, (batch, 1) each, log-uniform."""
-        device = self.weights_at.device
-        position, higher = (
-            torch.empty(batch, 1, device=device).uniform_(*map(math.log, bounds)).exp()
-            for bounds in (_BIASES, _HIGHER)
-        )
-        return position, position * higher
 
     def moved(self, offset: RootOffset, outputs: Tensor, recorded: Tensor) -> RootOffset:
         """The offset one frame later, after the root's steps in raw outputs (batch, dims) each."""
@@ -244,7 +246,7 @@ class ClipGoals(nn.Module):
         biases
             Biases of positions and directions, (batch, 1) each; see `blended_positions`.
         """
-        position, direction = (1.0 - (1.0 - self.weights_at) ** bias for bias in biases)
+        position, direction = (goal_weights(bias, self._later - 1) for bias in biases)
         for name, block in self._inputs.items():
             if name not in self._outputs:
                 continue

@@ -22,6 +22,7 @@ from deepphase.controllers.training.closed_loop import (
     ClosedLoop,
     FootVelocities,
     RootOffset,
+    random_biases,
 )
 from deepphase.controllers.training.course_checks import CourseChecks
 from deepphase.controllers.training.drift import Drift
@@ -197,7 +198,7 @@ class ControllerModule(ResumableModule):
         total, penalty = torch.zeros((), device=self.device), torch.zeros((), device=self.device)
         last = recorded.shape[1] - 1
         offset = RootOffset.none(len(recorded), self.device)
-        biases = None if goals is None else goals.biases(len(recorded))
+        biases = None if goals is None else random_biases(len(recorded), self.device)
         for frame in range(last + 1):
             now, gate_now = controller.normalised(inputs, gate)
             predicted, extra = self._predicted(now if frame else self._with_noise(now), gate_now)

@@ -100,6 +100,9 @@ class ControllerTraining:
         Share of the made starts and stops that are shown as by a stick, without warning, and are
         quick; see `deepphase.controllers.schema.sudden_goals`. The others are seen coming, as on a
         path.
+    slow_gaits
+        Share of the made starts and stops whose locomotion is slowed down to .12 to .5 of the
+        clips' median speed: most clips have no slow gaits.
     balance
         Exponent with which frame pairs are repeated in training the more often, the rarer their
         speed and direction of travel relative to the facing are; 0 repeats none, 1 makes all about
@@ -135,6 +138,7 @@ class ControllerTraining:
     actions: ActionsRule = "kept"
     made_stops: float = 0.0
     sudden_goals: float = 0.0
+    slow_gaits: float = 0.0
     balance: float = 0.0
     held_out: float = 0.1
     seed: int = 0
@@ -160,7 +164,7 @@ class ControllerTraining:
                 raise ParameterError(f"{name} must lie in 0 to 1, not {getattr(self, name)}")
         if not 0 < self.held_out < 0.9:
             raise ParameterError(f"held_out must lie in 0 to 0.9, not {self.held_out}")
-        for name in ("drift", "sudden_goals", "balance"):
+        for name in ("drift", "sudden_goals", "slow_gaits", "balance"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ParameterError(f"{name} must lie in 0 to 1, not {getattr(self, name)}")
         if self.final_dropout is not None and not 0 <= self.final_dropout < 1:

@@ -345,7 +345,9 @@ def _starts_and_stops(
             frames,
             reach_s=reach_s,
             sudden=options.sudden_goals,
+            slow=options.slow_gaits,
             balance=options.balance,
+            label=schema.config.label,
             seed=options.split_seed,
         )
     ]

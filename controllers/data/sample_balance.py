@@ -16,6 +16,9 @@ _SPEEDS = np.array([STANDING_M_S, 0.6, 1.1, 1.7, 2.5])
 _DIRECTIONS = 8
 # A sample is repeated at most so many times.
 _MOST = 12.0
+# The velocity ahead differs from that now by more, m/s, where a motion changes. These samples are
+# few, and have this multiple of the balance.
+_CHANGE_M_S, _CHANGES = 0.4, 2.5
 
 
 def root_travel(samples: ControllerSamples, rows: Array) -> tuple[Array, Array]:
@@ -27,6 +30,10 @@ def root_travel(samples: ControllerSamples, rows: Array) -> tuple[Array, Array]:
 
 def balanced_rows(samples: ControllerSamples, rows: Array, balance: float, seed: int) -> Array:
     """Rows (n,), of which those in rare cells of speed and direction are repeated.
+
+    Starts, stops and turns have cells of their own, by the velocity at the end of the trajectory.
+    Stops are one cell, which is not repeated: as frequent as starts, they keep bodies at rest that
+    are to go slowly or backward.
 
     Parameters
     ----------
@@ -44,9 +51,14 @@ def balanced_rows(samples: ControllerSamples, rows: Array, balance: float, seed:
     block = schema.inputs.slices[TRAJECTORY_POSITION]
     places = complex_of(np.asarray(samples.inputs[rows, block]))
     # From the first sample of the trajectory to the last: a body that starts has no slow travel.
-    offsets = schema.config.offsets_s
+    offsets = np.array(schema.config.offsets_s)
     travel = (places[:, -1] - places[:, 0]) / (offsets[-1] - offsets[0])
-    wanted = np.minimum(rarity(travel, balance), _MOST)
+    cells = _cells(travel)
+    speeds = np.diff(places, axis=1) / np.diff(offsets)
+    now = int(np.flatnonzero(offsets == 0.0)[0])
+    change = np.abs(speeds[:, -1] - speeds[:, max(now - 1, 0)]) > _CHANGE_M_S
+    cells[change] = cells.max() + 1 + _cells(speeds[change, -1])
+    wanted = np.minimum(_rarity(cells, np.where(change, _CHANGES, 1.0) * balance), _MOST)
     whole = np.floor(wanted + np.random.default_rng(seed).random(len(rows)))
     return np.repeat(rows, whole.astype(np.int64))
 
@@ -56,10 +68,18 @@ def rarity(travel: Array, balance: float) -> Array:
 
     `travel` is (n,) complex m/s, relative to the facing.
     """
+    return _rarity(_cells(travel), balance)
+
+
+def _rarity(cells: Array, balance: Array | float) -> Array:
+    """(n,) rarity of each cell, to the power `balance`."""
+    sizes = np.bincount(cells)
+    return np.asarray((sizes.max() / np.maximum(sizes, 1))[cells] ** balance)
+
+
+def _cells(travel: Array) -> Array:
+    """(n,) the cell of speed and direction of each velocity (n,), complex m/s."""
     speeds, ways = np.abs(travel), np.arctan2(travel.real, travel.imag)
     sector = np.round(ways * (_DIRECTIONS / (2.0 * np.pi))).astype(np.int64) % _DIRECTIONS
-    cells = np.where(
-        speeds < STANDING_M_S, 0, 1 + np.searchsorted(_SPEEDS, speeds) * _DIRECTIONS + sector
-    )
-    sizes = np.bincount(cells)
-    return np.asarray((sizes.max() / np.maximum(sizes, 1)) ** balance)[cells]
+    bands = np.searchsorted(_SPEEDS, speeds) * _DIRECTIONS + sector
+    return np.where(speeds < STANDING_M_S, 0, 1 + bands)

@@ -21,6 +21,7 @@ from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import Contacts, foot_contacts
 from deepphase.motion.kinematics import global_transforms
+from deepphase.motion.resample import resample
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.steering.inertialization import (
@@ -33,7 +34,7 @@ from deepphase.steering.inertialization import (
 _IDLE_S, _MOVING_S = 0.5, 1.2
 # Seconds of rest before and after, beyond what the trajectory reaches, and seconds of locomotion
 # between: the least and the most.
-_REST_S, _TRAVEL_S = (1.0, 2.5), (1.0, 2.5)
+_REST_S, _TRAVEL_S = (0.3, 1.5), (1.0, 2.5)
 # A start and a stop are looked for within this time of where they are wanted.
 _SEARCH_S = 0.8
 # Largest turn between the facing at rest and that of the start.
@@ -44,6 +45,15 @@ _STEP_S, _SETTLED_S = 0.5, 1.2
 # A stick is pressed between these times before the root moves, which travels some time after the
 # foot has left that starts the body.
 _REACTION_S, _UNDER_WAY_S = (0.05, 0.2), 0.4
+# Speeds of slowed locomotion, as shares of the median speed, and the least share of its own speed
+# that it is slowed down to.
+_SLOW_SPEEDS, _SLOWEST = (0.12, 0.5), 0.5
+# Share of the clips that go on after a pause, and its seconds: less than trajectories reach ahead,
+# which then show a stop and the next start.
+_PAUSED, _PAUSE_S = 0.4, (0.5, 2.0)
+# Locomotion is chosen by this multiple of the balance of frames: a start is short, and one
+# backward or aside must not be rare.
+_BALANCE = 3.0
 # Of so many random idle moments, the one whose pose is nearest follows another.
 _CANDIDATES = 4
 # Maximum number of clips that are searched for idle moments and locomotion.
@@ -52,11 +62,40 @@ _MAX_CLIPS = 600
 
 @dataclass(frozen=True, eq=False)
 class _Stretch:
-    """Frames of one kind of a clip, with contacts of the feet."""
+    """Frames of one kind of a clip, with contacts of the feet, slowed down to a share."""
 
     clip: Clip
     roles: Roles
     contacts: Contacts
+    share: float = 1.0
+
+    def slowed(self, share: float) -> _Stretch:
+        """The same motion with its times divided by a share."""
+        clip = resample(replace(self.clip, fps=share * self.clip.fps), self.clip.fps)
+        frames = np.minimum(np.round(np.arange(len(clip)) * share), len(self.clip) - 1)
+        contacts = replace(self.contacts, flags=self.contacts.flags[frames.astype(np.int64)])
+        return replace(self, clip=clip, contacts=contacts, share=share)
+
+
+@dataclass(frozen=True, eq=False)
+class _Travel:
+    """A clip that stands for some frames, travels and stands again, with its sudden changes."""
+
+    clip: Clip
+    rest: list[int]
+    start: SuddenGoal | None
+    stop: SuddenGoal | None
+
+    def paused(self, other: _Travel, frames: int, roles: Roles) -> _Travel:
+        """This one, and another one after a pause of some frames, which is seen coming."""
+        first = self.clip.sliced(0, len(self.clip) - self.rest[1] + frames // 2)
+        begin = other.rest[0] - frames // 2
+        second = other.clip.sliced(begin, len(other.clip))
+        stop, later = other.stop, len(first) - 1 - begin
+        if stop is not None:
+            stop = SuddenGoal(stop.frame + later, stop.settled + later)
+        clip = stitched(first, second, roles, roles.both("foot")[0])
+        return _Travel(clip, [self.rest[0], other.rest[1]], self.start, stop)
 
 
 def starts_and_stops(
@@ -67,13 +106,15 @@ def starts_and_stops(
     *,
     reach_s: float,
     sudden: float = 0.0,
+    slow: float = 0.0,
     balance: float = 0.0,
+    label: str = "",
     seed: int = 0,
 ) -> Iterator[tuple[Clip, tuple[SuddenGoal, ...]]]:
     """Clips that stand, start, travel, stop and stand.
 
     The body stops with a foot that has come down, and starts with one that is about to leave the
-    floor; in between, both are captured motion. See `stitched`.
+    floor; in between, both are captured motion. Some go on after a pause. See `stitched`.
 
     Parameters
     ----------
@@ -89,9 +130,14 @@ def starts_and_stops(
         Share of the starts, and of the stops, by a stick: the trajectory ahead stands until it is
         pressed, just before the root moves, or goes straight on until it is released, up to half a
         second before the last step. That step is quick.
+    slow
+        Share of the clips whose locomotion is slowed down, to at least half of its own speed: most
+        clips have no slow gaits.
     balance
-        Exponent of the rarity of the speed and direction of travel with which locomotion is used
-        the more often; see `sample_balance.rarity`.
+        A third of the exponent of the rarity of speed and direction of travel with which locomotion
+        is used the more often; see `sample_balance.rarity`.
+    label
+        Label that does not change within a clip.
 
     Yields
     ------
@@ -107,15 +153,23 @@ def starts_and_stops(
         return
     fps = store.fps
     made, number = 0, 0
+    waiting: dict[str, _Travel] = {}
     order = generator.permutation(len(moving))
-    shares = rarity(np.array([_travel(each) for each in moving]), balance)
+    travels = np.array([_travel(each) for each in moving])
+    shares, speeds = rarity(travels, min(_BALANCE * balance, 1.0)), np.abs(travels)
     shares /= shares.sum()
     while made < frames:
         index = order[number % len(order)]
         stretch = moving[generator.choice(len(moving), p=shares) if balance else index]
         number += 1
+        if slow and sticks.random() < slow:
+            speed = sticks.uniform(*_SLOW_SPEEDS) * np.median(speeds)
+            able = np.flatnonzero((speeds > speed) & (_SLOWEST * speeds < speed))
+            if len(able):
+                index = sticks.choice(able, p=shares[able] / shares[able].sum())
+                stretch = moving[index].slowed(float(speed / speeds[index]))
         rest = [round((reach_s + generator.uniform(*_REST_S)) * fps) for _ in range(2)]
-        travel = round(generator.uniform(*_TRAVEL_S) * fps)
+        travel = round(generator.uniform(*_TRAVEL_S) * fps / stretch.share)
         released_s = _STEP_S * sticks.random() if sticks.random() < sudden else None
         pressed_s = sticks.uniform(*_REACTION_S) if sticks.random() < sudden else None
         found = _made(stretch, idle, rest, travel, (pressed_s, released_s), generator)
@@ -123,9 +177,16 @@ def starts_and_stops(
             if number > 20 * len(moving) and not made:
                 return
             continue
-        clip, changes = found
-        made += len(clip) - 2 * round(reach_s * fps)
-        yield replace(clip, name=f"{stretch.clip.name} (start and stop {number})"), changes
+        value = stretch.clip.labels.get(label, "")
+        if value in waiting:
+            pause = round(sticks.uniform(*_PAUSE_S) * fps)
+            found = waiting.pop(value).paused(found, pause, stretch.roles)
+        elif sticks.random() < _PAUSED:
+            waiting[value] = found
+            continue
+        made += len(found.clip) - 2 * round(reach_s * fps)
+        clip = replace(found.clip, name=f"{stretch.clip.name} (start and stop {number})")
+        yield clip, tuple(each for each in (found.start, found.stop) if each is not None)
 
 
 def _stretches(
@@ -162,7 +223,7 @@ def _made(
     travel: int,
     stick_s: tuple[float | None, float | None],
     generator: np.random.Generator,
-) -> tuple[Clip, tuple[SuddenGoal, ...]] | None:
+) -> _Travel | None:
     """One clip with its sudden start and stop.
 
     A stick is pressed so many seconds before the root moves, and released so many before the last
@@ -171,7 +232,7 @@ def _made(
     """
     pressed_s, released_s = stick_s
     clip, flags = moving.clip, moving.contacts.flags
-    search = round(_SEARCH_S * clip.fps)
+    search = round(_SEARCH_S * clip.fps / moving.share)
     first = int(generator.integers(3, max(len(clip) - travel - search, 4)))
     start = _change(~flags, first, first + search)
     if start is None:
@@ -191,7 +252,7 @@ def _made(
     before = _standing(idle, rest[0], backwards, roles, generator)
     quick = pressed_s is not None
     made = _reversed(stitched(backwards, before, roles, joints[foot], turn, quick=quick))
-    changes = []
+    starts = stops = None
     # The first frame of the clip before is that of the captured part.
     start_at, stop_at = len(before) - 1, len(before) - 1 + len(part) - 1
     if pressed_s is not None:
@@ -199,11 +260,11 @@ def _made(
         speeds = np.linalg.norm(np.diff(places, axis=0), axis=1) * clip.fps
         moves = int(np.flatnonzero(np.append(True, speeds < STANDING_M_S))[-1])
         pressed = max(moves - round(pressed_s * clip.fps), 0)
-        changes.append(SuddenGoal(pressed, start_at + round(_UNDER_WAY_S * clip.fps)))
+        starts = SuddenGoal(pressed, start_at + round(_UNDER_WAY_S * clip.fps))
     if released_s is not None:
         released = stop_at - round(released_s * clip.fps)
-        changes.append(SuddenGoal(released, stop_at + round(_SETTLED_S * clip.fps)))
-    return made, tuple(changes)
+        stops = SuddenGoal(released, stop_at + round(_SETTLED_S * clip.fps))
+    return _Travel(made, rest, starts, stops)
 
 
 def _change(flags: Array, begin: int, end: int) -> tuple[int, int] | None:

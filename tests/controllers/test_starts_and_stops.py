@@ -82,8 +82,8 @@ def test_bodies_stand_travel_and_stand_without_a_jerk(body, gaits):
     for clip in made:
         kinds = clip_kinds(clip)
         rest = round(REACH_S * clip.fps)
-        assert (kinds[:rest] == IDLE).all()
-        assert (kinds[-rest:] == IDLE).all()
+        assert (kinds[: rest // 2] == IDLE).all()
+        assert (kinds[-rest // 2 :] == IDLE).all()
         assert (kinds == LOCOMOTION).any()
         assert largest(clip) < 2.0 * usual
 
@@ -98,6 +98,28 @@ def test_the_foot_that_came_down_stays():
         feet = global_transforms(clip)[1][end - 6 :, list(roles.both("foot"))][..., ::2]
         slid = np.linalg.norm(feet - feet[-1], axis=-1).max(axis=0)
         assert slid.min() < 0.05
+
+
+def test_some_bodies_go_on_after_a_pause_shorter_than_trajectories_reach():
+    made = made_of(store_of(), seconds=60.0)
+    pauses = []
+    for clip in made:
+        inside = np.flatnonzero(clip_kinds(clip) == LOCOMOTION)
+        pauses.append(np.diff(inside).max() / clip.fps)
+    assert min(pauses) < 0.1
+    assert 0.3 < max(pauses) < 4.0
+
+
+def test_slowed_locomotion_travels_at_half_of_its_speed_or_more():
+    store = store_of(gaits=("walk", "run", "idle"))
+    usual, slowed = (
+        [
+            np.linalg.norm(np.diff(clip.translations[:, 0, ::2], axis=0), axis=1).max() * clip.fps
+            for clip in made_of(store, slow=slow)
+        ]
+        for slow in (0.0, 1.0)
+    )
+    assert 0.4 * min(usual) < min(slowed) < 0.7 * min(usual)
 
 
 def test_made_clips_have_the_labels_of_the_locomotion_and_the_same_seed_makes_the_same():
@@ -129,7 +151,7 @@ def test_made_stops_are_trained_on_and_not_held_out():
     made = len(data.samples) - len(plain.samples)
     np.testing.assert_array_equal(data.split.held_out, plain.split.held_out)
     assert len(data.split.train) == len(plain.split.train) + made
-    assert made / len(data.split.train) == pytest.approx(0.4, abs=0.12)  # by a clip more
+    assert made / len(data.split.train) == pytest.approx(0.4, abs=0.16)  # by a clip more
     used = set(data.samples.sources[len(plain.samples.sources) :])
     assert used
     assert not used & data.split.sources

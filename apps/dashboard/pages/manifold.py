@@ -91,10 +91,10 @@ def page() -> None:
     if st.session_state.get(_STOPPED) != (clips.key, model.key):
         read.read_on(played.passages[0].clip)
     with left, st.container(key="stays"):
-        every = _OFTEN_S if max_points <= MAX_POINTS else _SELDOM_S
-        st.fragment(_picture, run_every=None if _is_whole(read) else every)(
-            clips, model, read, max_points, played
-        )
+        every = None
+        if read.reading:
+            every = _OFTEN_S if max_points <= MAX_POINTS else _SELDOM_S
+        st.fragment(_picture, run_every=every)(clips, model, read, max_points, played, every)
     if _is_whole(read):
         _other_spaces(clips, model, max_points, played)
 
@@ -136,10 +136,18 @@ def _manifold_of(read: Encodings, passage: Passage) -> Array:
 
 
 def _picture(
-    clips: OpenClips, model: OpenModel, read: Encodings, max_points: int, played: _Played
+    clips: OpenClips,
+    model: OpenModel,
+    read: Encodings,
+    max_points: int,
+    played: _Played,
+    every: float | None,
 ) -> None:
-    """Draw the manifold of the clips that have been read, and say how many are missing."""
-    if st.session_state.pop(_ANSWERED, False):
+    """Draw the manifold of the clips that have been read, and say how many are missing.
+
+    While clips are read it is drawn `every` so many seconds; at the end the whole page runs again.
+    """
+    if st.session_state.pop(_ANSWERED, False) or (every and not read.reading):
         st.rerun()
     known = read.known
     with st.container(key="reading", horizontal=True, vertical_alignment="center"):

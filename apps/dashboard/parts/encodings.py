@@ -72,11 +72,11 @@ class Encodings:
         return sorted(self._phases)
 
     def read_on(self, first: int) -> None:
-        """Read all clips in a thread, `first` before all others, until `stop`."""
+        """Read all clips in a thread, `first` before all others, until `stop` or an error."""
         with self._lock:
-            if self.reading or len(self._phases) == len(self.store):
+            if self.reading or self.failed or len(self._phases) == len(self.store):
                 return
-            self.reading, self.failed = True, None
+            self.reading = True
         threading.Thread(target=self._read_all, args=(first,), daemon=True).start()
 
     def stop(self) -> None:

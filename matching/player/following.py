@@ -21,6 +21,7 @@ from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.root_trajectory import RootTrajectory
 from deepphase.phase.shared_frames import SharedFrames
+from deepphase.steering.foot_lock import FootLock
 from deepphase.steering.inertialization import (
     angular_velocities,
     from_rotation_vectors,
@@ -139,6 +140,8 @@ class _Follower:
         self._turns = self._turning = np.zeros((len(playback.skeleton), 3))
         self._shifts = self._shifting = np.zeros((len(playback.translated_joints), 3))
         self._last: list[tuple[Array, Array]] = []
+        self._local = playback.skeleton.offsets.astype(np.float32)[None].copy()
+        self._foot_lock = FootLock(playback.limb_solver, 1)
 
     @property
     def row(self) -> int:
@@ -202,7 +205,7 @@ class _Follower:
         return turns, places
 
     def pose(self) -> tuple[Array, Array]:
-        """Local rotations and translations, the root's in the world."""
+        """Local rotations and translations, the root's in the world and feet locked."""
         turns, places = self._stored(self._position)
         turns = quaternions.multiply(from_rotation_vectors(self._turns), turns)
         places = places + self._shifts
@@ -211,7 +214,12 @@ class _Follower:
         turns[0] = quaternions.multiply(turn, turns[0])
         places[0] = quaternions.rotate(turn, places[0])
         places[0, ::2] += self._place
-        return turns, places
+        self._local[0, self._playback.translated_joints] = places
+        locked = turns[None].astype(np.float32)
+        left = np.array([[np.cos(self.angle), 0.0, -np.sin(self.angle)]])
+        contacts = self._playback.contacts[np.array([self.row])]
+        self._foot_lock.apply(locked, self._local, contacts, left, 1.0 / self._fps)
+        return locked[0], places
 
     def step(self, clip: SharedFrames, frame: int, heading: float) -> None:
         """Go on by one frame."""

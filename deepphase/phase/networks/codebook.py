@@ -49,8 +49,8 @@ _STRIDE = {"left foot ahead": 1.5, "right foot ahead": -0.5, "hips up": 0.5}
 _SOFTNESS = 0.05
 # Movement is compared by the power _COMPRESSED of its size, over the share _STILL of the unit.
 _STILL, _COMPRESSED = 0.05, 0.5
-# Numbers of a code, and their size at the start: decoders learn little from small ones.
-_VALUES, _GAIN = 20, 5.0
+# Numbers of a code.
+_VALUES = 20
 # Decay of the averages of codes; a code with less than this share of an even one is placed again.
 _DECAY, _DEAD = 0.99, 0.1
 # Hidden units of the encoder and of the decoders.
@@ -176,7 +176,7 @@ class Codebook(nn.Module):
             slowest = slowest + _SOFTNESS * math.log(soles.shape[2])
             speed = torch.log(nn.functional.relu(-slowest.mean(1)) + _STILL)
             parts = sums / (size + _STILL) ** _COMPRESSED, speed[:, None]
-            values = _GAIN * self.encoder(torch.cat(parts, 1))
+            values = self.encoder(torch.cat(parts, 1))
             stride = torch.einsum("bct,c->bt", curves, self.stride)
             return Shape(values, speed, stride)
 

@@ -54,7 +54,7 @@ _PROJECTED_FRAMES = 10_000
 # Weights of the losses of a codebook beside that of the reconstruction: of the first channel's
 # curve, of velocities and poses by codes, of the distance to the codes, and of the distance between
 # skeletons.
-_STRIDE_LOSS, _CODE_LOSS, _POSE_LOSS, _COMMITMENT, _APART_LOSS = 0.2, 0.5, 0.3, 0.05, 0.3
+_STRIDE_LOSS, _CODE_LOSS, _POSE_LOSS, _COMMITMENT, _APART_LOSS = 0.2, 0.3, 0.3, 0.1, 0.3
 
 
 @dataclass(frozen=True)
@@ -346,8 +346,7 @@ class BodyModule(PhaseModule):
         assert batch.poses is not None
         pose = _of_joints(decoded.pose[..., None], batch.write)[..., 0]
         loss += _POSE_LOSS * (pose - batch.poses / leg_m).square().mean() / _POSE_SIZE
-        spread = shape.values.detach().var(0).mean() + 1e-6
-        loss += _COMMITMENT * nn.functional.mse_loss(shape.values, quantised) / spread
+        loss += _COMMITMENT * nn.functional.mse_loss(shape.values, quantised)
         loss += _APART_LOSS * codebook.apart(batch.skeleton, shape)
         codebook.update(batch.skeleton, shape)
         return loss

@@ -131,7 +131,13 @@ def _choose_others(source: ListedSource[Opened]) -> dict[str, Opened]:
             "Every way beside it", icon=":material/compare:",
             on_click=lambda: st.session_state.update({key: sorted(ways.values())}),
         )  # fmt: skip
-    return {name: offered[name].open() for name in chosen}
+    opened: dict[str, Opened] = {}
+    for name in chosen:
+        try:
+            opened[name] = offered[name].open()
+        except DeepPhaseError as error:
+            show_error(error)
+    return opened
 
 
 def _kind(name: str) -> str:

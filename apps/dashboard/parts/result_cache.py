@@ -184,7 +184,11 @@ def cancellable_result(
     place = st.empty()
     try:
         with place.container():
-            st.button("Cancel", icon=":material/stop:", on_click=_cancel, args=(key,))
+            # A page may compute several results one after the other.
+            st.button(
+                "Cancel", icon=":material/stop:", on_click=_cancel, args=(key,),
+                key=f"cancel {hash(key)}",
+            )  # fmt: skip
             with working(what) as progress:
                 result = cache.make(key, make, progress)
     except DeepPhaseError as error:

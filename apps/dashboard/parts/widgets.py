@@ -170,8 +170,8 @@ def show_measures(
         chosen = {}
     shown = list(chosen.items())[:_MAX_HEADLINES]
     beside = table.reference_title.removeprefix("the ")
-    columns = st.columns(len(shown)) if shown else []
-    for column, (title, (name, better)) in zip(columns, shown, strict=True):
+    places = st.columns(len(shown)) if shown else []
+    for column, (title, (name, better)) in zip(places, shown, strict=True):
         (unit, definition), value = table.definitions[name], table.value(name)
         words = [better] if better else []
         if name in table.reference and name not in alone:

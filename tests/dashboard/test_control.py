@@ -435,7 +435,7 @@ def test_a_matcher_of_the_folder_is_steered_alone_and_beside_another(tmp_path, m
     names = ["Learned matching: walks.matcher", "Controller: small demo"]
     assert [each["name"] for each in take(app)["actors"]] == ["Learned matching", "Controller"]
     beside, table = (each.value for each in app.dataframe[:2])
-    assert list(beside.columns) == ["", *names, "better"]
+    assert list(beside.columns) == ["", "better", *names]
     assert "Feet slide" in beside[""].tolist()
     assert list(table.columns[2:4]) == names
     # One click takes one of each other kind.

@@ -43,14 +43,14 @@ _CHOSEN = "steerable"
 _CACHED_RUNS = 8
 # Measure -> its title above the table, and which values are better.
 _HEADLINES = {
-    "path_error": ("Off the path", "less is better"),
-    "speed": ("Speed", "best near that of the path"),
-    "found_contact_speed": ("Feet slide", "less is better"),
-    "contact_speed": ("Feet slide", "less is better"),
-    "rotation_ratio": ("Joints turn", "times the data's at these speeds; best near 1"),
-    "jerk_ratio": ("Jerk", "times the data's at these speeds; best near 1"),
-    "jumps_per_s": ("Jumps", "less is better"),
-    "frozen": ("Frozen", "less is better"),
+    "path_error": ("Off the path", "less"),
+    "speed": ("Speed", "near that of the path"),
+    "found_contact_speed": ("Feet slide", "less"),
+    "contact_speed": ("Feet slide", "less"),
+    "rotation_ratio": ("Joints turn", "near 1, the data's at these speeds"),
+    "jerk_ratio": ("Jerk", "near 1, the data's at these speeds"),
+    "jumps_per_s": ("Jumps", "less"),
+    "frozen": ("Frozen", "less"),
 }
 # Values of the data at all speeds, which do not compare with a run at one of them.
 _OF_ALL_SPEEDS = ("speed", "found_contact_speed", "contact_speed", "rotation_ratio", "jerk_ratio")

@@ -44,10 +44,10 @@ _PLAYER_HEIGHT = 1040
 _CACHED_DANCES, _CACHED_FILMS = 16, 3
 # Measures shown above the table -> their titles, and which values are better.
 _HEADLINES = {
-    "by_motion": ("Moves on the beat", "more is better"),
+    "by_motion": ("Moves on the beat", "more"),
     "by_motion_chance": ("On the beat by chance", ""),
     "speed": ("Speed", ""),
-    "sliding": ("Feet slide", "less is better"),
+    "sliding": ("Feet slide", "less"),
 }
 
 

@@ -152,7 +152,7 @@ def show_measures(
     table
         Measures of one motion.
     headlines
-        Name -> title, and which values are better in words; the first four measures that the
+        Name -> title, and which values are better, as in "less"; the first four measures that the
         motion has are shown, and one for each title.
     key
         Key of the download.
@@ -161,7 +161,7 @@ def show_measures(
     """
     chosen: dict[str, tuple[str, str]] = {}
     for name, (title, better) in headlines.items():
-        if table.value(name) is not None:
+        if name in table.names:
             chosen.setdefault(title, (name, better))
     if not chosen:
         return
@@ -173,7 +173,7 @@ def show_measures(
     places = st.columns(len(shown)) if shown else []
     for column, (title, (name, better)) in zip(places, shown, strict=True):
         (unit, definition), value = table.definitions[name], table.value(name)
-        words = [better] if better else []
+        words = [f"better: {better}"] if better else []
         if name in table.reference and name not in alone:
             words.append(f"{beside} {_quantity(table.reference[name], unit, value)}")
         column.metric(title, _quantity(value, unit, value), help=definition)
@@ -193,8 +193,8 @@ def show_measures(
 
 def _compare(table: MeasureTable, chosen: Mapping[str, tuple[str, str]]) -> None:
     """Display headlines of several motions as a table: a row each, the better side in words."""
-    rows: dict[str, list[str]] = {"": [], **{label: [] for label, _ in table.columns}}
-    rows |= {"better": []}
+    rows: dict[str, list[str]] = {"": [], "better": []}
+    rows |= {label: [] for label, _ in table.columns}
     for title, (name, better) in chosen.items():
         unit = table.definitions[name][0]
         rows[""].append(title)

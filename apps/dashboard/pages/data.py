@@ -67,7 +67,8 @@ _MAX_FILTERS = 3
 
 def page() -> None:
     """Draw the page."""
-    clips, problem = None, None
+    clips: OpenClips | None = None
+    problem: DeepPhaseError | None = None
     try:
         clips = open_clips()
     except DeepPhaseError as error:

@@ -357,7 +357,14 @@ def _other_spaces(clips: OpenClips, model: OpenModel, max_points: int, played: _
     def moved(each: Passage) -> Array:
         return signals(clips, model, each.clip)[each.start : each.stop]
 
-    def draw(cloud: OpenCloud, id: str, places: Places, title: str, values, read) -> None:
+    def draw(
+        cloud: OpenCloud,
+        id: str,
+        places: Places,
+        title: str,
+        values: Callable[[Passage], Array] | None,
+        read: Encodings,
+    ) -> None:
         name = UMAP if dimensions else PCA
         paths = {name: lambda each: places.of(values(each))}
         parts = played.parts(read, paths, phases=False) if values else []

@@ -366,8 +366,11 @@ def _other_spaces(clips: OpenClips, model: OpenModel, max_points: int, played: _
         read: Encodings,
     ) -> None:
         name = UMAP if dimensions else PCA
-        paths = {name: lambda each: places.of(values(each))}
-        parts = played.parts(read, paths, phases=False) if values else []
+        parts = []
+        if values is not None:
+            given = values
+            paths = {name: lambda each: places.of(given(each))}
+            parts = played.parts(read, paths, phases=False)
         cloud_view(cloud, id, {name: places}, title, title, played=parts, small=True)
 
     columns = wide_columns("beside", 3)

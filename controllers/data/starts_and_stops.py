@@ -86,7 +86,7 @@ class _Travel:
     start: SuddenGoal | None
     stop: SuddenGoal | None
 
-    def paused(self, other: _Travel, frames: int, roles: Roles) -> _Travel:
+    def paused(self, other: _Travel, frames: int, roles: Roles, foot: int) -> _Travel:
         """This one, and another one after a pause of some frames, which is seen coming."""
         first = self.clip.sliced(0, len(self.clip) - self.rest[1] + frames // 2)
         begin = other.rest[0] - frames // 2
@@ -94,7 +94,7 @@ class _Travel:
         stop, later = other.stop, len(first) - 1 - begin
         if stop is not None:
             stop = SuddenGoal(stop.frame + later, stop.settled + later)
-        clip = stitched(first, second, roles, roles.both("foot")[0])
+        clip = stitched(first, second, roles, foot)
         return _Travel(clip, [self.rest[0], other.rest[1]], self.start, stop)
 
 
@@ -180,7 +180,8 @@ def starts_and_stops(
         value = stretch.clip.labels.get(label, "")
         if value in waiting:
             pause = round(sticks.uniform(*_PAUSE_S) * fps)
-            found = waiting.pop(value).paused(found, pause, stretch.roles)
+            foot = stretch.contacts.joints[0]
+            found = waiting.pop(value).paused(found, pause, stretch.roles, foot)
         elif sticks.random() < _PAUSED:
             waiting[value] = found
             continue

@@ -29,6 +29,9 @@ _SIZE = {
     "training.learning_rate": 6e-3,
     "training.weight_decay": 0.5,
     "training.batch_size": 512,
+    # Made motion has every direction and slow gaits, which a person with drift lost.
+    "training.drift": 0.0,
+    "training.slow_gaits": 0.0,
 }
 # Start states of a file, and frames of rest of each style.
 _STARTS, _REST_ROWS = 64, 900

@@ -54,7 +54,9 @@ class App {
     const samples = sampleFrames(asset, firstLabel(asset));
     this.view.open(asset, samples);
     const sizes = new ResizeObserver(() => {
-      document.documentElement.style.setProperty("--bar", `${this.el.bar.offsetHeight}px`);
+      const { style } = document.documentElement;
+      style.setProperty("--bar", `${this.el.bar.offsetHeight}px`);
+      style.setProperty("--head", `${this.el.title.closest("header").offsetHeight}px`);
       this.view.measure();
     });
     for (const each of [this.el.stage, this.el.bar, this.el.side]) sizes.observe(each);
@@ -165,7 +167,7 @@ class App {
     el["ground-kind"].addEventListener("change", () => this.setGround(el["ground-kind"].value));
     // The keys belong to the character again.
     for (const id of ["count", "speed", "ground-kind"]) el[id].addEventListener("change", () => el[id].blur());
-    for (const button of el.views.children) {
+    for (const button of el.views.querySelectorAll("[data-view]")) {
       button.addEventListener("click", () => {
         const { shown } = this.view;
         const { view } = button.dataset;

@@ -95,7 +95,7 @@ def _dances(opened: OpenDancer, song: OpenSong, chosen: ChosenDance) -> None:
     dances: dict[int, tuple[OpenDance, Hashable]] = {}
     for each in chosen.seeds():
         # With the name, so that no session sees the name of another session's song.
-        key = (opened.key, song.key, song.features.name, each)
+        key: Hashable = (opened.key, song.key, song.features.name, each)
         dance = cancellable_result(
             shared_cache("dances", _CACHED_DANCES),
             key,

@@ -388,6 +388,6 @@ def _other_spaces(clips: OpenClips, model: OpenModel, max_points: int, played: _
         keep_frames(other, key)
         same_rate = embedding.extractor.fps == model.extractor.fps
         places = other.phases.places((clips.key, embedding.key, len(other.clip)), dimensions)
-        values = partial(_manifold_of, other_read) if same_rate else None
-        draw(other, key, places, "Autoencoder without phases", values, other_read)
+        curves = partial(_manifold_of, other_read) if same_rate else None
+        draw(other, key, places, "Autoencoder without phases", curves, other_read)
         st.caption(f"Autoencoder without phases: {plain(embedding.name)}.")

@@ -143,8 +143,9 @@ def offer_editor_training() -> None:
 def edits_of(key: Hashable, given: Clip) -> tuple[Edits, bool]:
     """The session's edits of a clip, and whether they begin; those of another clip are dropped."""
     known = st.session_state.get(_KEY)
-    begins = known is None or known[0] != key
-    if begins:
-        st.session_state[_KEY] = known = (key, Edits(given))
-    edits: Edits = known[1]
-    return edits, begins
+    if known is not None and known[0] == key:
+        edits: Edits = known[1]
+        return edits, False
+    edits = Edits(given)
+    st.session_state[_KEY] = key, edits
+    return edits, True

@@ -91,7 +91,7 @@ def _passages(store: ClipStore, index: int) -> list[tuple[float, ...]]:
     if lags.size < 2:
         return []
     first = min(round(_LEAD_S * rate), len(poses) - size)
-    found = []
+    found: list[tuple[float, ...]] = []
     for start in range(first, len(poses) - size + 1, max(1, round(_STEP_S * rate))):
         part = poses[start : start + size]
         lag, likeness = _recurrence(part - part.mean(0), lags)

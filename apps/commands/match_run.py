@@ -41,26 +41,24 @@ def command(
         Motion database of `deepphase match build`, or the folder of its shards; or matcher of
         `deepphase train matching`.
     output
-        Folder for index.html, player.html and report.json and, for every run, .bvh, .glb and a
-        table of its frames.
+        Folder for index.html, player.html, report.json, and .bvh, .glb and a table of every run.
     labels
         Use only clips with these labels, as in style=normal,action=walk+run.
     include
-        Play actions, too, not only idle and locomotion: action for all of them, or labels of clips
-        as in action=bow+kick.
+        Play actions, too: action for all of them, or labels of clips as in action=bow+kick.
     compare
         Also run with pose features in place of the phases, and list both in one table.
     follow
-        Motion file of any body, whose phases and codes the database's body follows, in place of a
-        path; with --model.
-    model
-        Phase model with a codebook of both bodies, of `deepphase train phase --config shared`.
+        Motion file of any body, whose phases and codes the body follows; with --model.
     beside
-        Files whose characters follow the same goals beside it, separated by commas: databases,
-        matchers and controllers. The player shows them side by side, and one table has them all.
+        Databases, matchers and controllers, separated by commas, whose characters follow the same
+        goals; one player and one table have them all.
 
     Other Parameters
     ----------------
+    model
+        With --follow: phase model with a codebook of both bodies (`deepphase train phase --config
+        shared`).
     index
         Kind of search index. exact is an exact tree; flat, ivf, hnsw and ivfpq are FAISS indices;
         auto takes the index of the database.

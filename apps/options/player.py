@@ -23,12 +23,11 @@ class PlayerOptions(OptionGroup):
     Parameters
     ----------
     weight
-        Factors of the weights of features, as in trajectory_direction=0.5,phase_manifold=2;
-        trajectory_position and trajectory_velocity weigh the travel, trajectory_direction the
-        facing. The features and their weights are printed by match build.
+        Factors of the weights of features, as in trajectory_direction=0.5,phase_manifold=2; match
+        build prints the features.
     keep
-        Labels whose values are kept, separated by commas, or none. style where the database has
-        it, if not given. They are a cost, not a wall: see keep_improvement.
+        Labels whose values are kept at a cost, separated by commas, or none; if not given, style
+        where the database has it.
 
     Other Parameters
     ----------------

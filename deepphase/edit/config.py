@@ -77,7 +77,7 @@ class EditorTraining:
         Random seed for the split, the initial weights, the order of the windows and their damage.
     """
 
-    windows: int = 60_000
+    windows: int = 80_000
     epochs: float = 25.0
     batch_size: int = 32
     learning_rate: float = 1e-3

@@ -70,8 +70,9 @@ class Damage:
         known = np.ones((len(self.known), len(depends)), np.float32)
         for group, needed in enumerate(depends):
             known[:, group] = self.known[:, needed].min(axis=1)
-        # The velocity at a frame needs the next one.
+        # The velocity at a frame needs the next one; the last frame has that of the frame before.
         known[:-1, 0] = np.minimum(known[:-1, 0], known[1:, 0])
+        known[-1:, 0] = known[-2:-1, 0]
         return known
 
     @classmethod

@@ -13,6 +13,8 @@ _NOISE_M = (0.004, 0.08)
 # Seconds of stretches and gaps, and frames of the shortest ones.
 _STRETCH_S, _GAP_S = (0.1, 2.0), (0.1, 1.6)
 _KEYS_S = (0.15, 0.7)
+# Seconds of gaps before a target pose, and of motion before the longest of them.
+_TARGET_S, _PAST_S = (0.1, 2.0), 0.3
 
 
 def filled(rows: Tensor, known: Tensor) -> Tensor:
@@ -131,3 +133,35 @@ def made_damage(
     moved = torch.einsum("ab,nbt->nat", moves, noisy.float()) > 0
     known = torch.where(lost, 0.0, torch.where(moved, NOISY, 1.0))
     return known, noisy * deviation
+
+
+def target_gap(
+    batch: int, frames: int, groups: int, fps: float, generator: torch.Generator
+) -> Tensor:
+    """What is known of windows that end with a target pose after a gap, as in-betweens do.
+
+    Parameters
+    ----------
+    fps
+        Frames a second.
+
+    Returns
+    -------
+    (batch, groups, frames to the target) 1 or 0. How long the windows are is alike in the batch,
+    how long the gaps are is not.
+    """
+    shortest, longest = (max(round(seconds * fps), 2) for seconds in _TARGET_S)
+    past = max(round(_PAST_S * fps), 2)
+    longest = max(min(longest, frames - past - 1), shortest)
+    first, last = torch.tensor([float(shortest), float(longest)]).log()
+    lengths = (first + (last - first) * torch.rand(batch, generator=generator)).exp().round()
+    most = int(lengths.max())
+    stop = min(past + most, frames - 1)
+    stop += int(torch.randint(0, frames - stop, (1,), generator=generator))
+    index = torch.arange(stop + 1)
+    missing = (index < stop) & (index >= (stop - lengths.clamp(max=stop - 1)[:, None]))
+    known = (~missing).to(torch.float32)[:, None].repeat(1, groups, 1)
+    # The root's velocity at a frame leads to the next one; the target's is that before it.
+    known[:, 0, :-1] = torch.minimum(known[:, 0, :-1], known[:, 0, 1:])
+    known[:, 0, -1] = known[:, 0, -2]
+    return known

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.edit.config import EditorConfig
 from deepphase.edit.data import EditorData
 from deepphase.edit.editor import MotionEditor, network_inputs
-from deepphase.edit.missing import made_damage
+from deepphase.edit.missing import made_damage, target_gap
 from deepphase.edit.networks import MotionAutoencoder
 from deepphase.edit.report import editor_report
 from deepphase.progress import Progress
@@ -28,6 +29,9 @@ _WARMUP, _FINAL_RATE = 0.03, 0.01
 # Weight in the loss of the rows that are decoded from hidden units alone, beside those that are
 # repaired.
 _DECODED_WEIGHT = 0.25
+# Share of the batches whose windows end with a target pose, and weight in the loss of the
+# directions of points from the joints that carry them, from which rotations follow.
+_TARGETS, _ARM_WEIGHT = 0.25, 1.0
 
 
 class EditorModule(ResumableModule):
@@ -56,6 +60,16 @@ class EditorModule(ResumableModule):
         self._depends = torch.from_numpy(layout.depends)
         # Noise is given in metres; the first value is one of a position.
         self._metre = 1.0 / float(data.normalisation.scale[0])
+        points = data.space.points
+        own = np.flatnonzero(points.carriers >= 0)
+        joints = np.flatnonzero(points.point_joints >= 0)
+        place = {int(points.point_joints[joint]): int(joint) for joint in joints}
+        self._arms = torch.from_numpy(own)
+        self._above = torch.tensor([place[int(points.carriers[point])] for point in own])
+        lengths = np.linalg.norm(points.offsets[own], axis=1)
+        # Tips that are almost at their joint have no direction.
+        per_metre = np.where(lengths > 0.02, 1.0 / np.maximum(lengths, 0.02), 0.0)
+        self._per_length = torch.from_numpy((per_metre / self._metre).astype(np.float32))
 
     def rate(self, step: int, total: float) -> float:
         """Fraction of the highest learning rate at an optimizer step."""
@@ -66,11 +80,17 @@ class EditorModule(ResumableModule):
         position = trainer.global_step * trainer.world_size + trainer.global_rank
         return self.options.seed * 1_000_003 + position
 
-    def damaged(self, windows: Tensor, seed: int) -> tuple[Tensor, Tensor]:
-        """Windows (batch, values, frames) with damage, and what is known of their groups."""
+    def damaged(self, windows: Tensor, seed: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Windows (batch, values, frames), the same with damage, and what is known of the groups.
+
+        In some batches windows end with a target pose.
+        """
         generator = torch.Generator().manual_seed(seed)
         batch, values, frames = windows.shape
         groups = len(self._depends)
+        if torch.rand(1, generator=generator) < _TARGETS:
+            known = target_gap(batch, frames, groups, self._fps, generator)
+            return self._to_target(windows, known.to(windows))
         known, deviation = made_damage(batch, frames, self._depends, self._fps, generator)
         group = torch.from_numpy(self.layout.group)
         noise = torch.randn(batch, values, frames, generator=generator)
@@ -84,10 +104,20 @@ class EditorModule(ResumableModule):
         own = 0.5 * noise[:, :points] * deviation[:, group[:points]]
         damaged = windows.clone()
         damaged[:, :points] += ((moved + own) * self._metre).to(windows)
-        return network_inputs(damaged, known.to(windows), self.layout)
+        return windows, *network_inputs(damaged, known.to(windows), self.layout)
+
+    def _to_target(self, windows: Tensor, known: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Windows up to their target, padded as an editor pads clips (`MotionEditor.inputs`)."""
+        stop = known.shape[-1]
+        extra = -stop % self.network.stride
+        rows, known = (
+            functional.pad(each, (0, extra), mode="replicate")
+            for each in (windows[..., :stop], known)
+        )
+        return rows, *network_inputs(rows, known, self.layout)
 
     def training_step(self, windows: Tensor) -> Tensor:
-        rows, known = self.damaged(windows, self._seed())
+        windows, rows, known = self.damaged(windows, self._seed())
         restored, decoded = self.network(rows, known)
         loss = self._weighted(restored - windows, known)
         self.last_loss = loss.detach()
@@ -97,14 +127,19 @@ class EditorModule(ResumableModule):
         error, weights = error.float(), self._value_weights(known)
         loss = (weights * error.square()).mean()
         changes = error.diff(dim=-1).square()
-        return loss + (weights[..., 1:] * changes).mean()
+        loss = loss + (weights[..., 1:] * changes).mean()
+        points = slice(0, self.layout.root.start)
+        places, shares = (each[:, points].unflatten(1, (-1, 3)) for each in (error, weights))
+        arms = places[:, self._arms] - places[:, self._above]
+        arms = arms * self._per_length.to(arms)[:, None, None]
+        return loss + _ARM_WEIGHT * (shares[:, self._arms] * arms.square()).mean()
 
     def _value_weights(self, known: Tensor) -> Tensor:
         group = torch.from_numpy(self.layout.group).to(known.device)
         return torch.where(known[:, group] < 1.0, 1.0, self.options.known_weight)
 
     def validation_step(self, windows: Tensor, index: int) -> None:
-        rows, known = self.damaged(windows, index)
+        windows, rows, known = self.damaged(windows, index)
         error = (self.network.restore(rows, known) - windows).float()
         weights = self._value_weights(known)
         self.add_validated((weights * error.square()).sum(), (weights * windows.square()).sum())

@@ -62,7 +62,7 @@ SHIPPED: Mapping[str, ShippedModel] = MappingProxyType(
             "two_legs.editor",
             "any body on two legs",
             f"{_DANCES} and {_SYNTHETIC}",
-            "in a second that people whom it never saw lack it is 76 mm off, interpolation 122 mm; "
+            "in a second that people whom it never saw lack it is 77 mm off, interpolation 122 mm; "
             "an editor of your own clips (train editor) also halves the error of single joints",
         ),
         "any_skeleton": ShippedModel(

@@ -6,7 +6,7 @@ import torch
 
 from deepphase.edit.body_points import BodyPoints
 from deepphase.edit.config import EditorConfig, EditorNetwork
-from deepphase.edit.missing import NOISY, filled, made_damage, run_means
+from deepphase.edit.missing import NOISY, filled, made_damage, run_means, target_gap
 from deepphase.edit.networks import MotionAutoencoder
 from deepphase.errors import ParameterError
 from tests.formula_motion import body
@@ -82,3 +82,28 @@ def test_the_network_reads_what_is_known():
 def test_impossible_configs_are_refused(change):
     with pytest.raises(ParameterError):
         EditorConfig.load("masked", **change)
+
+
+def test_gaps_before_a_target_end_with_it():
+    lengths = []
+    for seed in range(40):
+        generator = torch.Generator().manual_seed(seed)
+        known = target_gap(16, 72, 5, 30.0, generator)
+        frames = known.shape[-1]
+        assert known.shape == (16, 5, frames)
+        assert frames <= 72
+        pose, root = known[:, 1:], known[:, 0]
+        assert (pose == pose[:, :1]).all()
+        pose = pose[:, 0]
+        # Known motion, one gap, and one known frame.
+        assert (pose[:, :3] == 1).all()
+        assert (pose[:, -1] == 1).all()
+        assert (pose[:, -2] == 0).all()
+        assert (pose.diff(dim=1).abs().sum(1) == 2).all()
+        # No velocity leads into the gap, or is known at the target.
+        assert (root == torch.minimum(pose, pose.roll(-1, 1)))[:, :-1].all()
+        assert (root[:, -1] == 0).all()
+        lengths += (pose == 0).sum(1).tolist()
+    assert min(lengths) == 3
+    assert 50 < max(lengths) <= 60
+    assert 10 < np.median(lengths) < 20

@@ -96,7 +96,7 @@ class Edits:
 
 
 # Length of a training -> number of windows.
-_LENGTHS = {"Glance": 6_000, "Short": 20_000, "Usual": 60_000}
+_LENGTHS = {"Glance": 6_000, "Short": 20_000, "Usual": 80_000}
 # Windows a second on two processor cores, for the estimate on the page.
 _WINDOWS_A_SECOND = 150
 

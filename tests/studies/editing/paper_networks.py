@@ -118,15 +118,16 @@ class PaperModule(EditorModule):
         super().__init__(data)
         self.network, self.zeroed = network, zeroed  # type: ignore[assignment]
 
-    def damaged(self, windows: Tensor, seed: int) -> tuple[Tensor, Tensor]:
+    def damaged(self, windows: Tensor, seed: int) -> tuple[Tensor, Tensor, Tensor]:
         generator = torch.Generator().manual_seed(seed)
         kept = torch.rand(windows.shape, generator=generator) >= self.zeroed
         batch, _, frames = windows.shape
-        return windows * kept, windows.new_ones(batch, len(self.layout.depends), frames)
+        known = windows.new_ones(batch, len(self.layout.depends), frames)
+        return windows, windows * kept, known
 
     def training_step(self, windows: Tensor) -> Tensor:
         torch.manual_seed(self._seed())
-        hidden = self.network.encode(self.damaged(windows, self._seed())[0])
+        hidden = self.network.encode(self.damaged(windows, self._seed())[1])
         loss = (self.network.decode(hidden) - windows).square().mean()
         self.last_loss = loss.detach()
         return loss + self.sparsity * self.network.penalty(hidden)

@@ -34,7 +34,7 @@ def train_editor(dances: ClipStore, progress: Progress | None = None) -> MotionE
         if progress is not None:
             progress("retargeting", number + 1, len(dances), clip.name)
     store = ClipStore.from_clips(replace(clip, labels={}) for clip in clips)
-    config = EditorConfig.load("masked", **{"training.windows": 40_000})
+    config = EditorConfig.load("masked", **{"training.windows": 54_000})
     with temporary_folder() as folder:
         editor = train(store, config, folder=folder, progress=progress, accelerator="cpu")
     assert editor is not None, "only None in further processes of a distributed training"

@@ -1,0 +1,1 @@
+"""In-betweens to a single target pose, by the protocol of the LAFAN1 benchmark."""

@@ -1,0 +1,191 @@
+"""A rival: the Delta-interpolator (Oreshkin et al. 2022), a transformer of differences.
+
+    python -m tests.studies.inbetweening.delta_interpolator TRAINING_STORE -o DELTA [--minutes 10]
+
+It predicts what is to be added to interpolation, from the given frames relative to the last past
+one. Widths are smaller than the paper's, which were trained on a GPU; how long it trains is stated.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from deepphase.corpus.store import open_store
+from deepphase.edit.motion_rows import MotionSpace
+from tests.studies.inbetweening.protocol import FPS, PAST, Windows, straight, windows_of
+
+_WIDTH, _HEADS, _LAYERS = 256, 8, 4
+_LONGEST = 60
+
+
+class _Network(nn.Module):
+    """Differences (batch, frames, joints * 6 + 3) of all frames from interpolation."""
+
+    def __init__(self, joints: int) -> None:
+        super().__init__()
+        values = 6 * joints + 3
+        self.reading = nn.Linear(values + 1, _WIDTH)
+        self.places = nn.Embedding(2 * _LONGEST + PAST + 2, _WIDTH)
+        layer = nn.TransformerEncoderLayer(
+            _WIDTH, _HEADS, 4 * _WIDTH, 0.0, batch_first=True, norm_first=True
+        )
+        self.layers = nn.TransformerEncoder(layer, _LAYERS, enable_nested_tensor=False)
+        self.writing = nn.Linear(_WIDTH, values)
+        nn.init.zeros_(self.writing.weight)
+        nn.init.zeros_(self.writing.bias)
+
+    def forward(self, values: Tensor, missing: int) -> Tensor:
+        known = torch.ones(values.shape[1], device=values.device)
+        known[PAST : PAST + missing] = 0.0
+        given = torch.cat([values * known[:, None], known.expand(len(values), -1)[..., None]], 2)
+        # Places count from the last past frame, and from the target backwards.
+        index = torch.arange(values.shape[1], device=values.device)
+        hidden = self.reading(given) + self.places(index) + self.places(index.flip(0) + _LONGEST)
+        return self.writing(self.layers(hidden))
+
+
+class DeltaInterpolator:
+    """A trained rival of one body."""
+
+    def __init__(self, network: _Network, mean: Tensor, scale: Tensor) -> None:
+        self.network, self.mean, self.scale = network.eval(), mean, scale
+
+    def between(self, windows: Windows, missing: int) -> Windows:
+        """The missing frames of windows."""
+        values, base = _values(windows, missing)
+        with torch.inference_mode():
+            delta = self.network((values - self.mean) / self.scale, missing)
+        made = (base + delta * self.scale)[:, PAST : PAST + missing].numpy().astype(np.float64)
+        numbers = made[..., :-3].reshape(*made.shape[:2], -1, 2, 3)
+        places = made[..., -3:] + windows.places[:, PAST - 1 : PAST]
+        return windows.with_motion(_rotations(numbers), places)
+
+    @classmethod
+    def load(cls, path: str | Path) -> DeltaInterpolator:
+        """Read what this module wrote."""
+        state = torch.load(path, weights_only=True)
+        network = _Network(state["joints"])
+        network.load_state_dict(state["network"])
+        return cls(network, state["mean"], state["scale"])
+
+
+def _numbers(windows: Windows) -> np.ndarray:
+    """(windows, frames, values): two axes of each local rotation, and the hips' place."""
+    axes = _axes(windows.rotations)
+    origin = windows.places[:, PAST - 1 : PAST]
+    return np.concatenate([axes.reshape(*axes.shape[:2], -1), windows.places - origin], axis=2)
+
+
+def _axes(rotations: np.ndarray) -> np.ndarray:
+    x, y, z, w = np.moveaxis(rotations, -1, 0)
+    first = np.stack([1 - 2 * (y * y + z * z), 2 * (x * y + z * w), 2 * (x * z - y * w)], -1)
+    second = np.stack([2 * (x * y - z * w), 1 - 2 * (x * x + z * z), 2 * (y * z + x * w)], -1)
+    return np.stack([first, second], axis=-2)
+
+
+def _rotations(axes: np.ndarray) -> np.ndarray:
+    from scipy.spatial.transform import Rotation
+
+    first = axes[..., 0, :] / np.linalg.norm(axes[..., 0, :], axis=-1, keepdims=True)
+    second = axes[..., 1, :] - (axes[..., 1, :] * first).sum(-1, keepdims=True) * first
+    second /= np.linalg.norm(second, axis=-1, keepdims=True)
+    matrix = np.stack([first, second, np.cross(first, second)], axis=-1)
+    return Rotation.from_matrix(matrix.reshape(-1, 3, 3)).as_quat().reshape(*matrix.shape[:-2], 4)
+
+
+def _values(windows: Windows, missing: int) -> tuple[Tensor, Tensor]:
+    """Values of the frames up to the target, and the same with interpolation in the gap."""
+    part = windows.part(0, PAST + missing + 1)
+    values = _numbers(part)
+    base = values.copy()
+    between = straight(windows, missing)
+    origin = windows.places[:, PAST - 1 : PAST]
+    axes = _axes(between.rotations)
+    base[:, PAST : PAST + missing] = np.concatenate(
+        [axes.reshape(*axes.shape[:2], -1), between.places - origin], axis=2
+    )
+    return torch.from_numpy(values).float(), torch.from_numpy(base).float()
+
+
+def _straight(values: Tensor, missing: int) -> Tensor:
+    """Interpolation of axes and places in the gap; nearly that of rotations, and fast."""
+    share = torch.arange(1, missing + 1) / (missing + 1)
+    first, last = values[:, PAST - 1, None], values[:, PAST + missing, None]
+    base = values.clone()
+    base[:, PAST : PAST + missing] = first + share[:, None] * (last - first)
+    return base
+
+
+def _positions(values: Tensor, windows: Windows) -> Tensor:
+    """(batch, frames, joints, 3) of values with two axes of each joint."""
+    axes = values[..., :-3].unflatten(-1, (-1, 2, 3))
+    first = nn.functional.normalize(axes[..., 0, :], dim=-1)
+    second = axes[..., 1, :] - (axes[..., 1, :] * first).sum(-1, keepdim=True) * first
+    second = nn.functional.normalize(second, dim=-1)
+    local = torch.stack([first, second, torch.linalg.cross(first, second)], -1)
+    turned, places = [local[:, :, 0]], [values[..., -3:]]
+    offsets = torch.from_numpy(windows.offsets).float()
+    for joint, parent in enumerate(windows.parents[1:].tolist(), start=1):
+        places.append(places[parent] + turned[parent] @ offsets[joint])
+        turned.append(turned[parent] @ local[:, :, joint])
+    return torch.stack(places, 2)
+
+
+def train(windows: Windows, minutes: float, seed: int = 0) -> tuple[DeltaInterpolator, int]:
+    """A rival trained on windows for some minutes of processor time, and its steps."""
+    torch.manual_seed(seed)
+    generator = np.random.default_rng(seed)
+    numbers = torch.from_numpy(_numbers(windows)).float()
+    mean, scale = numbers.mean((0, 1)), numbers.std((0, 1)).clamp(min=1e-2)
+    joints = windows.rotations.shape[2]
+    network = _Network(joints).train()
+    optimizer = torch.optim.Adam(network.parameters(), lr=3e-4)
+    start, steps, limit = time.process_time(), 0, 60.0 * minutes
+    longest = windows.places.shape[1] - PAST - 1
+    while (passed := time.process_time() - start) < limit:
+        rate = min((steps + 1) / 200, 0.5 + 0.5 * np.cos(np.pi * passed / limit))
+        optimizer.param_groups[0]["lr"] = 3e-4 * max(rate, 0.01)
+        missing = int(generator.integers(5, longest + 1))
+        chosen = torch.from_numpy(generator.integers(0, len(numbers), 32))
+        values = numbers[chosen, : PAST + missing + 1]
+        base = _straight(values, missing)
+        made = base + network((values - mean) / scale, missing) * scale
+        gap = slice(PAST, PAST + missing)
+        loss = (made[:, gap] - values[:, gap]).abs().mean()
+        loss = loss + (
+            (_positions(made[:, gap], windows) - _positions(values[:, gap], windows)).abs().mean()
+        )
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+        optimizer.step()
+        steps += 1
+        if steps % 200 == 0:
+            print(f"{steps} steps, {passed:.0f} s: {float(loss):.4f}", flush=True)
+    return DeltaInterpolator(network, mean, scale), steps
+
+
+def main() -> None:
+    """Train and write a rival."""
+    parser = argparse.ArgumentParser(prog="tests.studies.inbetweening.delta_interpolator")
+    parser.add_argument("training")
+    parser.add_argument("-o", "--output", required=True)
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    store = open_store(options.training)
+    space = MotionSpace.of_clip(store.clip(int(np.argmax(store.lengths))), FPS)
+    rival, steps = train(windows_of(store, space, 50, 5), options.minutes, options.seed)
+    state = {"mean": rival.mean, "scale": rival.scale, "network": rival.network.state_dict()}
+    torch.save({**state, "joints": (len(rival.mean) - 3) // 6}, options.output)
+    print(f"{steps} steps in {options.minutes:g} minutes of processor time: {options.output}")
+
+
+if __name__ == "__main__":
+    main()

@@ -88,6 +88,10 @@ def until(holds, seconds: float = PATIENCE_S):
     return value
 
 
+# Some earlier players are kept, hidden.
+_IS_SHOWN = "frame => [undefined, null, frame].includes(window.deepphasePlayers?.shown)"
+
+
 def player(page):
     """The frame of the page's player, once it has drawn; the script may still run."""
 
@@ -95,7 +99,9 @@ def player(page):
         frames = [each for each in page.frames if each != page.main_frame]
         for frame in reversed(frames):
             try:
-                if frame.evaluate("window.deepphasePlayer?.stats().drawn.length > 0"):
+                if not frame.evaluate("window.deepphasePlayer?.stats().drawn.length > 0"):
+                    continue
+                if page.evaluate(_IS_SHOWN, frame.frame_element()):
                     return frame
             except Exception:
                 # A frame that is on its way out.

@@ -15,6 +15,8 @@ _MOMENT, _MOMENT_CLIP = "at", "clip of the moment"
 # The part that the player writes where the reader stops (see `keepMoment` of the player's page).
 _STOPPED, _OPENED = "now", "address opened"
 _PAGES, _SHOWN, _SUGGESTED = "pages", "shown clip", "suggested moment"
+# Address of the page whose chooser was drawn last.
+_CHOOSER = "page of the chooser"
 # Length of the part of a clip that players and figures show, and editors change.
 SHOWN_S = 60.0
 
@@ -47,10 +49,13 @@ def clip_chooser(
 ) -> int:
     """Draw the chooser of a clip, and return its index; the address names the clip."""
     draw = st.selectbox if place is None else place.selectbox
-    shown = shown_clip()
-    if CLIP_KEY not in st.session_state and CLIP_KEY not in st.query_params and shown in names:
+    shown, page = shown_clip(), str(st.context.url).partition("?")[0]
+    # The widget of another page may still be there, and its value is not this one's.
+    fresh = CLIP_KEY not in st.session_state or st.session_state.get(_CHOOSER) != page
+    if fresh and CLIP_KEY not in st.query_params and shown in names:
         # The clip of the page before.
         st.session_state[CLIP_KEY] = shown
+    st.session_state[_CHOOSER] = page
     chosen = draw(label, names, key=CLIP_KEY, bind="query-params")
     remember_clip(chosen)
     return names.index(chosen)
@@ -105,7 +110,7 @@ def remember_clip(name: str) -> None:
 
 def choose_clip(name: str) -> None:
     """Choose another clip; called before the run that draws its widget."""
-    st.session_state[CLIP_KEY] = name
+    st.session_state[CLIP_KEY] = st.session_state[_SHOWN] = name
 
 
 def put_moment(seconds: float) -> None:

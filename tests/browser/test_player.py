@@ -123,6 +123,8 @@ def made(open_page):
 
 def test_all_parts_are_drawn_where_they_belong_and_explained(made):
     for canvas in ("stage", "wheels", "manifold", "gating", "overview"):
+        made.locator(f"#{canvas}").scroll_into_view_if_needed()
+        settle(made)
         assert made.evaluate(COLOURS, canvas) > 3, canvas
     made.locator("#manifold-3d").click()
     settle(made)
@@ -165,6 +167,8 @@ def test_all_parts_are_drawn_where_they_belong_and_explained(made):
         np.testing.assert_allclose(given["screen"][:2], wanted, atol=1.0)
         assert made.evaluate(OPAQUE, wanted) > 5, "nothing is drawn at the joint"
     # Channels and experts count from 0, as figures, tables and files do.
+    made.locator("#gating").scroll_into_view_if_needed()
+    settle(made)
     calls = made.evaluate(DRAWN)
     for where, count in (("wheels", 5), ("gating", 4)):
         own = [each for each in calls if (each["where"], each["name"]) == (where, "fillText")]

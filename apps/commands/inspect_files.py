@@ -21,7 +21,7 @@ from deepphase.apps.options.groups import FileOptions
 from deepphase.apps.terminal import Outcome, list_left_out, next_step, note, progress, table, warn
 from deepphase.arrays import Array
 from deepphase.corpus.group_passes import other_axes
-from deepphase.corpus.inspection import FileFacts, inspect_files, other_floors
+from deepphase.corpus.inspection import FileFacts, inspect_files, inspected_floors
 from deepphase.corpus.motion_files import find_motion_files
 from deepphase.corpus.name_labels import named_labels
 from deepphase.errors import DeepPhaseError, FormatError
@@ -78,7 +78,7 @@ def command(
         _show_group(name, members, detailed=len(good) == 1)
     for members in groups.values():
         _show_other_axes(members)
-        floor, differing = other_floors(members)
+        floor, differing = inspected_floors(members)
         for each in differing:
             warn(
                 f"{each.title}: its floor is at {each.floor:.2f} m, that of its skeleton at "
@@ -182,7 +182,7 @@ def _show_group(name: str, members: list[FileFacts], *, detailed: bool) -> None:
         ("up", Counter(each.up for each in members)),
     ):
         note(f"  {what}: {_counted(values)}")
-    floor, _ = other_floors(members)
+    floor, _ = inspected_floors(members)
     if floor is not None:
         # Not "-0.00".
         note(f"  floor: at {round(floor, 2) + 0.0:.2f} m")

@@ -18,10 +18,10 @@ from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.mirror import mirror_map, mirrored
 from deepphase.motion.orientation import (
     ASSUMED_UP,
-    OTHER_FLOOR,
     agreed_up,
     axis_levels,
     body_length,
+    other_floors,
 )
 from deepphase.motion.roles import find_roles
 from deepphase.motion.skeleton import Skeleton
@@ -109,7 +109,7 @@ def other_axes(
 def files_of_another_floor(writer: StoreWriter) -> Iterator[tuple[str, str]]:
     """Files whose lowest joints are at another height than in most of their group: file, sentence.
 
-    Another height is a twentieth of the body's length away or more.
+    See :func:`deepphase.motion.orientation.other_floors`.
     """
     for group in writer.groups():
         # Shards of earlier versions do not have it.
@@ -118,15 +118,16 @@ def files_of_another_floor(writer: StoreWriter) -> Iterator[tuple[str, str]]:
             for _, record in group
             if "lowest_m" in record.provenance
         }
-        usual = float(np.median(list(heights.values())))
-        least = OTHER_FLOOR * body_length(group[0][1].skeleton)
-        for file, height in heights.items():
-            if abs(height - usual) > least:
-                yield (
-                    file,
-                    f"its lowest joint is at {height:.2f} m, in most clips of its skeleton at "
-                    f"{usual:.2f} m: its heights may be wrong, or it was captured on other ground",
-                )
+        if not heights:
+            continue
+        files = list(heights)
+        usual, apart = other_floors(list(heights.values()), body_length(group[0][1].skeleton))
+        for file in (files[index] for index in apart):
+            yield (
+                file,
+                f"its lowest joint is at {heights[file]:.2f} m, in most clips of its skeleton at "
+                f"{usual:.2f} m: its heights may be wrong, or it was captured on other ground",
+            )
 
 
 def add_mirrored_clips(

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from deepphase.arrays import Array
 from deepphase.corpus.clips import ANIMATION_LABEL, load_clips
 from deepphase.corpus.motion_files import (
@@ -28,7 +26,7 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.glitches import Glitch, find_glitches
 from deepphase.motion.kinematics import global_transforms
-from deepphase.motion.orientation import OTHER_FLOOR, axis_levels, body_length
+from deepphase.motion.orientation import axis_levels, body_length, other_floors
 from deepphase.motion.roles import find_roles
 from deepphase.motion.skeleton import Skeleton
 
@@ -190,18 +188,18 @@ def _facts(
         return (FileFacts(each.file, error=error),)
 
 
-def other_floors(files: Sequence[FileFacts]) -> tuple[float | None, list[FileFacts]]:
+def inspected_floors(files: Sequence[FileFacts]) -> tuple[float | None, list[FileFacts]]:
     """The floor of most files of a skeleton in metres, and the files with another one.
 
-    Another floor is a twentieth of the body's length away or more. None where no file has feet.
+    None where no file has feet. See :func:`deepphase.motion.orientation.other_floors`.
     """
     known = [(each, each.floor) for each in files if each.floor is not None]
     if not known:
         return None, []
-    usual = float(np.median([floor for _, floor in known]))
     skeleton = known[0][0].skeleton
-    least = OTHER_FLOOR * (body_length(skeleton) if skeleton is not None else 0.0)
-    return usual, [each for each, floor in known if abs(floor - usual) > least]
+    length = body_length(skeleton) if skeleton is not None else 0.0
+    usual, apart = other_floors([floor for _, floor in known], length)
+    return usual, [known[index][0] for index in apart]
 
 
 def _clip_facts(

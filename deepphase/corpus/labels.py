@@ -128,15 +128,18 @@ def _parquet_rows(path: Path, by_name: Mapping[str, set[str]]) -> Iterator[tuple
             path=path,
         ) from None
 
-    def known(column: str) -> list[bool]:
-        return [_file_name(cell) in by_name for cell in cells[column]]
-
-    files = _FILE if _FILE in cells else max(cells, key=lambda name: sum(known(name)), default="")
-    if not files or not any(known(files)):
+    of_files = {
+        column: [_file_name(cell) in by_name for cell in cells[column]]
+        for column in ([_FILE] if _FILE in cells else cells)
+    }
+    files = max(of_files, key=lambda column: sum(of_files[column]), default="")
+    if not files or not any(of_files[files]):
         raise _wrong(path, 1, "no column names a file of the folder that is prepared")
     names = [_FILE if name == files else name for name in cells]
     yield 1, names
-    for number, (is_known, *row) in enumerate(zip(known(files), *cells.values(), strict=True), 2):
+    for number, (is_known, *row) in enumerate(
+        zip(of_files[files], *cells.values(), strict=True), 2
+    ):
         if is_known:
             yield number, row
 

@@ -73,6 +73,12 @@ class BodyPoints:
     def __len__(self) -> int:
         return len(self.carriers)
 
+    def arms(self) -> tuple[Array, Array]:
+        """Points that a joint carries (arms,), and the points that are these joints (arms,)."""
+        own = {int(joint): point for point, joint in enumerate(self.point_joints) if joint >= 0}
+        carried = np.flatnonzero(self.carriers >= 0)
+        return carried, np.array([own[int(joint)] for joint in self.carriers[carried]])
+
     def of_body(self, bone_offsets: Array) -> BodyPoints:
         """The same points on bones (skeleton's joints, 3) of another length."""
         offsets = self.offsets.copy()

@@ -117,10 +117,8 @@ def _near(rows: MotionRows, editor: MotionEditor, goals: PointGoals, count: int)
 
 def carrier_distances(body: BodyPoints) -> Callable[[Tensor], Tensor]:
     """A function of points (frames, points, 3): their distances from the joints that carry them."""
-    below = np.flatnonzero(body.carriers >= 0)
-    own = {int(joint): point for point, joint in enumerate(body.point_joints) if joint >= 0}
-    above = np.array([own[int(body.carriers[point])] for point in below])
-    return lambda points: (points[:, below] - points[:, above]).norm(dim=-1)
+    carried, above = body.arms()
+    return lambda points: (points[:, carried] - points[:, above]).norm(dim=-1)
 
 
 class _Loss:

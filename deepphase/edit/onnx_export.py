@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from deepphase.edit.editor import MotionEditor, completed
 from deepphase.edit.missing import NOISY
-from deepphase.edit.motion_rows import RowLayout
 from deepphase.export.onnx_file import PARITY_BATCHES, Parity, export_onnx
 
 # Frames of the rows that the file is compared with; a multiple of the network's stride.
@@ -93,8 +92,7 @@ def export_editor(editor: MotionEditor, path: str | Path) -> list[Parity]:
 
 def describe_editor(editor: MotionEditor) -> dict[str, object]:
     """What a program needs beside the network to make rows and to read them."""
-    space, skeleton = editor.space, editor.space.skeleton
-    points, layout = space.points, RowLayout.of_space(space, editor.feet)
+    space, skeleton, points = editor.space, editor.space.skeleton, editor.space.points
     return {
         "frame_rate": space.fps,
         "stride": editor.network.stride,
@@ -111,5 +109,5 @@ def describe_editor(editor: MotionEditor) -> dict[str, object]:
             "offsets": points.offsets,
         },
         "feet": list(editor.feet),
-        "depends": layout.depends.astype(np.int64),
+        "depends": editor.layout.depends.astype(np.int64),
     }

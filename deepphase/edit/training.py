@@ -60,13 +60,9 @@ class EditorModule(ResumableModule):
         self._depends = torch.from_numpy(layout.depends)
         # Noise is given in metres; the first value is one of a position.
         self._metre = 1.0 / float(data.normalisation.scale[0])
-        points = data.space.points
-        own = np.flatnonzero(points.carriers >= 0)
-        joints = np.flatnonzero(points.point_joints >= 0)
-        place = {int(points.point_joints[joint]): int(joint) for joint in joints}
-        self._arms = torch.from_numpy(own)
-        self._above = torch.tensor([place[int(points.carriers[point])] for point in own])
-        lengths = np.linalg.norm(points.offsets[own], axis=1)
+        carried, above = data.space.points.arms()
+        self._arms, self._above = torch.from_numpy(carried), torch.from_numpy(above)
+        lengths = np.linalg.norm(data.space.points.offsets[carried], axis=1)
         # Tips that are almost at their joint have no direction.
         per_metre = np.where(lengths > 0.02, 1.0 / np.maximum(lengths, 0.02), 0.0)
         self._per_length = torch.from_numpy((per_metre / self._metre).astype(np.float32))

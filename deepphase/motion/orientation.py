@@ -21,8 +21,8 @@ from deepphase.motion.limbs import bone_lengths, longest_chains, path_length, su
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.skeleton import Skeleton
 
-OTHER_FLOOR = 0.05
-"""Share of a body's length by which the floor of a clip differs from that of most clips."""
+# Share of a body's length by which the floor of a clip differs from that of most clips.
+_OTHER_FLOOR = 0.05
 
 AXES = ("x", "y", "z", "-x", "-y", "-z")
 
@@ -106,6 +106,16 @@ def body_length(skeleton: Skeleton, roles: Roles | None = None) -> float:
     """Length of the longest path along the joints of a body, from tip to tip."""
     roles = roles or find_roles(skeleton)
     return longest_path(skeleton, roles.hips) or longest_path(skeleton, 0)
+
+
+def other_floors(heights: Sequence[float], length: float) -> tuple[float, list[int]]:
+    """The height of most clips of a skeleton, and the indices of clips on another floor.
+
+    Another floor is a twentieth of the body's `length` away or more.
+    """
+    usual = float(np.median(heights))
+    apart = np.abs(np.asarray(heights) - usual) > _OTHER_FLOOR * length
+    return usual, np.flatnonzero(apart).tolist()
 
 
 def _human_ratios(skeleton: Skeleton, roles: Roles) -> list[float]:

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from deepphase.corpus.store import open_store
 from deepphase.edit.motion_rows import MotionSpace
+from deepphase.motion.rotations_6d import from_six_numbers, six_numbers
 from tests.studies.inbetweening.protocol import FPS, PAST, Windows, straight, windows_of
 
 _WIDTH, _HEADS, _LAYERS = 256, 8, 4
@@ -62,9 +63,9 @@ class DeltaInterpolator:
         with torch.inference_mode():
             delta = self.network((values - self.mean) / self.scale, missing)
         made = (base + delta * self.scale)[:, PAST : PAST + missing].numpy().astype(np.float64)
-        numbers = made[..., :-3].reshape(*made.shape[:2], -1, 2, 3)
+        numbers = made[..., :-3].reshape(*made.shape[:2], -1, 6)
         places = made[..., -3:] + windows.places[:, PAST - 1 : PAST]
-        return windows.with_motion(_rotations(numbers), places)
+        return windows.with_motion(from_six_numbers(numbers), places)
 
     @classmethod
     def load(cls, path: str | Path) -> DeltaInterpolator:
@@ -75,41 +76,18 @@ class DeltaInterpolator:
         return cls(network, state["mean"], state["scale"])
 
 
-def _numbers(windows: Windows) -> np.ndarray:
+def _numbers(windows: Windows, origin: np.ndarray) -> np.ndarray:
     """(windows, frames, values): two axes of each local rotation, and the hips' place."""
-    axes = _axes(windows.rotations)
-    origin = windows.places[:, PAST - 1 : PAST]
+    axes = six_numbers(windows.rotations)
     return np.concatenate([axes.reshape(*axes.shape[:2], -1), windows.places - origin], axis=2)
-
-
-def _axes(rotations: np.ndarray) -> np.ndarray:
-    x, y, z, w = np.moveaxis(rotations, -1, 0)
-    first = np.stack([1 - 2 * (y * y + z * z), 2 * (x * y + z * w), 2 * (x * z - y * w)], -1)
-    second = np.stack([2 * (x * y - z * w), 1 - 2 * (x * x + z * z), 2 * (y * z + x * w)], -1)
-    return np.stack([first, second], axis=-2)
-
-
-def _rotations(axes: np.ndarray) -> np.ndarray:
-    from scipy.spatial.transform import Rotation
-
-    first = axes[..., 0, :] / np.linalg.norm(axes[..., 0, :], axis=-1, keepdims=True)
-    second = axes[..., 1, :] - (axes[..., 1, :] * first).sum(-1, keepdims=True) * first
-    second /= np.linalg.norm(second, axis=-1, keepdims=True)
-    matrix = np.stack([first, second, np.cross(first, second)], axis=-1)
-    return Rotation.from_matrix(matrix.reshape(-1, 3, 3)).as_quat().reshape(*matrix.shape[:-2], 4)
 
 
 def _values(windows: Windows, missing: int) -> tuple[Tensor, Tensor]:
     """Values of the frames up to the target, and the same with interpolation in the gap."""
-    part = windows.part(0, PAST + missing + 1)
-    values = _numbers(part)
-    base = values.copy()
-    between = straight(windows, missing)
     origin = windows.places[:, PAST - 1 : PAST]
-    axes = _axes(between.rotations)
-    base[:, PAST : PAST + missing] = np.concatenate(
-        [axes.reshape(*axes.shape[:2], -1), between.places - origin], axis=2
-    )
+    values = _numbers(windows.part(0, PAST + missing + 1), origin)
+    base = values.copy()
+    base[:, PAST : PAST + missing] = _numbers(straight(windows, missing), origin)
     return torch.from_numpy(values).float(), torch.from_numpy(base).float()
 
 
@@ -141,7 +119,7 @@ def train(windows: Windows, minutes: float, seed: int = 0) -> tuple[DeltaInterpo
     """A rival trained on windows for some minutes of processor time, and its steps."""
     torch.manual_seed(seed)
     generator = np.random.default_rng(seed)
-    numbers = torch.from_numpy(_numbers(windows)).float()
+    numbers = torch.from_numpy(_numbers(windows, windows.places[:, PAST - 1 : PAST])).float()
     mean, scale = numbers.mean((0, 1)), numbers.std((0, 1)).clamp(min=1e-2)
     joints = windows.rotations.shape[2]
     network = _Network(joints).train()

@@ -11,7 +11,7 @@ from scipy.ndimage import gaussian_filter1d
 from deepphase.arrays import Array
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
-from deepphase.motion.root_trajectory import RootTrajectory
+from deepphase.motion.root_trajectory import RootTrajectory, to_root_space
 from deepphase.music.features import SongFeatures
 from deepphase.viewer.take import Curve, Marker, Row
 
@@ -105,11 +105,7 @@ def _in_range(values: Array) -> Array:
 
 def _poses(clip: Clip, root: RootTrajectory) -> Array:
     """(frames, 3 * joints) metres: the joints around the root on the ground, facing +Z."""
-    around = joint_positions(clip) - root.positions[:, None] * [1.0, 0.0, 1.0]
-    side = np.stack([root.directions[:, 2], -root.directions[:, 0]], axis=1)
-    ahead = root.directions[:, [0, 2]]
-    across, along = (np.einsum("fja,fa->fj", around[..., [0, 2]], each) for each in (side, ahead))
-    return np.stack([across, around[..., 1], along], axis=-1).reshape(len(clip), -1)
+    return to_root_space(joint_positions(clip), root).reshape(len(clip), -1)
 
 
 def _sampled(values: Array, fps: float, bars: Array) -> Array:

@@ -101,7 +101,8 @@ def walk_picture(path: Path) -> str:
     clip = rollout(runner, goals, _SECONDS).clip()
     frames = [min(round(each * clip.fps), len(clip) - 1) for each in _POSES_S]
     positions, parents, _ = joints_and_tips(clip, global_transforms(clip))
-    hips = find_roles(clip.skeleton, clip=clip).hips
+    roles = find_roles(clip.skeleton, clip=clip)
+    hips = roles.hips
     # Joints above the hips, as a root on the ground, are not part of the body.
     body = subtree_mask(clip.skeleton, hips)
     inside = [joint < len(body) and body[joint] for joint in range(len(parents))]
@@ -110,7 +111,7 @@ def walk_picture(path: Path) -> str:
         for joint, above in enumerate(parents.tolist())
         if above >= 0 and inside[above] and joint != hips
     ]
-    return poses_svg(positions[frames], links, find_roles(clip.skeleton, clip=clip).head)
+    return poses_svg(positions[frames], links, roles.head)
 
 
 def poses_svg(poses: Array, links: Sequence[tuple[int, int]], head: int | None = None) -> str:

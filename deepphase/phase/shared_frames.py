@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ _PHASE_WEIGHT, _SPEED_WEIGHT = 0.6, 1.0
 # Seconds over which the speed of travel is averaged, and the share of sqrt(g * leg length) from
 # which on speeds are compared by their ratio.
 _SPEED_S, _STILL = 0.5, 0.05
+# Length of the phase in `places` from which on a body strides.
+_STRIDES = 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,15 +42,12 @@ class SharedFrames:
         (frames,) of the first stage.
     phase, frequency
         (frames,) cycles and Hz of the stride.
-    leg_m
-        Leg length of the body.
     """
 
     places: Array
     codes: Array
     phase: Array
     frequency: Array
-    leg_m: float
 
     @classmethod
     def of(cls, model: PhaseModel[Any], clips: Iterable[Clip]) -> SharedFrames:
@@ -91,10 +91,15 @@ class SharedFrames:
         if not parts:
             raise ParameterError("there are no clips to compare", hint="give a store with clips")
         places, codes, phase, frequency = map(np.concatenate, zip(*parts, strict=True))
-        return cls(places, codes, phase, frequency, leg_m)
+        return cls(places, codes, phase, frequency)
 
     def __len__(self) -> int:
         return len(self.places)
+
+    @cached_property
+    def moving(self) -> Array:
+        """(frames,) bool: the body strides, so that it has a rhythm."""
+        return np.asarray(np.linalg.norm(self.places[:, -3:-1], axis=1) > _STRIDES)
 
 
 def _speed(clip: Clip, fps: float, frames: int) -> Array:

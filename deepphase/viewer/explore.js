@@ -105,7 +105,6 @@ class Cloud {
     if (!colours.includes(this.seen.colour)) [this.seen.colour] = colours;
     this.setHeight();
     this.draw();
-    this.press();
     this.resize();
     this.run();
   }

@@ -19,7 +19,6 @@ from deepphase.matching.learned.pose_values import PoseValues, RootPoses
 from deepphase.matching.player.moment_filter import MomentFilter
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.trajectory_search import TrajectorySearch
-from deepphase.matching.search.searcher import open_searcher
 from deepphase.phase.windows import WindowOrder
 from deepphase.progress import Progress
 from deepphase.training.resumable import ResumableData
@@ -87,8 +86,7 @@ class LearnedData(ResumableData, pl.LightningDataModule):
             len(playback.limbs),
             playback.fps,
         )
-        searcher = open_searcher(database, progress=progress)
-        policy = TrajectorySearch(database, searcher, moments=moments or MomentFilter())
+        policy = TrajectorySearch(database, None, moments=moments or MomentFilter())
         played = policy.playable
         self.playable = np.ones(len(database), bool) if played is None else played
         spacing = max(round(options.spacing_s * database.fps), 1)
@@ -123,7 +121,7 @@ class LearnedData(ResumableData, pl.LightningDataModule):
 
     def rows_of(self, rows: Array) -> Array:
         """Rows of the database of rows of the kept states."""
-        stretch = np.searchsorted(self.kept.stops, rows, side="right")
+        stretch = self.kept.stretch_of(rows)
         return rows - self.kept.starts[stretch] + self.firsts[stretch]
 
     @cached_property

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from deepphase.arrays import Array
 from deepphase.matching.learned.matcher import Matcher
 from deepphase.motion import quaternions
 
@@ -28,7 +27,7 @@ def matcher_health(matcher: Matcher, data: LearnedData) -> dict[str, Any]:
     in root space, the mean over that of the database.
     """
     rows = data.measured_rows
-    rows = rows[rows + _FRAMES <= data.kept.stops[_stretch(data, rows)]]
+    rows = rows[rows + _FRAMES <= data.kept.stops[data.kept.stretch_of(rows)]]
     rows = rows[:: max(len(rows) // _MOMENTS, 1)][:, None] + np.arange(_FRAMES)
     motion, playback = matcher.motion, data.playback
     found = [getattr(motion, name)[rows] for name in ("rotations", "translations", "steps")]
@@ -50,10 +49,6 @@ def matcher_health(matcher: Matcher, data: LearnedData) -> dict[str, Any]:
         "speed_ratio": float(speeds[0] / max(speeds[1], 1e-9)),
         "jerk_ratio": float(jerks[0] / max(jerks[1], 1e-9)),
     }
-
-
-def _stretch(data: LearnedData, rows: Array) -> Array:
-    return np.searchsorted(data.kept.stops, rows, side="right")
 
 
 def matcher_lines(health: Mapping[str, Any]) -> list[str]:

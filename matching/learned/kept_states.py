@@ -54,14 +54,14 @@ class KeptStates:
         return np.concatenate([np.zeros(1, np.int64), self.stops[:-1]])
 
     @cached_property
-    def _first(self) -> Array:
+    def firsts(self) -> Array:
         """(stretches,) first kept state of each stretch."""
         return np.cumsum(self.counts) - self.counts
 
     @cached_property
     def rows(self) -> Array:
         """(kept,) row of each kept state, rising."""
-        inside = np.arange(len(self.features)) - np.repeat(self._first, self.counts)
+        inside = np.arange(len(self.features)) - np.repeat(self.firsts, self.counts)
         return np.repeat(self.starts, self.counts) + self.spacing * inside
 
     @cached_property
@@ -75,13 +75,17 @@ class KeptStates:
         basis = [[1, 4, 1, 0], [-3, 0, 3, 0], [3, -6, 3, 0], [-1, 3, -3, 1]]
         return (powers @ np.array(basis) / 6.0).astype(np.float32)
 
+    def stretch_of(self, rows: Array) -> Array:
+        """(...) stretch of rows (...)."""
+        return np.searchsorted(self.stops, rows, side="right")
+
     def around(self, rows: Array) -> tuple[Array, Array]:
         """(..., 4) kept states around rows (...), and (...) frames of the rows after the second."""
-        stretch = np.searchsorted(self.stops, rows, side="right")
+        stretch = self.stretch_of(rows)
         last = self.counts[stretch] - 1
         second = np.minimum((rows - self.starts[stretch]) // self.spacing, last - 1)
         near = np.clip(second[..., None] + np.arange(-1, AROUND - 1), 0, last[..., None])
-        first = self._first[stretch]
+        first = self.firsts[stretch]
         return first[..., None] + near, rows - self.starts[stretch] - self.spacing * second
 
     def read(self, rows: Array, values: Array) -> Array:

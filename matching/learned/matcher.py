@@ -302,7 +302,7 @@ def _check(kept: KeptStates, body: MatcherBody, arrays: Mapping[str, Array], set
     counts, labels, translated = kept.counts, arrays["labels"], body.translated_joints
     if counts.ndim != 1 or not len(counts) or counts.min() < 2 or kept.spacing < 1:
         raise ValueError("a stretch has fewer than two kept states")
-    shapes = {kept.features.ndim, kept.latents.ndim, kept.features.ndim}
+    shapes = {kept.features.ndim, kept.latents.ndim}
     if shapes != {2} or {len(kept.features), len(kept.latents)} != {int(counts.sum())}:
         raise ValueError(f"there are not {int(counts.sum())} kept states")
     if labels.shape != counts.shape or labels.min() < 0 or labels.max() >= sets:

@@ -39,7 +39,7 @@ class _Motion(nn.Module):
             "steps": steps,
             "stops": kept.stops,
             "starts": kept.starts,
-            "firsts": np.cumsum(kept.counts) - kept.counts,
+            "firsts": kept.firsts,
             "counts": kept.counts,
             "weights": kept.weights,
         }

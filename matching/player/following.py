@@ -117,14 +117,13 @@ def follow(
         source=source,
         name=name,
     )
-    moving = np.linalg.norm(clip.places[:, -3:-1], axis=1) > 0.3
     apart = np.abs(wrapped(own.phase[rows] - clip.phase))
     return Followed(
         made,
         rows,
         jumps - 1,
         float((own.codes[rows] == clip.codes).mean()),
-        float(np.median(apart[moving])) if moving.any() else 0.0,
+        float(np.median(apart[clip.moving])) if clip.moving.any() else 0.0,
     )
 
 
@@ -133,7 +132,7 @@ class _Follower:
 
     def __init__(self, database: MotionDatabase, playback: Playback, own: SharedFrames) -> None:
         self._playback, self._own, self._fps = playback, own, database.fps
-        self._starts, self._stops = database.ranges_of(np.arange(len(database)))
+        _, self._stops = database.ranges_of(np.arange(len(database)))
         self._offered = np.flatnonzero(database.offered & database.interior)
         self._position, self._rate = -1.0, 1.0
         self._place, self.angle = np.zeros(2), 0.0
@@ -199,8 +198,7 @@ class _Follower:
         share = position - low
         first, second = play.rotations[np.array([low, high])]
         second = np.where((first * second).sum(-1, keepdims=True) < 0, -second, second)
-        turns = (1.0 - share) * first + share * second
-        turns /= np.linalg.norm(turns, axis=-1, keepdims=True)
+        turns = quaternions.normalized((1.0 - share) * first + share * second)
         places = (1.0 - share) * play.translations[low] + share * play.translations[high]
         return turns, places
 
@@ -210,7 +208,7 @@ class _Follower:
         turns = quaternions.multiply(from_rotation_vectors(self._turns), turns)
         places = places + self._shifts
         self._last = [*self._last[-1:], (turns.copy(), places.copy())]
-        turn = np.array([0.0, np.sin(0.5 * self.angle), 0.0, np.cos(0.5 * self.angle)])
+        turn = quaternions.about_axis(np.array([0.0, 1.0, 0.0]), np.array(self.angle))
         turns[0] = quaternions.multiply(turn, turns[0])
         places[0] = quaternions.rotate(turn, places[0])
         places[0, ::2] += self._place
@@ -228,7 +226,7 @@ class _Follower:
         slowest = np.maximum(own.frequency[row], 0.2)
         rate = (clip.frequency[frame] + _CATCH_UP * late) / slowest
         # Where nothing strides there is no rhythm to follow.
-        moving = float(np.linalg.norm(clip.places[frame, -3:-1]) > 0.3)
+        moving = float(clip.moving[frame])
         self._rate = float(np.clip(1.0 + moving * (rate - 1.0), *_RATES))
         left, ahead, turned = self._playback.steps[row] * self._rate
         sine, cosine = np.sin(self.angle), np.cos(self.angle)

@@ -17,7 +17,6 @@ from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.database.on_ground import has_ground_heights
 from deepphase.matching.player.constants import CONSTANTS
 from deepphase.matching.player.facing import FacingCoverage
-from deepphase.matching.player.played_rows import PlayedRows
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.contacts import GRAVITY, foot_contacts
@@ -517,7 +516,7 @@ def _steps(positions: Array, angles: Array, scale: float) -> Array:
     return steps
 
 
-def check_same_rows(database: PlayedRows, playback: Playback) -> None:
+def check_same_rows(database: MotionDatabase, playback: Playback) -> None:
     """Raise ParameterError unless the playback has the database's rows at its rate."""
     if len(database) != len(playback) or database.fps != playback.fps:
         raise ParameterError(

@@ -11,12 +11,12 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.evaluation.runs import pose_distances
 from deepphase.features.trajectory import complex_of, pairs
+from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.player.constants import CONSTANTS
 from deepphase.matching.player.decisions import DecisionLog
 from deepphase.matching.player.facing import HeldFacings
 from deepphase.matching.player.moment_filter import MomentFilter
 from deepphase.matching.player.playback import Playback, check_same_rows
-from deepphase.matching.player.played_rows import PlayedRows
 from deepphase.matching.player.resting import style_of
 from deepphase.matching.player.root_steps import RootSteps
 from deepphase.matching.player.trajectory_queries import future_offsets
@@ -106,7 +106,7 @@ class PlayerSettings:
                 raise ParameterError(f"{name} {getattr(self, name)}: it must not be negative")
 
 
-def runner_spec(database: PlayedRows, playback: Playback) -> RunnerSpec:
+def runner_spec(database: MotionDatabase, playback: Playback) -> RunnerSpec:
     """Body, rate and goal times of the players of a database."""
     skeleton = playback.skeleton
     return RunnerSpec(
@@ -160,7 +160,7 @@ class Player:
 
     def __init__(
         self,
-        database: PlayedRows,
+        database: MotionDatabase,
         playback: Playback,
         search_policy: SearchPolicy,
         rows: Array,

@@ -15,8 +15,8 @@ from deepphase.features.trajectory import (
     pairs,
     relative_trajectory,
 )
+from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.database.on_ground import GROUND_HEIGHTS
-from deepphase.matching.player.played_rows import PlayedRows
 from deepphase.steering.goal_sources import GoalSource
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.steep_ground import SteepGround
@@ -74,7 +74,7 @@ class TrajectoryQueries:
         Where the layout has no future trajectory.
     """
 
-    def __init__(self, rows: PlayedRows, ground: Heightmap | None, step_m: float) -> None:
+    def __init__(self, rows: MotionDatabase, ground: Heightmap | None, step_m: float) -> None:
         self._rows, self._ground = rows, ground
         self._steep = None if ground is None else SteepGround(ground, step_m)
         layout = rows.layout

@@ -128,7 +128,8 @@ class TrajectorySearch(TrajectoryQueries):
     Parameters
     ----------
     database, searcher
-        The database and the index that searches it.
+        The database and the index that searches it; None where only the rows that are played are
+        asked for.
     labels
         Label -> value or values that all clips must have.
     moments
@@ -155,7 +156,7 @@ class TrajectorySearch(TrajectoryQueries):
     def __init__(
         self,
         database: MotionDatabase,
-        searcher: Searcher,
+        searcher: Searcher | None,
         *,
         labels: Mapping[str, str | Sequence[str]] | None = None,
         moments: MomentFilter | None = None,
@@ -168,7 +169,7 @@ class TrajectorySearch(TrajectoryQueries):
         super().__init__(database, ground, step_m)
         self._candidates = candidates
         self.max_improvement = max_improvement(database.layout)
-        self._database, self._searcher = database, searcher
+        self._database, self._opened = database, searcher
         self._neighbourhood_s = neighbourhood_s
         self.keep_improvement = keep_improvement
         self._labels = dict(labels or {})
@@ -179,6 +180,11 @@ class TrajectorySearch(TrajectoryQueries):
         self._kept: dict[tuple[tuple[tuple[str, str], ...], ...], Array | None] = {}
         self._allowed: dict[tuple[tuple[str, str], ...], _Rows] = {}
         self._rows_of({})
+
+    @property
+    def _searcher(self) -> Searcher:
+        assert self._opened is not None
+        return self._opened
 
     def search(
         self, request: JumpRequest, goals: tuple[Array, Array, Array, Array]

@@ -25,7 +25,7 @@ from tests.matching.made_databases import swinging_store, untrained_model
 LAYOUT = FeatureLayout(Feature("trajectory_position", offsets_s=(0.3, 0.6)))
 
 
-def shared(motions: list[SyntheticMotion], gaits: list[int], leg_m: float) -> SharedFrames:
+def shared(motions: list[SyntheticMotion], gaits: list[int]) -> SharedFrames:
     """The true phases of motions, and a code and a place for each gait."""
     phase = np.concatenate([each.phase[:, 0] for each in motions])
     codes = np.repeat(gaits, [len(each.clip) for each in motions])
@@ -33,7 +33,7 @@ def shared(motions: list[SyntheticMotion], gaits: list[int], leg_m: float) -> Sh
     moves = 0.6 * (codes > 0)
     places = np.stack([3.0 * codes, moves * np.sin(angle), moves * np.cos(angle), 0.0 * angle], 1)
     frequency = np.concatenate([each.frequency[:, 0] for each in motions])
-    return SharedFrames(places.astype(np.float32), codes, phase, frequency, leg_m)
+    return SharedFrames(places.astype(np.float32), codes, phase, frequency)
 
 
 @pytest.fixture(scope="module")
@@ -41,13 +41,13 @@ def dog():
     gaits = ("idle", "walk", "trot")
     motions = [locomotion(n, 8.0, body="quadruped", gait=gait) for n, gait in enumerate(gaits)]
     database = MotionDatabase.build(ClipStore.from_clips(each.clip for each in motions), LAYOUT)
-    return database, Playback.of_database(database), shared(motions, [0, 1, 2], 0.4)
+    return database, Playback.of_database(database), shared(motions, [0, 1, 2])
 
 
 def person(gait: str, code: int):
     motion = locomotion(5, 6.0, gait=gait)
     root = root_trajectory(motion.clip, find_roles(motion.clip.skeleton, clip=motion.clip))
-    return shared([motion], [code], 0.9), root, motion
+    return shared([motion], [code]), root, motion
 
 
 @pytest.mark.parametrize(("gait", "code"), [("walk", 1), ("run", 2)])
@@ -78,7 +78,6 @@ def test_jumps_leave_no_step_in_the_pose_and_headings_are_followed(dog):
             np.concatenate([getattr(each[0], name) for each in (stands, walks)])
             for name in ("codes", "phase", "frequency")
         ),
-        0.9,
     )
     frames = len(clip)
     root = replace(walks[1], positions=np.zeros((frames, 3)), angles=np.full(frames, 0.5))

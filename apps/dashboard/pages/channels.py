@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from deepphase.apps.dashboard.parts.address import SHOWN_S, choose_span, clip_chooser, moment_of
+from deepphase.apps.dashboard.parts.address import (
+    SHOWN_S,
+    choose_span,
+    clip_chooser,
+    moment_of,
+    other_clip_chooser,
+)
 from deepphase.apps.dashboard.parts.channel_views import (
     clip_window,
     excerpt_take,
@@ -42,7 +48,6 @@ from deepphase.figures.window_fit import window_fit
 from deepphase.phase.model import ClipPhases
 
 _PLAYER_HEIGHT = 960
-_NO_CLIP = "no other clip"
 _STRIPS, _WINDOW, _JOINTS, _SIMILAR = (
     "Strips and parameters",
     "Reconstruction",
@@ -66,17 +71,14 @@ def page() -> None:
     store = clips.store
     choosers = wide_columns("clip", [3, 3, 4])
     index = clip_chooser(store.names, place=choosers[0])
-    others = [name for name in store.names if name != store.names[index]]
-    other = choosers[1].selectbox(
-        "Compared with", [_NO_CLIP, *others], key="compared clip", bind="query-params"
-    )
+    beside = other_clip_chooser(store.names, index, choosers[1])
     at_s = moment_of(store.names[index])
     start_s, stop_s = choose_span(
         float(store.lengths[index]) / store.fps, at_s, f"{clips.id} {index}", choosers[2]
     )
     phases = encodings(clips, model).phases(index)
     take = with_joints(excerpt_take(clips, model, index, start_s, stop_s), clips, model, index)
-    columns = wide_columns("players", 1 if other == _NO_CLIP else 2)
+    columns = wide_columns("players", 1 if beside is None else 2)
     with columns[0]:
         show_player(
             take,
@@ -86,14 +88,13 @@ def page() -> None:
             at_s=max(0.0, at_s - start_s),
             clip_from_s=start_s,
         )
-    for column in columns[1:]:
-        beside = store.names.index(other)
+    if beside is not None:
         seconds = min(SHOWN_S, float(store.lengths[beside]) / store.fps)
         second = excerpt_take(clips, model, beside, 0.0, seconds)
-        with column:
+        with columns[1]:
             show_player(
                 with_joints(second, clips, model, beside),
-                height=_PLAYER_HEIGHT, title=other, playing=True, key="beside",
+                height=_PLAYER_HEIGHT, title=store.names[beside], playing=True, key="beside",
             )  # fmt: skip
     with st.container(horizontal=True):
         offer_player(take, "channels", "player html")

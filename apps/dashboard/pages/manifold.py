@@ -14,6 +14,7 @@ from deepphase.apps.dashboard.parts.address import (
     choose_span,
     clip_chooser,
     moment_of,
+    other_clip_chooser,
     put_moment,
 )
 from deepphase.apps.dashboard.parts.channel_views import excerpt_take, signals
@@ -65,7 +66,6 @@ _IN_SEQUENCE, _SIDE_BY_SIDE = "In sequence", "Side by side"
 _PLAYER_HEIGHT = 760
 # Part of the address with the selected passages.
 _PASSAGES = "passages"
-_NO_CLIP = "no other clip"
 # Seconds between two pictures while clips are read, of few and of many points.
 _OFTEN_S, _SELDOM_S = 1.0, 4.0
 # Key of the number of points, and part of the address.
@@ -303,11 +303,8 @@ def _clip_take(clips: OpenClips, model: OpenModel, read: Encodings) -> tuple[Tak
     store, fps = clips.store, read.extractor.fps
     columns = st.columns(2)
     index = clip_chooser(store.names, label="Play a clip", place=columns[0])
-    others = [name for name in store.names if name != store.names[index]]
-    other = columns[1].selectbox(
-        "Compared with", [_NO_CLIP, *others], key="compared clip", bind="query-params",
-        help="Both play from the same second; their paths are drawn in the same space.",
-    )  # fmt: skip
+    words = "Both play from the same second; their paths are drawn in the same space."
+    other = other_clip_chooser(store.names, index, columns[1], words)
     at_s = moment_of(store.names[index])
     start_s, stop_s = choose_span(
         float(store.lengths[index]) / store.fps, at_s, f"{clips.id} {index}"
@@ -317,7 +314,7 @@ def _clip_take(clips: OpenClips, model: OpenModel, read: Encodings) -> tuple[Tak
         stop = min(len(read.phases(clip)), round(stop_s * fps))
         return Passage(clip, min(round(start_s * fps), max(stop - 1, 0)), stop)
 
-    shown = [index] if other == _NO_CLIP else [index, store.names.index(other)]
+    shown = [index] if other is None else [index, other]
     take = replace(excerpt_take(clips, model, shown[0], start_s, stop_s), manifold=None, curves=())
     if len(shown) > 1:
         beside = excerpt_take(clips, model, shown[1], start_s, stop_s)

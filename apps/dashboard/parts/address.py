@@ -15,6 +15,7 @@ _MOMENT, _MOMENT_CLIP = "at", "clip of the moment"
 # The part that the player writes where the reader stops (see `keepMoment` of the player's page).
 _STOPPED, _OPENED = "now", "address opened"
 _PAGES, _SHOWN, _SUGGESTED = "pages", "shown clip", "suggested moment"
+_NO_CLIP = "no other clip"
 # Address of the page whose chooser was drawn last.
 _CHOOSER = "page of the chooser"
 # Length of the part of a clip that players and figures show, and editors change.
@@ -59,6 +60,17 @@ def clip_chooser(
     chosen = draw(label, names, key=CLIP_KEY, bind="query-params")
     remember_clip(chosen)
     return names.index(chosen)
+
+
+def other_clip_chooser(
+    names: Sequence[str], index: int, place: DeltaGenerator, words: str | None = None
+) -> int | None:
+    """Draw the chooser of a clip beside another one, and return its index; None without one."""
+    others = [name for name in names if name != names[index]]
+    other = place.selectbox(
+        "Compared with", [_NO_CLIP, *others], key="compared clip", bind="query-params", help=words
+    )
+    return None if other == _NO_CLIP else names.index(other)
 
 
 def choose_span(

@@ -33,14 +33,11 @@ class PeriodicMoment(NamedTuple):
         Its first second in the clip.
     period_s
         Time after which the pose recurs.
-    compared
-        Number of clips that were compared.
     """
 
     clip: int
     start_s: float
     period_s: float
-    compared: int
 
     @property
     def words(self) -> str:
@@ -59,14 +56,14 @@ def periodic_moment(store: ClipStore) -> PeriodicMoment:
     passages = [(index, *each) for index in chosen for each in _passages(store, index)]
     if not passages:
         longest = int(np.argmax(store.lengths))
-        return PeriodicMoment(longest, 0.0, 0.0, count)
+        return PeriodicMoment(longest, 0.0, 0.0)
     clip, start, period, likeness, movement, speed = np.array(passages).T
     share = movement / (movement + max(float(np.median(movement)), 1e-9))
     seconds = store.lengths[clip.astype(int)] / store.fps
     score = likeness * share * (0.5 + speed / (speed + _SPEED))
     score *= np.sqrt(np.minimum(seconds / _LONG_S, 1.0))
     best = int(np.argmax(score))
-    return PeriodicMoment(int(clip[best]), float(start[best]), float(period[best]), count)
+    return PeriodicMoment(int(clip[best]), float(start[best]), float(period[best]))
 
 
 def _passages(store: ClipStore, index: int) -> list[tuple[float, ...]]:

@@ -1,7 +1,7 @@
 /** A character of a matcher: a database whose states are kept every few rows, and poses decompressed. */
 
 import { Arena, Matrix } from "./matrix.js";
-import { DatabaseCharacter } from "./player.js";
+import { clipAt, DatabaseCharacter } from "./player.js";
 import { axesOf, quaternionOf } from "./pose.js";
 import { RowSearch } from "./search.js";
 import { fromFacing, trajectoryRows } from "./trajectory.js";
@@ -191,15 +191,7 @@ function asDatabase(asset) {
   const { starts, stops } = header.clips;
   const rows = stops.at(-1), limbs = header.legs.bends.length;
   const kept = new KeptStates(asset);
-  const stretchOf = (row) => {
-    let low = 0, high = stops.length - 1;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (row < stops[middle]) high = middle;
-      else low = middle + 1;
-    }
-    return low;
-  };
+  const stretchOf = (row) => clipAt(stops, row);
   for (const name of ["played", "idle"]) arrays[name] = flags(arrays[`${name}.bits`], rows);
   arrays.contacts = Float32Array.from(flags(arrays["contacts.bits"], rows * limbs));
   const frames = Math.max(1, Math.round(header.player.support_s * asset.frameRate));

@@ -15,6 +15,17 @@ import { RowMotion, Transition, fromVector } from "./transitions.js";
 // Speed at which a desired trajectory begins, m/s, from which on a character at rest starts.
 const STARTING_SPEED = 0.35;
 
+/** The clip of a row, by the rows after the last one of each clip. */
+export function clipAt(stops, row) {
+  let low = 0, high = stops.length - 1;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (row < stops[middle]) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
 /** See `createCharacter`; further options: `row` to start with, `topSpeed` of a full stick, m/s. */
 export class DatabaseCharacter {
   constructor(asset, options = {}) {
@@ -111,14 +122,7 @@ export class DatabaseCharacter {
   }
 
   clipOf(row) {
-    const { stops } = this.asset.header.clips;
-    let low = 0, high = stops.length - 1;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (row < stops[middle]) high = middle;
-      else low = middle + 1;
-    }
-    return low;
+    return clipAt(this.asset.header.clips.stops, row);
   }
 
   /** Rows that may be played, and those that may be jumped to, with a value of the label. */

@@ -66,7 +66,7 @@ export class RootSteps {
   step(own, free, before, row, pose, turn, slips, resting) {
     const { legs, constants, seconds } = this;
     const tips = this.tipsOf(pose);
-    const support = this.arrays.support || this.arrays.contacts;
+    const { support } = this.arrays;
     const goal = [constants.free * free[0], constants.free * free[1]];
     let weight = constants.free;
     for (let leg = 0; leg < legs.length && !resting; leg++) {

@@ -44,6 +44,8 @@ def test_what_is_steered_by_keys_is_recorded_into_the_folder(browser, tmp_path):
         page.goto(f"http://127.0.0.1:{server.server_address[1]}/")
         until(lambda: page.evaluate("(window.deepphaseLive?.pictures ?? 0) > 1"))
         page.evaluate("deepphaseLive.view.draw = () => {}")
+        # The page by itself makes no frames, of which a slow machine has others than a fast one.
+        page.keyboard.press("Space")
         page.keyboard.press("v")
         page.evaluate("for (let i = 0; i < 90; i++) deepphaseLive.driver.step([0, 1.3], null)")
         page.keyboard.press("v")
@@ -54,5 +56,4 @@ def test_what_is_steered_by_keys_is_recorded_into_the_folder(browser, tmp_path):
         server.shutdown()
         thread.join()
     clip = load(tmp_path / "recordings" / "gaits_01.bvh")
-    # The page steps by itself, too, and more often on a fast machine.
-    assert 1.4 < clip.duration < 30
+    assert clip.duration == pytest.approx(1.5, abs=0.5)

@@ -71,6 +71,21 @@ def settle(page):
     page.evaluate("() => new Promise(go => requestAnimationFrame(() => requestAnimationFrame(go)))")
 
 
+def bring_into_view(page, selector):
+    """Scroll to a canvas, which is drawn again once the browser says that it is in view."""
+    place = page.locator(selector)
+    place.scroll_into_view_if_needed()
+    # An observer made later than the canvas's own hears later.
+    place.evaluate(
+        """it => new Promise(go => new IntersectionObserver((entries, own) => {
+             if (!entries.at(-1).isIntersecting) return;
+             own.disconnect();
+             go();
+           }).observe(it))"""
+    )
+    settle(page)
+
+
 def drawn_state(page):
     """The player's state, in the turn of a frame that it has just drawn."""
     return page.evaluate(
@@ -123,11 +138,10 @@ def made(open_page):
 
 def test_all_parts_are_drawn_where_they_belong_and_explained(made):
     for canvas in ("stage", "wheels", "manifold", "gating", "overview"):
-        made.locator(f"#{canvas}").scroll_into_view_if_needed()
-        settle(made)
+        bring_into_view(made, f"#{canvas}")
         assert made.evaluate(COLOURS, canvas) > 3, canvas
     made.locator("#manifold-3d").click()
-    settle(made)
+    bring_into_view(made, "#manifold")
     assert made.evaluate(COLOURS, "manifold") > 3
     lanes = made.locator(".lane:not([hidden]) b").all_text_contents()
     assert lanes == ["Phase", "Frequency", "Amplitude", "Experts", "Contacts", "Speed"]
@@ -167,8 +181,7 @@ def test_all_parts_are_drawn_where_they_belong_and_explained(made):
         np.testing.assert_allclose(given["screen"][:2], wanted, atol=1.0)
         assert made.evaluate(OPAQUE, wanted) > 5, "nothing is drawn at the joint"
     # Channels and experts count from 0, as figures, tables and files do.
-    made.locator("#gating").scroll_into_view_if_needed()
-    settle(made)
+    bring_into_view(made, "#gating")
     calls = made.evaluate(DRAWN)
     for where, count in (("wheels", 5), ("gating", 4)):
         own = [each for each in calls if (each["where"], each["name"]) == (where, "fillText")]

@@ -15,8 +15,11 @@ export function componentOf(selector, Part, name, kept = false) {
     if (!parts.has(root)) parts.set(root, new Part(root));
     const part = parts.get(root);
     part.send = (value) => (kept ? setStateValue : setTriggerValue)(name, value);
+    const run = part.lastRun = Symbol();
     part.show(data);
     return () => {
+      // Of runs in quick succession, the earlier ones end after the last one has been shown.
+      if (part.lastRun !== run) return;
       part.close?.();
       parts.delete(root);
     };

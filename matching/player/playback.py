@@ -369,7 +369,7 @@ class Playback:
         )
         return joint_positions(clip)[:, self.body].reshape(*shape, -1, 3)
 
-    @property
+    @cached_property
     def leg_length(self) -> float:
         """Mean length of the limbs in metres, or total bone length where there are none."""
         return _size(self.skeleton, self.limbs)

@@ -24,6 +24,7 @@ from deepphase.apps.dashboard.parts.cloud_view import (
 from deepphase.apps.dashboard.parts.clouds import (
     Passage,
     beside_take,
+    frames_id,
     make_cloud,
     passages_of,
     passages_take,
@@ -264,6 +265,13 @@ def test_a_picture_is_drawn_of_the_clips_that_are_read(read):
     assert set(some.colourings["Label: gait"].values) == {
         read.store.labels[i]["gait"] for i in (2, 5)
     }
+
+
+def test_as_many_frames_of_other_clips_are_others(read, cloud):
+    clips = OpenClips("demo", "demo", "demo", read.store)
+    model = OpenModel("demo", "demo", "-", read.extractor)
+    half = replace(cloud, clip=cloud.clip % 2)
+    assert frames_id(clips, model, half) != frames_id(clips, model, cloud)
 
 
 def test_a_thread_reads_the_shown_clip_first_and_is_stopped(read, monkeypatch):

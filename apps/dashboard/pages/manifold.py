@@ -35,6 +35,7 @@ from deepphase.apps.dashboard.parts.clouds import (
     Passage,
     Places,
     beside_take,
+    frames_id,
     make_cloud,
     manifold_view,
     open_cloud,
@@ -94,8 +95,10 @@ def page() -> None:
         every = None
         if read.reading:
             every = _OFTEN_S if max_points <= MAX_POINTS else _SELDOM_S
+        # Before the picture: what is beside it draws the frames that the picture sends.
+        whole = _is_whole(read)
         st.fragment(_picture, run_every=every)(clips, model, read, max_points, played, every)
-    if _is_whole(read):
+    if whole:
         _other_spaces(clips, model, max_points, played)
 
 
@@ -171,7 +174,7 @@ def _picture(
             spaces[UMAP] = cloud.phases.places((clips.key, model.key, len(cloud.clip)), dimensions)
         except DeepPhaseError as error:
             show_error(error)
-    id = _id(clips, model, len(cloud.clip))
+    id = frames_id(clips, model, cloud)
     keep_frames(cloud, id)
     paths = {
         name: lambda each, of=places.of: of(_manifold_of(read, each))
@@ -188,10 +191,6 @@ def _picture(
         selected=cloud.points_in(played.passages) if played.selected else None,
         on_answer=partial(_answered, clips, read, cloud),
     )
-
-
-def _id(clips: OpenClips, model: OpenModel, points: int) -> str:
-    return f"{clips.key} {model.key} {points}"
 
 
 def _state_reading(clips: OpenClips, model: OpenModel, read: Encodings, known: int) -> None:
@@ -342,7 +341,7 @@ def _other_spaces(clips: OpenClips, model: OpenModel, max_points: int, played: _
     read = encodings(clips, model)
     few = min(max_points, MAX_POINTS)
     cloud = open_cloud(clips, model, few)
-    id = _id(clips, model, len(cloud.clip))
+    id = frames_id(clips, model, cloud)
     if few != max_points:
         keep_frames(cloud, id)
     dimensions = 2 if st.query_params.get("axes") == UMAP else 0
@@ -381,7 +380,7 @@ def _other_spaces(clips: OpenClips, model: OpenModel, max_points: int, played: _
         if embedding is None:
             return
         other, other_read = open_cloud(clips, embedding, few), encodings(clips, embedding)
-        key = _id(clips, embedding, len(other.clip))
+        key = frames_id(clips, embedding, other)
         keep_frames(other, key)
         same_rate = embedding.extractor.fps == model.extractor.fps
         places = other.phases.places((clips.key, embedding.key, len(other.clip)), dimensions)

@@ -244,6 +244,12 @@ def make_cloud(read: Encodings, max_points: int, indices: Sequence[int] | None =
     )
 
 
+def frames_id(clips: OpenClips, model: OpenModel, cloud: OpenCloud) -> str:
+    """The id under which the browser keeps the frames of a cloud."""
+    # Half of the clips can have as many points as all of them, of which every second is drawn.
+    return f"{clips.key} {model.key} {len(np.unique(cloud.clip))} {len(cloud.clip)}"
+
+
 @st.cache_resource(max_entries=_CACHED_CLOUDS, show_spinner=False, hash_funcs=BY_KEY)
 def other_spaces(clips: OpenClips, model: OpenModel, max_points: int) -> tuple[Space, Space]:
     """The frames of `open_cloud` by their poses in root space, and by their joint velocities."""

@@ -440,3 +440,62 @@ def test_a_map_without_its_package_says_what_to_install(monkeypatch):
     app = opened("manifold", monkeypatch, query={"axes": "UMAP"})
     assert "install" in words(app)
     assert "deepphase\\[umap\\]" in words(app)
+
+
+@pytest.fixture
+def zoo(tmp_path):
+    """A folder with walks of people and of dogs."""
+    for body in ("biped", "quadruped"):
+        clips = [locomotion(seed, 6.0, body=body, gait="walk").clip for seed in (1, 2)]
+        clips = [replace(clip, name=f"{body} {n}") for n, clip in enumerate(clips)]
+        write_store(tmp_path / f"{body}.store", ClipStore.from_clips(clips))
+    return tmp_path
+
+
+def test_all_bodies_lie_in_one_space_and_each_plays_on_its_own_skeleton(zoo, monkeypatch):
+    query = {"bodies": "true", "clip": "biped 1"}
+    app = opened("manifold", monkeypatch, zoo, query=query)
+    names = ["biped 0", "biped 1", "quadruped 0", "quadruped 1"]
+    frames = {}
+    while set(frames.get("names", ())) != set(names) or len(frames["groups"]) < 2:
+        time.sleep(0.1)
+        app.run()
+        (frames,) = (each for each in components(app) if "colourings" in each)
+        entries = frames["colourings"]["Body"]["entries"]
+        frames["groups"] = [each["name"] for each in entries]
+    assert titles(app) == ["Phase manifold"]
+    assert pictures(app)[0]["seen"]["colour"] == "Body"
+    assert [each.split()[0] for each in frames["groups"]] == ["biped", "quadruped"]
+    counts = [each["count"] for each in entries]
+    assert 0.4 < counts[0] / counts[1] < 2.5
+    # The moment of the player is one of the second person's frames.
+    (played,) = pictures(app)[0]["played"]
+    assert played["clip"] == frames["names"].index("biped 1")
+    # A selection may have frames of both.
+    app.query_params["passages"] = "0:100-160,3:100-160"
+    app.run()
+    assert not app.exception
+    assert "2 passages, 2.0 s" in words(app)
+    assert app.toggle(key="bodies").set_value(False).run().query_params.get("passages") is None
+    assert not app.exception
+
+
+def test_a_click_on_another_body_opens_its_collection(zoo, monkeypatch):
+    monkeypatch.setenv("DEEPPHASE_APP_FOLDER", str(zoo))
+    from streamlit.testing.v1 import AppTest
+
+    def page():
+        import streamlit as st
+
+        from deepphase.apps.dashboard.pages.manifold import _choose
+        from deepphase.apps.dashboard.parts.collection import all_bodies, open_clips, open_model
+
+        st.session_state["clips"] = st.session_state.get("clips")
+        model = open_model()
+        _choose(all_bodies(model), 3)
+        st.write(st.session_state["to choose"]["clips"], st.session_state["clip"], open_clips().id)
+
+    app = AppTest.from_function(page, default_timeout=180).run()
+    assert not app.exception, app.exception
+    assert "quadruped.store" in words(app)
+    assert "quadruped 1" in words(app)

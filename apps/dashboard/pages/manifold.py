@@ -29,6 +29,7 @@ from deepphase.apps.dashboard.parts.cloud_view import (
     usual_axes,
 )
 from deepphase.apps.dashboard.parts.clouds import (
+    BODY,
     MAX_BESIDE,
     POINTS,
     OpenCloud,
@@ -47,13 +48,18 @@ from deepphase.apps.dashboard.parts.clouds import (
     read_passages,
 )
 from deepphase.apps.dashboard.parts.collection import (
+    CLIPS_KEY,
+    BodyClips,
     OpenClips,
     OpenModel,
+    all_bodies,
     first_words,
     open_clips,
     open_model,
+    reads_all_bodies,
 )
 from deepphase.apps.dashboard.parts.encodings import MAX_POINTS, Encodings, encodings
+from deepphase.apps.dashboard.parts.files import choose
 from deepphase.apps.dashboard.parts.live_view import steer_on_the_manifold
 from deepphase.apps.dashboard.parts.messages import error_sentence, plain, show_error
 from deepphase.apps.dashboard.parts.model_comparison import embedding_for
@@ -71,6 +77,8 @@ _PASSAGES = "passages"
 _OFTEN_S, _SELDOM_S = 1.0, 4.0
 # Key of the number of points, and part of the address.
 _POINTS = "points"
+# Key of the choice between one skeleton and all, and part of the address.
+_ALL_BODIES = "bodies"
 # Session state: whether the cloud was clicked, and the clips whose reading was stopped.
 _ANSWERED, _STOPPED = "cloud answered", "reading stopped"
 
@@ -84,12 +92,19 @@ def page() -> None:
         f"Each point is a frame; a steady cycle is a ring. {first_words(clips)}Point at a frame "
         "for its pose, click to play from there, draw a lasso to play what lies within.",
     )
+    shown = clips
+    if reads_all_bodies(model) and st.toggle(
+        "All bodies", key=_ALL_BODIES, bind="query-params", on_change=_forget_passages,
+        help="The frames of all collections in one space. Amplitudes are in units of each body's "
+        "size.",
+    ):  # fmt: skip
+        shown = all_bodies(model)
     left, right = wide_columns("manifold", [6, 5])
-    read = encodings(clips, model)
+    read = encodings(shown, model)
     max_points = _asked_points()
     with right:
-        played = _player(clips, model, read, max_points)
-    if st.session_state.get(_STOPPED) != (clips.key, model.key):
+        played = _player(clips, shown, model, read, max_points)
+    if st.session_state.get(_STOPPED) != (shown.key, model.key):
         read.read_on(played.passages[0].clip)
     with left, st.container(key="stays"):
         every = None
@@ -97,9 +112,13 @@ def page() -> None:
             every = _OFTEN_S if max_points <= MAX_POINTS else _SELDOM_S
         # Before the picture: what is beside it draws the frames that the picture sends.
         whole = _is_whole(read)
-        st.fragment(_picture, run_every=every)(clips, model, read, max_points, played, every)
-    if whole:
+        st.fragment(_picture, run_every=every)(shown, model, read, max_points, played, every)
+    if whole and shown is clips:
         _other_spaces(clips, model, max_points, played)
+
+
+def _forget_passages() -> None:
+    st.query_params.pop(_PASSAGES, None)
 
 
 def _asked_points() -> int:
@@ -166,7 +185,10 @@ def _picture(
             icon=":material/info:",
         )
     seen = {name: st.query_params[name] for name in SEEN if name in st.query_params}
-    seen = {"axes": usual_axes(cloud)} | seen
+    usual = {"axes": usual_axes(cloud)}
+    if isinstance(clips.store, BodyClips):
+        usual["colour"] = BODY
+    seen = usual | seen
     spaces = {PCA: cloud.phases.places((), 0)}
     if seen["axes"] == UMAP and len(known) == len(read.store):
         dimensions = 3 if seen.get("view") == "Space" else 2
@@ -219,14 +241,23 @@ def _answered(clips: OpenClips, read: Encodings, cloud: OpenCloud, answer: Cloud
     if answer.seen is not None:
         st.query_params.update(answer.seen)
     elif answer.clicked is not None:
-        choose_clip(clips.store.names[int(cloud.clip[answer.clicked])])
+        _choose(clips, int(cloud.clip[answer.clicked]))
         put_moment(float(cloud.cloud.time[answer.clicked]))
-        st.query_params.pop(_PASSAGES, None)
+        _forget_passages()
     elif answer.selected is not None:
         chosen = playable(passages_of(cloud, answer.selected, fps, _lengths(read)), fps)
-        st.query_params.pop(_PASSAGES, None)
+        _forget_passages()
         if chosen:
             st.query_params[_PASSAGES] = passages_text(chosen)
+
+
+def _choose(clips: OpenClips, index: int) -> None:
+    """Choose a clip, and of all bodies its collection."""
+    if isinstance(clips.store, BodyClips):
+        part, index = clips.store.place(index)
+        clips = clips.store.parts[part][0]
+        choose(CLIPS_KEY, clips.id)
+    choose_clip(clips.store.names[index])
 
 
 def _lengths(read: Encodings) -> list[int]:
@@ -235,8 +266,13 @@ def _lengths(read: Encodings) -> list[int]:
     return [max(1, int(each * ratio)) for each in read.store.lengths]
 
 
-def _player(clips: OpenClips, model: OpenModel, read: Encodings, max_points: int) -> _Played:
-    """Play the selected frames, or a clip; the moment is drawn in every cloud."""
+def _player(
+    clips: OpenClips, shown: OpenClips, model: OpenModel, read: Encodings, max_points: int
+) -> _Played:
+    """Play the selected frames, or a clip; the moment is drawn in every cloud.
+
+    `clips` are those of one skeleton, `shown` and `read` those of the cloud.
+    """
     passages = read_passages(st.query_params.get(_PASSAGES, ""), _lengths(read))
     take, played = _selected_take(read, passages) if passages else _clip_take(clips, model, read)
 
@@ -244,7 +280,7 @@ def _player(clips: OpenClips, model: OpenModel, read: Encodings, max_points: int
         """With the manifold, for pages that are kept."""
         if played.at_once or not _is_whole(read):
             return take
-        cloud = open_cloud(clips, model, max_points)
+        cloud = open_cloud(shown, model, max_points)
         colouring = cloud.colourings.get(colour) or next(iter(cloud.colourings.values()))
         path = np.concatenate([_manifold_of(read, each) for each in played.passages])
         return replace(take, manifold=manifold_view(cloud, path, read.extractor.fps, colouring))
@@ -283,7 +319,7 @@ def _selected_take(read: Encodings, passages: list[Passage]) -> tuple[Take, _Pla
         help="Side by side, the first twelve start together and face one way.",
     ) == _SIDE_BY_SIDE  # fmt: skip
     if at_once:
-        take = beside_take(passages, store, phases, read.extractor.signals.body)
+        take = beside_take(passages, store, phases, read.body)
     else:
         take = passages_take(passages, store, phases)
     show_player(take, height=_PLAYER_HEIGHT, title=take.name, playing=True)
@@ -308,8 +344,10 @@ def _clip_take(clips: OpenClips, model: OpenModel, read: Encodings) -> tuple[Tak
     start_s, stop_s = choose_span(
         float(store.lengths[index]) / store.fps, at_s, f"{clips.id} {index}"
     )
+    first = read.first_of(clips)
 
     def passage(clip: int) -> Passage:
+        clip += first
         stop = min(len(read.phases(clip)), round(stop_s * fps))
         return Passage(clip, min(round(start_s * fps), max(stop - 1, 0)), stop)
 

@@ -12,7 +12,13 @@ import streamlit as st
 
 from deepphase.apps.dashboard.parts.channel_views import joint_links
 from deepphase.apps.dashboard.parts.collection import BY_KEY, OpenClips, OpenModel
-from deepphase.apps.dashboard.parts.encodings import MAX_POINTS, Encodings, all_phases, encodings
+from deepphase.apps.dashboard.parts.encodings import (
+    MAX_POINTS,
+    BodyEncodings,
+    Encodings,
+    all_phases,
+    encodings,
+)
 from deepphase.apps.dashboard.parts.umap_maps import cached_map
 from deepphase.apps.reports.manifold_cloud import PhaseCloud
 from deepphase.apps.reports.matches_page import moment_actor
@@ -25,10 +31,12 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory, to_root_space
+from deepphase.phase.body_points import POINTS as BODY_POINTS
+from deepphase.phase.body_points import parent_points
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.model import ClipPhases
 from deepphase.phase.parameters import PhaseParameters
-from deepphase.viewer.actor import Actor
+from deepphase.viewer.actor import Actor, links_of
 from deepphase.viewer.take import Channels, ManifoldCloud, Take, point_colours
 
 # Angle of the view on the poses, radians, and their steps from the middle: int8.
@@ -39,6 +47,8 @@ MAX_POSES = 5_000
 POINTS = (5_000, MAX_POINTS, 300_000)
 # Clouds in the cache of all sessions: some megabytes each.
 _CACHED_CLOUDS = 12
+# Name of the colouring by body, of several skeletons.
+BODY = "Body"
 # Begin of the name of a colouring by one channel's phase, before its number.
 CHANNEL_COLOUR = "Phase of channel "
 # Values of a label that a legend can distinguish.
@@ -213,21 +223,23 @@ def make_cloud(read: Encodings, max_points: int, indices: Sequence[int] | None =
     phases = [read.phases(index) for index in chosen]
     usable = [read.frames(index) for index in chosen] if max_points <= MAX_POINTS else None
     cloud = PhaseCloud.of(read.extractor, phases, max_points=max_points, frames=usable)
-    telling = [name for name in store.label_names if len({i.get(name) for i in store.labels}) > 1]
+    if isinstance(read, BodyEncodings):
+        groups = read.bodies
+    else:
+        labels = [
+            each for each in store.label_names if len({i.get(each) for i in store.labels}) > 1
+        ]
+        groups = [each.get(labels[0], "") if labels else "" for each in store.labels]
     clip = np.repeat(np.array(chosen, np.int64), [len(frames) for frames in cloud.frames])
     frame = np.concatenate(cloud.frames)
     few = max(1, -(-len(frame) // MAX_POSES))
-    joints = read.extractor.signals.joints
     shown = [frame[::few][clip[::few] == index] for index in range(len(store))]
     return OpenCloud(
         cloud,
         clip,
         frame,
         _colourings(read, cloud, chosen),
-        {
-            name: labels.get(telling[0], "") if telling else ""
-            for name, labels in zip(store.names, store.labels, strict=True)
-        },
+        dict(zip(store.names, groups, strict=True)),
         Space(
             "Phase manifold",
             "latent unit",
@@ -235,12 +247,9 @@ def make_cloud(read: Encodings, max_points: int, indices: Sequence[int] | None =
             cloud.points,
             cloud.projection,
         ),
-        Poses.of(
-            _poses(read, shown),
-            joint_links(store.skeleton, joints),
-            few,
-            next((at for at, name in enumerate(joints) if "head" in name.lower()), -1),
-        ),
+        _body_poses(read, shown, few)
+        if isinstance(read, BodyEncodings)
+        else _joint_poses(read, shown, few),
     )
 
 
@@ -248,6 +257,29 @@ def frames_id(clips: OpenClips, model: OpenModel, cloud: OpenCloud) -> str:
     """The id under which the browser keeps the frames of a cloud."""
     # Half of the clips can have as many points as all of them, of which every second is drawn.
     return f"{clips.key} {model.key} {len(np.unique(cloud.clip))} {len(cloud.clip)}"
+
+
+def _joint_poses(read: Encodings, shown: Sequence[Array], few: int) -> Poses:
+    """The joints that the model reads; `shown` are frames of each clip, as of `_poses`."""
+    joints = read.extractor.signals.joints
+    head = next((at for at, name in enumerate(joints) if "head" in name.lower()), -1)
+    return Poses.of(_poses(read, shown), joint_links(read.store.skeleton, joints), few, head)
+
+
+def _body_poses(read: BodyEncodings, shown: Sequence[Array], few: int) -> Poses:
+    """The body points, which all skeletons have; see `_joint_poses`."""
+    parents, positions, first = parent_points(), [], 0
+    for part, plan in zip(read.parts, read.plans, strict=True):
+        stop = first + len(part.store)
+        weights = plan.points_from_joints()
+        own = np.einsum("pj,fja->fpa", weights, _poses(part, shown[first:stop]))
+        for point in np.flatnonzero(~weights.any(1)):
+            # A limb that the body lacks has no length.
+            own[:, point] = own[:, parents[point]]
+        positions.append(own)
+        first = stop
+    links = links_of(parents)
+    return Poses.of(np.concatenate(positions), links, few, BODY_POINTS.index("head"))
 
 
 @st.cache_resource(max_entries=_CACHED_CLOUDS, show_spinner=False, hash_funcs=BY_KEY)
@@ -293,6 +325,9 @@ def _colourings(read: Encodings, cloud: PhaseCloud, indices: Sequence[int]) -> d
     store = read.store
     labels = cloud.by_labels([store.labels[index] for index in indices], _MAX_VALUES)
     colourings = {f"Label: {name}": colours for name, colours in labels.items()}
+    if isinstance(read, BodyEncodings):
+        own = cloud.by_label("body", [read.bodies[index] for index in indices])
+        colourings = {BODY: own} | colourings
     # Clips that cannot all have a colour come behind their labels.
     clips = {"Clip": cloud.by_clip()}
     colourings = colourings | clips if len(store) > _FEW_CLIPS else clips | colourings

@@ -1,5 +1,6 @@
 """FBX and .blend through Blender: round trips where it is installed, and what is said without."""
 
+import itertools
 import shutil
 import subprocess
 import sys
@@ -19,10 +20,12 @@ from deepphase.formats.blender.bridge import (
     blender_program,
     required_blender,
 )
+from deepphase.formats.blender.fbx import _from_axes
 from deepphase.formats.load import load, save
 from deepphase.motion.kinematics import end_positions, joint_positions
 from deepphase.motion.orientation import scaled
 from deepphase.synthetic.gait_motion import locomotion
+from tests.formats.fbx_files import axes_of, fbx_bytes
 
 needs_blender = pytest.mark.skipif(
     blender_program() is None,
@@ -163,6 +166,62 @@ def test_fbx_with_other_axes_scales_and_bones(tmp_path):
         np.testing.assert_allclose(made, here, atol=1e-4, err_msg=name)
         assert note in " ".join(clip.source.notes)
     assert "the largest of 2 armatures was read" in clip.source.notes
+
+
+_TURNED = {"Lcl Rotation": (-40, 20, 70), "Lcl Translation": (10, 20, 30)}
+_BEFORE, _AFTER = {"PreRotation": (30, 10, -60)}, {"PostRotation": (0, 50, 20)}
+_OF_MESHES = {"GeometricRotation": (30, 10, -60), "GeometricTranslation": (10, 0, 5)}
+_WRITTEN = {
+    "plain": {},
+    # 3ds Max, Unreal and DirectX; then each axis as up, front and side, with signs.
+    **{
+        " ".join(axes): {"axes": axes_of(*axes)}
+        for axes in (
+            ("z", "-y", "x"),
+            ("z", "y", "x"),
+            ("y", "z", "-x"),
+            ("x", "-z", "-y"),
+            ("-x", "y", "z"),
+            ("-y", "x", "-z"),
+            ("-z", "-x", "y"),
+        )
+    },
+    "a turned object above": {"parent": _TURNED | _BEFORE | _AFTER | _OF_MESHES},
+    "turned joints": {"joints": _BEFORE | _AFTER | _OF_MESHES},
+    "all": {
+        "axes": axes_of("-z", "y", "x"),
+        "parent": _TURNED | _OF_MESHES,
+        "joints": _BEFORE | _AFTER,
+    },
+}
+
+
+@needs_blender
+@pytest.mark.slow
+@pytest.mark.parametrize("name", _WRITTEN)
+def test_fbx_of_any_axes_and_turned_objects_is_the_same_motion(tmp_path, name):
+    (tmp_path / "walk.fbx").write_bytes(fbx_bytes(WALK, **_WRITTEN[name]))
+    clip = load(tmp_path / "walk.fbx")
+    assert (len(clip), clip.fps) == (len(WALK), WALK.fps)
+    order = [clip.skeleton.index(each) for each in WALK.skeleton.names]
+    np.testing.assert_allclose(joint_positions(clip)[:, order], joint_positions(WALK), atol=1e-4)
+    rest = clip.skeleton.rest_positions[order]
+    np.testing.assert_allclose(rest, WALK.skeleton.rest_positions, atol=1e-4)
+    mirrored = "axes" in _WRITTEN[name] and np.linalg.det(_WRITTEN[name]["axes"][1]) < 0
+    assert ("left-handed" in " ".join(clip.source.notes)) == mirrored
+
+
+def test_all_axes_of_fbx_files_become_y_up():
+    for axes in itertools.permutations("xyz"):
+        for signs in itertools.product(("", "-"), repeat=3):
+            settings, turn = axes_of(*map("".join, zip(signs, axes, strict=True)))
+            back, notes = _from_axes(list(settings.values()))
+            np.testing.assert_array_equal(back[:3, :3] @ turn, np.eye(3))
+            assert len(notes) == (np.linalg.det(turn) < 0)
+    for odd in ([0, 1, 1, 1, 1, 1], [0, 1, 7, 1, 2, 1], [0, 0, 1, 1, 2, 1]):
+        back, notes = _from_axes(odd)
+        np.testing.assert_array_equal(back, np.eye(4))
+        assert "Y up is assumed" in notes[0]
 
 
 def test_the_largest_tree_of_bones_is_read():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -96,11 +97,12 @@ def load_blender(
         stated = float(answer["fps"])
     rate, notes = resolve_rate({"fps": stated}, fps, path)
     tree, tree_notes = _one_tree(names, parents)
+    turn, axis_notes = _from_axes(answer["axes"])
     clip = clip_of_matrices(
         tuple(names[bone] for bone in tree),
         parents_in_tree(parents, tree),
-        TO_Y_UP @ rest[tree],
-        TO_Y_UP @ poses[:, tree],
+        turn @ (TO_Y_UP @ rest[tree]) @ turn.T,
+        turn @ (TO_Y_UP @ poses[:, tree]) @ turn.T,
         rate,
         path,
     )
@@ -108,7 +110,11 @@ def load_blender(
         unit_m, unit_notes = _stray_unit(clip.skeleton)
         tree_notes = (*tree_notes, *unit_notes)
     clip = checked_body(scaled(clip, unit_m), path)
-    notes = (*notes, f"armature {answer['armature']!r}, read by Blender {answer['version']}")
+    notes = (
+        *notes,
+        *axis_notes,
+        f"armature {answer['armature']!r}, read by Blender {answer['version']}",
+    )
     if int(answer["armatures"]) > 1:
         notes = (*notes, f"the largest of {answer['armatures']} armatures was read")
     if int(answer["bones"]) > len(names):
@@ -181,6 +187,26 @@ def save_blender(clip: Clip, path: str | Path) -> None:
         content = (folder / output).read_bytes()
     with atomic_write(path) as file:
         file.write(content)
+
+
+def _from_axes(axes: Sequence[int]) -> tuple[Array, tuple[str, ...]]:
+    """(4, 4) to Y up, facing z, from the axes of an FBX file, and a note if they are odd.
+
+    Parameters
+    ----------
+    axes
+        Number and sign of the axes that FBX calls CoordAxis, UpAxis and FrontAxis: they are x, y
+        and z here. None for .blend files.
+    """
+    turn = np.eye(4)
+    numbers, signs = axes[::2], axes[1::2]
+    if not axes:
+        return turn, ()
+    if sorted(numbers) != [0, 1, 2] or any(abs(sign) != 1 for sign in signs):
+        return turn, ("the file's axes contradict each other: Y up is assumed",)
+    turn[:3, :3] = np.eye(3)[list(numbers)] * np.array(signs)[:, None]
+    mirrored = np.linalg.det(turn) < 0
+    return turn, ("the file's axes are left-handed: they were mirrored",) if mirrored else ()
 
 
 def _one_tree(names: tuple[str, ...], parents: Array) -> tuple[Array, tuple[str, ...]]:

@@ -11,6 +11,16 @@ import os
 import sys
 from pathlib import Path
 
+# Axes of FBX files that state none: Y up.
+_AXES = {
+    b"CoordAxis": 0,
+    b"CoordAxisSign": 1,
+    b"UpAxis": 1,
+    b"UpAxisSign": 1,
+    b"FrontAxis": 2,
+    b"FrontAxisSign": 1,
+}
+
 
 def main(folder: Path) -> None:
     """Answer the request in a folder."""
@@ -43,14 +53,12 @@ def _read(request: dict, folder: Path) -> dict:
         rigify_parameters,
     )
 
-    path = request["path"]
+    path, axes = request["path"], []
     if path.lower().endswith(".blend"):
         rigify_parameters()
         bpy.ops.wm.open_mainfile(filepath=path, load_ui=False, use_scripts=False)
     else:
-        bpy.ops.import_scene.fbx(
-            filepath=path, use_image_search=False, use_custom_normals=False, anim_offset=0.0
-        )
+        axes = _import_fbx(path)
     armature, armatures = largest_armature()
     if not path.lower().endswith(".blend"):
         _free_bones(armature)
@@ -74,11 +82,49 @@ def _read(request: dict, folder: Path) -> dict:
     return {
         "names": names,
         "fps": scene.render.fps / scene.render.fps_base,
+        "axes": axes,
         "armature": armature.name,
         "armatures": armatures,
         "bones": len(armature.data.bones),
         "version": bpy.app.version_string,
     }
+
+
+def _import_fbx(path: str) -> list:
+    """Import an FBX file as if it had Y up, and return its axes, see `load_blender`.
+
+    Blender's importer has no left-handed axes, and moves the joints below an object by its
+    geometric transform, which by the format is that of its mesh alone.
+    """
+    import bpy
+    from io_scene_fbx import parse_fbx
+
+    parse, found = parse_fbx.parse, dict(_AXES)
+
+    def parsed(*arguments, **options):
+        tree, version = parse(*arguments, **options)
+        for section in tree.elems:
+            if section.id == b"GlobalSettings":
+                for row in _rows(section):
+                    if row.props[0] in found:
+                        found[row.props[0]], row.props[4] = row.props[4], _AXES[row.props[0]]
+            elif section.id == b"Objects":
+                for each in section.elems:
+                    if each.id == b"Model":
+                        rows = _rows(each)
+                        rows[:] = [row for row in rows if not row.props[0].startswith(b"Geometric")]
+        return tree, version
+
+    parse_fbx.parse = parsed
+    bpy.ops.import_scene.fbx(
+        filepath=path, use_image_search=False, use_custom_normals=False, anim_offset=0.0
+    )
+    return [int(each) for each in found.values()]
+
+
+def _rows(node) -> list:
+    """The properties of a node of an FBX file."""
+    return next((each.elems for each in node.elems if each.id == b"Properties70"), [])
 
 
 def _free_bones(armature) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -205,32 +205,36 @@ def held_out_sources(
     """
     names = sorted(frames)
     kept: set[str] = set()
+    kept_frames = 0
     wanted = held_out * sum(frames.values())
     longest = max(_MAX_EXCESS * wanted, min(frames.values()))
     order = [names[index] for index in np.random.default_rng(seed).permutation(len(names))]
     fitting = [name for name in order if frames[name] <= longest]
+    # Frames of each kind that the training needs, and those in files of it that were looked at:
+    # the last ones first, since few of all files are enough for most kinds.
+    needed, found = np.zeros(1, np.int64), np.zeros(1, np.int64)
+    last, looked_at = reversed(order), set[str]()
     for name in fitting:
-        if (kept and sum(frames[each] for each in kept) >= wanted) or len(kept) == len(names) - 1:
+        if (kept and kept_frames >= wanted) or len(kept) == len(names) - 1:
             break
-        if kinds is None or _kinds_remain({*kept, name}, order, kinds):
-            kept.add(name)
+        if kinds is not None:
+            own = kinds(name)
+            more = needed + _KIND_TIMES * np.where(own >= _KIND_SHARE * own.sum(), own, 0)
+            while (found - own * (name in looked_at) < more).any():
+                if (other := next(last, None)) is None:
+                    break
+                if other not in kept:
+                    found = found + kinds(other)
+                    looked_at.add(other)
+            rest = found - own * (name in looked_at)
+            if (rest < more).any():
+                continue
+            needed, found = more, rest
+            looked_at.discard(name)
+        kept.add(name)
+        kept_frames += frames[name]
     # No file's kinds are in others: as if they were unknown.
     return kept or set(fitting[:1])
-
-
-def _kinds_remain(held: Set[str], order: Sequence[str], kinds: Callable[[str], Array]) -> bool:
-    """Whether the files that are not held out have enough of each kind of those that are."""
-    needed = np.sum(
-        [np.where(each >= _KIND_SHARE * each.sum(), each, 0) for each in map(kinds, held)], axis=0
-    )
-    needed = _KIND_TIMES * needed
-    # Those that are drawn last are looked at first: few of all files are enough for most kinds.
-    for name in reversed(order):
-        if not (needed > 0).any():
-            break
-        if name not in held:
-            needed = needed - kinds(name)
-    return not (needed > 0).any()
 
 
 class WindowOrder:

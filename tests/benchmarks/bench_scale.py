@@ -121,13 +121,15 @@ def run_size(folder: Path, size: float, steps: list[str]) -> None:
 
 
 def run(words: tuple[str, ...], paths: dict[str, Path]) -> dict[str, float]:
-    """Run one command, and measure all of its processes."""
+    """Run one command of the program, and measure all of its processes."""
     command = [each.format(**paths) for each in words]
+    return measured([sys.executable, "-m", "deepphase.apps.cli", *command, "--quiet"])
+
+
+def measured(command: list[str]) -> dict[str, float]:
+    """Run a command, and measure all of its processes."""
     began = time.perf_counter()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "deepphase.apps.cli", *command, "--quiet"],
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
+    process = subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"})
     peak = {"own": 0.0, "mapped": 0.0, "cpu": 0.0}
     ended = threading.Event()
     sampler = threading.Thread(target=sample, args=(process.pid, peak, ended))
@@ -137,7 +139,7 @@ def run(words: tuple[str, ...], paths: dict[str, Path]) -> dict[str, float]:
     ended.set()
     sampler.join()
     if status:
-        raise SystemExit(f"deepphase {' '.join(command)} ended with {status}")
+        raise SystemExit(f"{' '.join(command)} ended with {status}")
     return {
         "cpu_s": round(peak["cpu"], 1),
         "wall_s": round(wall, 1),

@@ -14,7 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from deepphase.apps.dashboard.pages import PAGES, PageEntry
 from deepphase.apps.dashboard.parts import theme
-from deepphase.apps.dashboard.parts.address import go_to, open_moment, remember_pages
+from deepphase.apps.dashboard.parts.address import go_to, open_address, remember_pages
 from deepphase.apps.dashboard.parts.collection import (
     CLIPS_KEY,
     MODEL_KEY,
@@ -169,7 +169,6 @@ def dashboard() -> None:
     freeze_modules()
     st.set_page_config("deepphase", theme.icon(), "wide")
     theme.apply_theme()
-    open_moment()
     entries, errors = _pages()
     pages = [
         st.Page(page_of(each), title=each.name, icon=each.icon, url_path=address)
@@ -181,6 +180,7 @@ def dashboard() -> None:
         lambda: st.switch_page(pages[0]), title="deepphase", default=True, visibility="hidden"
     )
     chosen = st.navigation([root, *pages])
+    open_address(chosen.url_path)
     for error in errors:
         show_error(error)
     later = _nothing

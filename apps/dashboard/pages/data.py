@@ -10,10 +10,9 @@ import numpy as np
 import streamlit as st
 
 from deepphase.apps.dashboard.parts.address import (
-    CLIP_KEY,
     choose_span,
+    keep_clip,
     moment_of,
-    remember_clip,
     shown_index,
 )
 from deepphase.apps.dashboard.parts.collection import (
@@ -173,9 +172,7 @@ def _table(clips: OpenClips) -> int | None:
     chosen = event["selection"]["rows"] or [0]
     index = shown[min(chosen[0], len(shown) - 1)]
     name = store.names[index]
-    if name != (st.query_params.get(CLIP_KEY) or store.names[shown[0]]):
-        st.query_params[CLIP_KEY] = name
-    remember_clip(name)
+    keep_clip(name)
     with st.container(horizontal=True):
         units = {"On the ground": "On the ground (%)", "Floor": "Floor (m)"}
         units |= {"Captured at": "Captured at (frames/s)"}

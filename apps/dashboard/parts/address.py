@@ -13,11 +13,11 @@ from streamlit.navigation.page import StreamlitPage
 CLIP_KEY = "clip"
 _MOMENT, _MOMENT_CLIP = "at", "clip of the moment"
 # The part that the player writes where the reader stops (see `keepMoment` of the player's page).
-_STOPPED, _OPENED = "now", "address opened"
+_STOPPED = "now"
+# The page, and page and clip of the address when a clip was last shown.
+_PAGE, _LAST = "page", "last address"
 _PAGES, _SHOWN, _SUGGESTED = "pages", "shown clip", "suggested moment"
 _NO_CLIP = "no other clip"
-# Address of the page whose chooser was drawn last.
-_CHOOSER = "page of the chooser"
 # Length of the part of a clip that players and figures show, and editors change.
 SHOWN_S = 60.0
 
@@ -27,17 +27,26 @@ def remember_pages(pages: Mapping[str, StreamlitPage]) -> None:
     st.session_state[_PAGES] = dict(pages)
 
 
-def open_moment() -> None:
-    """Take the moment at which a reader stopped from the address that a session begins with.
+def open_address(page: str) -> None:
+    """Take the moment at which a reader stopped from the address that a link or Back led to.
 
     The player writes it while the page does not run: a later run that took it would load the player
     again.
     """
-    if _OPENED in st.session_state:
-        return
-    st.session_state[_OPENED] = True
-    if _STOPPED in st.query_params:
-        st.query_params[_MOMENT] = st.query_params.pop(_STOPPED)
+    st.session_state[_PAGE] = page
+    if _is_opened():
+        st.session_state.pop(_MOMENT_CLIP, None)
+        if _STOPPED in st.query_params:
+            st.query_params[_MOMENT] = st.query_params.pop(_STOPPED)
+
+
+def _is_opened() -> bool:
+    """Whether a link, a reload or Back led to the address, and no clip of it was shown yet."""
+    return st.session_state.get(_LAST) != _page_and_clip()
+
+
+def _page_and_clip() -> tuple[str, str | None]:
+    return st.session_state[_PAGE], st.query_params.get(CLIP_KEY)
 
 
 def go_to(page: str) -> None:
@@ -50,15 +59,12 @@ def clip_chooser(
 ) -> int:
     """Draw the chooser of a clip, and return its index; the address names the clip."""
     draw = st.selectbox if place is None else place.selectbox
-    shown, page = shown_clip(), str(st.context.url).partition("?")[0]
-    # The widget of another page may still be there, and its value is not this one's.
-    fresh = CLIP_KEY not in st.session_state or st.session_state.get(_CHOOSER) != page
-    if fresh and CLIP_KEY not in st.query_params and shown in names:
-        # The clip of the page before.
-        st.session_state[CLIP_KEY] = shown
-    st.session_state[_CHOOSER] = page
-    chosen = draw(label, names, key=CLIP_KEY, bind="query-params")
-    remember_clip(chosen)
+    if _is_opened() or st.session_state.get(CLIP_KEY) not in names:
+        st.session_state[CLIP_KEY] = names[shown_index(names)]
+    # Not bound to the address by Streamlit, which leaves out the first clip: Back would lead to
+    # whatever was shown last.
+    chosen = draw(label, names, key=CLIP_KEY)
+    keep_clip(chosen)
     return names.index(chosen)
 
 
@@ -109,8 +115,8 @@ def shown_clip() -> str:
 
 def shown_index(names: Sequence[str]) -> int:
     """Index of the clip that the address names, or the last page showed; 0 without one."""
-    given = st.query_params.get(CLIP_KEY) or shown_clip()
-    return names.index(given) if given in names else 0
+    given = (st.query_params.get(CLIP_KEY), shown_clip())
+    return next((names.index(each) for each in given if each in names), 0)
 
 
 def remember_clip(name: str) -> None:
@@ -120,16 +126,26 @@ def remember_clip(name: str) -> None:
     st.session_state[_SHOWN] = name
 
 
+def keep_clip(name: str) -> None:
+    """Keep the clip that this page shows in the address, and for the next page."""
+    remember_clip(name)
+    if st.query_params.get(CLIP_KEY) != name:
+        st.query_params[CLIP_KEY] = name
+    st.session_state[_LAST] = _page_and_clip()
+
+
 def choose_clip(name: str) -> None:
-    """Choose another clip; called before the run that draws its widget."""
-    st.session_state[CLIP_KEY] = st.session_state[_SHOWN] = name
+    """Choose another clip, from the next run on."""
+    for part in (CLIP_KEY, _MOMENT, _STOPPED):
+        st.query_params.pop(part, None)
+    st.session_state[_SHOWN] = name
 
 
 def put_moment(seconds: float) -> None:
     """Keep a moment of the chosen clip in the address."""
     st.query_params.pop(_STOPPED, None)
     st.query_params[_MOMENT] = f"{seconds:.2f}"
-    st.session_state[_MOMENT_CLIP] = st.session_state.get(CLIP_KEY)
+    st.session_state[_MOMENT_CLIP] = shown_clip()
 
 
 def suggest_moment(clip: str, seconds: float) -> None:

@@ -11,7 +11,12 @@ import numpy as np
 import streamlit as st
 
 from deepphase.apps.dashboard.parts import demo
-from deepphase.apps.dashboard.parts.address import remember_clip, shown_clip, suggest_moment
+from deepphase.apps.dashboard.parts.address import (
+    choose_clip,
+    remember_clip,
+    shown_clip,
+    suggest_moment,
+)
 from deepphase.apps.dashboard.parts.files import FileKind, ListedSource, choose
 from deepphase.apps.dashboard.parts.first_sight import PeriodicMoment, periodic_moment
 from deepphase.apps.dashboard.parts.folder import FoundFile, Stamp, open_folder, prepared_store
@@ -308,7 +313,7 @@ def choose_own_clip(name: str) -> None:
     """Make the choosers show a clip of this session's files, from the next run on."""
     group = next(each.group for each in session().stores() if name in each.names)
     choose(CLIPS_KEY, f"uploads:{group}")
-    remember_clip(name)
+    choose_clip(name)
 
 
 @st.cache_resource(max_entries=_STORES, show_spinner=False)

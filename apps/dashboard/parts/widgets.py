@@ -67,7 +67,7 @@ def show_player(
         Time in the take at which it opens, seconds.
     clip_from_s
         Time of the take's first frame in the chosen clip: where it is given, the address keeps the
-        moment at which the reader stops, see `address.open_moment`.
+        moment at which the reader stops, see `address.open_address`.
 
     Raises
     ------

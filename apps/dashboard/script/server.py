@@ -18,15 +18,22 @@ from deepphase.apps.hosts import (
 )
 
 # At /manifold, Streamlit's page first looks for its server below that address, which fills the
-# browser's console with errors. This variable gives it the address.
-_SENDS_SERVER_URL = (
-    b'<script>window.__streamlit = { BACKEND_BASE_URL: location.origin + "/" }</script>'
-)
+# browser's console with errors: the variable gives it the address. Streamlit adds an entry to the
+# history for every change of the address that a page makes itself. Here those replace the last
+# one, so that Back leads to the page before.
+_SCRIPT = b"""<script>
+window.__streamlit = { BACKEND_BASE_URL: location.origin + "/" };
+const push = history.pushState;
+history.pushState = function (state, unused, to) {
+  const same = new URL(to ?? "", location.href).pathname === location.pathname;
+  (same ? history.replaceState : push).call(history, state, unused, to);
+};
+</script>"""
 _BEFORE = b"<head>"
 
 
-class ServerUrlMiddleware:
-    """Middleware that writes the server's address into Streamlit's HTML page."""
+class PageScriptMiddleware:
+    """Middleware that writes a script into Streamlit's HTML page."""
 
     def __init__(self, app: Callable[..., Awaitable[None]]) -> None:
         self._app = app
@@ -58,7 +65,7 @@ class ServerUrlMiddleware:
             content += message.get("body", b"")
             if message.get("more_body"):
                 return
-            page = content.replace(_BEFORE, _BEFORE + _SENDS_SERVER_URL, 1)
+            page = content.replace(_BEFORE, _BEFORE + _SCRIPT, 1)
             headers = [(n, v) for n, v in start["headers"] if n != b"content-length"]
             headers.append((b"content-length", str(len(page)).encode()))
             await send({**start, "headers": headers})
@@ -71,6 +78,6 @@ app = st.App(
     Path(__file__).parent / "run.py",
     middleware=[
         Middleware(HostMiddleware, names=host_names(os.environ.get(HOST_NAMES_VARIABLE, ""))),
-        Middleware(ServerUrlMiddleware),
+        Middleware(PageScriptMiddleware),
     ],
 )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.controllers.runtime.controller import Controller
 from deepphase.errors import FormatError
 from deepphase.motion.clip import Clip
 from deepphase.steering.run import Run, RunnerSpec
@@ -72,7 +72,7 @@ def read_driven(text: Any, feet: int) -> tuple[str, dict[str, Array]]:
     return bvh, arrays
 
 
-def driven_run(clip: Clip, arrays: dict[str, Array], controller: Controller) -> Run:
+def driven_run(clip: Clip, arrays: dict[str, Array], spec: RunnerSpec) -> Run:
     """The run of one character; a ball becomes the tracks that `RunningBalls` makes.
 
     Parameters
@@ -81,29 +81,29 @@ def driven_run(clip: Clip, arrays: dict[str, Array], controller: Controller) -> 
         The motion of the BVH text.
     arrays
         As from `read_driven`.
+    spec
+        Of a runner of the same file.
 
     Raises
     ------
     FormatError
-        If clip, arrays and controller do not belong together.
+        If clip, arrays and runner do not belong together.
     """
-    schema = controller.schema
-    missing = {*schema.joints, *schema.feet} - set(clip.skeleton.names)
+    missing = {*spec.joints, *spec.feet} - set(clip.skeleton.names)
     if missing or len(clip) != len(arrays["angles"]):
         raise FormatError(
             "the motion has another skeleton or length than its goals",
-            hint="save it with the controller that it is read with",
+            hint="save it with the file that it is read with",
         )
-    spec = RunnerSpec(
+    spec = replace(
+        spec,
         fps=clip.fps,
         skeleton=clip.skeleton,
         translated_joints=clip.translated_joints,
-        joints=schema.joints,
-        feet=schema.feet,
-        body=dict(schema.body),
-        offsets_s=np.array([each for each in schema.config.later_s if each > 0.0]),
         note="steered by hand",
-        ball=controller.ball if "balls" in arrays else None,
+        # The page sends no poses of before the lock.
+        locked_joints=np.zeros(0, np.int64),
+        ball=spec.ball if "balls" in arrays else None,
     )
     facings = arrays["facings"]
     # Without a facing, the body faces the way that it is steered.

@@ -5,46 +5,33 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from deepphase.apps.live.asset import Weights, live_asset
+from deepphase.apps.live.matcher_asset import matcher_asset
+from deepphase.controllers.runtime.controller import FORMAT as CONTROLLER_FORMAT
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.corpus.motion_files import MAX_LISTED_FILES, files_under
 from deepphase.errors import DeepPhaseError, FormatError, ParameterError
 from deepphase.formats.array_file import is_array_file, read_header
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.database.file import FORMAT as DATABASE_FORMAT
+from deepphase.matching.learned.matcher import FORMAT as MATCHER_FORMAT
+from deepphase.matching.learned.matcher import Matcher
+from deepphase.matching.player.source import PlayerSource
 from deepphase.shipped import SHIPPED
-
-if TYPE_CHECKING:
-    from deepphase.steering.run import Runner, RunnerSource
+from deepphase.steering.run import Runner, RunnerSource
 
 # Shipped files, the first of which a page opens with.
 _CHARACTERS = ("person", "dog")
 _HINT = "give a controller, a motion database, a matcher, or a folder of them"
 
 
-def _load_controller(path: Path, weights: Weights) -> bytes:
-    from deepphase.controllers.runtime.controller import Controller
-
-    return live_asset(Controller.load(path), weights=weights)
-
-
-def _load_database(path: Path, weights: Weights) -> bytes:
-    from deepphase.matching.database.database import MotionDatabase
-
-    return live_asset(MotionDatabase.load(path), weights=weights)
-
-
-def _load_matcher(path: Path, weights: Weights) -> bytes:
-    from deepphase.apps.live.matcher_asset import matcher_asset
-    from deepphase.matching.learned.matcher import Matcher
-
-    return matcher_asset(Matcher.load(path), path.stem)
-
-
-# Format of a file -> its asset.
-_LOADERS: dict[str, Callable[[Path, Weights], bytes]] = {
-    "deepphase.controller": _load_controller,
-    "deepphase.motion_database": _load_database,
-    "deepphase.matcher": _load_matcher,
+# Format of a file -> the function that opens it.
+_OPENERS: dict[str, Callable[[Path], Controller | MotionDatabase | Matcher]] = {
+    CONTROLLER_FORMAT: Controller.load,
+    DATABASE_FORMAT: MotionDatabase.load,
+    MATCHER_FORMAT: Matcher.load,
 }
 
 
@@ -52,7 +39,7 @@ def is_live_source(path: Path) -> bool:
     """Whether a file can be steered in the live page, by its header."""
     try:
         # A named pipe would not answer.
-        return path.is_file() and is_array_file(path) and read_header(path)["format"] in _LOADERS
+        return path.is_file() and is_array_file(path) and read_header(path)["format"] in _OPENERS
     except DeepPhaseError:
         return False
 
@@ -85,34 +72,6 @@ def live_sources(path: Path | None) -> dict[str, Path]:
     return {each.relative_to(path).as_posix(): each for each in found}
 
 
-def _run_controller(path: Path) -> RunnerSource[Runner]:
-    from deepphase.controllers.runtime.controller import Controller
-    from deepphase.controllers.runtime.start import CharacterSource
-
-    return CharacterSource(Controller.load(path))
-
-
-def _run_database(path: Path) -> RunnerSource[Runner]:
-    from deepphase.matching.database.database import MotionDatabase
-    from deepphase.matching.player.source import PlayerSource
-
-    return PlayerSource.of_database(MotionDatabase.load(path).with_kinds())
-
-
-def _run_matcher(path: Path) -> RunnerSource[Runner]:
-    from deepphase.matching.learned.matcher import Matcher
-
-    return Matcher.load(path).source()
-
-
-# Format of a file -> its characters.
-_RUNNERS: dict[str, Callable[[Path], RunnerSource[Runner]]] = {
-    "deepphase.controller": _run_controller,
-    "deepphase.motion_database": _run_database,
-    "deepphase.matcher": _run_matcher,
-}
-
-
 def runner_source(path: Path) -> RunnerSource[Runner]:
     """Characters of a file, to be steered by a program.
 
@@ -121,8 +80,17 @@ def runner_source(path: Path) -> RunnerSource[Runner]:
     FormatError
         If the file cannot be steered.
     """
+    _, opened = _opened(path)
+    if isinstance(opened, Controller):
+        return CharacterSource(opened)
+    if isinstance(opened, Matcher):
+        return opened.source()
+    return PlayerSource.of_database(opened.with_kinds())
+
+
+def _opened(path: Path) -> tuple[Path, Controller | MotionDatabase | Matcher]:
     (file,) = live_sources(path).values()
-    return _RUNNERS[read_header(file)["format"]](file)
+    return file, _OPENERS[read_header(file)["format"]](file)
 
 
 def check_walks_on_ground(path: Path) -> None:
@@ -155,5 +123,7 @@ def asset_of(path: Path, weights: Weights = "float16") -> bytes:
     """
     if path.is_dir():
         raise FormatError("this is a folder, not a file", hint="give one of its files", path=path)
-    (source,) = live_sources(path).values()
-    return _LOADERS[read_header(source)["format"]](source, weights)
+    file, opened = _opened(path)
+    if isinstance(opened, Matcher):
+        return matcher_asset(opened, file.stem)
+    return live_asset(opened, weights=weights)

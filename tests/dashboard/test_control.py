@@ -25,7 +25,9 @@ from deepphase.apps.dashboard.parts.steering_choice import (
     drawn_path,
     read_path_upload,
 )
+from deepphase.apps.dashboard.parts.widgets import file_bytes
 from deepphase.apps.demo.controller import CONTROLLER, turning_clips
+from deepphase.apps.runs.request import RunRequest, measured_run
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.corpus.clip_store import ClipStore
@@ -39,8 +41,9 @@ from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.steering.made_paths import made_path
+from deepphase.steering.run import rollout, start_on_path
 from deepphase.synthetic.gait_motion import locomotion
-from tests.dashboard.app_pages import opened, players, words
+from tests.dashboard.app_pages import components, opened, players, words
 from tests.matching.made_matchers import styled_database, untrained
 
 _SHORT_S = 3
@@ -345,10 +348,43 @@ def test_a_result_is_made_once_and_a_failure_is_not_kept(monkeypatch):
     assert made == ["run"]
 
 
+@pytest.mark.parametrize("kind", ["database", "matcher"])
+def test_what_a_database_or_a_matcher_was_driven_to_is_kept_and_measured(kind, monkeypatch):
+    own = Session()
+    monkeypatch.setattr(live_view, "session", lambda: own)
+    database = styled_database()
+    walks = OpenMatching.of("walks", "walks", database, None)
+    if kind == "matcher":
+        walks = OpenMatching.of_matcher("walks", "walks", untrained(database)[1])
+    assert len(walks.asset()) > 10_000
+    source = walks.source({}, walks.usual, 0)
+    runner, goals = start_on_path(source, made_path("wave", 1.0, 2.0))
+    run = rollout(runner, goals, 2.0)
+    motion = {
+        "bvh": file_bytes(lambda path: save_bvh(run.clip(), path), "run.bvh").decode(),
+        "positions": run.positions[0].tolist(),
+        "angles": run.angles[0].tolist(),
+        "contacts": run.contacts[0].tolist(),
+        "velocities": [[0.0, 1.0]] * len(run),
+        "facings": [None] * len(run),
+    }
+    result = keep_driven(json.dumps(motion), walks)
+    assert not isinstance(result, DeepPhaseError), result
+    _, measures = result.measures.columns[0]
+    again = measured_run(source, RunRequest(seconds=2.0), made_path("wave", 1.0, 2.0)).measures
+    assert measures["speed"] == pytest.approx(again.speed, rel=0.02)
+    assert measures["desired_speed"] == pytest.approx(1.0)
+
+
 def test_equal_requests_have_equal_keys():
     one, other = (SteeringRequest(made_path("wave", speed, 1.0), 1.0) for speed in (1.3, 1.4))
     assert one.key == SteeringRequest(made_path("wave", 1.3, 1.0), 1.0).key != other.key
     assert hash(one.key) != hash(replace(one, seed=1).key)
+
+
+def live_pages(app) -> list[dict]:
+    """What the components that are steered by hand were given."""
+    return [each for each in components(app) if str(each.get("title", "")).startswith("Steer ")]
 
 
 def test_a_character_is_steered_by_hand_in_place_of_a_path(page):
@@ -438,6 +474,10 @@ def test_a_matcher_of_the_folder_is_steered_alone_and_beside_another(tmp_path, m
     assert list(beside.columns) == ["", "better", *names]
     assert "Feet slide" in beside[""].tolist()
     assert list(table.columns[2:4]) == names
+    # By hand as well, on both pages that offer it.
+    chosen(app, "Steer by hand", True)
+    assert [each["title"] for each in live_pages(app)] == ["Steer walks.matcher"]
+    chosen(app, "Steer by hand", False)
     # One click takes one of each other kind.
     chosen(app, "Beside it", [])
     next(each for each in app.button if each.label == "Every way beside it").click().run()

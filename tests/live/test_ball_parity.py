@@ -168,7 +168,7 @@ def test_what_is_kept_of_a_ball_is_measured_as_a_run_s(walk, schema, blocks):
     message |= {"facings": [None] * frames, "balls": rows.tolist()}
     message["contacts"] = np.zeros((frames, len(schema.feet))).tolist()
     _, arrays = read_driven(json.dumps(message), len(schema.feet))
-    run = driven_run(walk, arrays, dribbling(walk, schema, blocks).controller)
+    run = driven_run(walk, arrays, dribbling(walk, schema, blocks).spec)
     found = dribbling_measures(run, run.spec.ball)
     assert (found.left, found.losses * frames / 3600) == (0.5, pytest.approx(1.0))
     assert found.fetching == pytest.approx(0.5)

@@ -11,6 +11,7 @@ from deepphase.apps.dashboard.parts.result_cache import cancellable_result, shar
 from deepphase.apps.dashboard.parts.steerables import (
     CONTROLLERS,
     MATCHERS,
+    STEERABLE_KEY,
     OpenController,
     OpenMatching,
     steerables,
@@ -38,7 +39,6 @@ from deepphase.motion.root_motion import RootMotion
 Opened = OpenController | OpenMatching
 
 _PLAYER_HEIGHT = 1040
-_CHOSEN = "steerable"
 # Runs in the cache that all sessions share.
 _CACHED_RUNS = 8
 # Measure -> its title above the table, and which values are better.
@@ -68,17 +68,17 @@ def page() -> None:
         "Control",
         "Choose a path, and a character follows it: a controller generates the motion frame by "
         "frame, or motion matching plays captured motion. Every change starts a new run. "
-        "Controllers can be steered by hand, too.",
+        "Each can be steered by hand, too.",
     )
     left, right = wide_columns("control", [3, 7])
     with left:
-        source = chooser("Controller or motion", _CHOSEN, steerables())
+        source = chooser("Controller or motion", STEERABLE_KEY, steerables())
         request = opened = None
         others: dict[str, Opened] = {}
         by_hand = False
         try:
             opened = source.open()
-            by_hand = isinstance(opened, OpenController) and st.toggle(
+            by_hand = st.toggle(
                 "Steer by hand", key="by hand",
                 help="Keys, mouse, gamepad or touch in place of a path",
             )  # fmt: skip
@@ -91,17 +91,17 @@ def page() -> None:
             CONTROLLERS.offer_upload(
                 "A file that `deepphase train controller` wrote",
                 "Other users cannot see it.",
-                _CHOSEN,
+                STEERABLE_KEY,
                 "above",
             )
             MATCHERS.offer_upload(
                 "A file that `deepphase train matching` wrote",
                 "Other users cannot see it.",
-                _CHOSEN,
+                STEERABLE_KEY,
                 "above",
             )
     with right:
-        if by_hand and isinstance(opened, OpenController):
+        if by_hand and opened is not None:
             try:
                 kept = steer_by_hand(opened)
                 if kept is not None:

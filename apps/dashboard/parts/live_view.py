@@ -1,4 +1,4 @@
-"""Characters that are steered by hand on page Control, and the motion that comes back."""
+"""Characters that are steered by hand, and the motion that comes back."""
 
 from __future__ import annotations
 
@@ -14,25 +14,29 @@ from deepphase.apps.dashboard.parts.folder import configured_folder, look_again
 from deepphase.apps.dashboard.parts.messages import error_sentence, plain, show_error
 from deepphase.apps.dashboard.parts.session import session
 from deepphase.apps.dashboard.parts.steerables import (
+    STEERABLE_KEY,
     OpenController,
-    controller_sources,
-    demo_controller,
+    OpenMatching,
+    steerables,
 )
 from deepphase.apps.dashboard.parts.steered_runs import run_table
 from deepphase.apps.dashboard.parts.theme import is_dark
 from deepphase.apps.dashboard.parts.uploads import UPLOAD_FPS, prepared_upload
-from deepphase.apps.live.asset import live_asset
 from deepphase.apps.live.driven_run import driven_run, read_driven
 from deepphase.apps.live.page import live_page
 from deepphase.apps.live.recordings import save_recording
 from deepphase.apps.reports.measure_table import MeasureTable
-from deepphase.errors import DeepPhaseError, FormatError
+from deepphase.errors import DeepPhaseError, FormatError, ParameterError
 from deepphase.evaluation.measured_runs import run_measures
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import resample
+from deepphase.steering.made_paths import made_path
+from deepphase.steering.run import start_on_path
 from deepphase.viewer.bundle import component_script
 
 _HEIGHT = 780
+# What a page of Streamlit carries without a pause: 931 clips of 20 minutes have 67 MB.
+_MAX_ASSET_BYTES = 100_000_000
 _component = st.components.v2.component(
     "deepphase_live",
     html='<div class="live"><iframe allow="gamepad; fullscreen"></iframe></div>',
@@ -59,13 +63,13 @@ class KeptRun:
     file: str = ""
 
 
-def steer_by_hand(opened: OpenController) -> KeptRun | None:
-    """Draw the live page of a controller; return what was kept of it, measured, if anything was.
+def steer_by_hand(opened: OpenController | OpenMatching) -> KeptRun | None:
+    """Draw the live page of what is open; return what was kept of it, measured, if anything was.
 
     Raises
     ------
     ParameterError
-        If the page cannot run the controller's network.
+        If the page cannot run it, or would be too large.
     """
     page = _page(str(opened.key), is_dark(), opened)
     answer = _component(
@@ -99,8 +103,8 @@ def steer_by_hand(opened: OpenController) -> KeptRun | None:
 
 
 def steer_on_the_manifold() -> None:
-    """Draw the live page of a controller of the user's choice, with a large manifold."""
-    chosen = chooser("Character", "character", [*controller_sources(), demo_controller()])
+    """Draw the live page of what the user chooses, with a large manifold."""
+    chosen = chooser("Character", STEERABLE_KEY, steerables())
     try:
         opened = chosen.open()
         page = _page(str(opened.key), is_dark(), opened, large=True)
@@ -113,12 +117,12 @@ def steer_on_the_manifold() -> None:
         on_driven_change=lambda: None,
     )
     st.caption(
-        "The manifold is that of the phases which the controller was trained with. Click the "
+        "The manifold is that of the phases which the controller or the database has. Click the "
         "character, then steer with W, A, S and D."
     )
 
 
-def keep_driven(motion: Any, opened: OpenController) -> KeptRun | DeepPhaseError:
+def keep_driven(motion: Any, opened: OpenController | OpenMatching) -> KeptRun | DeepPhaseError:
     """Add a motion that a browser sent to the clips of the session, and measure it.
 
     Parameters
@@ -127,17 +131,19 @@ def keep_driven(motion: Any, opened: OpenController) -> KeptRun | DeepPhaseError
         Text that the page sent; see `deepphase.apps.live.driven_run`.
     """
     try:
-        text, arrays = read_driven(motion, len(opened.controller.schema.feet))
-        own, data = session(), opened.controller.data
+        source = opened.source({}, opened.usual, 0)
+        runner, _ = start_on_path(source, made_path("wave", 1.0, 1.0))
+        text, arrays = read_driven(motion, len(runner.spec.feet))
+        own, data = session(), source.data
         file, content = f"{opened.name} by hand.bvh", text.encode("utf-8", "replace")
-        # It is measured at the rate of the controller, which its goals have.
-        prepared = prepared_upload(own, file, content, fps=opened.controller.fps)
+        # It is measured at the rate of the runner, which its goals have.
+        prepared = prepared_upload(own, file, content, fps=runner.spec.fps)
         if len(prepared.clips) != 1:
             raise FormatError(
                 "there is more than one motion in what the page sent", hint="reload the page"
             )
         ((clip, about),) = prepared.clips
-        run = driven_run(clip, arrays, opened.controller)
+        run = driven_run(clip, arrays, runner.spec)
         measures = run_table(run_measures(run, data), data)
         # Only what belongs together is added.
         added, folder = own.add_clip(resample(clip, UPLOAD_FPS), about), configured_folder()
@@ -151,9 +157,17 @@ def keep_driven(motion: Any, opened: OpenController) -> KeptRun | DeepPhaseError
         return error
 
 
-@st.cache_data(max_entries=4, show_spinner="Preparing the page")
-def _page(key: str, dark: bool, _opened: OpenController, *, large: bool = False) -> str:
-    asset = live_asset(_opened.controller, weights="float16")
+@st.cache_resource(max_entries=4, show_spinner="Preparing the page")
+def _page(
+    key: str, dark: bool, _opened: OpenController | OpenMatching, *, large: bool = False
+) -> str:
+    asset = _opened.asset()
+    if len(asset) > _MAX_ASSET_BYTES:
+        raise ParameterError(
+            f"{_opened.name} makes a page of {len(asset) / 1e6:.0f} MB, and this place takes "
+            f"{_MAX_ASSET_BYTES / 1e6:.0f}",
+            hint="steer it with `deepphase live FILE`, or a matcher that is trained from it",
+        )
     return live_page(
         asset,
         name=_opened.name,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from deepphase.apps.dashboard.parts.files import FileKind, ListedSource
 from deepphase.apps.dashboard.parts.folder import FoundFile, open_folder, stamp_of
 from deepphase.apps.dashboard.parts.result_cache import shared_cache
 from deepphase.apps.demo.controller import CONTROLLER, turning_clips
+from deepphase.apps.live.asset import live_asset
+from deepphase.apps.live.matcher_asset import matcher_asset
 from deepphase.controllers.config import ControllerConfig
 from deepphase.controllers.networks.registry import make_network
 from deepphase.controllers.runtime.controller import FORMAT, Controller
@@ -31,6 +33,7 @@ from deepphase.formats.array_file import read_header
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.database.file import FORMAT as DATABASE_FORMAT
 from deepphase.matching.learned.matcher import Matcher
+from deepphase.matching.player.moment_filter import MomentFilter
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.player import PlayerSettings
 from deepphase.matching.player.source import PlayerSource, database_measures
@@ -38,6 +41,8 @@ from deepphase.matching.search.searcher import Searcher, open_searcher
 from deepphase.motion.clip import Clip
 from deepphase.progress import Progress
 
+# Key of the chooser of what is steered, one for all pages.
+STEERABLE_KEY = "steerable"
 # Values that a chooser can list.
 _MAX_VALUES = 40
 # m/s; slower clips stand, and the speed of all motion suits them better.
@@ -48,9 +53,14 @@ _MIN_SPEED = 0.2
 class OpenController:
     """An open controller; `key` changes with its content."""
 
+    usual: ClassVar = CharacterSettings()
     name: str
     key: Hashable
     controller: Controller
+
+    def asset(self) -> bytes:
+        """What the live page is made of; raises as `live_asset` does."""
+        return live_asset(self.controller, weights="float16")
 
     @property
     def label(self) -> str:
@@ -97,14 +107,24 @@ class OpenController:
 
 @dataclass(frozen=True, eq=False)
 class OpenMatching:
-    """An open motion database with its playback and search; `key` changes with its content."""
+    """An open motion database or matcher, with its playback and search; `key` changes with its
+    content.
+    """
 
+    usual: ClassVar = PlayerSettings(moments=MomentFilter())
     name: str
     key: Hashable
     database: MotionDatabase
     playback: Playback
     searcher: Searcher
     data: Mapping[str, Any]
+    matcher: Matcher | None = None
+
+    def asset(self) -> bytes:
+        """What the live page is made of; raises as `live_asset` does."""
+        if self.matcher is not None:
+            return matcher_asset(self.matcher, self.name)
+        return live_asset(self.database, weights="float16")
 
     @classmethod
     def of(
@@ -127,7 +147,9 @@ class OpenMatching:
     def of_matcher(cls, name: str, key: Hashable, matcher: Matcher) -> OpenMatching:
         """A matcher, which is a compressed database."""
         source = matcher.source()
-        return cls(name, key, source.database, source.playback, source.searcher, source.data)
+        return cls(
+            name, key, source.database, source.playback, source.searcher, source.data, matcher
+        )
 
     @cached_property
     def labels(self) -> Mapping[str, list[str]]:

@@ -15,7 +15,6 @@ from deepphase.apps.runs.request import RunRequest, measured_run
 from deepphase.apps.runs.take import compared_take, run_take
 from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.evaluation.measured_runs import RUN_MEASURES, RunMeasures, data_values
-from deepphase.matching.player.moment_filter import MomentFilter
 from deepphase.matching.player.player import PlayerSettings
 from deepphase.matching.player.source import PlayerSource
 from deepphase.motion.clip import Clip
@@ -141,10 +140,7 @@ def usual_request(
     opened: OpenController | OpenMatching, request: SteeringRequest
 ) -> SteeringRequest:
     """The request of one character along the same path, with usual settings and any label."""
-    settings: CharacterSettings | PlayerSettings = PlayerSettings(moments=MomentFilter())
-    if isinstance(opened, OpenController):
-        settings = CharacterSettings()
-    return replace(request, characters=1, labels={}, settings=settings)
+    return replace(request, characters=1, labels={}, settings=opened.usual)
 
 
 def steered_run(

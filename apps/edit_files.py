@@ -225,7 +225,7 @@ def read_body(path: Path, reading: ClipOptions) -> Clip:
     from deepphase.motion.clip import Clip
     from deepphase.motion.roles import find_roles
 
-    clip = load(path, **reading.reader)
+    clip = load(path, **reading.reader_of(path))
     if not isinstance(clip, Clip) or not clip.has_rotations:
         raise SkeletonError(
             "these are points without rotations, which inverse kinematics cannot turn",
@@ -240,7 +240,7 @@ def read_clip(path: Path, editor: MotionEditor, reading: ClipOptions) -> Clip:
     """The clip of a file. Raises SkeletonError where it is not of the editor's skeleton."""
     from deepphase.formats.load import load
 
-    clip = load(path, **reading.reader)
+    clip = load(path, **reading.reader_of(path))
     # Refused here, before anything is computed.
     try:
         editor.space.skeleton.order_of(clip.skeleton)

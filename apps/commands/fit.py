@@ -394,7 +394,7 @@ def _ball_of(clip: Clip, ball: Ball, reading: StoreOptions) -> BallTrack:
     roles = find_roles(clip.skeleton, description=reading.description, clip=clip)
     path = Path(clip.source.path)
     if clip.source.path and path.is_file() and holds_points(path):
-        track = load_points(path, **reading.reader)
+        track = load_points(path, **reading.reader_of(path))
         if ball_points(track.names):
             return captured_ball(track, clip, ball, roles)
     return fit_ball(clip, ball, roles=roles)

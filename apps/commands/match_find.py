@@ -72,6 +72,7 @@ def query_command(
     from deepphase.apps.reports.matches_page import match_terms, save_matches
     from deepphase.apps.runs.database import index_line
     from deepphase.atomic_write import check_writable
+    from deepphase.corpus.folder_settings import settings_in
     from deepphase.corpus.store import open_store
     from deepphase.formats.load import load
     from deepphase.matching.database.across import across, is_of_another_body
@@ -88,7 +89,7 @@ def query_command(
     check_writable(output / "index.html")
     shared = None
     if model is not None and clip not in opened.clip_names and Path(clip).is_file():
-        read = load(clip)
+        read = load(clip, **settings_in(Path(clip).parent).reader)
         shared = load_model(model) if is_of_another_body(opened, read) else None
     if isinstance(shared, PhaseModel):
         opened, query = across(opened, shared, read, frame)

@@ -112,7 +112,7 @@ def command(
     else:
         with progress() as report_progress:
             report_progress("reading", 0, 2, clip.name)
-            read = load(clip, **reading.reader)
+            read = load(clip, **reading.reader_of(clip))
             motion = motion_on_rig(read, body, terrain)
             report_progress("solving", 1, 2, clip.name)
             solved = trained.solve(motion.positions, method, fps=read.fps, smoothing_s=smoothing)

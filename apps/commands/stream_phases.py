@@ -75,12 +75,13 @@ def _lines(stream: PhaseStream) -> Iterator[dict[str, Any]]:
 
 
 def _clip(stream: PhaseStream, path: Path, fps: float) -> Iterator[dict[str, Any]]:
+    from deepphase.corpus.folder_settings import settings_in
     from deepphase.formats.load import load
     from deepphase.motion.clip import Clip
     from deepphase.motion.kinematics import joint_positions
     from deepphase.motion.resample import resample
 
-    clip = load(path)
+    clip = load(path, **settings_in(path.parent).reader)
     if not isinstance(clip, Clip):
         raise ParameterError(f"{path.name} has points without a skeleton: see `deepphase solve`")
     if clip.fps != fps:

@@ -520,7 +520,7 @@ def rig_command(
             inputs.progress("opening the rig in Blender", 0, 1, rig.name)
             body = BlenderRig.open(rig, inputs.description)
         else:
-            body = BodyRig.of_clip(load(rig, **reading.reader), inputs.description)
+            body = BodyRig.of_clip(load(rig, **reading.reader_of(rig)), inputs.description)
         return partial(
             train_rig,
             None if poses is None else inputs.clips(poses),

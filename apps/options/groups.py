@@ -80,6 +80,12 @@ class ClipOptions(OptionGroup):
         values = {"unit": self.unit, "up": self.up, "fps": self.file_fps}
         return {name: value for name, value in values.items() if value is not None}
 
+    def reader_of(self, path: Path) -> dict[str, Any]:
+        """Those for one file: the options that are set, else the settings of its folder."""
+        from deepphase.corpus.folder_settings import settings_in
+
+        return {**settings_in(path.parent).reader, **self.reader}
+
 
 @dataclass(frozen=True)
 class FileOptions(ClipOptions):

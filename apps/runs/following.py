@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from deepphase.apps.runs.files import write_motion
+from deepphase.corpus.folder_settings import settings_in
 from deepphase.errors import ParameterError
 from deepphase.formats.load import load
 from deepphase.matching.database.across import frames_of_database
@@ -45,7 +46,7 @@ def follow_clip(
             hint="give a model of `deepphase train phase --config shared`",
             path=model,
         )
-    given = resample(load(clip), database.fps)
+    given = resample(load(clip, **settings_in(clip.parent).reader), database.fps)
     root = root_trajectory(given, find_roles(given.skeleton, clip=given))
     own = frames_of_database(database, loaded)
     playback = Playback.of_database(database, progress)

@@ -15,11 +15,11 @@ from deepphase.atomic_write import atomic_write
 from deepphase.config import read_yaml
 from deepphase.corpus.labels import LabelPattern
 from deepphase.errors import ParameterError
-from deepphase.formats.units import checked_options
+from deepphase.formats.units import checked_floor, checked_options
 
 FILE = "deepphase.yaml"
 _HEAD = "# What deepphase knows of the motion files in this folder and below it.\n"
-_KEYS = ("up", "unit", "labels")
+_KEYS = ("up", "unit", "floor", "labels")
 
 
 @dataclass(frozen=True)
@@ -32,19 +32,24 @@ class FolderSettings:
         As in :func:`deepphase.formats.load.load`; None infers them.
     labels
         Label as found in the names of the files, such as "field1" -> its name, such as "style".
+    floor
+        Height in metres of the floor in the files, which becomes 0; None leaves heights as they
+        are.
 
     Raises
     ------
     ParameterError
-        If an axis or unit is impossible, or a label cannot have such a name.
+        If an axis, unit or floor is impossible, or a label cannot have such a name.
     """
 
     up: str | None = None
     unit: str | float | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    floor: float | None = None
 
     def __post_init__(self) -> None:
         checked_options(self.unit, self.up, None)
+        checked_floor(self.floor)
         for found, name in self.labels.items():
             try:
                 fits = LabelPattern(f"{{{name}}}").fields == (name,)
@@ -64,7 +69,7 @@ class FolderSettings:
     @property
     def reader(self) -> dict[str, Any]:
         """The options of :func:`deepphase.formats.load.load` that are set."""
-        options = {"up": self.up, "unit": self.unit}
+        options = {"up": self.up, "unit": self.unit, "floor": self.floor}
         return {name: value for name, value in options.items() if value is not None}
 
 
@@ -99,7 +104,7 @@ def _read(path: Path, written_ns: int) -> FolderSettings:
                 "labels is not a mapping", hint="write a line such as `  field1: style`"
             )
         names = {str(found): str(name) for found, name in labels.items()}
-        return FolderSettings(content.get("up"), content.get("unit"), names)
+        return FolderSettings(content.get("up"), content.get("unit"), names, content.get("floor"))
     except ParameterError as error:
         raise ParameterError(error.fact, hint=error.hint, path=path) from None
 

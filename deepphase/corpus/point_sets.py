@@ -20,7 +20,7 @@ from deepphase.solving.point_tree import PointStructure
 
 # Number of files, evenly spread, that determine a hierarchy.
 _MAX_SAMPLES = 60
-_OPTIONS = ("unit", "up", "fps")
+_OPTIONS = ("unit", "up", "fps", "floor")
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.reader_options import call_reader, option_names
+from deepphase.formats.units import checked_floor
 from deepphase.motion.clip import Clip
 from deepphase.plugins import Registry
 
@@ -94,10 +95,11 @@ WRITTEN_SUFFIXES = (".bvh", ".npz", ".glb", ".gltf", ".usda")
 """Suffixes of our formats that `save` writes without another program."""
 
 
-def load(path: str | Path, **options: Any) -> Clip:
+def load(path: str | Path, *, floor: float | None = None, **options: Any) -> Clip:
     """Read a motion file; its suffix selects the format, the options are those of its reader.
 
-    From a file with several animations the first is read; `load_all` reads all.
+    `floor` is the height in metres of the floor in the file, which becomes 0. From a file with
+    several animations the first is read; `load_all` reads all.
 
     Folders mix formats: an option of another format's reader that this one lacks is ignored, with
     a note in the clip.
@@ -111,20 +113,32 @@ def load(path: str | Path, **options: Any) -> Clip:
     """
     kind = _format_of(path)
     _check_reader_options(options, kind, path)
-    return call_reader(_function(kind.load), path, options, f"{Path(path).suffix} files")
+    clip = call_reader(_function(kind.load), path, options, f"{Path(path).suffix} files")
+    return _over_floor(clip, floor)
 
 
-def load_all(path: str | Path, **options: Any) -> tuple[Clip, ...]:
+def load_all(path: str | Path, *, floor: float | None = None, **options: Any) -> tuple[Clip, ...]:
     """Read all clips of a motion file: the animations of glTF, each with its own name.
 
     Files of other formats hold one clip. Options and errors are those of `load`.
     """
     kind = _format_of(path)
     if kind.load_all is None or options.get("animation") is not None:
-        return (load(path, **options),)
+        return (load(path, floor=floor, **options),)
     _check_reader_options(options, kind, path)
     given = {name: value for name, value in options.items() if name != "animation"}
-    return call_reader(_function(kind.load_all), path, given, f"{Path(path).suffix} files")
+    clips = call_reader(_function(kind.load_all), path, given, f"{Path(path).suffix} files")
+    return tuple(_over_floor(clip, floor) for clip in clips)
+
+
+def _over_floor(clip: Clip, floor: float | None) -> Clip:
+    height = checked_floor(floor)
+    if not height:
+        return clip
+    moved = clip.translations.copy()
+    # The first translated joint is the root.
+    moved[:, 0, 1] -= height
+    return replace(clip, translations=moved)
 
 
 def list_animations(path: str | Path) -> tuple[tuple[int, str], ...]:

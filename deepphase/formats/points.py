@@ -34,7 +34,7 @@ from deepphase.formats.markers.trc import read_trc
 from deepphase.formats.npz.archive import NpzArchive, read_npz, write_npz
 from deepphase.formats.npz.joint_arrays import NAME_KEYS, RATE_KEYS, is_joint_arrays
 from deepphase.formats.npz.motion import is_npz_motion
-from deepphase.formats.units import METRES_PER_UNIT, checked_options, metres_per_unit
+from deepphase.formats.units import METRES_PER_UNIT, checked_floor, checked_options, metres_per_unit
 from deepphase.memory import within_memory
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
@@ -78,6 +78,7 @@ def load_points(
     unit: str | float | None = None,
     up: str | None = None,
     fps: float | None = None,
+    floor: float | None = None,
 ) -> PointTrack:
     """Read a point track: metres, Y up. The suffix selects the format: .npz, .c3d, .trc or .csv.
 
@@ -92,6 +93,8 @@ def load_points(
         The file's up axis: "x", "y", "z", "-x", "-y" or "-z"; None infers it from the motion.
     fps
         Frames per second that override the file's.
+    floor
+        Height in metres of the floor in the file, which becomes 0.
 
     Raises
     ------
@@ -129,9 +132,11 @@ def load_points(
     if up is None:
         up, note = infer_points_up(positions, edges)
         notes = (*notes, note)
+    positions = _turned(positions, up)
+    positions[..., 1] -= checked_floor(floor)
     return PointTrack(
         names=data.names,
-        positions=_turned(positions, up),
+        positions=positions,
         fps=rate,
         edges=edges,
         source=Source(str(path), unit_m, up, rate, notes=notes),

@@ -9,6 +9,7 @@ from deepphase.formats.frame_rates import check_rate_option
 from deepphase.motion.orientation import AXES
 
 METRES_PER_UNIT = {"m": 1.0, "cm": 0.01, "mm": 0.001, "inch": 0.0254, "foot": 0.3048}
+LARGEST_FLOOR_M = 1000.0
 _UNIT_NAMES = {
     "metres": 1.0,
     "centimetres": 0.01,
@@ -50,6 +51,17 @@ def checked_options(unit: str | float | None, up: str | None, fps: float | None)
         )
     check_rate_option(fps)
     return None if unit is None else metres_per_unit(unit)
+
+
+def checked_floor(floor: float | None) -> float:
+    """Metres of a given floor; 0 for none. Raises ParameterError for an impossible one."""
+    known = floor is None or (isinstance(floor, int | float) and abs(floor) <= LARGEST_FLOOR_M)
+    if not known:
+        raise ParameterError(
+            f"a floor at {floor!r} is not possible",
+            hint=f"give its height in the files, up to {LARGEST_FLOOR_M:g} m above or below 0",
+        )
+    return float(floor or 0.0)
 
 
 def unit_in_words(metres: float) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from deepphase.arrays import Array
+from deepphase.corpus.folder_settings import settings_in
 from deepphase.errors import ParameterError
 from deepphase.features.pose import BodyFrames
 from deepphase.formats.load import load
@@ -114,7 +115,7 @@ def query_moment(
             f"{clip!r} is neither a clip of the database nor a file",
             hint=f"the database has clips such as {database.clip_names[0]!r}",
         )
-    read, extractor = load(clip), None
+    read, extractor = load(clip, **settings_in(Path(clip).parent).reader), None
     if model is not None:
         from deepphase.phase.extractor import load_model
 

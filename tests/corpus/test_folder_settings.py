@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from deepphase.apps.cli import main
+from deepphase.apps.options.groups import ClipOptions
 from deepphase.corpus.clips import clips_in
 from deepphase.corpus.folder_settings import (
     FILE,
@@ -18,6 +19,9 @@ from deepphase.corpus.prepare import prepare
 from deepphase.corpus.store import open_store
 from deepphase.errors import ParameterError
 from deepphase.formats.load import save
+from deepphase.formats.points import load_points, save_points
+from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.point_track import PointTrack
 from deepphase.synthetic.gait_motion import locomotion
 
 
@@ -31,7 +35,7 @@ def captures(tmp_path):
 
 
 def test_settings_are_kept_and_removed(tmp_path):
-    settings = FolderSettings("z", "cm", {"field1": "style"})
+    settings = FolderSettings("z", "cm", {"field1": "style"}, 0.12)
     save_settings(tmp_path, settings)
     assert read_settings(tmp_path) == settings
     save_settings(tmp_path, FolderSettings())
@@ -56,10 +60,30 @@ def test_all_ways_of_reading_know_the_settings(captures, tmp_path, capsys):
     assert "{style}" in said
 
 
+def test_a_floor_becomes_zero_in_all_ways_of_reading(captures, tmp_path):
+    file = captures / "deeper" / "aa_x1.bvh"
+    (before,) = (entry.load() for entry in clips_in([file]))
+    track = PointTrack(("a", "b"), np.ones((8, 2, 3)), 30.0)
+    save_points(track, captures / "points.npz")
+    save_settings(captures, FolderSettings("y", "m", floor=0.25))
+    (after,) = (entry.load() for entry in clips_in([file]))
+    moved = joint_positions(after) - joint_positions(before)
+    np.testing.assert_allclose(moved, np.broadcast_to([0, -0.25, 0], moved.shape), atol=1e-6)
+    prepare([file], tmp_path / "one.store")
+    stored = joint_positions(open_store(tmp_path / "one.store").clip(0))
+    assert stored[..., 1].min() == pytest.approx(joint_positions(after)[..., 1].min(), abs=1e-3)
+    given = settings_in(captures).reader
+    points = load_points(captures / "points.npz", **given).positions
+    np.testing.assert_allclose(points, np.broadcast_to([1, 0.75, 1], points.shape))
+
+
 def test_options_of_a_command_come_first(captures):
     save_settings(captures, FolderSettings("z", "cm"))
     entries = clips_in([captures], up="y", unit="m")
     assert {entry.load().source.up for entry in entries} == {"y"}
+    # So it is in commands that read one file by itself.
+    file = captures / "deeper" / "aa_x1.bvh"
+    assert ClipOptions(up="y").reader_of(file) == {"up": "y", "unit": "cm"}
 
 
 def test_the_nearest_folder_counts(captures):
@@ -81,6 +105,7 @@ def test_a_changed_file_is_read_again(captures):
     [
         ("up: w", "up axis of 'w'"),
         ("unit: parsec", "unit of 'parsec'"),
+        ("floor: low", "floor at 'low'"),
         ("axis: y", "other keys"),
         ("- y", "other keys"),
         ("labels: [a]", "not a mapping"),

@@ -123,13 +123,15 @@ def test_a_folder_keeps_what_is_said_of_it(tmp_path, monkeypatch, clip):
     (up,) = (box for box in app.selectbox if box.label == "Up axis")
     assert up.options[0] == "found: y"
     up.select("z")
+    (floor,) = (field for field in app.number_input if field.label == "Floor (m)")
+    floor.set_value(0.25)
     (name,) = (field for field in app.text_input if field.label == "Name of field1")
     name.input("style")
     (keep,) = (button for button in app.button if button.label == "Keep and read again")
     keep.click().run()
     assert not app.exception
     assert "style" in table(app).columns
-    assert read_settings(tmp_path) == FolderSettings("z", None, {"field1": "style"})
+    assert read_settings(tmp_path) == FolderSettings("z", None, {"field1": "style"}, 0.25)
     again = opened("data", monkeypatch, tmp_path)
     (up,) = (box for box in again.selectbox if box.label == "Up axis")
     assert up.value == "z"

@@ -44,7 +44,7 @@ from deepphase.apps.reports.player_takes import takes_of_clips
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.folder_settings import FILE, FolderSettings, save_settings
 from deepphase.errors import DeepPhaseError, SkeletonError
-from deepphase.formats.units import METRES_PER_UNIT, unit_in_words
+from deepphase.formats.units import LARGEST_FLOOR_M, METRES_PER_UNIT, unit_in_words
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.orientation import AXES
@@ -201,12 +201,12 @@ def _folder_settings(found: FoundFolder, clips: OpenClips | None) -> None:
     sources = () if clips is None else clips.store.sources
     read_up = _most_usual(source.up for source in sources)
     read_unit = _most_usual(unit_in_words(source.unit_m) for source in sources)
-    words = f"Folder: up {read_up}, in {read_unit}" if sources else "Folder: up axis, unit"
+    words = f"Folder: up {read_up}, in {read_unit}" if sources else "Folder: up axis, unit, floor"
     with (
         st.expander(f"{words}; change them, or names of labels", icon=":material/rule_settings:"),
         st.form("folder settings", border=False),
     ):
-        up_column, unit_column = st.columns(2)
+        up_column, unit_column, floor_column = st.columns(3)
         up = up_column.selectbox(
             "Up axis",
             [None, *AXES],
@@ -221,6 +221,12 @@ def _folder_settings(found: FoundFolder, clips: OpenClips | None) -> None:
             index=0 if given is None else 1 + units.index(str(given)),
             format_func=lambda each: each or f"found: {read_unit}",
         )
+        floor = floor_column.number_input(
+            "Floor (m)", -LARGEST_FLOOR_M, LARGEST_FLOOR_M, settings.floor, step=0.01,
+            format="%.2f", placeholder="as in the files",
+            help="Height of the floor in the files, which becomes 0: the table above has the one "
+            "that the feet of each clip stand on",
+        )  # fmt: skip
         shown = list(settings.labels) or []
         known = {name: found_as for found_as, name in settings.labels.items()}
         if clips is not None:
@@ -236,7 +242,7 @@ def _folder_settings(found: FoundFolder, clips: OpenClips | None) -> None:
             return
         renamed = {label: name for label, name in names.items() if name and name != label}
         try:
-            save_settings(found.path, FolderSettings(up, unit, renamed))
+            save_settings(found.path, FolderSettings(up, unit, renamed, floor))
         except DeepPhaseError as error:
             show_error(error)
             return

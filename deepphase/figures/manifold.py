@@ -259,11 +259,21 @@ def aligned_views(views: Sequence[Array]) -> list[Array]:
         raise ParameterError("views must be finite")
     aligned: list[Array] = []
     for view in reversed(views):
-        if aligned:
-            left, _, right = np.linalg.svd(view.T @ aligned[-1])
-            view = view @ (left @ right)
-        aligned.append(view)
+        aligned.append(view @ alignment(view, aligned[-1]) if aligned else view)
     return aligned[::-1]
+
+
+def alignment(points: Array, others: Array) -> Array:
+    """(axes, axes) the rotation or reflection that brings points nearest to the same other ones.
+
+    Parameters
+    ----------
+    points, others
+        (points, axes) each, the same frames in the same order. `points @ alignment` are the
+        aligned ones (Schönemann 1966).
+    """
+    left, _, right = np.linalg.svd(points.T @ others)
+    return left @ right
 
 
 def manifold_change(

@@ -274,6 +274,19 @@ def test_as_many_frames_of_other_clips_are_others(read, cloud):
     assert frames_id(clips, model, half) != frames_id(clips, model, cloud)
 
 
+def test_an_axis_holds_the_values_of_a_label_apart(cloud):
+    names = [name.removeprefix("Label: ") for name in cloud.colourings if "Label: " in name]
+    assert list(cloud.label_places) == [f"By {name}" for name in names]
+    gait = np.asarray(cloud.colourings["Label: gait"].values)
+    places = cloud.label_places["By gait"]
+    means = [places.points[gait == each, 0].mean() for each in ("walk", "run")]
+    spreads = [places.points[gait == each, 0].std() for each in ("walk", "run")]
+    assert abs(means[0] - means[1]) > 2 * max(spreads)
+    # Other frames, as those that play, lie in the same space.
+    np.testing.assert_allclose(places.of(cloud.phases.values[:40]), places.points[:40], rtol=1e-5)
+    np.testing.assert_allclose(places.points[:, 1:], cloud.cloud.points[:, :2], atol=1e-5)
+
+
 def test_a_thread_reads_the_shown_clip_first_and_is_stopped(read, monkeypatch):
     fresh = Encodings(
         OpenClips("demo", "demo", "demo", read.store),

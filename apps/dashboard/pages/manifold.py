@@ -189,7 +189,7 @@ def _picture(
     if isinstance(clips.store, BodyClips):
         usual["colour"] = BODY
     seen = usual | seen
-    spaces = {PCA: cloud.phases.places((), 0)}
+    spaces = {PCA: cloud.phases.places((), 0), **cloud.label_places}
     if seen["axes"] == UMAP and len(known) == len(read.store):
         dimensions = 3 if seen.get("view") == "Space" else 2
         try:
@@ -297,7 +297,7 @@ def _player(
         )  # fmt: skip
         steered = st.toggle(
             "Steer by hand", key="by hand on the manifold",
-            help="A controller's character, and the point that its phases move to",
+            help="A character, and the point that its phases move to",
         )  # fmt: skip
     if steered:
         steer_on_the_manifold()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +34,7 @@ from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory, to_root_space
 from deepphase.phase.body_points import POINTS as BODY_POINTS
 from deepphase.phase.body_points import parent_points
-from deepphase.phase.manifold import ManifoldProjection
+from deepphase.phase.manifold import ManifoldProjection, discriminant
 from deepphase.phase.model import ClipPhases
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.viewer.actor import Actor, links_of
@@ -49,8 +50,8 @@ POINTS = (5_000, MAX_POINTS, 300_000)
 _CACHED_CLOUDS = 12
 # Name of the colouring by body, of several skeletons.
 BODY = "Body"
-# Begin of the name of a colouring by one channel's phase, before its number.
-CHANNEL_COLOUR = "Phase of channel "
+# Begins of the names of colourings by one channel's phase, and by a label.
+CHANNEL_COLOUR, LABEL_COLOUR = "Phase of channel ", "Label: "
 # Values of a label that a legend can distinguish.
 _MAX_VALUES = 60
 # Clips whose colours differ.
@@ -191,6 +192,32 @@ class OpenCloud:
     phases: Space
     poses: Poses
 
+    @cached_property
+    def label_places(self) -> dict[str, Places]:
+        """Title -> places with a label's values as far apart as possible on the first axis.
+
+        The axis is a direction of the channels' amplitudes; the others are the first two principal
+        components, so that in space the ring of each value lies at a height of its own.
+        """
+        places = {}
+        for title, colouring in self.colourings.items():
+            name = title.removeprefix(LABEL_COLOUR)
+            if name != title and len(np.unique(colouring.values)) > 1:
+                places[f"By {name}"] = self._apart(name, np.asarray(colouring.values))
+        return places
+
+    def _apart(self, name: str, values: Array) -> Places:
+        direction, share = discriminant(self.cloud.parameters.amplitude, values)
+        projection = self.phases.projection
+
+        def of(manifold: Array) -> Array:
+            amplitudes = np.linalg.norm(manifold.reshape(len(manifold), -1, 2), axis=-1)
+            return np.column_stack([amplitudes @ direction, projection(manifold)[:, :2]])
+
+        axes = [axis_title(axis, projection.explained, self.phases.unit) for axis in range(2)]
+        title = f"{name}: direction of amplitudes ({share:.0%} of its variance between values)"
+        return Places(of(self.phases.values), [title, *axes], of)
+
     def points_in(self, passages: Sequence[Passage]) -> Array:
         """Sorted indices of the points in the passages."""
         inside = np.zeros(len(self.clip), bool)
@@ -324,7 +351,7 @@ def _colourings(read: Encodings, cloud: PhaseCloud, indices: Sequence[int]) -> d
     """Name -> colouring, in the order of the chooser."""
     store = read.store
     labels = cloud.by_labels([store.labels[index] for index in indices], _MAX_VALUES)
-    colourings = {f"Label: {name}": colours for name, colours in labels.items()}
+    colourings = {f"{LABEL_COLOUR}{name}": colours for name, colours in labels.items()}
     if isinstance(read, BodyEncodings):
         own = cloud.by_label("body", [read.bodies[index] for index in indices])
         colourings = {BODY: own} | colourings

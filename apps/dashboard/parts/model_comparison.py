@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import streamlit as st
 
-from deepphase.apps.dashboard.parts.clouds import open_cloud
+from deepphase.apps.dashboard.parts.clouds import LABEL_COLOUR, OpenCloud, open_cloud
 from deepphase.apps.dashboard.parts.collection import MODELS, OpenClips, OpenModel, model_sources
 from deepphase.apps.dashboard.parts.files import ListedSource
 from deepphase.apps.dashboard.parts.messages import plain, show_error, working
@@ -14,8 +15,10 @@ from deepphase.apps.dashboard.parts.session import session
 from deepphase.apps.dashboard.parts.trainings import curve_of, own_trainings
 from deepphase.apps.dashboard.parts.widgets import offer_table, show_figure, show_table
 from deepphase.apps.reports.health_section import health_rows
+from deepphase.arrays import Array
 from deepphase.errors import DeepPhaseError
 from deepphase.figures.learning_curves import learning_curves
+from deepphase.figures.manifold import alignment
 from deepphase.figures.theme import label
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.training.train import train_phase
@@ -27,6 +30,8 @@ _NAME = "Without phases"
 # Points of each figure, and its height in pixels.
 _POINTS, _HEIGHT = 5_000, 520
 _NONE = "none"
+# Frames of two models are the same within this step of time, and so many are enough to align them.
+_SAME_HZ, _MOST_FRAMES, _LEAST_SAME = 60.0, 1e9, 50
 
 
 def embedding_for(clips: OpenClips, model: OpenModel) -> OpenModel | None:
@@ -113,9 +118,16 @@ def _compared(clips: OpenClips) -> None:
         models = [sources[at].open() for at in chosen]
         _measures(models)
         _curves(models)
+        clouds = [open_cloud(clips, model, _POINTS) for model in models]
+        places, alike = aligned_clouds(clouds)
         for at, (column, model) in enumerate(zip(columns, models, strict=True)):
             with column:
-                _manifold(clips, model, at)
+                _manifold(clips, model, clouds[at], places[at], at)
+        if alike is not None:
+            st.caption(
+                "The other manifold is turned and mirrored so that the same frames lie as near to "
+                f"each other as they can: {alike:.0%} of its variance is then that of the one."
+            )
     except DeepPhaseError as error:
         show_error(error)
 
@@ -153,11 +165,30 @@ def _curves(models: list[OpenModel]) -> None:
     show_figure(chart, "compared curves", file="learning_curves_compared")
 
 
-def _manifold(clips: OpenClips, model: OpenModel, at: int) -> None:
-    cloud = open_cloud(clips, model, _POINTS)
-    labels = [name for name in cloud.colourings if name.startswith("Label: ")]
+def aligned_clouds(clouds: list[OpenCloud]) -> tuple[list[Array], float | None]:
+    """Places of both clouds, the second turned towards the first, and what they share of variance.
+
+    None, and the second as it is, where the models do not read the same frames.
+    """
+    first, second = (each.cloud for each in clouds)
+    keys = [np.stack([each.clip, np.rint(each.cloud.time * _SAME_HZ)]) for each in clouds]
+    _, *same = np.intersect1d(
+        *(key[0] * _MOST_FRAMES + key[1] for key in keys), assume_unique=True, return_indices=True
+    )
+    if len(same[0]) < _LEAST_SAME:
+        return [first.points, second.points], None
+    one, other = first.points[same[0]], second.points[same[1]]
+    turn = alignment(other, one)
+    turned, kept = other @ turn - (other @ turn).mean(0), one - one.mean(0)
+    alike = np.square((turned * kept).sum()) / (np.square(turned).sum() * np.square(kept).sum())
+    return [first.points, second.points @ turn], float(alike)
+
+
+def _manifold(clips: OpenClips, model: OpenModel, cloud: OpenCloud, points: Array, at: int) -> None:
+    labels = [name for name in cloud.colourings if name.startswith(LABEL_COLOUR)]
     colouring = cloud.colourings[labels[0] if labels else "Clip"]
-    chart = cloud.cloud.figure(colouring, title=label(model.name))
+    space = (points, points.var(0) / max(float(cloud.phases.values.var(0).sum()), 1e-12))
+    chart = cloud.cloud.figure(colouring, space, title=label(model.name))
     show_figure(chart, f"compared manifold {at}", height=_HEIGHT, file=f"manifold_{at + 1}")
     st.caption(f"{plain(model.name)} on {plain(clips.name)}.")
 

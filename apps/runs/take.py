@@ -11,10 +11,11 @@ import numpy as np
 from deepphase.apps.runs.request import MeasuredRun
 from deepphase.apps.runs.scene import ground_patch
 from deepphase.arrays import Array
+from deepphase.phase.manifold import ManifoldProjection
 from deepphase.steering.run import Run
 from deepphase.viewer.actor import Actor
 from deepphase.viewer.costs import CostComparison
-from deepphase.viewer.take import Channels, Curve, Gating, Marker, Take
+from deepphase.viewer.take import Channels, Curve, Gating, ManifoldCloud, Marker, Take
 
 _IN_CONTACT = 0.5
 # Maximum number of characters in one take; pages with more open slowly.
@@ -27,7 +28,7 @@ _CURVES = {"cost": ("cost of the last search", "")}
 
 
 def run_take(measured: MeasuredRun, name: str, costs: CostComparison | None = None) -> Take:
-    """All characters of a run; phases, gating weights, jumps and costs are the first one's."""
+    """All characters of a run; phases, weights, jumps and costs are the first one's."""
     run, ground = measured.run, measured.ground
     shown = min(run.characters, MAX_ACTORS)
     speeds = np.linalg.norm(np.gradient(run.positions[:shown], axis=1), axis=-1) * run.fps
@@ -47,6 +48,8 @@ def run_take(measured: MeasuredRun, name: str, costs: CostComparison | None = No
     return Take.of(
         [_actor(measured, index) for index in range(shown)],
         name,
+        # Beside costs there is no room for it.
+        manifold=_ring(run) if costs is None else None,
         channels=None if run.phases is None else Channels(run.phases[0], run.fps),
         gating=None if run.gating is None else Gating(run.gating[0], run.fps),
         curves=curves,
@@ -55,6 +58,18 @@ def run_take(measured: MeasuredRun, name: str, costs: CostComparison | None = No
         costs=costs,
         terrain=None if ground is None else ground_patch(ground, run.positions),
     )
+
+
+def _ring(run: Run) -> ManifoldCloud | None:
+    """The phases of the first character in the plane of their largest variance; None without."""
+    if run.phases is None:
+        return None
+    manifold = run.phases[0].manifold()
+    if not np.isfinite(manifold).all():
+        return None
+    projection = ManifoldProjection.fit(manifold)
+    path = projection(manifold)
+    return ManifoldCloud(path[:0], path, run.fps, projection.explained)
 
 
 def compared_take(takes: Mapping[str, Take], name: str) -> Take:

@@ -17,6 +17,8 @@ from deepphase.motion.skeleton import Skeleton
 END_NAME = "_end"
 # Share of the longest bone that a translated joint moves.
 _MOVES = 1e-5
+# Numbers in transforms; volume of the unit cube in a frame, which rounding must not turn over.
+_LARGEST, _FLAT = 1e15, 1e-9
 
 
 def clip_of_matrices(
@@ -76,8 +78,14 @@ def clip_of_matrices(
 def _rotations(matrices: Array, path: Path) -> Array:
     """(..., 4) rotations of (..., 4, 4) transforms, without their scales."""
     linear = matrices[..., :3, :3]
-    lengths = np.linalg.norm(linear, axis=-2, keepdims=True)
-    if not (lengths > 1e-9).all() or not (np.linalg.det(linear) > 0).all():
+    if not np.abs(matrices).max(initial=0.0) < _LARGEST:
+        raise FormatError(
+            "a joint is farther away or larger than any body",
+            hint="apply scales to the skeleton",
+            path=path,
+        )
+    lengths = np.maximum(np.linalg.norm(linear, axis=-2, keepdims=True), _FLAT)
+    if not (np.linalg.det(linear / lengths) > _FLAT).all():
         raise FormatError(
             "a joint is flat or mirrored", hint="apply scales to the skeleton", path=path
         )

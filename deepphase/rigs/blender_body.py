@@ -12,9 +12,9 @@ from scipy.spatial.transform import Rotation
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError, SkeletonError
-from deepphase.formats.blender.bone_trees import largest_tree, parents_in_tree
 from deepphase.formats.blender.bridge import TO_Y_UP
 from deepphase.formats.joint_checks import check_joint_count
+from deepphase.formats.joint_trees import largest_tree, parents_in_tree
 from deepphase.motion.limb_roles import rest_clip
 from deepphase.motion.limbs import ancestors, subtree_mask
 from deepphase.motion.roles import Roles, find_roles

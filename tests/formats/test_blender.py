@@ -13,7 +13,6 @@ from scipy.spatial.transform import Rotation
 
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.blender import bridge
-from deepphase.formats.blender.bone_trees import largest_tree, parents_in_tree
 from deepphase.formats.blender.bridge import (
     VARIABLE,
     asked_blender,
@@ -21,6 +20,7 @@ from deepphase.formats.blender.bridge import (
     required_blender,
 )
 from deepphase.formats.blender.fbx import _from_axes
+from deepphase.formats.joint_trees import largest_tree, parents_in_tree
 from deepphase.formats.load import load, save
 from deepphase.motion.kinematics import end_positions, joint_positions
 from deepphase.motion.orientation import scaled

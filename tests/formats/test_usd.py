@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from deepphase.errors import FormatError, ParameterError
+from deepphase.formats.joint_matrices import clip_of_matrices
 from deepphase.formats.load import load, save
 from deepphase.formats.usd.writer import joint_paths
 from deepphase.motion import quaternions
@@ -140,6 +141,43 @@ def test_damage_is_a_format_error(tmp_path, content):
     path.write_bytes(content)
     with pytest.raises(FormatError, match="usd-core cannot read it"):
         load(path)
+
+
+@needs_usd
+def test_of_several_roots_the_largest_tree_is_read(tmp_path):
+    path = tmp_path / "walk.usda"
+    save(WALK, path)
+    path.write_text(path.read_text().replace("Hips/LeftUpLeg", "LeftUpLeg"))
+    again = load(path)
+    leg = {"LeftUpLeg", "LeftLeg", "LeftFoot", "LeftToeBase"}
+    assert set(again.skeleton.names) == set(WALK.skeleton.names) - leg
+    assert "2 joints have no parent" in " ".join(again.source.notes)
+    order = [WALK.skeleton.index(name) for name in again.skeleton.names]
+    np.testing.assert_allclose(joint_positions(again), joint_positions(WALK)[:, order], atol=1e-4)
+
+
+@needs_usd
+def test_time_codes_that_do_not_pass_are_refused(tmp_path):
+    path = tmp_path / "walk.usda"
+    save(WALK, path)
+    path.write_text(re.sub("timeCodesPerSecond = .*", "timeCodesPerSecond = 0", path.read_text()))
+    with pytest.raises(FormatError, match="timeCodesPerSecond is 0"):
+        load(path)
+
+
+# Its determinant is above zero by rounding.
+_FLAT = [[0.6759871, -0.6759871, 0.7], [0.0951503, -0.0951503, 1e-9], [-0.7307, 0.7307, 0.6705]]
+
+
+@pytest.mark.parametrize(
+    ("turn", "match"),
+    [(_FLAT, "flat or mirrored"), (1e200 * np.eye(3), "than any body"), (np.zeros((3, 3)), "flat")],
+)
+def test_transforms_without_a_rotation_are_refused(turn, match, tmp_path):
+    matrices = np.tile(np.eye(4), (1, 2, 1, 1))
+    matrices[0, 1, :3, :3] = turn
+    with pytest.raises(FormatError, match=match):
+        clip_of_matrices(("a", "b"), np.array([-1, 0]), matrices[0], matrices, 60.0, tmp_path)
 
 
 def test_other_content_is_named(tmp_path):

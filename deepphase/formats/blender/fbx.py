@@ -12,13 +12,13 @@ from scipy.spatial.transform import Rotation
 from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write, check_writable
 from deepphase.errors import FormatError
-from deepphase.formats.blender.bone_trees import largest_tree, parents_in_tree
 from deepphase.formats.blender.bridge import TO_Y_UP, asked_blender
 from deepphase.formats.body_checks import check_writable_body, checked_body
 from deepphase.formats.file_content import foreign_content, read_content
 from deepphase.formats.frame_rates import resolve_rate
 from deepphase.formats.joint_checks import check_joint_count
 from deepphase.formats.joint_matrices import END_NAME, clip_of_matrices
+from deepphase.formats.joint_trees import one_tree, parents_in_tree
 from deepphase.formats.npz.archive import read_npz
 from deepphase.formats.units import checked_options, unit_in_words
 from deepphase.motion import quaternions
@@ -96,7 +96,7 @@ def load_blender(
         parents = archive.array("parents", (len(names),), "integer")
         stated = float(answer["fps"])
     rate, notes = resolve_rate({"fps": stated}, fps, path)
-    tree, tree_notes = _one_tree(names, parents)
+    tree, tree_notes = one_tree(names, parents, "bones")
     turn, axis_notes = _from_axes(answer["axes"])
     clip = clip_of_matrices(
         tuple(names[bone] for bone in tree),
@@ -207,19 +207,6 @@ def _from_axes(axes: Sequence[int]) -> tuple[Array, tuple[str, ...]]:
     turn[:3, :3] = np.eye(3)[list(numbers)] * np.array(signs)[:, None]
     mirrored = np.linalg.det(turn) < 0
     return turn, ("the file's axes are left-handed: they were mirrored",) if mirrored else ()
-
-
-def _one_tree(names: tuple[str, ...], parents: Array) -> tuple[Array, tuple[str, ...]]:
-    """Indices of the bones of the largest tree, and a note if there are others."""
-    tree, roots = largest_tree(parents)
-    if len(roots) == 1:
-        return tree, ()
-    others = [names[root] for root in roots.tolist() if root != tree[0]]
-    listed = ", ".join(others[:4]) + (f" and {len(others) - 4} more" if len(others) > 4 else "")
-    return tree, (
-        f"{len(roots)} bones have no parent: the {len(tree)} bones of {names[int(tree[0])]!r} were "
-        f"read, and {len(names) - len(tree)} of {listed} left out",
-    )
 
 
 def _stray_unit(skeleton: Skeleton) -> tuple[float, tuple[str, ...]]:

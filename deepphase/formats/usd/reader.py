@@ -18,6 +18,7 @@ from deepphase.formats.file_content import foreign_content, read_front
 from deepphase.formats.frame_rates import is_plausible_rate
 from deepphase.formats.joint_checks import check_joint_count, unique_names
 from deepphase.formats.joint_matrices import clip_of_matrices
+from deepphase.formats.joint_trees import one_tree, parents_in_tree
 from deepphase.formats.key_times import allowed_poses, frame_count, sampling_rate
 from deepphase.formats.units import checked_options
 from deepphase.motion.clip import Clip, Source
@@ -82,6 +83,12 @@ def load_usd(
     if len(skeletons) > 1:
         notes.append(f"{chosen.place} was read; {len(skeletons) - 1} other skeletons are animated")
     per_second = float(stage.GetTimeCodesPerSecond())
+    if not (np.isfinite(per_second) and per_second > 0):
+        raise FormatError(
+            f"timeCodesPerSecond is {per_second:g}, which places no frame in time",
+            hint="set it to the frame rate",
+            path=path,
+        )
     stated = stage.GetFramesPerSecond() if stage.HasAuthoredMetadata("framesPerSecond") else None
     with _as_format_error(path):
         codes = np.array(chosen.animation.GetJointTransformTimeSamples(), np.float64)
@@ -101,7 +108,17 @@ def load_usd(
     names, renamed = unique_names(chosen.names)
     if renamed:
         notes.append(f"joints of one name were numbered: {', '.join(renamed[:4])}")
-    clip = clip_of_matrices(names, chosen.parents, rest, poses, rate, path)
+    parents = chosen.parents
+    tree, tree_notes = one_tree(names, parents)
+    clip = clip_of_matrices(
+        tuple(names[joint] for joint in tree),
+        parents_in_tree(parents, tree),
+        rest[tree],
+        poses[:, tree],
+        rate,
+        path,
+    )
+    notes += tree_notes
     if unit_m is None and UsdGeom.StageHasAuthoredMetersPerUnit(stage):
         unit_m = float(UsdGeom.GetStageMetersPerUnit(stage))
     if up is None:

@@ -162,12 +162,12 @@ def compare_with_ray(steps: Steps, folder: Path, hours: int) -> None:
     steps.run(hours, "prepare, Ray", words, ray / "store")
     words = ["encode", model, work / "store", "-o", ray / "phases", *by]
     steps.run(hours, "encode, Ray", words, ray / "phases")
-    words = ["match", "build", work / "store", "-o", ray / "motion.db", "--model", model, *by]
-    steps.run(hours, "match build, Ray", words, ray / "motion.db")
+    words = ["match", "build", work / "store", "-o", work / "ray.db", "--model", model, *by]
+    steps.run(hours, "match build, Ray", words, work / "ray.db")
     words = ["match", "merge", work / "databases", "-o", work / "motion.db", "--quiet"]
     steps.run(hours, "match build, merge", words, work / "motion.db")
-    for name in ("store", "motion.db"):
-        same = filecmp.cmp(work / name, ray / name, shallow=False)
+    for name, other in (("store", ray / "store"), ("motion.db", work / "ray.db")):
+        same = filecmp.cmp(work / name, other, shallow=False)
         steps.write(hours, f"{name} of tasks and of Ray", same_bytes=same)
     files = sorted(path.relative_to(work / "phases") for path in (work / "phases").rglob("*.npz"))
     others = sorted(path.relative_to(ray / "phases") for path in (ray / "phases").rglob("*.npz"))

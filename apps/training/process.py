@@ -113,7 +113,7 @@ class _EpochRecorder:
 
         assert isinstance(view, TrainingView)
         values, split, status = view.corpus.values, view.split, self.reporter.status
-        centres = split.train
+        centres = split.train_windows
         chosen = centres[
             np.unique(np.linspace(0, len(centres) - 1, _VIEW_POINTS).round().astype(int))
         ]
@@ -140,7 +140,7 @@ class _EpochRecorder:
             done=view.windows,
             of=view.of,
             epochs=(*status.epochs, epoch),
-            training_windows=len(split.train),
+            training_windows=len(split.train_windows),
         )
 
 

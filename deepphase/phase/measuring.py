@@ -28,9 +28,9 @@ def measured_health(model: PhaseModel, values: Array, ranges: Array) -> Health:
         Of very many stretches, an evenly spaced subset is used.
     """
     window, half = model.window, model.window // 2
-    starts = [np.arange(a, b - 2 * half) for a, b in ranges if b - a >= window]
-    total = sum(len(each) for each in starts)
-    starts = starts[:: max(-(-total // _FRAMES), 1)]
+    fitting = [(a, b) for a, b in ranges if b - a >= window]
+    total = sum(b - a - 2 * half for a, b in fitting)
+    starts = [np.arange(a, b - 2 * half) for a, b in fitting[:: max(-(-total // _FRAMES), 1)]]
     stretches = []
     for each in starts:
         stretches.append(encode_windows(model.network, values, each))

@@ -22,7 +22,7 @@ from deepphase.phase.body_points import POINTS, BodyPlan, PointVelocities, joint
 from deepphase.phase.model import Signals
 from deepphase.phase.signals import JointVelocities, check_speed
 from deepphase.phase.song_signals import SONG_FEATURES, SongSignals
-from deepphase.phase.windows import Split, split_by_source
+from deepphase.phase.windows import Centres, Split, split_by_source
 from deepphase.progress import Progress
 from deepphase.short_repr import counted, short_repr, timed
 from deepphase.temporary_files import mapped_array
@@ -272,12 +272,10 @@ class SignalCorpus(Generic[Signals]):
             )
             for clips, kinds in own or [(slice(None), self.kinds)]
         ]  # fmt: skip
-        return Split(
-            np.concatenate([part.train for part in parts]),
-            np.concatenate([part.held_out for part in parts]),
-            np.concatenate([part.held_out_ranges for part in parts]),
-            sum(part.too_short for part in parts),
-        )
+        both = zip(*((part.train_windows, part.held_out_windows) for part in parts), strict=True)
+        train, held = (np.concatenate([each.ranges for each in side]) for side in both)
+        too_short = sum(part.too_short for part in parts)
+        return Split(Centres(train, window), Centres(held, window), too_short)
 
     def _moving(self: SignalCorpus[JointVelocities], power: Array) -> SignalCorpus[JointVelocities]:
         """Without the joints that never move, such as a root that stays at the origin.

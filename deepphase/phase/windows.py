@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -92,24 +93,66 @@ def padded(signals: Array, window: int, how: str = "constant") -> Array:
 
 
 @dataclass(frozen=True, eq=False)
+class Centres:
+    """Middle frames of all windows in some stretches of frames, computed when they are indexed.
+
+    Parameters
+    ----------
+    ranges
+        (ranges, 2) frames start to stop - 1 of each stretch, of a window or more.
+    window
+        Frames of a window.
+    """
+
+    ranges: Array
+    window: int
+
+    def __len__(self) -> int:
+        return int(self._stops[-1]) if len(self._stops) else 0
+
+    def __getitem__(self, rows: Array | slice) -> Array:
+        """(rows,) indices of frames in the corpus."""
+        if isinstance(rows, slice):
+            rows = np.arange(*rows.indices(len(self)))
+        starts = np.append(0, self._stops)[:-1]
+        shifts = self.ranges[:, 0] + self.window // 2 - starts
+        return rows + shifts[np.searchsorted(self._stops, rows, side="right")]
+
+    @cached_property
+    def _stops(self) -> Array:
+        return np.cumsum(self.ranges[:, 1] - self.ranges[:, 0] - self.window // 2 * 2)
+
+
+@dataclass(frozen=True, eq=False)
 class Split:
     """Frames that windows may be centred on, for training and for measuring.
 
     Parameters
     ----------
-    train, held_out
-        (windows,) indices of frames in the corpus; no window crosses a clip's end, and no frame
-        of a held-out window is in a training window.
-    held_out_ranges
-        (ranges, 2) frames start to stop - 1 of each held-out stretch of a clip.
+    train_windows, held_out_windows
+        No window crosses a clip's end, and no frame of a held-out window is in a training window.
     too_short
         Clips that are shorter than one window and serve neither.
     """
 
-    train: Array
-    held_out: Array
-    held_out_ranges: Array
+    train_windows: Centres
+    held_out_windows: Centres
     too_short: int
+
+    @property
+    def train(self) -> Array:
+        """(windows,) indices of frames in the corpus: eight bytes each."""
+        return self.train_windows[:]
+
+    @property
+    def held_out(self) -> Array:
+        """(windows,) indices of frames in the corpus."""
+        return self.held_out_windows[:]
+
+    @property
+    def held_out_ranges(self) -> Array:
+        """(ranges, 2) frames start to stop - 1 of each held-out stretch of a clip."""
+        return self.held_out_windows.ranges
 
 
 def split_by_source(
@@ -164,16 +207,14 @@ def split_by_source(
         if not any(held for *_, held in ranges):
             # Nothing can be spared: measures are then those of the training itself.
             ranges += [(start, stop, True) for start, stop, _ in ranges]
-    half = window // 2
-    centres = {
-        side: np.concatenate(
-            [np.arange(a + half, b - half) for a, b, held in ranges if held == side]
-            or [np.zeros(0, np.int64)]
+    train, held_out_windows = (
+        Centres(
+            np.array([(a, b) for a, b, held in ranges if held == side], np.int64).reshape(-1, 2),
+            window,
         )
         for side in (False, True)
-    }
-    held_ranges = np.array([(a, b) for a, b, held in ranges if held], np.int64).reshape(-1, 2)
-    return Split(centres[False], centres[True], held_ranges, int((~usable).sum()))
+    )
+    return Split(train, held_out_windows, int((~usable).sum()))
 
 
 # Largest share of one held-out file, in shares that are to be held out.

@@ -83,7 +83,7 @@ def test_windows_of_blocks_are_those_of_the_corpus(store):
         rows = [
             order.rows(each)[first:last] for each, first, last in order.blocks(start, start + 24)
         ]
-        centres = data._train[np.concatenate(rows)]
+        centres = torch.from_numpy(data.split.train[np.concatenate(rows)])
         expected = gather(values, centres, data.window)
         torch.testing.assert_close(data.batch(start, start + 24), expected, rtol=0, atol=1e-6)
 

@@ -89,27 +89,31 @@ class PhaseData(ResumableData, pl.LightningDataModule):
         self.corpus, self.config, self.batch_size = corpus, config, options.batch_size
         self.window = config.network.window(corpus.signals.fps)
         self.split = split = corpus.split(self.window, options.held_out, options.seed)
-        if len(split.train) < options.batch_size:
+        if len(split.train_windows) < options.batch_size:
             raise ParameterError(
-                f"there are {len(split.train)} training windows, fewer than one batch of "
+                f"there are {len(split.train_windows)} training windows, fewer than one batch of "
                 f"{options.batch_size}",
                 hint="choose a smaller training.batch_size or add clips",
             )
-        choice = np.linspace(0, len(split.held_out) - 1, _VALIDATION_WINDOWS).astype(np.int64)
-        self.held_out = torch.from_numpy(split.held_out[np.unique(choice)])
+        held_out = split.held_out_windows
+        choice = np.linspace(0, len(held_out) - 1, _VALIDATION_WINDOWS).astype(np.int64)
+        self.held_out = torch.from_numpy(held_out[np.unique(choice)])
         mirror = corpus.signals.mirror()
         self.blocks = None if memory is None else self._blocks(memory)
         self._held: _Block | None = None
         self._values = torch.from_numpy(corpus.values)
         self._mirror = None if mirror is None else tuple(map(torch.from_numpy, mirror))
-        self._train = torch.from_numpy(split.train)
-        self._stretches = Stretches.of(split.train, self.window)
+        # Of signals in a file, those of a block are computed with it.
+        self._train = torch.from_numpy(split.train_windows[: None if self.blocks is None else 0])
+        starts, stops = map(torch.from_numpy, split.train_windows.ranges.T.copy())
+        self._stretches = Stretches(starts, stops)
         of_songs = isinstance(corpus.signals, SongSignals)
         self._variation = None if of_songs else WindowVariation(options)
-        self._order = WindowOrder(len(split.train), options.seed)
+        self._order = WindowOrder(len(split.train_windows), options.seed)
 
     def __repr__(self) -> str:
-        train, held_out = (f"{len(each):,}" for each in (self.split.train, self.split.held_out))
+        both = self.split.train_windows, self.split.held_out_windows
+        train, held_out = (f"{len(each):,}" for each in both)
         return short_repr(self, f"{train} windows", f"{held_out} held out", repr(self.corpus))
 
     @property
@@ -121,12 +125,12 @@ class PhaseData(ResumableData, pl.LightningDataModule):
     def total_samples(self) -> int:
         """Number of windows in the whole training that the config asks for."""
         options = self.config.training
-        return options.windows or math.ceil(options.epochs * len(self._train))
+        return options.windows or math.ceil(options.epochs * self.epoch_samples)
 
     @property
     def epoch_samples(self) -> int:
         """Windows of one pass over the data."""
-        return len(self._train)
+        return len(self.split.train_windows)
 
     def batch(self, start: int, stop: int, share: slice = slice(None)) -> Tensor | VariedWindows:
         """Middle frames of a share of the windows at these positions; of blocks, the windows."""
@@ -164,9 +168,8 @@ class PhaseData(ResumableData, pl.LightningDataModule):
         if self._held is None or self._held.key != key:
             self._held = None
             rows = self.blocks.rows(block)[first % step :: step]
-            self._held = _Block.read(
-                key, self.corpus.values, self._train[rows].numpy(), self.window
-            )
+            centres = self.split.train_windows[rows]
+            self._held = _Block.read(key, self.corpus.values, centres, self.window)
         which = slice(first // step, -(-(last - first % step) // step))
         return self._held.windows(which, varied)
 
@@ -181,7 +184,7 @@ class PhaseData(ResumableData, pl.LightningDataModule):
         frame = self.corpus.values.itemsize * self.corpus.values.shape[1]
         if self.corpus.values.nbytes <= memory:
             return None
-        lanes, count = BlockOrder.LANES, len(self.split.train)
+        lanes, count = BlockOrder.LANES, len(self.split.train_windows)
         # A shard of n windows has the frames of n - 1 + window.
         fitting = memory // 2 // frame // lanes - self.window
         windows = min(_SHARD_WINDOWS, fitting, count // lanes)

@@ -99,8 +99,8 @@ class PhaseModule(ResumableModule):
         made = {
             "clips": len(corpus.starts),
             "minutes": len(corpus.values) / corpus.signals.fps / 60,
-            "training_windows": len(split.train),
-            "held_out_windows": len(split.held_out),
+            "training_windows": len(split.train_windows),
+            "held_out_windows": len(split.held_out_windows),
             "clips_too_short": split.too_short,
             "seed": self.config.training.seed,
             "data": dict(corpus.origin),
@@ -120,7 +120,8 @@ class PhaseModule(ResumableModule):
         corpus, split = data.corpus, data.split
         if progress is not None:
             progress("measuring", 0, 1, "on held-out clips")
-        seen = split.train[:: max(len(split.train) // _PROJECTED_FRAMES, 1)] - model.window // 2
+        step = max(len(split.train_windows) // _PROJECTED_FRAMES, 1)
+        seen = split.train_windows[::step] - model.window // 2
         manifolds = []
         for first in range(0, len(seen), _ENCODED):
             chosen = seen[first : first + _ENCODED]

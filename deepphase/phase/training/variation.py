@@ -6,11 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from deepphase.arrays import Array
 from deepphase.phase.config import TrainingConfig
 from deepphase.phase.windows import gather_at_rates
 
@@ -54,19 +52,6 @@ class Stretches:
 
     starts: Tensor
     stops: Tensor
-
-    @classmethod
-    def of(cls, centres: Array, window: int) -> Stretches:
-        """Of the frames of the windows around sorted middle frames, of which none crosses an end.
-
-        Windows whose middle frames do not follow one another are of different motions.
-        """
-        first = np.append(True, np.diff(centres) > 1)
-        last = np.append(first[1:], True)
-        half = window // 2
-        return cls(
-            torch.from_numpy(centres[first] - half), torch.from_numpy(centres[last] + half + 1)
-        )
 
     def room(self, frames: Tensor) -> Tensor:
         """(frames,) the number of frames on the shorter side of each frame."""

@@ -79,7 +79,7 @@ class Watcher(pl.Callback):
             TrainingView(
                 windows=samples,
                 of=data.total_samples,
-                epoch=samples / max(len(data.split.train), 1),
+                epoch=samples / max(data.epoch_samples, 1),
                 loss=float(self._sum) / max(self._batches, 1),
                 explained=module.explained,
                 model=PhaseModel(network, data.config, data.signals),

@@ -20,7 +20,7 @@ const MARGINS = [52, 12, 12, 40];
 const POSE = 96, SMALL = 300, PRINTED = 2400;
 // Height of a figure: its share of windows in which the player is below it, and beside it the pixels
 // of the page around it; the least and the most.
-const BELOW = 0.31, AROUND = 400, LEAST = 300, MOST = 640;
+const BELOW = 0.26, AROUND = 400, LEAST = 300, MOST = 640;
 // Width of windows in which the player is below the figure.
 const NARROW = 1100;
 const UMAP = "UMAP";

@@ -175,6 +175,21 @@ def test_a_passage_is_danced_again_and_the_best_of_several_is_shown(page):
     assert take(page)["actors"] != best
 
 
+def test_a_passage_of_a_dance_of_the_folder_is_danced_again(demo, song, tmp_path, monkeypatch):
+    before = dance_of_song(demo, song, ChosenDance(DanceRequest(seed=1)), quiet)
+    (tmp_path / "mine.bvh").write_bytes(before.files()["bvh"])
+    (tmp_path / "mine.ogg").write_bytes(song.content)
+    app = chosen(opened("dance", monkeypatch, tmp_path), "Song", "A dance")
+    assert widget(app, "Dance").options == ["mine"]
+    chosen(app, "Passage (s)", (1.0, 5.0))
+    shown = take(app)
+    assert shown["duration"] == pytest.approx(_SHORT_S, abs=0.1)
+    (marker,) = (each for each in shown["markers"] if "danced again" in each)
+    assert marker[1:3] == pytest.approx([1.0, 5.0], abs=0.1)
+    chosen(app, "Seed", 5)
+    assert take(app)["actors"] != shown["actors"]
+
+
 def test_seed_and_lock_change_the_dance(demo, song):
     dances = [
         dance_of_song(demo, song, ChosenDance(request), quiet).files()["bvh"]

@@ -18,9 +18,11 @@ from deepphase.apps.dashboard.parts.files import chooser
 from deepphase.apps.dashboard.parts.messages import plain, show_error
 from deepphase.apps.dashboard.parts.result_cache import cancellable_result, shared_cache
 from deepphase.apps.dashboard.parts.songs import (
+    DANCE,
     MADE,
     ChosenDance,
     OpenSong,
+    choose_dance,
     choose_kind,
     choose_part,
     choose_song,
@@ -59,7 +61,7 @@ def page() -> None:
         "from captured dances. The player keeps the dance in time with the song.",
     )
     left, right = wide_columns("dance", [3, 7])
-    opened = song = chosen = None
+    opened = song = chosen = dance = None
     with left:
         song_place, dancer_place = st.container(), st.container()
         sources = dancer_sources()
@@ -68,7 +70,10 @@ def page() -> None:
                 kind = choose_kind()
             if kind != MADE:
                 with song_place:
-                    song = choose_song(kind, 4, "")
+                    if kind == DANCE:
+                        dance, song = choose_dance()
+                    else:
+                        song = choose_song(kind, 4, "")
                 # The first choice is a dancer of the song's metre.
                 if song is not None and "dancer" not in st.session_state:
                     sources = fitting_first(sources, song)
@@ -81,7 +86,7 @@ def page() -> None:
             if song is not None:
                 with song_place:
                     show_song_facts(song)
-                chosen = choose_part(song, opened.lock, opened.styles, source.id)
+                chosen = choose_part(song, opened.lock, opened.styles, source.id, dance)
             _trials(opened)
         except DeepPhaseError as error:
             show_error(error)
@@ -95,7 +100,7 @@ def _dances(opened: OpenDancer, song: OpenSong, chosen: ChosenDance) -> None:
     dances: dict[int, tuple[OpenDance, Hashable]] = {}
     for each in chosen.seeds():
         # With the name, so that no session sees the name of another session's song.
-        key: Hashable = (opened.key, song.key, song.features.name, each)
+        key: Hashable = (opened.key, song.key, song.features.name, each.key)
         dance = cancellable_result(
             shared_cache("dances", _CACHED_DANCES),
             key,
@@ -110,7 +115,7 @@ def _dances(opened: OpenDancer, song: OpenSong, chosen: ChosenDance) -> None:
     if len(ranked) > 1:
         shown = st.segmented_control(
             "Dances, the one that follows the song best first", ranked, default=ranked[0],
-            required=True, key=f"shown {hash((opened.key, song.key, chosen))}",
+            required=True, key=f"shown {hash((opened.key, song.key, chosen.key))}",
             format_func=lambda seed: _rank_words(seed, dances[seed][0]),
         ) or ranked[0]  # fmt: skip
     dance, key = dances[shown]

@@ -75,7 +75,11 @@ def query_command(
     from deepphase.corpus.folder_settings import settings_in
     from deepphase.corpus.store import open_store
     from deepphase.formats.load import load
-    from deepphase.matching.database.across import across, is_of_another_body
+    from deepphase.matching.database.across import (
+        is_of_another_body,
+        on_shared_manifold,
+        query_across,
+    )
     from deepphase.matching.database.database import MotionDatabase
     from deepphase.matching.database.queries import query_moment
     from deepphase.matching.search.moments import nearest_moments
@@ -92,7 +96,8 @@ def query_command(
         read = load(clip, **settings_in(Path(clip).parent).reader)
         shared = load_model(model) if is_of_another_body(opened, read) else None
     if isinstance(shared, PhaseModel):
-        opened, query = across(opened, shared, read, frame)
+        opened = on_shared_manifold(opened, shared)
+        query = query_across(opened, shared, read, frame)
         index = "exact"
     else:
         query = query_moment(opened, clip, frame, model=model)

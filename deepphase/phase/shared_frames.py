@@ -53,6 +53,11 @@ class SharedFrames:
     def of(cls, model: PhaseModel[Any], clips: Iterable[Clip]) -> SharedFrames:
         """Frames of clips of one skeleton, one behind the other.
 
+        Parameters
+        ----------
+        model
+            Of any skeleton, or bound to that of the clips.
+
         Raises
         ------
         ParameterError
@@ -65,11 +70,10 @@ class SharedFrames:
                 hint="train one: `deepphase train phase PEOPLE DOGS --config shared -o MODEL`",
             )
         centres = codebook.codes.numpy()
-        # A code that many windows have counts as often.
-        weights = codebook.counts[0].numpy()
-        mean = np.average(centres[0], axis=0, weights=weights + 1e-9)
-        spread = np.sqrt(np.average(np.square(centres[0] - mean).sum(1), weights=weights + 1e-9))
-        bound, leg_m = None, 1.0
+        mean, each = (part.numpy() for part in codebook.spread())
+        spread = each * np.sqrt(len(mean))
+        bound = model if model.bound_from else None
+        leg_m = float(codebook.leg_m)
         parts: list[tuple[Array, ...]] = []
         for clip in clips:
             if bound is None:

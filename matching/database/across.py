@@ -45,29 +45,37 @@ def is_of_another_body(database: MotionDatabase, clip: Clip) -> bool:
     return set(clip.skeleton.names) != set(database.clip(0).skeleton.names)
 
 
-def across(
-    database: MotionDatabase, model: PhaseModel[Any], clip: Clip, frame: int
-) -> tuple[MotionDatabase, QueryMoment]:
-    """A database by its places on the shared manifold, and the query of a clip of any body.
-
-    Parameters
-    ----------
-    model
-        Phase model with a codebook.
-    frame
-        Frame of the clip at the database's rate.
+def on_shared_manifold(database: MotionDatabase, model: PhaseModel[Any]) -> MotionDatabase:
+    """A database whose features are the places of its rows on the shared manifold.
 
     Raises
     ------
     ParameterError
-        Where the model has no codebook, the database has another rate, or there is no such frame.
+        Where the model has no codebook, or the database has another rate.
     """
     own = frames_of_database(database, model)
     values = own.places.shape[1] - 3
     blocks = (("codes", values), ("stride", 2), ("speed", 1))
     layout = FeatureLayout(*(Feature(name, kind="track", channels=n) for name, n in blocks))
     same = Normalisation(np.zeros(layout.dims, np.float32), np.ones(layout.dims, np.float32))
-    placed = replace(database, features=own.places, layout=layout, normalisation=same, path=None)
+    return replace(database, features=own.places, layout=layout, normalisation=same, path=None)
+
+
+def query_across(
+    database: MotionDatabase, model: PhaseModel[Any], clip: Clip, frame: int
+) -> QueryMoment:
+    """The query of a clip of any body in a database of `on_shared_manifold`.
+
+    Parameters
+    ----------
+    frame
+        Frame of the clip at the database's rate.
+
+    Raises
+    ------
+    ParameterError
+        Where the model has no codebook, or there is no such frame.
+    """
     clip = resample(clip, database.fps)
     if not 0 <= frame < len(clip):
         raise ParameterError(
@@ -76,4 +84,4 @@ def across(
     query = SharedFrames.of(model, [clip]).places[frame]
     root = BodyFrames.of_clip(clip, JointVelocities.of_clip(clip).body).root
     place, angle = root.positions[frame], float(root.angles[frame])
-    return placed, QueryMoment(query, clip, frame, None, place, angle)
+    return QueryMoment(query, clip, frame, None, place, angle)

@@ -11,7 +11,7 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
 from deepphase.features.layout import Feature, FeatureLayout
-from deepphase.matching.database.across import across, is_of_another_body
+from deepphase.matching.database.across import is_of_another_body, on_shared_manifold
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.player.following import follow
 from deepphase.matching.player.playback import Playback
@@ -99,4 +99,4 @@ def test_other_bodies_are_known_by_their_joints_and_need_a_codebook(dog):
     assert is_of_another_body(database, clip)
     assert not is_of_another_body(database, database.clip(0))
     with pytest.raises(ParameterError, match="no codebook that skeletons share"):
-        across(database, untrained_model(swinging_store()), clip, 0)
+        on_shared_manifold(database, untrained_model(swinging_store()))

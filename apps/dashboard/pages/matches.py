@@ -8,7 +8,14 @@ import numpy as np
 import streamlit as st
 
 from deepphase.apps.dashboard.parts.address import clip_chooser, moment_of, put_moment
-from deepphase.apps.dashboard.parts.collection import OpenClips, open_clips, open_model
+from deepphase.apps.dashboard.parts.collection import (
+    OpenClips,
+    OpenModel,
+    model_of,
+    open_clips,
+    open_model,
+    other_bodies,
+)
 from deepphase.apps.dashboard.parts.databases import (
     BEFORE_S,
     BY_PHASE,
@@ -19,11 +26,14 @@ from deepphase.apps.dashboard.parts.databases import (
     Answer,
     Searched,
     find,
+    find_across,
     matched_take,
     searched,
+    searched_across,
     table_of,
 )
 from deepphase.apps.dashboard.parts.encodings import all_phases
+from deepphase.apps.dashboard.parts.files import ListedSource
 from deepphase.apps.dashboard.parts.messages import plain
 from deepphase.apps.dashboard.parts.theme import heading, wide_columns
 from deepphase.apps.dashboard.parts.widgets import (
@@ -35,6 +45,7 @@ from deepphase.apps.dashboard.parts.widgets import (
     show_table,
     state_units,
 )
+from deepphase.apps.reports.matches_page import match_terms, matches_take
 from deepphase.errors import ParameterError
 from deepphase.figures.similarity import match_distances
 from deepphase.matching.search.moments import following
@@ -56,14 +67,11 @@ def page() -> None:
     )
     clips = open_clips()
     model = open_model(clips)
-    if clips.store.fps != model.extractor.fps:
-        raise ParameterError(
-            f"{clips.name} has {clips.store.fps:g} frames a second, the model "
-            f"{model.extractor.fps:g}",
-            hint=f"prepare the clips with `deepphase prepare --fps {model.extractor.fps:g}`, or "
-            "choose another model",
-        )
-    chosen = _controls(clips)
+    _check_rate(clips, model)
+    chosen = _controls(clips, other_bodies(clips, model))
+    if chosen.body is not None:
+        _matches_across(clips, model, chosen.body.open(), chosen)
+        return
     all_phases(clips, model)
     by_phase = searched(clips, model, *(_WITH_POSTURE if chosen.posture else (PHASE, "phases")))
     by_pose = searched(clips, model, POSES[chosen.pose], "poses")
@@ -85,8 +93,18 @@ def page() -> None:
     _show(by_phase, answer, chosen)
 
 
+def _check_rate(clips: OpenClips, model: OpenModel) -> None:
+    if clips.store.fps != model.extractor.fps:
+        raise ParameterError(
+            f"{clips.name} has {clips.store.fps:g} frames a second, the model "
+            f"{model.extractor.fps:g}",
+            hint=f"prepare the clips with `deepphase prepare --fps {model.extractor.fps:g}`, or "
+            "choose another model",
+        )
+
+
 class _Controls(NamedTuple):
-    """What the page's controls ask for."""
+    """What the page's controls ask for; `body` is the collection to search, None for this one."""
 
     clip: int
     frame: int
@@ -96,9 +114,10 @@ class _Controls(NamedTuple):
     pose: str
     posture: bool
     elsewhere: bool
+    body: ListedSource[OpenClips] | None
 
 
-def _controls(clips: OpenClips) -> _Controls:
+def _controls(clips: OpenClips, others: list[ListedSource[OpenClips]]) -> _Controls:
     store = clips.store
     columns = wide_columns("moment", [3, 4])
     index = clip_chooser(store.names, place=columns[0])
@@ -117,13 +136,23 @@ def _controls(clips: OpenClips) -> _Controls:
             key=key,
             on_change=lambda: put_moment(float(st.session_state[key])),
         )
-    pose, posture, elsewhere = next(iter(POSES)), True, False
+    pose, posture, elsewhere, shown, body = next(iter(POSES)), True, False, "Phase", None
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        shown = st.segmented_control(
-            "Nearest in", list(_SHOWN), default="Phase", required=True, key="nearest"
-        )
-        shown = shown or "Phase"
-        if shown != "Pose":
+        if others:
+            bodies = {clips.id: None} | {each.id: each for each in others}
+            body = bodies[
+                st.selectbox(
+                    "Search in", list(bodies), key="body", bind="query-params", width=260,
+                    format_func=lambda id: clips.name if id == clips.id else bodies[id].name,
+                    help="Another body is compared by the codes, the stride and the speed that the "
+                    "model has of all bodies",
+                )
+            ]  # fmt: skip
+        if body is None:
+            shown = st.segmented_control(
+                "Nearest in", list(_SHOWN), default="Phase", required=True, key="nearest"
+            ) or shown  # fmt: skip
+        if body is None and shown != "Pose":
             posture = st.toggle(
                 "With posture", True, key="posture",
                 help="Search by phase and by the slow pose: positions of hips, chest, head, hands "
@@ -135,10 +164,38 @@ def _controls(clips: OpenClips) -> _Controls:
             ) or pose  # fmt: skip
         k = st.slider("Matches", 1, _MAX_MATCHES, 4, key="matches", width=170)
         seconds = st.slider("Seconds", *_SECONDS, 2.0, step=0.5, key="seconds", width=170)
-        if len(store) > 1:
+        if len(store) > 1 and body is None:
             elsewhere = st.toggle("Only in other clips", key="elsewhere")
     frame = min(round(at_s * store.fps), last)
-    return _Controls(index, frame, seconds, shown, k, pose, posture, elsewhere)
+    return _Controls(index, frame, seconds, shown, k, pose, posture, elsewhere, body)
+
+
+def _matches_across(
+    clips: OpenClips, model: OpenModel, other: OpenClips, chosen: _Controls
+) -> None:
+    """Draw the nearest moments of another body beside the chosen one."""
+    other_model = model_of(other, model)
+    _check_rate(other, other_model)
+    all_phases(other, other_model)
+    database = searched_across(other, other_model)
+    clip = clips.store.clip(chosen.clip)
+    query, found = find_across(database, model, clip, chosen.frame, chosen.matches)
+    terms = match_terms(database.database, query, found)
+    take = matches_take(database.database, query, found, terms, chosen.seconds)
+    show_player(take, height=_PLAYER_HEIGHT, title=take.name, at_s=BEFORE_S)
+    table = {
+        "Match": [str(rank) for rank in range(1, len(found) + 1)],
+        "At (s)": [each.time_s for each in found],
+        "Distance": [each.distance for each in found],
+        "Clip": [each.clip for each in found],
+    }
+    show_table("matches", table, height=35 * (len(found) + 1) + 3)
+    offer_table(list(table), zip(*table.values(), strict=True), "matches", "matches csv")
+    offer_player(take, "matches", "player html")
+    st.caption(
+        "Distance: of the codes, the stride and the speed, in units of the codes' spread. "
+        "The speed is in units of the legs: small and large bodies that walk alike are near."
+    )
 
 
 def _show(searched_: Searched, answer: Answer, chosen: _Controls) -> None:

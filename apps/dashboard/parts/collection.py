@@ -298,15 +298,33 @@ def reads_all_bodies(model: OpenModel) -> bool:
     )
 
 
+def model_of(clips: OpenClips, model: OpenModel) -> OpenModel:
+    """A model for any skeleton as the model of other clips."""
+    return next(each for each in model_sources(clips) if each.id == model.id).open()
+
+
 def all_bodies(model: OpenModel) -> OpenClips:
     """The clips of all collections as one, where the model reads any skeleton."""
     opened = [source.open() for source in clip_sources()]
-    parts = tuple(
-        (clips, next(each for each in model_sources(clips) if each.id == model.id).open())
-        for clips in opened
-    )
+    parts = tuple((clips, model_of(clips, model)) for clips in opened)
     key = ("all bodies", *(clips.key for clips in opened))
     return OpenClips("all bodies", "All bodies", key, cast(ClipStore, BodyClips(parts)))
+
+
+def other_bodies(clips: OpenClips, model: OpenModel) -> list[ListedSource[OpenClips]]:
+    """The collections of other skeletons that a model with a shared codebook compares with these.
+
+    Empty for a model without a codebook.
+    """
+    extractor = model.extractor
+    if getattr(getattr(extractor, "network", None), "codebook", None) is None:
+        return []
+    joints = set(clips.store.skeleton.names)
+    return [
+        source
+        for source in clip_sources()
+        if source.id != clips.id and set(source.open().store.skeleton.names) != joints
+    ]
 
 
 def choose_own_clip(name: str) -> None:

@@ -49,6 +49,8 @@ _STRIDE = {"left foot ahead": 1.5, "right foot ahead": -0.5, "hips up": 0.5}
 _SOFTNESS = 0.05
 # Movement is compared by the power _COMPRESSED of its size, over the share _STILL of the unit.
 _STILL, _COMPRESSED = 0.05, 0.5
+# Least spread of the codes: before the first windows they are all alike.
+_LEAST_SPREAD = 0.02
 # Numbers of a code.
 _VALUES = 20
 # Decay of the averages of codes; a code with less than this share of an even one is placed again.
@@ -188,6 +190,16 @@ class Codebook(nn.Module):
             chosen.append(code)
             rest = rest - codes[code]
         return values.detach() - rest, torch.stack(chosen, 1)
+
+    def spread(self) -> tuple[Tensor, Tensor]:
+        """Mean (values,) of the codes, and the root mean square () of a value's distance from it.
+
+        A code that many windows have counts as often.
+        """
+        weights = self.counts[0, :, None] / self.counts[0].sum().clamp(min=1e-9)
+        mean = (weights * self.codes[0]).sum(0)
+        square = (weights * (self.codes[0] - mean).square()).sum(0).mean()
+        return mean, square.sqrt().clamp(min=_LEAST_SPREAD)
 
     def decoded(self, skeleton: int, values: Tensor, encoding: Encoding, times: Tensor) -> Decoded:
         """What a skeleton of the training does at codes, by the phase of the first channel.

@@ -142,9 +142,11 @@ def _parsed(row: str, path: Path, line: int) -> tuple[float, int | None]:
     if len(cells) == 3:
         second, end, label = (cell.strip() for cell in cells)
         _second(end, path, line)
-        return _second(second, path, line), int(label) if label.isdecimal() else None
+        # Python refuses to read numbers of thousands of digits.
+        is_number = label.isdecimal() and len(label) < 10
+        return _second(second, path, line), int(label) if is_number else None
     cells = row.replace(",", " ").split()
-    if len(cells) > 2:
+    if len(cells) not in (1, 2):
         raise FormatError(
             f"there are {len(cells)} values in a line", hint=_HINT, path=path, line=line
         )

@@ -50,6 +50,8 @@ def test_times_numbers_and_labels_are_read(tmp_path, text, numbers):
         ("# x\n-0.5\n1.0\n", 2, "a beat at -0.5 s is before the start of the song"),
         ("0.5\nnan\n", 2, "'nan' is not a number"),
         ("0.5 1 2\n1.0 2 3\n", 1, "3 values in a line"),
+        (",\n1.0\n", 1, "0 values in a line"),
+        (f"0.5\t0.5\t{'9' * 5000}\n1\t1\t2\n", 1, "a beat without a number"),
         ("0.5 1\n1.0 3\n", 2, "beat number 3 after 1"),
         ("0.5 1\n1.0\n", 2, "a beat without a number"),
         ("0.5 1.5\n1.0\n", 1, "'1.5' is not a whole number"),

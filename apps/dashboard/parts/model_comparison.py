@@ -119,10 +119,10 @@ def _compared(clips: OpenClips) -> None:
         _measures(models)
         _curves(models)
         clouds = [open_cloud(clips, model, _POINTS) for model in models]
-        places, alike = aligned_clouds(clouds)
+        points, alike = aligned_clouds(clouds)
         for at, (column, model) in enumerate(zip(columns, models, strict=True)):
             with column:
-                _manifold(clips, model, clouds[at], places[at], at)
+                _manifold(clips, model, clouds[at], points[at], at)
         if alike is not None:
             st.caption(
                 "The other manifold is turned and mirrored so that the same frames lie as near to "
@@ -171,10 +171,10 @@ def aligned_clouds(clouds: list[OpenCloud]) -> tuple[list[Array], float | None]:
     None, and the second as it is, where the models do not read the same frames.
     """
     first, second = (each.cloud for each in clouds)
-    keys = [np.stack([each.clip, np.rint(each.cloud.time * _SAME_HZ)]) for each in clouds]
-    _, *same = np.intersect1d(
-        *(key[0] * _MOST_FRAMES + key[1] for key in keys), assume_unique=True, return_indices=True
+    one_key, other_key = (
+        each.clip * _MOST_FRAMES + np.rint(each.cloud.time * _SAME_HZ) for each in clouds
     )
+    _, *same = np.intersect1d(one_key, other_key, assume_unique=True, return_indices=True)
     if len(same[0]) < _LEAST_SAME:
         return [first.points, second.points], None
     one, other = first.points[same[0]], second.points[same[1]]

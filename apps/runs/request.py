@@ -152,13 +152,12 @@ def measured_run(
     path, count = None, request.characters
     origins = np.zeros((count, 2))
     if isinstance(goal, GroundPath):
-        path = goal
         runner: Runner
         runner, goal_source = start_on_path(source, goal, characters=count)
-        origins = goal_source.origins
-        run = rollout(runner, goal_source, request.seconds or goal.duration, progress)
-        times = goal.times[0] + np.arange(len(run)) / run.fps
-        desired_speeds = np.linalg.norm(goal.velocities_at(times), axis=-1)
+        path, origins = goal_source.path, goal_source.origins
+        run = rollout(runner, goal_source, request.seconds or path.duration, progress)
+        times = path.times[0] + np.arange(len(run)) / run.fps
+        desired_speeds = np.linalg.norm(path.velocities_at(times), axis=-1)
     else:
         default = GamepadSettings().top_speed
         speed = request.speed or source.travelling_speed or default

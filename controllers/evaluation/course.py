@@ -137,10 +137,12 @@ def course_run(
     controller: Controller,
     *,
     characters: int = COURSE_CHARACTERS,
-    seconds: float = COURSE_S,
+    seconds: float | None = None,
     seed: int = 0,
 ) -> CourseRun:
     """Run a controller along the course, or its beginning, at the data's travelling speed.
+
+    With its corners slowed down the course takes a second more than `COURSE_S`.
 
     Raises
     ------
@@ -151,7 +153,8 @@ def course_run(
     settings = CharacterSettings(foot_ik=False, gating=False)
     source = CharacterSource(controller, settings=settings, seed=seed)
     character, goal_source = start_on_path(source, path, characters=characters)
-    run = rollout(character, goal_source, seconds)
+    path = goal_source.path
+    run = rollout(character, goal_source, seconds or path.duration)
     measures = None
     if any(run.lived(index) >= MIN_FRAMES for index in range(characters)):
         measures = run_measures(run, controller.data, path=path, origins=goal_source.origins)

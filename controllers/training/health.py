@@ -13,7 +13,7 @@ from deepphase.arrays import Array
 from deepphase.controllers.data.controller_data import ControllerData
 from deepphase.controllers.data.initial_states import InitialStates
 from deepphase.controllers.data.samples import ControllerSamples
-from deepphase.controllers.evaluation.course import COURSE_S, course_run
+from deepphase.controllers.evaluation.course import course_run
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.frame import CharacterSettings
@@ -306,9 +306,10 @@ def training_health(
         if progress is not None:
             progress("measuring", 2, 3, "a run along a course")
         run = course_run(controller)
-        found["course"] = {"score": run.score.total, "seconds": COURSE_S} | {
-            name: getattr(run.measures, name, None) for name in _ON_COURSE
-        }
+        found["course"] = {
+            "score": run.score.total,
+            "seconds": round(len(run.run) / run.run.fps, 1),
+        } | {name: getattr(run.measures, name, None) for name in _ON_COURSE}
         findings += run.findings
     found["findings"] = findings or ["nothing out of the ordinary"]
     if progress is not None:

@@ -224,12 +224,15 @@ def start_on_path(
 ) -> tuple[AnyRunner, PathGoals]:
     """Characters at the beginning of a path, each on its own copy beside the others'.
 
+    The path of the goals is `GroundPath.slowed_at_corners`.
+
     Raises
     ------
     ParameterError
         Where there is no character, and as the source does.
     """
     origins = side_by_side(characters, source.spacing_m)
+    path = path.slowed_at_corners()
     goal_source = PathGoals(path, origins, settings)
     return source.start(goal_source, RootStates.on_path(path, origins)), goal_source
 

@@ -121,6 +121,32 @@ def test_another_speed_leaves_rests_out():
         path.at_speed(-1.0)
 
 
+@pytest.mark.parametrize("degrees", [60, 90, 130, 180])
+def test_corners_are_slowed_down_to_the_turns_of_bodies(degrees):
+    angle = np.radians(degrees)
+    places = np.array([[0, 0], [0, 4], [4 * np.sin(angle), 4 + 4 * np.cos(angle)]])
+    path = GroundPath(np.array([1.0, 2.0, 3.0]), places, labels={"gait": ("a", "b", "c")}).at_speed(
+        1.25
+    )
+    slowed = path.slowed_at_corners()
+    # The turn takes about its time at 80 degrees a second; from 45 cm/s on bodies turn faster.
+    assert 0.2 < slowed.duration - path.duration < degrees / 80.0
+    slowest = np.linalg.norm(np.diff(slowed.positions, axis=0), axis=1) / np.diff(slowed.times)
+    assert slowest.min() < {60: 0.9, 90: 0.6}.get(degrees, 0.46)
+    assert path.distances(slowed.positions).max() < 0.12
+    np.testing.assert_allclose(slowed.positions[[0, -1]], places[[0, 2]], atol=1e-9)
+    assert slowed.label_at("gait", slowed.duration / 2 + 0.1) == "b"
+    times = np.linspace(0.0, slowed.duration, 400)
+    assert np.linalg.norm(slowed.velocities_at(times), axis=1).max() < 1.26
+
+
+def test_curves_stops_and_slow_paths_are_not_slowed_down():
+    stop = GroundPath(np.array([0.0, 2, 4, 6]), np.array([[0, 0], [0, 2], [0, 2], [2, 2.0]]))
+    slow = square(0.4, 1.0, 20.0)
+    for path in (made_path("wave", 1.25, 10.0), made_path("circle", 1.25, 10.0), stop, slow):
+        assert path.slowed_at_corners() is path
+
+
 def test_distances_are_to_the_nearest_place():
     path = GroundPath(np.array([0.0, 1.0, 2.0]), np.array([[0, 0], [0, 2], [2, 2.0]]))
     points = np.array([[1, 1], [0.5, 1], [3, 2], [0, 2], [-1, -1]])

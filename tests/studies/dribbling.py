@@ -62,7 +62,7 @@ def main() -> None:
             path = random_steering(source.travelling_speed, seconds, seed)
             runner, goals = start_on_path(source, path, characters=options.characters)
             run = rollout(runner, goals, seconds)
-            measures = run_measures(run, controller.data, path=path, origins=goals.origins)
+            measures = run_measures(run, controller.data, path=goals.path, origins=goals.origins)
             found = {name: getattr(measures, name, None) for name in _SHOWN}
             if controller.schema.config.ball:
                 found |= asdict(dribbling_measures(run, controller.ball))

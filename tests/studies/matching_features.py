@@ -214,7 +214,7 @@ def main() -> None:
         for path in made_paths(options.seed, options.speed):
             player, goals = start_on_path(source, path, characters=CHARACTERS)
             run = rollout(player, goals, SECONDS)
-            found.append(measured(source, run, path=path, origins=goals.origins))
+            found.append(measured(source, run, path=goals.path, origins=goals.origins))
             if options.each:
                 values = {key: getattr(found[-1], key) for key in _OF_PATHS}
                 print(f"  {path.name}: {_text(values)}", flush=True)

@@ -90,7 +90,9 @@ def path_errors(
         source = CharacterSource(controller, settings=_bare(*blending), seed=seed)
         character, goal_source = start_on_path(source, path, characters=characters)
         run = rollout(character, goal_source, seconds)
-        measures = run_measures(run, controller.data, path=path, origins=goal_source.origins)
+        measures = run_measures(
+            run, controller.data, path=goal_source.path, origins=goal_source.origins
+        )
         errors.append(
             PathError(
                 name,
@@ -131,7 +133,7 @@ def survival(
     source = CharacterSource(controller, settings=_bare(), seed=seed)
     character, goal_source = start_on_path(source, path, characters=characters)
     run = rollout(character, goal_source, seconds, _named(progress, "long run"))
-    origins = goal_source.origins
+    path, origins = goal_source.path, goal_source.origins
     whole = run_measures(run, controller.data, path=path, origins=origins, moving=True)
     length = max(MIN_FRAMES, round(part_s * run.fps))
     parts = []

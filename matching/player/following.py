@@ -33,6 +33,8 @@ from deepphase.steering.springs import decayed
 _SEARCH_S, _AHEAD_S = 0.2, (0.0, 0.25, 0.5)
 # A jump must be nearer by this share of the distance of the frames that would play on.
 _BETTER = 0.25
+# Squared distance of a frame with another code, beside that of the codes' values.
+_OTHER_CODE = 0.25
 _HALFLIFE_S = 0.12
 # Rates at which frames play, and how fast a phase that is late is caught up with, in 1/s.
 _RATES, _CATCH_UP = (0.5, 2.0), 1.0
@@ -161,16 +163,21 @@ class _Follower:
             wanted = min(frame + round(ahead_s * self._fps), last)
             ahead = wanted - frame
             there = self._ahead(self._offered, ahead)
-            distances += np.square(self._own.places[there] - clip.places[wanted]).sum(1)
+            distances += self._apart(there, clip, wanted)
             if self._position >= 0:
                 there = self._ahead(np.array([self.row]), round(ahead * self._rate))
-                going += float(np.square(self._own.places[there] - clip.places[wanted]).sum())
+                going += float(self._apart(there, clip, wanted)[0])
         best = int(distances.argmin())
         plays = self._position >= 0 and not self.ended
         if plays and distances[best] > (1.0 - _BETTER) * going:
             return False
         self._jump(float(self._offered[best]))
         return True
+
+    def _apart(self, rows: Array, clip: SharedFrames, frame: int) -> Array:
+        """Squared distances of rows from a frame of the clip."""
+        squares = np.square(self._own.places[rows] - clip.places[frame]).sum(1)
+        return squares + _OTHER_CODE * (self._own.codes[rows] != clip.codes[frame])
 
     def _ahead(self, rows: Array, frames: int) -> Array:
         return np.minimum(rows + frames, self._stops[rows] - 1)

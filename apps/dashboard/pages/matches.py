@@ -139,15 +139,14 @@ def _controls(clips: OpenClips, others: list[ListedSource[OpenClips]]) -> _Contr
     pose, posture, elsewhere, shown, body = next(iter(POSES)), True, False, "Phase", None
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         if others:
-            bodies = {clips.id: None} | {each.id: each for each in others}
-            body = bodies[
-                st.selectbox(
-                    "Search in", list(bodies), key="body", bind="query-params", width=260,
-                    format_func=lambda id: clips.name if id == clips.id else bodies[id].name,
-                    help="Another body is compared by the codes, the stride and the speed that the "
-                    "model has of all bodies",
-                )
-            ]  # fmt: skip
+            names = {clips.id: clips.name} | {each.id: each.name for each in others}
+            searched_id = st.selectbox(
+                "Search in", list(names), key="body", bind="query-params", width=260,
+                format_func=names.__getitem__,
+                help="Another body is compared by the codes, the stride and the speed that the "
+                "model has of all bodies",
+            )  # fmt: skip
+            body = next((each for each in others if each.id == searched_id), None)
         if body is None:
             shown = st.segmented_control(
                 "Nearest in", list(_SHOWN), default="Phase", required=True, key="nearest"

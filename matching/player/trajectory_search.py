@@ -252,11 +252,10 @@ class TrajectorySearch(TrajectoryQueries):
         usable = (nearest >= 0) & (
             must_jump[:, None] | (ranks <= (1.0 + CONSTANTS.tolerance) * ranks[:, :1])
         )
-        transition = np.where(
-            usable,
-            request.transition_costs(some, np.where(usable, nearest, nearest[:, :1])),
-            np.inf,
-        )
+        transition = np.full(usable.shape, np.inf)
+        transition[usable] = request.transition_costs(
+            some[np.nonzero(usable)[0]], nearest[usable][:, None]
+        )[:, 0]
         best = transition.argmin(1)[:, None]
         chosen[some] = np.take_along_axis(nearest, best, 1)[:, 0]
         costs[some] = np.take_along_axis(distances, best, 1)[:, 0]

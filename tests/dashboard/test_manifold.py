@@ -501,12 +501,13 @@ def test_a_click_on_another_body_opens_its_collection(zoo, monkeypatch):
         import streamlit as st
 
         from deepphase.apps.dashboard.pages.manifold import _choose
+        from deepphase.apps.dashboard.parts.address import shown_clip
         from deepphase.apps.dashboard.parts.collection import all_bodies, open_clips, open_model
 
         st.session_state["clips"] = st.session_state.get("clips")
         model = open_model()
         _choose(all_bodies(model), 3)
-        st.write(st.session_state["to choose"]["clips"], st.session_state["clip"], open_clips().id)
+        st.write(st.session_state["to choose"]["clips"], shown_clip(), open_clips().id)
 
     app = AppTest.from_function(page, default_timeout=180).run()
     assert not app.exception, app.exception

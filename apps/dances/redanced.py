@@ -113,10 +113,6 @@ def _placed(before: Clip, after: Clip) -> Clip:
     ground = np.array([1.0, 0.0, 1.0])
     pivot, goal = begin.positions[0] * ground, end.positions[-1] * ground
     rotations, translations = after.rotations.copy(), after.translations.copy()
-    rotations[:, 0] = quaternions.multiply(np.broadcast_to(turn, (len(after), 4)), rotations[:, 0])
-    translations[:, 0] = _turned(translations[:, 0] - pivot, turn) + goal
+    rotations[:, 0] = quaternions.multiply(turn, rotations[:, 0])
+    translations[:, 0] = quaternions.rotate(turn, translations[:, 0] - pivot) + goal
     return replace(after, rotations=rotations, translations=translations)
-
-
-def _turned(vectors: Array, turn: Array) -> Array:
-    return quaternions.rotate(np.broadcast_to(turn, (len(vectors), 4)), vectors)

@@ -44,6 +44,7 @@ from deepphase.apps.dashboard.parts.widgets import (
     show_player,
     show_table,
     state_units,
+    table_height,
 )
 from deepphase.apps.reports.matches_page import match_terms, matches_take
 from deepphase.errors import ParameterError
@@ -188,7 +189,7 @@ def _matches_across(
         "Distance": [each.distance for each in found],
         "Clip": [each.clip for each in found],
     }
-    show_table("matches", table, height=35 * (len(found) + 1) + 3)
+    show_table("matches", table, height=table_height(len(found)))
     offer_table(list(table), zip(*table.values(), strict=True), "matches", "matches csv")
     offer_player(take, "matches", "player html")
     st.caption(
@@ -242,7 +243,7 @@ def _table(answer: Answer, chosen: _Controls) -> None:
     show_table(
         "matches",
         table,
-        height=35 * (len(answer.found) + 1) + 3,
+        height=table_height(len(answer.found)),
         column_config={
             "Match": text(width=62),
             "At (s)": number("At", format="%.2f s", width=64),

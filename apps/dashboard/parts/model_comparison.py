@@ -13,7 +13,12 @@ from deepphase.apps.dashboard.parts.files import ListedSource
 from deepphase.apps.dashboard.parts.messages import plain, show_error, working
 from deepphase.apps.dashboard.parts.session import session
 from deepphase.apps.dashboard.parts.trainings import curve_of, own_trainings
-from deepphase.apps.dashboard.parts.widgets import offer_table, show_figure, show_table
+from deepphase.apps.dashboard.parts.widgets import (
+    offer_table,
+    show_figure,
+    show_table,
+    table_height,
+)
 from deepphase.apps.reports.health_section import health_rows
 from deepphase.arrays import Array
 from deepphase.errors import DeepPhaseError
@@ -148,7 +153,7 @@ def _measures(models: list[OpenModel]) -> None:
             names[0]: [row[1] for row in rows],
             names[1]: [row[2] for row in rows],
         },
-        height=35 * (len(rows) + 1) + 3,
+        height=table_height(len(rows)),
     )
     offer_table(["measure", *names], rows, "models_compared", "compared csv")
 

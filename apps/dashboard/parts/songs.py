@@ -50,15 +50,12 @@ def dances_with_songs() -> dict[str, tuple[int, Path]]:
         # The sidebar and the other pages show the error.
         return {}
     # Clips name their songs from the folder that held all files of their store.
-    paths = {song: _ending_in(song) for song in {each.song for each in store.sources}}
-    clips = zip(store.names, store.sources, strict=True)
-    found = {name: (at, paths[source.song]) for at, (name, source) in enumerate(clips)}
-    return {name: (at, path) for name, (at, path) in found.items() if path is not None}
-
-
-def _ending_in(song: str) -> Path | None:
-    songs = folder_songs().values() if song else ()
-    return next((path for path in songs if path.as_posix().endswith(f"/{song}")), None)
+    named = {each.song for each in store.sources} - {""}
+    # Of several songs that end so, the first.
+    songs = list(folder_songs().values())[::-1]
+    paths = {song: path for song in named for path in songs if path.as_posix().endswith(f"/{song}")}
+    clips = enumerate(zip(store.names, store.sources, strict=True))
+    return {name: (at, paths[source.song]) for at, (name, source) in clips if source.song in paths}
 
 
 def choose_dance() -> tuple[Clip, OpenSong]:

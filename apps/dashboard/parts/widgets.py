@@ -110,6 +110,11 @@ def show_table(name: str, content: Any, **options: Any) -> Any:
         return st.dataframe(content, hide_index=True, **options)
 
 
+def table_height(rows: int) -> int:
+    """Pixels of a table that shows all of its rows."""
+    return 35 * (rows + 1) + 3
+
+
 def show_figure(
     chart: go.Figure, key: str, *, height: int | None = None, alt: str = "", file: str = ""
 ) -> None:
@@ -202,7 +207,7 @@ def _compare(table: MeasureTable, chosen: Mapping[str, tuple[str, str]]) -> None
         first = table.value(name)
         for label, values in table.columns:
             rows[label].append(_quantity(values.get(name), unit, first))
-    show_table("measures side by side", rows, height=35 * (len(chosen) + 1) + 3)
+    show_table("measures side by side", rows, height=table_height(len(chosen)))
 
 
 def sentence(words: str) -> str:

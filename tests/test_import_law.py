@@ -175,3 +175,14 @@ def test_circles_are_found():
 def test_torch_stays_away(statement):
     code = f"import sys\n{statement}\nassert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, cwd=ROOT)
+
+
+def test_lightning_stays_away_from_the_pages():
+    """It is imported in seconds, which the first picture would wait for."""
+    code = (
+        "import importlib, sys\n"
+        "from deepphase.apps.dashboard.entry import _pages\n"
+        "for entry in _pages()[0].values(): importlib.import_module(entry.module)\n"
+        "assert not {'pytorch_lightning', 'lightning_fabric'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, cwd=ROOT)

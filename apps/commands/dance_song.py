@@ -80,8 +80,8 @@ def command(
     from deepphase.apps.dances.databases import dance_source
     from deepphase.apps.dances.makers import DanceMaker, DatabaseDanceMaker, NetworkDanceMaker
     from deepphase.apps.dances.report import dance_film, dance_report
+    from deepphase.apps.demo import PHASES
     from deepphase.apps.demo.dances import SYNTHETIC_DANCES, made_dances
-    from deepphase.apps.demo.model import PHASES
     from deepphase.atomic_write import check_writable
     from deepphase.controllers.dance.dancer import Dancer
     from deepphase.corpus.store import open_store

@@ -22,6 +22,7 @@ from deepphase.apps.dashboard.parts.collection import (
     clip_sources,
     model_confidence,
     model_sources,
+    open_ahead,
     open_clips,
     open_model,
     suggest_clip,
@@ -44,6 +45,8 @@ _LAZY_IMPORTS = (
     "plotly.graph_objects",
     "deepphase.matching.search.block_tree_kernel",
 )
+# Seconds that the server waits for the clips of its folder; pages show how far larger ones are.
+_AHEAD_S = 3.0
 # Modules that were loaded when objects were last frozen.
 _frozen_modules = 0
 
@@ -70,8 +73,7 @@ def warm_up() -> None:
     import torch
 
     folder = configured_folder()
-    if folder is not None:
-        prepare_ahead(folder)
+    ahead = None if folder is None else prepare_ahead(folder, open_ahead)
     # The sessions of a server share the processor; one session must not use all of it.
     torch.set_num_threads(max(1, min(4, torch.get_num_threads())))
     modules = [entry.module for entry in _pages()[0].values()]
@@ -79,6 +81,8 @@ def warm_up() -> None:
     for name in (*_LAZY_IMPORTS, *(each for each in modules if each.startswith("deepphase."))):
         importlib.import_module(name)
     demo_model().encode(demo_clips().clip(0))
+    if ahead is not None:
+        ahead.join(_AHEAD_S)
 
 
 def sidebar() -> Callable[[], None]:

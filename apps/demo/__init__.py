@@ -1,1 +1,9 @@
 """Synthetic motion, small models and the page of the demo."""
+
+from pathlib import Path
+
+# The periodic autoencoder, the embedding it is compared with (Starke et al. 2022, fig. 6), and a
+# small controller; `python -m deepphase.apps.demo.model` trains them again.
+PHASES, EMBEDDING, CONTROLLER = (
+    Path(__file__).parent / name for name in ("phases.model", "embedding.model", "gaits.controller")
+)

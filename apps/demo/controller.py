@@ -7,16 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
 from deepphase.controllers.config import ControllerConfig, ControllerTraining
 from deepphase.controllers.data.controller_data import ControllerData
 from deepphase.controllers.networks.experts import ExpertsConfig
-from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.schema.config import SchemaConfig
-from deepphase.controllers.training.train import train_controller
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.motion.clip import Clip
 from deepphase.phase.extractor import PhaseExtractor
@@ -25,9 +22,6 @@ from deepphase.synthetic.bodies import body_named
 from deepphase.synthetic.gait import Style, gaits_of
 from deepphase.synthetic.gait_motion import perform
 from deepphase.synthetic.program import Segment
-from deepphase.temporary_files import temporary_folder
-
-CONTROLLER = Path(__file__).parent / "gaits.controller"
 
 _BODY, _GAITS = "biped", ("walk", "jog", "run", "skip")
 _SEED, _CLIPS, _CLIP_S = 11, 12, 12.0
@@ -36,10 +30,6 @@ _MAX_TURN_RATE, _MAX_SIDEWAYS = 2.0, 4.0
 # Speeds as multiples of the gait's own, seconds of a segment, and probability of a straight one and
 # of a stand: a character that has never seen one cannot stop.
 _SPEEDS, _SEGMENT_S, _STRAIGHT, _STAND = (0.7, 1.2), (3.0, 4.0), 0.25, 0.15
-# Of the start states that the training keeps, every so many is shipped.
-_STARTS_EVERY = 4
-# Frames of rest of each gait that are shipped.
-_REST_ROWS = 150
 
 
 def turning_clips(seed: int = _SEED, clips: int = _CLIPS) -> Iterator[Clip]:
@@ -85,16 +75,3 @@ def demo_data(phases: PhaseExtractor, progress: Progress | None = None) -> Contr
     """Training data of the small controller."""
     store = ClipStore.from_clips(turning_clips())
     return ControllerData.read(store, demo_controller_config(), phases, progress=progress)
-
-
-def train_demo_controller(phases: PhaseExtractor, progress: Progress | None = None) -> Controller:
-    """Train the small controller in about a minute, deterministically on one machine."""
-    data, config = demo_data(phases, progress), demo_controller_config()
-    with temporary_folder() as folder:
-        controller = train_controller(
-            data, config, folder=folder, progress=progress, accelerator="cpu"
-        )
-    assert controller is not None, "only None in further processes of a distributed training"
-    chosen = np.arange(0, len(controller.starts), _STARTS_EVERY)
-    rest = None if controller.rest is None else controller.rest.shortened(_REST_ROWS)
-    return replace(controller, starts=controller.starts.select(chosen), rest=rest)

@@ -1,31 +1,40 @@
-"""Small phase models of the dashboard's demo, stored beside this module.
+"""Training of the small models of the dashboard's demo, which are stored beside this module.
 
-`python -m deepphase.apps.demo.model` trains them again on synthetic motion, in seconds.
+`python -m deepphase.apps.demo.model` trains them again on synthetic motion, in two minutes.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-from deepphase.apps.demo.controller import CONTROLLER, train_demo_controller
+import numpy as np
+
+from deepphase.apps.demo import CONTROLLER, EMBEDDING, PHASES
+from deepphase.apps.demo.controller import demo_controller_config, demo_data
 from deepphase.apps.terminal import note, progress
+from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.training.health import health_lines
+from deepphase.controllers.training.train import train_controller
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.phase.config import NetworkConfig, PhaseConfig, TrainingConfig
+from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.training.train import train_phase
 from deepphase.progress import Progress
 from deepphase.synthetic.training_set import corpus
 from deepphase.temporary_files import temporary_folder
 
-# The periodic autoencoder, and the embedding it is compared with (Starke et al. 2022, fig. 6).
-PHASES, EMBEDDING = (Path(__file__).parent / f"{name}.model" for name in ("phases", "embedding"))
 PRESETS: dict[Path, str] = {PHASES: "sine_fit", EMBEDDING: "conv_embedding"}
 
 # Small enough to ship, and to be trained again within a test.
 _HIDDEN, _KERNEL_S, _BAND_HZ = 12, 0.4, 10.0
 _WINDOWS, _BATCH, _RATE = 24_576, 128, 4e-3
 _SEED, _MINUTES, _CLIP_S = 7, 4.0, 12.0
+# Of the start states that the training keeps, every so many is shipped.
+_STARTS_EVERY = 4
+# Frames of rest of each gait that are shipped.
+_REST_ROWS = 150
 
 
 def demo_config(preset: str) -> PhaseConfig:
@@ -46,6 +55,19 @@ def train_demo_model(preset: str, progress: Progress | None = None) -> PhaseMode
         )
     assert model is not None, "only None in further processes of a distributed training"
     return model
+
+
+def train_demo_controller(phases: PhaseExtractor, progress: Progress | None = None) -> Controller:
+    """Train the small controller in about a minute, deterministically on one machine."""
+    data, config = demo_data(phases, progress), demo_controller_config()
+    with temporary_folder() as folder:
+        controller = train_controller(
+            data, config, folder=folder, progress=progress, accelerator="cpu"
+        )
+    assert controller is not None, "only None in further processes of a distributed training"
+    chosen = np.arange(0, len(controller.starts), _STARTS_EVERY)
+    rest = None if controller.rest is None else controller.rest.shortened(_REST_ROWS)
+    return replace(controller, starts=controller.starts.select(chosen), rest=rest)
 
 
 def write_demo_models() -> None:

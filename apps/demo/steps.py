@@ -208,13 +208,13 @@ def write_inputs(folder: Path, progress: Progress, *, toy: bool) -> None:
     """Write the files that the steps read beside the clips: a controller, dances and a song."""
     import soundfile
 
-    from deepphase.apps.demo import controller
+    from deepphase.apps.demo import CONTROLLER as SHIPPED_CONTROLLER
+    from deepphase.apps.demo import PHASES as SHIPPED_MODEL
     from deepphase.apps.demo.dances import SONGS, made_dances
-    from deepphase.apps.demo.model import PHASES as SHIPPED_MODEL
     from deepphase.phase.model import PhaseModel
     from deepphase.synthetic.song import make_song
 
-    shutil.copyfile(controller.CONTROLLER, folder / CONTROLLER)
+    shutil.copyfile(SHIPPED_CONTROLLER, folder / CONTROLLER)
     shipped = PhaseModel.load(SHIPPED_MODEL)
     songs = SONGS[:2] if toy else SONGS[:5]
     dances = made_dances(shipped, progress, songs, file=folder / DANCES_STORE)

@@ -27,7 +27,7 @@ from deepphase.phase.model import ClipPhases, PhaseModel
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.phase.song_signals import SongSignals
 from deepphase.progress import Progress
-from deepphase.training.metrics import read_metrics
+from deepphase.training.metrics_file import read_metrics
 
 # Number of clips that are encoded for the report.
 _CLIPS = 8

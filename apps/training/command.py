@@ -153,7 +153,7 @@ def work_folder(output: Path, *, resume: bool, restart: bool) -> Path:
         If a training is running there, or neither is given and there is an unfinished training, or
         the file cannot be written.
     """
-    from deepphase.training.metrics import metrics_file
+    from deepphase.training.metrics_file import metrics_file
     from deepphase.training.resume import refuse_running, refuse_unfinished
     from deepphase.training.trainer import restarted
 

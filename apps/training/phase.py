@@ -102,7 +102,7 @@ class PhaseTraining:
 
 def _report(model: PhaseModel, corpus: Any, folder: Path, output: Path, pictures: bool) -> Path:
     from deepphase.apps.reports.training_report import training_report
-    from deepphase.training.metrics import metrics_beside
+    from deepphase.training.metrics_file import metrics_beside
 
     metrics = metrics_beside(output)
     with progress() as shown:

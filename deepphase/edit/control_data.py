@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import torch
-from scipy.ndimage import gaussian_filter1d
 from torch import Tensor
 
 from deepphase.arrays import Array
@@ -18,17 +16,16 @@ from deepphase.edit.data import WindowData
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.footsteps import Footsteps
 from deepphase.edit.motion_rows import root_velocities
+from deepphase.edit.smoothed_root import smoothed_root
 from deepphase.errors import ParameterError
 from deepphase.features.moment_kinds import source_kinds
 from deepphase.motion.clip import Clip
 from deepphase.motion.mirror import mirrored
 from deepphase.motion.resample import resample
-from deepphase.motion.root_trajectory import RootTrajectory, from_root_space, to_root_space
+from deepphase.motion.root_trajectory import from_root_space, to_root_space
 from deepphase.phase.windows import held_out_sources
 from deepphase.progress import Progress
 
-# Standard deviation in seconds of the Gaussian that smooths the root's way: paths have no sway.
-SMOOTHING_S = 0.3
 # Seconds of a training window, and the speed in m/s (on the editor's body) from which frames
 # travel; windows have at least this share of such frames.
 _WINDOW_S, TRAVELS, _TRAVEL_SHARE = 3.2, 0.3, 0.25
@@ -61,19 +58,6 @@ class PathTraining:
         for name in ("windows", "batch_size"):
             if getattr(self, name) < 1:
                 raise ParameterError(f"{name} must be positive, not {getattr(self, name)}")
-
-
-def smoothed_root(root: RootTrajectory, fps: float) -> RootTrajectory:
-    """A root trajectory without the sway of steps, as drawn paths are."""
-    values = np.concatenate([root.positions[:, ::2], root.angles[:, None]], axis=1)
-    sigma = SMOOTHING_S * fps
-    margin = math.ceil(4.0 * sigma)
-    # Odd reflection: a body that travels at the edge of a clip does not slow down there.
-    padded = np.pad(
-        values.astype(np.float64), ((margin, margin), (0, 0)), "reflect", reflect_type="odd"
-    )
-    smooth = gaussian_filter1d(padded, sigma, axis=0)[margin : margin + len(values)]
-    return RootTrajectory.of_ground(smooth[:, :2], smooth[:, 2])
 
 
 @dataclass(frozen=True)

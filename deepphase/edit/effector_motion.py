@@ -11,12 +11,12 @@ import torch
 from scipy.interpolate import PchipInterpolator
 
 from deepphase.arrays import Array, true_runs
-from deepphase.edit.control_data import smoothed_root
 from deepphase.edit.control_networks import EffectorNetworks, effector_joints
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.held_feet import limbs_of_roles, with_held_feet, with_limbs_at
 from deepphase.edit.motion_rows import ROOT_VALUES, MotionSpace, root_velocities
 from deepphase.edit.path_motion import made_clip, padded_batch, root_on
+from deepphase.edit.smoothed_root import smoothed_root
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.csv_table import read_csv_table
 from deepphase.motion.clip import Clip

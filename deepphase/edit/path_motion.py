@@ -11,12 +11,12 @@ from scipy.ndimage import gaussian_filter1d
 from torch import Tensor
 
 from deepphase.arrays import Array
-from deepphase.edit.control_data import SMOOTHING_S, smoothed_root
 from deepphase.edit.control_networks import PathLimits, PathNetworks
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.footsteps import Footsteps
 from deepphase.edit.held_feet import with_held_feet
 from deepphase.edit.motion_rows import MotionRows, root_velocities
+from deepphase.edit.smoothed_root import SMOOTHING_S, smoothed_root
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip

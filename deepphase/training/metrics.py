@@ -1,30 +1,21 @@
-"""Metrics of a training as a CSV file."""
+"""Logging of the metrics of a training to a CSV file."""
 
 from __future__ import annotations
 
 import csv
 import io
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from pytorch_lightning.loggers.logger import Logger, rank_zero_experiment
 from pytorch_lightning.utilities import rank_zero_only
 
-from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write, writing
+from deepphase.training.metrics_file import STEP, metrics_rows
 
-STEP = "step"
 # Columns that stand first, in this order; others follow as they are first logged.
 _FIRST = (STEP, "loss", "explained_variance", "learning_rate", "samples_per_s")
-_METRICS = "metrics.csv"
-
-
-def metrics_file(folder: Path) -> Path:
-    """The CSV of the training whose resume point lies in `folder`."""
-    return folder / _METRICS
 
 
 class MetricsCsv(Logger):
@@ -73,7 +64,7 @@ class MetricsCsv(Logger):
             self._begin(int(row[STEP]))
         new = [name for name in row if name not in self._columns]
         if new:
-            rows = _rows(self._path) if self._columns else []
+            rows = metrics_rows(self._path) if self._columns else []
             columns = [*self._columns, *new]
             self._columns = [*dict.fromkeys([*_FIRST, *columns])]
             self._rewrite(rows)
@@ -86,7 +77,7 @@ class MetricsCsv(Logger):
     def _begin(self, step: int) -> None:
         """Keep the rows of earlier steps where the training is resumed, else none."""
         self._began = True
-        rows = _rows(self._path) if self._resume else []
+        rows = metrics_rows(self._path) if self._resume else []
         rows = [row for row in rows if int(row[STEP]) < step]
         if rows:
             self._columns = list(rows[0])
@@ -99,38 +90,6 @@ class MetricsCsv(Logger):
         writer.writerows(rows)
         with atomic_write(self._path) as file:
             file.write(text.getvalue().encode())
-
-
-def read_metrics(path: str | Path) -> dict[str, Array]:
-    """The columns of a file that `MetricsCsv` wrote.
-
-    Returns
-    -------
-    Column -> (rows,) float64, NaN where a row has no value. Empty where there is no such file.
-    """
-    rows = _rows(Path(path))
-    return {
-        name: np.array([float(row[name]) if row[name] else math.nan for row in rows])
-        for name in (rows[0] if rows else ())
-    }
-
-
-def metrics_beside(model: Path, part: str = "") -> Path:
-    """Where the metrics of a finished training lie: MODEL.metrics.csv, or MODEL.PART.metrics.csv.
-
-    `part` names a network that was added to the model, whose own metrics stay as they are.
-    """
-    return model.with_name(".".join(name for name in (model.name, part, _METRICS) if name))
-
-
-def _rows(path: Path) -> list[dict[str, str]]:
-    """Whole rows: one that a crash cut off is left out."""
-    if not path.is_file():
-        return []
-    text = path.read_text(encoding="utf-8")
-    whole = text[: text.rfind("\n") + 1]
-    rows = csv.DictReader(io.StringIO(whole, newline=""))
-    return [row for row in rows if None not in row.values() and row.get(STEP)]
 
 
 def _text(value: float) -> str:

@@ -18,7 +18,8 @@ from torch import Tensor
 from deepphase.progress import Progress
 from deepphase.temporary_files import temporary_folder
 from deepphase.threads import warn_of_spinning
-from deepphase.training.metrics import STEP, MetricsCsv, metrics_file
+from deepphase.training.metrics import MetricsCsv
+from deepphase.training.metrics_file import STEP, metrics_file
 from deepphase.training.muon import Muon
 from deepphase.training.resume import WholeCheckpoints, resume_point, sole_training, unfinished
 from deepphase.training.trainer import (

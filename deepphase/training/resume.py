@@ -18,7 +18,7 @@ import torch
 
 from deepphase.atomic_write import atomic_write
 from deepphase.errors import CheckpointError
-from deepphase.training.metrics import metrics_beside, metrics_file
+from deepphase.training.metrics_file import metrics_beside, metrics_file
 
 try:
     import fcntl

@@ -32,7 +32,7 @@ from deepphase.motion.clip import Clip
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.phase_file import load_phases
 from deepphase.synthetic.gait_motion import locomotion
-from deepphase.training.metrics import read_metrics
+from deepphase.training.metrics_file import read_metrics
 from tests.corpus.made_clips import made_clip, made_skeleton, write_bvh
 from tests.corpus.test_prepare import noisy_walk
 from tests.formula_motion import swinging

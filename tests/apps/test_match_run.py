@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from deepphase.apps.cli import main
-from deepphase.apps.demo.controller import CONTROLLER
+from deepphase.apps.demo import CONTROLLER
 from deepphase.apps.options.player import PlayerOptions
 from deepphase.corpus.store import open_store
 from deepphase.formats.load import load, save

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-import deepphase.apps.demo
+from deepphase.apps.demo import CONTROLLER
 from deepphase.controllers.networks.blended_linear import BlendedLinear
 from deepphase.controllers.networks.phase_update import MIN_LENGTH, NEARLY_OPPOSITE, updated_phases
 from deepphase.controllers.networks.registry import make_network
@@ -34,7 +34,6 @@ from deepphase.motion.rotations_6d import from_six_numbers
 from deepphase.steering.velocity_goals import VelocityGoals
 
 GOAL_MS = 16.0
-DEMO = Path(deepphase.apps.demo.__file__).parent / "gaits.controller"
 _SECONDS = 1.0 / 60.0
 # Frames before the first that is timed: characters are then on their way.
 _WARM_UP = 20
@@ -141,13 +140,13 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    bench_parts(Controller.load(DEMO), options.characters, options.rounds)
+    bench_parts(Controller.load(CONTROLLER), options.characters, options.rounds)
     print("a frame, ms                      network    around       all    goal   ratio")
     given = {path.stem: Controller.load(path) for path in options.controllers}
     if not given:
-        large = Controller.load(DEMO)
+        large = Controller.load(CONTROLLER)
         large.network.network = make_network("experts", large.schema.dims).eval()
-        given = {"demo, 4 x 64": Controller.load(DEMO), "8 x 512, untrained": large}
+        given = {"demo, 4 x 64": Controller.load(CONTROLLER), "8 x 512, untrained": large}
     for name, controller in given.items():
         rivals = {
             name: controller.network,

@@ -22,7 +22,7 @@ import numpy as np
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.motion.clip import Source
 from deepphase.phase.model import PhaseModel
-from deepphase.training.metrics import read_metrics
+from deepphase.training.metrics_file import read_metrics
 from tests.formula_motion import swinging
 
 

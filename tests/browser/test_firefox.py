@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
-from deepphase.apps.demo.controller import CONTROLLER
+from deepphase.apps.demo import CONTROLLER
 from deepphase.apps.live.page import save_live_page
 from deepphase.apps.live.sources import asset_of
 from tests.browser.dashboard_pages import until

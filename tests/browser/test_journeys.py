@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from deepphase.apps.demo.controller import CONTROLLER
+from deepphase.apps.demo import CONTROLLER
 from deepphase.apps.live.server import LiveServer
 from deepphase.formats.load import load
 from tests.browser.dashboard_pages import (

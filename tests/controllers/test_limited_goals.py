@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-import deepphase.apps.demo
+from deepphase.apps.demo import CONTROLLER
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.future_trajectory import (
     blended_angles,
@@ -25,7 +23,7 @@ from tests.steering.absurd_goals import AbsurdGoals, every_kind
 
 @pytest.fixture(scope="module")
 def controller() -> Controller:
-    return Controller.load(Path(deepphase.apps.demo.__file__).parent / "gaits.controller")
+    return Controller.load(CONTROLLER)
 
 
 def started(controller: Controller, count: int):

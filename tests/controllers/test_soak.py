@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import tracemalloc
-from pathlib import Path
 
 import pytest
 
-import deepphase.apps.demo
+from deepphase.apps.demo import CONTROLLER
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.steering.made_paths import made_path
@@ -17,7 +16,7 @@ from tests.studies.soak import soak
 
 @pytest.mark.slow
 def test_long_runs_stay_alive_and_keep_no_memory():
-    controller = Controller.load(Path(deepphase.apps.demo.__file__).parent / "gaits.controller")
+    controller = Controller.load(CONTROLLER)
     source = CharacterSource(controller)
     running, goals = start_on_path(source, made_path("square", source.travelling_speed, 60.0))
 

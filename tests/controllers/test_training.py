@@ -28,7 +28,7 @@ from deepphase.motion.kinematics import joint_positions
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import rollout
 from deepphase.synthetic.gait_motion import locomotion
-from deepphase.training.metrics import read_metrics
+from deepphase.training.metrics_file import read_metrics
 from tests.controllers.made_controllers import (
     FormulaPhases,
     TruePhases,

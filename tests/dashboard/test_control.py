@@ -26,7 +26,8 @@ from deepphase.apps.dashboard.parts.steering_choice import (
     read_path_upload,
 )
 from deepphase.apps.dashboard.parts.widgets import file_bytes
-from deepphase.apps.demo.controller import CONTROLLER, turning_clips
+from deepphase.apps.demo import CONTROLLER
+from deepphase.apps.demo.controller import turning_clips
 from deepphase.apps.runs.request import RunRequest, measured_run
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.frame import CharacterSettings

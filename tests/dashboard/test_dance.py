@@ -28,7 +28,7 @@ from deepphase.apps.dashboard.parts.songs import (
     upload_suffixes,
     uploaded_song,
 )
-from deepphase.apps.demo.controller import CONTROLLER
+from deepphase.apps.demo import CONTROLLER
 from deepphase.apps.demo.dances import made_dances
 from deepphase.controllers.dance.config import DanceConfig
 from deepphase.controllers.dance.training import DanceData, train_dance

@@ -14,8 +14,8 @@ import pytest
 
 from deepphase.apps.dashboard.parts.steerables import OpenController
 from deepphase.apps.dashboard.parts.steered_runs import SteeringRequest, steered_run
-from deepphase.apps.demo.controller import CONTROLLER, demo_controller_config, demo_data
-from deepphase.apps.demo.model import EMBEDDING, PHASES
+from deepphase.apps.demo import CONTROLLER, EMBEDDING, PHASES
+from deepphase.apps.demo.controller import demo_controller_config, demo_data
 from deepphase.controllers.data.controller_data import ControllerData
 from deepphase.controllers.data.samples import ControllerSamples
 from deepphase.controllers.runtime.controller import Controller

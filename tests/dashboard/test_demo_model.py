@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from deepphase.apps.dashboard.parts.demo import demo_clips
-from deepphase.apps.demo.model import PHASES, PRESETS, demo_config, train_demo_model
+from deepphase.apps.demo import PHASES
+from deepphase.apps.demo.model import PRESETS, demo_config, train_demo_model
 from deepphase.phase.model import PhaseModel
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from google.protobuf.message import Message
 
-import deepphase.apps.demo
 from deepphase.apps.dashboard.pages import PAGES
+from deepphase.apps.demo import PHASES
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import write_store
 from deepphase.synthetic.gait_motion import locomotion
@@ -54,8 +54,7 @@ def folder(tmp_path_factory) -> Path:
         for name in HOSTILE_NAMES
     ]
     write_store(folder / "**walk** $x$ :smile: <img src=x>.store", ClipStore.from_clips(clips))
-    model = Path(deepphase.apps.demo.__file__).parent / "phases.model"
-    shutil.copy(model, folder / "**walk** $x$ :smile: <img src=x>.model")
+    shutil.copy(PHASES, folder / "**walk** $x$ :smile: <img src=x>.model")
     (folder / "**walk** $x$ :red[walk].store").write_bytes(b"damaged")
     return folder
 

@@ -17,7 +17,7 @@ from deepphase.apps.dashboard.parts.collection import MODELS, OpenClips, OpenMod
 from deepphase.apps.dashboard.parts.encodings import Encodings
 from deepphase.apps.dashboard.parts.model_comparison import aligned_clouds
 from deepphase.apps.dashboard.parts.session import Session
-from deepphase.apps.demo.model import PHASES
+from deepphase.apps.demo import PHASES
 from deepphase.apps.training.request import TrainingRequest
 from deepphase.apps.training.run import TrainingRun
 from deepphase.apps.training.status import (

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from deepphase.apps.cli import main
-from deepphase.apps.demo.controller import CONTROLLER
+from deepphase.apps.demo import CONTROLLER
 from deepphase.controllers.runtime.controller import Controller
 from tests.export.test_engine_examples import DOCS, Constant, characters_of
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deepphase.apps.demo.controller import CONTROLLER
+from deepphase.apps.demo import CONTROLLER
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.engine_description import engine_metadata

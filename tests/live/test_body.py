@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deepphase.apps.cli import main
-from deepphase.apps.demo.controller import CONTROLLER
+from deepphase.apps.demo import CONTROLLER
 from deepphase.apps.live.sources import asset_of
 from deepphase.controllers.runtime.controller import Controller
 from tests.live.node import ask_node, needs_node

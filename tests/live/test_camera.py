@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from deepphase.apps.demo.controller import CONTROLLER
+from deepphase.apps.demo import CONTROLLER
 from deepphase.apps.live.sources import asset_of
 from tests.live.node import ask_node, needs_node
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-import deepphase.apps.demo
+from deepphase.apps.demo import EMBEDDING, PHASES
 from deepphase.apps.live.asset import live_asset
 from deepphase.errors import ParameterError
 from deepphase.motion.kinematics import joint_positions
@@ -15,14 +13,12 @@ from deepphase.phase.model import PhaseModel
 from deepphase.synthetic.gait_motion import locomotion
 from tests.live.node import ask_node, needs_node
 
-DEMO = Path(deepphase.apps.demo.__file__).parent
-
 
 @needs_node
 @pytest.mark.slow
 @pytest.mark.parametrize("frames", [156, 61, 24])
 def test_phases_of_a_clip_are_those_of_the_model(tmp_path, frames):
-    model = PhaseModel.load(DEMO / "phases.model")
+    model = PhaseModel.load(PHASES)
     clip = locomotion(7, 2.6, turn_rate=0.6).clip.sliced(0, frames)
     ours = model.encode(clip).parameters
     theirs = ask_node(
@@ -43,4 +39,4 @@ def test_phases_of_a_clip_are_those_of_the_model(tmp_path, frames):
 
 def test_other_networks_are_refused():
     with pytest.raises(ParameterError, match="no JavaScript form"):
-        live_asset(PhaseModel.load(DEMO / "embedding.model"))
+        live_asset(PhaseModel.load(EMBEDDING))

@@ -6,15 +6,14 @@ import json
 import socket
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
-import deepphase.apps.demo
 from deepphase.apps import cli
+from deepphase.apps.demo import PHASES
 from deepphase.apps.live.phase_stream import PhaseStream
 from deepphase.errors import ParameterError
 from deepphase.formats.load import save
@@ -23,7 +22,6 @@ from deepphase.phase.model import PhaseModel
 from deepphase.phase.streaming import StreamingEncoder
 from deepphase.synthetic.gait_motion import locomotion
 
-MODEL = Path(deepphase.apps.demo.__file__).parent / "phases.model"
 FRAMES = 130
 
 
@@ -34,7 +32,7 @@ def walk():
 
 @pytest.fixture(scope="module")
 def expected(walk):
-    encoder = StreamingEncoder(PhaseModel.load(MODEL), walk.skeleton.names)
+    encoder = StreamingEncoder(PhaseModel.load(PHASES), walk.skeleton.names)
     found = [encoder.push(frame) for frame in joint_positions(walk)]
     return [each.phase for each in found if each is not None]
 
@@ -46,7 +44,7 @@ def messages(clip):
 
 def test_a_file(walk, expected, tmp_path, capsys):
     save(walk, tmp_path / "walk.npz")
-    assert cli.main(["stream", str(MODEL), str(tmp_path / "walk.npz")]) == 0
+    assert cli.main(["stream", str(PHASES), str(tmp_path / "walk.npz")]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line["frame"] for line in lines] == list(range(121, FRAMES))
     np.testing.assert_allclose([line["phase"] for line in lines], expected, atol=1e-3)
@@ -54,7 +52,7 @@ def test_a_file(walk, expected, tmp_path, capsys):
 
 def test_standard_input(walk, expected, monkeypatch, capsys):
     monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(messages(walk)) + "\n\n"))
-    assert cli.main(["stream", str(MODEL), "-"]) == 0
+    assert cli.main(["stream", str(PHASES), "-"]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     np.testing.assert_allclose([line["phase"] for line in lines], expected, atol=1e-3)
 
@@ -72,9 +70,9 @@ def test_standard_input(walk, expected, monkeypatch, capsys):
 )
 def test_messages_that_are_none(message, words, monkeypatch, capsys):
     with pytest.raises(ParameterError, match=words):
-        PhaseStream(PhaseModel.load(MODEL)).answer(message)
+        PhaseStream(PhaseModel.load(PHASES)).answer(message)
     monkeypatch.setattr(sys, "stdin", io.StringIO(message))
-    assert cli.main(["stream", str(MODEL), "-"]) == 2
+    assert cli.main(["stream", str(PHASES), "-"]) == 2
     assert "line 1" in capsys.readouterr().err
 
 
@@ -83,7 +81,7 @@ def test_a_websocket(walk, expected):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "deepphase.apps.cli", "stream", str(MODEL), "websocket"]
+    command = [sys.executable, "-m", "deepphase.apps.cli", "stream", str(PHASES), "websocket"]
     with subprocess.Popen(
         [*command, "--port", str(port)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as server:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from deepphase.apps.demo.controller import CONTROLLER
+from deepphase.apps.demo import CONTROLLER
 from deepphase.apps.live.sources import asset_of
 from deepphase.formats.load import load
 from deepphase.motion.kinematics import global_transforms

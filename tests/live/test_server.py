@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from deepphase.apps.cli import main
-from deepphase.apps.demo.controller import CONTROLLER
+from deepphase.apps.demo import CONTROLLER
 from deepphase.apps.live import server as live_server
 from deepphase.apps.live import sources
 from deepphase.apps.live import sources as live_sources_module

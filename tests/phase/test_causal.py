@@ -1,13 +1,12 @@
 """Causal encoders: current phases out of the past alone, against those of whole windows."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-import deepphase.apps.demo
+from deepphase.apps.demo import PHASES
 from deepphase.apps.live.asset import live_asset
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.cycles import wrapped
@@ -22,7 +21,6 @@ from deepphase.phase.streaming import StreamingEncoder
 from deepphase.synthetic.gait_motion import locomotion
 from tests.live.node import ask_node, needs_node
 
-DEMO = Path(deepphase.apps.demo.__file__).parent
 TRAINING = CausalTraining(frames=40_000)
 FORM = CausalForm(hidden=48, averages=12)
 
@@ -39,7 +37,7 @@ def store():
 
 @pytest.fixture(scope="module")
 def plain():
-    return PhaseModel.load(DEMO / "phases.model")
+    return PhaseModel.load(PHASES)
 
 
 @pytest.fixture(scope="module")

@@ -1,11 +1,9 @@
 """Phases near the ends of clips and of clips shorter than a window."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-import deepphase.apps.demo
+from deepphase.apps.demo import EMBEDDING, PHASES
 from deepphase.cycles import wrapped
 from deepphase.phase.baselines.sinusoids import fitted_sinusoids
 from deepphase.phase.clip_ends import advanced_to_ends, confidence_of_frames
@@ -18,7 +16,7 @@ FPS = 60.0
 
 @pytest.fixture(scope="module")
 def model():
-    return PhaseModel.load(Path(deepphase.apps.demo.__file__).parent / "phases.model")
+    return PhaseModel.load(PHASES)
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +76,7 @@ def test_clips_shorter_than_a_window_have_phases(model, walk, frames, error):
 
 
 def test_other_networks_encode_clips_shorter_than_a_window():
-    model = PhaseModel.load(Path(deepphase.apps.demo.__file__).parent / "embedding.model")
+    model = PhaseModel.load(EMBEDDING)
     assert len(model.encode(locomotion(7, 1.0).clip)) == 60
 
 

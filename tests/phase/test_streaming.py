@@ -1,12 +1,11 @@
 """Phases of frames as they arrive against those of the whole clip."""
 
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import deepphase.apps.demo
+from deepphase.apps.demo import EMBEDDING, PHASES
 from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion.kinematics import joint_positions
@@ -14,13 +13,12 @@ from deepphase.phase.model import PhaseModel
 from deepphase.phase.streaming import StreamingEncoder
 from deepphase.synthetic.gait_motion import locomotion
 
-DEMO = Path(deepphase.apps.demo.__file__).parent
 HALF = 60
 
 
 @pytest.fixture(scope="module")
 def model():
-    return PhaseModel.load(DEMO / "phases.model")
+    return PhaseModel.load(PHASES)
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +100,7 @@ def test_after_a_reset_a_window_has_to_arrive_again(model, walk):
 def test_what_cannot_be_streamed_is_refused(model, walk):
     names = walk.skeleton.names
     with pytest.raises(ParameterError, match="cannot be streamed"):
-        StreamingEncoder(PhaseModel.load(DEMO / "embedding.model"), names)
+        StreamingEncoder(PhaseModel.load(EMBEDDING), names)
     with pytest.raises(SkeletonError, match="it has no joint"):
         StreamingEncoder(model, names[:3])
     with pytest.raises(ParameterError, match="lag_s"):

@@ -22,7 +22,7 @@ from deepphase.phase.model import PhaseModel
 from deepphase.phase.training.data import PhaseData
 from deepphase.phase.training.module import PhaseModule
 from deepphase.phase.training.train import train_phase
-from deepphase.training.metrics import metrics_file, read_metrics
+from deepphase.training.metrics_file import metrics_file, read_metrics
 from deepphase.training.resume import resume_point, sole_training
 from tests.formula_motion import body, swinging
 

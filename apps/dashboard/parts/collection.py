@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, cast
@@ -19,10 +19,16 @@ from deepphase.apps.dashboard.parts.address import (
 )
 from deepphase.apps.dashboard.parts.files import FileKind, ListedSource, choose
 from deepphase.apps.dashboard.parts.first_sight import PeriodicMoment, periodic_moment
-from deepphase.apps.dashboard.parts.folder import FoundFile, Stamp, open_folder, prepared_store
+from deepphase.apps.dashboard.parts.folder import (
+    FoundFile,
+    FoundFolder,
+    Stamp,
+    open_folder,
+    prepared_store,
+)
 from deepphase.apps.dashboard.parts.messages import plain
 from deepphase.apps.dashboard.parts.session import session
-from deepphase.apps.demo.model import EMBEDDING, PHASES
+from deepphase.apps.demo import EMBEDDING, PHASES
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.skeleton_group import unique_clip_names
@@ -98,6 +104,11 @@ def clip_sources() -> list[ListedSource[OpenClips]]:
     ]
     if found is None:
         return [_source("demo", demo.NAME, "demo", demo.demo_clips), *sources]
+    return sources + _sources_of(found)
+
+
+def _sources_of(found: FoundFolder) -> list[ListedSource[OpenClips]]:
+    sources: list[ListedSource[OpenClips]] = []
     stores = found.of_format(STORE_FORMAT)
     for file in stores:
         try:
@@ -134,6 +145,12 @@ def _store_sources(name: str, stamp: Stamp) -> list[ListedSource[OpenClips]]:
 
 def model_sources(clips: OpenClips, *, embeddings: bool = False) -> list[ListedSource[OpenModel]]:
     """Phase models that can read these clips; or the embeddings that they are compared with."""
+    return _models_for(clips, MODELS.files(_is_model), embeddings=embeddings)
+
+
+def _models_for(
+    clips: OpenClips, files: Iterable[FoundFile], *, embeddings: bool = False
+) -> list[ListedSource[OpenModel]]:
     shipped = [
         _shipped("any skeleton", "Model for any skeleton"),
         _shipped("demo embedding" if embeddings else "demo", "Small demo model"),
@@ -141,7 +158,7 @@ def model_sources(clips: OpenClips, *, embeddings: bool = False) -> list[ListedS
     if clips.id == "demo":
         # Joints of users may have the names of those of the demo.
         shipped.reverse()
-    known = [(each.id, each.title, each) for each in MODELS.files(_is_model)]
+    known = [(each.id, each.title, each) for each in files]
     known += [(file.name, words, file) for file, words in shipped]
     joints = set(clips.store.skeleton.names)
     return [
@@ -189,6 +206,20 @@ def open_clips() -> OpenClips:
             path=None if found is None else found.path,
         )
     return _chosen(CLIPS_KEY, sources).open()
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def open_ahead(_found: FoundFolder) -> None:
+    """Open what the pages show first of a folder, before a page asks.
+
+    Cached as a whole, because cached functions below it then draw no spinner, for which a thread
+    has no page.
+    """
+    sources = _sources_of(replace(_found, recordings=()))
+    if sources:
+        clips = sources[0].open()
+        first_sight(clips)
+        model_confidence(clips, _models_for(clips, filter(_is_model, _found.files))[0].open())
 
 
 def suggest_clip(clips: OpenClips) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
-from deepphase.apps.demo.model import PHASES
+from deepphase.apps.demo import PHASES
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.phase.model import PhaseModel
 from deepphase.synthetic.gait import gaits_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -242,6 +242,9 @@ def prepared_store(found: FoundFolder) -> Stamp:
 
     Raises FormatError where no file can be used.
     """
+    known = _prepared.get(_key_of(found))
+    if known is not None:
+        return known.stamp
     with working("Preparing the motion files") as progress:
         # Concurrent sessions wait for the first one, and use its store.
         while not _lock.acquire(timeout=_LOOK_S):
@@ -252,21 +255,35 @@ def prepared_store(found: FoundFolder) -> Stamp:
             _lock.release()
 
 
-def prepare_ahead(folder: Path) -> None:
-    """Prepare the motion files of a folder without stores in a thread, before a page asks."""
+def prepare_ahead(folder: Path, then: Callable[[FoundFolder], object]) -> threading.Thread:
+    """Prepare the motion files of a folder without stores in a thread, before a page asks.
+
+    Parameters
+    ----------
+    then
+        Called in the thread with the content of the folder.
+    """
 
     def prepare_once() -> None:
         # A page shows the error.
-        with suppress(DeepPhaseError), _lock:
-            found = look_into(folder)
-            if found.motion and not found.of_format(STORE_FORMAT):
-                _prepare(found)
+        with suppress(DeepPhaseError):
+            with _lock:
+                found = look_into(folder)
+                if found.motion and not found.of_format(STORE_FORMAT):
+                    _prepare(found)
+            then(found)
 
-    threading.Thread(target=prepare_once, daemon=True).start()
+    thread = threading.Thread(target=prepare_once, daemon=True)
+    thread.start()
+    return thread
+
+
+def _key_of(found: FoundFolder) -> tuple[tuple[Stamp, ...], str]:
+    return found.motion, repr(found.settings)
 
 
 def _prepare(found: FoundFolder, progress: Progress | None = None) -> Stamp:
-    key = (found.motion, repr(found.settings))
+    key = _key_of(found)
     if key not in _prepared:
         prepared = _Prepared()
         store = folder_of(prepared) / "prepared.store"

@@ -26,7 +26,6 @@ from deepphase.figures.learning_curves import learning_curves
 from deepphase.figures.manifold import alignment
 from deepphase.figures.theme import label
 from deepphase.phase.model import PhaseModel
-from deepphase.phase.training.train import train_phase
 from deepphase.temporary_files import temporary_folder
 
 # A training of about a minute on a laptop: enough for a picture.
@@ -64,6 +63,9 @@ def embedding_for(clips: OpenClips, model: OpenModel) -> OpenModel | None:
 
 def _trained(clips: OpenClips, model: PhaseModel) -> PhaseModel:
     """Train the model's convolutions, window and channels with fully connected layers."""
+    # Lightning is imported in seconds, and no page needs it before.
+    from deepphase.phase.training.train import train_phase
+
     network = replace(model.config.network, preset="conv_embedding")
     training = replace(
         model.config.training,

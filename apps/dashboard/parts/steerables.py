@@ -17,7 +17,8 @@ from deepphase.apps.dashboard.parts.encodings import all_phases, encodings, know
 from deepphase.apps.dashboard.parts.files import FileKind, ListedSource
 from deepphase.apps.dashboard.parts.folder import FoundFile, open_folder, stamp_of
 from deepphase.apps.dashboard.parts.result_cache import shared_cache
-from deepphase.apps.demo.controller import CONTROLLER, turning_clips
+from deepphase.apps.demo import CONTROLLER
+from deepphase.apps.demo.controller import turning_clips
 from deepphase.apps.live.asset import live_asset
 from deepphase.apps.live.matcher_asset import matcher_asset
 from deepphase.controllers.config import ControllerConfig

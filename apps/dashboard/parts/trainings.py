@@ -41,7 +41,7 @@ from deepphase.figures.learning_curves import LearningCurve
 from deepphase.phase.model import PhaseModel
 from deepphase.progress import Progress
 from deepphase.temporary_files import temporary_folder
-from deepphase.training.metrics import metrics_beside
+from deepphase.training.metrics_file import metrics_beside
 
 _KEY = "trainings"
 # Trainings of one session; a new one replaces the oldest.

@@ -16,7 +16,6 @@ from scipy.spatial import cKDTree
 from deepphase.apps.options.groups import parse_labels
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import open_store
-from deepphase.edit.control_data import smoothed_root
 from deepphase.edit.control_networks import effector_joints
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.effector_motion import (
@@ -25,6 +24,7 @@ from deepphase.edit.effector_motion import (
     motion_of_effectors,
 )
 from deepphase.edit.motion_rows import MotionRows
+from deepphase.edit.smoothed_root import smoothed_root
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.resample import low_passed, resample

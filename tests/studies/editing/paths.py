@@ -11,9 +11,9 @@ import time
 import numpy as np
 
 from deepphase.corpus.store import open_store
-from deepphase.edit.control_data import SMOOTHING_S
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.path_motion import PathMotion, motion_on_path, motions_on_paths
+from deepphase.edit.smoothed_root import SMOOTHING_S
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts, sliding_speed
 from deepphase.motion.kinematics import joint_positions

@@ -1,0 +1,52 @@
+"""The CSV file of the metrics of a training."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from pathlib import Path
+
+import numpy as np
+
+from deepphase.arrays import Array
+
+STEP = "step"
+_METRICS = "metrics.csv"
+
+
+def metrics_file(folder: Path) -> Path:
+    """The CSV of the training whose resume point lies in `folder`."""
+    return folder / _METRICS
+
+
+def metrics_beside(model: Path, part: str = "") -> Path:
+    """Where the metrics of a finished training lie: MODEL.metrics.csv, or MODEL.PART.metrics.csv.
+
+    `part` names a network that was added to the model, whose own metrics stay as they are.
+    """
+    return model.with_name(".".join(name for name in (model.name, part, _METRICS) if name))
+
+
+def read_metrics(path: str | Path) -> dict[str, Array]:
+    """The columns of a file that a training wrote.
+
+    Returns
+    -------
+    Column -> (rows,) float64, NaN where a row has no value. Empty where there is no such file.
+    """
+    rows = metrics_rows(Path(path))
+    return {
+        name: np.array([float(row[name]) if row[name] else math.nan for row in rows])
+        for name in (rows[0] if rows else ())
+    }
+
+
+def metrics_rows(path: Path) -> list[dict[str, str]]:
+    """Whole rows: one that a crash cut off is left out."""
+    if not path.is_file():
+        return []
+    text = path.read_text(encoding="utf-8")
+    whole = text[: text.rfind("\n") + 1]
+    rows = csv.DictReader(io.StringIO(whole, newline=""))
+    return [row for row in rows if None not in row.values() and row.get(STEP)]

@@ -10,6 +10,7 @@ import random
 import struct
 import zipfile
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -287,7 +288,7 @@ _JSON_VALUES: tuple[Any, ...] = (
 def changed_tree(random: Random, tree: Any) -> Any:
     """The tree with one of its values changed, left out or doubled."""
     if not isinstance(tree, dict | list):
-        return random.choice(_JSON_VALUES)
+        return _json_value(random)
     places: list[tuple[Any, Any]] = []
     todo = [tree]
     while todo:
@@ -298,7 +299,7 @@ def changed_tree(random: Random, tree: Any) -> Any:
             if isinstance(node[key], dict | list) and node[key]:
                 todo.append(node[key])
     if not places:
-        return random.choice(_JSON_VALUES)
+        return _json_value(random)
     node, key = random.choice(places)
     what = random.randrange(8)
     if what == 0:
@@ -312,8 +313,13 @@ def changed_tree(random: Random, tree: Any) -> Any:
         # Through text: a tree that holds itself is not JSON.
         node[key] = json.loads(json.dumps(other[other_key]))
     else:
-        node[key] = random.choice(_JSON_VALUES)
+        node[key] = _json_value(random)
     return tree
+
+
+def _json_value(random: Random) -> Any:
+    # Its own: a later change of the tree may go into it.
+    return deepcopy(random.choice(_JSON_VALUES))
 
 
 def changed_json(random: Random, content: bytes) -> bytes:

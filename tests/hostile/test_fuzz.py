@@ -1,6 +1,7 @@
 """Changed files of every kind are read or refused, and the search sees what it looks for.
 
-DEEPPHASE_HOSTILE_CASES is the number of changed files of each kind, 24 by default.
+DEEPPHASE_HOSTILE_CASES is the number of changed files of each kind, 24 by default, and
+DEEPPHASE_HOSTILE_SEED the number of the first.
 """
 
 import os
@@ -12,11 +13,12 @@ import numpy as np
 import pytest
 
 from deepphase.errors import DeepPhaseError
-from tests.hostile import fuzz
+from tests.hostile import fuzz, mutations
 from tests.hostile.kinds import KINDS, Kind
 from tests.hostile.mutations import changed_bytes
 
 CASES = int(os.environ.get("DEEPPHASE_HOSTILE_CASES", "24"))
+SEED = int(os.environ.get("DEEPPHASE_HOSTILE_SEED", "0"))
 
 
 def _names(hashed: bool = False) -> list:
@@ -29,7 +31,8 @@ def _names(hashed: bool = False) -> list:
 
 @pytest.mark.parametrize("name", _names())
 def test_changed_files_are_read_or_refused(name, tmp_path):
-    tally = fuzz.fuzz(KINDS[name], CASES, 0, tmp_path / "kept")
+    tally = fuzz.fuzz(KINDS[name], CASES, SEED, tmp_path / "kept")
+    print(f"{name}: {tally}")
     assert not tally.kept, tally.kept[0].with_suffix(".txt").read_text()
     # Changes that break every file, or none, test little.
     assert tally.counts["refused"] > 0
@@ -37,7 +40,7 @@ def test_changed_files_are_read_or_refused(name, tmp_path):
 
 @pytest.mark.parametrize("name", _names(hashed=True))
 def test_a_change_of_a_hashed_file_is_refused_or_changes_nothing(name, tmp_path):
-    kind, generator = KINDS[name], random.Random(0)
+    kind, generator = KINDS[name], random.Random(SEED)
     (whole,) = kind.examples(tmp_path)
     path = tmp_path / f"input{kind.suffix}"
     path.write_bytes(whole)
@@ -73,6 +76,16 @@ def test_an_input_is_made_from_its_number_alone(tmp_path):
     first = seen[-2:]
     fuzz.fuzz(kind, 2, 12, tmp_path)
     assert seen[-2:] == first
+
+
+def test_changes_of_a_tree_stay_in_it():
+    generator = random.Random(0)
+    expected = repr(mutations._JSON_VALUES)
+    for _ in range(200):
+        tree = {"a": [1, 2]}
+        for _ in range(8):
+            tree = mutations.changed_tree(generator, tree)
+    assert repr(mutations._JSON_VALUES) == expected
 
 
 def _slow(path):

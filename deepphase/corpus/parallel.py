@@ -150,7 +150,10 @@ class _ProcessPool:
         # again, which is an endless recursion where it has no `if __name__ == "__main__"`.
         if workers not in self._executors:
             self._executors[workers] = ProcessPoolExecutor(
-                workers, initializer=_begin_worker, env=_ONE_THREAD
+                workers,
+                initializer=_begin_worker,
+                initargs=(os.getpid(),),
+                env=_ONE_THREAD,
             )
         try:
             return self._executors[workers].submit(self._function, task)
@@ -173,10 +176,11 @@ class _ProcessPool:
             executor.shutdown()
 
 
-def _begin_worker() -> None:
+def _begin_worker(parent: int) -> None:
     # Ctrl-C reaches every process of a terminal; the parent ends the workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
+    # Its number comes from itself: it may have been killed while this process was started.
+    threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
 
 
 def _end_with_parent(parent: int) -> None:

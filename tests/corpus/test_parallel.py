@@ -111,6 +111,23 @@ def test_workers_end_with_a_killed_parent(tmp_path, ending):
         time.sleep(0.05)
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
+def test_workers_that_start_when_the_parent_is_killed_end_as_well():
+    script = (
+        "import os, signal\n"
+        "from deepphase.corpus.parallel import map_in_order\n"
+        "def tasks():\n"
+        "    yield 1\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "list(map_in_order(abs, tasks(), 2))\n"
+    )
+    run = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE, cwd=ROOT)
+    # The workers have the pipe as well: it ends with the last of them.
+    run.communicate(timeout=60)
+    assert run.returncode == -signal.SIGKILL
+
+
 def alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)

@@ -20,6 +20,7 @@ from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.features.normalisation import Normalisation
 from deepphase.features.trajectory import TRAJECTORY_POSITION
 from deepphase.formats.array_file import read_arrays, write_arrays
+from deepphase.formats.body_checks import checked_skeleton
 from deepphase.formats.header_values import (
     checked_joints,
     checked_mapping,
@@ -258,9 +259,8 @@ class Controller:
                 config,
                 schema,
                 NormalisedController(network, inputs, gate, outputs, schema.carried),
-                Skeleton(
-                    names,
-                    *(np.array(arrays[f"skeleton.{name}"]) for name in _SKELETON),
+                checked_skeleton(
+                    Skeleton(names, *(np.array(arrays[f"skeleton.{name}"]) for name in _SKELETON))
                 ),
                 starts,
                 rest,

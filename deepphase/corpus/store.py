@@ -37,6 +37,7 @@ from deepphase.corpus.store_writer import (
 )
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.formats.array_file import map_arrays, read_header
+from deepphase.formats.body_checks import checked_skeleton
 from deepphase.formats.header_values import (
     checked_count,
     checked_joints,
@@ -212,12 +213,14 @@ def _skeletons(description: Mapping[str, Any], arrays: Mapping[str, Array]) -> t
             "the ranges of end sites do not fit the clips", hint="prepare the store again"
         )
     return shared_skeletons(
-        Skeleton(
-            names,
-            parents,
-            np.array(offsets),
-            np.array(arrays["end_parents"][start:stop]),
-            np.array(arrays["end_offsets"][start:stop]),
+        checked_skeleton(
+            Skeleton(
+                names,
+                parents,
+                np.array(offsets),
+                np.array(arrays["end_parents"][start:stop]),
+                np.array(arrays["end_offsets"][start:stop]),
+            )
         )
         for offsets, start, stop in zip(arrays["offsets"], ends[:-1], ends[1:], strict=True)
     )

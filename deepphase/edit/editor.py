@@ -22,6 +22,7 @@ from deepphase.edit.networks import MotionAutoencoder
 from deepphase.errors import CheckpointError, DeepPhaseError
 from deepphase.formats.array_file import read_arrays, write_arrays
 from deepphase.formats.array_parts import array_part, joined_parts
+from deepphase.formats.body_checks import checked_skeleton
 from deepphase.formats.header_values import checked_mapping, checked_rate
 from deepphase.motion.skeleton import Skeleton
 from deepphase.phase.model import load_weights
@@ -206,7 +207,9 @@ class MotionEditor:
         )
         try:
             config, body = EditorConfig.from_mapping(header["config"]), header["body"]
-            skeleton = Skeleton(tuple(body["names"]), **array_part(arrays, "skeleton"))
+            skeleton = checked_skeleton(
+                Skeleton(tuple(body["names"]), **array_part(arrays, "skeleton"))
+            )
             points = BodyPoints.from_arrays(array_part(arrays, "points"))
             fps = checked_rate(body["fps"])
             space = MotionSpace(skeleton, int(body["hips"]), points, fps, body["description"])

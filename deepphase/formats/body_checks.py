@@ -7,10 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.errors import FormatError
 from deepphase.formats.frame_rates import is_plausible_rate
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.orientation import infer_unit, infer_up, rotate_up, scaled
+from deepphase.motion.skeleton import Skeleton
 
 # Metres, of a bone and from the origin. Beyond this, distances in float32 are off by more than
 # 6 cm. A body in millimetres that is taken for metres stays far below.
@@ -25,20 +27,32 @@ def checked_body(clip: Clip, path: str | Path) -> Clip:
     FormatError
         If an offset, an end site or a translation is beyond `LARGEST_LENGTH_M`.
     """
-    skeleton = clip.skeleton
-    for what, lengths in (
-        ("an offset", skeleton.offsets),
-        ("the offset of an end site", skeleton.end_offsets),
-        ("a translation", clip.translations),
-    ):
-        longest = float(np.abs(lengths).max(initial=0.0))
-        if not longest <= LARGEST_LENGTH_M:
-            raise FormatError(
-                f"{what} of {longest:.3g} m: no body has such a size or place",
-                hint="the unit may be wrong: give it with --unit",
-                path=path,
-            )
+    checked_skeleton(clip.skeleton, path)
+    _check_lengths("a translation", clip.translations, path)
     return clip
+
+
+def checked_skeleton(skeleton: Skeleton, path: str | Path | None = None) -> Skeleton:
+    """The skeleton, if its lengths are those of a body.
+
+    Raises
+    ------
+    FormatError
+        If an offset or an end site is beyond `LARGEST_LENGTH_M`.
+    """
+    _check_lengths("an offset", skeleton.offsets, path)
+    _check_lengths("the offset of an end site", skeleton.end_offsets, path)
+    return skeleton
+
+
+def _check_lengths(what: str, lengths: Array, path: str | Path | None) -> None:
+    longest = float(np.abs(lengths).max(initial=0.0))
+    if not longest <= LARGEST_LENGTH_M:
+        raise FormatError(
+            f"{what} of {longest:.3g} m: no body has such a size or place",
+            hint="the unit may be wrong: give it with --unit",
+            path=path,
+        )
 
 
 def in_metres_y_up(clip: Clip, unit_m: float | None, up: str | None, source: Source) -> Clip:

@@ -11,6 +11,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.formats.array_parts import array_part
+from deepphase.formats.body_checks import checked_skeleton
 from deepphase.motion.roles import Roles
 from deepphase.motion.skeleton import Skeleton
 from deepphase.rigs.blender_body import BlenderBody
@@ -69,7 +70,7 @@ def rig_of_parts(
     """
     if header["kind"] not in ("body", "blender"):
         raise ValueError(f"a rig of kind {header['kind']!r}")
-    skeleton = Skeleton(tuple(header["names"]), **array_part(arrays, "skeleton"))
+    skeleton = checked_skeleton(Skeleton(tuple(header["names"]), **array_part(arrays, "skeleton")))
     joints = len(skeleton)
     roles = dict(header["roles"])
     for name, joint in roles.items():

@@ -16,6 +16,7 @@ from deepphase.errors import CheckpointError, DeepPhaseError
 from deepphase.features.layout import FeatureLayout
 from deepphase.features.normalisation import Normalisation
 from deepphase.formats.array_file import read_arrays, write_arrays
+from deepphase.formats.body_checks import checked_skeleton
 from deepphase.formats.header_values import (
     checked_joints,
     checked_labels,
@@ -41,6 +42,8 @@ _SKELETON = ("parents", "offsets", "end_parents", "end_offsets")
 _SOURCE = ("unit_m", "up", "rotation_orders")
 _MEASURED = ("usual_acceleration", "top_speed", "travelling_speed")
 _MOST = 127
+# Features are normalised, and latents were trained to be small: of both, most values are below 10.
+_LARGEST_STEP = 1e6
 SMOOTH = 0.25
 """What a smooth ReLU adds to the square of a value, see `SmoothReLU`."""
 _TYPES = {
@@ -247,7 +250,9 @@ class Matcher:
         try:
             names = checked_joints(header["skeleton"]["names"])
             body = MatcherBody(
-                Skeleton(names, *(arrays[f"skeleton.{name}"] for name in _SKELETON)),
+                checked_skeleton(
+                    Skeleton(names, *(arrays[f"skeleton.{name}"] for name in _SKELETON))
+                ),
                 checked_labels(header["body"], "body"),
                 arrays["translated_joints"],
                 **{name: checked_number(header["measured"][name], name, 0.0) for name in _MEASURED},
@@ -255,13 +260,14 @@ class Matcher:
                 source=checked_source(header["source"]).conventions,
             )
             kept = KeptStates(
-                arrays["features"] * arrays["features.step"],
-                arrays["latents"] * arrays["latents.step"],
+                _states(arrays, "features"),
+                _states(arrays, "latents"),
                 int(checked_number(header["spacing"], "spacing", 1.0)),
                 arrays["counts"],
             )
             values = body.values(checked_rate(header["fps"]))
             _check(kept, body, arrays, len(header["labels"]))
+            _check_kinds(arrays["kinds.lengths"], len(kept))
             sets = [checked_labels(each, "labels") for each in header["labels"]]
             contacts = _bits(arrays["contacts"], len(kept) * values.limbs)
             matcher = cls(
@@ -300,11 +306,12 @@ class Matcher:
 def _check(kept: KeptStates, body: MatcherBody, arrays: Mapping[str, Array], sets: int) -> None:
     """Raise ValueError where arrays do not fit together in ways that a database does not check."""
     counts, labels, translated = kept.counts, arrays["labels"], body.translated_joints
-    if counts.ndim != 1 or not len(counts) or counts.min() < 2 or kept.spacing < 1:
+    if counts.ndim != 1 or not len(counts) or counts.min() < 2:
         raise ValueError("a stretch has fewer than two kept states")
     shapes = {kept.features.ndim, kept.latents.ndim}
-    if shapes != {2} or {len(kept.features), len(kept.latents)} != {int(counts.sum())}:
-        raise ValueError(f"there are not {int(counts.sum())} kept states")
+    kept_states = sum(counts.tolist())
+    if shapes != {2} or {len(kept.features), len(kept.latents)} != {kept_states}:
+        raise ValueError(f"there are not {kept_states} kept states")
     if labels.shape != counts.shape or labels.min() < 0 or labels.max() >= sets:
         raise ValueError("stretches have labels that do not exist")
     known = np.isin(body.roles.hips, translated) and np.isin(0, translated)
@@ -313,6 +320,20 @@ def _check(kept: KeptStates, body: MatcherBody, arrays: Mapping[str, Array], set
         raise ValueError("the translated joints are not those of the skeleton")
     if len(body.covered) != SECTORS:
         raise ValueError(f"directions of travel in {len(body.covered)} parts")
+
+
+def _check_kinds(lengths: Array, rows: int) -> None:
+    """Raise ValueError if rows of successive lengths are not all rows, before they are made."""
+    if lengths.ndim != 1 or lengths.min(initial=1) < 1 or sum(lengths.tolist()) != rows:
+        raise ValueError("kinds of moments are not those of all rows")
+
+
+def _states(arrays: Mapping[str, Array], part: str) -> Array:
+    """(kept, width) float32 out of 8-bit numbers; ValueError if searches would overflow."""
+    steps = arrays[f"{part}.step"]
+    if np.abs(steps).max(initial=0.0) > _LARGEST_STEP:
+        raise ValueError(f"{part} have steps of {np.abs(steps).max():g}")
+    return arrays[part] * steps
 
 
 def rounded(values: Array) -> tuple[Array, Array]:

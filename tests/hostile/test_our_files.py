@@ -1,5 +1,6 @@
 """Files of ours: damage and headers that were written by hand."""
 
+import hashlib
 import io
 import math
 import random
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from deepphase.errors import CheckpointError, FormatError
+from deepphase.formats import array_table
 from deepphase.formats.load import load, save
 from deepphase.formats.points import load_points
 from deepphase.matching.database.database import MotionDatabase
@@ -60,6 +62,32 @@ def test_impossible_values_are_refused(name, place, tmp_path):
         path.write_bytes(signed_array_file(header, rows, data))
         with pytest.raises(CheckpointError):
             kind.read(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "value"),
+    [
+        ("store", "Hips-25/offsets", 1e200),
+        ("controller", "skeleton.end_offsets", 1e200),
+        ("matcher", "skeleton.offsets", 1e200),
+        ("matcher", "features.step", 1e37),
+        ("matcher", "latents.step", -1e37),
+        ("matcher", "kinds.lengths", 10**10),
+        ("matcher", "counts", 1 << 62),
+    ],
+)
+def test_impossible_numbers_in_arrays_are_refused(name, array, value, tmp_path):
+    kind = KINDS[name]
+    (whole,) = kind.examples(tmp_path)
+    header, rows, data = array_file_parts(whole)
+    begin, end = rows[array]["data_offsets"]
+    values = np.frombuffer(data[begin:end], array_table._DTYPES[rows[array]["dtype"]]).copy()
+    values[-1] = value
+    header["sha256"][array] = hashlib.sha256(values.tobytes()).hexdigest()
+    path = tmp_path / f"input{kind.suffix}"
+    path.write_bytes(signed_array_file(header, rows, data[:begin] + values.tobytes() + data[end:]))
+    with np.errstate(all="raise"), pytest.raises(CheckpointError):
+        kind.read(path)
 
 
 _ARRAY_FILES = [name for name, kind in KINDS.items() if kind.changes is ARRAY_FILE]

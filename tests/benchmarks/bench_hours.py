@@ -1,15 +1,16 @@
 """Hours of a small body in shards: time, memory and bytes of each step, by array tasks and by Ray.
 
-python -m tests.benchmarks.bench_hours [--hours 10,100] [--quarter 25] [--folder hours]
+python -m tests.benchmarks.bench_hours [--hours 10,100] [--ray 10] [--folder hours]
 
 The body has 18 joints. Clips of three minutes at 30 frames a second are synthetic gaits; after the
 first three hours they are the same, with a frame less at their start each time. Every size is
 prepared, trained on, encoded and built in four array tasks, one after the other, as a scheduler's
-array runs them on machines that share only the files; the results are merged and searched. The
-quarter is also done by Ray with two workers, and all files of both are compared byte by byte.
+array runs them on machines that share only the files; the results are merged and searched. Sizes of
+--ray are also done by Ray with two workers, and all files of both are compared byte by byte.
 
-RESULTS in the folder has a line for each step that is done; a run goes on after the last one.
-Time and memory are measured as in bench_scale.
+The folder needs 170 MB for each hour, and 100 MB more where Ray runs as well. RESULTS in it has a
+line for each step that is done; a run goes on after the last one. Time and memory are measured as
+in bench_scale.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ class Steps:
             file.write(line + "\n")
 
 
-def run_size(steps: Steps, folder: Path, hours: int, encoded: bool) -> None:
+def run_size(steps: Steps, folder: Path, hours: int) -> None:
     """All steps of a corpus by array tasks."""
     work = folder / str(hours)
     captures, store, model = work / "captures", work / "store", work / "phase.model"
@@ -144,8 +145,6 @@ def run_size(steps: Steps, folder: Path, hours: int, encoded: bool) -> None:
     for state in ("new", "kept"):
         words = ["--search", databases, model]
         steps.run(hours, f"search, {state} index", words, *databases.glob("*.index"))
-    if not encoded:
-        return
     phases = work / "phases"
     for task in range(1, _TASKS + 1):
         words = ["encode", model, store, "-o", phases, "--workers", "1", quiet]
@@ -205,7 +204,7 @@ def main() -> None:
     """Run what is not done yet."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--hours", default="10,100")
-    parser.add_argument("--quarter", type=int, default=25, help="hours also done by Ray")
+    parser.add_argument("--ray", default="10", help="those of the hours that Ray does as well")
     parser.add_argument("--folder", type=Path, default=Path("hours"))
     parser.add_argument("--keep", action="store_true", help="keep all files but the captures")
     parser.add_argument("--search", type=Path, nargs=2, help=argparse.SUPPRESS)
@@ -216,11 +215,11 @@ def main() -> None:
     os.environ["OMP_NUM_THREADS"] = "1"
     given.folder.mkdir(parents=True, exist_ok=True)
     steps = Steps(given.folder)
-    for hours in filter(None, given.hours.split(",")):
-        run_size(steps, given.folder, int(hours), encoded=int(hours) < given.quarter)
-    if given.quarter:
-        run_size(steps, given.folder, given.quarter, encoded=True)
-        compare_with_ray(steps, given.folder, given.quarter)
+    by_ray = given.ray.split(",")
+    for hours in given.hours.split(","):
+        run_size(steps, given.folder, int(hours))
+        if hours in by_ray:
+            compare_with_ray(steps, given.folder, int(hours))
     if not given.keep:
         for size in given.folder.iterdir():
             if size.is_dir():

@@ -95,7 +95,7 @@ class TrainingRequest:
         try:
             given = json.loads((folder / _FILE).read_text(encoding="utf-8"))
             return cls(**{**given, "clips": tuple(given["clips"])})
-        except (OSError, ValueError, TypeError, KeyError) as error:
+        except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
             raise CheckpointError(
                 f"there is no readable request of a training: {error}", path=folder
             ) from None

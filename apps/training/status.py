@@ -99,7 +99,14 @@ class TrainingStatus:
             return cls(**given, epochs=tuple(epochs))
         except FileNotFoundError:
             return cls()
-        except (OSError, ValueError, TypeError, KeyError) as error:
+        except (
+            OSError,
+            ValueError,
+            TypeError,
+            KeyError,
+            AttributeError,
+            RecursionError,
+        ) as error:
             raise CheckpointError(f"the file is unreadable: {error}", path=folder / _FILE) from None
 
 

@@ -32,8 +32,9 @@ def metres_per_unit(unit: str | float) -> float:
         if known is not None:
             return known
     try:
-        metres = float(unit)
-    except (TypeError, ValueError):
+        # `yes` in a YAML file is not 1 m.
+        metres = math.nan if isinstance(unit, bool) else float(unit)
+    except (TypeError, ValueError, OverflowError):
         metres = math.nan
     if not (math.isfinite(metres) and metres > 0):
         raise ParameterError(
@@ -55,8 +56,8 @@ def checked_options(unit: str | float | None, up: str | None, fps: float | None)
 
 def checked_floor(floor: float | None) -> float:
     """Metres of a given floor; 0 for none. Raises ParameterError for an impossible one."""
-    known = floor is None or (isinstance(floor, int | float) and abs(floor) <= LARGEST_FLOOR_M)
-    if not known:
+    is_number = isinstance(floor, int | float) and not isinstance(floor, bool)
+    if floor is not None and not (is_number and abs(floor) <= LARGEST_FLOOR_M):
         raise ParameterError(
             f"a floor at {floor!r} is not possible",
             hint=f"give its height in the files, up to {LARGEST_FLOOR_M:g} m above or below 0",

@@ -16,6 +16,9 @@ from deepphase.steering.springs import (
     sprung_angle,
 )
 
+FASTEST_M_S = 1e3
+"""Largest part of a velocity that can be desired, far above what a body reaches."""
+
 
 class VelocityGoals:
     """Desired velocities and facings, which a program may change before every frame.
@@ -64,7 +67,7 @@ class VelocityGoals:
         Raises
         ------
         ParameterError
-            If a shape does not fit or a velocity is not finite.
+            If a shape does not fit, or a velocity is not finite or above `FASTEST_M_S`.
         """
         count = len(self._angle)
         desired = np.asarray(velocities, np.float64)
@@ -74,8 +77,11 @@ class VelocityGoals:
                 f"velocities have the shape {desired.shape} and facings {turned.shape}",
                 hint=f"give ({count}, 2) and ({count},) for {count} characters",
             )
-        if not np.isfinite(desired).all():
-            raise ParameterError("a desired velocity is not finite", hint="give finite values")
+        if not (np.abs(desired) <= FASTEST_M_S).all():
+            raise ParameterError(
+                f"a desired velocity is {np.abs(desired).max():g} m/s",
+                hint=f"give values up to {FASTEST_M_S:g} m/s, and not NaN",
+            )
         away = np.linalg.norm(desired - self._desired, axis=1)
         fastest = np.maximum(np.linalg.norm(desired, axis=1), np.linalg.norm(self._desired, axis=1))
         self._changed |= away > self.settings.jump * np.maximum(fastest, 1e-9)

@@ -89,7 +89,7 @@ def resume_point(folder: Path, fingerprint: dict[str, Any], *, resume: bool) -> 
             )
         try:
             before = json.loads(given.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise CheckpointError(f"the file is unreadable: {error}", path=given) from None
         now = json.loads(json.dumps(fingerprint))
         if before != now:

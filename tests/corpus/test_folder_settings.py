@@ -105,7 +105,10 @@ def test_a_changed_file_is_read_again(captures):
     [
         ("up: w", "up axis of 'w'"),
         ("unit: parsec", "unit of 'parsec'"),
+        ("unit: yes", "unit of True"),
+        (f"unit: {'9' * 400}", "unit of 999"),
         ("floor: low", "floor at 'low'"),
+        ("floor: yes", "floor at True"),
         ("axis: y", "other keys"),
         ("- y", "other keys"),
         ("labels: [a]", "not a mapping"),

@@ -174,9 +174,12 @@ def test_bounds_are_kept(store):
 
 def test_a_damaged_status_is_refused(tmp_path):
     assert TrainingStatus.load(tmp_path).under_way
-    (tmp_path / "status.json").write_text("{")
-    with pytest.raises(CheckpointError):
-        TrainingStatus.load(tmp_path)
+    for damaged in ("{", "2", "[" * 5000):
+        (tmp_path / "status.json").write_text(damaged)
+        (tmp_path / "request.json").write_text(damaged)
+        for kind in (TrainingStatus, TrainingRequest):
+            with pytest.raises(CheckpointError):
+                kind.load(tmp_path)
 
 
 def button(app, name):

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import torch
 from PIL import Image
 
+import deepphase.apps.demo
+from deepphase.apps.live.driven_run import driven_run, read_driven
+from deepphase.apps.live.goal_messages import SteeredGoals, goals_of_json
+from deepphase.apps.live.phase_stream import PhaseStream
+from deepphase.apps.training.request import TrainingRequest
+from deepphase.apps.training.status import Epoch, TrainingStatus
 from deepphase.controllers.ball.ball_file import load_ball, save_ball
 from deepphase.controllers.ball.fitting import fit_ball
 from deepphase.controllers.config import ControllerConfig
@@ -22,6 +30,7 @@ from deepphase.controllers.dance.dancer import Dancer
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.obstacles import read_obstacles
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.corpus.folder_settings import FILE, read_settings
 from deepphase.corpus.labels import read_label_table
 from deepphase.corpus.store import open_store
 from deepphase.edit.config import EditorConfig
@@ -30,6 +39,7 @@ from deepphase.edit.effector_motion import read_effector_paths
 from deepphase.edit.targets import read_keys, read_targets
 from deepphase.edit.training import train_editor
 from deepphase.errors import CheckpointError
+from deepphase.export.osc import osc_datagram, osc_messages
 from deepphase.features.layout import FeatureLayout
 from deepphase.formats.gltf.phase_extras import PhaseTrack
 from deepphase.formats.gltf.reader import load_gltf_phases
@@ -37,6 +47,8 @@ from deepphase.formats.gltf.writer import save_gltf
 from deepphase.formats.load import load, load_all, save
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.learned.matcher import Matcher
+from deepphase.motion.ball import Ball
+from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.skeleton_description import load_description
 from deepphase.music import cache as song_cache
 from deepphase.music.audio import HOP, SAMPLE_RATE, read_sound
@@ -49,6 +61,7 @@ from deepphase.phase.model import PhaseModel
 from deepphase.phase.networks.presets import make_autoencoder
 from deepphase.phase.phase_file import load_phases, save_phases
 from deepphase.phase.song_signals import SongSignals
+from deepphase.phase.training.train import train_phase
 from deepphase.rigs.body_rig import BodyRig
 from deepphase.rigs.config import RigConfig
 from deepphase.rigs.examples import motion_on_rig
@@ -58,6 +71,9 @@ from deepphase.rigs.keys import RigKeys
 from deepphase.rigs.training import train_rig
 from deepphase.steering.gamepad import read_gamepad
 from deepphase.steering.path import read_path
+from deepphase.steering.root_states import RootStates
+from deepphase.steering.run import RunnerSpec
+from deepphase.synthetic.bodies import BODY_KINDS
 from deepphase.synthetic.gait_motion import locomotion
 from deepphase.synthetic.truth_file import Truth
 from deepphase.temporary_files import temporary_folder
@@ -65,6 +81,7 @@ from deepphase.terrain.ground_file import read_ground
 from deepphase.terrain.grounded_clip import ClipGround
 from deepphase.terrain.heightmap import Heightmap
 from tests.compatibility.test_formats import _FILES as FILES
+from tests.controllers.made_controllers import walking_store
 from tests.formats.bvh_text import two_joints
 from tests.formats.marker_files import c3d_bytes, markers_of, motive_text, mvnx_text, trc_text
 from tests.formula_motion import swinging
@@ -72,6 +89,7 @@ from tests.hostile import mutations
 from tests.hostile.mutations import Change
 from tests.hostile.npz_cases import AMASS, JOINTS, OWN, POINTS, archive
 from tests.hostile.odd_glb_cases import CURVED, MIXED
+from tests.live.test_networks import SIZES, untrained
 from tests.matching.made_databases import swinging_store
 from tests.music.made_sounds import clicks, file_bytes
 
@@ -282,6 +300,107 @@ def _song(path: Path) -> Any:
         raise CheckpointError(str(error)) from None
 
 
+def _any_skeleton(path: Path) -> None:
+    """A model of two bodies with a codebook, after a few steps."""
+    bodies = [locomotion(seed, 4.0, body=body).clip for seed, body in enumerate(BODY_KINDS)]
+    sizes = {"network.hidden": 8, "network.codes": 4, "training.windows": 64}
+    config = PhaseConfig.load("shared", **sizes, **{"training.batch_size": 32})
+    with temporary_folder() as folder:
+        stores = [ClipStore.from_clips([clip]) for clip in bodies]
+        train_phase(stores, config, folder=folder, accelerator="cpu").save(path)
+
+
+def _networks(folder: Path) -> list[bytes]:
+    """Files of an untrained controller of each network but `experts`, which has its own kind."""
+    store = walking_store()
+    for name in SIZES:
+        untrained(name, store, hidden=8).save(folder / f"{name}.controller")
+    return [path.read_bytes() for path in sorted(folder.glob("*.controller"))]
+
+
+def _in_folder(name: str, read: Callable[[Path], Any]) -> Callable[[Path], Any]:
+    """A reader of a folder's file of this name."""
+
+    def reader(path: Path) -> Any:
+        with temporary_folder() as folder:
+            (folder / name).write_bytes(path.read_bytes())
+            return read(folder)
+
+    return reader
+
+
+def _saved_in_folder(name: str, value: Any) -> Callable[[Path], list[bytes]]:
+    def examples(folder: Path) -> list[bytes]:
+        value.save(folder)
+        return [(folder / name).read_bytes()]
+
+    return examples
+
+
+def _steered(messages: Callable[[bytes], Any]) -> Callable[[Path], Any]:
+    """The trajectory of a body after the goals in a file."""
+
+    def reader(path: Path) -> Any:
+        rest = RootStates.at_rest(np.zeros((1, 2)))
+        goals = SteeredGoals(rest)
+        for message in messages(path.read_bytes()):
+            goals.take(message)
+        goals.advance(rest, 0.1)
+        ways = goals.trajectory(rest, np.zeros(1, np.int64), np.array([0.5, 1.0]))
+        return SimpleNamespace(positions=ways[0], angles=ways[1])
+
+    return reader
+
+
+def _osc(folder: Path) -> list[bytes]:
+    goals = [("/deepphase/velocity", (0.0, 1.3)), ("/deepphase/facing", (0.5,))]
+    label = [("/deepphase/label", ("style", "proud"))]
+    return [osc_datagram(goals + label), osc_datagram(goals[:1]), osc_datagram(label)]
+
+
+@cache
+def _streamed() -> PhaseModel:
+    return PhaseModel.load(Path(deepphase.apps.demo.__file__).parent / "phases.model")
+
+
+def _joint_messages(folder: Path) -> list[bytes]:
+    walk = locomotion(7, 2.2).clip
+    frames = [json.dumps(frame.tolist()) for frame in joint_positions(walk)]
+    return ["\n".join([json.dumps({"joints": walk.skeleton.names}), *frames]).encode()]
+
+
+def _answers(path: Path) -> list[Any]:
+    stream = PhaseStream(_streamed())
+    return [stream.answer(line) for line in path.read_bytes().split(b"\n")]
+
+
+def _driven(folder: Path) -> list[bytes]:
+    walk = _walk().sliced(0, 6)
+    save(walk, folder / "walk.bvh")
+    pairs, ones = [[0.5, 1.0]] * 6, [1.0] * 6
+    rows = {"positions": pairs, "angles": ones, "contacts": pairs, "velocities": pairs}
+    rows |= {"facings": [None, *pairs[1:]], "balls": [[0.1] * 9] * 6}
+    content = {"bvh": (folder / "walk.bvh").read_text(), **rows}
+    return [json.dumps(content).encode()]
+
+
+def _read_driven(path: Path) -> Any:
+    walk = _walk()
+    feet = ("LeftToe", "RightToe")
+    bvh, arrays = read_driven(path.read_text("utf-8", "replace"), len(feet))
+    path.with_suffix(".bvh").write_text(bvh, "utf-8", "replace")
+    clip = load(path.with_suffix(".bvh"))
+    none = np.zeros(0, np.int64)
+    hips = walk.skeleton.names[:1]
+    spec = RunnerSpec(60.0, walk.skeleton, none, hips, (), {}, np.ones(1), "", ball=Ball())
+    return clip, driven_run(clip, arrays, spec)
+
+
+def _status() -> TrainingStatus:
+    epochs = (Epoch(0.5, 320, 0.1, 0.9), Epoch(1.0, 640, 0.05, 0.95))
+    return TrainingStatus("running", "training", 3, 9, "x", 640, 2.0, epochs)
+
+
 def _configs(kind: str) -> Callable[[Path], list[bytes]]:
     shipped = Path(__file__).parents[2] / "configs" / kind
     return lambda folder: [path.read_bytes() for path in sorted(shipped.glob("*.yaml"))]
@@ -343,6 +462,14 @@ KINDS: dict[str, Kind] = {
     ),
     "store": Kind(".store", open_store, _kept("clips.store"), _ARRAYS, hashed=True),
     "model": Kind(".model", load_extractor, _kept("default.model"), _ARRAYS, hashed=True),
+    "model of any skeleton": Kind(
+        ".model",
+        PhaseModel.load,
+        _by(_any_skeleton, ".model"),
+        _ARRAYS,
+        hashed=True,
+        slow=True,
+    ),
     "songs model": Kind(
         ".model",
         PhaseModel.load,
@@ -370,6 +497,7 @@ KINDS: dict[str, Kind] = {
     "controller": Kind(
         ".controller", Controller.load, _kept("experts.controller"), _ARRAYS, hashed=True
     ),
+    "other controllers": Kind(".controller", Controller.load, _networks, _ARRAYS, slow=True),
     "dancer": Kind(".dancer", Dancer.load, _kept("small.dancer"), _ARRAYS, hashed=True),
     "database": Kind(".db", MotionDatabase.load, _kept("motion.db"), _ARRAYS, hashed=True),
     "matcher": Kind(".matcher", Matcher.load, _kept("small.matcher"), _ARRAYS, hashed=True),
@@ -462,4 +590,31 @@ KINDS: dict[str, Kind] = {
     "layout": Kind(".yaml", FeatureLayout.load, _configs("matching"), mutations.YAML),
     "beats": Kind(".beats", read_beats, _text(_BEATS, _AUDACITY), mutations.TABLE),
     "sound": Kind(".wav", read_sound, _sounds),
+    "settings": Kind(
+        ".yaml",
+        _in_folder(FILE, read_settings),
+        _text("up: z\nunit: cm\nfloor: 0.12\nlabels:\n  field1: style\n  field2: take\n"),
+        mutations.YAML,
+    ),
+    "training request": Kind(
+        ".json",
+        _in_folder("request.json", TrainingRequest.load),
+        _saved_in_folder("request.json", TrainingRequest("a.store", "group", ("walk", "run"))),
+        (mutations.changed_json, *_WORDS),
+    ),
+    "training status": Kind(
+        ".json",
+        _in_folder("status.json", TrainingStatus.load),
+        _saved_in_folder("status.json", _status()),
+        (mutations.changed_json, *_WORDS),
+    ),
+    "goals as OSC": Kind(".osc", _steered(osc_messages), _osc),
+    "goals as JSON": Kind(
+        ".json",
+        _steered(goals_of_json),
+        _text('{"velocity": [0.2, 1.3], "facing": 0.5, "labels": {"style": "proud"}}'),
+        (mutations.changed_json, *_WORDS),
+    ),
+    "joints as JSON": Kind(".jsonl", _answers, _joint_messages, mutations.TABLE),
+    "steered motion": Kind(".json", _read_driven, _driven, (mutations.changed_json, *_WORDS)),
 }

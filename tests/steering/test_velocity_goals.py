@@ -108,6 +108,7 @@ def test_impossible_goals_are_refused():
         (np.zeros((1, 2)), None),
         (np.zeros((2, 2)), np.zeros(3)),
         (np.full((2, 2), np.nan), None),
+        (np.full((2, 2), 1e200), None),
     ):
         with pytest.raises(ParameterError):
             goals.set(velocities, facings)

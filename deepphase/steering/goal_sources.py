@@ -11,7 +11,7 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.steering.path import GroundPath
 from deepphase.steering.root_states import RootStates
-from deepphase.steering.springs import decayed_offset, spring_rate, wrapped_angle
+from deepphase.steering.springs import decayed, decayed_offset, spring_rate, wrapped_angle
 
 # Half the time over which the velocity of a path's line is taken, and m/s below which it stands.
 _LINE_S = 1.0 / 120.0
@@ -21,6 +21,8 @@ _BEFORE_CORNER_S = 0.3
 _TINY = 1e-9
 # A lead fades away with this time constant, in seconds; m/s of a path at which leads are small.
 _LEAD_FADE_S, _SLOW = 1.0, 0.2
+# Largest angle in radians between the path and the facing of a body that returns to it.
+_MOST_BEARING = np.radians(60.0)
 
 
 class GoalSource(Protocol):
@@ -184,24 +186,27 @@ class PathGoals:
     ) -> tuple[Array, Array]:
         """As `GoalSource.trajectory`."""
         now, settings, path = self.times[which], self.settings, self.path
-        later = now[:, None] + offsets_s
-        leads = self._leads[which]
-        places = root_states.positions[which] - self.origins[which]
-        places = places - path.positions_at(now) - _led(leads, path.velocities_at(now))
-        deviation = decayed_offset(
-            places[:, None],
-            (root_states.velocities[which] - path.velocities_at(now))[:, None],
-            settings.halflife_s,
-            offsets_s[:, None],
-        )
-        positions = path.positions_at(later) + self.origins[which, None] + deviation
-        positions += _led(leads[:, None], path.velocities_at(later))
+        later, origins = now[:, None] + offsets_s, self.origins[which]
+        way, ways = path.velocities_at(now), path.velocities_at(later)
+        leads, halflife = self._leads[which], settings.halflife_s
+        places = root_states.positions[which] - origins - path.positions_at(now)
+        drift = root_states.velocities[which] - way
+        led = places - _led(leads, way)
+        positions = path.positions_at(later) + origins[:, None]
+        positions += decayed_offset(led[:, None], drift[:, None], halflife, offsets_s[:, None])
+        positions += _led(leads[:, None], ways)
+        facings = path.facings_at(later)
         turned = wrapped_angle(root_states.angles[which] - path.facings_at(now))
+        if path.facings is None:
+            # Bodies face the way that they take, which leads back to the path.
+            _, back = decayed(places[:, None], drift[:, None], halflife, offsets_s[:, None])
+            facings = facings + _bearings(back, ways)
+            turned = turned - _bearings(drift, way)
         rates = root_states.rates[which] - self._facing_rates(now)
         twist = decayed_offset(
             turned[:, None], rates[:, None], settings.facing_halflife_s, offsets_s
         )
-        return positions, path.facings_at(later) + twist
+        return positions, facings + twist
 
     def target(self) -> tuple[Array, Array]:
         """As `GoalSource.target`: the path's place at the character's clock."""
@@ -250,6 +255,12 @@ class PathGoals:
 def _led(leads: Array, way: Array) -> Array:
     """(..., 2) m: leads (..., 2) of a path with velocities (..., 2) m/s."""
     return leads[..., :1] * way + leads[..., 1:] * _across(way)
+
+
+def _bearings(drift: Array, way: Array) -> Array:
+    """(...) rad by which way + drift, (..., 2) m/s each, is turned from a way that is not slow."""
+    turned = np.vecdot(drift, _across(way)) / (np.vecdot(way, way) + _SLOW**2)
+    return np.clip(np.arctan(turned), -_MOST_BEARING, _MOST_BEARING)
 
 
 def _across(way: Array) -> Array:

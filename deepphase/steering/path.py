@@ -198,7 +198,10 @@ class GroundPath:
             return self
         later = np.concatenate([[0.0], np.cumsum(np.diff(grid) / (0.5 * (pace[1:] + pace[:-1])))])
         inside = grid[slowed & (grid > self.times[0]) & (grid < self.times[-1])]
-        times = np.union1d(self.times, inside)
+        # A frame that is nearly at a point would leave no time between them.
+        after = np.searchsorted(self.times, inside)
+        near = np.minimum(inside - self.times[after - 1], self.times[after] - inside)
+        times = np.union1d(self.times, inside[near > 0.1 / _GRID_FPS])
         moments = np.interp(times, grid, later)
         places = self.positions_at(grid)
         rounded = gaussian_filter1d(places, _SMOOTHING_S * _GRID_FPS, axis=0, mode="nearest")

@@ -41,6 +41,30 @@ def test_beside_the_path_half_the_way_back_in_a_halflife():
     np.testing.assert_allclose(positions[0, 0], [0.2, 2.0 + halflife], atol=1e-9)
 
 
+def test_bodies_beside_a_path_without_facings_face_the_way_back():
+    moments = np.array([0.0, 0.35, 0.7, 4.0])
+    beside = root_states(0.4, 2.0, 0.0, 1.0)
+    faced = GroundPath(STRAIGHT.times, STRAIGHT.positions, np.zeros(2))
+    for path, most in ((STRAIGHT, 0.5), (faced, 0.0)):
+        goal_source = PathGoals(path)
+        goal_source.times[:] = 2.0
+        _, angles = goal_source.trajectory(beside, np.array([0]), moments)
+        np.testing.assert_allclose(angles[0, [0, 3]], 0.0, atol=1e-3)
+        assert (angles[0, 1:3] * [1.0, 2.0] <= -0.8 * most).all()
+    # The way back is that of the goals' places.
+    near = moments[1] + np.array([-0.01, 0.01])
+    goal_source = PathGoals(STRAIGHT)
+    goal_source.times[:] = 2.0
+    places, _ = goal_source.trajectory(beside, np.array([0]), near)
+    _, angles = goal_source.trajectory(beside, np.array([0]), near.mean(keepdims=True))
+    step = np.diff(places[0], axis=0)[0]
+    assert angles[0, 0] == pytest.approx(np.arctan2(*step), abs=0.03)
+    # A path that stands has no way, and who returns to it faces as before.
+    rest = PathGoals(GroundPath(STRAIGHT.times, np.zeros((2, 2))))
+    _, angles = rest.trajectory(root_states(0.4, 0.0, 0.0, 0.0), np.array([0]), moments)
+    np.testing.assert_allclose(angles, 0.0, atol=1e-12)
+
+
 def test_the_path_waits_for_who_lags_and_not_for_who_leads():
     goal_source = PathGoals(STRAIGHT)
     goal_source.times[:] = 5.0

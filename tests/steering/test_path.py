@@ -140,6 +140,14 @@ def test_corners_are_slowed_down_to_the_turns_of_bodies(degrees):
     assert np.linalg.norm(slowed.velocities_at(times), axis=1).max() < 1.26
 
 
+def test_a_path_with_points_at_nearly_the_frames_of_a_corner_is_slowed_down():
+    # Points at thirtieths of a second differ from the frames' times in the last digit.
+    times = np.arange(181) / 30.0
+    places = np.where(times[:, None] < 2.0, times[:, None] * [0, 1.25], [0, 2.5])
+    places = places + np.maximum(times[:, None] - 2.0, 0.0) * [1.25, 0]
+    assert GroundPath(times, places).slowed_at_corners().duration > 6.3
+
+
 def test_curves_stops_and_slow_paths_are_not_slowed_down():
     stop = GroundPath(np.array([0.0, 2, 4, 6]), np.array([[0, 0], [0, 2], [0, 2], [2, 2.0]]))
     slow = square(0.4, 1.0, 20.0)

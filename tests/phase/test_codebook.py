@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -13,7 +15,7 @@ from deepphase.phase.config import NetworkConfig, PhaseConfig
 from deepphase.phase.health import code_health
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.networks.autoencoder import Encoding
-from deepphase.phase.networks.codebook import Codebook, Shape
+from deepphase.phase.networks.codebook import DECODED, Codebook, DecoderSample, Shape
 from deepphase.phase.phase_file import load_phases, save_phases
 from deepphase.phase.training.train import train_phase
 from deepphase.synthetic.bodies import BODY_KINDS
@@ -125,6 +127,46 @@ def test_skeletons_are_compared_at_equal_speed_alone():
         )
     )
     assert float(book.apart(1, mixed)) < 0.25
+
+
+def test_decoders_are_solved_for_what_codes_and_phase_determine():
+    book = codebook(replace(CONFIG, window_s=6.0))
+    generator = torch.Generator().manual_seed(1)
+    book.codes.copy_(0.1 * torch.randn(book.codes.shape, generator=generator))
+    book.counts.fill_(1.0)
+    # What each code of the first stage stands for, as a decoder of other hidden units gives it.
+    signals, count = 3 * len(POINTS), 240
+    waves = torch.randn(4, signals, 2 * DECODED, generator=generator)
+    means = torch.randn(4, signals, generator=generator)
+    code = torch.randint(4, (count,), generator=generator)
+    phase, frequency = torch.rand(2, count, 1, generator=generator)
+    frequency = 1.0 + frequency
+    encoding = Encoding(phase, frequency, *torch.zeros(2, count, 1), torch.zeros(count, 1, 1))
+
+    def wave(times: torch.Tensor) -> torch.Tensor:
+        turns = (
+            2 * np.pi * (frequency * times + phase)[:, None] * torch.arange(1, DECODED + 1)[:, None]
+        )
+        return torch.stack([torch.sin(turns), torch.cos(turns)], 2).flatten(1, 2)
+
+    velocities = waves[code] @ wave(book.times)
+    velocities -= velocities.mean(2, keepdim=True)
+    poses = means[code]
+    values = book.codes[0][code]
+    before = book.codes.clone()
+    book.solve_decoder(
+        1,
+        [
+            DecoderSample(values[part], Encoding(*(each[part] for each in encoding)), v, p)
+            for part, v, p in zip(
+                torch.arange(count).split(100), velocities.split(100), poses.split(100), strict=True
+            )
+        ],
+    )
+    found = book.decoded(1, values, encoding, book.times)
+    for made, wanted in ((found.velocities, velocities), (found.mean_pose, means[code])):
+        assert (made - wanted).square().mean() < 0.02 * wanted.square().mean()
+    torch.testing.assert_close(book.codes, before)
 
 
 def test_health_counts_codes_in_use_by_all():

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import torch
@@ -24,7 +25,9 @@ from deepphase.phase.config import NetworkConfig
 from deepphase.phase.networks.autoencoder import Encoding
 
 HARMONICS = 2
-"""Multiples of the stride's frequency that a code describes."""
+"""Multiples of the stride's frequency that a code is read from."""
+DECODED = 4
+"""Multiples of the stride's frequency in what a decoder gives."""
 
 # What is read off the body: name -> (points, axis, weight, factor of each point). Hands and front
 # paws, chest and head count less: they are free to do other things than to travel.
@@ -62,6 +65,9 @@ _HIDDEN = 96
 _WIDTHS, _SPEED_WIDTH = (0.5, 1.0, 2.0), 0.15
 # Windows of each skeleton that others are compared with.
 _RECENT = 128
+# Size of what is drawn for the hidden units of a decoder, and what keeps its weights small, as a
+# share of the mean square of the units.
+_SHARPNESS, _RIDGE = 2.0, 1e-3
 
 
 class Decoded(NamedTuple):
@@ -70,6 +76,15 @@ class Decoded(NamedTuple):
     velocities: Tensor  # (batch, 3 * points, times) in sqrt(g * leg length), their mean taken off
     pose: Tensor  # (batch, 3 * points) in leg lengths, at the middle frame
     mean_pose: Tensor  # (batch, 3 * points) over a stride
+
+
+class DecoderSample(NamedTuple):
+    """Windows of a skeleton that its decoder is to give."""
+
+    values: Tensor  # (batch, values) the sums of their codes
+    encoding: Encoding
+    velocities: Tensor  # (batch, 3 * points, times) as in `Decoded`
+    poses: Tensor  # (batch, 3 * points) in leg lengths
 
 
 class Shape(NamedTuple):
@@ -140,7 +155,7 @@ class Codebook(nn.Module):
 
         self.encoder = perceptron(len(_READ) * 2 * HARMONICS + 1, _VALUES)
         # Sine and cosine of each harmonic, of velocities and of poses; poses have a mean, too.
-        outs = 3 * len(POINTS) * (4 * HARMONICS + 1)
+        outs = 3 * len(POINTS) * (4 * DECODED + 1)
         self.decoders = nn.ModuleList(perceptron(_VALUES, outs) for _ in range(config.skeletons))
 
     def bound(self, read: Tensor, leg_m: float) -> Codebook:
@@ -167,8 +182,8 @@ class Codebook(nn.Module):
         unit = torch.sqrt(GRAVITY * self.leg_m)
         with torch.autocast(windows.device.type, enabled=False):
             curves = torch.einsum("cs,bst->bct", self.read, windows.float())
-            waves = _waves(encoding, self.times)  # (batch, harmonics, 2, times)
-            sums = 2.0 / unit * torch.einsum("bct,bhwt->bchw", curves, waves * self.taper)
+            waves = _waves(encoding, self.times, HARMONICS)
+            sums = 2.0 / unit * torch.einsum("bct,bht->bch", curves, waves * self.taper)
             # Large movements differ more than small ones of the same kind.
             sums = sums.flatten(1)
             size = torch.linalg.vector_norm(sums, dim=1, keepdim=True)
@@ -214,13 +229,50 @@ class Codebook(nn.Module):
             Seconds from the middle frame.
         """
         numbers = self.decoders[skeleton](values).view(len(values), 3 * len(POINTS), -1)
-        velocity, swing, mean = numbers.split((2 * HARMONICS, 2 * HARMONICS, 1), 2)
-        waves = _waves(encoding, times).flatten(1, 2)
-        waves = waves - waves.mean(2, keepdim=True)
-        now = _waves(encoding, times.new_zeros(1)).flatten(1, 2)
+        velocity, swing, mean = numbers.split((2 * DECODED, 2 * DECODED, 1), 2)
+        waves, now = _decoded_waves(encoding, times)
         mean = mean[..., 0]
-        pose = mean + torch.einsum("bsh,bh->bs", swing, now[..., 0])
+        pose = mean + torch.einsum("bsh,bh->bs", swing, now)
         return Decoded(velocity @ waves, pose, mean)
+
+    @torch.no_grad()
+    def solve_decoder(self, skeleton: int, samples: Iterable[DecoderSample]) -> None:
+        """Give a decoder the weights of least error for these codes.
+
+        What leads from a code to the hidden units is drawn, and what leads on is solved for, so
+        that a decoder costs a moment (random features, Rahimi and Recht 2007). The codes stand
+        still.
+
+        Parameters
+        ----------
+        skeleton
+            Its place in the training.
+        samples
+            Windows of the skeleton.
+        """
+        first, hidden, last = self.decoders[skeleton]
+        mean, spread = self.spread()
+        generator = torch.Generator().manual_seed(skeleton)
+        for part in (first.weight, first.bias):
+            part.copy_(_SHARPNESS * torch.randn(part.shape, generator=generator))
+        first.weight.div_(math.sqrt(_VALUES) * spread)
+        first.bias.sub_(first.weight @ mean)
+        left: list[Tensor | float] = [0.0, 0.0]
+        right: list[Tensor | float] = [0.0, 0.0]
+        for values, encoding, velocities, poses in samples:
+            units = nn.functional.pad(hidden(first(values)), (0, 1), value=1.0)
+            waves, now = _decoded_waves(encoding, self.times)
+            now = nn.functional.pad(now, (0, 1), value=1.0)
+            alike = waves @ waves.transpose(1, 2), now[:, :, None] * now[:, None]
+            wanted = velocities @ waves.transpose(1, 2), poses[..., None] * now[:, None]
+            for which in range(2):
+                left[which] += torch.einsum("bu,bhk,bv->uhvk", units, alike[which], units)
+                right[which] += torch.einsum("bu,bsh->uhs", units, wanted[which])
+        solved = torch.cat([_solved(*each) for each in zip(left, right, strict=True)], 1)
+        # (units, harmonics, signals) -> signals with their harmonics.
+        by_unit = solved.transpose(1, 2).flatten(1).T
+        last.weight.copy_(by_unit[:, :-1])
+        last.bias.copy_(by_unit[:, -1])
 
     def apart(self, skeleton: int, shape: Shape) -> Tensor:
         """How far the values of a skeleton are from those of all others at equal speed.
@@ -274,12 +326,28 @@ class Codebook(nn.Module):
         self.recent[skeleton, : len(rows)] = rows
 
 
-def _waves(encoding: Encoding, times: Tensor) -> Tensor:
-    """(batch, harmonics, 2, times): sines and cosines of the first channel's phase."""
+def _waves(encoding: Encoding, times: Tensor, harmonics: int) -> Tensor:
+    """(batch, 2 * harmonics, times): sines and cosines of the first channel's phase."""
     turns = encoding.frequency[:, :1] * times + encoding.phase[:, :1]
-    harmonics = torch.arange(1, HARMONICS + 1, device=times.device)[:, None]
-    angles = 2.0 * math.pi * turns[:, None] * harmonics
-    return torch.stack([torch.sin(angles), torch.cos(angles)], 2)
+    multiples = torch.arange(1, harmonics + 1, device=times.device)[:, None]
+    angles = 2.0 * math.pi * turns[:, None] * multiples
+    return torch.stack([torch.sin(angles), torch.cos(angles)], 2).flatten(1, 2)
+
+
+def _decoded_waves(encoding: Encoding, times: Tensor) -> tuple[Tensor, Tensor]:
+    """(batch, waves, times) that velocities are sums of, and (batch, waves) those of poses."""
+    waves = _waves(encoding, times, DECODED)
+    now = _waves(encoding, times.new_zeros(1), DECODED)
+    return waves - waves.mean(2, keepdim=True), now[..., 0]
+
+
+def _solved(left: Tensor, right: Tensor) -> Tensor:
+    """(units, waves, signals) by the normal equations of least squares."""
+    units, waves, signals = right.shape
+    matrix = left.reshape(units * waves, -1).double()
+    matrix += _RIDGE * matrix.diagonal().mean() * torch.eye(len(matrix), dtype=matrix.dtype)
+    found = torch.linalg.solve(matrix, right.reshape(-1, signals).double())
+    return found.view(right.shape).to(right.dtype)
 
 
 def _even(others: Tensor, own: Tensor) -> Tensor:

@@ -29,7 +29,7 @@ from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.measuring import measured_health
 from deepphase.phase.model import PhaseModel, encode_windows
 from deepphase.phase.networks.autoencoder import Encoding
-from deepphase.phase.networks.codebook import Codebook, Shape
+from deepphase.phase.networks.codebook import Codebook, DecoderSample, Shape
 from deepphase.phase.signal_corpus import CorpusBody, SignalCorpus
 from deepphase.phase.training.data import PhaseData
 from deepphase.phase.training.module import PhaseModule
@@ -45,6 +45,8 @@ _FEWEST_JOINTS = 6
 _MIRROR = np.array([-1.0, 1.0, 1.0], np.float32)
 _VALIDATION_WINDOWS = _POWER_WINDOWS = 2048
 _MEASURED_WINDOWS = 4096
+# Windows of each skeleton that its decoder of codes is solved for, and as many mirror images.
+_DECODED_WINDOWS = 8192
 # A batch of windows that barely move is not divided by less than this share of the mean square.
 _LEAST_POWER = 0.3
 # Square of the distances of poses, in leg lengths, that count as much as all of the movement.
@@ -262,10 +264,9 @@ class BodyData(PhaseData):
         body = self.bodies[int(generator.choice(len(self.bodies), p=self._share))]
         drawn = body.train[generator.integers(len(body.train), size=stop - start)]
         change = augmentation.scaled(generator)
+        change = change * np.ones((3, 1, 1), np.float32)
         if generator.uniform() < options.mirror:
-            change = change[:, self._mirrored] * _MIRROR[:, None, None]
-        else:
-            change = change * np.ones((3, 1, 1), np.float32)
+            change = self._mirror_image(change)
         kept = augmentation.kept(generator, body.found)
         centres = torch.from_numpy(drawn[share])
         windows: Tensor | VariedWindows = centres
@@ -293,11 +294,22 @@ class BodyData(PhaseData):
     def _validation(self) -> Iterator[Any]:
         rank, world = self.trainer.global_rank, self.trainer.world_size
         count = _VALIDATION_WINDOWS // len(self.bodies)
-        unchanged = np.tile(np.eye(len(POINTS), dtype=np.float32), (3, 1, 1))
         for body in self.bodies:
-            chosen = np.unique(np.linspace(0, len(body.held_out) - 1, count).astype(np.int64))
-            for rows in torch.from_numpy(body.held_out[chosen][rank::world]).split(256):
-                yield DrawnBody.of(rows, unchanged, body.found, body)
+            yield from self.unvaried(body, _evenly(body.held_out, count)[rank::world])
+
+    def unvaried(
+        self, body: _TrainingBody, rows: Array, *, mirrored: bool = False
+    ) -> Iterator[DrawnBody]:
+        """Windows around frames of a body as it is, or mirrored, in batches."""
+        change = np.tile(np.eye(len(POINTS), dtype=np.float32), (3, 1, 1))
+        if mirrored:
+            change = self._mirror_image(change)
+        for centres in torch.from_numpy(rows).split(256):
+            yield DrawnBody.of(centres, change, body.found, body)
+
+    def _mirror_image(self, change: Array) -> Array:
+        """(3 axes, points, points) of the mirror image."""
+        return np.asarray(change[:, self._mirrored] * _MIRROR[:, None, None])
 
 
 class BodyModule(PhaseModule):
@@ -322,13 +334,21 @@ class BodyModule(PhaseModule):
         self.last_loss = loss.detach()
         return loss
 
-    def _loss_with_codes(self, codebook: Codebook, batch: BodyBatch, size: Tensor) -> Tensor:
-        """The loss of the reconstruction and those of the codes; moves the codes."""
+    def _with_shape(self, codebook: Codebook, batch: BodyBatch) -> tuple[Tensor, Encoding, Shape]:
+        """Reconstruction, phase parameters and shape of the windows of a body."""
         weights = bound_weights(dict(self.network.named_parameters()), batch.read, batch.write)
         weights["codebook.read"] = codebook.read_of(batch.read)
-        weights["codebook.leg_m"] = leg_m = batch.windows.new_tensor(batch.leg_m)
+        weights["codebook.leg_m"] = batch.windows.new_tensor(batch.leg_m)
         whole = {f"network.{name}": value for name, value in weights.items()}
-        made, encoding, shape = functional_call(_WithShape(self.network), whole, (batch.windows,))
+        found: tuple[Tensor, Encoding, Shape] = functional_call(
+            _WithShape(self.network), whole, (batch.windows,)
+        )
+        return found
+
+    def _loss_with_codes(self, codebook: Codebook, batch: BodyBatch, size: Tensor) -> Tensor:
+        """The loss of the reconstruction and those of the codes; moves the codes."""
+        made, encoding, shape = self._with_shape(codebook, batch)
+        leg_m = batch.windows.new_tensor(batch.leg_m)
         loss = (made.float() - batch.windows).square().mean() / size
 
         times = self.network.times
@@ -358,17 +378,21 @@ class BodyModule(PhaseModule):
     def _measure(self, model: PhaseModel, data: PhaseData, progress: Progress | None) -> None:
         """Give a model its measures on each skeleton's held-out clips, and its projection."""
         assert isinstance(data, BodyData)
+        codebook = getattr(self.network, "codebook", None)
         measured, manifolds, codes = [], [], []
         for number, body in enumerate(data.bodies):
             if progress is not None:
                 progress("measuring", number, len(data.bodies), "on held-out clips")
+            if codebook is not None:
+                samples = self._decoder_samples(codebook, data, body)
+                codebook.solve_decoder(number, samples)
             signals, values = body.body.joints.signals, body.body.joints.values
             bound = model.bound_to(signals, body.body.plan)
             health = measured_health(bound, values, body.held_out_ranges)
             measured.append(
                 TrainedSkeleton(body.body.name, signals.body["kind"], len(signals.joints), health)
             )
-            if model.config.network.codes is not None:
+            if codebook is not None:
                 codes.append(_measured_codes(model, bound, data, body))
             seen = body.train[:: max(len(body.train) // _PROJECTED_FRAMES, 1)]
             seen = seen - body.first - model.window // 2
@@ -388,6 +412,26 @@ class BodyModule(PhaseModule):
             else ManifoldProjection.fit(together)
         )
 
+    @torch.no_grad()
+    def _decoder_samples(
+        self, codebook: Codebook, data: BodyData, body: _TrainingBody
+    ) -> Iterator[DecoderSample]:
+        """Windows of a body's training clips with their codes, in batches."""
+        columns = (3 * body.found[:, None] + np.arange(3)).ravel()
+        rows = _evenly(body.train, _DECODED_WINDOWS)
+        for mirrored in (False, True) if data.config.training.mirror else (False,):
+            for drawn in data.unvaried(body, rows, mirrored=mirrored):
+                batch: BodyBatch = data.on_after_batch_transfer(drawn, 0)
+                _, encoding, shape = self._with_shape(codebook, batch)
+                values, _ = codebook.quantised(shape.values)
+                leg_m = batch.windows.new_tensor(batch.leg_m)
+                velocities = batch.windows.new_zeros(len(values), 3 * len(POINTS), data.window)
+                velocities[:, columns] = batch.windows / torch.sqrt(GRAVITY * leg_m)
+                assert batch.poses is not None
+                poses = velocities.new_zeros(velocities.shape[:2])
+                poses[:, columns] = batch.poses / leg_m
+                yield DecoderSample(values, encoding, velocities, poses)
+
 
 class _WithShape(nn.Module):
     """A network with a codebook, as a function of windows and all its weights."""
@@ -402,6 +446,11 @@ class _WithShape(nn.Module):
         encoding = network.encode(windows)
         made = network.decode(network.sinusoids(encoding))
         return made, encoding, network.codebook.shape(windows, encoding)
+
+
+def _evenly(rows: Array, count: int) -> Array:
+    """About `count` of some rows, or all, spread evenly."""
+    return np.asarray(rows[np.unique(np.linspace(0, len(rows) - 1, count).astype(np.int64))])
 
 
 def _of_joints(values: Tensor, write: Tensor) -> Tensor:
@@ -423,10 +472,10 @@ def _measured_codes(
     codebook: Any = model.network.codebook
     own: Any = bound.network.codebook
     values = torch.from_numpy(body.body.joints.values)
-    rows = np.unique(np.linspace(0, len(body.held_out) - 1, _MEASURED_WINDOWS).astype(int))
+    rows = _evenly(body.held_out, _MEASURED_WINDOWS)
     write = torch.from_numpy(body.body.plan.joints_from_points())
     found, error, power, apart = [], 0.0, 0.0, []
-    for centres in torch.from_numpy(body.held_out[rows]).split(256):
+    for centres in torch.from_numpy(rows).split(256):
         windows = gather(values, centres - body.first, model.window)
         encoding = bound.network.encode(windows)
         quantised, codes = own.quantised(own.shape(windows, encoding).values)

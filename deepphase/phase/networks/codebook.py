@@ -14,7 +14,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -25,9 +25,9 @@ from deepphase.phase.config import NetworkConfig
 from deepphase.phase.networks.autoencoder import Encoding
 
 HARMONICS = 2
-"""Multiples of the stride's frequency that a code is read from."""
+"""Multiples of the stride's frequency that a code is of, and that decoders learn it by."""
 DECODED = 4
-"""Multiples of the stride's frequency in what a decoder gives."""
+"""Multiples of the stride's frequency in what a decoder gives that was solved for."""
 
 # What is read off the body: name -> (points, axis, weight, factor of each point). Hands and front
 # paws, chest and head count less: they are free to do other things than to travel.
@@ -155,7 +155,8 @@ class Codebook(nn.Module):
 
         self.encoder = perceptron(len(_READ) * 2 * HARMONICS + 1, _VALUES)
         # Sine and cosine of each harmonic, of velocities and of poses; poses have a mean, too.
-        outs = 3 * len(POINTS) * (4 * DECODED + 1)
+        # Codes learn by few harmonics: by more, gaits are found less often.
+        outs = 3 * len(POINTS) * (4 * HARMONICS + 1)
         self.decoders = nn.ModuleList(perceptron(_VALUES, outs) for _ in range(config.skeletons))
 
     def bound(self, read: Tensor, leg_m: float) -> Codebook:
@@ -229,8 +230,9 @@ class Codebook(nn.Module):
             Seconds from the middle frame.
         """
         numbers = self.decoders[skeleton](values).view(len(values), 3 * len(POINTS), -1)
-        velocity, swing, mean = numbers.split((2 * DECODED, 2 * DECODED, 1), 2)
-        waves, now = _decoded_waves(encoding, times)
+        harmonics = numbers.shape[2] // 4
+        velocity, swing, mean = numbers.split((2 * harmonics, 2 * harmonics, 1), 2)
+        waves, now = _decoded_waves(encoding, times, harmonics)
         mean = mean[..., 0]
         pose = mean + torch.einsum("bsh,bh->bs", swing, now)
         return Decoded(velocity @ waves, pose, mean)
@@ -250,7 +252,7 @@ class Codebook(nn.Module):
         samples
             Windows of the skeleton.
         """
-        first, hidden, last = self.decoders[skeleton]
+        first, hidden, _ = self.decoders[skeleton]
         mean, spread = self.spread()
         generator = torch.Generator().manual_seed(skeleton)
         for part in (first.weight, first.bias):
@@ -261,7 +263,7 @@ class Codebook(nn.Module):
         right: list[Tensor | float] = [0.0, 0.0]
         for values, encoding, velocities, poses in samples:
             units = nn.functional.pad(hidden(first(values)), (0, 1), value=1.0)
-            waves, now = _decoded_waves(encoding, self.times)
+            waves, now = _decoded_waves(encoding, self.times, DECODED)
             now = nn.functional.pad(now, (0, 1), value=1.0)
             alike = waves @ waves.transpose(1, 2), now[:, :, None] * now[:, None]
             wanted = velocities @ waves.transpose(1, 2), poses[..., None] * now[:, None]
@@ -271,8 +273,18 @@ class Codebook(nn.Module):
         solved = torch.cat([_solved(*each) for each in zip(left, right, strict=True)], 1)
         # (units, harmonics, signals) -> signals with their harmonics.
         by_unit = solved.transpose(1, 2).flatten(1).T
+        last = nn.Linear(_HIDDEN, len(by_unit))
         last.weight.copy_(by_unit[:, :-1])
         last.bias.copy_(by_unit[:, -1])
+        self.decoders[skeleton] = nn.Sequential(first, hidden, last)
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
+        # Decoders that were solved for give more harmonics than those that codes are learnt by.
+        for number, decoder in enumerate(self.decoders):
+            bias = state_dict.get(f"{prefix}decoders.{number}.2.bias")
+            if bias is not None and len(bias) == 3 * len(POINTS) * (4 * DECODED + 1):
+                decoder[2] = nn.Linear(_HIDDEN, len(bias))
+        super()._load_from_state_dict(state_dict, prefix, *rest)
 
     def apart(self, skeleton: int, shape: Shape) -> Tensor:
         """How far the values of a skeleton are from those of all others at equal speed.
@@ -334,10 +346,10 @@ def _waves(encoding: Encoding, times: Tensor, harmonics: int) -> Tensor:
     return torch.stack([torch.sin(angles), torch.cos(angles)], 2).flatten(1, 2)
 
 
-def _decoded_waves(encoding: Encoding, times: Tensor) -> tuple[Tensor, Tensor]:
+def _decoded_waves(encoding: Encoding, times: Tensor, harmonics: int) -> tuple[Tensor, Tensor]:
     """(batch, waves, times) that velocities are sums of, and (batch, waves) those of poses."""
-    waves = _waves(encoding, times, DECODED)
-    now = _waves(encoding, times.new_zeros(1), DECODED)
+    waves = _waves(encoding, times, harmonics)
+    now = _waves(encoding, times.new_zeros(1), harmonics)
     return waves - waves.mean(2, keepdim=True), now[..., 0]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import socket
@@ -84,8 +83,6 @@ def _free_port(requested: int | None) -> int:
 
 
 def _serve(settings: dict[str, object], port: int) -> None:
-    # Looking for garbage among the objects of thousands of modules would take a second.
-    gc.disable()
     from streamlit.web import bootstrap
 
     from deepphase.apps.dashboard.entry import warm_up
@@ -97,7 +94,6 @@ def _serve(settings: dict[str, object], port: int) -> None:
     bootstrap.load_config_options(flag_options=options)
     # Imports and the first phases take seconds, so they are done before the address is printed.
     warm_up()
-    gc.enable()
     note(f"open http://{_HOST}:{port}  (Ctrl-C ends it)")
     # Ctrl-C is the ordinary end of the server. SIGTERM ends it the same way, so that the files of
     # its sessions are removed.

@@ -20,8 +20,9 @@ from deepphase.steering.inertialization import (
 )
 from deepphase.steering.springs import decayed_offset
 
-# Time in which the difference of two poses at a join decays to half, seconds.
-_HALFLIFE_S = 0.12
+# Time in which the difference of two poses at a join decays to half, seconds: any two moments of a
+# dance may meet there, which differ by more than the jumps of motion matching.
+_HALFLIFE_S = 0.3
 _UP = np.array([0.0, 1.0, 0.0])
 
 

@@ -15,12 +15,12 @@ from deepphase.synthetic.gait_motion import locomotion
 
 @pytest.fixture(scope="module")
 def walk():
-    return locomotion(1, 6.0, gait="walk", turn_rate=0.4).clip
+    return locomotion(1, 10.0, gait="walk", turn_rate=0.4).clip
 
 
 @pytest.fixture(scope="module")
 def jog():
-    return locomotion(2, 2.0, gait="jog", turn_rate=-0.5).clip
+    return locomotion(2, 4.0, gait="jog", turn_rate=-0.5).clip
 
 
 def test_the_rest_stays_and_parts_join_without_a_jump(walk, jog):
@@ -36,7 +36,7 @@ def test_the_rest_stays_and_parts_join_without_a_jump(walk, jog):
     )
     assert steps.max() < 1.3 * usual
     # What follows is the same motion, elsewhere: once joined, joints lie to each other as before.
-    settled = 120 + len(jog) + 90
+    settled = 120 + len(jog) + 150
     for frames in (before, after):
         frames -= frames[:, :1]
     np.testing.assert_allclose(
@@ -45,8 +45,8 @@ def test_the_rest_stays_and_parts_join_without_a_jump(walk, jog):
         atol=1e-3,
     )
     # The passage is the other motion.
-    inside = slice(120 + 60, 120 + len(jog))
-    other = joint_positions(jog)[60:]
+    inside = slice(120 + 150, 120 + len(jog))
+    other = joint_positions(jog)[150:]
     other -= other[:, :1]
     np.testing.assert_allclose(
         np.linalg.norm(after[inside], axis=-1), np.linalg.norm(other, axis=-1), atol=5e-3

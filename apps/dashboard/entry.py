@@ -97,7 +97,7 @@ def sidebar() -> Callable[[], None]:
         if not sources:
             st.caption("Nothing to show yet.")
         else:
-            chooser("Clips", CLIPS_KEY, sources, bind="query-params")
+            chooser("Clips", CLIPS_KEY, sources, addressed=True)
             later = _models()
         folder = open_folder()
         if folder is not None:
@@ -129,7 +129,7 @@ def _models() -> Callable[[], None]:
         f"{len(store):,} clips · {store.minutes:,.1f} min · {len(store.skeleton)} joints · "
         f"{store.fps:g} frames/s"
     )
-    chooser("Phase model", MODEL_KEY, sources, bind="query-params")
+    chooser("Phase model", MODEL_KEY, sources, addressed=True)
     return partial(_confidence, clips, st.container())
 
 

@@ -2,8 +2,8 @@
 
 `python -m tests.benchmarks.bench_dashboard [FOLDER] [--sessions 8] [--seconds 60]` starts the
 dashboard and opens the sessions in Chromium; each visits one page after another and changes a
-setting there. Prints the seconds from a click to the drawn page. The exit status is 1 if a page or
-the server had an error.
+setting there. Prints the seconds from a click to the drawn page and, on Linux, the server's memory
+while the sessions go on. The exit status is 1 if a page or the server had an error.
 """
 
 from __future__ import annotations
@@ -19,12 +19,15 @@ import sys
 import time
 import urllib.request
 from collections import defaultdict
+from pathlib import Path
 
 import numpy as np
 
 from deepphase.apps.dashboard.pages import PAGES
 
 _START_S, _LIMIT_MS = 180, 180_000
+# Looks at the server's memory.
+_LOOKS = 12
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _DONE = '[data-test-script-state="notRunning"]'
 _PLAYER = "window.deepphasePlayer?.stats().drawn.length > 0"
@@ -64,7 +67,9 @@ def main() -> int:
     spent: dict[str, list[float]] = defaultdict(list)
     try:
         _wait_for(f"{address}/_stcore/health")
-        asyncio.run(_all(address, given.sessions, given.seconds, spent, problems))
+        memory = asyncio.run(
+            _all(address, given.sessions, given.seconds, spent, problems, server.pid)
+        )
     finally:
         server.terminate()
         said = server.communicate(timeout=60)[0].decode()
@@ -76,6 +81,8 @@ def main() -> int:
             f"{name:20s} {len(seconds):4d} times, median {np.median(seconds):6.2f}, "
             f"largest {max(seconds):6.2f}"
         )
+    if memory:
+        print("memory of the server, MB:", ", ".join(f"{each:.0f}" for each in memory))
     for problem in problems:
         print(f"ERROR {problem}")
     print(f"{len(problems)} errors")
@@ -99,7 +106,9 @@ async def _all(
     seconds: float,
     spent: dict[str, list[float]],
     problems: list[str],
-) -> None:
+    server: int,
+) -> list[float]:
+    """Run all sessions; the server's memory in MB at equal distances of time."""
     from playwright.async_api import async_playwright
 
     program = os.environ.get("BROWSER_PATH") or next(filter(None, map(shutil.which, _BROWSERS)))
@@ -117,10 +126,22 @@ async def _all(
         )
         spent["all opened at once"].append(time.monotonic() - began)
         end = time.monotonic() + seconds
+        memory: list[float] = []
+        watch = asyncio.create_task(_watch(server, seconds / _LOOKS, memory))
         await asyncio.gather(
             *(_read(page, number, end, spent, problems) for number, page in enumerate(pages))
         )
+        watch.cancel()
         await browser.close()
+    return memory
+
+
+async def _watch(server: int, every_s: float, memory: list[float]) -> None:
+    status = Path(f"/proc/{server}/status")
+    while status.is_file():
+        size = status.read_text().partition("VmRSS:")[2].split()
+        memory.append(int(size[0]) / 1024)
+        await asyncio.sleep(every_s)
 
 
 async def _opened(browser, address: str, problems: list[str]):

@@ -10,6 +10,7 @@ import pytest
 from deepphase.formats.bvh.writer import save_bvh
 from deepphase.synthetic.gait_motion import locomotion
 from tests.browser.dashboard_pages import (
+    PATIENCE_S,
     answer_where,
     at_rest,
     chosen,
@@ -290,19 +291,57 @@ def test_back_leads_to_the_page_before_with_its_clip(visit, address):
     for name in ("medley", "run"):
         page.locator('[data-testid="stMain"] [data-testid="stSelectbox"] input').first.click()
         page.get_by_role("option", name=name).click()
-        page.wait_for_url(f"**/channels?clip={name}*")
+        page.wait_for_url(f"**/channels?*clip={name}*")
         frame = titled_player(page, name)
     frame.evaluate("deepphasePlayer.pause()")
     frame.evaluate("deepphasePlayer.seek(2)")
     page.wait_for_url("**now=2.00")
     page.go_back()
-    page.wait_for_url(f"{address}/manifold?clip=walk*")
+    page.wait_for_url(f"{address}/manifold?*clip=walk*")
     titled_player(page, "walk")
     page.go_forward()
-    page.wait_for_url(f"{address}/channels?clip=run*")
+    page.wait_for_url(f"{address}/channels?*clip=run*")
     titled_player(page, "run")
     # At the moment of before.
     answer_where(page, "deepphasePlayer.time()", lambda now: now >= 1.9)
+
+
+def test_back_leads_to_the_clips_and_the_model_of_before(browser, tmp_path):
+    for body in ("biped", "quadruped"):
+        save_bvh(locomotion(1, 6.0, body=body, gait="walk").clip, tmp_path / f"{body}.bvh")
+
+    def choose(label: str, nth: int) -> str:
+        box = page.get_by_test_id("stSidebar").get_by_label(label, exact=True).first
+        box.click()
+        name = page.get_by_role("option").nth(nth).inner_text()
+        page.get_by_role("option").nth(nth).click()
+        until(lambda: shown(label) == name)
+        page.wait_for_selector('[data-test-script-state="notRunning"]')
+        return name
+
+    def shown(label: str) -> str:
+        return page.get_by_test_id("stSidebar").get_by_label(label, exact=True).first.input_value()
+
+    with started(tmp_path) as address:
+        page = browser.new_context(viewport={"width": 1400, "height": 900}).new_page()
+        page.set_default_timeout(1000 * PATIENCE_S)
+        page.goto(f"{address}/channels")
+        settled(page)
+        dog = choose("Clips", 1)
+        page.get_by_role("link", name="Train").click()
+        page.wait_for_url("**/train**")
+        assert shown("Clips") == dog
+        # Two models read its joints.
+        person, model = choose("Clips", 0), choose("Phase model", 1)
+        assert person != dog
+        page.go_back()
+        page.wait_for_url("**/channels?**")
+        until(lambda: shown("Clips") == dog)
+        settled(page)
+        page.go_forward()
+        page.wait_for_url("**/train**")
+        until(lambda: (shown("Clips"), shown("Phase model")) == (person, model))
+        page.context.close()
 
 
 def test_the_last_player_stays_until_the_next_has_drawn_and_some_are_kept(visit):
@@ -372,6 +411,7 @@ def test_a_broken_file_and_a_reload_in_the_middle_leave_the_rest(browser, tmp_pa
     (tmp_path / "broken.bvh").write_text("HIERARCHY\nROOT Hips\n{\n", encoding="utf-8")
     with started(tmp_path) as address:
         page = browser.new_context(viewport={"width": 1400, "height": 900}).new_page()
+        page.set_default_timeout(1000 * PATIENCE_S)
         page.goto(f"{address}/manifold")
         page.wait_for_selector("h1")
         page.reload()
@@ -389,6 +429,7 @@ def test_a_click_on_a_frame_of_another_body_plays_its_clip(browser, tmp_path):
         save_bvh(locomotion(1, 6.0, body=body, gait="walk").clip, tmp_path / f"{body}.bvh")
     with started(tmp_path) as address:
         page = browser.new_context(viewport={"width": 1400, "height": 900}).new_page()
+        page.set_default_timeout(1000 * PATIENCE_S)
         page.goto(f"{address}/manifold?bodies=true")
         shown = cloud(page)
         bodies = "it => [...new Set(it.deepphaseCloud.frames.names)]"

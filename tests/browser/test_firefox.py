@@ -1,4 +1,4 @@
-"""The live page in Firefox, from disk and without a network: it is drawn, steered and saved."""
+"""Firefox: the live page, from disk and without a network, and pages of the dashboard."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from deepphase.apps.demo import CONTROLLER
 from deepphase.apps.live.page import save_live_page
 from deepphase.apps.live.sources import asset_of
-from tests.browser.dashboard_pages import until
+from tests.browser.dashboard_pages import started, until
 from tests.browser.firefox import find_firefox, firefox
 
 pytestmark = pytest.mark.browser
@@ -24,21 +24,36 @@ _PAD = """(() => {
 })()"""
 
 
+# Whether a player has drawn, in an iframe of the page or of a component's shadow tree.
+_DRAWN = """(() => {
+  const within = (tree) => [...tree.querySelectorAll("*")].some((each) =>
+    each.contentWindow?.deepphasePlayer?.stats().drawn.length > 0
+    || (each.shadowRoot && within(each.shadowRoot)));
+  return within(document);
+})()"""
+_AT_REST = "document.querySelector('[data-test-script-state]')?.dataset.testScriptState"
+
+
 @pytest.fixture
-def page(tmp_path):
+def window(tmp_path):
     program, screen = find_firefox(), shutil.which("Xvfb")
     if program is None:
         pytest.skip("no Firefox on this machine")
     if screen is None:
         pytest.skip("no Xvfb on this machine, without which Firefox has no WebGL")
-    path = tmp_path / "walk.html"
-    save_live_page(path, asset_of(CONTROLLER), name="walk")
     (tmp_path / "profile").mkdir()
     with firefox(tmp_path / "profile", program, screen) as window:
-        window.resize(480, 360)
-        window.goto(path.as_uri())
-        until(lambda: window.evaluate("(window.deepphaseLive?.pictures ?? 0) > 1"))
         yield window
+
+
+@pytest.fixture
+def page(window, tmp_path):
+    path = tmp_path / "walk.html"
+    save_live_page(path, asset_of(CONTROLLER), name="walk")
+    window.resize(480, 360)
+    window.goto(path.as_uri())
+    until(lambda: window.evaluate("(window.deepphaseLive?.pictures ?? 0) > 1"))
+    return window
 
 
 def state(page) -> dict:
@@ -86,3 +101,12 @@ def test_keys_a_pad_and_a_touch_steer_what_is_drawn(page, tmp_path):
     until(lambda: state(page)["goal"]["velocity"] == [0, 0])
     # The page gives back the context by which it finds out what draws.
     assert [each for each in page.errors() if "WebGL context was lost" not in each] == []
+
+
+def test_pages_of_the_dashboard_draw_without_an_error(window):
+    window.resize(1400, 900)
+    with started() as address:
+        for name in ("data", "manifold", "channels"):
+            window.goto(f"{address}/{name}")
+            until(lambda: window.evaluate(_DRAWN) and window.evaluate(_AT_REST) == "notRunning")
+            assert window.errors() == []

@@ -18,6 +18,7 @@ _STOPPED = "now"
 _PAGE, _LAST = "page", "last address"
 _PAGES, _SHOWN, _SUGGESTED = "pages", "shown clip", "suggested moment"
 _NO_CLIP = "no other clip"
+_WRITTEN = "written address: {}"
 # Length of the part of a clip that players and figures show, and editors change.
 SHOWN_S = 60.0
 
@@ -47,6 +48,24 @@ def _is_opened() -> bool:
 
 def _page_and_clip() -> tuple[str, str | None]:
     return st.session_state[_PAGE], st.query_params.get(CLIP_KEY)
+
+
+def named_by_address(key: str) -> str | None:
+    """The value of a key in the address, where a link or Back has changed it; else None."""
+    given = st.query_params.get(key)
+    return given if given != st.session_state.get(_WRITTEN.format(key)) else None
+
+
+def write_address(key: str, value: str | None) -> None:
+    """Let the address name the value of a key; None removes the key.
+
+    Streamlit's own binding leaves out a first choice: Back would lead to whatever was chosen last.
+    """
+    if value is None:
+        st.query_params.pop(key, None)
+    elif st.query_params.get(key) != value:
+        st.query_params[key] = value
+    st.session_state[_WRITTEN.format(key)] = value
 
 
 def go_to(page: str) -> None:

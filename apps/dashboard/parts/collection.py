@@ -112,14 +112,15 @@ def _sources_of(found: FoundFolder) -> list[ListedSource[OpenClips]]:
     stores = found.of_format(STORE_FORMAT)
     for file in stores:
         try:
-            sources += _store_sources(file.name, file.stamp)
+            sources += _store_sources(f"store:{file.name}", file.name, file.stamp)
         except ParameterError:
             continue
     if found.motion and not stores:
-        sources += _store_sources(f"Motion files of {found.path.name}", prepared_store(found))
+        name = f"Motion files of {found.path.name}"
+        sources += _store_sources("motion", name, prepared_store(found))
     if found.recordings:
         recordings = replace(found, motion=found.recordings)
-        sources += _store_sources("Recordings", prepared_store(recordings))
+        sources += _store_sources("recordings", "Recordings", prepared_store(recordings))
     return sources
 
 
@@ -129,12 +130,12 @@ def _source(
     return ListedSource(id, name, lambda: OpenClips(id, name, key, store()))
 
 
-def _store_sources(name: str, stamp: Stamp) -> list[ListedSource[OpenClips]]:
+def _store_sources(id: str, name: str, stamp: Stamp) -> list[ListedSource[OpenClips]]:
     """The skeleton groups of a store. Raises ParameterError as `store_groups`."""
     groups = _groups(stamp)
     return [
         _source(
-            f"store:{stamp[0]}#{group}",
+            f"{id}#{group}",
             f"{name}, {group}" if len(groups) > 1 else name,
             (*stamp, group),
             partial(_opened_store, stamp, group),

@@ -34,8 +34,9 @@ from deepphase.progress import Progress
 _CACHED_PAIRS = 6
 # Frames of one skeleton in a cloud of several are so many times those of another at most.
 _MOST_UNEVEN = 2
-# Seconds that a thread leaves to the pages after each clip.
-_PAUSE_S = 0.002
+# Seconds that a thread leaves to the pages after each clip, and once to the first picture of a
+# page, unless all clips are read before.
+_PAUSE_S, _FIRST_PICTURE_S, _BEFORE_S = 0.002, 1.5, 0.3
 # Frames whose signals are stored, the largest number of points in a cloud.
 MAX_POINTS = 20_000
 
@@ -104,12 +105,16 @@ class Encodings:
 
     def _read_all(self, first: int) -> None:
         try:
+            began, pause = time.monotonic(), _FIRST_PICTURE_S
             for index in dict.fromkeys([first, *range(len(self.store))]):
                 if not self.reading:
                     return
                 self.phases(index)
                 # The pages of all sessions come first.
                 time.sleep(_PAUSE_S)
+                if pause and time.monotonic() - began > _BEFORE_S:
+                    time.sleep(pause)
+                    pause = 0.0
         except DeepPhaseError as error:
             self.failed = error
         finally:

@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 
 import streamlit as st
 
+from deepphase.apps.dashboard.parts.address import named_by_address, write_address
 from deepphase.apps.dashboard.parts.folder import (
     FoundFile,
     Stamp,
@@ -64,17 +65,26 @@ def choose(key: str, id: str) -> None:
 
 
 def chooser(
-    label: str, key: str, sources: Sequence[ListedSource[Opened]], **options: Any
+    label: str,
+    key: str,
+    sources: Sequence[ListedSource[Opened]],
+    *,
+    addressed: bool = False,
+    **options: Any,
 ) -> ListedSource[Opened]:
     """Draw the chooser of one of several sources, at first of the first one.
 
     Parameters
     ----------
+    addressed
+        Whether the address names the choice, under the key, and Back leads to it.
     options
         As for `st.selectbox`.
     """
     known = {each.id: each for each in sources}
     requested = st.session_state.get(_TO_CHOOSE, {}).pop(key, None)
+    if requested is None and addressed:
+        requested = named_by_address(key)
     if requested in known:
         st.session_state[key] = requested
     elif st.session_state.get(key) not in known:
@@ -82,6 +92,8 @@ def chooser(
     chosen = st.selectbox(
         label, list(known), format_func=lambda id: known[id].name, key=key, **options
     )
+    if addressed:
+        write_address(key, chosen if len(known) > 1 else None)
     return known[chosen]
 
 

@@ -239,9 +239,12 @@ def _typed(name: str, declared: str, value: Any) -> Any:
     """The value as its field's type: YAML reads 1e-4 as text, and 2 where a float is meant."""
     try:
         if declared.startswith("tuple"):
+            inside = declared.removeprefix("tuple[").partition(",")[0]
             if isinstance(value, str):
                 raise TypeError
-            return tuple(value)
+            if inside == "str" and not all(isinstance(each, str) for each in value):
+                raise TypeError
+            return tuple(_typed(name, inside, each) for each in value)
         if value is None and declared.endswith("None"):
             return None
         if declared == "bool" or isinstance(value, bool):

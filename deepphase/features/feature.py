@@ -191,7 +191,7 @@ class Feature:
                 if key in entry:
                     listed[key] = kind(entry[key])
             return cls(**{**entry, **listed, "name": str(entry["name"])})
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise ParameterError(f"feature {entry['name']!r} is not valid: {error}") from None
 
     def as_mapping(self) -> dict[str, Any]:

@@ -102,6 +102,8 @@ def test_what_an_optimizer_cannot_do_is_refused(changes, message):
         ("network: {name: vinn, redraw: never}", "redraw is"),
         ("network: {name: pfgp, phases: 2}", "phases must be 1"),
         ("network: {name: pfnn}\nschema: {step_s: x}", "schema.step_s must be float"),
+        ("network: {name: pfnn}\nschema: {tracks: [{a: b}]}", "schema.tracks must be tuple"),
+        ("network: {name: vinn, variational: [1, x]}", "network.variational must be int"),
         ("network: [", "not valid YAML"),
     ],
 )

@@ -95,6 +95,8 @@ def test_another_number_of_channels():
         {"name": "phase_manifold", "weight": -1},
         {"name": "phase_manifold", "weight": float("nan")},
         {"name": "phase_manifold", "weight": "heavy"},
+        {"name": "phase_manifold", "weight": 10**400},
+        {"name": "trajectory_position", "offsets_s": [10**400]},
         {"name": "phase_manifold", "channels": -2},
         {"name": "phase_manifold", "color": "red"},
         {"kind": "phase_manifold"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from itertools import accumulate
@@ -23,6 +24,27 @@ _PACKAGE = Path(__file__).parent
 _FOLDER = _PACKAGE / "configs" if (_PACKAGE / "configs").is_dir() else _PACKAGE.parent / "configs"
 
 _DEEPEST = 50
+# Values of a file with its aliases written out: ten aliases of ten aliases grow without an end.
+_MOST_VALUES = 100_000
+_LARGEST_NUMBER = 10**300
+
+YAML_ERRORS = (yaml.YAMLError, ValueError, ArithmeticError, RecursionError)
+"""Some dates and numbers are refused by Python itself, and nesting has a limit."""
+
+
+class _Loader(yaml.SafeLoader):
+    """Safe loading, of whole numbers that fit into a float alone."""
+
+    def construct_yaml_int(self, node: yaml.ScalarNode) -> int:
+        value = super().construct_yaml_int(node)
+        if abs(value) > _LARGEST_NUMBER:
+            raise yaml.constructor.ConstructorError(
+                problem="a number is too large", problem_mark=node.start_mark
+            )
+        return int(value)
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_yaml_int)
 
 
 def config_names(kind: str) -> list[str]:
@@ -62,18 +84,13 @@ def read_yaml(path: Path) -> Any:
         If it cannot be read or is not YAML; with the line, if it is known.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-        # The time of the parser grows with the square of the depth.
-        if max(accumulate((each in "[{") - (each in "]}") for each in text), default=0) > _DEEPEST:
-            raise ValueError(f"brackets are nested more than {_DEEPEST} deep")
-        return yaml.safe_load(text)
+        return parse_yaml(path.read_text(encoding="utf-8"))
     except OSError as error:
         reason = error.strerror or error
         raise ParameterError(
             f"cannot be read: {reason}", hint="check the path", path=path
         ) from None
-    # Some dates and numbers are refused by Python itself, and nesting has a limit.
-    except (yaml.YAMLError, ValueError, ArithmeticError, RecursionError) as error:
+    except YAML_ERRORS as error:
         mark = getattr(error, "problem_mark", None)
         raise ParameterError(
             f"this is not valid YAML: {' '.join(str(error).split())}",
@@ -81,6 +98,28 @@ def read_yaml(path: Path) -> Any:
             path=path,
             line=None if mark is None else mark.line + 1,
         ) from None
+
+
+def parse_yaml(text: str) -> Any:
+    """The content of YAML text. Raises one of `YAML_ERRORS` if it is not YAML, or too much."""
+    # The time of the parser grows with the square of the depth.
+    if max(accumulate((each in "[{") - (each in "]}") for each in text), default=0) > _DEEPEST:
+        raise ValueError(f"brackets are nested more than {_DEEPEST} deep")
+    content = yaml.load(text, _Loader)
+    if _values(content, {}) > _MOST_VALUES:
+        raise ValueError(f"it has more than {_MOST_VALUES:,} values, by its aliases")
+    return content
+
+
+def _values(content: Any, counts: dict[int, float]) -> float:
+    """Number of values with aliases written out; inf for one in itself."""
+    if not isinstance(content, dict | list):
+        return 1
+    if id(content) not in counts:
+        counts[id(content)] = math.inf
+        parts = content.values() if isinstance(content, dict) else content
+        counts[id(content)] = 1 + sum(_values(each, counts) for each in parts)
+    return counts[id(content)]
 
 
 def load_config(

@@ -19,6 +19,7 @@ import yaml
 
 from deepphase.apps.options.groups import ConfigOption, OptionGroup
 from deepphase.apps.terminal import Outcome
+from deepphase.config import YAML_ERRORS, parse_yaml
 from deepphase.errors import FormatError, ParameterError
 
 REQUIRED = inspect.Parameter.empty
@@ -220,8 +221,8 @@ def _config(program: str, given: ConfigOption, named: str, changes: Sequence[str
                 hint=f"write it as in --set training.seed=1; {program} --help-all lists the keys",
             )
         try:
-            values[key.strip().replace("-", "_")] = yaml.safe_load(value)
-        except yaml.YAMLError:
+            values[key.strip().replace("-", "_")] = parse_yaml(value)
+        except YAML_ERRORS:
             values[key.strip().replace("-", "_")] = value
     try:
         return kind.load(named, **values)

@@ -115,6 +115,7 @@ def _train_phase(*words: str):
     ("change", "fact"),
     [
         ("training.seed=x", "training.seed must be int, not 'x'"),
+        ("training.seed=2001-13-45", "training.seed must be int, not '2001-13-45'"),
         ("training.seeds=1", "unknown key 'seeds' in training"),
         ("trainings.seed=1", "unknown key 'trainings' in the config"),
         ("network.channels=0", "channels must lie in 1"),

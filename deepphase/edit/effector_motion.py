@@ -18,6 +18,7 @@ from deepphase.edit.motion_rows import ROOT_VALUES, MotionSpace, root_velocities
 from deepphase.edit.path_motion import made_clip, padded_batch, root_on
 from deepphase.edit.smoothed_root import smoothed_root
 from deepphase.errors import FormatError, ParameterError
+from deepphase.formats.body_checks import LARGEST_LENGTH_M
 from deepphase.formats.csv_table import read_csv_table
 from deepphase.motion.clip import Clip
 from deepphase.motion.foot_ik import LegChains
@@ -37,6 +38,8 @@ _TOLERANCE = 1.15
 _COLUMNS = ("t", "joint", "x", "y", "z")
 # Longest file of paths in seconds.
 _LONGEST_S = 600.0
+# Shortest time between two rows.
+_SHORTEST_S = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,14 +231,14 @@ def read_effector_paths(
         except ValueError:
             time = x = y = z = float("nan")
         keys = read.setdefault(values["joint"], [])
-        if not np.isfinite([time, x, y, z]).all() or not 0 <= time <= _LONGEST_S:
+        if not np.abs([x, y, z]).max() <= LARGEST_LENGTH_M or not 0 <= time <= _LONGEST_S:
             raise FormatError(
                 f"{','.join(cells)!r} is not a time and a place of a hand or foot",
                 hint=hint,
                 path=path,
                 line=line,
             )
-        if keys and time <= keys[-1][0]:
+        if keys and time < keys[-1][0] + _SHORTEST_S:
             raise FormatError(
                 f"the times of {values['joint']} must rise from row to row",
                 hint=hint,

@@ -180,17 +180,19 @@ def map_arrays(
     prefix: str = "",
     verify: bool = True,
     types: Mapping[str, str] = _ANY_TYPES,
+    writable: bool = False,
 ) -> tuple[dict[str, Array], Header]:
     """Map a file's arrays into memory, read-only; pages are read on access.
 
-    As :func:`read_arrays`, for the arrays whose name starts with `prefix` (all by default).
+    As :func:`read_arrays`, for the arrays whose name starts with `prefix` (all by default). If
+    `writable`, they may be changed, which the file does not see.
     """
     # The NumPy reader of safetensors copies every array, but a store may exceed the memory.
     table = read_array_table(Path(path), format, version)
     _check_types(table, types)
     entries = [entry for name, entry in table.entries.items() if name.startswith(prefix)]
     try:
-        whole = np.memmap(table.path, np.uint8, "r")
+        whole = np.memmap(table.path, np.uint8, "c" if writable else "r")
     except (OSError, ValueError) as error:
         raise unreadable(table.path, error) from None
     arrays = {

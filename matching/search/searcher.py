@@ -63,7 +63,10 @@ class IndexCache:
         if self.path is None or not self.path.exists():
             return None
         try:
-            arrays, header = map_arrays(self.path, format=FORMAT, version=VERSION, types=_TYPES)
+            # Compiled searches take writable arrays, and copied others into memory.
+            arrays, header = map_arrays(
+                self.path, format=FORMAT, version=VERSION, types=_TYPES, writable=True
+            )
             if header.get("index") != self.name:
                 raise CheckpointError(
                     f"its index is of another kind, {header.get('index')!r}",
@@ -77,16 +80,18 @@ class IndexCache:
             self.note(f"{self.path} is not used and built again: {fact}")
             return None
 
-    def write(self, arrays: Mapping[str, Array], entries: Mapping[str, Any]) -> None:
-        """Keep the arrays and header entries of an index."""
+    def write(self, arrays: Mapping[str, Array], entries: Mapping[str, Any]) -> bool:
+        """Keep the arrays and header entries of an index; whether there is a file of them."""
         if self.path is None:
-            return
+            return False
         header = {"index": self.name, "arrays_sha256": self.database.arrays_sha256, **entries}
         try:
             write_arrays(self.path, arrays, header, format=FORMAT, version=VERSION)
         except CheckpointError as error:
             # Searches work without the cache, so a read-only folder is not an error.
             self.note(f"the index is not cached: {error}")
+            return False
+        return True
 
 
 IndexName = Literal["auto", "exact", "flat", "ivf", "hnsw", "ivfpq"]
@@ -219,10 +224,15 @@ def _opened(cache: IndexCache, progress: Progress | None) -> ExactSearcher | Fai
     if cache.name == "exact":
         from deepphase.matching.search.block_tree import BlockTree
 
-        searcher = cache.read(lambda arrays, _: ExactSearcher(database, BlockTree(**arrays)))
+        def restored(arrays: dict[str, Array], _: dict[str, Any]) -> ExactSearcher:
+            return ExactSearcher(database, BlockTree(**arrays))
+
+        searcher = cache.read(restored)
         if searcher is None:
-            searcher = ExactSearcher(database, progress=progress)
-            cache.write(searcher.tree.arrays(), {})
+            built = ExactSearcher(database, progress=progress)
+            # From here on it is in the file alone, as in the next program.
+            kept = cache.write(built.tree.arrays(), {})
+            searcher = (kept and cache.read(restored)) or built
         return searcher
     from deepphase.matching.search.approximate import FaissSearcher
 

@@ -110,6 +110,8 @@ def test_places_are_read_as_a_curve_and_unknown_outside_of_it(reacher, tmp_path)
     ("text", "message"),
     [
         ("t,joint,x,y,z\n0,{hand},0,nan,0\n", "is not a time and a place"),
+        ("t,joint,x,y,z\n0,{hand},0,1,1e308\n", "is not a time and a place"),
+        ("t,joint,x,y,z\n0,{hand},0,1,0\n1e-300,{hand},0,1,0\n", "must rise from row to row"),
         ("t,joint,x,y,z\n1,{hand},0,1,0\n1,{hand},0,1,0\n", "must rise from row to row"),
         ("t,joint,x,y,z\n", "the table has no rows"),
         ("t,x,y,z\n0,0,0,0\n", "joint"),

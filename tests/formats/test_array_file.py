@@ -107,6 +107,14 @@ def test_maps_are_lazy_read_only_and_aligned(file):
     assert list(only) == ["weights"]
 
 
+def test_changes_of_writable_maps_stay_in_memory(file):
+    before = file.read_bytes()
+    arrays, _ = map_arrays(file, writable=True, **FORMAT)
+    arrays["counts"][:] = -1
+    assert (arrays["counts"] == -1).all()
+    assert file.read_bytes() == before
+
+
 def test_a_file_is_the_same_bytes_whatever_the_order_of_its_arrays(file, tmp_path):
     other = tmp_path / "other"
     backwards = dict(reversed(sample_arrays().items()))

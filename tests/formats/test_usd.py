@@ -157,11 +157,40 @@ def test_of_several_roots_the_largest_tree_is_read(tmp_path):
 
 
 @needs_usd
-def test_time_codes_that_do_not_pass_are_refused(tmp_path):
+@pytest.mark.parametrize(
+    ("rate", "match"), [("0", "timeCodesPerSecond is 0"), ("1e-300", "beyond any motion")]
+)
+def test_time_codes_that_do_not_pass_are_refused(rate, match, tmp_path):
     path = tmp_path / "walk.usda"
     save(WALK, path)
-    path.write_text(re.sub("timeCodesPerSecond = .*", "timeCodesPerSecond = 0", path.read_text()))
-    with pytest.raises(FormatError, match="timeCodesPerSecond is 0"):
+    path.write_text(
+        re.sub("timeCodesPerSecond = .*", f"timeCodesPerSecond = {rate}", path.read_text())
+    )
+    with pytest.raises(FormatError, match=match) as caught:
+        load(path)
+    assert caught.value.path == path
+
+
+@needs_usd
+def test_names_of_another_type_are_those_of_the_paths(tmp_path):
+    path = tmp_path / "walk.usda"
+    save(WALK, path)
+    path.write_text(path.read_text().replace("token[] jointNames", "names jointNames"))
+    assert load(path).skeleton.names == WALK.skeleton.names
+
+
+@needs_usd
+def test_names_that_are_not_utf_8_are_refused(tmp_path):
+    from pxr import Sdf
+
+    path = tmp_path / "walk.usda"
+    save(WALK, path)
+    Sdf.Layer.FindOrOpen(str(path)).Export(str(tmp_path / "walk.usdc"))
+    content = (tmp_path / "walk.usdc").read_bytes()
+    path = tmp_path / "changed.usdc"
+    path.write_bytes(content.replace(b"Spine", b"Spin\xff", 1))
+    assert path.read_bytes() != content
+    with pytest.raises(FormatError, match="usd-core cannot read it"):
         load(path)
 
 

@@ -324,6 +324,17 @@ def test_a_cache_is_used_only_where_it_is_right(database, model, tmp_path, name)
     check("another kind")
 
 
+def test_an_exact_index_stays_in_its_file(database, tmp_path):
+    saved = MotionDatabase.load(database.save(tmp_path / "a.database"))
+    for _ in ("built", "read"):
+        searcher = open_searcher(saved, "exact")
+        for name in ("blocks", "rows", "lowest"):
+            kept = getattr(searcher.tree, name)
+            assert isinstance(kept, np.memmap)
+            # What the compiled search takes is not a copy.
+            assert any(np.shares_memory(kept, each) for each in searcher._arrays[3:])
+
+
 def test_a_layout_mismatch_shows_both(database):
     other = FeatureLayout.load("full_pose")
     with pytest.raises(ParameterError) as caught:

@@ -25,6 +25,8 @@ from deepphase.motion.clip import Clip, Source
 
 # First bytes of text, of crate files and of archives.
 _SIGNATURES = (b"#usda", b"PXR-USDC", b"PK\x03\x04")
+# Of a sample, 30 years.
+_LATEST_S = 1e9
 
 
 def load_usd(
@@ -66,16 +68,20 @@ def load_usd(
             hint="export it as .usda, .usdc or .usdz",
             path=path,
         )
-    with extra_packages("USD files"):
-        from pxr import Usd, UsdGeom
-    with _as_format_error(path):
-        stage = Usd.Stage.Open(str(path.resolve()))
-        skeletons = _animated_skeletons(stage)
+    with extra_packages("USD files"), _as_format_error(path):
+        return _read(path, unit_m, up, fps)
+
+
+def _read(path: Path, unit_m: float | None, up: str | None, fps: float | None) -> Clip:
+    """The clip of `load_usd`; usd-core's own errors may come from every value that is asked for."""
+    from pxr import Usd, UsdGeom
+
+    stage = Usd.Stage.Open(str(path.resolve()))
+    skeletons = _animated_skeletons(stage)
     if not skeletons:
         raise FormatError(
             "no skeleton with an animation is in the file",
             hint="export the Skeleton and its SkelAnimation into one file",
-            path=path,
         )
     chosen = max(skeletons, key=lambda each: len(each.joints))
     check_joint_count(len(chosen.joints), path)
@@ -87,11 +93,15 @@ def load_usd(
         raise FormatError(
             f"timeCodesPerSecond is {per_second:g}, which places no frame in time",
             hint="set it to the frame rate",
-            path=path,
         )
     stated = stage.GetFramesPerSecond() if stage.HasAuthoredMetadata("framesPerSecond") else None
-    with _as_format_error(path):
-        codes = np.array(chosen.animation.GetJointTransformTimeSamples(), np.float64)
+    codes = np.array(chosen.animation.GetJointTransformTimeSamples(), np.float64)
+    latest = np.abs(codes).max(initial=0.0)
+    if not latest <= _LATEST_S * per_second:
+        raise FormatError(
+            f"a sample at time code {latest:g}, of {per_second:g} a second, is beyond any motion",
+            hint="check timeCodesPerSecond, and the times of the samples",
+        )
     rate, note = sampling_rate([codes / per_second], stated)
     if fps is not None:
         rate, note = float(fps), f"sampled at {fps:g} frames a second as given"
@@ -99,12 +109,10 @@ def load_usd(
         raise FormatError(
             f"samples at {rate:.6g} frames a second: no body is captured at such a rate",
             hint="give the rate: fps=, or --file-fps on the command line",
-            path=path,
         )
     notes.append(note)
     times = _sampled(codes, per_second, rate, len(chosen.joints), path)
-    with _as_format_error(path):
-        rest, poses = chosen.transforms(times)
+    rest, poses = chosen.transforms(times)
     names, renamed = unique_names(chosen.names)
     if renamed:
         notes.append(f"joints of one name were numbered: {', '.join(renamed[:4])}")
@@ -144,10 +152,12 @@ class _AnimatedSkeleton:
 
     @property
     def names(self) -> tuple[str, ...]:
-        from pxr import UsdSkel
+        from pxr import UsdSkel, Vt
 
         given = UsdSkel.Skeleton(self.prim).GetJointNamesAttr().Get()
-        if given is not None and len(given) == len(self.joints) and all(given):
+        # A file may declare another type.
+        known = isinstance(given, Vt.TokenArray) and len(given) == len(self.joints)
+        if known and all(given):
             return tuple(map(str, given))
         return tuple(joint.rpartition("/")[2] for joint in self.joints)
 
@@ -221,7 +231,6 @@ def _sampled(codes: Array, per_second: float, rate: float, joints: int, path: Pa
             f"{seconds:.6g} s at {rate:.6g} frames a second are {frames:,} frames of {joints} "
             f"joints, in a file of {size:,} bytes",
             hint="give a lower rate (fps=), or check the times of the samples",
-            path=path,
         )
     return codes[0] + np.arange(frames) * (per_second / rate)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
+from deepphase.formats.body_checks import LARGEST_LENGTH_M
 from deepphase.phase.causal.network import LAGS_S
 from deepphase.phase.causal.stream import CausalStream
 from deepphase.phase.model import PhaseModel
@@ -113,14 +114,16 @@ class StreamingEncoder:
         Raises
         ------
         ParameterError
-            If the shape is another or a value is not finite; the frame is then not taken.
+            If the shape is another, or a value is not finite or beyond 1,000 km; the frame is then
+            not taken.
         """
         frame = np.asarray(positions, np.float64)
         if frame.shape != (self._joints, 3):
             raise ParameterError(f"a frame has shape {frame.shape}, expected ({self._joints}, 3)")
-        if not np.isfinite(frame).all():
+        if not np.abs(frame).max(initial=0.0) <= LARGEST_LENGTH_M:
             raise ParameterError(
-                "this frame has positions that are not finite", hint="leave it out"
+                "this frame has positions that are not finite, or beyond 1,000 km",
+                hint="leave it out",
             )
         return self._stream.push(frame)
 

@@ -108,5 +108,6 @@ def test_what_cannot_be_streamed_is_refused(model, walk):
     encoder = StreamingEncoder(model, names)
     with pytest.raises(ParameterError, match="expected"):
         encoder.push(np.zeros((2, 3)))
-    with pytest.raises(ParameterError, match="not finite"):
-        encoder.push(np.full((len(names), 3), np.nan))
+    for value in (np.nan, 1e200):
+        with pytest.raises(ParameterError, match="not finite"):
+            encoder.push(np.full((len(names), 3), value))

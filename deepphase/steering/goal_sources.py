@@ -23,6 +23,8 @@ _TINY = 1e-9
 _LEAD_FADE_S, _SLOW = 1.0, 0.2
 # Largest angle in radians between the path and the facing of a body that returns to it.
 _MOST_BEARING = np.radians(60.0)
+# Goals of a body that lags go on along the path no slower than at this share of its speed.
+_LEAST_RATE = 0.5
 
 
 class GoalSource(Protocol):
@@ -168,6 +170,7 @@ class PathGoals:
         self._corners = path.corners - _BEFORE_CORNER_S
         # Seconds along the path's velocity, and across it.
         self._leads = np.zeros((len(self.origins), 2))
+        self._rates = np.ones(len(self.origins))
 
     def advance(self, root_states: RootStates, seconds: float) -> Array:
         """As `GoalSource.advance`; goals change abruptly 0.3 s before a corner of the path."""
@@ -177,7 +180,8 @@ class PathGoals:
         distance = np.sqrt(np.vecdot(error, error))
         behind = np.vecdot(error, way) > 0
         waiting = np.minimum(np.maximum(2.0 - distance / self.settings.slack_m, 0.0), 1.0)
-        self.times = self.times + seconds * np.where(behind, waiting, 1.0)
+        self._rates = np.where(behind, waiting, 1.0)
+        self.times = self.times + seconds * self._rates
         self._move_leads(error, way, seconds)
         return np.asarray(np.searchsorted(self._corners, self.times) > passed)
 
@@ -186,11 +190,12 @@ class PathGoals:
     ) -> tuple[Array, Array]:
         """As `GoalSource.trajectory`."""
         now, settings, path = self.times[which], self.settings, self.path
-        later, origins = now[:, None] + offsets_s, self.origins[which]
+        rate = np.maximum(self._rates[which], _LEAST_RATE)[:, None]
+        later, origins = now[:, None] + rate * offsets_s, self.origins[which]
         way, ways = path.velocities_at(now), path.velocities_at(later)
         leads, halflife = self._leads[which], settings.halflife_s
         places = root_states.positions[which] - origins - path.positions_at(now)
-        drift = root_states.velocities[which] - way
+        drift = root_states.velocities[which] - rate * way
         led = places - _led(leads, way)
         positions = path.positions_at(later) + origins[:, None]
         positions += decayed_offset(led[:, None], drift[:, None], halflife, offsets_s[:, None])
@@ -200,9 +205,9 @@ class PathGoals:
         if path.facings is None:
             # Bodies face the way that they take, which leads back to the path.
             _, back = decayed(places[:, None], drift[:, None], halflife, offsets_s[:, None])
-            facings = facings + _bearings(back, ways)
-            turned = turned - _bearings(drift, way)
-        rates = root_states.rates[which] - self._facing_rates(now)
+            facings = facings + _bearings(back, rate[:, None] * ways)
+            turned = turned - _bearings(drift, rate * way)
+        rates = root_states.rates[which] - rate[:, 0] * self._facing_rates(now)
         twist = decayed_offset(
             turned[:, None], rates[:, None], settings.facing_halflife_s, offsets_s
         )

@@ -74,6 +74,16 @@ def test_the_path_waits_for_who_lags_and_not_for_who_leads():
     assert goal_source.times[0] == pytest.approx(5.1)
 
 
+def test_goals_of_who_lags_go_on_no_faster_than_its_clock_but_half_as_fast_at_least():
+    for behind, rate in ((0.2, 1.0), (0.375, 0.75), (0.45, 0.5), (2.0, 0.5)):
+        goal_source = PathGoals(STRAIGHT)
+        goal_source.times[:] = 2.0
+        lagging = root_states(0.0, 2.0 - behind, 0.0, rate)
+        goal_source.advance(lagging, 0.0)
+        positions, _ = goal_source.trajectory(lagging, np.array([0]), np.array([0.0, 5.0]))
+        assert positions[0, :, 1] == pytest.approx([2.0 - behind, 2.0 + 5.0 * rate], abs=1e-6)
+
+
 def distances(path, lead_s, seconds):
     """Metres at every frame from the path's place to a runner that answers its goals slowly."""
     goal_source = PathGoals(path, settings=PathSettings(lead_s=lead_s))

@@ -22,12 +22,12 @@ from deepphase.apps.dashboard.parts.collection import (
     clip_sources,
     model_confidence,
     model_sources,
-    open_ahead,
     open_clips,
     open_model,
     suggest_clip,
 )
 from deepphase.apps.dashboard.parts.demo import demo_clips, demo_model
+from deepphase.apps.dashboard.parts.encodings import page_runs, read_ahead
 from deepphase.apps.dashboard.parts.files import chooser
 from deepphase.apps.dashboard.parts.folder import (
     configured_folder,
@@ -73,7 +73,7 @@ def warm_up() -> None:
     import torch
 
     folder = configured_folder()
-    ahead = None if folder is None else prepare_ahead(folder, open_ahead)
+    ahead = None if folder is None else prepare_ahead(folder, read_ahead)
     # The sessions of a server share the processor; one session must not use all of it.
     torch.set_num_threads(max(1, min(4, torch.get_num_threads())))
     modules = [entry.module for entry in _pages()[0].values()]
@@ -83,6 +83,8 @@ def warm_up() -> None:
     demo_model().encode(demo_clips().clip(0))
     if ahead is not None:
         ahead.join(_AHEAD_S)
+    # The browser opens now.
+    page_runs()
 
 
 def sidebar() -> Callable[[], None]:
@@ -171,6 +173,7 @@ def _pages() -> tuple[dict[str, PageEntry], list[DeepPhaseError]]:
 def dashboard() -> None:
     """Run the script once: style, navigation, choosers and the current page."""
     freeze_modules()
+    page_runs()
     st.set_page_config("deepphase", theme.icon(), "wide")
     theme.apply_theme()
     entries, errors = _pages()

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import threading
+import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +13,7 @@ import torch
 from scipy.spatial.transform import Rotation
 
 from deepphase.apps.dashboard.parts import demo
+from deepphase.apps.dashboard.parts import encodings as encodings_part
 from deepphase.apps.dashboard.parts.collection import OpenClips, OpenModel
 from deepphase.apps.dashboard.parts.databases import (
     BY_PHASE,
@@ -20,7 +24,7 @@ from deepphase.apps.dashboard.parts.databases import (
     find,
     matched_take,
 )
-from deepphase.apps.dashboard.parts.encodings import encodings
+from deepphase.apps.dashboard.parts.encodings import Encodings, encodings
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import write_store
 from deepphase.motion.kinematics import joint_positions
@@ -221,3 +225,28 @@ def test_moments_of_another_body_play_beside_the_chosen_one(tmp_path, monkeypatc
     app.selectbox(key="model").select("any skeleton").run()
     assert not app.exception
     assert "Search in" not in [each.label for each in app.selectbox]
+
+
+def test_the_moment_of_a_large_collection_plays_while_its_clips_are_read(monkeypatch, tmp_path):
+    clips = [locomotion(seed, 4.0, gait="walk").clip for seed in range(3)]
+    store = ClipStore.from_clips(replace(each, name=f"walk {n}") for n, each in enumerate(clips))
+    write_store(tmp_path / "walks.store", store)
+    read, ready = Encodings._read, threading.Event()
+
+    def patiently(self, index):
+        if index != 1:
+            ready.wait()
+        read(self, index)
+
+    monkeypatch.setattr(Encodings, "_read", patiently)
+    monkeypatch.setattr(encodings_part, "_AT_ONCE_FRAMES", 0)
+    app = opened("matches", monkeypatch, tmp_path, query={"clip": "walk 1"})
+    (page,) = players(app)
+    assert "walk 1" in page
+    assert "matched moment" not in page
+    ready.set()
+    until = time.monotonic() + 60
+    while "matched moment" not in players(app)[0]:
+        assert time.monotonic() < until
+        app.run()
+    assert not app.exception

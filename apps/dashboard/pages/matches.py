@@ -8,6 +8,7 @@ import numpy as np
 import streamlit as st
 
 from deepphase.apps.dashboard.parts.address import clip_chooser, moment_of, put_moment
+from deepphase.apps.dashboard.parts.channel_views import excerpt_take
 from deepphase.apps.dashboard.parts.collection import (
     OpenClips,
     OpenModel,
@@ -32,7 +33,7 @@ from deepphase.apps.dashboard.parts.databases import (
     searched_across,
     table_of,
 )
-from deepphase.apps.dashboard.parts.encodings import all_phases
+from deepphase.apps.dashboard.parts.encodings import all_phases, reads_all
 from deepphase.apps.dashboard.parts.files import ListedSource
 from deepphase.apps.dashboard.parts.messages import plain
 from deepphase.apps.dashboard.parts.theme import heading, wide_columns
@@ -73,7 +74,13 @@ def page() -> None:
     if chosen.body is not None:
         _matches_across(clips, model, chosen.body.open(), chosen)
         return
-    all_phases(clips, model)
+    if not reads_all(clips, model, chosen.clip):
+        at_s = chosen.frame / clips.store.fps
+        length_s = float(clips.store.lengths[chosen.clip]) / clips.store.fps
+        stop_s = min(at_s + chosen.seconds, length_s)
+        take = excerpt_take(clips, model, chosen.clip, max(0.0, at_s - BEFORE_S), stop_s)
+        show_player(take, height=_PLAYER_HEIGHT, title=take.name)
+        return
     by_phase = searched(clips, model, *(_WITH_POSTURE if chosen.posture else (PHASE, "phases")))
     by_pose = searched(clips, model, POSES[chosen.pose], "poses")
     answer = find(

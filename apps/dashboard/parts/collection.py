@@ -210,17 +210,20 @@ def open_clips() -> OpenClips:
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def open_ahead(_found: FoundFolder) -> None:
-    """Open what the pages show first of a folder, before a page asks.
+def open_ahead(_found: FoundFolder) -> tuple[OpenClips, OpenModel] | None:
+    """Open what the pages show first of a folder, before a page asks; None of an empty one.
 
     Cached as a whole, because cached functions below it then draw no spinner, for which a thread
     has no page.
     """
     sources = _sources_of(replace(_found, recordings=()))
-    if sources:
-        clips = sources[0].open()
-        first_sight(clips)
-        model_confidence(clips, _models_for(clips, filter(_is_model, _found.files))[0].open())
+    if not sources:
+        return None
+    clips = sources[0].open()
+    model = _models_for(clips, filter(_is_model, _found.files))[0].open()
+    first_sight(clips)
+    model_confidence(clips, model)
+    return clips, model
 
 
 def suggest_clip(clips: OpenClips) -> None:

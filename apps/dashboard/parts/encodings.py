@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, cast
 
@@ -16,7 +17,10 @@ from deepphase.apps.dashboard.parts.collection import (
     BodyClips,
     OpenClips,
     OpenModel,
+    first_sight,
+    open_ahead,
 )
+from deepphase.apps.dashboard.parts.folder import FoundFolder
 from deepphase.apps.dashboard.parts.messages import working
 from deepphase.apps.reports.manifold_cloud import ground_speed
 from deepphase.arrays import Array
@@ -34,11 +38,30 @@ from deepphase.progress import Progress
 _CACHED_PAIRS = 6
 # Frames of one skeleton in a cloud of several are so many times those of another at most.
 _MOST_UNEVEN = 2
-# Seconds that a thread leaves to the pages after each clip, and once to the first picture of a
-# page, unless all clips are read before.
-_PAUSE_S, _FIRST_PICTURE_S, _BEFORE_S = 0.002, 1.5, 0.3
+# Seconds that a thread leaves to the pages after each clip; to the first picture of each page, once
+# it has read for longer than clips of a small collection take; and to those altogether.
+_PAUSE_S, _FIRST_PICTURE_S, _BEFORE_S, _MOST_WAITED_S = 0.002, 1.5, 0.3, 10.0
+# Frames that are read while a page waits, in a second; and before a page asks: an hour of them, in
+# half a minute of one processor, once no page has run for so many seconds.
+_AT_ONCE_FRAMES, _AHEAD_FRAMES, _IDLE_S = 12_000, 216_000, 4.0
+# Seconds between two looks at what a thread has read.
+_LOOK_S = 0.5
 # Frames whose signals are stored, the largest number of points in a cloud.
 MAX_POINTS = 20_000
+
+
+# When a page last ran, or the server was ready.
+_page_ran = time.monotonic()
+
+
+def page_runs() -> None:
+    """Note that a page runs, to which threads that read clips give way."""
+    global _page_ran
+    _page_ran = time.monotonic()
+
+
+def _since_page() -> float:
+    return time.monotonic() - _page_ran
 
 
 class Encodings:
@@ -105,16 +128,22 @@ class Encodings:
 
     def _read_all(self, first: int) -> None:
         try:
-            began, pause = time.monotonic(), _FIRST_PICTURE_S
+            spent = waited = 0.0
             for index in dict.fromkeys([first, *range(len(self.store))]):
+                while (
+                    spent > _BEFORE_S
+                    and waited < _MOST_WAITED_S
+                    and _since_page() < _FIRST_PICTURE_S
+                ):
+                    time.sleep(0.05)
+                    waited += 0.05
                 if not self.reading:
                     return
+                began = time.monotonic()
                 self.phases(index)
+                spent += time.monotonic() - began
                 # The pages of all sessions come first.
                 time.sleep(_PAUSE_S)
-                if pause and time.monotonic() - began > _BEFORE_S:
-                    time.sleep(pause)
-                    pause = 0.0
         except DeepPhaseError as error:
             self.failed = error
         finally:
@@ -247,10 +276,53 @@ def encodings(clips: OpenClips, model: OpenModel) -> Encodings:
     return kind(clips, model)
 
 
+def read_ahead(found: FoundFolder) -> None:
+    """Open what the pages show first of a folder, and read its phases while no page runs."""
+    opened = open_ahead(found)
+    if opened is not None and opened[0].store.frames <= _AHEAD_FRAMES:
+        threading.Thread(target=_read_idly, args=opened, daemon=True).start()
+
+
+def _read_idly(clips: OpenClips, model: OpenModel) -> None:
+    read = encodings(clips, model)
+    # A page shows the error.
+    with suppress(DeepPhaseError):
+        for index in dict.fromkeys([first_sight(clips).clip, *range(len(read.store))]):
+            while _since_page() < _IDLE_S:
+                time.sleep(0.1)
+            read.phases(index)
+
+
 def all_phases(clips: OpenClips, model: OpenModel) -> list[ClipPhases]:
     """The phases of all clips; the page shows the progress."""
     with working("Reading phases") as progress:
         return encodings(clips, model).all(progress)
+
+
+def reads_all(clips: OpenClips, model: OpenModel, first: int) -> bool:
+    """Whether the phases of all clips are known.
+
+    Those of a large collection are read by a thread, `first` before all others; the page says how
+    many it has read, and runs again at the end.
+    """
+    read = encodings(clips, model)
+    if len(read.known) == len(read.store):
+        return True
+    if clips.store.frames <= _AT_ONCE_FRAMES:
+        all_phases(clips, model)
+        return True
+    read.read_on(first)
+    if read.failed is not None:
+        raise read.failed
+    st.fragment(_state_reading, run_every=_LOOK_S)(read)
+    return False
+
+
+def _state_reading(read: Encodings) -> None:
+    known, count = len(read.known), len(read.store)
+    if known == count or read.failed is not None:
+        st.rerun()
+    st.progress(known / count, f"Reading phases: {known:,} of {count:,} clips")
 
 
 class _KnownPhases:

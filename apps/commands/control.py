@@ -14,7 +14,7 @@ def command(
     controller: Path,
     output: Path,
     label: str | None = None,
-    blend: str = "natural",
+    blend: str = "balanced",
     obstacles: Path | None = None,
     start: Path | None = None,
     frame: int = 0,

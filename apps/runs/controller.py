@@ -16,6 +16,7 @@ from deepphase.controllers.ball.ball_events import parse_ball_events
 from deepphase.controllers.ball.running_balls import BallSettings
 from deepphase.controllers.data.initial_states import InitialStates
 from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.frame import BLENDS
 from deepphase.controllers.runtime.grouped_network import grouped_network
 from deepphase.controllers.runtime.int8_network import int8_network
 from deepphase.controllers.runtime.start import CharacterSource
@@ -26,9 +27,6 @@ from deepphase.phase.extractor import load_model
 from deepphase.progress import Progress
 
 Form = Literal["cubic", "linear", "constant"]
-
-BLENDS = {"natural": (0.5, 2.0), "balanced": (2.0, 5.0), "responsive": (5.0, 10.0)}
-"""Name -> (position bias, direction bias): weight of the goals against the prediction."""
 
 
 def controller_report(

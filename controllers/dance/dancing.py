@@ -20,7 +20,7 @@ from deepphase.controllers.dance.stall_guard import StallGuard
 from deepphase.controllers.runtime.body_pose import BodyPoses, CharacterFeet
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.controller import Controller
-from deepphase.controllers.runtime.frame import CharacterSettings
+from deepphase.controllers.runtime.frame import BLENDS, CharacterSettings
 from deepphase.errors import ParameterError
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import low_passed, low_passed_rotations
@@ -238,7 +238,7 @@ def generate_dances(
         )
 
     seeds = [request.seed for _, request in requests]
-    settings = settings or CharacterSettings()
+    settings = settings or CharacterSettings(*BLENDS["natural"])
     # Feet are locked after the smoothing.
     foot_ik, settings = settings.foot_ik, replace(settings, foot_ik=False)
     starts = initial_states(dancer, audio(0), seeds, allowed)

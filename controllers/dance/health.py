@@ -10,7 +10,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.controllers.dance.dancer import Dancer
 from deepphase.controllers.dance.dancing import generate_dances
-from deepphase.controllers.runtime.frame import CharacterSettings
+from deepphase.controllers.runtime.frame import BLENDS, CharacterSettings
 from deepphase.evaluation.dance_measures import DanceMeasures
 from deepphase.evaluation.song_response import (
     FOLLOWS,
@@ -137,7 +137,7 @@ class _Trials:
         made = generate_dances(
             self._dancer,
             requests,
-            settings=CharacterSettings(gating=False),
+            settings=CharacterSettings(*BLENDS["natural"], gating=False),
             progress=self._report,
             guard=self._guard,
         )

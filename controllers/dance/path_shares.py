@@ -14,7 +14,7 @@ import numpy as np
 from deepphase.controllers.dance.dancer import Dancer
 from deepphase.controllers.dance.dancing import generate_dances
 from deepphase.controllers.dance.song_clips import SongClips
-from deepphase.controllers.runtime.frame import CharacterSettings
+from deepphase.controllers.runtime.frame import BLENDS, CharacterSettings
 from deepphase.evaluation.dance_body import body_points
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
@@ -75,7 +75,7 @@ def path_shares(
         )
         for number, (style, clip) in enumerate(chosen)
     ]
-    settings = CharacterSettings(gating=False, foot_ik=False)
+    settings = CharacterSettings(*BLENDS["natural"], gating=False, foot_ik=False)
     dances = generate_dances(uncorrected, requests, settings=settings, progress=progress)
     shares = {}
     for style in of_style:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from deepphase.controllers.runtime.controller import Controller
-from deepphase.controllers.runtime.frame import CharacterSettings
+from deepphase.controllers.runtime.frame import BLENDS, CharacterSettings
 from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.errors import ParameterError
 from deepphase.evaluation.measured_runs import (
@@ -150,7 +150,7 @@ def course_run(
         If no motion of the data travels, or the controller needs tracks.
     """
     path = course(travelling_speed(controller.data))
-    settings = CharacterSettings(foot_ik=False, gating=False)
+    settings = CharacterSettings(*BLENDS["natural"], foot_ik=False, gating=False)
     source = CharacterSource(controller, settings=settings, seed=seed)
     character, goal_source = start_on_path(source, path, characters=characters)
     path = goal_source.path

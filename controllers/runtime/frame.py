@@ -10,6 +10,10 @@ from deepphase.errors import ParameterError
 from deepphase.short_repr import brief_repr
 
 Feedback = Literal["pose", "prediction"]
+BLENDS = {"natural": (0.5, 2.0), "balanced": (2.0, 5.0), "responsive": (5.0, 10.0)}
+"""Name -> (position bias, direction bias): weight of the goals against the prediction.
+
+Those of Holden, Komura and Saito (2017)."""
 
 
 @brief_repr
@@ -20,8 +24,9 @@ class CharacterSettings:
     Parameters
     ----------
     position_bias, direction_bias
-        Weight of the goals against the prediction in the future trajectory. Of PFNN's three pairs
-        0.5 and 2 is the most natural, 5 and 10 the most responsive.
+        Weight of the goals against the prediction in the future trajectory: one of the pairs of
+        `BLENDS`, or others. With the balanced one, the default, people and dogs keep their speed
+        and path twice as well as with the natural one, and move as the data do.
     phase_blend
         Share of the predicted phase against the advanced one (DeepPhase, eq. 9).
     feedback
@@ -35,8 +40,8 @@ class CharacterSettings:
         Whether frames contain the gating weights.
     """
 
-    position_bias: float = 0.5
-    direction_bias: float = 2.0
+    position_bias: float = BLENDS["balanced"][0]
+    direction_bias: float = BLENDS["balanced"][1]
     phase_blend: float = 0.5
     feedback: Feedback = "pose"
     label_halflife_s: float = 0.1

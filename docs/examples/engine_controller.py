@@ -9,7 +9,7 @@ import onnxruntime
 POSITION, DIRECTION, VELOCITY = (
     f"trajectory_{each}" for each in ("position", "direction", "velocity")
 )
-PHASE_BLEND, POSITION_BIAS, DIRECTION_BIAS = 0.5, 0.5, 2.0
+PHASE_BLEND, POSITION_BIAS, DIRECTION_BIAS = 0.5, 2.0, 5.0
 
 
 class Character:

@@ -19,7 +19,6 @@ from deepphase.apps.demo.controller import demo_controller_config, demo_data
 from deepphase.controllers.data.controller_data import ControllerData
 from deepphase.controllers.data.samples import ControllerSamples
 from deepphase.controllers.runtime.controller import Controller
-from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.controllers.training.health import training_health
 from deepphase.controllers.training.train import train_controller
@@ -107,9 +106,8 @@ def test_it_stands_starts_and_stops(shipped, gait):
     pad = Gamepad([0.0, 2.0, 2.1, 5.0, 5.1, 8.0], moves, [(0.0, 0.0)] * 6)
     rest = np.zeros((1, 2))
     roots = RootStates(rest, rest, np.zeros(1), np.zeros(1))
-    settings = replace(CharacterSettings(), position_bias=2.0, direction_bias=5.0)
     goals = GamepadGoals(pad, roots, GamepadSettings(top_speed=speed))
-    source = CharacterSource(shipped, labels={"gait": gait}, settings=settings)
+    source = CharacterSource(shipped, labels={"gait": gait})
     run = rollout(source.start(goals, roots), goals, 8.0)
     speeds = 60.0 * np.linalg.norm(np.diff(run.positions[0], axis=0), axis=1)
     stood, went, stopped = speeds[60:115].mean(), speeds[240:295].mean(), speeds[420:].mean()

@@ -12,9 +12,8 @@ from deepphase.apps.dashboard.parts.messages import plain
 from deepphase.apps.dashboard.parts.session import safe_name, session
 from deepphase.apps.dashboard.parts.steerables import OpenController, OpenMatching
 from deepphase.apps.dashboard.parts.steered_runs import MAX_CHARACTER_S, SteeringRequest
-from deepphase.apps.runs.controller import BLENDS
 from deepphase.arrays import Array
-from deepphase.controllers.runtime.frame import CharacterSettings
+from deepphase.controllers.runtime.frame import BLENDS, CharacterSettings
 from deepphase.errors import FormatError, ParameterError
 from deepphase.matching.player.moment_filter import MomentFilter
 from deepphase.matching.player.player import PlayerSettings
@@ -331,16 +330,16 @@ def _choose_labels(opened: OpenMatching, id: str) -> dict[str, list[str]]:
 def _choose_blend() -> tuple[float, float]:
     """Biases of positions and directions."""
     name = st.segmented_control(
-        "Blending", [*BLENDS, _OWN], default="natural", required=True,
+        "Blending", [*BLENDS, _OWN], default="balanced", required=True,
         format_func=str.capitalize, key="blending",
         help="Weight of the desired trajectory against the one that the network predicts: natural "
         "motion, or exact path following",
     )  # fmt: skip
     if name != _OWN:
-        return BLENDS[name or "natural"]
+        return BLENDS[name or "balanced"]
     columns = st.columns(2)
-    position = columns[0].slider("Position bias", 0.1, 10.0, 0.5, step=0.1, key="position bias")
-    direction = columns[1].slider("Direction bias", 0.1, 20.0, 2.0, step=0.1, key="direction bias")
+    position = columns[0].slider("Position bias", 0.1, 10.0, 2.0, step=0.1, key="position bias")
+    direction = columns[1].slider("Direction bias", 0.1, 20.0, 5.0, step=0.1, key="direction bias")
     return position, direction
 
 

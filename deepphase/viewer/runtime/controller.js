@@ -38,7 +38,7 @@ export class ControllerCharacter {
     const { seed = 0, position = [0, 0], heading = 0, label = null, goal = null } = options;
     this.options = options;
     this.random = createRandom(seed);
-    this.blend = options.blend || "natural";
+    this.blend = options.blend || "balanced";
     this.footIk = options.footIk !== false;
     this.start = options.start ?? this.chooseStart(label, goal, heading, seed);
     const inputs = row(arrays["starts.inputs"], this.start, schema.inputs.dims);

@@ -24,7 +24,7 @@ import numpy as np
 from deepphase.controllers.dance.dancer import Dancer
 from deepphase.controllers.dance.dancing import NetworkDance, generate_dances
 from deepphase.controllers.dance.song_clips import song_clips
-from deepphase.controllers.runtime.frame import CharacterSettings
+from deepphase.controllers.runtime.frame import BLENDS, CharacterSettings
 from deepphase.corpus.prepare import corpus_of
 from deepphase.corpus.songs import find_songs
 from deepphase.formats.load import save
@@ -35,7 +35,7 @@ from deepphase.music.dance_request import DanceRequest
 from deepphase.music.features import MIN_CONFIDENCE, SongFeatures, features_of
 from deepphase.synthetic.song import make_song
 
-_SETTINGS = CharacterSettings(gating=False)
+_SETTINGS = CharacterSettings(*BLENDS["natural"], gating=False)
 _SECONDS = 40.0
 
 

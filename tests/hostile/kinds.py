@@ -311,7 +311,7 @@ def _any_skeleton(path: Path) -> None:
 
 
 def _networks(folder: Path) -> list[bytes]:
-    """Files of an untrained controller of each network but `experts`, which has its own kind."""
+    """Files of an untrained controller of each network that pages run."""
     store = walking_store()
     for name in SIZES:
         untrained(name, store, hidden=8).save(folder / f"{name}.controller")
@@ -497,7 +497,7 @@ KINDS: dict[str, Kind] = {
     "controller": Kind(
         ".controller", Controller.load, _kept("experts.controller"), _ARRAYS, hashed=True
     ),
-    "other controllers": Kind(".controller", Controller.load, _networks, _ARRAYS, slow=True),
+    "untrained controllers": Kind(".controller", Controller.load, _networks, _ARRAYS, slow=True),
     "dancer": Kind(".dancer", Dancer.load, _kept("small.dancer"), _ARRAYS, hashed=True),
     "database": Kind(".db", MotionDatabase.load, _kept("motion.db"), _ARRAYS, hashed=True),
     "matcher": Kind(".matcher", Matcher.load, _kept("small.matcher"), _ARRAYS, hashed=True),

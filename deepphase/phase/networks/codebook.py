@@ -252,15 +252,16 @@ class Codebook(nn.Module):
         samples
             Windows of the skeleton.
         """
-        first, hidden, _ = self.decoders[skeleton]
+        decoders: Any = self.decoders
+        first, hidden, _ = decoders[skeleton]
         mean, spread = self.spread()
         generator = torch.Generator().manual_seed(skeleton)
         for part in (first.weight, first.bias):
             part.copy_(_SHARPNESS * torch.randn(part.shape, generator=generator))
         first.weight.div_(math.sqrt(_VALUES) * spread)
         first.bias.sub_(first.weight @ mean)
-        left: list[Tensor | float] = [0.0, 0.0]
-        right: list[Tensor | float] = [0.0, 0.0]
+        left: list[Any] = [0.0, 0.0]
+        right: list[Any] = [0.0, 0.0]
         for values, encoding, velocities, poses in samples:
             units = nn.functional.pad(hidden(first(values)), (0, 1), value=1.0)
             waves, now = _decoded_waves(encoding, self.times, DECODED)
@@ -276,11 +277,12 @@ class Codebook(nn.Module):
         last = nn.Linear(_HIDDEN, len(by_unit))
         last.weight.copy_(by_unit[:, :-1])
         last.bias.copy_(by_unit[:, -1])
-        self.decoders[skeleton] = nn.Sequential(first, hidden, last)
+        decoders[skeleton] = nn.Sequential(first, hidden, last)
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
         # Decoders that were solved for give more harmonics than those that codes are learnt by.
-        for number, decoder in enumerate(self.decoders):
+        decoders: Any = self.decoders
+        for number, decoder in enumerate(decoders):
             bias = state_dict.get(f"{prefix}decoders.{number}.2.bias")
             if bias is not None and len(bias) == 3 * len(POINTS) * (4 * DECODED + 1):
                 decoder[2] = nn.Linear(_HIDDEN, len(bias))

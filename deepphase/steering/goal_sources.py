@@ -146,7 +146,8 @@ class PathGoals:
     """Goals along one path, with an origin for each character.
 
     The desired trajectory is the path from now on, plus the character's deviation from it, which
-    decays like a spring. Each character has its own clock, which waits while the character lags.
+    decays like a spring; without facings of the path, characters face the way that leads back to
+    it. Each character has its own clock, which waits while the character lags, as its goals do.
     A runner that blends goals with its own predictions follows them at a distance, so the goals
     lead by the deviation's integral over time, as a proportional-integral controller does.
 

@@ -48,7 +48,7 @@ bench: $(VENV)/installed
 studies: $(VENV)/installed
 	$(BIN)/python -m pytest tests/studies
 
-# The files of deepphase/shipped again, by trainings of some 20 minutes on one free core; FILES="person dog"
+# The files of deepphase/shipped again, by trainings of some 25 minutes on one free core; FILES="person dog"
 # makes some of them. DANCES is the folder of CMU's salsa and Indian dances as BVH.
 shipped: $(VENV)/installed
 	$(BIN)/python -m tests.studies.shipped $(FILES) $(if $(DANCES),--dances $(DANCES))

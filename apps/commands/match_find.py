@@ -48,9 +48,9 @@ def query_command(
     k
         Number of matches.
     model
-        Phase model of the database, needed if the clip is a motion file. With a model that has a
-        codebook (train phase --config shared), the clip may be of another body: frames are then
-        compared by codes, stride and speed.
+        Phase model of the database, needed if the clip is a motion file of its body. A clip of
+        another body is compared by codes, stride and speed: with the shipped model, or another
+        that has a codebook (train phase --config shared).
     index
         Kind of search index. exact is an exact tree; flat, ivf, hnsw and ivfpq are FAISS indices;
         auto takes the index of the database.
@@ -86,15 +86,19 @@ def query_command(
     from deepphase.matching.search.searcher import open_searcher
     from deepphase.phase.extractor import load_model
     from deepphase.phase.model import PhaseModel
+    from deepphase.shipped import SHIPPED
 
     if not seconds > 0:
         raise ParameterError(f"--seconds must be positive, not {seconds:g}")
     opened = MotionDatabase.load(database, store=None if store is None else open_store(store))
     check_writable(output / "index.html")
     shared = None
-    if model is not None and clip not in opened.clip_names and Path(clip).is_file():
+    if clip not in opened.clip_names and Path(clip).is_file():
         read = load(clip, **settings_in(Path(clip).parent).reader)
-        shared = load_model(model) if is_of_another_body(opened, read) else None
+        if is_of_another_body(opened, read):
+            shared = load_model(model or SHIPPED["shared"].path)
+            if model is None:
+                note(f"bodies are compared by a model {SHIPPED['shared'].words}")
     if isinstance(shared, PhaseModel):
         opened = on_shared_manifold(opened, shared)
         query = query_across(opened, shared, read, frame)

@@ -49,7 +49,7 @@ def command(
     compare
         Also run with pose features in place of the phases, and list both in one table.
     follow
-        Motion file of any body, whose phases and codes the body follows; with --model.
+        Motion file of any body, whose phases and codes the body follows.
     beside
         Databases, matchers and controllers, separated by commas, whose characters follow the same
         goals; one player and one table have them all.
@@ -57,8 +57,8 @@ def command(
     Other Parameters
     ----------------
     model
-        With --follow: phase model with a codebook of both bodies (`deepphase train phase --config
-        shared`).
+        With --follow: phase model with a codebook (`deepphase train phase --config shared`); the
+        shipped model otherwise.
     index
         Kind of search index. exact is an exact tree; flat, ivf, hnsw and ivfpq are FAISS indices;
         auto takes the index of the database.
@@ -78,11 +78,6 @@ def command(
     wanted = parse_labels(labels) if labels else {}
     check_writable(output / "index.html")
     if follow is not None:
-        if model is None:
-            raise ParameterError(
-                "--follow needs a phase model that both bodies share",
-                hint="give one of `deepphase train phase --config shared` with --model",
-            )
         _follow(source, output, follow, model, store)
         return
     of_database = {"compare": compare, "index": index != "auto", "store": store}
@@ -122,13 +117,19 @@ def command(
     next_step("app", source.parent)
 
 
-def _follow(source: Path, output: Path, followed: Path, model: Path, store: Path | None) -> None:
+def _follow(
+    source: Path, output: Path, followed: Path, model: Path | None, store: Path | None
+) -> None:
     """The command with --follow: files of the body that follows, and a page with both."""
     from deepphase.apps.runs.following import follow_clip
     from deepphase.corpus.store import open_store
     from deepphase.matching.database.database import MotionDatabase
+    from deepphase.shipped import SHIPPED
 
     opened = MotionDatabase.load(source, store=None if store is None else open_store(store))
+    if model is None:
+        note(f"bodies are compared by a model {SHIPPED['shared'].words}")
+        model = SHIPPED["shared"].path
     with progress() as report_progress:
         found, page = follow_clip(opened, followed, model, output, report_progress)
     note(

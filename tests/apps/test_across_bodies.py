@@ -37,10 +37,15 @@ def test_a_dog_is_found_by_a_person_and_follows_one(tmp_path, monkeypatch, capsy
     assert header.endswith("squared_codes,squared_stride,squared_speed")
 
     words = ("match", "run", "dog.db", "--follow", "biped/run.bvh", "-o", "run")
-    assert run(*words) == 2
-    assert "--follow needs a phase model" in capsys.readouterr().err
     assert run(*words, "--model", "both.model") == 0
     followed = load(tmp_path / "run" / "run_followed.bvh")
     assert len(followed) == 300
     assert followed.skeleton.names == load(tmp_path / "quadruped" / "walk.bvh").skeleton.names
     assert (tmp_path / "run" / "index.html").is_file()
+
+    # Without a model, by the shipped one.
+    words = ("match", "query", "dog.db", "biped/walk.bvh", "--frame", 100, "-k", 3, "-o", "shipped")
+    assert run(*words) == 0
+    assert "stride" in (tmp_path / "shipped" / "matches.csv").read_text("utf-8")
+    assert run("match", "run", "dog.db", "--follow", "biped/walk.bvh", "-o", "followed") == 0
+    assert (tmp_path / "followed" / "index.html").is_file()

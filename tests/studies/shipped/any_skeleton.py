@@ -1,4 +1,4 @@
-"""Training of the phase model for any skeleton that is shipped, in two minutes on one core."""
+"""Trainings of the shipped phase models for any skeleton, in two and six minutes of one core."""
 
 from __future__ import annotations
 
@@ -18,6 +18,12 @@ CHANGES = {
     "training.joint_dropout": 0.3,
 }
 """Differences from `configs/phase/any_skeleton.yaml`."""
+SHARED = CHANGES | {
+    "network.codes": 32,
+    "network.code_stages": 3,
+    "training.windows": 240_000,
+}
+"""Those of the model with a codebook."""
 
 
 def train_any_skeleton(

@@ -221,10 +221,13 @@ def test_moments_of_another_body_play_beside_the_chosen_one(tmp_path, monkeypatc
     table = app.dataframe[0].value
     assert list(table.columns) == ["Match", "At (s)", "Distance", "Clip"]
     assert table["Distance"].is_monotonic_increasing
-    # The model for any skeleton that is shipped has no codes to compare.
+    # Of the models that are shipped, that for any skeleton has no codes to compare.
     app.selectbox(key="model").select("any skeleton").run()
     assert not app.exception
     assert "Search in" not in [each.label for each in app.selectbox]
+    app.selectbox(key="model").select("shared").run()
+    assert not app.exception
+    assert "Search in" in [each.label for each in app.selectbox]
 
 
 def test_the_moment_of_a_large_collection_plays_while_its_clips_are_read(monkeypatch, tmp_path):

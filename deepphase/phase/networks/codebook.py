@@ -274,7 +274,7 @@ class Codebook(nn.Module):
         solved = torch.cat([_solved(*each) for each in zip(left, right, strict=True)], 1)
         # (units, harmonics, signals) -> signals with their harmonics.
         by_unit = solved.transpose(1, 2).flatten(1).T
-        last = nn.Linear(_HIDDEN, len(by_unit))
+        last = nn.Linear(_HIDDEN, len(by_unit), device=by_unit.device)
         last.weight.copy_(by_unit[:, :-1])
         last.bias.copy_(by_unit[:, -1])
         decoders[skeleton] = nn.Sequential(first, hidden, last)
@@ -359,7 +359,7 @@ def _solved(left: Tensor, right: Tensor) -> Tensor:
     """(units, waves, signals) by the normal equations of least squares."""
     units, waves, signals = right.shape
     matrix = left.reshape(units * waves, -1).double()
-    matrix += _RIDGE * matrix.diagonal().mean() * torch.eye(len(matrix), dtype=matrix.dtype)
+    matrix.diagonal().add_(_RIDGE * matrix.diagonal().mean())
     found = torch.linalg.solve(matrix, right.reshape(-1, signals).double())
     return found.view(right.shape).to(right.dtype)
 

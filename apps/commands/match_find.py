@@ -70,7 +70,7 @@ def query_command(
         Store of the database's clips, if it was moved.
     """
     from deepphase.apps.reports.matches_page import match_terms, save_matches
-    from deepphase.apps.runs.database import index_line
+    from deepphase.apps.runs.database import index_line, shared_model
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.folder_settings import settings_in
     from deepphase.corpus.store import open_store
@@ -86,7 +86,6 @@ def query_command(
     from deepphase.matching.search.searcher import open_searcher
     from deepphase.phase.extractor import load_model
     from deepphase.phase.model import PhaseModel
-    from deepphase.shipped import SHIPPED
 
     if not seconds > 0:
         raise ParameterError(f"--seconds must be positive, not {seconds:g}")
@@ -96,9 +95,7 @@ def query_command(
     if clip not in opened.clip_names and Path(clip).is_file():
         read = load(clip, **settings_in(Path(clip).parent).reader)
         if is_of_another_body(opened, read):
-            shared = load_model(model or SHIPPED["shared"].path)
-            if model is None:
-                note(f"bodies are compared by a model {SHIPPED['shared'].words}")
+            shared = load_model(shared_model(model))
     if isinstance(shared, PhaseModel):
         opened = on_shared_manifold(opened, shared)
         query = query_across(opened, shared, read, frame)

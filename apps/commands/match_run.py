@@ -121,15 +121,13 @@ def _follow(
     source: Path, output: Path, followed: Path, model: Path | None, store: Path | None
 ) -> None:
     """The command with --follow: files of the body that follows, and a page with both."""
+    from deepphase.apps.runs.database import shared_model
     from deepphase.apps.runs.following import follow_clip
     from deepphase.corpus.store import open_store
     from deepphase.matching.database.database import MotionDatabase
-    from deepphase.shipped import SHIPPED
 
     opened = MotionDatabase.load(source, store=None if store is None else open_store(store))
-    if model is None:
-        note(f"bodies are compared by a model {SHIPPED['shared'].words}")
-        model = SHIPPED["shared"].path
+    model = shared_model(model)
     with progress() as report_progress:
         found, page = follow_clip(opened, followed, model, output, report_progress)
     note(

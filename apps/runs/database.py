@@ -1,13 +1,15 @@
-"""Lines of commands about a motion database and its search index."""
+"""Lines of commands about a motion database, its search index and the model of several bodies."""
 
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 from deepphase.apps.terminal import note, table
 from deepphase.features.moment_kinds import kind_shares_text
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.search.searcher import Searcher
+from deepphase.shipped import SHIPPED
 
 # Kinds of queries that recall is measured with.
 _QUERIES = {
@@ -44,6 +46,14 @@ def database_report(database: MotionDatabase, searcher: Searcher) -> None:
         queries, ranks = name.rsplit("_", 1)
         kind = _QUERIES.get(queries, f"{queries} queries")
         note(f"  recall of the nearest {ranks}, {kind}: {share:.3f}")
+
+
+def shared_model(model: Path | None) -> Path:
+    """The file of a model that compares bodies: the given one; else the shipped one, as it says."""
+    if model is not None:
+        return model
+    note(f"bodies are compared by a model {SHIPPED['shared'].words}")
+    return SHIPPED["shared"].path
 
 
 def index_line(searcher: Searcher) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-import deepphase.apps.demo
+from deepphase.apps.demo import PHASES
 from deepphase.apps.live.driven_run import driven_run, read_driven
 from deepphase.apps.live.goal_messages import SteeredGoals, goals_of_json
 from deepphase.apps.live.phase_stream import PhaseStream
@@ -360,7 +360,7 @@ def _osc(folder: Path) -> list[bytes]:
 
 @cache
 def _streamed() -> PhaseModel:
-    return PhaseModel.load(Path(deepphase.apps.demo.__file__).parent / "phases.model")
+    return PhaseModel.load(PHASES)
 
 
 def _joint_messages(folder: Path) -> list[bytes]:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-import deepphase.apps.demo
+from deepphase.apps.demo import PHASES
 from deepphase.formats.load import save
 from deepphase.synthetic.gait_motion import locomotion
 from tests.benchmarks.bench_scale import tree
@@ -28,12 +28,11 @@ from tests.hostile.test_fuzz import SEED
 
 KILLS = int(os.environ.get("DEEPPHASE_HOSTILE_KILLS", "2"))
 _CLIPS, _SECONDS = 6, 12.0
-_MODEL = Path(deepphase.apps.demo.__file__).parent / "phases.model"
 # Step -> words of the command.
 STEPS = {
     "prepare": "prepare captures -o out/clips.store --workers 2",
-    "encode": f"encode {_MODEL} out/clips.store -o out/phases --workers 2",
-    "build": f"match build out/clips.store --model {_MODEL} -o out/motion.db --workers 2",
+    "encode": f"encode {PHASES} out/clips.store -o out/phases --workers 2",
+    "build": f"match build out/clips.store --model {PHASES} -o out/motion.db --workers 2",
 }
 _LOOKS_EVERY_S = 0.02
 

@@ -22,7 +22,8 @@ from deepphase.steering.path import GroundPath, read_path
 from deepphase.viewer.bundle import component_script
 
 _MAX_CHARACTERS, _MAX_SEED = 12, 2**31 - 1
-_OWN = "own"
+# Blends: that of one's own numbers, and that which is chosen at first, as in `CharacterSettings`.
+_OWN, _USUAL = "own", "balanced"
 # Up to this many values of a label are buttons; more are a list.
 _MAX_BUTTONS = 6
 # Labels of clips that are offered as filters.
@@ -330,16 +331,20 @@ def _choose_labels(opened: OpenMatching, id: str) -> dict[str, list[str]]:
 def _choose_blend() -> tuple[float, float]:
     """Biases of positions and directions."""
     name = st.segmented_control(
-        "Blending", [*BLENDS, _OWN], default="balanced", required=True,
+        "Blending", [*BLENDS, _OWN], default=_USUAL, required=True,
         format_func=str.capitalize, key="blending",
         help="Weight of the desired trajectory against the one that the network predicts: natural "
         "motion, or exact path following",
     )  # fmt: skip
     if name != _OWN:
-        return BLENDS[name or "balanced"]
-    columns = st.columns(2)
-    position = columns[0].slider("Position bias", 0.1, 10.0, 2.0, step=0.1, key="position bias")
-    direction = columns[1].slider("Direction bias", 0.1, 20.0, 5.0, step=0.1, key="direction bias")
+        return BLENDS[name or _USUAL]
+    columns, usual = st.columns(2), BLENDS[_USUAL]
+    position = columns[0].slider(
+        "Position bias", 0.1, 10.0, usual[0], step=0.1, key="position bias"
+    )
+    direction = columns[1].slider(
+        "Direction bias", 0.1, 20.0, usual[1], step=0.1, key="direction bias"
+    )
     return position, direction
 
 

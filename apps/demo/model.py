@@ -13,6 +13,7 @@ import numpy as np
 from deepphase.apps.demo import CONTROLLER, EMBEDDING, PHASES
 from deepphase.apps.demo.controller import demo_controller_config, demo_data
 from deepphase.apps.terminal import note, progress
+from deepphase.controllers.data.rest_rows import RestRows
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.training.health import health_lines
 from deepphase.controllers.training.train import train_controller
@@ -22,6 +23,7 @@ from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.training.train import train_phase
 from deepphase.progress import Progress
+from deepphase.synthetic.standing import standing_clips
 from deepphase.synthetic.training_set import corpus
 from deepphase.temporary_files import temporary_folder
 
@@ -33,8 +35,8 @@ _WINDOWS, _BATCH, _RATE = 24_576, 128, 4e-3
 _SEED, _MINUTES, _CLIP_S = 7, 4.0, 12.0
 # Of the start states that the training keeps, every so many is shipped.
 _STARTS_EVERY = 4
-# Frames of rest of each gait that are shipped.
-_REST_ROWS = 150
+# Clips of rest: the first comes again after the others, 16 seconds later.
+_STANDS = 3
 
 
 def demo_config(preset: str) -> PhaseConfig:
@@ -66,8 +68,15 @@ def train_demo_controller(phases: PhaseExtractor, progress: Progress | None = No
         )
     assert controller is not None, "only None in further processes of a distributed training"
     chosen = np.arange(0, len(controller.starts), _STARTS_EVERY)
-    rest = None if controller.rest is None else controller.rest.shortened(_REST_ROWS)
-    return replace(controller, starts=controller.starts.select(chosen), rest=rest)
+    # Longer than the rest of the training, so that it does not come again soon.
+    schema = controller.schema
+    labels = ({schema.config.label: value} for value in schema.label_values[:_STANDS])
+    stands = ClipStore.from_clips(standing_clips("biped", _SEED, labels))
+    return replace(
+        controller,
+        starts=controller.starts.select(chosen),
+        rest=RestRows.of_clips(stands, range(len(stands)), schema),
+    )
 
 
 def write_demo_models() -> None:

@@ -97,14 +97,6 @@ class RestRows:
             schema.fps,
         )
 
-    def shortened(self, rows: int) -> RestRows:
-        """The first stretch of each style, cut to at most so many rows, for small files."""
-        starts = np.concatenate([[0], self.stops[:-1]])
-        first = [self.styles.index(style) for style in dict.fromkeys(self.styles)]
-        kept = [self.outputs[starts[at] : min(starts[at] + rows, self.stops[at])] for at in first]
-        styles = [self.styles[at] for at in first]
-        return self._of_stretches(kept, styles, captured=self.captured)
-
     @classmethod
     def _of_quietest(
         cls, store: ClipStore, clips: Sequence[int], schema: ControllerSchema

@@ -9,6 +9,7 @@ import numpy as np
 
 from deepphase.controllers.config import ControllerConfig
 from deepphase.controllers.data.controller_data import ControllerData
+from deepphase.controllers.data.rest_rows import RestRows
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.training.train import train_controller
 from deepphase.corpus.clip_store import ClipStore
@@ -16,6 +17,7 @@ from deepphase.motion.clip import Clip
 from deepphase.phase.config import PhaseConfig
 from deepphase.phase.training.train import train_phase
 from deepphase.progress import Progress
+from deepphase.synthetic.standing import standing_clips
 from deepphase.temporary_files import temporary_folder
 from tests.studies.shipped.steered_motion import dog_clips, person_clips
 
@@ -33,23 +35,28 @@ _SIZE = {
     "training.drift": 0.0,
     "training.slow_gaits": 0.0,
 }
-# Start states of a file, and frames of rest of each style.
-_STARTS, _REST_ROWS = 64, 900
+# Start states of a file.
+_STARTS = 64
 
 
 def train_person(progress: Progress | None = None) -> Controller:
     """A person in every direction, at every speed up to a run, who skips on demand."""
     changes = {"schema.label": "style", "training.samples": 600_000}
-    return _trained(person_clips(5, 42.0), changes, progress)
+    styles = [{"style": style} for style in ("normal", "normal", "normal", "skip")]
+    return _trained(person_clips(5, 42.0), standing_clips("biped", 5, styles), changes, progress)
 
 
 def train_dog(progress: Progress | None = None) -> Controller:
     """A dog at every speed up to a gallop."""
-    return _trained(dog_clips(6, 26.0), {"training.samples": 500_000}, progress)
+    changes = {"training.samples": 500_000}
+    return _trained(dog_clips(6, 26.0), standing_clips("quadruped", 6, [{}] * 3), changes, progress)
 
 
 def _trained(
-    clips: Iterator[Clip], changes: dict[str, object], progress: Progress | None
+    clips: Iterator[Clip],
+    rest: Iterator[Clip],
+    changes: dict[str, object],
+    progress: Progress | None,
 ) -> Controller:
     store = ClipStore.from_clips(clips)
     phase_config = PhaseConfig.load("default", **{"training.windows": 102_400})
@@ -64,5 +71,10 @@ def _trained(
     assert controller is not None, "only None in further processes of a distributed training"
     count = len(controller.starts)
     rows = np.unique(np.linspace(0, count - 1, _STARTS).astype(np.int64))
-    rest = None if controller.rest is None else controller.rest.shortened(_REST_ROWS)
-    return replace(controller, starts=controller.starts.select(rows), rest=rest)
+    # Longer than the rest of the training, so that it does not come again soon.
+    stands = ClipStore.from_clips(rest)
+    return replace(
+        controller,
+        starts=controller.starts.select(rows),
+        rest=RestRows.of_clips(stands, range(len(stands)), controller.schema),
+    )

@@ -74,13 +74,15 @@ class GoalLimits:
         reaches = np.where(ahead, self.speed, lower)
         # From the middle of the back on, so that what is ahead is one range.
         behind = count // 2
-        runs = true_runs(np.roll(reaches > 0.0, behind))
-        spans = [(step * (start - behind), step * (stop - 1 - behind)) for start, stop in runs]
+        goes = (lower > 0.0) | (places == 0)
+        runs = true_runs(np.roll(goes, behind))
+        # Each direction stands for those that are nearer to it than to others.
+        spans = [
+            (step * (start - behind - 0.5), step * (stop - behind - 0.5)) for start, stop in runs
+        ]
         if len(runs) > 1 and runs[0][0] == 0 and runs[-1][1] == count:
             spans = [*spans[1:-1], (spans[-1][0], spans[0][1] + 2.0 * np.pi)]
-        return replace(
-            self, reaches=tuple(reaches.tolist()), spans=() if (reaches > 0.0).all() else (*spans,)
-        )
+        return replace(self, reaches=tuple(reaches.tolist()), spans=() if goes.all() else (*spans,))
 
     @property
     def top_speed(self) -> float:
@@ -136,15 +138,15 @@ class GoalLimits:
             return places, facings, limited
         relative, angles = places - roots, root_states.angles[:, None]
         ways = np.arctan2(relative[..., 0], relative[..., 1])
+        if self.spans:
+            velocities = _velocities(relative, offsets_s)
+            turn = self._excess(np.arctan2(velocities[..., 0], velocities[..., 1]) - facings)
+            speeds = np.hypot(velocities[..., 0], velocities[..., 1])
+            turn *= np.clip((speeds - _SLOW[0]) / (_SLOW[1] - _SLOW[0]), 0.0, 1.0)
+            facings = facings + turn
+            limited = limited | (np.abs(turn) > _TURNED).any(axis=-1)
         # In a curve a place lies ahead of the facing in the middle of the way to it.
         middle = angles + 0.5 * wrapped_angle(facings - angles)
-        if self.spans:
-            turn, other = self._excess(ways - facings), self._excess(ways - middle)
-            turn = np.where(np.abs(other) < np.abs(turn), other, turn)
-            speeds = np.hypot(relative[..., 0], relative[..., 1]) / np.maximum(offsets_s, 1e-9)
-            turn *= np.clip((speeds - _SLOW[0]) / (_SLOW[1] - _SLOW[0]), 0.0, 1.0)
-            facings, middle = facings + turn, middle + turn
-            limited = limited | (np.abs(turn) > _TURNED).any(axis=-1)
         reach = np.maximum(self._speed_towards(ways - facings), self._speed_towards(ways - middle))
         places, beyond = self._within(places, relative, roots, offsets_s * reach)
         return places, facings, limited | beyond
@@ -182,6 +184,18 @@ class GoalLimits:
                 return values, limited
             share = np.where(beyond, longest / np.maximum(length, 1e-12), 1.0)[..., None]
             return np.where(beyond[..., None], origin + share * relative, values), limited
+
+
+def _velocities(places: Array, offsets_s: Array) -> Array:
+    """(characters, offsets, 2) m/s at places relative to the root, whose times need not rise."""
+    if len(offsets_s) == 1:
+        return places / offsets_s[0]
+    order = np.argsort(offsets_s)
+    before, after = order[[0, *range(len(order) - 1)]], order[[*range(1, len(order)), -1]]
+    velocities = np.empty_like(places)
+    moved, seconds = places[:, after] - places[:, before], offsets_s[after] - offsets_s[before]
+    velocities[:, order] = moved / seconds[:, None]
+    return velocities
 
 
 class LimitedGoals(ForwardedGoals):

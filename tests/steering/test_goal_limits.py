@@ -70,8 +70,8 @@ def test_directions_that_the_data_is_slower_in_have_nearer_goals(way, reach):
 def test_directions_that_the_data_never_goes_turn_the_facing():
     speeds = [3.0, 2.0, 0.0, 0.0, 1.0, 0.0, 0.0, 2.0]
     limits = GoalLimits.of_top_speed(3.0).with_speeds(speeds)
-    np.testing.assert_allclose(np.degrees(limits.spans), [[-180, -180], [-45, 45]], atol=1e-9)
-    for way, facing in ((40, 0), (90, 45), (-90, -45), (150, -30), (-170, 10), (180, 0)):
+    np.testing.assert_allclose(np.degrees(limits.spans), [[-202.5, -157.5], [-67.5, 67.5]])
+    for way, facing in ((60, 0), (90, 22.5), (-90, -22.5), (140, -17.5), (180, 0)):
         found, _, turned, limited = projected(limits, way, 1.0)
         np.testing.assert_allclose([found, turned], [way, facing], atol=1e-6)
         assert limited == (facing != 0)
@@ -81,7 +81,25 @@ def test_directions_that_the_data_never_goes_turn_the_facing():
 
 def test_ranges_of_directions_may_go_around_the_back():
     limits = GoalLimits.of_top_speed(3.0).with_speeds([3.0, 2.0, 0.0, 1.0, 1.0, 1.0, 0.0, 2.0])
-    np.testing.assert_allclose(np.degrees(limits.spans), [[-45, 45], [135, 225]], atol=1e-9)
+    np.testing.assert_allclose(np.degrees(limits.spans), [[-67.5, 67.5], [112.5, 247.5]])
+
+
+def test_a_body_that_goes_ahead_alone_turns_to_where_it_shall_go():
+    limits = GoalLimits.of_top_speed(3.0).with_speeds([3.0] + [0.0] * 7)
+    # A frame before and after each moment gives its velocity, as in runs.
+    offsets = np.array([0.5, 1.0, 0.48, 0.98, 0.52, 1.02])
+    away, held = np.array([[[0.0, -1.0]]]) * offsets[:, None], np.zeros((1, 6))
+    for angle in (0.0, 1.0, -2.0, np.pi):
+        states = RootStates(ROOT, np.zeros((1, 2)), np.array([angle]), np.zeros(1))
+        facings = limits.projected(ROOT[:, None] + away, held, states, offsets)[1]
+        np.testing.assert_allclose(np.abs(np.degrees(facings)), 157.5)
+    # A quarter of a circle to the left, faced along it, is left as it is.
+    angles = 0.5 * np.pi * offsets
+    circle = np.stack([1.0 - np.cos(angles), np.sin(angles)], axis=-1)[None]
+    states = RootStates(ROOT, np.zeros((1, 2)), np.zeros(1), np.zeros(1))
+    _, facings, limited = limits.projected(ROOT[:, None] + circle, angles[None], states, offsets)
+    np.testing.assert_allclose(facings[0], angles)
+    assert not limited.any()
 
 
 def test_a_curve_is_not_travel_to_the_side():

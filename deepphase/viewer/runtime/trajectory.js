@@ -198,23 +198,38 @@ function limitPlace(places, i, root, reach) {
 export function limitGoals({ places, angles }, moments, root, { speed, reaches, spans }) {
   let limited = limitPlaces(places, moments, root, speed);
   if (!reaches.length) return limited;
+  const velocities = spans.length ? velocitiesAt(places, moments, root) : null;
   moments.forEach((seconds, i) => {
     const x = places[2 * i] - root.x, z = places[2 * i + 1] - root.z;
     const way = Math.atan2(x, z);
-    // In a curve a place lies ahead of the facing in the middle of the way to it.
-    let middle = root.angle + 0.5 * wrappedAngle(angles[i] - root.angle);
-    if (spans.length) {
-      const [own, other] = [angles[i], middle].map((angle) => excess(spans, way - angle));
-      const pace = (Math.hypot(x, z) / Math.max(seconds, 1e-9) - SLOW[0]) / (SLOW[1] - SLOW[0]);
-      const turn = (Math.abs(other) < Math.abs(own) ? other : own) * Math.min(Math.max(pace, 0), 1);
+    if (velocities) {
+      const [vx, vz] = velocities[i];
+      const pace = (Math.hypot(vx, vz) - SLOW[0]) / (SLOW[1] - SLOW[0]);
+      const turn = excess(spans, Math.atan2(vx, vz) - angles[i]) * Math.min(Math.max(pace, 0), 1);
       angles[i] += turn;
-      middle += turn;
       limited = limited || Math.abs(turn) > TURNED;
     }
+    // In a curve a place lies ahead of the facing in the middle of the way to it.
+    const middle = root.angle + 0.5 * wrappedAngle(angles[i] - root.angle);
     const reach = Math.max(speedTowards(reaches, way - angles[i]), speedTowards(reaches, way - middle));
     if (limitPlace(places, i, root, reach * seconds)) limited = true;
   });
   return limited;
+}
+
+/** [x, z] m/s at places, whose times need not rise. */
+function velocitiesAt(places, moments, root) {
+  if (moments.length === 1) {
+    return [[(places[0] - root.x) / moments[0], (places[1] - root.z) / moments[0]]];
+  }
+  const order = Array.from(moments.keys()).sort((a, b) => moments[a] - moments[b]);
+  const found = [];
+  order.forEach((at, i) => {
+    const before = order[Math.max(i - 1, 0)], after = order[Math.min(i + 1, order.length - 1)];
+    const seconds = moments[after] - moments[before];
+    found[at] = [0, 1].map((axis) => (places[2 * after + axis] - places[2 * before + axis]) / seconds);
+  });
+  return found;
 }
 
 /** Radians by which a direction from the facing is off the nearest one that the data goes. */

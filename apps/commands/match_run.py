@@ -122,7 +122,7 @@ def _follow(
 ) -> None:
     """The command with --follow: files of the body that follows, and a page with both."""
     from deepphase.apps.runs.database import shared_model
-    from deepphase.apps.runs.following import follow_clip
+    from deepphase.apps.runs.following import follow_clip, stand_in_words
     from deepphase.corpus.store import open_store
     from deepphase.matching.database.database import MotionDatabase
 
@@ -134,6 +134,8 @@ def _follow(
         f"{len(found.rows) / opened.fps:.1f} s with {found.jumps} jumps; the same code as the clip "
         f"in {found.same_codes:.0%} of the frames, its phase within {found.phase_error:.3f} cycles"
     )
+    for words in stand_in_words(found):
+        warn(words)
     note(f"page: {page}")
     next_step("play", output)
 

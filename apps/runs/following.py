@@ -63,9 +63,23 @@ def follow_clip(
             for code, begin, stop in _runs(own.codes[found.rows])
         ],
         note=f"The body of the database follows {clip.stem}: {found.same_codes:.0%} of the frames "
-        f"have its code, and the phase is within {found.phase_error:.3f} cycles.",
+        f"have its code, and the phase is within {found.phase_error:.3f} cycles. "
+        + "".join(f"{words[0].upper()}{words[1:]}. " for words in stand_in_words(found)).strip(),
     )
     return found, save_player(folder / "index.html", [take], title=found.clip.name)
+
+
+def stand_in_words(found: Followed) -> list[str]:
+    """What stands in for the codes of the clip that the database lacks, in sentences."""
+    return [
+        f"the body that follows lacks code {code} of the clip: {_listed(others)}, nearest by "
+        "stride and speed, may stand in for it"
+        for code, others in found.stand_ins.items()
+    ]
+
+
+def _listed(codes: tuple[int, ...]) -> str:
+    return f"code{'s' * (len(codes) > 1)} {', '.join(map(str, codes))}"
 
 
 def _runs(codes: np.ndarray) -> list[tuple[int, int, int]]:

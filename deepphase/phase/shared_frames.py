@@ -26,6 +26,12 @@ _PHASE_WEIGHT, _SPEED_WEIGHT = 0.6, 1.0
 # Seconds over which the speed of travel is averaged, and the share of sqrt(g * leg length) from
 # which on speeds are compared by their ratio.
 _SPEED_S, _STILL = 0.5, 0.05
+# Columns of `places` with the phase.
+_RING = slice(-3, -1)
+# Frames of a code below which a body lacks it: one second.
+_LACKING = 60
+# Times the distance of the nearest code within which others stand in for a code, too.
+_NEARLY = 1.5
 # Length of the phase in `places` from which on a body strides.
 _STRIDES = 0.3
 
@@ -100,10 +106,54 @@ class SharedFrames:
     def __len__(self) -> int:
         return len(self.places)
 
+    def stand_ins(self, other: SharedFrames) -> dict[int, tuple[int, ...]]:
+        """Codes of these frames that another body lacks, and for each the nearest that it has.
+
+        Codes are compared by their values and by the speed, both on average over their frames:
+        those up to half as far again as the nearest stand in as well.
+
+        Parameters
+        ----------
+        other
+            Frames of the other body; codes with less than a second of them count as lacking.
+        """
+        own = other.own_codes
+        lacking = np.setdiff1d(self.codes, own)
+        if not len(lacking):
+            return {}
+        theirs = np.stack([other.mean_place(code) for code in own])
+        found = {}
+        for code in lacking.tolist():
+            apart = np.linalg.norm(theirs - self.mean_place(code), axis=1)
+            near = np.flatnonzero(apart <= _NEARLY * apart.min())
+            found[code] = tuple(own[near[apart[near].argsort()]].tolist())
+        return found
+
+    @cached_property
+    def own_codes(self) -> Array:
+        """Codes that the body has for a second or more, or the one that it has most often."""
+        numbers, frames = np.unique(self.codes, return_counts=True)
+        return np.asarray(numbers[frames >= min(_LACKING, frames.max())])
+
+    def unshared_words(self, frame: int, other: SharedFrames) -> str:
+        """That another body lacks the code of a frame, in a sentence; empty where it has it."""
+        code = int(self.codes[frame])
+        if code in other.own_codes:
+            return ""
+        return (
+            f"this moment is not shared: the body that is searched has code {code} for less than a "
+            "second in all, so that the matches are only the nearest of what it does"
+        )
+
+    def mean_place(self, code: int) -> Array:
+        """(values,) values and speed of the frames with a code, without their phase."""
+        places = self.places[self.codes == code]
+        return np.asarray(np.delete(places, _RING, axis=1).mean(0))
+
     @cached_property
     def moving(self) -> Array:
         """(frames,) bool: the body strides, so that it has a rhythm."""
-        return np.asarray(np.linalg.norm(self.places[:, -3:-1], axis=1) > _STRIDES)
+        return np.asarray(np.linalg.norm(self.places[:, _RING], axis=1) > _STRIDES)
 
 
 def _speed(clip: Clip, fps: float, frames: int) -> Array:

@@ -8,6 +8,7 @@ inertialization.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,7 +56,10 @@ class Followed:
     jumps
         Number of jumps between rows that do not follow one another.
     same_codes
-        Share of frames with the clip's code.
+        Share of frames with the clip's code, or with one that stands in for it.
+    stand_ins
+        Codes of the clip that the database lacks, and those that stand in for them
+        (`SharedFrames.stand_ins`).
     phase_error
         Cycles: median distance of its phase from the clip's, of frames that move.
     """
@@ -65,6 +69,7 @@ class Followed:
     jumps: int
     same_codes: float
     phase_error: float
+    stand_ins: Mapping[int, tuple[int, ...]]
 
 
 def follow(
@@ -96,7 +101,12 @@ def follow(
             f"the database has {len(database)} rows, and {len(own)} frames were encoded",
             hint="build the database at 60 Hz",
         )
-    follower = _Follower(database, playback, own)
+    stand_ins = clip.stand_ins(own)
+    count = 1 + max(int(own.codes.max()), int(clip.codes.max()))
+    accepted = np.eye(count, dtype=bool)
+    for code, others in stand_ins.items():
+        accepted[code, list(others)] = True
+    follower = _Follower(database, playback, own, accepted)
     frames = len(clip)
     rows = np.empty(frames, np.int64)
     joints = np.empty((frames, len(playback.skeleton), 4), np.float32)
@@ -124,16 +134,26 @@ def follow(
         made,
         rows,
         jumps - 1,
-        float((own.codes[rows] == clip.codes).mean()),
+        float(accepted[clip.codes, own.codes[rows]].mean()),
         float(np.median(apart[clip.moving])) if clip.moving.any() else 0.0,
+        stand_ins,
     )
 
 
 class _Follower:
-    """State of a body that follows: the place in the database, and what is left of jumps."""
+    """State of a body that follows: the place in the database, and what is left of jumps.
 
-    def __init__(self, database: MotionDatabase, playback: Playback, own: SharedFrames) -> None:
+    Parameters
+    ----------
+    accepted
+        (codes, codes) bool: codes of the database that each code of the clip may be played by.
+    """
+
+    def __init__(
+        self, database: MotionDatabase, playback: Playback, own: SharedFrames, accepted: Array
+    ) -> None:
         self._playback, self._own, self._fps = playback, own, database.fps
+        self._accepted = accepted
         _, self._stops = database.ranges_of(np.arange(len(database)))
         self._offered = np.flatnonzero(database.offered & database.interior)
         self._position, self._rate = -1.0, 1.0
@@ -177,7 +197,7 @@ class _Follower:
     def _apart(self, rows: Array, clip: SharedFrames, frame: int) -> Array:
         """Squared distances of rows from a frame of the clip."""
         squares = np.square(self._own.places[rows] - clip.places[frame]).sum(1)
-        return squares + _OTHER_CODE * (self._own.codes[rows] != clip.codes[frame])
+        return squares + _OTHER_CODE * ~self._accepted[clip.codes[frame], self._own.codes[rows]]
 
     def _ahead(self, rows: Array, frames: int) -> Array:
         return np.minimum(rows + frames, self._stops[rows] - 1)

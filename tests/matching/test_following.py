@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from deepphase.apps.runs.following import stand_in_words
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
@@ -67,6 +68,32 @@ def test_a_dog_keeps_the_rhythm_and_the_gait_of_a_person(dog, gait, code):
     assert (turns[-1] - turns[60]) / (len(turns) - 61) * 60 == pytest.approx(
         clip.frequency[60:].mean(), rel=0.03
     )
+
+
+def test_codes_that_a_body_lacks_are_stood_in_for_by_the_nearest_in_speed_and_stride(dog):
+    database, playback, own = dog
+    clip, root, _ = person("run", 2)
+    clip = replace(
+        clip, codes=np.full(len(clip), 7), places=clip.places + np.array([0.5, 0, 0, 0.2])
+    )
+    assert clip.stand_ins(own) == {7: (2,)}
+    found = follow(database, playback, own, clip, root, "dog")
+    assert found.stand_ins == {7: (2,)}
+    assert found.same_codes == 1.0
+    assert found.phase_error < 0.03
+    (words,) = stand_in_words(found)
+    assert "lacks code 7 of the clip: code 2, nearest by stride and speed" in words
+    assert "not shared" in clip.unshared_words(0, own)
+    assert own.stand_ins(clip) == dict.fromkeys((0, 1, 2), (7,))
+
+
+def test_codes_of_less_than_a_second_count_as_lacking(dog):
+    own = dog[2]
+    brief = replace(own, codes=np.where(np.arange(len(own)) < 59, 5, own.codes))
+    clip, *_ = person("walk", 5)
+    assert list(clip.stand_ins(brief)) == [5]
+    assert list(clip.stand_ins(replace(own, codes=np.where(own.codes == 1, 5, own.codes)))) == []
+    assert clip.unshared_words(0, replace(own, codes=np.where(own.codes == 1, 5, 0))) == ""
 
 
 def test_jumps_leave_no_step_in_the_pose_and_headings_are_followed(dog):

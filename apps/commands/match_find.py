@@ -97,8 +97,10 @@ def query_command(
         if is_of_another_body(opened, read):
             shared = load_model(shared_model(model))
     if isinstance(shared, PhaseModel):
-        opened = on_shared_manifold(opened, shared)
-        query = query_across(opened, shared, read, frame)
+        opened, own_frames = on_shared_manifold(opened, shared)
+        query, unshared = query_across(opened, own_frames, shared, read, frame)
+        if unshared:
+            warn(unshared)
         index = "exact"
     else:
         query = query_moment(opened, clip, frame, model=model)

@@ -187,15 +187,34 @@ class CodeHealth:
         return text
 
 
+def _usage(codes: Sequence[Array], count: int) -> tuple[list[Array], list[Array]]:
+    """(codes,) share of each skeleton's frames, and which of them it uses."""
+    shares = [np.bincount(each, minlength=count) / max(len(each), 1) for each in codes]
+    return shares, [share >= _CODE_IN_USE / count for share in shares]
+
+
+def shared_codes(codes: Sequence[Array], count: int) -> Array:
+    """Codes of the first stage that all skeletons use; arguments as of `code_health`."""
+    return np.flatnonzero(np.logical_and.reduce(_usage(codes, count)[1]))
+
+
 def code_health(codes: Sequence[Array], count: int) -> list[CodeHealth]:
     """Use of the codes (frames,) of the first stage by each skeleton, without reconstruction."""
-    shares = [np.bincount(each, minlength=count) / max(len(each), 1) for each in codes]
-    used = [share >= _CODE_IN_USE / count for share in shares]
+    shares, used = _usage(codes, count)
     by_all = np.logical_and.reduce(used)
     return [
         CodeHealth(count, int(own.sum()), int(by_all.sum()), float(share[by_all].sum()), 0.0, 0.0)
         for own, share in zip(used, shares, strict=True)
     ]
+
+
+def sharing_words(codes: Mapping[str, Array], count: int) -> str:
+    """What bodies share, by the codes (frames,) of the first stage of each, in a sentence."""
+    each = code_health(list(codes.values()), count)
+    shares = ", ".join(
+        f"{own.shared_frames:.0%} of {name}" for name, own in zip(codes, each, strict=True)
+    )
+    return f"frames in codes that all bodies have: {shares}; the others are of some bodies alone"
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy as np
 from deepphase.errors import ParameterError
 from deepphase.features.feature import Feature
 from deepphase.features.layout import FeatureLayout
+from deepphase.features.moment_kinds import KINDS, LYING, SITTING, clip_kinds
 from deepphase.features.normalisation import Normalisation
 from deepphase.features.pose import BodyFrames
 from deepphase.matching.database.database import MotionDatabase
@@ -45,8 +46,10 @@ def is_of_another_body(database: MotionDatabase, clip: Clip) -> bool:
     return set(clip.skeleton.names) != set(database.clip(0).skeleton.names)
 
 
-def on_shared_manifold(database: MotionDatabase, model: PhaseModel[Any]) -> MotionDatabase:
-    """A database whose features are the places of its rows on the shared manifold.
+def on_shared_manifold(
+    database: MotionDatabase, model: PhaseModel[Any]
+) -> tuple[MotionDatabase, SharedFrames]:
+    """A database whose features are the places of its rows on the shared manifold, and these.
 
     Raises
     ------
@@ -58,18 +61,26 @@ def on_shared_manifold(database: MotionDatabase, model: PhaseModel[Any]) -> Moti
     blocks = (("codes", values), ("stride", 2), ("speed", 1))
     layout = FeatureLayout(*(Feature(name, kind="track", channels=n) for name, n in blocks))
     same = Normalisation(np.zeros(layout.dims, np.float32), np.ones(layout.dims, np.float32))
-    return replace(database, features=own.places, layout=layout, normalisation=same, path=None)
+    placed = replace(database, features=own.places, layout=layout, normalisation=same, path=None)
+    return placed, own
 
 
 def query_across(
-    database: MotionDatabase, model: PhaseModel[Any], clip: Clip, frame: int
-) -> QueryMoment:
+    database: MotionDatabase, own: SharedFrames, model: PhaseModel[Any], clip: Clip, frame: int
+) -> tuple[QueryMoment, str]:
     """The query of a clip of any body in a database of `on_shared_manifold`.
 
     Parameters
     ----------
+    own
+        The rows of the database.
     frame
         Frame of the clip at the database's rate.
+
+    Returns
+    -------
+    The query, and a sentence where the moment is not shared (`SharedFrames.unshared_words`), or
+    where the clip sits or lies, which codes do not tell from standing.
 
     Raises
     ------
@@ -81,7 +92,14 @@ def query_across(
         raise ParameterError(
             f"no frame {frame} in {clip.name}: it has {len(clip)} at {database.fps:g} Hz"
         )
-    query = SharedFrames.of(model, [clip]).places[frame]
+    shared = SharedFrames.of(model, [clip])
     root = BodyFrames.of_clip(clip, JointVelocities.of_clip(clip).body).root
     place, angle = root.positions[frame], float(root.angles[frame])
-    return QueryMoment(query, clip, frame, None, place, angle)
+    moment = QueryMoment(shared.places[frame], clip, frame, None, place, angle)
+    words, kind = shared.unshared_words(frame, own), clip_kinds(clip)[frame]
+    if not words and kind in (SITTING, LYING):
+        words = (
+            f"the clip is {KINDS[kind]} at this moment: codes are read from movement, so that at "
+            "rest they do not tell sitting, lying and standing apart"
+        )
+    return moment, words

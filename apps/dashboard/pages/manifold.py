@@ -46,6 +46,7 @@ from deepphase.apps.dashboard.parts.clouds import (
     passages_text,
     playable,
     read_passages,
+    sharing,
 )
 from deepphase.apps.dashboard.parts.collection import (
     CLIPS_KEY,
@@ -213,6 +214,8 @@ def _picture(
         selected=cloud.points_in(played.passages) if played.selected else None,
         on_answer=partial(_answered, clips, read, cloud),
     )
+    if shared := sharing(read, known):
+        st.caption(f"{shared[0].upper()}{shared[1:]} (colour: Shared codes).")
 
 
 def _state_reading(clips: OpenClips, model: OpenModel, read: Encodings, known: int) -> None:

@@ -186,7 +186,9 @@ def _matches_across(
     all_phases(other, other_model)
     database = searched_across(other, other_model)
     clip = clips.store.clip(chosen.clip)
-    query, found = find_across(database, model, clip, chosen.frame, chosen.matches)
+    query, found, unshared = find_across(database, model, clip, chosen.frame, chosen.matches)
+    if unshared:
+        st.info(f"{unshared[0].upper()}{unshared[1:]}.", icon=":material/info:")
     terms = match_terms(database.database, query, found)
     take = matches_take(database.database, query, found, terms, chosen.seconds)
     show_player(take, height=_PLAYER_HEIGHT, title=take.name, at_s=BEFORE_S)

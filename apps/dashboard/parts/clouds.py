@@ -34,6 +34,7 @@ from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory, to_root_space
 from deepphase.phase.body_points import POINTS as BODY_POINTS
 from deepphase.phase.body_points import parent_points
+from deepphase.phase.health import shared_codes, sharing_words
 from deepphase.phase.manifold import ManifoldProjection, discriminant
 from deepphase.phase.model import ClipPhases
 from deepphase.phase.parameters import PhaseParameters
@@ -347,6 +348,41 @@ def _poses(read: Encodings, frames: Sequence[Array]) -> Array:
     return np.concatenate(parts)
 
 
+def sharing(read: Encodings, indices: Sequence[int]) -> str:
+    """What the bodies share by their codes, in a sentence; empty without several bodies or codes.
+
+    Parameters
+    ----------
+    indices
+        The clips that are compared.
+    """
+    if not isinstance(read, BodyEncodings) or not _codes(read, indices):
+        return ""
+    bodies = _codes_of_bodies(read, indices)
+    return sharing_words(bodies, _count(read)) if len(bodies) > 1 else ""
+
+
+def _codes(read: Encodings, indices: Sequence[int]) -> list[Array]:
+    """(frames, stages) codes of clips; none where one of them has no codes."""
+    codes = [read.phases(index).codes for index in indices]
+    found = [each for each in codes if each is not None]
+    return found if len(found) == len(codes) else []
+
+
+def _codes_of_bodies(read: BodyEncodings, indices: Sequence[int]) -> dict[str, Array]:
+    """Body -> codes (frames,) of the first stage of its clips."""
+    parts: dict[str, list[Array]] = {}
+    for index, codes in zip(indices, _codes(read, indices), strict=True):
+        parts.setdefault(read.bodies[index], []).append(codes[:, 0])
+    return {body: np.concatenate(each) for body, each in parts.items()}
+
+
+def _count(read: Encodings) -> int:
+    """Number of codes of the first stage."""
+    network: Any = read.extractor.network  # type: ignore[union-attr]
+    return int(network.codebook.codes.shape[1])
+
+
 def _colourings(read: Encodings, cloud: PhaseCloud, indices: Sequence[int]) -> dict[str, Colouring]:
     """Name -> colouring, in the order of the chooser."""
     store = read.store
@@ -360,9 +396,12 @@ def _colourings(read: Encodings, cloud: PhaseCloud, indices: Sequence[int]) -> d
     colourings = colourings | clips if len(store) > _FEW_CLIPS else clips | colourings
     measured = cloud.measured([read.speed(index) for index in indices])
     colourings |= {name.capitalize(): colours for name, colours in measured.items()}
-    codes = [read.phases(index).codes for index in indices]
-    if all(each is not None for each in codes):
-        colourings["Code"] = cloud.by_code([each for each in codes if each is not None])
+    codes = _codes(read, indices)
+    if codes:
+        colourings["Code"] = cloud.by_code(codes)
+        if isinstance(read, BodyEncodings):
+            shared = shared_codes(list(_codes_of_bodies(read, indices).values()), _count(read))
+            colourings["Shared codes"] = cloud.by_sharing(codes, shared)
     for channel in range(cloud.parameters.phase.shape[1]):
         colourings[f"{CHANNEL_COLOUR}{channel}"] = cloud.by_phase(channel)
     return colourings

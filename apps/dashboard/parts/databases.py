@@ -26,6 +26,7 @@ from deepphase.matching.search.searcher import Searcher, open_searcher
 from deepphase.motion.clip import Clip
 from deepphase.motion.roles import body_parts, find_roles
 from deepphase.phase.model import PhaseModel
+from deepphase.phase.shared_frames import SharedFrames
 from deepphase.progress import Progress
 from deepphase.viewer.actor import Actor
 from deepphase.viewer.costs import ComparedCosts, CostComparison, CostOption
@@ -295,6 +296,13 @@ class Searched:
     searcher: Searcher
 
 
+@dataclass(frozen=True)
+class SearchedAcross(Searched):
+    """A database that is searched by other bodies, and its rows on the shared manifold."""
+
+    own: SharedFrames
+
+
 def searched(
     clips: OpenClips, model: OpenModel, layout: str | FeatureLayout, what: str
 ) -> Searched:
@@ -319,13 +327,13 @@ def searched(
     )
 
 
-def searched_across(clips: OpenClips, model: OpenModel) -> Searched:
+def searched_across(clips: OpenClips, model: OpenModel) -> SearchedAcross:
     """The clips by their places on the manifold that all bodies of a model share."""
 
-    def make(progress: Progress) -> Searched:
+    def make(progress: Progress) -> SearchedAcross:
         database = build_searched(clips, model, PHASE, progress).database
-        placed = on_shared_manifold(database, cast(PhaseModel[Any], model.extractor))
-        return Searched(placed, open_searcher(placed, "exact", progress=progress))
+        placed, own = on_shared_manifold(database, cast(PhaseModel[Any], model.extractor))
+        return SearchedAcross(placed, open_searcher(placed, "exact", progress=progress), own)
 
     return shared_cache("databases across bodies", _CACHED_DATABASES).find_or_make(
         (clips.key, model.key), make, "Building the database of another body"
@@ -333,18 +341,19 @@ def searched_across(clips: OpenClips, model: OpenModel) -> Searched:
 
 
 def find_across(
-    searched: Searched, model: OpenModel, clip: Clip, frame: int, k: int
-) -> tuple[QueryMoment, list[Moment]]:
-    """The query of a frame of another body, and the k nearest moments.
+    searched: SearchedAcross, model: OpenModel, clip: Clip, frame: int, k: int
+) -> tuple[QueryMoment, list[Moment], str]:
+    """The query of a frame of another body, the k nearest moments, and whether it is not shared.
 
     Parameters
     ----------
     model
         Of the clip's body.
     """
-    query = query_across(searched.database, cast(PhaseModel[Any], model.extractor), clip, frame)
+    extractor = cast(PhaseModel[Any], model.extractor)
+    query, unshared = query_across(searched.database, searched.own, extractor, clip, frame)
     found = nearest_moments(searched.database, searched.searcher, query.query, k, apart_s=_APART_S)
-    return query, found
+    return query, found, unshared
 
 
 def build_searched(

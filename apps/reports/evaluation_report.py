@@ -16,7 +16,6 @@ from deepphase.apps.reports.report_file import save_report
 from deepphase.arrays import Array, release_pages
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
-from deepphase.evaluation.matches import Frames
 from deepphase.evaluation.phase_measures import MeasuredPhases, ReportedMeasure, measured
 from deepphase.phase.extractor import (
     BASELINES,
@@ -26,6 +25,7 @@ from deepphase.phase.extractor import (
 )
 from deepphase.phase.health import Health
 from deepphase.phase.health import measure as measure_phases
+from deepphase.phase.matches import Frames
 from deepphase.phase.measuring import measured_health
 from deepphase.phase.model import ClipPhases, PhaseModel
 from deepphase.phase.parameters import PhaseParameters

@@ -10,7 +10,8 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-from deepphase.evaluation.matches import (
+from deepphase.phase.health import Health
+from deepphase.phase.matches import (
     Frames,
     alignment_by_chance,
     alignment_errors,
@@ -18,7 +19,6 @@ from deepphase.evaluation.matches import (
     interval_95,
     query_frames,
 )
-from deepphase.phase.health import Health
 from deepphase.phase.parameters import PhaseParameters
 
 # Time over which phases are advanced for future ranks, in seconds.

@@ -60,8 +60,9 @@ class NetworkConfig:
         "any_skeleton" is "sine_fit" for the joints of any skeleton.
         Other names are those that `register_autoencoder` was given.
     channels
-        Number of phase channels. The paper has 5 for a biped or a quadruped, 8 for dance, 10 for
-        styles.
+        Number of phase channels; 0 lets the training choose 5, 8 or 12 by the clips
+        (`deepphase.phase.training.channels`). The paper has 5 for a biped or a quadruped, 8 for
+        dance, 10 for styles.
     window_s
         Length of a window in seconds.
     kernel_s
@@ -98,7 +99,7 @@ class NetworkConfig:
             )
         require_in(
             self,
-            channels=(1, 128),
+            channels=(0, 128),
             window_s=(0.05, 60),
             kernel_s=(1e-3, self.window_s),
             hidden=(1, 4096),
@@ -127,7 +128,8 @@ class TrainingConfig:
     Parameters
     ----------
     windows
-        Total number of windows to train on; 0 means `epochs` passes over the training clips.
+        Total number of windows to train on; 0 means `epochs` passes over the training clips, and
+        None two passes, within 25,600 and 153,600 windows.
     epochs
         Number of passes over all windows, if `windows` is 0.
     batch_size
@@ -166,7 +168,7 @@ class TrainingConfig:
         quadrupeds, 0.3 for others. Songs are not.
     """
 
-    windows: int = 614_400
+    windows: int | None = 614_400
     epochs: float = 30.0
     batch_size: int = 256
     optimizer: Literal["adamw", "muon"] = "adamw"
@@ -204,7 +206,7 @@ class TrainingConfig:
             heading_deg=(0, 180),
             reversal=share,
         )
-        require(self.windows > 0 or self.epochs > 0, "either windows or epochs must be positive")
+        require(self.windows != 0 or self.epochs > 0, "either windows or epochs must be positive")
         for name, known in (("optimizer", ("adamw", "muon")), ("schedule", ("constant", "cosine"))):
             value = getattr(self, name)
             require(value in known, f"{name} must be one of {', '.join(known)}, not {value!r}")
@@ -225,6 +227,10 @@ class PhaseConfig(SectionedConfig):
 
     def __post_init__(self) -> None:
         if self.any_skeleton:
+            require(
+                self.network.channels > 0,
+                "network.channels 0, by the clips, applies to models of one skeleton or of songs",
+            )
             return
         require(
             self.network.codes is None,

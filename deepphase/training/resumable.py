@@ -172,6 +172,17 @@ class ResumableModule(pl.LightningModule):
 
     def configure_optimizers(self) -> Any:
         device = self.trainer.strategy.root_device.type
+        total = self.total_steps or self.trainer.estimated_stepping_batches
+        optimizer, schedule = self.optimizer_over(total, device)
+        return {
+            "optimizer": optimizer,
+            "lr_scheduler": {"scheduler": schedule, "interval": "step"},
+        }
+
+    def optimizer_over(
+        self, total: float, device: str = "cpu"
+    ) -> tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LambdaLR]:
+        """The optimizer, and the schedule of its learning rate over `total` steps."""
         optimizer: torch.optim.Optimizer
         if self._optimizer == "muon":
             optimizer = Muon(self.network, self._learning_rate, self._weight_decay)
@@ -182,12 +193,8 @@ class ResumableModule(pl.LightningModule):
                 weight_decay=self._weight_decay,
                 fused=device in ("cpu", "cuda", "mps"),
             )
-        total = self.total_steps or self.trainer.estimated_stepping_batches
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: self.rate(step, total))
-        return {
-            "optimizer": optimizer,
-            "lr_scheduler": {"scheduler": schedule, "interval": "step"},
-        }
+        return optimizer, schedule
 
     def on_train_start(self) -> None:
         self._samples, self._logged_at = 0, time.perf_counter()

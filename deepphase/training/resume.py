@@ -81,16 +81,7 @@ def resume_point(folder: Path, fingerprint: dict[str, Any], *, resume: bool) -> 
     """
     point, given = folder / _CHECKPOINT, folder / _FINGERPRINT
     if resume:
-        if not point.is_file():
-            raise CheckpointError(
-                "there is no resume point",
-                hint="leave out --resume to start a training",
-                path=folder,
-            )
-        try:
-            before = json.loads(given.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
-            raise CheckpointError(f"the file is unreadable: {error}", path=given) from None
+        before = recorded(folder)
         now = json.loads(json.dumps(fingerprint))
         if before != now:
             raise CheckpointError(
@@ -111,6 +102,28 @@ def resume_point(folder: Path, fingerprint: dict[str, Any], *, resume: bool) -> 
     with atomic_write(given) as file:
         file.write(json.dumps(fingerprint, indent=1).encode())
     return point
+
+
+def recorded(folder: Path) -> dict[str, Any]:
+    """The fingerprint of the unfinished training in a folder.
+
+    Raises
+    ------
+    CheckpointError
+        If there is no resume point, or the file is unreadable.
+    """
+    given = folder / _FINGERPRINT
+    if not unfinished(folder):
+        raise CheckpointError(
+            "there is no resume point",
+            hint="leave out --resume to start a training",
+            path=folder,
+        )
+    try:
+        content: dict[str, Any] = json.loads(given.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"the file is unreadable: {error}", path=given) from None
+    return content
 
 
 def unfinished(folder: Path) -> bool:

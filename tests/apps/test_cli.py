@@ -718,7 +718,7 @@ def test_an_unknown_config_is_refused(swings, tmp_path):
 @pytest.mark.parametrize(
     ("option", "said"),
     [
-        ("--set=network.channels=0", "channels must lie in 1"),
+        ("--set=network.channels=-1", "channels must lie in 0"),
         ("--set=network.hidden=100000000", "hidden must lie in 1"),
         ("--set=network.preset=magic", "sine_fit"),
         ("--set=training.seed=-1", "seed must lie in"),

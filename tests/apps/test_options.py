@@ -118,7 +118,7 @@ def _train_phase(*words: str):
         ("training.seed=2001-13-45", "training.seed must be int, not '2001-13-45'"),
         ("training.seeds=1", "unknown key 'seeds' in training"),
         ("trainings.seed=1", "unknown key 'trainings' in the config"),
-        ("network.channels=0", "channels must lie in 1"),
+        ("network.channels=-1", "channels must lie in 0"),
     ],
 )
 def test_a_wrong_change_of_the_config_is_said_of_set(change, fact):

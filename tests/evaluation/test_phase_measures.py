@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from deepphase.evaluation.matches import Frames
 from deepphase.evaluation.phase_measures import MEASURES, MeasuredPhases, measured
+from deepphase.phase.matches import Frames
 from deepphase.phase.parameters import PhaseParameters
 
 

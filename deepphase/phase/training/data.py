@@ -27,6 +27,9 @@ from deepphase.short_repr import short_repr
 from deepphase.training.resumable import ResumableData
 
 _VALIDATION_WINDOWS = 2048
+# Of trainings whose length follows their clips. On a dog's ten minutes, eleven passes in place of
+# two explain .02 more, while the error of the phases' speed rises from 4.5 to 6.3 %.
+_PASSES, _FEWEST_WINDOWS, _MOST_WINDOWS = 2, 25_600, 153_600
 # Windows of a shard at most: about 17 seconds of motion.
 _SHARD_WINDOWS = 1024
 
@@ -124,8 +127,10 @@ class PhaseData(ResumableData, pl.LightningDataModule):
     @property
     def total_samples(self) -> int:
         """Number of windows in the whole training that the config asks for."""
-        options = self.config.training
-        return options.windows or math.ceil(options.epochs * self.epoch_samples)
+        options, each = self.config.training, self.epoch_samples
+        if options.windows is None:
+            return min(max(_PASSES * each, _FEWEST_WINDOWS), _MOST_WINDOWS)
+        return options.windows or math.ceil(options.epochs * each)
 
     @property
     def epoch_samples(self) -> int:
@@ -208,15 +213,21 @@ class PhaseData(ResumableData, pl.LightningDataModule):
             windows = batch
         else:
             windows = self.gathered(batch)
-        if self._mirror is not None and self._mirror[0].device != windows.device:
-            self._mirror = tuple(part.to(windows.device) for part in self._mirror)
+        if not self.trainer.training:
+            return windows
+        return self.mirrored(windows, self.trainer.world_size, self.trainer.global_rank)
+
+    def mirrored(self, windows: Tensor, devices: int = 1, rank: int = 0) -> Tensor:
+        """Windows of a batch of training, of which the config's share is mirrored in place."""
         share = self.config.training.mirror
-        if self._mirror is not None and share and self.trainer.training:
-            order, sign = self._mirror
-            # The first ones of all devices' batches together, of which each has every n-th.
-            devices, rank = self.trainer.world_size, self.trainer.global_rank
-            count = len(range(rank, round(share * len(windows) * devices), devices))
-            windows[:count] = windows[:count, order] * sign[:, None]
+        if self._mirror is None or not share:
+            return windows
+        if self._mirror[0].device != windows.device:
+            self._mirror = tuple(part.to(windows.device) for part in self._mirror)
+        order, sign = self._mirror
+        # The first ones of all devices' batches together, of which each has every n-th.
+        count = len(range(rank, round(share * len(windows) * devices), devices))
+        windows[:count] = windows[:count, order] * sign[:, None]
         return windows
 
     def gathered(self, drawn: Tensor | VariedWindows) -> Tensor:

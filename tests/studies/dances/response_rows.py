@@ -13,7 +13,6 @@ from deepphase.arrays import Array
 from deepphase.controllers.dance.health import response_findings, variety_findings
 from deepphase.evaluation.dance_measures import DanceMeasures
 from deepphase.evaluation.dance_pieces import nearest_repeats
-from deepphase.evaluation.matches import interval_95
 from deepphase.evaluation.song_response import (
     FOLLOWS,
     STRETCH_FACTORS,
@@ -23,6 +22,7 @@ from deepphase.evaluation.song_response import (
 from deepphase.motion.clip import Clip
 from deepphase.music.dance_request import DanceRequest
 from deepphase.music.features import SongFeatures
+from deepphase.phase.matches import interval_95
 from deepphase.progress import Progress
 from tests.studies.dances.dance_set import DanceSet
 from tests.studies.dances.rows import DanceMeasure

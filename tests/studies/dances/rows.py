@@ -11,7 +11,7 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.evaluation.dance_measures import DanceMeasures, DanceScale
 from deepphase.evaluation.dance_pieces import distinct_pieces, nearest_repeats
-from deepphase.evaluation.matches import interval_95
+from deepphase.phase.matches import interval_95
 from tests.studies.dances.dance_features import FeatureScale
 from tests.studies.dances.dance_set import DanceSet
 from tests.studies.dances.frechet import Spread, diversity, halves_distance, smallest_half

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from deepphase.arrays import Array
-from deepphase.evaluation.matches import Frames
+from deepphase.phase.matches import Frames
 from tests.studies.phase_features.frame_features import FrameFeatures
 
 

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.evaluation.matches import interval_95
+from deepphase.phase.matches import interval_95
 from tests.studies.phase_features.feature_measures import KIND_OF_KEY, plain_number
 
 Outcome = Literal["better", "worse", "level"]

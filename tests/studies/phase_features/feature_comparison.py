@@ -13,7 +13,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.evaluation.channel_joints import followed_parts, joint_energy, joints_followed
-from deepphase.evaluation.matches import (
+from deepphase.phase.matches import (
     match_distances_m,
     nearest_frames,
     query_frames,

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.evaluation.matches import Frames
 from deepphase.phase.manifold import ManifoldProjection
+from deepphase.phase.matches import Frames
 
 # Time before and after two similar frames whose directions are compared.
 _DIRECTION_S = 1 / 12

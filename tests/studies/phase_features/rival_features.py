@@ -14,7 +14,6 @@ from deepphase.apps.reports.evaluation_report import gathered_parameters, other_
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import DeepPhaseError, ParameterError
-from deepphase.evaluation.matches import Frames
 from deepphase.features.frame_rows import frame_rows
 from deepphase.features.layout import FeatureLayout
 from deepphase.features.normalisation import Moments
@@ -24,6 +23,7 @@ from deepphase.motion.resample import resample
 from deepphase.motion.roles import body_parts, find_roles
 from deepphase.phase.baselines.strikes import strikes
 from deepphase.phase.extractor import BASELINES, PhaseExtractor
+from deepphase.phase.matches import Frames
 from deepphase.phase.model import ClipPhases
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.progress import Progress

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from deepphase.cycles import wrapped
-from deepphase.evaluation.matches import Frames
+from deepphase.phase.matches import Frames
 from deepphase.phase.parameters import PhaseParameters
 from tests.studies.phase_features.autoregressive_search import searched_paths
 from tests.studies.phase_features.frame_features import FrameFeatures

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from deepphase.evaluation.matches import Frames, nearest_frames
+from deepphase.phase.matches import Frames, nearest_frames
 from tests.studies.phase_features.feature_rings import one_way_matches, unevenness, winding
 
 FPS = 60.0

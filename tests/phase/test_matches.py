@@ -5,8 +5,8 @@ import pytest
 
 from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
-from deepphase.evaluation import matches
-from deepphase.evaluation.matches import (
+from deepphase.phase import matches
+from deepphase.phase.matches import (
     Frames,
     alignment_by_chance,
     alignment_errors,

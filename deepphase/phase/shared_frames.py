@@ -140,9 +140,10 @@ class SharedFrames:
         code = int(self.codes[frame])
         if code in other.own_codes:
             return ""
+        near = ", ".join(map(str, self.stand_ins(other)[code]))
         return (
-            f"this moment is not shared: the body that is searched has code {code} for less than a "
-            "second in all, so that the matches are only the nearest of what it does"
+            f"this moment is not shared: the body that is searched has its code, {code}, for less "
+            f"than a second in all; of what that body does, {near} is nearest by stride and speed"
         )
 
     def mean_place(self, code: int) -> Array:

@@ -83,7 +83,7 @@ def test_codes_that_a_body_lacks_are_stood_in_for_by_the_nearest_in_speed_and_st
     assert found.phase_error < 0.03
     (words,) = stand_in_words(found)
     assert "lacks code 7 of the clip: code 2, nearest by stride and speed" in words
-    assert "not shared" in clip.unshared_words(0, own)
+    assert "has its code, 7, for less than a second in all" in clip.unshared_words(0, own)
     assert own.stand_ins(clip) == dict.fromkeys((0, 1, 2), (7,))
 
 

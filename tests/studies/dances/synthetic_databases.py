@@ -159,7 +159,7 @@ def _made_songs(tempi: Sequence[float], first: int, folder: Path | None) -> Iter
 def _phase_model(store: ClipStore, windows: int, seed: list[int], folder: Path) -> PhaseModel:
     file = folder / "dances.model"
     if not file.exists():
-        recipe = PhaseConfig.load("default")
+        recipe = PhaseConfig.load("default", **{"network.channels": 5})
         training = replace(recipe.training, windows=windows, seed=seed[1])
         model = train_phase(
             store, replace(recipe, training=training), folder=folder / "training", accelerator="cpu"

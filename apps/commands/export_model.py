@@ -19,6 +19,7 @@ def command(
     web: bool = False,
     weights: Literal["float16", "float32"] = "float16",
     body: Path | None = None,
+    beside: Path | None = None,
     flat: bool = False,
     song: Path | None = None,
     ground: LiveGroundOptions = LiveGroundOptions(),  # noqa: B008 (frozen)
@@ -43,6 +44,9 @@ def command(
     body
         With --web, glb file with a skinned mesh that the character has in place of the mannequin.
         Its joints have the names of the model's skeleton, or common ones.
+    beside
+        With --web, a file as for the page, or "person" or "dog" for a shipped character, which goes
+        beside the character and keeps the rhythm of its strides.
     flat
         Write a flat file: a JSON header and arrays.
     song
@@ -59,12 +63,14 @@ def command(
             hint="choose --web, --flat or --song",
         )
     if web:
-        _web_page(model, output, weights, body, ground)
+        _web_page(model, output, weights, body, beside, ground)
         return
     if ground != LiveGroundOptions():
         raise ParameterError("--terrain belongs to a page", hint="add --web")
     if body is not None:
         raise ParameterError("--body belongs to a page", hint="add --web")
+    if beside is not None:
+        raise ParameterError("--beside belongs to a page", hint="add --web")
     if song is not None:
         _dance_music(model, song, output)
         return
@@ -102,10 +108,11 @@ def _web_page(
     output: Path,
     weights: Literal["float16", "float32"],
     body: Path | None,
+    beside: Path | None,
     ground: LiveGroundOptions,
 ) -> None:
     from deepphase.apps.live.page import save_live_page
-    from deepphase.apps.live.sources import asset_of, check_walks_on_ground
+    from deepphase.apps.live.sources import asset_of, check_walks_on_ground, file_or_shipped
     from deepphase.apps.runs.chosen_ground import chosen_ground, ground_notes
 
     chosen = chosen_ground(ground)
@@ -114,7 +121,10 @@ def _web_page(
         check_walks_on_ground(model)
     for text in ground_notes(chosen):
         note(text)
-    size = save_live_page(output, asset, name=model.stem, body=body, ground=chosen)
+    companion = beside and (beside.stem, asset_of(file_or_shipped(beside), weights))
+    size = save_live_page(
+        output, asset, name=model.stem, body=body, ground=chosen, beside=companion
+    )
     note(f"page: {output} ({size / 1e6:.1f} MB)")
     next_step("live", model)
 

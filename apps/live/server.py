@@ -13,13 +13,13 @@ from deepphase.apps.hosts import is_own_request
 from deepphase.apps.live.gallery import gallery_page, walk_picture
 from deepphase.apps.live.page import live_page
 from deepphase.apps.live.recordings import MAX_BYTES, keep_recording
-from deepphase.apps.live.sources import asset_of
+from deepphase.apps.live.sources import asset_of, live_sources
 from deepphase.apps.printable import printable
 from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.terrain.heightmap import Heightmap
 
 HOST = "127.0.0.1"
-_OPEN, _PICTURE, _KEEP = "/open/", "/picture/", "/keep/"
+_OPEN, _PICTURE, _KEEP, _ASSET = "/open/", "/picture/", "/keep/", "/asset/"
 # Pages that are kept in memory, of up to 20 MB each, and pictures.
 _MAX_PAGES, _MAX_PICTURES = 4, 200
 
@@ -57,6 +57,8 @@ class LiveServer(ThreadingHTTPServer):
         folder: Path = Path(),
     ) -> None:
         self._sources, self._listed = dict(sources), listed
+        # Any of the files, and the shipped characters, may go beside another.
+        self._companions = live_sources(None) | self._sources
         self._body, self._ground, self._folder = body, ground, folder
         self._pages: dict[tuple[str, int], str] = {}
         self._pictures: dict[tuple[str, int], str] = {}
@@ -80,6 +82,17 @@ class LiveServer(ThreadingHTTPServer):
         name = self._name(path, _PICTURE)
         return None if name is None else self._picture(name)
 
+    def asset(self, address: str) -> bytes | None:
+        """The live asset of a companion at an address; None if there is none.
+
+        Raises
+        ------
+        DeepPhaseError
+            If the file cannot be read.
+        """
+        name = self._name(urlsplit(address).path, _ASSET, self._companions)
+        return None if name is None else asset_of(self._companions[name])
+
     def keep(self, address: str, content: bytes) -> str | None:
         """Keep the motion that a page sent; a sentence on it, None for an address that is none.
 
@@ -91,9 +104,9 @@ class LiveServer(ThreadingHTTPServer):
         name = self._name(urlsplit(address).path, _KEEP)
         return None if name is None else keep_recording(self._folder, Path(name).stem, content)
 
-    def _name(self, path: str, begin: str) -> str | None:
+    def _name(self, path: str, begin: str, sources: Mapping[str, Path] | None = None) -> str | None:
         name = unquote(path.removeprefix(begin))
-        return name if path.startswith(begin) and name in self._sources else None
+        return name if path.startswith(begin) and name in (sources or self._sources) else None
 
     def _list(self) -> str:
         return gallery_page(self._sources, _OPEN, _PICTURE)
@@ -126,6 +139,9 @@ class LiveServer(ThreadingHTTPServer):
                     keeps=f"{_KEEP}{quote(name)}",
                     body=self._body,
                     ground=self._ground,
+                    companions={
+                        each: f"{_ASSET}{quote(each)}" for each in self._companions if each != name
+                    },
                 )
             return self._pages[key]
 
@@ -164,12 +180,15 @@ class _Handler(BaseHTTPRequestHandler):
         if not self._is_own():
             return
         try:
-            content = self.server.page(self.path)
+            binary = self.server.asset(self.path)
+            content = self.server.page(self.path) if binary is None else binary
         except (DeepPhaseError, OSError) as error:
             self._answer(HTTPStatus.INTERNAL_SERVER_ERROR, printable(error))
             return
         if content is None:
             self._answer(HTTPStatus.NOT_FOUND, "There is no such page.")
+        elif isinstance(content, bytes):
+            self._send(HTTPStatus.OK, content, "application/octet-stream")
         else:
             is_picture = self.path.startswith(_PICTURE)
             self._answer(HTTPStatus.OK, content, "image/svg+xml" if is_picture else "text/html")
@@ -177,9 +196,11 @@ class _Handler(BaseHTTPRequestHandler):
     do_HEAD = do_GET
 
     def _answer(self, status: HTTPStatus, text: str, kind: str = "text/plain") -> None:
-        content = text.encode("utf-8", "replace")
+        self._send(status, text.encode("utf-8", "replace"), f"{kind}; charset=utf-8")
+
+    def _send(self, status: HTTPStatus, content: bytes, kind: str) -> None:
         self.send_response(status)
-        self.send_header("Content-Type", f"{kind}; charset=utf-8")
+        self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content)))
         self.send_header("Cache-Control", "no-store")
         self.send_header("X-Content-Type-Options", "nosniff")

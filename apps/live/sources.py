@@ -72,6 +72,12 @@ def live_sources(path: Path | None) -> dict[str, Path]:
     return {each.relative_to(path).as_posix(): each for each in found}
 
 
+def file_or_shipped(path: Path) -> Path:
+    """A file, or that of the shipped character of this name where there is no such file."""
+    name = str(path)
+    return SHIPPED[name].path if name in _CHARACTERS and not path.exists() else path
+
+
 def runner_source(path: Path) -> RunnerSource[Runner]:
     """Characters of a file, to be steered by a program.
 

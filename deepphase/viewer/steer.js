@@ -3,7 +3,8 @@
 import { Heightmap } from "./runtime/ground/heightmap.js";
 import { GROUND_KINDS, madeGround } from "./runtime/ground/made_ground.js";
 import { readAsset } from "./runtime/asset.js";
-import { Driver, firstLabel, sampleFrames } from "./input/driver.js";
+import { Driver, sampleFrames } from "./input/driver.js";
+import { firstLabel } from "./input/follow.js";
 import { patchAround } from "./scene/ground_shape.js";
 import { Input, isTyping } from "./input/input.js";
 import { bindActions, onDrag, onTurn } from "./input/pointer.js";
@@ -39,6 +40,8 @@ const KEYS = {
   ...Object.fromEntries([1, 2, 3, 4, 5, 6, 7, 8, 9].map((key) => [key, `label-${key}`])),
 };
 const PAD_ACTIONS = ["pause", "reset", "kick", "new-ball"];
+// Strides of a companion to one of the leader, in words.
+const RHYTHMS = { 1: "1 : 1", 1.5: "3 : 2", 2: "2 : 1", 3: "3 : 1" };
 // Seconds of the past that the panels show.
 const TRAIL_S = 4;
 
@@ -118,6 +121,8 @@ class App {
     for (const [name, address] of choices) el.chooser.append(new Option(name, address, false, name === chosen));
     el.chooser.hidden = choices.length < 2;
     el.chooser.addEventListener("change", () => location.assign(el.chooser.value));
+    for (const [name] of this.options.companions) el.companion.append(new Option(name));
+    el["beside-choice"].hidden = !this.options.companions.length;
   }
 
   // Show what is done with a ball where there is one.
@@ -166,7 +171,7 @@ class App {
     el.count.addEventListener("change", () => this.setCount(Number(el.count.value)));
     el["ground-kind"].addEventListener("change", () => this.setGround(el["ground-kind"].value));
     // The keys belong to the character again.
-    for (const id of ["count", "speed", "ground-kind"]) el[id].addEventListener("change", () => el[id].blur());
+    for (const id of ["count", "speed", "ground-kind", "companion"]) el[id].addEventListener("change", () => el[id].blur());
     for (const button of el.views.querySelectorAll("[data-view]")) {
       button.addEventListener("click", () => {
         const { shown } = this.view;
@@ -176,6 +181,7 @@ class App {
         el.side.hidden = !shown.panels;
       });
     }
+    el.companion.addEventListener("change", () => this.setCompanion(el.companion.value));
     this.look.addEventListener("change", () => this.setLook("auto"));
     this.input.onPadButton = (button) => this.onPadButton(button);
     this.connectBody();
@@ -302,6 +308,21 @@ class App {
     const wanted = Math.min(Math.max(Math.round(count) || 1, 1), MOST_CHARACTERS);
     this.driver.setCount(wanted);
     this.el.count.value = wanted;
+  }
+
+  // Have the character of this name beside the first one; an empty name for none.
+  async setCompanion(name) {
+    this.el.companion.value = name;
+    const found = this.options.companions.find(([each]) => each === name);
+    try {
+      const asset = found ? await companionOf(found[1]) : null;
+      if (this.el.companion.value !== name) return;
+      this.view.setCompanion(asset, asset && sampleFrames(asset, firstLabel(asset)));
+      this.driver.setCompanion(asset);
+    } catch (problem) {
+      this.el.companion.value = "";
+      this.say(`${name} cannot come: ${problem.message}`, ERROR_MS);
+    }
   }
 
   setPlacing(kind) {
@@ -438,6 +459,7 @@ class App {
     const last = this.shownIndex ?? history.count - 1;
     const still = this.shownIndex !== null || this.paused;
     const from = Math.max(0, last + 1 - Math.round(TRAIL_S * history.frameRate));
+    const besides = [Math.max(last - 1, 0), last].map((index) => history.at(index).beside);
     this.view.draw({
       before: history.at(Math.max(last - 1, 0)).frames,
       now: history.at(last).frames,
@@ -445,6 +467,7 @@ class App {
       trail: history.range(from, last + 1).map((entry) => entry.frames[0]),
       seconds,
       placing: this.placingFrom && this.placingTo ? [this.placingFrom, this.placingTo] : null,
+      beside: besides.every(Boolean) ? besides : null,
     });
     this.writeTime(last);
   }
@@ -460,6 +483,8 @@ class App {
     const { row } = history.at(last).frames[0];
     const where = row ? `${row.clip} ${row.time.toFixed(2)} s` : "";
     if (el.row.textContent !== where) el.row.textContent = where;
+    const rhythm = RHYTHMS[this.driver.companion?.rhythm.ratio] ?? "";
+    if (el.rhythm.textContent !== rhythm) el.rhythm.textContent = rhythm;
   }
 
   // Record from the present on; the last minute is kept, so that is the most.
@@ -562,6 +587,12 @@ class App {
     else this.say("this browser recorded nothing");
   }
 
+  companionState(index) {
+    const frame = this.history.at(index).beside;
+    const { rate, ratio } = this.driver.companion?.rhythm ?? {};
+    return frame && { position: frame.root.position, heading: frame.root.heading, rate, ratio };
+  }
+
   // State of the page, for tests and for the page around it.
   state() {
     const index = this.shownIndex ?? this.history.count - 1;
@@ -579,8 +610,17 @@ class App {
       goal: this.history.at(index).goal,
       ball: frame.ball,
       height: frame.positions[1],
+      beside: this.companionState(index),
     };
   }
+}
+
+// The asset of a companion at an address, or in the page without one.
+async function companionOf(address) {
+  if (!address) return readAsset(bytesOf(element("companion-data").textContent).buffer);
+  const answer = await fetch(address);
+  if (!answer.ok) throw new Error(await answer.text());
+  return readAsset(await answer.arrayBuffer());
 }
 
 function complain(problem) {
@@ -598,6 +638,9 @@ async function start() {
   const app = new App(asset, scene, heights);
   window.deepphaseLive = app;
   if (body.length) await app.setBody(body, scene.body);
+  // A companion that the page has with it comes at once.
+  const [own] = scene.companions.filter(([, address]) => !address);
+  if (own) await app.setCompanion(own[0]);
 }
 
 start().catch((problem) => {

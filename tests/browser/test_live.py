@@ -10,6 +10,7 @@ from deepphase.apps.live.page import live_page
 from deepphase.apps.live.sources import asset_of
 from deepphase.formats.load import load
 from deepphase.motion.kinematics import joint_positions
+from deepphase.shipped import SHIPPED
 from deepphase.terrain.heightmap import Heightmap
 from tests.browser.dashboard_pages import until
 from tests.browser.test_player import WITHOUT_WEBGL
@@ -345,6 +346,35 @@ def test_a_character_walks_up_the_stairs_of_the_list_and_saves_them(live, tmp_pa
     pictures_after(page, 1)
     page.get_by_label("Ground", exact=True).select_option("")
     assert page.evaluate("deepphaseLive.view.map") is None
+
+
+def test_a_dog_goes_beside_a_person_in_the_rhythm_of_the_strides(live):
+    person, dog = (asset_of(SHIPPED[name].path) for name in ("person", "dog"))
+    page = live(live_page(person, name="person", beside=("dog", dog)))
+    beside = until(lambda: state(page)["beside"])
+    assert page.input_value("#companion") == "dog"
+    assert beside["ratio"] == 0
+    walked = page.evaluate(
+        """() => {
+            const app = deepphaseLive;
+            app.paused = true;
+            return Array.from({ length: 900 }, () => {
+              app.driver.step([0, 1.3], null);
+              const { position, beside } = app.state();
+              const apart = Math.hypot(...[0, 1].map((a) => position[a] - beside.position[a]));
+              return [apart, beside.ratio, beside.rate];
+            });
+        }"""
+    )
+    apart, ratios, rates = np.array(walked[300:]).T
+    assert apart.max() < 2.0
+    assert apart.min() > 0.5
+    assert np.median(ratios) == 2
+    assert (ratios > 0).mean() > 0.95
+    assert 0.7 <= rates.min() <= rates.max() <= 1.4
+    page.select_option("#companion", "")
+    page.evaluate("deepphaseLive.driver.step([0, 0], null)")
+    assert state(page)["beside"] is None
 
 
 def test_without_webgl_a_sentence_says_so_and_the_character_is_drawn(open_page, content):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import http.client
+import json
+import re
 import signal
 import socket
 import subprocess
@@ -181,6 +183,26 @@ def test_ground_that_a_page_cannot_have_is_refused(words, fact, tmp_path, monkey
     )
     assert main(words) == 2
     assert fact in capsys.readouterr().err
+
+
+def test_other_files_and_shipped_characters_may_come_beside(served):
+    _, page = ask(served, "/open/walk.controller")
+    companions = dict(json.loads(re.search(r'"companions":(\[\[.*?\]\])', page)[1]))
+    assert list(companions) == ["Person", "Dog", "sub/a & b.controller"]
+    for address, file in zip(companions.values(), ("person", "dog", "a & b"), strict=True):
+        assert ask(served, address) == (200, f"{file}.controller")
+    assert ask(served, "/asset/notes.txt")[0] == 404
+
+
+def test_a_page_is_written_with_a_companion(tmp_path, capsys):
+    made = tmp_path / "gaits.html"
+    words = ["export", str(CONTROLLER), "--web", "-o", str(made)]
+    assert main([*words, "--beside", str(CONTROLLER)]) == 0
+    assert '"companions":[["gaits",""]]' in made.read_text()
+    assert main([*words, "--beside", "nobody"]) == 2
+    assert "nobody" in capsys.readouterr().err
+    assert main(["export", str(CONTROLLER), "-o", str(made), "--beside", "dog"]) == 2
+    assert "add --web" in capsys.readouterr().err
 
 
 def test_export_writes_the_page(tmp_path, capsys):

@@ -1,9 +1,11 @@
-// The characters: the first is steered, the others follow it; all advance by one frame at a time.
+// The characters: the first is steered, the others follow it; all advance by one frame at a time. A companion has its own rate of time.
 
 import { RunningBall } from "../runtime/ball/running_ball.js";
 import { WalkedGround } from "../runtime/ground/walked_ground.js";
 import { createCharacter } from "../runtime/character.js";
 import { History, kept } from "../timeline/history.js";
+import { Companion } from "./companion.js";
+import { firstLabel, followingVelocity, goalOf } from "./follow.js";
 
 // Share of the goal in the trajectory: a hand that steers expects an answer (see `createCharacter`).
 const BLEND = "balanced";
@@ -13,22 +15,11 @@ const STOOD = 12;
 // Distance of a new ball in heights of the body.
 const BALL_AHEAD = 0.25;
 
-export const goalOf = (velocity, facing = null, label = null, obstacles = []) => ({ velocity, facing, label, obstacles });
-
 // Frames of a character that takes a few steps and then stands.
 export function sampleFrames(asset, label) {
   const character = createCharacter(asset, { seed: 0, position: [0, 0], heading: 0, label });
   const speeds = [...new Array(WALKED).fill(asset.speeds?.walk ?? 1), ...new Array(STOOD).fill(0)];
   return speeds.map((speed) => kept(character.step(goalOf([0, speed], null, label))));
-}
-
-// Labels that a character begins with, where it has them: it stands at first.
-const CALM = ["idle", "stand", "walk", "normal", "neutral"];
-
-/** The value of the label to begin with; null without labels. */
-export function firstLabel(asset) {
-  const values = asset.labels?.values ?? [];
-  return CALM.find((value) => values.includes(value)) ?? values[0] ?? null;
 }
 
 export class Driver {
@@ -41,7 +32,9 @@ export class Driver {
     this.fetches = true;
     // Balls that characters did not learn with are asked for.
     this.hasBall = Boolean(asset.ball && !asset.ball.loose);
-    this.ground = null;
+    this.map = this.ground = null;
+    // Asset of the companion; null for none.
+    this.beside = null;
     this.history = new History(asset.frameRate);
     this.reset(1);
   }
@@ -52,10 +45,12 @@ export class Driver {
     this.history.clear();
     this.velocity = [0, 0];
     this.setCount(count);
+    this.setCompanion(this.beside);
   }
 
   // Walk on the ground of a `Heightmap`, or on a flat floor, with a loose ball or without, from the start.
   setGround(map, loose = false) {
+    this.map = map;
     this.ground = map && new WalkedGround(map, this.asset);
     if (this.asset.ball?.loose) this.hasBall = loose;
     this.reset();
@@ -89,14 +84,25 @@ export class Driver {
       let wanted = velocity;
       if (index) {
         const others = places.filter((_, at) => at !== index);
-        wanted = followerVelocity(index - 1, this.characters.length - 1, leader, places[index], others, this.size, top);
+        const target = placeBehind(index - 1, this.characters.length - 1, leader, this.size);
+        wanted = followingVelocity(target, leader, places[index], others, this.size, top);
       }
       if (each.character.ball) each.character.ball.fetches = this.fetches;
       wanted = this.obstacles.around(places[index], wanted, each.frame.root.heading);
       each.frame = kept(each.character.step(goalOf(wanted, index ? null : facing, this.label, all)), index ? null : this.asset.manifold);
       return each.frame;
     });
-    this.history.add(frames, { velocity, facing, label: this.label });
+    const beside = this.companion?.step({ ...leader, contacts: frames[0].contacts }, places, this.obstacles, 1 / this.asset.frameRate);
+    this.history.add(frames, { velocity, facing, label: this.label }, beside);
+  }
+
+  // Have a character of another asset beside the first one; null for none.
+  setCompanion(asset) {
+    this.companion = null;
+    this.beside = asset;
+    if (!asset) return;
+    const ground = this.map && new WalkedGround(this.map, asset);
+    this.companion = new Companion(asset, this.characters[0].frame.root, { size: this.size, ground, blend: BLEND });
   }
 
   // The ball of the first character; null without one.
@@ -138,29 +144,10 @@ function slots(count) {
   return places;
 }
 
-// The velocity (x, z) of a follower in a wedge behind the first one, in m/s. Places are (x, z); `others` are the places of all.
-function followerVelocity(index, count, leader, place, others, size, top) {
+// Place of a follower in a wedge behind the leader.
+function placeBehind(index, count, { position, heading }, size) {
   const [side, back] = slots(count)[index];
   const spacing = 0.72 * size;
-  const [s, c] = [Math.sin(leader.heading), Math.cos(leader.heading)];
-  const target = [
-    leader.position[0] + spacing * (1.15 * side * c + back * s),
-    leader.position[1] + spacing * (-1.15 * side * s + back * c),
-  ];
-  const [dx, dz] = [target[0] - place[0], target[1] - place[1]];
-  const distance = Math.hypot(dx, dz);
-  let velocity = [0, 0];
-  // Small distances are not a reason to step.
-  if (distance > 0.22 * size || Math.hypot(...leader.velocity) > 0.1) {
-    velocity = [0.95 * leader.velocity[0] + 1.1 * dx, 0.95 * leader.velocity[1] + 1.1 * dz];
-  }
-  for (const other of others) {
-    const [ax, az] = [place[0] - other[0], place[1] - other[1]];
-    const gap = Math.hypot(ax, az);
-    if (gap < 1e-6 || gap > 0.45 * size) continue;
-    const push = (2.2 * (0.45 * size - gap)) / gap;
-    velocity = [velocity[0] + ax * push, velocity[1] + az * push];
-  }
-  const speed = Math.hypot(...velocity);
-  return speed > top ? velocity.map((v) => (v * top) / speed) : speed < 0.08 ? [0, 0] : velocity;
+  const [s, c] = [Math.sin(heading), Math.cos(heading)];
+  return [position[0] + spacing * (1.15 * side * c + back * s), position[1] + spacing * (-1.15 * side * s + back * c)];
 }

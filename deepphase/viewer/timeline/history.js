@@ -50,9 +50,9 @@ export class History {
     return this.ring.length;
   }
 
-  // Add the frames of all characters at one time, the first character's first.
-  add(frames, goal) {
-    const entry = { frames, goal, number: this.total++ };
+  // Add the frames of all characters at one time, the first character's first, and that of a companion.
+  add(frames, goal, beside = null) {
+    const entry = { frames, goal, beside, number: this.total++ };
     if (this.ring.length < this.limit) this.ring.push(entry);
     else {
       this.ring[this.first] = entry;

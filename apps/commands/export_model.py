@@ -121,7 +121,9 @@ def _web_page(
         check_walks_on_ground(model)
     for text in ground_notes(chosen):
         note(text)
-    companion = beside and (beside.stem, asset_of(file_or_shipped(beside), weights))
+    companion = None
+    if beside is not None:
+        companion = beside.stem, asset_of(file_or_shipped(beside), weights)
     size = save_live_page(
         output, asset, name=model.stem, body=body, ground=chosen, beside=companion
     )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import streamlit as st
@@ -36,7 +36,7 @@ from deepphase.phase.body_points import POINTS as BODY_POINTS
 from deepphase.phase.body_points import parent_points
 from deepphase.phase.health import shared_codes, sharing_words
 from deepphase.phase.manifold import ManifoldProjection, discriminant
-from deepphase.phase.model import ClipPhases
+from deepphase.phase.model import ClipPhases, PhaseModel
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.viewer.actor import Actor, links_of
 from deepphase.viewer.take import Channels, ManifoldCloud, Take, point_colours
@@ -379,7 +379,7 @@ def _codes_of_bodies(read: BodyEncodings, indices: Sequence[int]) -> dict[str, A
 
 def _count(read: Encodings) -> int:
     """Number of codes of the first stage."""
-    network: Any = read.extractor.network  # type: ignore[union-attr]
+    network: Any = cast(PhaseModel[Any], read.extractor).network
     return int(network.codebook.codes.shape[1])
 
 

@@ -1,9 +1,11 @@
 """A rival: the Delta-interpolator (Oreshkin et al. 2022), a transformer of differences.
 
     python -m tests.studies.inbetweening.delta_interpolator TRAINING_STORE -o DELTA [--minutes 10]
+        [--width 128] [--layers 6] [--rate 1e-3]
 
 It predicts what is to be added to interpolation, from the given frames relative to the last past
-one. Widths are smaller than the paper's, which were trained on a GPU; how long it trains is stated.
+one. It learns from all windows of the clips and of their mirror images, as editors do. Widths are
+smaller than the paper's, which were trained on a GPU; how long it trains is stated.
 """
 
 from __future__ import annotations
@@ -16,28 +18,34 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import open_store
 from deepphase.edit.motion_rows import MotionSpace
+from deepphase.motion.mirror import mirrored
+from deepphase.motion.resample import resample
+from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.motion.rotations_6d import from_six_numbers, six_numbers
-from tests.studies.inbetweening.protocol import FPS, PAST, Windows, straight, windows_of
+from tests.studies.inbetweening.protocol import FPS, PAST, Windows, bone_offsets, straight
 
-_WIDTH, _HEADS, _LAYERS = 256, 8, 4
-_LONGEST = 60
+_HEADS = 8
+# Missing frames in training.
+_SHORTEST, _LONGEST = 5, 60
 
 
 class _Network(nn.Module):
     """Differences (batch, frames, joints * 6 + 3) of all frames from interpolation."""
 
-    def __init__(self, joints: int) -> None:
+    def __init__(self, joints: int, width: int, layers: int) -> None:
         super().__init__()
         values = 6 * joints + 3
-        self.reading = nn.Linear(values + 1, _WIDTH)
-        self.places = nn.Embedding(2 * _LONGEST + PAST + 2, _WIDTH)
+        self.reading = nn.Linear(values + 1, width)
+        # Counted from the first past frame, and from the target backwards.
+        self.forth, self.back = (nn.Embedding(_LONGEST + PAST + 1, width) for _ in range(2))
         layer = nn.TransformerEncoderLayer(
-            _WIDTH, _HEADS, 4 * _WIDTH, 0.0, batch_first=True, norm_first=True
+            width, _HEADS, 4 * width, 0.0, batch_first=True, norm_first=True
         )
-        self.layers = nn.TransformerEncoder(layer, _LAYERS, enable_nested_tensor=False)
-        self.writing = nn.Linear(_WIDTH, values)
+        self.layers = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
+        self.writing = nn.Linear(width, values)
         nn.init.zeros_(self.writing.weight)
         nn.init.zeros_(self.writing.bias)
 
@@ -45,9 +53,8 @@ class _Network(nn.Module):
         known = torch.ones(values.shape[1], device=values.device)
         known[PAST : PAST + missing] = 0.0
         given = torch.cat([values * known[:, None], known.expand(len(values), -1)[..., None]], 2)
-        # Places count from the last past frame, and from the target backwards.
         index = torch.arange(values.shape[1], device=values.device)
-        hidden = self.reading(given) + self.places(index) + self.places(index.flip(0) + _LONGEST)
+        hidden = self.reading(given) + self.forth(index) + self.back(index.flip(0))
         return self.writing(self.layers(hidden))
 
 
@@ -71,7 +78,7 @@ class DeltaInterpolator:
     def load(cls, path: str | Path) -> DeltaInterpolator:
         """Read what this module wrote."""
         state = torch.load(path, weights_only=True)
-        network = _Network(state["joints"])
+        network = _Network(state["joints"], state["width"], state["layers"])
         network.load_state_dict(state["network"])
         return cls(network, state["mean"], state["scale"])
 
@@ -115,29 +122,73 @@ def _positions(values: Tensor, windows: Windows) -> Tensor:
     return torch.stack(places, 2)
 
 
-def train(windows: Windows, minutes: float, seed: int = 0) -> tuple[DeltaInterpolator, int]:
-    """A rival trained on windows for some minutes of processor time, and its steps."""
+class _Clips:
+    """Frames of the clips of a store and of their mirror images, of which windows are cut."""
+
+    def __init__(self, store: ClipStore, space: MotionSpace) -> None:
+        mapping = space.mirror_map(store.clip(int(np.argmax(store.lengths))))
+        numbers, places, angles = [], [], []
+        for index in range(len(store)):
+            clip = resample(space.on_hips(store.clip(index)), FPS)
+            for each in (clip,) if mapping is None else (clip, mirrored(clip, mapping)):
+                turned = each.rotations[:, space.points.joints].astype(np.float64)
+                numbers.append(six_numbers(turned).reshape(len(each), -1))
+                places.append(each.local_positions()[:, space.hips].astype(np.float64))
+                angles.append(root_trajectory(each, space.roles_of(each)).angles)
+        self.lengths = np.array([len(each) for each in angles])
+        self.starts = np.cumsum(self.lengths) - self.lengths
+        self.numbers, self.places, self.angles = (
+            torch.from_numpy(np.concatenate(each)).float() for each in (numbers, places, angles)
+        )
+
+    def windows(self, count: int, frames: int, generator: np.random.Generator) -> Tensor:
+        """(count, frames, values) of random windows, from the last past frame and its heading."""
+        room = np.maximum(self.lengths - frames + 1, 0)
+        stops = np.cumsum(room)
+        chosen = generator.integers(0, stops[-1], count)
+        clip = np.searchsorted(stops, chosen, side="right")
+        first = self.starts[clip] + chosen - (stops - room)[clip]
+        index = torch.from_numpy(first[:, None] + np.arange(frames))
+        last, numbers = index[:, PAST - 1], self.numbers[index]
+        places = self.places[index] - self.places[last][:, None]
+        vectors = torch.cat([numbers[..., :6], places], 2).unflatten(-1, (3, 3))
+        sine, cosine = (each(self.angles[last])[:, None, None] for each in (torch.sin, torch.cos))
+        x, y, z = vectors.unbind(-1)
+        turned = torch.stack([cosine * x - sine * z, y, sine * x + cosine * z], -1).flatten(2)
+        return torch.cat([turned[..., :6], numbers[..., 6:], turned[..., 6:]], 2)
+
+
+def train(
+    store: ClipStore,
+    minutes: float,
+    *,
+    width: int = 128,
+    layers: int = 6,
+    rate: float = 1e-3,
+    seed: int = 0,
+) -> tuple[DeltaInterpolator, int]:
+    """A rival trained on a store for some minutes of processor time, and its steps."""
     torch.manual_seed(seed)
     generator = np.random.default_rng(seed)
-    numbers = torch.from_numpy(_numbers(windows, windows.places[:, PAST - 1 : PAST])).float()
+    space = MotionSpace.of_clip(store.clip(int(np.argmax(store.lengths))), FPS)
+    clips, offsets = _Clips(store, space), bone_offsets(store, space)
+    body = Windows(np.empty(0), np.empty(0), space.points.parents, offsets)
+    numbers = clips.windows(4000, PAST + 30, generator)
     mean, scale = numbers.mean((0, 1)), numbers.std((0, 1)).clamp(min=1e-2)
-    joints = windows.rotations.shape[2]
-    network = _Network(joints).train()
-    optimizer = torch.optim.Adam(network.parameters(), lr=3e-4)
+    network = _Network(len(offsets), width, layers).train()
+    optimizer = torch.optim.Adam(network.parameters(), lr=rate)
     start, steps, limit = time.process_time(), 0, 60.0 * minutes
-    longest = windows.places.shape[1] - PAST - 1
     while (passed := time.process_time() - start) < limit:
-        rate = min((steps + 1) / 200, 0.5 + 0.5 * np.cos(np.pi * passed / limit))
-        optimizer.param_groups[0]["lr"] = 3e-4 * max(rate, 0.01)
-        missing = int(generator.integers(5, longest + 1))
-        chosen = torch.from_numpy(generator.integers(0, len(numbers), 32))
-        values = numbers[chosen, : PAST + missing + 1]
+        share = min((steps + 1) / 200, 0.5 + 0.5 * np.cos(np.pi * passed / limit))
+        optimizer.param_groups[0]["lr"] = rate * max(share, 0.01)
+        missing = int(generator.integers(_SHORTEST, _LONGEST + 1))
+        values = clips.windows(32, PAST + missing + 1, generator)
         base = _straight(values, missing)
         made = base + network((values - mean) / scale, missing) * scale
         gap = slice(PAST, PAST + missing)
         loss = (made[:, gap] - values[:, gap]).abs().mean()
         loss = loss + (
-            (_positions(made[:, gap], windows) - _positions(values[:, gap], windows)).abs().mean()
+            (_positions(made[:, gap], body) - _positions(values[:, gap], body)).abs().mean()
         )
         optimizer.zero_grad()
         loss.backward()
@@ -145,7 +196,7 @@ def train(windows: Windows, minutes: float, seed: int = 0) -> tuple[DeltaInterpo
         optimizer.step()
         steps += 1
         if steps % 200 == 0:
-            print(f"{steps} steps, {passed:.0f} s: {float(loss):.4f}", flush=True)
+            print(f"{steps} steps, {passed:.0f} s: {loss.detach():.4f}", flush=True)
     return DeltaInterpolator(network, mean, scale), steps
 
 
@@ -155,13 +206,16 @@ def main() -> None:
     parser.add_argument("training")
     parser.add_argument("-o", "--output", required=True)
     parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--width", type=int, default=128)
+    parser.add_argument("--layers", type=int, default=6)
+    parser.add_argument("--rate", type=float, default=1e-3)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
+    shape = {"width": options.width, "layers": options.layers}
     store = open_store(options.training)
-    space = MotionSpace.of_clip(store.clip(int(np.argmax(store.lengths))), FPS)
-    rival, steps = train(windows_of(store, space, 50, 5), options.minutes, options.seed)
+    rival, steps = train(store, options.minutes, rate=options.rate, seed=options.seed, **shape)
     state = {"mean": rival.mean, "scale": rival.scale, "network": rival.network.state_dict()}
-    torch.save({**state, "joints": (len(rival.mean) - 3) // 6}, options.output)
+    torch.save({**state, **shape, "joints": (len(rival.mean) - 3) // 6}, options.output)
     print(f"{steps} steps in {options.minutes:g} minutes of processor time: {options.output}")
 
 

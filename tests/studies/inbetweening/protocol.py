@@ -87,11 +87,14 @@ def windows_of(store: ClipStore, space: MotionSpace, frames: int, step: int) -> 
             places.append(quaternions.rotate(back, place))
     if not rotations:
         raise SystemExit(f"no clip has the {frames} frames of a window at {FPS:g} Hz")
-    offsets = np.median(
-        [space.on_hips(store.clip(index)).skeleton.offsets[joints] for index in range(len(store))],
-        axis=0,
-    )
+    offsets = bone_offsets(store, space)
     return Windows(np.array(rotations), np.array(places), space.points.parents, offsets)
+
+
+def bone_offsets(store: ClipStore, space: MotionSpace) -> np.ndarray:
+    """(joints, 3) metres: the median of the bones of a store's clips."""
+    clips = (space.on_hips(store.clip(index)) for index in range(len(store)))
+    return np.median([clip.skeleton.offsets[space.points.joints] for clip in clips], axis=0)
 
 
 @dataclass(frozen=True, eq=False)

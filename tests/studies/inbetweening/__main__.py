@@ -86,10 +86,8 @@ def main() -> None:
             made[name] = by_editor(windows, missing, editor, template)
         for name, each in made.items():
             found = measures(each, true, scale)
-            print(
-                f"{missing:>8} {len(windows):>8} {name:<16} {found.l2p:7.3f} {found.l2q:7.3f} {found.npss:8.4f}",
-                flush=True,
-            )
+            values = f"{found.l2p:7.3f} {found.l2q:7.3f} {found.npss:8.4f}"
+            print(f"{missing:>8} {len(windows):>8} {name:<16} {values}", flush=True)
 
 
 if __name__ == "__main__":

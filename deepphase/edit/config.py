@@ -71,6 +71,8 @@ class EditorTraining:
         Weight in the loss of values that the input has, relative to those that it lacks.
     mirror
         Fraction of the windows that are mirrored, if the skeleton has a left and a right side.
+    targets
+        Fraction of the batches whose windows end with a target pose after a gap, as in-betweens do.
     held_out
         Fraction of the source files that are held out of training for measurement.
     seed
@@ -84,6 +86,7 @@ class EditorTraining:
     weight_decay: float = 1e-4
     known_weight: float = 0.25
     mirror: float = 0.5
+    targets: float = 0.25
     held_out: float = 0.1
     seed: int = 0
 
@@ -99,7 +102,7 @@ class EditorTraining:
             0 <= self.weight_decay < 1,
             f"weight_decay must be at least 0 and below 1, not {self.weight_decay}",
         )
-        for name in ("known_weight", "mirror"):
+        for name in ("known_weight", "mirror", "targets"):
             value = getattr(self, name)
             require(0 <= value <= 1, f"{name} must lie in 0 to 1, not {value}")
         require(0 < self.held_out < 0.9, f"held_out must lie in 0 to 0.9, not {self.held_out}")

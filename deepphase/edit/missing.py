@@ -66,6 +66,32 @@ def run_means(rows: Tensor, known: Tensor) -> Tensor:
     return torch.where(known, rows, mean)
 
 
+def straight_path(velocities: Tensor, lost: Tensor, fps: float) -> Tensor:
+    """Root velocities of one unknown stretch each, replaced by those of the way between its ends.
+
+    The way is straight and its turn steady, as of clips whose gaps are interpolated. The mean of
+    the true velocities would also say how long the path is that the root takes.
+
+    Parameters
+    ----------
+    velocities : (batch, 3, frames)
+        x and z in m/s and the turn in rad/s, each from a frame to the next (`root_velocities`).
+    lost : (batch, frames) bool
+        Where they are unknown: one stretch.
+    """
+    gap = lost.to(velocities)
+    x, z, turn = (velocities / fps * gap[:, None]).unbind(1)
+    steps = gap.sum(-1, keepdim=True).clamp(min=1)
+    angle, way = turn.cumsum(-1) - turn, turn.sum(-1, keepdim=True)
+    sine, cosine = angle.sin(), angle.cos()
+    along = (cosine * x + sine * z).sum(-1, keepdim=True)
+    across = (cosine * z - sine * x).sum(-1, keepdim=True)
+    steady = way * (gap.cumsum(-1) - gap) / steps
+    sine, cosine = steady.sin(), steady.cos()
+    made = (cosine * along - sine * across, sine * along + cosine * across, way.expand_as(gap))
+    return torch.where(lost[:, None], torch.stack(made, 1) * (fps / steps)[:, None], velocities)
+
+
 def made_damage(
     batch: int, frames: int, depends: Tensor, fps: float, generator: torch.Generator
 ) -> tuple[Tensor, Tensor]:

@@ -25,6 +25,7 @@ from deepphase.edit.motion_rows import (
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
+from deepphase.motion.mirror import mirrored
 from deepphase.motion.resample import low_passed
 from deepphase.motion.root_trajectory import RootTrajectory
 from deepphase.steering.inertialization import rotation_vectors
@@ -368,6 +369,8 @@ def with_change(
 def _estimate(clip: Clip, editor: MotionEditor, damage: Damage) -> tuple[Clip, Array]:
     """The network's estimate of all frames of a clip whose gaps are interpolated, at its rate.
 
+    It is the mean of those of the clip and of its mirror image, whose errors differ.
+
     Returns
     -------
     The clip, and (frames, feet) bool contacts: those of the clip in whole frames.
@@ -376,6 +379,23 @@ def _estimate(clip: Clip, editor: MotionEditor, damage: Damage) -> tuple[Clip, A
         trained, lost = editor.on_trained(clip, damage)
         made, contacts = _estimate(trained, editor.trained, lost)
         return editor.on_body(made), contacts
+    made, contacts = _one_estimate(clip, editor, damage)
+    if editor.mirror is None:
+        return made, contacts
+    space = editor.space
+    joints = space.points.joints
+    partners = np.searchsorted(joints, editor.mirror.pairs[joints]) + 1
+    image = space.on_hips(mirrored(clip, editor.mirror))
+    lost = Damage(damage.known[:, [0, *partners]], damage.joints)
+    other = space.on_hips(mirrored(_one_estimate(image, editor, lost)[0], editor.mirror))
+    half = np.full((len(made), len(joints)), 0.5)
+    rotations = _blended(made.rotations[:, joints], other.rotations[:, joints], half)
+    places = [each.local_positions()[:, space.hips] for each in (made, other)]
+    return space.with_pose(made, rotations, np.mean(places, axis=0)), contacts
+
+
+def _one_estimate(clip: Clip, editor: MotionEditor, damage: Damage) -> tuple[Clip, Array]:
+    """The network's estimate of a clip of its own body, as `_estimate` returns it."""
     motion = SampledMotion.of_clip(clip, editor.space)
     rows, known = motion.rows, damage.known
     if clip.fps != editor.fps:

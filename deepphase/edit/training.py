@@ -16,7 +16,7 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.edit.config import EditorConfig
 from deepphase.edit.data import EditorData
 from deepphase.edit.editor import MotionEditor, network_inputs
-from deepphase.edit.missing import made_damage, target_gap
+from deepphase.edit.missing import made_damage, straight_path, target_gap
 from deepphase.edit.networks import MotionAutoencoder
 from deepphase.edit.report import editor_report
 from deepphase.progress import Progress
@@ -29,9 +29,12 @@ _WARMUP, _FINAL_RATE = 0.03, 0.01
 # Weight in the loss of the rows that are decoded from hidden units alone, beside those that are
 # repaired.
 _DECODED_WEIGHT = 0.25
-# Share of the batches whose windows end with a target pose, and weight in the loss of the
-# directions of points from the joints that carry them, from which rotations follow.
-_TARGETS, _ARM_WEIGHT = 0.25, 1.0
+# Weight in the loss of the directions of points from the joints that carry them, from which
+# rotations follow.
+_ARM_WEIGHT = 1.0
+# In gaps before a target: weight of errors of height, in which bodies differ less than along the
+# ground; of the root's velocities and of contacts beside poses; and the square of a small error.
+_HEIGHT_WEIGHT, _ROOT_WEIGHT, _SMALL = 4.0, 0.25, 1e-4
 
 
 class EditorModule(ResumableModule):
@@ -60,6 +63,10 @@ class EditorModule(ResumableModule):
         self._depends = torch.from_numpy(layout.depends)
         # Noise is given in metres; the first value is one of a position.
         self._metre = 1.0 / float(data.normalisation.scale[0])
+        scale = data.normalisation
+        self._root = [
+            torch.from_numpy(each[layout.root])[:, None] for each in (scale.mean, scale.scale)
+        ]
         carried, above = data.space.points.arms()
         self._arms, self._above = torch.from_numpy(carried), torch.from_numpy(above)
         lengths = np.linalg.norm(data.space.points.offsets[carried], axis=1)
@@ -84,7 +91,7 @@ class EditorModule(ResumableModule):
         generator = torch.Generator().manual_seed(seed)
         batch, values, frames = windows.shape
         groups = len(self._depends)
-        if torch.rand(1, generator=generator) < _TARGETS:
+        if self._has_targets(generator):
             known = target_gap(batch, frames, groups, self._fps, generator)
             return self._to_target(windows, known.to(windows))
         known, deviation = made_damage(batch, frames, self._depends, self._fps, generator)
@@ -102,20 +109,33 @@ class EditorModule(ResumableModule):
         damaged[:, :points] += ((moved + own) * self._metre).to(windows)
         return windows, *network_inputs(damaged, known.to(windows), self.layout)
 
+    def _has_targets(self, generator: torch.Generator) -> bool:
+        """Whether the windows of a batch end with a target pose, by the first number drawn."""
+        return bool(torch.rand(1, generator=generator) < self.options.targets)
+
     def _to_target(self, windows: Tensor, known: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Windows up to their target, padded as an editor pads clips (`MotionEditor.inputs`)."""
-        stop = known.shape[-1]
+        stop, root = known.shape[-1], self.layout.root
         extra = -stop % self.network.stride
-        rows, known = (
-            functional.pad(each, (0, extra), mode="replicate")
-            for each in (windows[..., :stop], known)
+        windows, given = windows[..., :stop], windows[..., :stop].clone()
+        lost = known[:, 0] < 1
+        # Clips have no velocity from the target on: the last one is repeated.
+        lost[:, -1] = False
+        mean, scale = (each.to(windows) for each in self._root)
+        velocities = straight_path(windows[:, root] * scale + mean, lost, self._fps)
+        given[:, root] = (velocities - mean) / scale
+        given[:, root, -1] = given[:, root, -2]
+        windows, given, known = (
+            functional.pad(each, (0, extra), mode="replicate") for each in (windows, given, known)
         )
-        return rows, *network_inputs(rows, known, self.layout)
+        return windows, *network_inputs(given, known, self.layout)
 
     def training_step(self, windows: Tensor) -> Tensor:
-        windows, rows, known = self.damaged(windows, self._seed())
+        seed = self._seed()
+        windows, rows, known = self.damaged(windows, seed)
         restored, decoded = self.network(rows, known)
-        loss = self._weighted(restored - windows, known)
+        in_gaps = self._has_targets(torch.Generator().manual_seed(seed))
+        loss = (self._in_gaps if in_gaps else self._weighted)(restored - windows, known)
         self.last_loss = loss.detach()
         return loss + _DECODED_WEIGHT * self._weighted(decoded - windows, known)
 
@@ -129,6 +149,36 @@ class EditorModule(ResumableModule):
         arms = places[:, self._arms] - places[:, self._above]
         arms = arms * self._per_length.to(arms)[:, None, None]
         return loss + _ARM_WEIGHT * (shares[:, self._arms] * arms.square()).mean()
+
+    def _in_gaps(self, error: Tensor, known: Tensor) -> Tensor:
+        """Mean lengths of the errors of poses, places and rotations in gaps before a target.
+
+        Lengths, not their squares: in-betweens are compared by them, and squares would serve the
+        few gaps in which much is uncertain.
+        """
+        error, root = error.float(), self.layout.root
+        lost = (known[:, 1] < 1).float()
+        frames = lost.sum(-1).clamp(min=1)
+        places = error[:, : root.start].unflatten(1, (-1, 3))
+        arms = places[:, self._arms] - places[:, self._above]
+        arms = arms * self._per_length.to(arms)[:, None, None]
+        # The path is moved so that it arrives at the target; it is off by what is left.
+        leads = torch.maximum(lost, functional.pad(lost[:, 1:], (0, 1)))[:, None]
+        steps = error[:, root] * self._root[1].to(error) / self._fps * leads
+        off = steps.cumsum(-1) - steps
+        share = (leads.cumsum(-1) - leads) / leads.sum(-1, keepdim=True).clamp(min=1)
+        off = off - share * steps.sum(-1, keepdim=True)
+        squares = places.square()
+        squares = squares[:, :, 0] + _HEIGHT_WEIGHT * squares[:, :, 1] + squares[:, :, 2]
+        path = (off[:, :2] * self._metre).square().sum(1)
+        place = squares.mean(1) + path
+        turned = arms.square().sum(2).mean(1) + off[:, 2].square()
+        lengths = (place + _SMALL).sqrt() + (turned + _SMALL).sqrt()
+        loss = ((lengths * lost).sum(-1) / frames).mean()
+        changes = error.diff(dim=-1).square()
+        loss = loss + (self._value_weights(known)[..., 1:] * changes).mean()
+        beside = torch.cat([error[:, root], error[:, root.stop :]], 1)
+        return loss + _ROOT_WEIGHT * beside.square().mean()
 
     def _value_weights(self, known: Tensor) -> Tensor:
         group = torch.from_numpy(self.layout.group).to(known.device)

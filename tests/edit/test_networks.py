@@ -6,7 +6,15 @@ import torch
 
 from deepphase.edit.body_points import BodyPoints
 from deepphase.edit.config import EditorConfig, EditorNetwork
-from deepphase.edit.missing import NOISY, filled, made_damage, run_means, target_gap
+from deepphase.edit.missing import (
+    NOISY,
+    filled,
+    made_damage,
+    run_means,
+    straight_path,
+    target_gap,
+)
+from deepphase.edit.motion_rows import integrated_root
 from deepphase.edit.networks import MotionAutoencoder
 from deepphase.errors import ParameterError
 from tests.formula_motion import body
@@ -31,6 +39,22 @@ def test_unknown_stretches_take_their_mean():
     known = torch.tensor([1, 0, 0, 0, 1, 1, 0, 0], dtype=torch.bool).repeat(1, 2, 1)
     result = run_means(rows, known)
     assert result[0, 1].tolist() == [0, 2, 2, 2, 4, 5, 6.5, 6.5]
+
+
+def test_an_unknown_path_is_straight_and_its_turn_steady():
+    rng = np.random.default_rng(2)
+    velocities = rng.standard_normal((3, 40)) * [[1.0], [1.0], [2.0]]
+    lost = np.zeros(40, bool)
+    lost[9:30] = True
+    given = torch.from_numpy(velocities)[None]
+    made = straight_path(given, torch.from_numpy(lost)[None], 30.0)[0].numpy()
+    np.testing.assert_array_equal(made[:, ~lost], velocities[:, ~lost])
+    paths = [integrated_root(each.T, 30.0, np.zeros(2), 0.0) for each in (velocities, made)]
+    true, straight = (np.column_stack([each.positions, each.angles]) for each in paths)
+    # All frames that are known stand where they stood, and those between on lines.
+    np.testing.assert_allclose(straight[:10], true[:10], atol=1e-9)
+    np.testing.assert_allclose(straight[30:], true[30:], atol=1e-9)
+    np.testing.assert_allclose(np.diff(straight[9:31], axis=0, n=2), 0.0, atol=1e-9)
 
 
 def test_damage_is_repeatable_and_spreads_down_the_body():

@@ -394,7 +394,8 @@ def editor_command(
     output
         Editor file to write. OUTPUT.report.json is the report.
     config
-        Config of the network and its training: a YAML file, or masked (configs/editor).
+        Config of the network and its training: a YAML file, masked, or inbetween for gaps before a
+        target pose (configs/editor).
     """
     from deepphase.edit.report import report_lines
     from deepphase.edit.training import train_editor

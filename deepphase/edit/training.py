@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.easing import smoothstep
 from deepphase.edit.config import EditorConfig
 from deepphase.edit.data import EditorData
 from deepphase.edit.editor import MotionEditor, network_inputs
@@ -33,8 +34,8 @@ _DECODED_WEIGHT = 0.25
 # rotations follow.
 _ARM_WEIGHT = 1.0
 # In gaps before a target: weight of errors of height, in which bodies differ less than along the
-# ground; of the root's velocities and of contacts beside poses; and the square of a small error.
-_HEIGHT_WEIGHT, _ROOT_WEIGHT, _SMALL = 4.0, 0.25, 1e-4
+# ground; of the loss of other damage; and the square of a small error.
+_HEIGHT_WEIGHT, _SQUARES_WEIGHT, _SMALL = 4.0, 0.25, 1e-4
 
 
 class EditorModule(ResumableModule):
@@ -156,29 +157,28 @@ class EditorModule(ResumableModule):
         Lengths, not their squares: in-betweens are compared by them, and squares would serve the
         few gaps in which much is uncertain.
         """
-        error, root = error.float(), self.layout.root
-        lost = (known[:, 1] < 1).float()
-        frames = lost.sum(-1).clamp(min=1)
-        places = error[:, : root.start].unflatten(1, (-1, 3))
+        own, root = error.float(), self.layout.root
+        lost = known[:, 1] < 1
+        count = lost.sum(-1, keepdim=True)
+        first = lost.long().argmax(-1, keepdim=True)
+        share = (torch.arange(lost.shape[-1], device=lost.device) - first + 1) / (count + 1)
+        ease = smoothstep(share.clamp(0.0, 1.0))[:, None]
+        # `repaired` moves poses so that they continue both ends, and the path so that it arrives.
+        ends = torch.cat([first - 1, first + count], 1)[:, None].expand(-1, own.shape[1], -1)
+        start, stop = own.gather(-1, ends).split(1, dim=-1)
+        places = (own - start - (stop - start) * ease)[:, : root.start].unflatten(1, (-1, 3))
+        leads = torch.maximum(lost, functional.pad(lost[:, 1:], (0, 1)))[:, None]
+        steps = own[:, root] * self._root[1].to(own) / self._fps * leads
+        off = steps.cumsum(-1) - steps - ease * steps.sum(-1, keepdim=True)
         arms = places[:, self._arms] - places[:, self._above]
         arms = arms * self._per_length.to(arms)[:, None, None]
-        # The path is moved so that it arrives at the target; it is off by what is left.
-        leads = torch.maximum(lost, functional.pad(lost[:, 1:], (0, 1)))[:, None]
-        steps = error[:, root] * self._root[1].to(error) / self._fps * leads
-        off = steps.cumsum(-1) - steps
-        share = (leads.cumsum(-1) - leads) / leads.sum(-1, keepdim=True).clamp(min=1)
-        off = off - share * steps.sum(-1, keepdim=True)
-        squares = places.square()
-        squares = squares[:, :, 0] + _HEIGHT_WEIGHT * squares[:, :, 1] + squares[:, :, 2]
-        path = (off[:, :2] * self._metre).square().sum(1)
-        place = squares.mean(1) + path
         turned = arms.square().sum(2).mean(1) + off[:, 2].square()
+        squares = places.square().mean(1)
+        place = squares[:, 0] + _HEIGHT_WEIGHT * squares[:, 1] + squares[:, 2]
+        place = place + (off[:, :2] * self._metre).square().sum(1)
         lengths = (place + _SMALL).sqrt() + (turned + _SMALL).sqrt()
-        loss = ((lengths * lost).sum(-1) / frames).mean()
-        changes = error.diff(dim=-1).square()
-        loss = loss + (self._value_weights(known)[..., 1:] * changes).mean()
-        beside = torch.cat([error[:, root], error[:, root.stop :]], 1)
-        return loss + _ROOT_WEIGHT * beside.square().mean()
+        mean = ((lengths * lost).sum(-1, keepdim=True) / count).mean()
+        return mean + _SQUARES_WEIGHT * self._weighted(error, known)
 
     def _value_weights(self, known: Tensor) -> Tensor:
         group = torch.from_numpy(self.layout.group).to(known.device)

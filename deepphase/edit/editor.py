@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -25,7 +24,6 @@ from deepphase.formats.array_file import read_arrays, write_arrays
 from deepphase.formats.array_parts import array_part, joined_parts
 from deepphase.formats.body_checks import checked_skeleton
 from deepphase.formats.header_values import checked_mapping, checked_rate
-from deepphase.motion.mirror import MirrorMap
 from deepphase.motion.skeleton import Skeleton
 from deepphase.phase.model import load_weights
 from deepphase.short_repr import counted, short_repr
@@ -92,14 +90,6 @@ class MotionEditor:
     def fps(self) -> float:
         """Frames a second of the motion that it reads."""
         return self.space.fps
-
-    @cached_property
-    def mirror(self) -> MirrorMap | None:
-        """How its body mirrors; None if it is not symmetric or no mirror images were learnt."""
-        if not self.config.training.mirror:
-            return None
-        rest, mean = self.space.rest(), self.statistics.mean[None]
-        return self.space.mirror_map(self.space.with_pose(rest, mean, rest.translations[:, -1]))
 
     def encode(self, rows: MotionRows, known: Array | None = None) -> Tensor:
         """Hidden units (1, hidden, frames) of rows; the frames are padded to whole hidden frames.

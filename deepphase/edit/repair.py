@@ -380,18 +380,22 @@ def _estimate(clip: Clip, editor: MotionEditor, damage: Damage) -> tuple[Clip, A
         made, contacts = _estimate(trained, editor.trained, lost)
         return editor.on_body(made), contacts
     made, contacts = _one_estimate(clip, editor, damage)
-    if editor.mirror is None:
+    space, hips = editor.space, editor.space.hips
+    # The mean pose of all training clips decides: a short clip may leave axes of joints open.
+    places = clip.local_positions()[:1, hips]
+    pose = space.with_pose(clip.sliced(0, 1), editor.statistics.mean[None], places)
+    mapping = space.mirror_map(pose) if editor.config.training.mirror else None
+    if mapping is None:
         return made, contacts
-    space = editor.space
     joints = space.points.joints
-    partners = np.searchsorted(joints, editor.mirror.pairs[joints]) + 1
-    image = space.on_hips(mirrored(clip, editor.mirror))
+    partners = np.searchsorted(joints, mapping.pairs[joints]) + 1
+    image = space.on_hips(mirrored(clip, mapping))
     lost = Damage(damage.known[:, [0, *partners]], damage.joints)
-    other = space.on_hips(mirrored(_one_estimate(image, editor, lost)[0], editor.mirror))
+    other = space.on_hips(mirrored(_one_estimate(image, editor, lost)[0], mapping))
     half = np.full((len(made), len(joints)), 0.5)
     rotations = _blended(made.rotations[:, joints], other.rotations[:, joints], half)
-    places = [each.local_positions()[:, space.hips] for each in (made, other)]
-    return space.with_pose(made, rotations, np.mean(places, axis=0)), contacts
+    both = [each.local_positions()[:, hips] for each in (made, other)]
+    return space.with_pose(made, rotations, np.mean(both, axis=0)), contacts
 
 
 def _one_estimate(clip: Clip, editor: MotionEditor, damage: Damage) -> tuple[Clip, Array]:

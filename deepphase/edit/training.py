@@ -162,7 +162,7 @@ class EditorModule(ResumableModule):
         count = lost.sum(-1, keepdim=True)
         first = lost.long().argmax(-1, keepdim=True)
         share = (torch.arange(lost.shape[-1], device=lost.device) - first + 1) / (count + 1)
-        ease = smoothstep(share.clamp(0.0, 1.0))[:, None]
+        ease: Tensor = smoothstep(share.clamp(0.0, 1.0))[:, None]  # type: ignore[arg-type, assignment]
         # `repaired` moves poses so that they continue both ends, and the path so that it arrives.
         ends = torch.cat([first - 1, first + count], 1)[:, None].expand(-1, own.shape[1], -1)
         start, stop = own.gather(-1, ends).split(1, dim=-1)

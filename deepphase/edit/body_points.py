@@ -121,6 +121,27 @@ class BodyPoints:
         local[:, 1:] = quaternions.multiply(quaternions.conjugate(world[:, above]), world[:, 1:])
         return quaternions.sign_continuous(local)
 
+    def place(self, local: Array, points: Array) -> Array:
+        """(frames, 3) place of the hips at which the points of a pose fit others best.
+
+        All points say where a body is. The one of the hips alone is as uncertain as any other.
+
+        Parameters
+        ----------
+        local : (frames, body joints, 4)
+            By `rotations`.
+        points : (frames, points, 3)
+            Of a body with these bones.
+        """
+        world, places = local.copy(), np.zeros((*local.shape[:2], 3))
+        own = np.argsort(np.where(self.point_joints < 0, len(self), self.point_joints))
+        for joint, parent in enumerate(self.parents[1:].tolist(), start=1):
+            world[:, joint] = quaternions.multiply(world[:, parent], local[:, joint])
+            arm = quaternions.rotate(world[:, parent], self.offsets[own[joint]])
+            places[:, joint] = places[:, parent] + arm
+        place: Array = (points - self.positions(world, places)).mean(axis=1)
+        return place
+
     def groups(self) -> Array:
         """(body joints + 1, body joints + 1) bool: which rotations a group of points depends on.
 

@@ -113,7 +113,8 @@ class MotionEditor:
 
         Where something is unknown, the network reads its first estimate of it once more, as noisy
         values: interpolation, which the first one starts from, may be far off. Where nothing is
-        known, it is the mean of both estimates.
+        known, it is the mean of both estimates. The root is that of the first one: no training has
+        noise on it.
         """
         given = rows.array()
         restored = self._restored(given, known)
@@ -123,6 +124,7 @@ class MotionEditor:
         estimate = np.where(lost, restored.array(), given)
         second = self._restored(estimate, np.where(known == 0, NOISY, known))
         share = np.where((known > 0).any(axis=1, keepdims=True), 1.0, 0.5)
+        share = np.where(self.layout.group > 0, share, 0.0)
         mean = (1.0 - share) * restored.array() + share * second.array()
         return MotionRows.from_array(mean, len(self.space.points))
 

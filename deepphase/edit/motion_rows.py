@@ -239,8 +239,9 @@ class MotionSpace:
         """
         size = self.size_of(like)
         bones = _mean_bones(like)
-        local = self.points.of_body(bones).rotations(rows.points)
-        places = from_root_space(rows.points[:, 0].astype(np.float64) * size, root)
+        points = self.points.of_body(bones)
+        local = points.rotations(rows.points)
+        places = from_root_space(points.place(local, rows.points * size), root)
         local[:, 0] = quaternions.multiply(root.rotations, local[:, 0])
         frames, joints = len(rows), len(self.skeleton)
         rotations = np.tile(quaternions.IDENTITY, (frames, joints, 1))

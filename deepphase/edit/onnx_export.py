@@ -38,9 +38,10 @@ class _Restoring(nn.Module):
         noisy = torch.where(shares == 0, torch.full_like(shares, NOISY), shares)
         second = self._estimate(estimate, noisy)
         # As in `MotionEditor.restored`: where nothing is known, the mean of both estimates; where
-        # all is known, the first.
+        # all is known, and of the root, the first.
         share = torch.where((shares > 0).any(1, keepdim=True), 1.0, 0.5)
         share = torch.where((shares > 0).all(2, keepdim=True).all(1, keepdim=True), 0.0, share)
+        share = torch.where(self.group[:, None] > 0, share, 0.0)
         return ((1.0 - share) * first + share * second).transpose(1, 2)
 
     def _estimate(self, values: Tensor, known: Tensor) -> Tensor:

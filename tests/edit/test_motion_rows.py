@@ -51,6 +51,21 @@ def test_rows_of_a_body_of_another_size_are_of_the_editors_size():
     np.testing.assert_allclose(made.skeleton.offsets[1:], large.offsets[1:], atol=1e-9)
 
 
+def test_all_points_say_where_the_hips_are():
+    clip = walk()
+    space = MotionSpace.of_clip(clip, clip.fps)
+    clip = space.on_hips(clip)
+    rows, root = space.rows(clip)
+    floor = space.floor(rows, clip)
+    points = rows.points.copy()
+    points[:, 0, 1] += 0.3
+    made = space.clip(replace(rows, points=points), clip, root, floor=floor)
+    up = (made.local_positions() - clip.local_positions())[:, space.hips, 1]
+    # The hips turn a little as well.
+    assert up.min() > 0.0
+    assert up.max() < 0.03
+
+
 def test_joints_above_the_hips_give_their_travel_to_them():
     clip, _ = swinging(1.0, 2.0)
     roles = dp.motion.find_roles(clip.skeleton, clip=clip)

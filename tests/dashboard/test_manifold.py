@@ -493,6 +493,16 @@ def test_all_bodies_lie_in_one_space_and_each_plays_on_its_own_skeleton(zoo, mon
     assert not app.exception
 
 
+def test_frames_in_codes_of_all_bodies_are_counted_and_coloured(zoo, monkeypatch):
+    app = opened("manifold", monkeypatch, zoo, query={"bodies": "true", "model": "shared"})
+    while "Frames in codes that all bodies have" not in words(app):
+        time.sleep(0.1)
+        app.run()
+    (frames,) = (each for each in components(app) if "colourings" in each)
+    entries = [each["name"] for each in frames["colourings"]["Shared codes"]["entries"]]
+    assert set(entries) <= {"of all bodies", "of some bodies alone"}
+
+
 def test_a_click_on_another_body_opens_its_collection(zoo, monkeypatch):
     monkeypatch.setenv("DEEPPHASE_APP_FOLDER", str(zoo))
     from streamlit.testing.v1 import AppTest

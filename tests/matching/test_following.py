@@ -6,21 +6,29 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from deepphase.apps.runs.following import stand_in_words
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
 from deepphase.features.layout import Feature, FeatureLayout
-from deepphase.matching.database.across import is_of_another_body, on_shared_manifold
+from deepphase.matching.database.across import (
+    is_of_another_body,
+    on_shared_manifold,
+    query_across,
+)
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.player.following import follow
 from deepphase.matching.player.playback import Playback
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import root_trajectory
+from deepphase.phase.model import PhaseModel
 from deepphase.phase.shared_frames import SharedFrames
+from deepphase.shipped import SHIPPED
 from deepphase.synthetic.gait_motion import SyntheticMotion, locomotion
+from tests.formula_motion import NAMES, swinging
 from tests.matching.made_databases import swinging_store, untrained_model
 
 LAYOUT = FeatureLayout(Feature("trajectory_position", offsets_s=(0.3, 0.6)))
@@ -118,6 +126,23 @@ def test_jumps_leave_no_step_in_the_pose_and_headings_are_followed(dog):
     assert step.max() < 2.5 * usual
     end = root_trajectory(found.clip, find_roles(found.clip.skeleton, clip=found.clip)).angles[-1]
     assert abs(np.angle(np.exp(1j * (end - 0.5)))) < 0.35
+
+
+@pytest.mark.parametrize("angle", [0.0, -1.5])
+def test_a_query_that_sits_says_that_codes_do_not_tell_it_from_standing(dog, angle):
+    """A body on the floor, by the shipped model: at rest, dogs and people have one code."""
+    clip, _ = swinging(1.0, 4.0)
+    rotations = np.zeros_like(clip.rotations)
+    rotations[..., 3] = 1.0
+    for name in ("LeftUpLeg", "RightUpLeg"):
+        rotations[:, NAMES.index(name)] = Rotation.from_rotvec([angle, 0.0, 0.0]).as_quat()
+    still = np.repeat(clip.translations[:1], len(clip), axis=0)
+    clip = replace(clip, rotations=rotations, translations=still)
+    model = PhaseModel.load(SHIPPED["shared"].path)
+    database, own = on_shared_manifold(dog[0], model)
+    query, words = query_across(database, own, model, clip, 120)
+    assert query.query.shape == own.places[0].shape
+    assert ("is sitting at this moment: codes are read from movement" in words) == (angle < 0)
 
 
 def test_other_bodies_are_known_by_their_joints_and_need_a_codebook(dog):

@@ -12,7 +12,7 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.phase.body_points import POINTS, BodyPlan
 from deepphase.phase.config import NetworkConfig, PhaseConfig
-from deepphase.phase.health import code_health
+from deepphase.phase.health import code_health, shared_codes, sharing_words
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.networks.autoencoder import Encoding
 from deepphase.phase.networks.codebook import DECODED, Codebook, DecoderSample, Shape
@@ -176,6 +176,8 @@ def test_health_counts_codes_in_use_by_all():
     assert (one.used, one.shared, other.used, other.shared) == (2, 1, 3, 1)
     assert one.shared_frames == pytest.approx(0.49)
     assert other.shared_frames == pytest.approx(0.6)
+    assert shared_codes([first, second], 4).tolist() == [1]
+    assert "49% of people, 60% of a dog" in sharing_words({"people": first, "a dog": second}, 4)
     assert "codes of its own" in one.words()
     assert "codes of its own" not in other.words()
 

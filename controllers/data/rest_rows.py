@@ -13,7 +13,7 @@ from deepphase.controllers.schema.frame_blocks import FrameBlocks
 from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.features.layout import FeatureLayout
-from deepphase.features.moment_kinds import IDLE, clip_kinds
+from deepphase.features.moment_kinds import IDLE, RESTS, clip_kinds
 from deepphase.features.pose import BodyFrames
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
@@ -24,6 +24,8 @@ from deepphase.steering.rest import RestMoments
 _BLOCKS = ("root_velocity", "root_turn", "contact", *POSE_BLOCKS)
 # Seconds of the shortest and of the longest stretch, and of all stretches together.
 _SHORTEST_S, _LONGEST_S, _ALL_S = 0.5, 8.0, 60.0
+# A value of the label rests standing if it stands in this share of its rest.
+_STANDS = 0.25
 # Maximum number of clips that are searched.
 _MAX_CLIPS = 2000
 # Where no clip has a rest, its quietest moment of this length is continued for some seconds, with
@@ -59,30 +61,38 @@ class RestRows:
     ) -> RestRows | None:
         """Rest of the clips with these indices; None where no part of a clip is quiet.
 
-        Controllers that read tracks or have a ball have none.
+        Bodies rest standing; those of a label whose value sits or lies while it rests, such as
+        `sit`, do that. Controllers that read tracks or have a ball have no rest.
         """
         if schema.config.tracks or schema.config.ball:
             return None
         body = dict(schema.body)
         some = np.unique(np.linspace(0, len(clips) - 1, min(len(clips), _MAX_CLIPS)).astype(int))
         shortest, longest = (round(each * schema.fps) for each in (_SHORTEST_S, _LONGEST_S))
-        found: list[tuple[int, int, int]] = []
-        for index in [clips[place] for place in some]:
-            for start, stop in true_runs(clip_kinds(store.clip(index), body) == IDLE):
-                if stop - start >= shortest:
-                    found.append((index, start, min(stop, start + longest)))
-        if not found:
-            return cls._of_quietest(store, [clips[place] for place in some], schema)
         left = dict.fromkeys(schema.label_values or ("",), 0)
         for style in left:
             left[style] = round(_ALL_S * schema.fps / len(left))
-        outputs, styles = [], []
-        for index, start, stop in sorted(found, key=lambda each: each[1] - each[2]):
+        kinds = RESTS if schema.label_values else (IDLE,)
+        resting = {style: dict.fromkeys(kinds, 0) for style in left}
+        every: list[tuple[str, int, int, int, int]] = []
+        for index in [clips[place] for place in some]:
             clip = store.clip(index)
             style = clip.labels.get(schema.config.label, "")
-            if left.get(style, 0) > 0:
+            of_frames = clip_kinds(clip, body)
+            for kind in kinds if style in left else ():
+                for start, stop in true_runs(of_frames == kind):
+                    if stop - start >= shortest:
+                        every.append((style, kind, index, start, min(stop, start + longest)))
+                        resting[style][kind] += stop - start
+        posture = {style: _posture(frames) for style, frames in resting.items()}
+        found = [each for each in every if each[1] == posture[each[0]]]
+        if not found:
+            return cls._of_quietest(store, [clips[place] for place in some], schema)
+        outputs, styles = [], []
+        for style, _, index, start, stop in sorted(found, key=lambda each: each[3] - each[4]):
+            if left[style] > 0:
                 left[style] -= stop - start
-                outputs.append(_read(clip, schema)[start:stop])
+                outputs.append(_read(store.clip(index), schema)[start:stop])
                 styles.append(style)
         return cls._of_stretches(outputs, styles, captured=True)
 
@@ -135,6 +145,13 @@ def rest_columns(schema: ControllerSchema) -> Array:
     slices = schema.outputs.slices
     names = rest_layout(schema).names
     return np.concatenate([np.arange(slices[name].start, slices[name].stop) for name in names])
+
+
+def _posture(frames: dict[int, int]) -> int:
+    """The kind of rest of a value of the label, by the number of its frames of each kind."""
+    if frames[IDLE] >= _STANDS * sum(frames.values()):
+        return IDLE
+    return max(frames, key=lambda kind: frames[kind])
 
 
 def _read(clip: Clip, schema: ControllerSchema) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.controllers.data.rest_rows import RestRows, rest_columns, rest_layout
 from deepphase.controllers.schema.schema import ControllerSchema
-from deepphase.steering.rest import RestChain
+from deepphase.steering.rest import CONSTANTS, RestChain
 from deepphase.steering.springs import faded, spring_rate, wrapped_angle
 
 # Rest begins where a body is slower, m/s, or the goal has stood for so long, s; and where the body
@@ -51,6 +51,9 @@ class CharacterRest:
         self._offset, self._slope = np.zeros((2, count, self._values.shape[1]), np.float32)
         self._rate = np.full_like(self._offset, spring_rate(_ENTRY_S))
         self._stood, self._facing = np.zeros(count), np.zeros(count)
+        # Desired styles of the last frame, and seconds in which a body changes its posture.
+        self._styles: list[str] | None = None
+        self._changing = np.zeros(count)
 
     @property
     def resting(self) -> Array:
@@ -87,11 +90,17 @@ class CharacterRest:
         self._stood = np.where(stands, self._stood + seconds, 0.0)
         resting = chain.resting
         turned = np.abs(wrapped_angle(facings - np.where(resting, self._facing, angles)))
+        changed = np.array(self._styles or styles) != np.array(styles)
+        self._styles = list(styles)
         leaves = resting & (~stands | (turned > _TURN))
+        leaves |= self._waits(np.flatnonzero(resting & changed), last, styles)
         chain.end(np.flatnonzero(leaves))
         self._row[leaves] = -1
         slow = (speeds < _BODY_M_S) | (self._stood > _STOOD_S)
         enters = ~resting & stands & slow & ((turned < _TURN) | (self._stood > _TURNED_S))
+        waits = self._waits(np.flatnonzero(enters), last, styles)
+        self._changing = np.where(waits, self._changing + seconds, 0.0)
+        enters &= ~waits | (self._changing > CONSTANTS.changing_s)
         self._facing[enters] = facings[enters]
         chosen = np.flatnonzero(enters | chain.ending(self._row))
         if len(chosen):
@@ -107,6 +116,14 @@ class CharacterRest:
             values[:, self._velocities] += self._slope[which][:, self._poses]
             outputs[np.ix_(which, self._columns)] = values
         self._shown = outputs, last
+
+    def _waits(self, which: Array, last: Array, styles: Sequence[str]) -> Array:
+        """(characters,) bool: which of these characters are in another posture than desired."""
+        waits = np.zeros(len(last), bool)
+        if len(which) and any(styles):
+            poses = last[np.ix_(which, self._columns[self._poses])].reshape(len(which), -1, 3)
+            waits[which] = self._chain.in_other_posture(poses, [styles[each] for each in which])
+        return waits
 
     def _choose(
         self, which: Array, shown: Sequence[Array], enters: Array, styles: Sequence[str]

@@ -23,6 +23,12 @@ class RestConstants:
         left of it after these, where it is that long.
     other_style
         Metres that are added to the distance of a pose of another style.
+    other_posture, posture
+        Metres from which on a pose of another style is another posture, such as sitting, and those
+        that are added for it.
+    changing_s
+        A body in another posture than all of its style's, and near one of another style, is left to
+        its own motion for these seconds before it rests.
     again, again_s
         Metres that are added for a stretch that was played in the last seconds, and these.
     stale, stale_s
@@ -41,6 +47,9 @@ class RestConstants:
     entry_s: float = 0.1
     left_s: float = 1.0
     other_style: float = 0.05
+    other_posture: float = 0.1
+    posture: float = 10.0
+    changing_s: float = 4.0
     again: float = 1.0
     again_s: float = 12.0
     stale: float = 0.1
@@ -213,11 +222,7 @@ class RestChain:
         inside = np.searchsorted(moments.starts, rows, side="right") - 1
         left = moments.stops[inside] - rows
         stays = ~self.resting[which] & (inside >= 0) & (left > CONSTANTS.shortest_s / self._seconds)
-        apart = np.zeros((len(which), len(moments.entries)))
-        for joint in range(poses.shape[1]):
-            between = poses[:, None, joint] - moments.poses[None, :, joint]
-            apart += np.sqrt(np.einsum("cex,cex->ce", between, between))
-        apart /= poses.shape[1]
+        apart = self._distances(poses)
         since = self._since[which]
         again = np.where(
             since < CONSTANTS.again_s,
@@ -228,10 +233,33 @@ class RestChain:
         names = np.array([*moments.styles, ""])
         # The style that rests stays, too: one rest after another would show all of them.
         own = zip(styles, names[self._stretch[which]].tolist(), strict=True)
-        other = np.array([CONSTANTS.other_style * ~np.isin(names[:-1], each) for each in own])
-        best = (apart + (again + other)[:, moments.stretch_of]).argmin(axis=1)
+        other = np.array([~np.isin(names[:-1], each) for each in own])[:, moments.stretch_of]
+        strange = np.where(
+            apart > CONSTANTS.other_posture, CONSTANTS.posture, CONSTANTS.other_style
+        )
+        best = (apart + again[:, moments.stretch_of] + other * strange).argmin(axis=1)
         self._stretch[which] = np.where(stays, inside, moments.stretch_of[best])
         return np.where(stays, rows, moments.entries[best])
+
+    def in_other_posture(self, poses: Array, styles: Sequence[str]) -> Array:
+        """(n,) bool: poses (n, joints, 3) that are far from their styles (n,) and near another.
+
+        A style without a moment of rest has no posture of its own.
+        """
+        names = np.array(self.moments.styles)[self.moments.stretch_of]
+        own = np.array([names == style for style in styles]).reshape(len(styles), -1)
+        apart = self._distances(poses)
+        nearest = np.where(own, apart, np.inf).min(axis=1)
+        nearer = apart.min(axis=1) + CONSTANTS.other_style < nearest
+        return own.any(axis=1) & nearer & (nearest > CONSTANTS.other_posture)
+
+    def _distances(self, poses: Array) -> Array:
+        """(n, entries) metres: mean distance of corresponding joints of poses (n, joints, 3)."""
+        apart = np.zeros((len(poses), len(self.moments.entries)))
+        for joint in range(poses.shape[1]):
+            between = poses[:, None, joint] - self.moments.poses[None, :, joint]
+            apart += np.sqrt(np.einsum("cex,cex->ce", between, between))
+        return apart / poses.shape[1]
 
     def end(self, which: Array) -> None:
         """End the rest of characters."""

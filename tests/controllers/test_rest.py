@@ -7,11 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from deepphase.controllers.data.rest_rows import RestRows, rest_columns, rest_layout
+from deepphase.controllers.data.rest_rows import RestRows, _posture, rest_columns, rest_layout
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.rest import CharacterRest
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.features.moment_kinds import IDLE, LYING, SITTING
 from deepphase.steering.velocity_goals import VelocityGoals
 from deepphase.synthetic.bodies import body_named
 from deepphase.synthetic.gait import gaits_of
@@ -122,3 +123,46 @@ def test_a_body_turns_before_it_rests(resting, facing, seconds, rests):
         outputs = np.zeros((1, resting.schema.outputs.dims), np.float32)
         made.replace(outputs, stands, one, one, one + facing, ("",))
     assert made.resting[0] == rests
+
+
+@pytest.fixture(scope="module")
+def postures(store) -> CharacterRest:
+    """A character that may stand, or rest half a metre lower."""
+    controller, _ = untrained("experts", store)
+    schema = controller.schema
+    stretch = RestRows.of_clips(store, [0], schema).outputs[:120]
+    low = stretch.copy()
+    heights = rest_layout(schema).slices["joint_position"]
+    low[:, heights] -= np.resize([0.0, 0.5, 0.0], heights.stop - heights.start)
+    rows = RestRows(np.concatenate([stretch, low]), np.array([120, 240]), ("stand", "sit"), True)
+    return CharacterRest(rows, schema, 1)
+
+
+def test_a_body_changes_its_posture_by_itself_before_it_rests(postures):
+    made, columns, one = postures, postures._columns, np.zeros(1)
+    outputs = np.zeros((1, columns.max() + 1), np.float32)
+
+    def resting(style: str, row: int, frames: int) -> list[bool]:
+        seen = []
+        for _ in range(frames):
+            given = outputs.copy()
+            given[:, columns] = made._values[row]
+            made.replace(given, np.ones(1, bool), one, one, one, [style])
+            seen.append(bool(made.resting[0]))
+        return seen
+
+    assert all(resting("stand", 10, 30))
+    # The network has four seconds to sit down; without them the body rests as it is.
+    assert not any(resting("sit", 10, 60))
+    seen = resting("sit", 130, 30)
+    assert not seen[0]
+    assert all(seen[2:])
+    assert made._row[0] >= 120
+    assert not any(resting("stand", 130, 200))
+    assert all(resting("stand", 130, 60)[50:])
+
+
+def test_a_value_of_the_label_that_sits_rests_so():
+    assert _posture({IDLE: 30, SITTING: 60, LYING: 0}) == IDLE
+    assert _posture({IDLE: 10, SITTING: 60, LYING: 20}) == SITTING
+    assert _posture({IDLE: 0, SITTING: 0, LYING: 0}) == IDLE

@@ -10,6 +10,7 @@ import pytest
 
 from deepphase.apps.demo import CONTROLLER
 from deepphase.apps.live.asset import live_asset
+from deepphase.controllers.data.rest_rows import RestRows, rest_layout
 from deepphase.controllers.networks.normalised import NormalisedController
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.frame import CharacterSettings
@@ -150,6 +151,28 @@ def test_a_body_rests_and_starts_again_as_in_python(shipped, asset, tmp_path):
     assert np.ptp(hips, axis=0).max() < 0.1
     assert 0.005 < moved < 0.3
     assert np.linalg.norm(python[-1, 0] - python[840, 0]) > 0.3
+
+
+def test_a_label_with_another_posture_is_followed_as_in_python(shipped, tmp_path):
+    """The network does not know how to sit: after four seconds the body rests as it is."""
+    label, (stands, sits) = shipped.schema.config.label, shipped.schema.label_values[:2]
+    outputs = shipped.rest.outputs[: shipped.rest.stops[0]]
+    low = outputs.copy()
+    block = rest_layout(shipped.schema).slices["joint_position"]
+    low[:, block] -= np.resize([0.0, 0.5, 0.0], block.stop - block.start)
+    stops = np.array([1, 2]) * len(outputs)
+    rest = RestRows(np.concatenate([outputs, low]), stops, (stands, sits), captured=True)
+    changed = replace(shipped, rest=rest)
+    sticks = held((0.0, (0.0, 0.0)), (3.0, (0.0, 0.0)), (12.0, (0.0, 0.0)))
+    sticks = replace(sticks, buttons={label: (stands,) * 2 + (sits,) * 4})
+    source = CharacterSource(changed)
+    made, goals = python_run(source, sticks, 600)
+    frames = ask_node(tmp_path, live_asset(changed), "run", goals=goals, options={"goal": goals[0]})
+    assert largest_distance(positions_of(changed, made), positions_in(frames)) < _MM
+    plain, _ = python_run(source, replace(sticks, buttons={label: (stands,) * 6}), 600)
+    apart = positions_of(changed, made) - positions_of(changed, plain)
+    assert not apart[:180].any()
+    assert np.abs(apart[200:400]).max() > 0.01
 
 
 def test_facings_and_speeds_that_the_clips_lack_are_projected_as_in_python(

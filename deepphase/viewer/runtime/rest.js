@@ -50,18 +50,32 @@ export class RestChain {
       return row;
     }
     const own = this.resting ? styles[this.stretch] : "";
-    const added = styles.map((each, i) => {
+    const added = styles.map((_, i) => {
       const stale = constants.stale * Math.max(0, 1 - (this.since[i] - constants.again_s) / constants.stale_s);
-      const again = this.since[i] < constants.again_s ? constants.again : stale;
-      return again + (each === style || each === own ? 0 : constants.other_style);
+      return this.since[i] < constants.again_s ? constants.again : stale;
     });
     let best = 0, least = Infinity;
     entries.forEach((_, entry) => {
-      const cost = this.distance(pose, entry) + added[stretchOf[entry]];
+      const distance = this.distance(pose, entry), name = styles[stretchOf[entry]];
+      const strange = distance > constants.other_posture ? constants.posture : constants.other_style;
+      const cost = distance + added[stretchOf[entry]] + (name === style || name === own ? 0 : strange);
       if (cost < least) [best, least] = [entry, cost];
     });
     this.stretch = stretchOf[best];
     return entries[best];
+  }
+
+  /** Whether a pose is far from all entries of its style and near another; the twin of Python's. */
+  inOtherPosture(pose, style) {
+    const { styles, entries, stretch_of: stretchOf, constants } = this.rest;
+    if (!styles.includes(style)) return false;
+    let own = Infinity, any = Infinity;
+    entries.forEach((_, entry) => {
+      const distance = this.distance(pose, entry);
+      any = Math.min(any, distance);
+      if (styles[stretchOf[entry]] === style) own = Math.min(own, distance);
+    });
+    return own > constants.other_posture && any + constants.other_style < own;
   }
 
   /** Mean distance of corresponding joints of a pose and of an entry, metres. */

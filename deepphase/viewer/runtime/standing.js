@@ -23,6 +23,8 @@ export class CharacterRest {
     for (const name of POSE) this.pose.fill(1, ...rest.blocks[name]);
     this.row = -1;
     this.stood = this.facing = 0;
+    this.style = null;
+    this.changing = 0;
     this.last = this.before = null;
     this.offset = new Float32Array(this.width);
     this.slope = new Float32Array(this.width);
@@ -42,10 +44,17 @@ export class CharacterRest {
     this.stood = stands ? this.stood + this.seconds : 0;
     const turned = Math.abs(wrappedAngle(facing - (chain.resting ? this.facing : angle)));
     const slow = speed < REST_SPEED || this.stood > STOOD_SECONDS;
-    if (chain.resting && (!stands || turned > TURN)) {
+    const changed = this.style !== null && this.style !== style;
+    this.style = style;
+    const rested = chain.resting;
+    let enters = !rested && stands && slow && (turned < TURN || this.stood > TURNED_SECONDS);
+    const waits = (enters || (rested && changed)) && this.waits(style);
+    this.changing = enters && waits ? this.changing + this.seconds : 0;
+    enters = enters && (!waits || this.changing > chain.rest.constants.changing_s);
+    if (rested && (!stands || turned > TURN || waits)) {
       chain.end();
       this.row = -1;
-    } else if (!chain.resting && stands && slow && (turned < TURN || this.stood > TURNED_SECONDS)) {
+    } else if (enters) {
       this.facing = facing;
       this.choose(springRate(ENTRY_SECONDS), style);
     } else if (chain.ending(this.row)) {
@@ -67,6 +76,11 @@ export class CharacterRest {
     }
     this.before = this.last;
     this.last = this.shown(outputs);
+  }
+
+  /** Whether the body is in another posture than that of the desired style. */
+  waits(style) {
+    return style !== "" && this.chain.inOtherPosture(this.last.subarray(...this.blocks.joint_position), style);
   }
 
   shown(outputs) {

@@ -8,7 +8,9 @@ STORE is a store or folder of captured clips; each FOLDER has motion files of th
 in root space and below 8 Hz, at equal speeds and turning, and is tested on clips and characters
 that it has not seen. The judge's clips are those of `--held-out`, else a third of the clips; the
 first row is the control, the other clips of the store. `--controls` adds rows that must be told
-apart: the other clips frozen, 4 cm too low, and with toes that do not move.
+apart: the other clips frozen, 4 cm too low, and with toes that do not move. It also adds the others
+of each value of `--single`, a label: what the judge says of captured motion in one style, as that
+of a character without labels is.
 """
 
 from __future__ import annotations
@@ -25,6 +27,9 @@ from deepphase.motion.clip import Clip
 from tests.studies.motion_classifier.falsified import FALSIFIED
 from tests.studies.motion_classifier.judge import Verdict, told_apart
 from tests.studies.motion_classifier.windows import windows_of
+
+# Clips of a value of the label that is judged alone.
+_SINGLE = 20
 
 
 def _halves_of(store: ClipStore, held_out: str) -> tuple[list[Clip], list[Clip]]:
@@ -62,12 +67,18 @@ def main() -> None:
     parser.add_argument("--held-out", default="")
     parser.add_argument("--seeds", default="0,1")
     parser.add_argument("--controls", action="store_true")
+    parser.add_argument("--single", default="style")
     given = parser.parse_args()
     judge, others = _halves_of(corpus_of(given.store), given.held_out)
     captured = windows_of(judge)
     sets: dict[str, Iterable[Clip]] = {"other captured clips": others}
     if given.controls:
         sets |= {name: map(change, others) for name, change in FALSIFIED.items()}
+        values = [clip.labels.get(given.single, "") for clip in others]
+        for value in sorted(set(values) - {""}):
+            of_value = [clip for clip, each in zip(others, values, strict=True) if each == value]
+            if len(of_value) >= _SINGLE:
+                sets[f"{given.single} {value} alone"] = of_value
     for each in given.generated:
         name, folder = each.split("=", 1)
         sets[name] = corpus_of(folder)

@@ -10,7 +10,7 @@ that it has not seen. The judge's clips are those of `--held-out`, else a third 
 first row is the control, the other clips of the store. `--controls` adds rows that must be told
 apart: the other clips frozen, 4 cm too low, and with toes that do not move. It also adds the others
 of each value of `--single`, a label: what the judge says of captured motion in one style, as that
-of a character without labels is.
+of a character without labels is, and the others low-passed at 7 and 5 Hz.
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ import numpy as np
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.prepare import corpus_of
 from deepphase.motion.clip import Clip
+from deepphase.motion.resample import low_passed_clip
 from tests.studies.motion_classifier.falsified import FALSIFIED
 from tests.studies.motion_classifier.judge import Verdict, told_apart
 from tests.studies.motion_classifier.windows import windows_of
 
 # Clips of a value of the label that is judged alone.
 _SINGLE = 20
+_LOW_PASSES = (7.0, 5.0)
 
 
 def _halves_of(store: ClipStore, held_out: str) -> tuple[list[Clip], list[Clip]]:
@@ -74,6 +76,8 @@ def main() -> None:
     sets: dict[str, Iterable[Clip]] = {"other captured clips": others}
     if given.controls:
         sets |= {name: map(change, others) for name, change in FALSIFIED.items()}
+        for hz in _LOW_PASSES:
+            sets[f"below {hz:g} Hz"] = [low_passed_clip(clip, hz) for clip in others]
         values = [clip.labels.get(given.single, "") for clip in others]
         for value in sorted(set(values) - {""}):
             of_value = [clip for clip, each in zip(others, values, strict=True) if each == value]

@@ -15,9 +15,9 @@ from deepphase.steering.springs import faded, spring_rate, wrapped_angle
 # Rest begins where a body is slower, m/s, or the goal has stood for so long, s; and where the body
 # faces its goal up to an angle, rad, or the goal has stood for longer.
 _BODY_M_S, _STOOD_S, _TURN, _TURNED_S = 0.4, 0.8, np.radians(40.0), 3.0
-# Half-lives in seconds of the difference between two poses: at the beginning of rest, and from one
-# stretch of it to the next, which hold the posture.
-_ENTRY_S, _HELD_S = 0.15, 0.5
+# Half-lives in seconds of the difference between two poses: at the beginning of rest, also after a
+# change of posture, and from one stretch of it to the next, which hold the posture.
+_ENTRY_S, _CHANGED_S, _HELD_S = 0.15, 0.25, 0.5
 _ROOT, _POSE = ("root_velocity", "root_turn"), ("joint_position", "joint_rotation")
 
 
@@ -99,13 +99,16 @@ class CharacterRest:
         slow = (speeds < _BODY_M_S) | (self._stood > _STOOD_S)
         enters = ~resting & stands & slow & ((turned < _TURN) | (self._stood > _TURNED_S))
         waits = self._waits(np.flatnonzero(enters), last, styles)
-        self._changing = np.where(waits, self._changing + seconds, 0.0)
+        changing = self._changing
+        self._changing = np.where(waits, changing + seconds, 0.0)
         enters &= ~waits | (self._changing > CONSTANTS.changing_s)
+        entry = np.where(changing > 0.0, spring_rate(_CHANGED_S), spring_rate(_ENTRY_S))
         self._facing[enters] = facings[enters]
         chosen = np.flatnonzero(enters | chain.ending(self._row))
         if len(chosen):
             shown = [each[np.ix_(chosen, self._columns)] for each in (last, before)]
-            self._choose(chosen, shown, enters[chosen], styles)
+            rates = np.where(enters, entry, spring_rate(_HELD_S))[chosen]
+            self._choose(chosen, shown, rates, styles)
         which = np.flatnonzero(chain.resting)
         if len(which):
             self._row[which] += 1
@@ -126,9 +129,12 @@ class CharacterRest:
         return waits
 
     def _choose(
-        self, which: Array, shown: Sequence[Array], enters: Array, styles: Sequence[str]
+        self, which: Array, shown: Sequence[Array], rates: Array, styles: Sequence[str]
     ) -> None:
-        """Choose the moments of characters, and the differences from the last shown frames."""
+        """Choose the moments of characters, and the differences from the last shown frames.
+
+        `rates` are the springs' of the poses' differences, (which,) 1/s.
+        """
         last, before = shown
         poses = last[:, self._poses].reshape(len(which), -1, 3)
         rows = self._chain.choose(which, self._row[which], poses, [styles[each] for each in which])
@@ -138,5 +144,5 @@ class CharacterRest:
         change = (last - before) - (values[rows + 1] - values[rows])
         # A root has no place to hold, and its acceleration is mostly noise.
         self._slope[which] = self._pose * change / np.float32(self._seconds)
-        holds = ~enters[:, None] & (self._pose > 0.0)
-        self._rate[which] = np.where(holds, spring_rate(_HELD_S), spring_rate(_ENTRY_S))
+        entry = spring_rate(_ENTRY_S)
+        self._rate[which] = np.where(self._pose > 0.0, rates[:, None], entry)

@@ -5,7 +5,7 @@ import { faded, springRate, wrappedAngle } from "./springs.js";
 
 // As in `controllers/runtime/rest.py`.
 const REST_SPEED = 0.4, STOOD_SECONDS = 0.8, TURN = (40 * Math.PI) / 180, TURNED_SECONDS = 3;
-const ENTRY_SECONDS = 0.15, HELD_SECONDS = 0.5;
+const ENTRY_SECONDS = 0.15, CHANGED_SECONDS = 0.25, HELD_SECONDS = 0.5;
 const ROOT = ["root_velocity", "root_turn"], POSE = ["joint_position", "joint_rotation"];
 
 /** Plays moments of rest where the goal stands; the twin of `CharacterRest` in Python. */
@@ -49,6 +49,7 @@ export class CharacterRest {
     const rested = chain.resting;
     let enters = !rested && stands && slow && (turned < TURN || this.stood > TURNED_SECONDS);
     const waits = (enters || (rested && changed)) && this.waits(style);
+    const halflife = this.changing > 0 ? CHANGED_SECONDS : ENTRY_SECONDS;
     this.changing = enters && waits ? this.changing + this.seconds : 0;
     enters = enters && (!waits || this.changing > chain.rest.constants.changing_s);
     if (rested && (!stands || turned > TURN || waits)) {
@@ -56,7 +57,7 @@ export class CharacterRest {
       this.row = -1;
     } else if (enters) {
       this.facing = facing;
-      this.choose(springRate(ENTRY_SECONDS), style);
+      this.choose(springRate(halflife), style);
     } else if (chain.ending(this.row)) {
       this.choose(springRate(HELD_SECONDS), style);
     }

@@ -185,6 +185,28 @@ def test_a_way_is_drawn_by_mouse_and_by_keys(visit):
     assert another_duration(page, before) > before
 
 
+def test_a_dog_goes_beside_a_character_that_is_steered(visit):
+    page = visit("control")
+    settled(page)
+    page.get_by_text("Steer by hand").click()
+    live_frame(page).evaluate("deepphaseLive.view.draw = () => {}")
+    page.get_by_role("combobox", name="Beside").click()
+    page.get_by_role("option", name="Dog").click()
+    # The page that is drawn next has the dog's data.
+    until(lambda: live_frame(page).evaluate("Boolean(deepphaseLive.driver.companion)"), 60)
+    frame = live_frame(page)
+    frame.evaluate("deepphaseLive.view.draw = () => {}")
+    walked = frame.evaluate(
+        """Array.from({ length: 300 }, () => {
+             deepphaseLive.driver.step([0, 1.3], null);
+             const { position, ratio } = deepphaseLive.state().beside;
+             return [...position, ratio];
+           })"""
+    )
+    assert np.hypot(*walked[-1][:2]) > 2.0
+    assert max(ratio for *_, ratio in walked) > 0
+
+
 def test_a_character_is_steered_by_hand_kept_and_measured(visit):
     page = visit("control")
     settled(page)

@@ -25,6 +25,7 @@ from deepphase.apps.dashboard.parts.uploads import UPLOAD_FPS, prepared_upload
 from deepphase.apps.live.driven_run import driven_run, read_driven
 from deepphase.apps.live.page import live_page
 from deepphase.apps.live.recordings import save_recording
+from deepphase.apps.live.sources import asset_of, live_sources
 from deepphase.apps.reports.measure_table import MeasureTable
 from deepphase.errors import DeepPhaseError, FormatError, ParameterError
 from deepphase.evaluation.measured_runs import run_measures
@@ -63,15 +64,33 @@ class KeptRun:
     file: str = ""
 
 
-def steer_by_hand(opened: OpenController | OpenMatching) -> KeptRun | None:
+def choose_companion() -> str | None:
+    """Draw a chooser of the shipped character that goes beside the one that is steered."""
+    return st.selectbox(
+        "Beside",
+        list(live_sources(None)),
+        index=None,
+        placeholder="nobody",
+        help="A body that keeps the rhythm of the strides",
+    )
+
+
+def steer_by_hand(
+    opened: OpenController | OpenMatching, beside: str | None = None
+) -> KeptRun | None:
     """Draw the live page of what is open; return what was kept of it, measured, if anything was.
+
+    Parameters
+    ----------
+    beside
+        What `choose_companion` returned.
 
     Raises
     ------
     ParameterError
         If the page cannot run it, or would be too large.
     """
-    page = _page(str(opened.key), is_dark(), opened)
+    page = _page(str(opened.key), is_dark(), opened, beside=beside)
     answer = _component(
         data={"page": page, "title": f"Steer {opened.name}"},
         key=f"live {opened.key}",
@@ -159,7 +178,12 @@ def keep_driven(motion: Any, opened: OpenController | OpenMatching) -> KeptRun |
 
 @st.cache_resource(max_entries=4, show_spinner="Preparing the page")
 def _page(
-    key: str, dark: bool, _opened: OpenController | OpenMatching, *, large: bool = False
+    key: str,
+    dark: bool,
+    _opened: OpenController | OpenMatching,
+    *,
+    large: bool = False,
+    beside: str | None = None,
 ) -> str:
     asset = _opened.asset()
     if len(asset) > _MAX_ASSET_BYTES:
@@ -174,4 +198,5 @@ def _page(
         look="dark" if dark else "light",
         keeps="" if large else "page",
         large_panels=large,
+        beside=None if beside is None else (beside, asset_of(live_sources(None)[beside])),
     )

@@ -59,7 +59,9 @@ def _trained(
     progress: Progress | None,
 ) -> Controller:
     store = ClipStore.from_clips(clips)
-    phase_config = PhaseConfig.load("default", **{"training.windows": 102_400})
+    phase_config = PhaseConfig.load(
+        "default", **{"network.channels": 5, "training.windows": 102_400}
+    )
     options = {"progress": progress, "accelerator": "cpu"}
     with temporary_folder() as folder:
         phases = train_phase(store, phase_config, folder=folder, **options)

@@ -426,7 +426,10 @@ def _restored_root(restored: MotionRows, motion: SampledMotion, broken: Array) -
     velocities[~leading] = root_velocities(root, fps)[~leading]
     places, angles = root.positions[:, ::2].astype(np.float64), root.angles.astype(np.float64)
     followed = integrated_root(velocities, fps, places[0], float(angles[0]))
+    turned = bridged(followed.angles[:, None], angles[:, None], broken, fps)[:, 0]
+    # The way is led by the facing that arrives, not by one that has drifted.
+    velocities[:-1, 2] = np.diff(turned) * fps
+    followed = integrated_root(velocities, fps, places[0], float(angles[0]))
     return RootTrajectory.of_ground(
-        bridged(followed.positions[:, ::2], places, broken, fps),
-        bridged(followed.angles[:, None], angles[:, None], broken, fps)[:, 0],
+        bridged(followed.positions[:, ::2], places, broken, fps), turned
     )

@@ -70,7 +70,7 @@ def choose_companion() -> str | None:
         "Beside",
         list(live_sources(None)),
         index=None,
-        placeholder="nobody",
+        placeholder="none",
         help="A body that keeps the rhythm of the strides",
     )
 

@@ -73,6 +73,7 @@ class EditorTraining:
         Fraction of the windows that are mirrored, if the skeleton has a left and a right side.
     targets
         Fraction of the batches whose windows end with a target pose after a gap, as in-betweens do.
+        Above a half, their loss is the length of errors in place of its square.
     held_out
         Fraction of the source files that are held out of training for measurement.
     seed

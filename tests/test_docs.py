@@ -43,6 +43,10 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guides").glob("*.md"))]
 _INSTALLS = "installs the project that is being tested"
 _ORDER = "tests/controllers/test_heights.py runs the same three commands"
 _DRIBBLE = "tests/controllers/ball/test_dribbling.py runs the same three commands"
+_POSTURE = (
+    "dogs of the reader's own; tests/apps/test_cli.py reads tables of labels, and "
+    "tests/controllers/test_rest.py rests by them"
+)
 _GROUND = "tests/apps/test_match_ground.py runs the same commands"
 _RIGIFY = "needs Blender; tests/rigs/test_blender_rig.py runs these commands where it is installed"
 _BLENDER = "needs Blender; tests/formats/test_blender.py makes the trip where it is installed"
@@ -76,6 +80,8 @@ NOT_RUN = {
     "deepphase train controller mocap.store --model walk.model --terrain ground/ "
     "-o climb.controller": _ORDER,
     "deepphase control climb.controller --path circle --terrain rocks -o rocks/": _ORDER,
+    "deepphase prepare dogs/ -o dogs.store --labels-csv posture.csv": _POSTURE,
+    "deepphase train controller dogs.store --model dogs.model --set schema.label=posture": _POSTURE,
     "deepphase fit ball mocap.store -o ball/": _DRIBBLE,
     "deepphase train controller mocap.store --model walk.model --ball ball/ --config ball "
     "-o dribble.controller": _DRIBBLE,

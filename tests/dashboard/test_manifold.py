@@ -494,7 +494,7 @@ def test_all_bodies_lie_in_one_space_and_each_plays_on_its_own_skeleton(zoo, mon
 
 
 def test_frames_in_codes_of_all_bodies_are_counted_and_coloured(zoo, monkeypatch):
-    app = opened("manifold", monkeypatch, zoo, query={"bodies": "true", "model": "shared"})
+    app = opened("manifold", monkeypatch, zoo, query={"bodies": "true", "model": "any skeleton"})
     while "Frames in codes that all bodies have" not in words(app):
         time.sleep(0.1)
         app.run()

@@ -226,6 +226,10 @@ def test_codes_are_encoded_and_kept_in_files(tmp_path):
         # Shorter than a window.
         short = locomotion(9, 0.7, body=kind).clip
         assert loaded.bound(store).encode(short).codes.shape == (len(short), 3)
+    # Poses by codes do not turn the stride's phase off its frequency.
+    turns = loaded.network.phase_layer.weight.abs().amax((1, 2))
+    assert turns[0] == 0
+    assert (turns[1:] > 0).all()
     # The model of one skeleton trains on, without the codebook.
     start = loaded.bound(data[0])
     config = PhaseConfig.load("default", **{"training.windows": 64, "training.batch_size": 32})

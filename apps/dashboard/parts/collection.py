@@ -146,8 +146,7 @@ def _store_sources(id: str, name: str, stamp: Stamp) -> list[ListedSource[OpenCl
 
 def model_sources(clips: OpenClips, *, embeddings: bool = False) -> list[ListedSource[OpenModel]]:
     """Phase models that can read these clips; or the embeddings that they are compared with."""
-    several = len(clip_sources()) > 1 and not embeddings
-    return _models_for(clips, MODELS.files(_is_model), embeddings=embeddings, several=several)
+    return _models_for(clips, MODELS.files(_is_model), embeddings=embeddings)
 
 
 def _models_for(
@@ -155,9 +154,8 @@ def _models_for(
     files: Iterable[FoundFile],
     *,
     embeddings: bool = False,
-    several: bool = False,
 ) -> list[ListedSource[OpenModel]]:
-    """The models of files, and the shipped ones; of several bodies also that with shared codes."""
+    """The models of files, and the shipped ones."""
     shipped = [
         _shipped("any skeleton", "Model for any skeleton"),
         _shipped("demo embedding" if embeddings else "demo", "Small demo model"),
@@ -165,8 +163,6 @@ def _models_for(
     if clips.id == "demo":
         # Joints of users may have the names of those of the demo.
         shipped.reverse()
-    if several:
-        shipped.append(_shipped("shared", "Codes of people and dogs"))
     known = [(each.id, each.title, each) for each in files]
     known += [(file.name, words, file) for file, words in shipped]
     joints = set(clips.store.skeleton.names)
@@ -185,8 +181,7 @@ def _is_model(file: FoundFile) -> bool:
 @st.cache_resource(show_spinner=False)
 def _shipped(id: str, words: str) -> tuple[FoundFile, str]:
     path = {
-        "any skeleton": SHIPPED["any_skeleton"].path,
-        "shared": SHIPPED["shared"].path,
+        "any skeleton": SHIPPED["shared"].path,
         "demo": PHASES,
         "demo embedding": EMBEDDING,
     }[id]

@@ -320,6 +320,13 @@ class BodyModule(PhaseModule):
     reconstructed from.
     """
 
+    def __init__(self, config: PhaseConfig, signals: Any) -> None:
+        super().__init__(config, signals)
+        layer = getattr(self.network, "phase_layer", None)
+        if config.network.codes is not None and layer is not None:
+            # Poses of codes would turn the first channel's phase off its frequency.
+            layer.weight.register_hook(_without_first)
+
     def _reconstructed(self, batch: BodyBatch) -> Tensor:
         weights = bound_weights(dict(self.network.named_parameters()), batch.read, batch.write)
         return functional_call(self.network, weights, (batch.windows,)).float()
@@ -431,6 +438,11 @@ class BodyModule(PhaseModule):
                 poses = velocities.new_zeros(velocities.shape[:2])
                 poses[:, columns] = batch.poses / leg_m
                 yield DecoderSample(values, encoding, velocities, poses)
+
+
+def _without_first(gradient: Tensor) -> Tensor:
+    """A gradient by channel that leaves the first one as it is."""
+    return torch.cat([torch.zeros_like(gradient[:1]), gradient[1:]])
 
 
 class _WithShape(nn.Module):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable
-from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -27,15 +26,14 @@ from deepphase.formats.array_file import read_arrays, read_header, write_arrays
 from deepphase.phase.model import PhaseModel
 from deepphase.progress import Progress
 from deepphase.shipped import SHIPPED
-from tests.studies.shipped.any_skeleton import SHARED, train_any_skeleton
+from tests.studies.shipped.any_skeleton import train_any_skeleton
 from tests.studies.shipped.characters import train_dog, train_person
 from tests.studies.shipped.editor import train_editor
 
 Shipped: TypeAlias = Controller | MotionEditor | PhaseModel
 _OF_DANCES: dict[str, Callable[[ClipStore, Progress], Shipped]] = {
     "editor": train_editor,
-    "any_skeleton": train_any_skeleton,
-    "shared": partial(train_any_skeleton, **SHARED),
+    "shared": train_any_skeleton,
 }
 _CHARACTERS = {"person": train_person, "dog": train_dog}
 

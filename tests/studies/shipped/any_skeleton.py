@@ -1,4 +1,4 @@
-"""Trainings of the shipped phase models for any skeleton, in two and six minutes of one core."""
+"""Training of the shipped phase model for any skeleton, in six minutes of one core."""
 
 from __future__ import annotations
 
@@ -14,16 +14,12 @@ from deepphase.temporary_files import temporary_folder
 SEED, MINUTES, CLIP_S, VARIETY = 11, 12.0, 16.0, 2.0
 """Seed, minutes of each body, seconds of a clip and variety of the made motion."""
 CHANGES = {
-    "training.windows": 160_000,
-    "training.joint_dropout": 0.3,
-}
-"""Differences from `configs/phase/any_skeleton.yaml`."""
-SHARED = CHANGES | {
     "network.codes": 32,
     "network.code_stages": 3,
     "training.windows": 240_000,
+    "training.joint_dropout": 0.3,
 }
-"""Those of the model with a codebook."""
+"""Differences from `configs/phase/any_skeleton.yaml`."""
 
 
 def train_any_skeleton(

@@ -159,7 +159,8 @@ class ClipPhases:
         """Columns of a table with a row for each frame.
 
         ``time``, ``interior`` and ``confidence``; ``phase_0``, ``phase_1`` and so on for all four
-        parameters; ``manifold_0_sin``, ``manifold_0_cos`` and so on.
+        parameters; ``manifold_0_sin``, ``manifold_0_cos`` and so on; ``codes_0`` and so on for the
+        stages of a shared codebook.
         """
         arrays = self.to_numpy()
         channels = range(self.parameters.channels)
@@ -167,7 +168,9 @@ class ClipPhases:
         for curve in CURVES:
             named |= {f"{curve}_{channel}": arrays[curve][:, channel] for channel in channels}
         pairs = [f"manifold_{channel}_{part}" for channel in channels for part in ("sin", "cos")]
-        return named | dict(zip(pairs, arrays["manifold"].T, strict=True))
+        named |= dict(zip(pairs, arrays["manifold"].T, strict=True))
+        stages = () if self.codes is None else self.codes.T
+        return named | {f"codes_{stage}": codes for stage, codes in enumerate(stages)}
 
     def to_pandas(self) -> Any:
         """A `pandas.DataFrame` with a row for each frame, whose index is the time in seconds.
@@ -208,7 +211,7 @@ class ClipPhases:
             curve: np.stack(
                 [np.asarray(table[each]) for each in _of_channels(table.columns, curve)], axis=1
             )
-            for curve in CURVES
+            for curve in (*CURVES, "codes")
             if f"{curve}_0" in table.columns
         }
         arrays |= {
@@ -222,7 +225,7 @@ class ClipPhases:
 
 
 def _of_channels(columns: Any, curve: str) -> list[str]:
-    """Names of a parameter's columns, by channel."""
+    """Names of a parameter's columns by channel, or of codes by stage."""
     return list(takewhile(columns.__contains__, (f"{curve}_{number}" for number in count())))
 
 

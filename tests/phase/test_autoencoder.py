@@ -87,7 +87,7 @@ def test_window_and_kernel_are_odd():
 
 
 @pytest.mark.parametrize(
-    "values", [{"channels": 0}, {"window_s": 0.0}, {"kernel_s": 3.0}, {"hidden": 0}]
+    "values", [{"channels": -1}, {"window_s": 0.0}, {"kernel_s": 3.0}, {"hidden": 0}]
 )
 def test_impossible_configuration_is_refused(values):
     with pytest.raises(ParameterError, match=next(iter(values))):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -25,6 +25,22 @@ def gait_named(name: str | Gait, kind: str) -> Gait:
             f"there is no gait {name!r} of a {kind}", hint=f"gaits: {', '.join(gaits)}"
         )
     return gaits[name]
+
+
+def segment_lengths(
+    generator: np.random.Generator, seconds: float, shortest: float, longest: float
+) -> Iterator[float]:
+    """Lengths of segments that fill so many seconds, drawn one by one as they are asked for.
+
+    The last one takes what would be shorter than the shortest: a rest too short to come to would
+    be a stumble.
+    """
+    left = seconds
+    while left > 0:
+        length = float(generator.uniform(shortest, longest))
+        length = left if left - length < shortest else length
+        left -= length
+        yield length
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from deepphase.motion.clip import Clip
 from deepphase.synthetic.bodies import body_named
 from deepphase.synthetic.gait import Gait, Style, gaits_of
 from deepphase.synthetic.gait_motion import perform
-from deepphase.synthetic.program import Segment
+from deepphase.synthetic.program import Segment, segment_lengths
 from deepphase.synthetic.waves import Wave
 
 # Seconds of a clip, and from one posture to the next.
@@ -54,14 +54,11 @@ def standing_clips(kind: str, seed: int, labels: Iterable[Mapping[str, str]]) ->
     plain = Segment("idle", _POSTURE_S[0], oscillators=still)
     for number, its_labels in enumerate(labels):
         generator = np.random.default_rng([seed, _SEED, number])
-        program, left = [plain], _CLIP_S - 2.0 * plain.seconds
-        while left > 0.0:
-            seconds = float(generator.uniform(*_POSTURE_S))
-            seconds = left if left - seconds < _POSTURE_S[0] else seconds
+        program = [plain]
+        for seconds in segment_lengths(generator, _CLIP_S - 2.0 * plain.seconds, *_POSTURE_S):
             hertz = float(generator.uniform(*_WAG_HZ)) if generator.uniform() < _WAGS else 0.0
             wag = dict.fromkeys(still, hertz)
             program.append(Segment(_posture(generator, kind), seconds, oscillators=wag))
-            left -= seconds
         motion = perform(
             [*program, plain],
             int(generator.integers(2**31)),

@@ -10,7 +10,7 @@ from deepphase.errors import ParameterError
 from deepphase.synthetic.bodies import Body, body_named
 from deepphase.synthetic.gait import Gait, Style, gaits_of
 from deepphase.synthetic.gait_motion import SyntheticMotion, perform
-from deepphase.synthetic.program import PROFILES, Program, Segment, Tempo
+from deepphase.synthetic.program import PROFILES, Program, Segment, Tempo, segment_lengths
 
 # One motion of so many is a medley: gaits, turns and rests in one clip.
 _MEDLEY_EVERY = 4
@@ -116,13 +116,8 @@ def medley_program(generator: np.random.Generator, seconds: float, body: Body) -
     segments: list[Segment] = []
     names = list(_NEIGHBOURS[body.kind])
     name = str(generator.choice(names[:3]))
-    left = seconds
-    while left > 0:
-        length = float(generator.uniform(*_SEGMENT_S))
-        # A rest too short to come to would be a stumble.
-        length = left if left - length < _SEGMENT_S[0] else length
+    for length in segment_lengths(generator, seconds, *_SEGMENT_S):
         segments.append(_segment(generator, gaits_of(body.kind)[name], length, body))
-        left -= length
         name = str(generator.choice(_NEIGHBOURS[body.kind][name]))
     return segments
 

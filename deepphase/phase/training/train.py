@@ -115,6 +115,9 @@ def train_phase(
             made.config = given_channels(made.config, fewest_channels(tried))
         return made
 
+    def chosen_by() -> dict[str, Any]:
+        return {"pilots": [asdict(pilot) for pilot in tried]} if tried else {}
+
     def module(data: PhaseData) -> PhaseModule:
         # The data choose what the config leaves to the body.
         kind = BodyModule if given.any_skeleton else PhaseModule
@@ -130,12 +133,12 @@ def train_phase(
         fingerprint=lambda data: (
             phase_fingerprint(data.config, data.corpus)
             | _order(data)
-            | ({"pilots": [asdict(pilot) for pilot in tried]} if tried else {})
+            | chosen_by()
             | ({} if start is None else {"start": start.sha256})
         ),
         result=lambda data, module, run: module.phase_model(
             data,
-            provenance=run | ({"pilots": [asdict(pilot) for pilot in tried]} if tried else {}),
+            provenance=run | chosen_by(),
             progress=progress,
         ),
         callbacks=lambda data: [] if watch is None else [Watcher(watch, data)],

@@ -6,7 +6,7 @@ import { KeptRhythm, Strides } from "../runtime/rhythm.js";
 import { wrappedAngle } from "../runtime/springs.js";
 import { kept } from "../timeline/history.js";
 import { mix } from "../vectors.js";
-import { firstLabel, followingVelocity, goalOf } from "./follow.js";
+import { firstLabel, followingVelocity, goalOf, placeFrom } from "./follow.js";
 
 // Its place: to the right of the leader and behind, in sizes of the leader.
 const SIDE = -0.6, BACK = -0.25;
@@ -59,10 +59,7 @@ function ahead(velocity, led) {
   return missing > 0 ? velocity.map((each, axis) => each + missing * way[axis]) : velocity;
 }
 
-function placeBeside({ position: [x, z], heading }, size) {
-  const [s, c] = [size * Math.sin(heading), size * Math.cos(heading)];
-  return [x + SIDE * c + BACK * s, z - SIDE * s + BACK * c];
-}
+const placeBeside = (leader, size) => placeFrom(leader, SIDE * size, BACK * size);
 
 // The frame part of the way from one to the next.
 function between(before, now, part) {

@@ -5,7 +5,7 @@ import { WalkedGround } from "../runtime/ground/walked_ground.js";
 import { createCharacter } from "../runtime/character.js";
 import { History, kept } from "../timeline/history.js";
 import { Companion } from "./companion.js";
-import { firstLabel, followingVelocity, goalOf } from "./follow.js";
+import { firstLabel, followingVelocity, goalOf, placeFrom } from "./follow.js";
 
 // Share of the goal in the trajectory: a hand that steers expects an answer (see `createCharacter`).
 const BLEND = "balanced";
@@ -67,9 +67,7 @@ export class Driver {
     const heading = leader?.heading ?? 0;
     const back = row * 0.72 * this.size;
     const side = leader ? (index - (row * (row + 1)) / 2 - (row - 1) / 2 + row - 0.5) * 0.8 * this.size : 0;
-    const position = leader
-      ? [leader.position[0] - back * Math.sin(heading) + side * Math.cos(heading), leader.position[1] - back * Math.cos(heading) - side * Math.sin(heading)]
-      : [0, 0];
+    const position = leader ? placeFrom(leader, side, -back) : [0, 0];
     const character = createCharacter(this.asset, { seed: index, position, heading, label: this.label, blend: BLEND, ball: RunningBall, looseBall: this.hasBall, ground: this.ground });
     return { character, frame: kept(character.step(goalOf([0, 0], null, this.label))) };
   }
@@ -145,9 +143,7 @@ function slots(count) {
 }
 
 // Place of a follower in a wedge behind the leader.
-function placeBehind(index, count, { position, heading }, size) {
+function placeBehind(index, count, leader, size) {
   const [side, back] = slots(count)[index];
-  const spacing = 0.72 * size;
-  const [s, c] = [Math.sin(heading), Math.cos(heading)];
-  return [position[0] + spacing * (1.15 * side * c + back * s), position[1] + spacing * (-1.15 * side * s + back * c)];
+  return placeFrom(leader, 0.72 * size * 1.15 * side, 0.72 * size * back);
 }

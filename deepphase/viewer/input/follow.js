@@ -11,6 +11,12 @@ export function firstLabel(asset) {
   return CALM.find((value) => values.includes(value)) ?? values[0] ?? null;
 }
 
+/** The place [x, z] of a follower: metres to the left of a leader and ahead of it, as it faces. */
+export function placeFrom({ position: [x, z], heading }, left, ahead) {
+  const [s, c] = [Math.sin(heading), Math.cos(heading)];
+  return [x + left * c + ahead * s, z - left * s + ahead * c];
+}
+
 /** The velocity (x, z) in m/s to a target beside a leader. Places are (x, z); `others` are the places of all that are kept off. */
 export function followingVelocity(target, leader, place, others, size, top) {
   const [dx, dz] = [target[0] - place[0], target[1] - place[1]];

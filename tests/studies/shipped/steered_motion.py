@@ -11,7 +11,7 @@ from deepphase.motion.clip import Clip
 from deepphase.synthetic.bodies import body_named
 from deepphase.synthetic.gait import Style, gaits_of
 from deepphase.synthetic.gait_motion import perform
-from deepphase.synthetic.program import Segment
+from deepphase.synthetic.program import Segment, segment_lengths
 
 CLIP_S = 16.0
 # Spread of the individuals: one character rather than many.
@@ -91,7 +91,7 @@ def person_clips(seed: int, minutes: float) -> Iterator[Clip]:
         if number % 7 in (1, 3, 5):
             program = _directions(generator)
         else:
-            for seconds in _lengths(generator, *_PERSON_S):
+            for seconds in segment_lengths(generator, CLIP_S, *_PERSON_S):
                 program.append(_person_segment(generator, name, seconds))
                 name = str(generator.choice(following[name]))
         motion = perform(
@@ -134,7 +134,7 @@ def dog_clips(seed: int, minutes: float) -> Iterator[Clip]:
         style = Style.random(generator, _VARIETY)
         name = str(generator.choice(list(_DOG_NEXT)))
         program: list[Segment] = []
-        for seconds in _lengths(generator, *_DOG_S):
+        for seconds in segment_lengths(generator, CLIP_S, *_DOG_S):
             slowest, fastest, turns = _DOG_RANGES.get(name, (0.0, 0.0, 0.0))
             speed = generator.uniform(slowest, fastest)
             turn = generator.uniform(-1.0, 1.0) * min(turns, _SIDEWAYS / max(speed, 0.1))
@@ -147,16 +147,6 @@ def dog_clips(seed: int, minutes: float) -> Iterator[Clip]:
         yield replace(motion.clip, name=f"quadruped_{number:03d}")
 
 
-def _lengths(generator: np.random.Generator, shortest: float, longest: float) -> Iterator[float]:
-    """Seconds of the segments of one clip."""
-    left = CLIP_S
-    while left > 0.0:
-        seconds = float(generator.uniform(shortest, longest))
-        seconds = left if left - seconds < shortest else seconds
-        left -= seconds
-        yield seconds
-
-
 def _directions(generator: np.random.Generator) -> list[Segment]:
     """Travel in a direction of the world that changes now and then, with facings of its own.
 
@@ -164,7 +154,7 @@ def _directions(generator: np.random.Generator) -> list[Segment]:
     """
     program: list[Segment] = []
     travel, facing = 0.0, generator.uniform(-180.0, 180.0)
-    for seconds in _lengths(generator, *_DIRECTION_S):
+    for seconds in segment_lengths(generator, CLIP_S, *_DIRECTION_S):
         if generator.uniform() < _STAND:
             program.append(Segment("idle", seconds))
             continue

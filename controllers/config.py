@@ -107,6 +107,10 @@ class ControllerTraining:
         Exponent with which frame pairs are repeated in training the more often, the rarer their
         speed and direction of travel relative to the facing are; 0 repeats none, 1 makes all about
         equally frequent.
+    detail_minutes
+        Minutes of captured detail that the controller has: what its steps leave of captured motion,
+        which runs add again. A minute takes half a megabyte. See
+        `deepphase.controllers.data.detail_rows`.
     held_out
         Fraction of the source files that are held out of training for measurement.
     seed
@@ -140,6 +144,7 @@ class ControllerTraining:
     sudden_goals: float = 0.0
     slow_gaits: float = 0.0
     balance: float = 0.0
+    detail_minutes: float = 0.0
     held_out: float = 0.1
     seed: int = 0
     split_seed: int = 0
@@ -171,6 +176,7 @@ class ControllerTraining:
             raise ParameterError(f"final_dropout must lie in 0 to 1, not {self.final_dropout}")
         for name in (
             *("weight_magnitude", "pose_noise", "root_weight", "foot_weight", "run_checks"),
+            "detail_minutes",
         ):
             if not (math.isfinite(getattr(self, name)) and getattr(self, name) >= 0):
                 raise ParameterError(f"{name} must not be negative, not {getattr(self, name)}")

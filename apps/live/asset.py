@@ -14,11 +14,14 @@ from deepphase.controllers.ball.ball_track import ball_as_mapping
 from deepphase.controllers.ball.fetching import fetching_speed
 from deepphase.controllers.ball.fitting import leg_joints
 from deepphase.controllers.ball.running_balls import BallSettings
+from deepphase.controllers.data.detail_rows import DetailRows, detail_columns
 from deepphase.controllers.data.rest_rows import rest_columns, rest_layout
 from deepphase.controllers.networks.registry import NETWORKS
 from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.detail import CONSTANTS
 from deepphase.controllers.runtime.engine_description import describe_controller
 from deepphase.controllers.runtime.int8_network import check_no_int8
+from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.motion.roles import find_roles
@@ -94,11 +97,28 @@ def live_asset(
             "blocks": {name: [place.start, place.stop] for name, place in blocks.items()},
         }
         arrays |= {"rest.outputs": source.rest.outputs, "rest.poses": moments.poses}
+    if source.detail is not None:
+        header["detail"] = _detail_header(source.detail, source.schema)
+        arrays |= {
+            f"detail.{name}": getattr(source.detail, name)
+            for name in ("residuals", "units", "feet", "keys", "projection", "bias")
+        }
     gate = source.schema.gate
     if gate is not None and "phase_manifold" in gate:
         vectors = source.starts.gate[:, gate.slices["phase_manifold"]]
         arrays |= manifold_arrays(vectors.reshape(-1, 2 * source.schema.channels))
     return asset_bytes(header, arrays)
+
+
+def _detail_header(detail: DetailRows, schema: ControllerSchema) -> dict[str, Any]:
+    """Entries of captured detail that are not arrays of the asset."""
+    return {
+        "columns": detail_columns(schema),
+        "stops": detail.stops,
+        "styles": list(detail.styles),
+        "step": detail.step,
+        "constants": asdict(CONSTANTS),
+    }
 
 
 def _loose_ball(controller: Controller) -> dict[str, Any] | None:

@@ -195,7 +195,7 @@ class CharacterFeet:
             default=0.0,
         )
         self.ends = limbs.ends(skeleton, roles)
-        solver = LimbSolver(skeleton, limbs, self.ends)
+        self._solver = solver = LimbSolver(skeleton, limbs, self.ends)
         self.joints = solver.joints
         self.soles = None
         if soles is not None:
@@ -217,6 +217,10 @@ class CharacterFeet:
         steps[:, self.columns] = self._lock.stepping
         return steps
 
+    def tips(self, rotations: Array, local_positions: Array) -> Array:
+        """(characters, limbs, 3) metres: tips of the feet, of the arguments of `hold`."""
+        return self._solver.transforms(rotations, local_positions).positions[3].swapaxes(0, 1)
+
     def swinging(self, contacts: Array) -> Array | None:
         """(characters, 2) bool: both feet, left first, where they swing; None for other bodies.
 
@@ -233,6 +237,8 @@ class CharacterFeet:
         seconds: float,
         offsets: Array | None = None,
         resting: Array | None = None,
+        slips: Array | None = None,
+        heights: Array | None = None,
     ) -> Array | None:
         """Change the local rotations (characters, joints, 4) so that feet in contact do not move.
 
@@ -251,6 +257,9 @@ class CharacterFeet:
         resting : (characters,), optional
             Bool: bodies at rest, whose feet step to their places.
 
+        slips, heights : optional
+            As in `FootLock.apply`.
+
         Returns
         -------
         (characters,) metres by which the body is then to be lowered; None on a flat floor.
@@ -258,7 +267,7 @@ class CharacterFeet:
         left = np.stack([np.cos(angles), np.zeros_like(angles), -np.sin(angles)], axis=1)
         touching = contacts[:, self.columns] > _IN_CONTACT
         return self._lock.apply(
-            rotations, local_positions, touching, left, seconds, offsets, resting
+            rotations, local_positions, touching, left, seconds, offsets, resting, slips, heights
         )
 
 

@@ -11,6 +11,7 @@ from deepphase.controllers.ball.running_balls import BallSettings, RunningBalls
 from deepphase.controllers.data.initial_states import InitialStates
 from deepphase.controllers.runtime.body_pose import BodyPose, BodyPoses, CharacterFeet
 from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.detail import CharacterDetail
 from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.controllers.runtime.future_trajectory import (
     FutureTrajectory,
@@ -145,6 +146,9 @@ class Characters:
         self._rest = None
         if controller.rest is not None:
             self._rest = CharacterRest(controller.rest, schema, count)
+        self._detail = None
+        if controller.detail is not None and self.settings.detail:
+            self._detail = CharacterDetail(controller.detail, schema, count)
         self._alive = np.ones(count, bool)
         self._contacts = np.zeros((count, len(schema.feet)), np.float32)
         self._outputs = self._standing_outputs()
@@ -253,6 +257,10 @@ class Characters:
         trajectory, trajectory_angles = self._fill_input(future, tracks)
         gating = self._network.gating(self._input.gate) if self.settings.gating else None
         outputs = self._network.step(self._input.inputs, self._input.gate)
+        if self._detail is not None:
+            rests = np.zeros(len(self), bool) if self._rest is None else self._rest.resting
+            given = self._input.inputs, self._input.gate
+            self._detail.add(outputs, *given, rests, self._labels.goal_values)
         if self._rest is not None:
             speeds, angles = np.abs(self._velocity), self._history.angle
             styles = self._labels.goal_values
@@ -276,7 +284,11 @@ class Characters:
             local = self._poses.local_positions(translations)
             moved = _first(part.foot_offsets for part in self._parts)
             resting = None if self._rest is None else self._rest.resting
-            drop = self._feet.hold(rotations, local, contacts, angle, self._seconds, moved, resting)
+            before = angle - self._seconds * self._rate
+            captured = () if self._detail is None else self._detail.feet(before)
+            drop = self._feet.hold(
+                rotations, local, contacts, angle, self._seconds, moved, resting, *captured
+            )
             if drop is not None:
                 translations[:, 0, 1] -= drop
             contacts = np.where(self._feet.stepping, np.float32(0.0), contacts)

@@ -11,6 +11,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.controllers.config import ControllerConfig
+from deepphase.controllers.data.detail_rows import DetailRows
 from deepphase.controllers.data.initial_states import InitialStates
 from deepphase.controllers.data.rest_rows import RestRows, rest_layout
 from deepphase.controllers.networks.normalised import NormalisedController
@@ -43,6 +44,7 @@ _MIN_REACH_M = 0.1
 _REACH = 3.0
 _SKELETON = ("parents", "offsets", "end_parents", "end_offsets")
 _SOURCE = ("unit_m", "up", "rotation_orders")
+_DETAIL = ("residuals", "units", "feet", "keys", "projection", "bias", "stops")
 _TYPES = {
     **dict.fromkeys(
         ("skeleton.parents", "skeleton.end_parents", "starts.frames", "rest.stops"), "I64"
@@ -50,6 +52,10 @@ _TYPES = {
     **dict.fromkeys(("skeleton.offsets", "skeleton.end_offsets"), "F64"),
     "starts.*": "F32",
     "rest.outputs": "F32",
+    "detail.residuals": "I8",
+    **dict.fromkeys(("detail.feet", "detail.keys"), "F16"),
+    **dict.fromkeys(("detail.units", "detail.projection", "detail.bias"), "F32"),
+    "detail.stops": "I64",
     **{f"{name}.*": "F32" for name in _NORMALISED},
 }
 
@@ -73,6 +79,8 @@ class Controller:
     rest
         Moments of rest from its training clips, which characters that stand play; None for
         controllers that read tracks or have a ball.
+    detail
+        Captured detail of its training clips, which runs add to its outputs; None without.
     phases
         ``sha256`` and ``format`` of the phase model that it was trained with; empty if it reads no
         phases.
@@ -92,6 +100,7 @@ class Controller:
     skeleton: Skeleton
     starts: InitialStates
     rest: RestRows | None = None
+    detail: DetailRows | None = None
     phases: Mapping[str, str] = field(default_factory=dict)
     data: Mapping[str, Any] = field(default_factory=dict)
     health: Mapping[str, Any] = field(default_factory=dict)
@@ -192,6 +201,9 @@ class Controller:
         rest = self.rest
         if rest is not None:
             arrays |= {"rest.outputs": rest.outputs, "rest.stops": rest.stops}
+        detail = self.detail
+        if detail is not None:
+            arrays |= {f"detail.{name}": getattr(detail, name) for name in _DETAIL}
         header = {
             "config": self.config.as_mapping(),
             "schema": self.schema.as_mapping(),
@@ -200,6 +212,9 @@ class Controller:
             "rest": None
             if rest is None
             else {"styles": list(rest.styles), "captured": rest.captured},
+            "detail": None
+            if detail is None
+            else {"styles": list(detail.styles), "step": detail.step},
             "phases": dict(self.phases),
             "data": dict(self.data),
             "health": dict(self.health),
@@ -255,6 +270,15 @@ class Controller:
                     bool(header["rest"]["captured"]),
                 )
                 _check_rest(rest, schema)
+            detail = None
+            # Files of earlier releases have no detail.
+            if header.get("detail") is not None:
+                detail = DetailRows(
+                    **{name: np.array(arrays[f"detail.{name}"]) for name in _DETAIL},
+                    styles=checked_texts(header["detail"]["styles"], "detail"),
+                    step=int(header["detail"]["step"]),
+                )
+                detail.check(schema)
             return cls(
                 config,
                 schema,
@@ -264,6 +288,7 @@ class Controller:
                 ),
                 starts,
                 rest,
+                detail,
                 **{
                     name: checked_mapping(header[name], name)
                     for name in ("phases", "data", "health", "provenance")

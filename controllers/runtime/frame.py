@@ -34,6 +34,8 @@ class CharacterSettings:
         or the network's own "prediction", as in the papers.
     label_halflife_s
         Half-life in seconds of a change of label; 0 changes it at once.
+    detail
+        Whether captured detail is added, where the controller has some; see `DetailRows`.
     foot_ik
         Lock feet in contact. This changes the frames, not the inputs of the network.
     gating
@@ -45,6 +47,7 @@ class CharacterSettings:
     phase_blend: float = 0.5
     feedback: Feedback = "pose"
     label_halflife_s: float = 0.1
+    detail: bool = True
     foot_ik: bool = True
     gating: bool = True
 

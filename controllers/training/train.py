@@ -17,6 +17,7 @@ from deepphase.controllers.data.controller_data import ControllerData
 from deepphase.controllers.data.samples import ControllerSamples
 from deepphase.controllers.networks.normalised import NormalisedController
 from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.training.captured_detail import captured_detail
 from deepphase.controllers.training.health import training_health
 from deepphase.controllers.training.module import ControllerModule, new_network
 from deepphase.progress import Progress
@@ -107,6 +108,16 @@ def measured_controller(
     made = data.controller(
         network, config, {**samples, **(provenance or {}), **_provenance(data, config)}
     )
+    options = config.training
+    detail = captured_detail(
+        made,
+        data,
+        options.detail_minutes,
+        balance=options.balance,
+        seed=options.seed,
+        progress=progress,
+    )
+    made = replace(made, detail=detail)
     return replace(made, health=training_health(made, data, progress))
 
 

@@ -110,6 +110,7 @@ class FootLock:
         self._point = np.zeros((*shape, 2))
         self._offset = np.zeros((*shape, 2))
         self._speed = np.zeros((*shape, 2))
+        self._lift, self._rise = np.zeros((2, *shape))
         self._moving: Array | None = None
         self._placed = np.zeros((*shape, 2))
         # Seconds that are left of a step at rest, and its height in metres.
@@ -140,6 +141,7 @@ class FootLock:
         offsets: Array | None = None,
         resting: Array | None = None,
         slips: Array | None = None,
+        heights: Array | None = None,
     ) -> Array | None:
         """Lock the feet of one frame.
 
@@ -162,6 +164,9 @@ class FootLock:
         slips : (characters, limbs, 2), optional
             Metres, x and z, by which locked feet of bodies that do not rest move since the previous
             frame, as captured feet did. All others move by a share of the motion's own.
+        heights : (characters, limbs), optional
+            Metres over a flat floor of the tips of locked feet of bodies that do not rest, as
+            captured ones had. All others, and those on uneven ground, have the motion's own.
 
         Returns
         -------
@@ -193,9 +198,14 @@ class FootLock:
         targets[..., ::2] += shift
         step = 1.0 - self._step_left / self._settings.step_s
         targets[..., 1] += self._step_height * np.sin(np.pi * step) ** 2
+        floor = tips[..., 1]
+        if heights is not None and self._ground is None:
+            lift = self._lifted(heights.T - floor, resting, seconds)
+            targets[..., 1] += lift
+            floor = floor + lift
         drops = None
         if self._lowest is not None:
-            targets[..., 1] += np.maximum(self._lowest - tips[..., 1], 0.0)
+            targets[..., 1] += np.maximum(self._lowest - floor, 0.0)
         if self._ground is not None:
             lifts, drops = self._ground.moved(transforms, shift, flags, seconds)
             targets[..., 1] += lifts + drops
@@ -204,6 +214,15 @@ class FootLock:
             tilts = _toes_down(last, tips, (reached - targets)[..., 1])
         solver.reach(rotations, transforms, reached, left, tilts)
         return drops
+
+    def _lifted(self, missing: Array, resting: Array | None, seconds: float) -> Array:
+        """(limbs, characters) metres by which tips are moved towards the heights of locked ones."""
+        held = self._locked if resting is None else self._locked & ~resting
+        goal = np.where(held, missing, 0.0)
+        rate = np.where(held, *self._rates)
+        apart, self._rise = faded(self._lift - goal, self._rise, rate, seconds)
+        self._lift = goal + apart
+        return self._lift
 
     def _steps(self, ground: Array, resting: Array, length: Array, seconds: float) -> Array:
         """(limbs, characters) bool: feet that step, of which some begin."""

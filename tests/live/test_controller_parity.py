@@ -10,6 +10,7 @@ import pytest
 
 from deepphase.apps.demo import CONTROLLER
 from deepphase.apps.live.asset import live_asset
+from deepphase.controllers.data.detail_rows import DetailRows, detail_columns
 from deepphase.controllers.data.rest_rows import RestRows, rest_layout
 from deepphase.controllers.networks.normalised import NormalisedController
 from deepphase.controllers.runtime.controller import Controller
@@ -173,6 +174,35 @@ def test_a_label_with_another_posture_is_followed_as_in_python(shipped, tmp_path
     apart = positions_of(changed, made) - positions_of(changed, plain)
     assert not apart[:180].any()
     assert np.abs(apart[200:400]).max() > 0.01
+
+
+def test_captured_detail_is_added_as_in_python(shipped, tmp_path):
+    generator = np.random.default_rng(0)
+    schema, starts = shipped.schema, shipped.starts
+    rows, limbs, width = 300, 2, len(detail_columns(schema))
+    known = np.concatenate([starts.inputs, starts.gate], axis=1)
+    projection = generator.normal(0.0, 0.1, (known.shape[1], 8)).astype(np.float32)
+    keys = known[generator.integers(0, len(known), rows)] @ projection
+    waves = np.sin(generator.uniform(0.0, 6.0, width) + 0.3 * np.arange(rows)[:, None])
+    detail = DetailRows(
+        residuals=np.round(120.0 * waves).astype(np.int8),
+        units=np.full(width, 2e-5, np.float32),
+        feet=generator.normal(0.0, 0.02, (rows, limbs, 3)).astype(np.float16),
+        keys=(keys + generator.normal(0.0, 0.1, keys.shape)).astype(np.float16),
+        projection=projection,
+        bias=np.zeros(8, np.float32),
+        stops=np.array([100, 180, 300]),
+        styles=schema.label_values[:1] * 2 + schema.label_values[1:2],
+        step=2,
+    )
+    changed = replace(shipped, detail=detail)
+    sticks = held((0.0, (0.3, 0.4)), (4.0, (0.0, 0.0)), (7.0, (-0.4, 0.0)))
+    made, goals = python_run(CharacterSource(changed), sticks, 540)
+    frames = ask_node(tmp_path, live_asset(changed), "run", goals=goals, options={"goal": goals[0]})
+    python = positions_of(changed, made)
+    assert largest_distance(python, positions_in(frames)) < _MM
+    plain, _ = python_run(CharacterSource(shipped), sticks, 540)
+    assert largest_distance(python, positions_of(shipped, plain)) > 0.01
 
 
 def test_facings_and_speeds_that_the_clips_lack_are_projected_as_in_python(

@@ -1,5 +1,6 @@
 /** A character moved by a controller, frame by frame. */
 
+import { CharacterDetail } from "./detail.js";
 import { FootLock } from "./feet.js";
 import { frameOf } from "./frame.js";
 import { VelocityGoals } from "./goals.js";
@@ -57,6 +58,7 @@ export class ControllerCharacter {
     this.ball = header.ball && options.ball && (!header.ball.loose || options.looseBall) ? new options.ball(asset, inputs, this.history.root) : null;
     this.standing = new StandingRoot(1 / schema.frameRate);
     this.rest = header.rest && new CharacterRest(asset);
+    this.detail = header.detail && options.detail !== false ? new CharacterDetail(asset) : null;
     this.speed = Math.hypot(this.history.velocityX[this.history.now], this.history.velocityZ[this.history.now]);
     this.obstacles = null;
     this.obstacleEntries = null;
@@ -100,20 +102,26 @@ export class ControllerCharacter {
     if (this.ball) this.ball.fill(this.input.inputs, root);
     const predicted = this.network.step(this.input.inputs, this.input.gate, this.state);
     const gating = this.network.blendWeights && this.network.blendWeights.slice();
+    if (this.detail) {
+      const resting = Boolean(this.rest && this.rest.resting);
+      this.detail.add(predicted, this.input.inputs, this.input.gate, resting, this.labels.goalValue);
+    }
     const outputs = this.bounded(predicted);
     if (this.rest && this.alive) {
       this.rest.replace(outputs, stands, this.speed, root.angle, facing, this.labels.goalValue);
       // Captured rest sways about its place.
       stands = stands && !this.rest.resting;
     }
+    const facingBefore = root.angle;
     this.move(outputs, root, seconds, stands);
     this.readPose(outputs);
     this.readContacts(outputs);
     if (this.phases) this.phases.advance(outputs);
-    return this.frame(ahead, desired, limited, gating, seconds, outputs);
+    const captured = this.detail && this.detail.feet(facingBefore);
+    return this.frame(ahead, desired, limited, gating, seconds, outputs, captured);
   }
 
-  frame(ahead, desired, limited, gating, seconds, outputs) {
+  frame(ahead, desired, limited, gating, seconds, outputs, captured) {
     const { skeleton, schema } = this.asset;
     const root = this.history.root;
     const count = skeleton.parents.length;
@@ -121,7 +129,7 @@ export class ControllerCharacter {
     this.pose.inWorld(root, localRotations, localPositions);
     if (this.ground) localPositions[1] += this.ground.level(root);
     if (this.footIk) {
-      localPositions[1] -= this.feet.hold(localRotations, localPositions, this.contacts, root.angle, seconds, this.groundFeet, this.ball && this.ball.reaching.offsets, Boolean(this.rest && this.rest.resting));
+      localPositions[1] -= this.feet.hold(localRotations, localPositions, this.contacts, root.angle, seconds, this.groundFeet, this.ball && this.ball.reaching.offsets, Boolean(this.rest && this.rest.resting), captured && captured.slips, captured && captured.heights);
     }
     const times = Float32Array.from(schema.offsets.subarray(schema.now + 1));
     return frameOf(skeleton, root, localRotations, localPositions, {

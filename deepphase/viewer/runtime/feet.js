@@ -56,6 +56,8 @@ export class FootLock {
       placed: [0, 0],
       stepLeft: 0,
       stepHeight: 0,
+      lift: 0,
+      rise: 0,
     }));
     this.worldRotations = new Float64Array(4 * this.parents.length);
     this.worldPositions = new Float64Array(3 * this.parents.length);
@@ -73,9 +75,10 @@ export class FootLock {
    * @param {boolean} resting  whether the body rests, so that its feet step to their places
    * @param slips  [x, z] in m by which each locked foot of a body that does not rest moves, as captured
    *   feet did; all others move by a share of the motion's own
+   * @param heights  m of the tips of locked feet of a body that does not rest, as captured ones had
    * @returns metres by which the whole body is then to be lowered
    */
-  hold(localRotations, localPositions, contacts, angle, seconds, ground = null, offsets = null, resting = false, slips = null) {
+  hold(localRotations, localPositions, contacts, angle, seconds, ground = null, offsets = null, resting = false, slips = null, heights = null) {
     const { worldRotations, worldPositions } = this;
     forwardKinematics(this.parents, localRotations, localPositions, worldRotations, worldPositions);
     const at = (joint) => Array.from(worldPositions.subarray(3 * joint, 3 * joint + 3));
@@ -103,8 +106,9 @@ export class FootLock {
       const { upper, middle, last, tip, length, shift } = states[index];
       const { stepLeft, stepHeight, lowest } = leg;
       const lift = stepHeight * Math.sin(Math.PI * (1 - stepLeft / this.settings.stepSeconds)) ** 2;
-      const sunk = ground ? 0 : Math.max(lowest - tip[1], 0);
-      const up = (lifts ? lifts[index] + drop : sunk) + lift;
+      const risen = heights && !ground ? this.lifted(leg, heights[index] - tip[1], resting, seconds) : 0;
+      const sunk = ground ? 0 : Math.max(lowest - tip[1] - risen, 0);
+      const up = (lifts ? lifts[index] + drop : sunk) + risen + lift;
       const target = [last[0] + shift[0], last[1] + up, last[2] + shift[1]];
       const hinge = [leg.bend * Math.cos(angle), 0, -leg.bend * Math.sin(angle)];
       const goal = withinReach(upper, last, target, length);
@@ -116,6 +120,17 @@ export class FootLock {
       });
     });
     return drop;
+  }
+
+  /** Metres by which a tip is moved towards its height while it is locked. */
+  lifted(leg, missing, resting, seconds) {
+    const held = leg.locked && !resting;
+    const goal = held ? missing : 0;
+    const rate = held ? this.settings.catchRate : this.settings.releaseRate;
+    const [apart, speed] = faded(leg.lift - goal, leg.rise, rate, seconds);
+    leg.rise = speed;
+    leg.lift = goal + apart;
+    return leg.lift;
   }
 
   /** Begin a step of the foot that is farthest from its place, and go on with steps that have begun. */

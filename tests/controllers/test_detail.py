@@ -1,0 +1,193 @@
+"""Captured detail: residuals of a network's steps, which runs add again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from deepphase.controllers.config import ControllerConfig
+from deepphase.controllers.data.controller_data import ControllerData
+from deepphase.controllers.data.detail_rows import DetailRows, detail_columns, root_values
+from deepphase.controllers.data.samples import ControllerSamples
+from deepphase.controllers.runtime.characters import Characters
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.detail import CONSTANTS, CharacterDetail
+from deepphase.controllers.runtime.frame import CharacterSettings
+from deepphase.controllers.training.captured_detail import _knots, captured_detail
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.errors import CheckpointError, ParameterError
+from tests.controllers.made_controllers import data_of
+from tests.controllers.test_character_goals import store, untrained
+
+__all__ = ["store"]
+
+
+@pytest.fixture(scope="module")
+def made(store: ClipStore) -> tuple[Controller, ControllerSamples, ControllerData]:
+    """A controller that learned nothing, so that its residuals are the motion itself."""
+    controller, samples = untrained("experts", store)
+    data = data_of(samples, np.arange(len(samples)), np.arange(0))
+    return replace(controller, detail=captured_detail(controller, data, 1.0)), samples, data
+
+
+def steps(controller: Controller, samples: ControllerSamples, first: int, frames: int):
+    """Inputs, gates, captured outputs and the network's of consecutive samples."""
+    rows = slice(first, first + frames)
+    parts = [np.array(each[rows]) for each in (samples.inputs, samples.gate, samples.outputs)]
+    with torch.inference_mode():
+        own = controller.network(*map(torch.from_numpy, parts[:2])).numpy()
+    return *parts, own
+
+
+def test_along_a_captured_stretch_it_gives_the_captured_frames(made):
+    controller, samples, _ = made
+    schema = controller.schema
+    detail = CharacterDetail(controller.detail, schema, 1)
+    inputs, gate, captured, own = steps(controller, samples, 4, 50)
+    columns = detail_columns(schema)
+    errors, before = [], []
+    for frame in range(50):
+        outputs = own[frame : frame + 1].copy()
+        detail.add(outputs, inputs[[frame]], gate[[frame]], np.zeros(1, bool), [""])
+        errors.append(np.abs(outputs - captured[frame])[0, columns])
+        before.append(np.abs(own[frame] - captured[frame])[columns])
+    pose = slice(root_values(schema), None)
+    # The detail fades in within a tenth of a second.
+    found = np.array(errors)[20:, pose].mean() / np.array(before)[20:, pose].mean()
+    assert found < 0.1
+
+
+def test_all_other_outputs_stay(made):
+    controller, samples, _ = made
+    detail = CharacterDetail(controller.detail, controller.schema, 1)
+    inputs, gate, _, own = steps(controller, samples, 4, 1)
+    outputs = own.copy()
+    detail.add(outputs, inputs, gate, np.zeros(1, bool), [""])
+    detail.add(outputs, inputs, gate, np.zeros(1, bool), [""])
+    others = np.ones(outputs.shape[1], bool)
+    others[detail_columns(controller.schema)] = False
+    assert (outputs == own)[0, others].all()
+    assert not (outputs == own)[0, ~others].all()
+
+
+def test_a_body_at_rest_has_none_and_chooses_again_afterwards(made):
+    controller, samples, _ = made
+    detail = CharacterDetail(controller.detail, controller.schema, 2)
+    inputs, gate, _, own = (each.repeat(2, axis=0) for each in steps(controller, samples, 4, 1))
+    rests = np.array([True, False])
+    outputs = own.copy()
+    detail.add(outputs, inputs, gate, rests, ["", ""])
+    detail.add(outputs, inputs, gate, rests, ["", ""])
+    assert (outputs[0] == own[0]).all()
+    assert (outputs[1] != own[1]).any()
+    detail.add(outputs, inputs, gate, np.zeros(2, bool), ["", ""])
+    # The first frame begins at the network's own pose.
+    first = np.abs(outputs[0] - own[0]).max()
+    for _ in range(10):
+        outputs = own.copy()
+        detail.add(outputs, inputs, gate, np.zeros(2, bool), ["", ""])
+    assert first < np.abs(outputs[0] - own[0]).max()
+
+
+def test_a_label_has_the_detail_of_its_own_clips(made):
+    controller, samples, _ = made
+    detail = controller.detail
+    assert len(detail.stops) > 1
+    styles = tuple("slow" if each else "fast" for each in range(len(detail.stops)))
+    detail = replace(detail, styles=styles)
+    inputs, gate, _, own = steps(controller, samples, 4, 1)
+    stretches = {}
+    for style in ("slow", "fast", "none of them"):
+        runner = CharacterDetail(detail, controller.schema, 1)
+        runner.add(own.copy(), inputs, gate, np.zeros(1, bool), [style])
+        row = int(runner._frame[0]) // detail.step
+        stretches[style] = int(np.searchsorted(detail.stops, row, side="right"))
+    assert stretches["fast"] == 0
+    assert stretches["slow"] > 0
+    # A style without detail has that of all, the nearest.
+    assert stretches["none of them"] == 0
+
+
+def test_captured_feet_stand_still_and_at_their_height(made):
+    controller, samples, _ = made
+    feet = controller.detail.feet.astype(np.float64)
+    contacts = samples.outputs[:, controller.schema.outputs.slices["contact"]]
+    assert feet.shape[1] == 2
+    speeds = np.linalg.norm(feet[..., :2], axis=-1)
+    # Made feet stand still while they touch the floor, and swing at some metres a second.
+    standing = np.quantile(speeds, 0.2 * contacts.mean(), axis=0)
+    assert (standing < 0.1).all()
+    assert speeds.max() > 1.0
+    assert np.abs(np.quantile(feet[..., 2], 0.1)) < 0.05
+
+
+def test_knots_keep_more_of_a_wave_than_every_second_sample():
+    times = np.arange(241) / 60.0
+    wave = np.sin(2 * np.pi * 7.0 * times)[:, None]
+    frames = np.arange(241) / 2
+
+    def kept(knots):
+        made = np.interp(frames, np.arange(121), knots[:, 0])
+        return float(made @ wave[:, 0] / (wave[:, 0] @ wave[:, 0]))
+
+    assert kept(wave[::2]) < 0.88
+    assert kept(_knots(wave, 2)) > 0.95
+    assert np.allclose(_knots(wave, 1), wave)
+
+
+def test_runs_with_detail_differ_and_are_repeatable(made):
+    controller = made[0]
+    plain = CharacterSettings(detail=False)
+
+    def run(settings=None):
+        characters = Characters(controller, controller.starts, settings=settings)
+        return np.stack([characters.step().rotations for _ in range(30)])
+
+    assert (run() == run()).all()
+    assert np.isfinite(run()).all()
+    assert not np.allclose(run(), run(plain))
+    bare = Characters(replace(controller, detail=None), controller.starts)
+    assert (run(plain) == np.stack([bare.step().rotations for _ in range(30)])).all()
+
+
+def test_a_file_keeps_it_and_refuses_one_of_another_size(made, tmp_path):
+    controller = made[0]
+    config = replace(controller.config, network=controller.network.network.config)
+    controller = replace(controller, config=config)
+    controller.save(tmp_path / "a.controller")
+    loaded = Controller.load(tmp_path / "a.controller").detail
+    for name in DetailRows.__dataclass_fields__:
+        assert np.array_equal(getattr(loaded, name), getattr(controller.detail, name)), name
+    wrong = replace(controller.detail, units=controller.detail.units[1:])
+    replace(controller, detail=wrong).save(tmp_path / "b.controller")
+    with pytest.raises(CheckpointError, match="detail"):
+        Controller.load(tmp_path / "b.controller")
+
+
+def test_no_minutes_and_networks_with_a_state_have_none(made, store):
+    controller, _, data = made
+    assert captured_detail(controller, data, 0.0) is None
+    recurrent, samples = untrained("erd", store)
+    other = data_of(samples, np.arange(len(samples)), np.arange(0))
+    assert captured_detail(recurrent, other, 1.0) is None
+
+
+def test_held_out_samples_are_never_in_it(made):
+    controller, samples, _ = made
+    start, stop = int(samples.run_starts[1]), int(samples.run_stops[1])
+    rows = np.arange(len(samples))
+    data = data_of(samples, rows[rows >= start], rows[rows < start])
+    detail = captured_detail(controller, data, 10.0)
+    assert len(detail) <= (stop - start) // detail.step + len(detail.stops)
+
+
+def test_minutes_bound_it(made):
+    controller, _, data = made
+    short = captured_detail(controller, data, 1.0 / 60.0)
+    assert len(short.stops) == 1
+    assert CONSTANTS.last_s < 1.0
+    with pytest.raises(ParameterError, match="detail_minutes"):
+        ControllerConfig.load("experts", **{"training.detail_minutes": -1.0})

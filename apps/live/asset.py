@@ -117,6 +117,7 @@ def _detail_header(detail: DetailRows, schema: ControllerSchema) -> dict[str, An
         "stops": detail.stops,
         "styles": list(detail.styles),
         "step": detail.step,
+        "reach": detail.reach,
         "constants": asdict(CONSTANTS),
     }
 

@@ -31,7 +31,8 @@ class DetailRows:
         (values,) float32 in the outputs' units.
     feet
         (rows, limbs, 3) float16: captured velocity of the tips of the legs over the ground, m/s, x
-        and z in root space, and their height in metres. In the order of `CharacterFeet.limbs`.
+        and z in root space, and their height in metres, within those of feet on the floor. In the
+        order of `CharacterFeet.limbs`.
     keys
         (rows, components) float16: principal components of the captured inputs and gates.
     projection, bias
@@ -43,6 +44,9 @@ class DetailRows:
         (stretches,) value of the schema's label; empty texts without a label.
     step
         Frames of the schema from one row to the next.
+    reach
+        Distance between keys up to which a moment is like another: that of most captured moments
+        to the nearest one of another stretch.
     """
 
     residuals: Array
@@ -54,6 +58,7 @@ class DetailRows:
     stops: Array
     styles: tuple[str, ...]
     step: int
+    reach: float
 
     def __len__(self) -> int:
         return len(self.residuals)
@@ -73,7 +78,7 @@ class DetailRows:
         lengths = np.diff(self.stops, prepend=0)
         if wrong or not len(lengths) or (lengths < 2).any() or self.stops[-1] != rows:
             raise ValueError("the captured detail does not have the schema's dimensions")
-        if len(self.styles) != len(lengths) or self.step < 1:
+        if len(self.styles) != len(lengths) or self.step < 1 or not self.reach > 0.0:
             raise ValueError("the captured detail has other stretches than styles")
 
 

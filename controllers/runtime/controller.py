@@ -214,7 +214,7 @@ class Controller:
             else {"styles": list(rest.styles), "captured": rest.captured},
             "detail": None
             if detail is None
-            else {"styles": list(detail.styles), "step": detail.step},
+            else {"styles": list(detail.styles), "step": detail.step, "reach": detail.reach},
             "phases": dict(self.phases),
             "data": dict(self.data),
             "health": dict(self.health),
@@ -277,6 +277,7 @@ class Controller:
                     **{name: np.array(arrays[f"detail.{name}"]) for name in _DETAIL},
                     styles=checked_texts(header["detail"]["styles"], "detail"),
                     step=int(header["detail"]["step"]),
+                    reach=float(header["detail"]["reach"]),
                 )
                 detail.check(schema)
             return cls(

@@ -71,6 +71,8 @@ class CharacterDetail:
         # Frames of all rows, of which every `step`-th is a row; -1 without detail.
         self._frame = np.full(count, -1)
         self._age = np.round(self._look * np.modf(_APART * np.arange(count))[0]).astype(np.int64)
+        # Share of the detail, smaller where no moment is like that of the character.
+        self._share = np.ones((count, 1), np.float32)
         self._shown, self._offset = np.zeros((2, count, len(self._columns)), np.float32)
 
     def add(
@@ -131,9 +133,9 @@ class CharacterDetail:
     def _captured(self, which: Array) -> Array:
         """(which, values) float32: detail between two rows."""
         row, after = np.divmod(self._frame[which], self._detail.step)
-        share = (after / np.float32(self._detail.step))[:, None].astype(np.float32)
+        between = (after / np.float32(self._detail.step))[:, None].astype(np.float32)
         low, high = (self._detail.residuals[each].astype(np.float32) for each in (row, row + 1))
-        return self._detail.units * (low + share * (high - low))
+        return self._share[which] * self._detail.units * (low + between * (high - low))
 
     def _choose(self, which: Array, values: Array, styles: Sequence[str], ends: Array) -> None:
         """Choose the moments of characters by inputs and gates (which, dims)."""
@@ -148,7 +150,9 @@ class CharacterDetail:
         best, own = apart.argmin(axis=1), self._frame[which] // detail.step
         stays = (own >= 0) & ~ends
         stays &= apart[each, own] < CONSTANTS.nearer**2 * np.maximum(apart[each, best], 0.0)
+        chosen = np.where(stays, own, best)
         self._frame[which] = np.where(stays, self._frame[which], best * detail.step)
         self._age[which] = 0
-        changed = which[~stays]
-        self._offset[changed] = self._shown[changed] - self._captured(changed)
+        nearer = detail.reach**2 / np.maximum(apart[each, chosen], 1e-12)
+        self._share[which, 0] = np.minimum(nearer, 1.0)
+        self._offset[which] = self._shown[which] - self._captured(which)

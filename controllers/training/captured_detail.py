@@ -14,6 +14,7 @@ from deepphase.controllers.runtime.controller import Controller
 from deepphase.features.trajectory import TRAJECTORY_BLOCKS, complex_of, pairs
 from deepphase.motion.resample import low_passed
 from deepphase.progress import Progress
+from deepphase.steering.foot_lock import FootLockSettings
 
 # Rows a second: above half of it lies the noise of the capture. Captured feet are smoothed up to
 # this frequency.
@@ -27,6 +28,11 @@ _COMPONENTS, _TRAJECTORY_WEIGHT = 24, 2.0
 # Larger residuals are clipped: this quantile of each value's is 127 units.
 _LARGEST = 0.9995
 _LEAST_UNIT = 1e-9
+_TOUCHING, _GRAVITY = 0.5, 9.81
+# Feet on the floor are at most as high as this share of their heights there.
+_STANDING = 0.9
+# Rows that are compared, and the share of them within the reach.
+_COMPARED, _WITHIN = 500, 0.9
 
 
 def captured_detail(
@@ -66,10 +72,14 @@ def captured_detail(
         parts.append(reader.read(data, slice(start, stop)))
         if progress is not None and (done % 50 == 0 or done == len(stretches)):
             progress("detail", done, len(stretches), "")
-    residuals, feet, inputs = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    residuals, feet, touching, inputs = (
+        np.concatenate(columns) for columns in zip(*parts, strict=True)
+    )
     units = np.quantile(np.abs(residuals), _LARGEST, axis=0) / 127.0
     units = np.maximum(units, _LEAST_UNIT).astype(np.float32)
     projection, bias = _components(controller, inputs)
+    keys = inputs @ projection + bias
+    stops = np.cumsum([len(part[0]) for part in parts])
     label, values = schema.config.label, schema.label_values
     styles = [""] * len(stretches)
     if label:
@@ -81,13 +91,14 @@ def captured_detail(
     return DetailRows(
         residuals=np.clip(np.round(residuals / units), -127, 127).astype(np.int8),
         units=units,
-        feet=feet.astype(np.float16),
-        keys=(inputs @ projection + bias).astype(np.float16),
+        feet=reader.on_floor(feet, touching).astype(np.float16),
+        keys=keys.astype(np.float16),
         projection=projection,
         bias=bias,
-        stops=np.cumsum([len(part[0]) for part in parts]),
+        stops=stops,
         styles=tuple(styles),
         step=reader.step,
+        reach=_reach(keys, stops, seed),
     )
 
 
@@ -128,8 +139,8 @@ class _Reader:
         self._feet = CharacterFeet(controller.skeleton, controller.schema, 1)
         self.step = max(round(controller.fps / _ROWS_HZ), 1)
 
-    def read(self, data: ControllerData, rows: slice) -> tuple[Array, Array, Array]:
-        """Residuals (rows, values), feet (rows, limbs, 3) and inputs with gate of every row."""
+    def read(self, data: ControllerData, rows: slice) -> tuple[Array, Array, Array, Array]:
+        """Residuals (rows, values), feet (rows, limbs, 3) and contacts, and inputs with gate."""
         samples, fps = data.samples, self._schema.fps
         inputs, gate, outputs = (
             np.asarray(each[rows]) for each in (samples.inputs, samples.gate, samples.outputs)
@@ -142,7 +153,24 @@ class _Reader:
         feet = self._feet_of(inputs, outputs)
         every = slice(None, None, self.step)
         known = np.concatenate([inputs, gate], axis=1)
-        return _knots(residuals, self.step), feet[every], known[every]
+        contacts = outputs[every, self._schema.outputs.slices["contact"]][:, self._feet.columns]
+        return _knots(residuals, self.step), feet[every], contacts > _TOUCHING, known[every]
+
+    def on_floor(self, feet: Array, touching: Array) -> Array:
+        """Feet (rows, limbs, 3) as slow and as low as feet on the floor, where they swing as well.
+
+        A foot that a run has on the floor may swing in the moment that it looks at.
+        """
+        made = feet.copy()
+        most = FootLockSettings().follow_speed * np.sqrt(_GRAVITY * self._feet.longest)
+        speeds = np.maximum(np.linalg.norm(feet[..., :2], axis=-1, keepdims=True), 1e-9)
+        made[..., :2] *= np.minimum(most / speeds, 1.0)
+        for limb, on in enumerate(touching.T):
+            if on.any():
+                made[:, limb, 2] = np.minimum(
+                    feet[:, limb, 2], np.quantile(feet[on, limb, 2], _STANDING)
+                )
+        return made
 
     def _feet_of(self, inputs: Array, outputs: Array) -> Array:
         """(frames, limbs, 3) velocities of the tips and their heights."""
@@ -186,6 +214,18 @@ def _moving_mean(values: Array, frames: int) -> Array:
     from scipy.ndimage import uniform_filter1d
 
     return uniform_filter1d(values, max(frames, 1), axis=0, mode="nearest")
+
+
+def _reach(keys: Array, stops: Array, seed: int) -> float:
+    """Distance to the nearest row of another stretch that most rows (rows, components) have."""
+    stretch = np.repeat(np.arange(len(stops)), np.diff(stops, prepend=0))
+    some = np.random.default_rng(seed).permutation(len(keys))[:_COMPARED]
+    apart = np.vecdot(keys, keys) - 2.0 * keys[some] @ keys.T
+    apart += np.vecdot(keys[some], keys[some])[:, None]
+    apart[stretch[some][:, None] == stretch] = np.inf
+    nearest = np.sqrt(np.maximum(apart.min(axis=1), 0.0))
+    # One stretch is compared with itself alone.
+    return max(float(np.quantile(nearest, _WITHIN)), 1e-3) if len(stops) > 1 else 1e3
 
 
 def _components(controller: Controller, rows: Array) -> tuple[Array, Array]:

@@ -194,6 +194,7 @@ def test_captured_detail_is_added_as_in_python(shipped, tmp_path):
         stops=np.array([100, 180, 300]),
         styles=schema.label_values[:1] * 2 + schema.label_values[1:2],
         step=2,
+        reach=0.5,
     )
     changed = replace(shipped, detail=detail)
     sticks = held((0.0, (0.3, 0.4)), (4.0, (0.0, 0.0)), (7.0, (-0.4, 0.0)))

@@ -6,9 +6,9 @@ const FAR = 1e9;
 export class CharacterDetail {
   /** @param asset  whose header and arrays have `detail` */
   constructor({ header, arrays, frameRate }) {
-    const { columns, stops, styles, step, constants } = header.detail;
+    const { columns, stops, styles, step, reach, constants } = header.detail;
     const of = (name) => arrays[`detail.${name}`];
-    Object.assign(this, { columns, stops, styles, step, constants, seconds: 1 / frameRate });
+    Object.assign(this, { columns, stops, styles, step, reach, constants, seconds: 1 / frameRate });
     this.residuals = of("residuals");
     this.units = of("units");
     this.captured = of("feet");
@@ -25,6 +25,8 @@ export class CharacterDetail {
     // Frame of all rows, of which every `step`-th is a row; -1 without detail.
     this.frame = -1;
     this.age = 0;
+    // Smaller where no moment is like that of the character.
+    this.share = 1;
     this.shown = new Float32Array(columns.length);
     this.offset = new Float32Array(columns.length);
   }
@@ -70,7 +72,7 @@ export class CharacterDetail {
     const { residuals, row, step } = this;
     const width = this.columns.length;
     const low = residuals[row * width + column], high = residuals[(row + 1) * width + column];
-    return this.units[column] * (low + ((this.frame % step) / step) * (high - low));
+    return this.share * this.units[column] * (low + ((this.frame % step) / step) * (high - low));
   }
 
   choose(inputs, gate, style, ends) {
@@ -87,8 +89,9 @@ export class CharacterDetail {
       if (distance < least) [best, least] = [row, distance];
     }
     this.age = 0;
-    if (own >= 0 && ownDistance < constants.nearer ** 2 * least) return;
-    this.frame = best * this.step;
+    const stays = own >= 0 && ownDistance < constants.nearer ** 2 * least;
+    if (!stays) this.frame = best * this.step;
+    this.share = Math.min(this.reach ** 2 / Math.max(stays ? ownDistance : least, 1e-12), 1);
     for (let i = 0; i < this.columns.length; i++) this.offset[i] = this.shown[i] - this.value(i);
   }
 

@@ -157,19 +157,18 @@ class _Reader:
         return _knots(residuals, self.step), feet[every], contacts > _TOUCHING, known[every]
 
     def on_floor(self, feet: Array, touching: Array) -> Array:
-        """Feet (rows, limbs, 3) as slow and as low as feet on the floor, where they swing as well.
+        """Feet (rows, limbs, 3), of which those that swing are as slow and low as on the floor.
 
         A foot that a run has on the floor may swing in the moment that it looks at.
         """
         made = feet.copy()
         most = FootLockSettings().follow_speed * np.sqrt(_GRAVITY * self._feet.longest)
         speeds = np.maximum(np.linalg.norm(feet[..., :2], axis=-1, keepdims=True), 1e-9)
-        made[..., :2] *= np.minimum(most / speeds, 1.0)
+        made[..., :2] *= np.where(touching[..., None], 1.0, np.minimum(most / speeds, 1.0))
         for limb, on in enumerate(touching.T):
             if on.any():
-                made[:, limb, 2] = np.minimum(
-                    feet[:, limb, 2], np.quantile(feet[on, limb, 2], _STANDING)
-                )
+                high = np.quantile(feet[on, limb, 2], _STANDING)
+                made[~on, limb, 2] = np.minimum(feet[~on, limb, 2], high)
         return made
 
     def _feet_of(self, inputs: Array, outputs: Array) -> Array:

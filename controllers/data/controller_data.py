@@ -43,6 +43,8 @@ from deepphase.terrain.laying import median_soles
 
 # Number of initial states in a controller's file.
 _STARTS = 256
+# Bodies begin with their hips at least this share of the median height above the floor.
+_UPRIGHT = 0.75
 # Share of actions from which on clips are mostly actions.
 _MOSTLY = 0.5
 # Maximum number of clips that are measured.
@@ -211,7 +213,11 @@ class ControllerData:
 
     @cached_property
     def starts(self) -> InitialStates:
-        """Initial states spread evenly over the training clips, for every value of the label."""
+        """Initial states spread evenly over the training clips, for every value of the label.
+
+        Bodies begin upright, as most frames with their value of the label are: one that begins on
+        its side may slide along lying.
+        """
         rows, schema, samples = self.split.train, self.schema, self.samples
         groups = [rows]
         if schema.config.label:
@@ -220,11 +226,16 @@ class ControllerData:
             first = slice(block.start, block.start + len(schema.label_values))
             of_row = np.argmax(samples.inputs[:, first], axis=1)[rows]
             groups = [rows[of_row == value] for value in range(len(schema.label_values))]
+        hips = samples.inputs[:, schema.inputs.slices["joint_position"].start + 1]
+        groups = [
+            group[hips[group] >= _UPRIGHT * np.median(hips[group])]
+            for group in groups
+            if len(group)
+        ]
         each = max(_STARTS // len(groups), 1)
         chosen = [
             group[np.unique(np.linspace(0, len(group) - 1, each).astype(np.int64))]
             for group in groups
-            if len(group)
         ]
         return InitialStates.of_samples(samples, np.unique(np.concatenate(chosen)))
 

@@ -22,6 +22,7 @@ from deepphase.phase.baselines.foot_phases import ContactPhase, PfnnPhase
 from tests.controllers.made_controllers import (
     FREQUENCIES,
     FormulaPhases,
+    data_of,
     samples_for,
     walking_store,
 )
@@ -268,3 +269,15 @@ def test_baselines_are_phase_sources_too(store, kind, name):
     # People walk at about a cycle a second.
     rate = "phase_rate" if name == "pfnn" else "phase_frequency"
     assert 0.5 < block(made, "outputs", rate).mean() < 2.0
+
+
+def test_bodies_begin_upright(samples):
+    inputs = samples.inputs.copy()
+    height = samples.schema.inputs.slices["joint_position"].start + 1
+    # A quarter of the frames lie down.
+    lies = np.arange(len(samples)) % 4 == 0
+    inputs[lies, height] = 0.1
+    rows = np.arange(len(samples))
+    starts = data_of(replace(samples, inputs=inputs), rows, rows[:0]).starts
+    assert len(starts) > 100
+    assert (starts.inputs[:, height] > 0.5).all()

@@ -152,7 +152,8 @@ class CharacterDetail:
         stays &= apart[each, own] < CONSTANTS.nearer**2 * np.maximum(apart[each, best], 0.0)
         chosen = np.where(stays, own, best)
         self._frame[which] = np.where(stays, self._frame[which], best * detail.step)
-        self._age[which] = 0
+        # Those that look early keep their turn, so that crowds do not look all at once.
+        self._age[which] %= self._look
         nearer = detail.reach**2 / np.maximum(apart[each, chosen], 1e-12)
         self._share[which, 0] = np.minimum(nearer, 1.0)
         self._offset[which] = self._shown[which] - self._captured(which)

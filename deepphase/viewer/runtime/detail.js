@@ -88,7 +88,7 @@ export class CharacterDetail {
       if (row === own) ownDistance = distance;
       if (distance < least) [best, least] = [row, distance];
     }
-    this.age = 0;
+    this.age %= this.look;
     const stays = own >= 0 && ownDistance < constants.nearer ** 2 * least;
     if (!stays) this.frame = best * this.step;
     this.share = Math.min(this.reach ** 2 / Math.max(stays ? ownDistance : least, 1e-12), 1);

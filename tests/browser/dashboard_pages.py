@@ -181,9 +181,16 @@ def state(frame):
 
 
 def colours(locator) -> int:
-    """Different colours in a picture of a part of the page."""
+    """Different colours in a picture of a part of the page; 0 if it is drawn again meanwhile."""
     image = pytest.importorskip("PIL.Image")
-    pixels = np.asarray(image.open(io.BytesIO(locator.screenshot())).convert("RGB"))
+    errors = pytest.importorskip("playwright.sync_api")
+    try:
+        picture = locator.screenshot()
+    except errors.Error as error:
+        if "not visible" not in str(error):
+            raise
+        return 0
+    pixels = np.asarray(image.open(io.BytesIO(picture)).convert("RGB"))
     return len(np.unique(pixels.reshape(-1, 3) // 32, axis=0))
 
 

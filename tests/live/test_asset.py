@@ -94,4 +94,4 @@ def test_the_modules_are_few_and_import_only_each_other():
     assert len(modules) > 10
     lines = [line.strip() for module in modules for line in module.read_text().splitlines()]
     code = [line for line in lines if line and not line.startswith(("//", "/*", "*"))]
-    assert len(code) < 3200
+    assert len(code) < 3300

@@ -134,7 +134,8 @@ class CharacterDetail:
         """(which, values) float32: detail between two rows."""
         row, after = np.divmod(self._frame[which], self._detail.step)
         between = (after / np.float32(self._detail.step))[:, None].astype(np.float32)
-        low, high = (self._detail.residuals[each].astype(np.float32) for each in (row, row + 1))
+        following = np.minimum(row + 1, len(self._detail) - 1)
+        low, high = (self._detail.residuals[each].astype(np.float32) for each in (row, following))
         return self._share[which] * self._detail.units * (low + between * (high - low))
 
     def _choose(self, which: Array, values: Array, styles: Sequence[str], ends: Array) -> None:

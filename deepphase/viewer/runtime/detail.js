@@ -71,7 +71,8 @@ export class CharacterDetail {
   value(column) {
     const { residuals, row, step } = this;
     const width = this.columns.length;
-    const low = residuals[row * width + column], high = residuals[(row + 1) * width + column];
+    const following = Math.min(row + 1, this.rows - 1);
+    const low = residuals[row * width + column], high = residuals[following * width + column];
     return this.share * this.units[column] * (low + ((this.frame % step) / step) * (high - low));
   }
 

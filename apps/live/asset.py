@@ -14,7 +14,7 @@ from deepphase.controllers.ball.ball_track import ball_as_mapping
 from deepphase.controllers.ball.fetching import fetching_speed
 from deepphase.controllers.ball.fitting import leg_joints
 from deepphase.controllers.ball.running_balls import BallSettings
-from deepphase.controllers.data.detail_rows import DetailRows, detail_columns
+from deepphase.controllers.data.detail_rows import ARRAYS, DetailRows, detail_columns
 from deepphase.controllers.data.rest_rows import rest_columns, rest_layout
 from deepphase.controllers.networks.registry import NETWORKS
 from deepphase.controllers.runtime.controller import Controller
@@ -100,8 +100,7 @@ def live_asset(
     if source.detail is not None:
         header["detail"] = _detail_header(source.detail, source.schema)
         arrays |= {
-            f"detail.{name}": getattr(source.detail, name)
-            for name in ("residuals", "units", "feet", "keys", "projection", "bias")
+            f"detail.{name}": getattr(source.detail, name) for name in ARRAYS if name != "stops"
         }
     gate = source.schema.gate
     if gate is not None and "phase_manifold" in gate:

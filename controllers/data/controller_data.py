@@ -221,10 +221,7 @@ class ControllerData:
         rows, schema, samples = self.split.train, self.schema, self.samples
         groups = [rows]
         if schema.config.label:
-            block = schema.inputs.slices[schema.config.label]
-            # The label is the same at all offsets.
-            first = slice(block.start, block.start + len(schema.label_values))
-            of_row = np.argmax(samples.inputs[:, first], axis=1)[rows]
+            of_row = samples.label_values(rows)
             groups = [rows[of_row == value] for value in range(len(schema.label_values))]
         hips = samples.inputs[:, schema.inputs.slices["joint_position"].start + 1]
         groups = [

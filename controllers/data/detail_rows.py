@@ -10,6 +10,8 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.controllers.schema.schema import ControllerSchema
 
+ARRAYS = ("residuals", "units", "feet", "keys", "projection", "bias", "stops")
+"""Names of the arrays of `DetailRows`."""
 _ROOT, _POSE = ("root_velocity", "root_turn"), ("joint_velocity", "joint_rotation")
 
 

@@ -223,6 +223,13 @@ class ControllerSamples:
         last = np.flatnonzero(ends)
         return rows[last][np.searchsorted(last, np.arange(len(rows)))] - rows + 1
 
+    def label_values(self, rows: Array) -> Array:
+        """(rows,) index of the label's value among the schema's, of samples with a label."""
+        block = self.schema.inputs.slices[self.schema.config.label]
+        # The label is the same at all offsets.
+        first = slice(block.start, block.start + len(self.schema.label_values))
+        return np.argmax(self.inputs[rows, first], axis=1)
+
     def rows_of_runs(self, chosen: Array) -> Array:
         """(rows,) all rows of the chosen runs (runs,) bool."""
         lengths = self.run_stops - self.run_starts

@@ -11,7 +11,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.controllers.config import ControllerConfig
-from deepphase.controllers.data.detail_rows import DetailRows
+from deepphase.controllers.data.detail_rows import ARRAYS, DetailRows
 from deepphase.controllers.data.initial_states import InitialStates
 from deepphase.controllers.data.rest_rows import RestRows, rest_layout
 from deepphase.controllers.networks.normalised import NormalisedController
@@ -44,7 +44,6 @@ _MIN_REACH_M = 0.1
 _REACH = 3.0
 _SKELETON = ("parents", "offsets", "end_parents", "end_offsets")
 _SOURCE = ("unit_m", "up", "rotation_orders")
-_DETAIL = ("residuals", "units", "feet", "keys", "projection", "bias", "stops")
 _TYPES = {
     **dict.fromkeys(
         ("skeleton.parents", "skeleton.end_parents", "starts.frames", "rest.stops"), "I64"
@@ -203,7 +202,7 @@ class Controller:
             arrays |= {"rest.outputs": rest.outputs, "rest.stops": rest.stops}
         detail = self.detail
         if detail is not None:
-            arrays |= {f"detail.{name}": getattr(detail, name) for name in _DETAIL}
+            arrays |= {f"detail.{name}": getattr(detail, name) for name in ARRAYS}
         header = {
             "config": self.config.as_mapping(),
             "schema": self.schema.as_mapping(),
@@ -274,7 +273,7 @@ class Controller:
             # Files of earlier releases have no detail.
             if header.get("detail") is not None:
                 detail = DetailRows(
-                    **{name: np.array(arrays[f"detail.{name}"]) for name in _DETAIL},
+                    **{name: np.array(arrays[f"detail.{name}"]) for name in ARRAYS},
                     styles=checked_texts(header["detail"]["styles"], "detail"),
                     step=int(header["detail"]["step"]),
                     reach=float(header["detail"]["reach"]),

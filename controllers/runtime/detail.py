@@ -59,7 +59,7 @@ class CharacterDetail:
         self._detail, self._columns = detail, detail_columns(schema)
         self._seconds = 1.0 / schema.fps
         self._keys = detail.keys.astype(np.float32)
-        self._styles = np.array(detail.styles)
+        self._styles, self._styled = np.array(detail.styles), len(set(detail.styles)) > 1
         lengths = np.diff(detail.stops, prepend=0)
         self._stretch = np.repeat(np.arange(len(lengths)), lengths)
         left = detail.stops[self._stretch] - np.arange(len(detail))
@@ -143,10 +143,11 @@ class CharacterDetail:
         detail, keys = self._detail, self._keys
         wanted = values @ detail.projection + detail.bias
         apart = self._squares - 2.0 * wanted @ keys.T + np.vecdot(wanted, wanted)[:, None]
-        other = (self._styles != np.array(styles)[:, None])[:, self._stretch]
-        # A style without detail has that of all.
-        other &= ~other.all(axis=1, keepdims=True)
-        apart[other] += _FAR
+        if self._styled:
+            other = (self._styles != np.array(styles)[:, None])[:, self._stretch]
+            # A style without detail has that of all.
+            other &= ~other.all(axis=1, keepdims=True)
+            apart[other] += _FAR
         each = np.arange(len(which))
         best, own = apart.argmin(axis=1), self._frame[which] // detail.step
         stays = (own >= 0) & ~ends

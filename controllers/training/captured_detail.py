@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from scipy.ndimage import uniform_filter1d
 
 from deepphase.arrays import Array
 from deepphase.controllers.data.controller_data import ControllerData
@@ -28,7 +29,7 @@ _COMPONENTS, _TRAJECTORY_WEIGHT = 24, 2.0
 # Larger residuals are clipped: this quantile of each value's is 127 units.
 _LARGEST = 0.9995
 _LEAST_UNIT = 1e-9
-_TOUCHING, _GRAVITY = 0.5, 9.81
+_TOUCHING = 0.5
 # Feet on the floor are at most as high as this share of their heights there.
 _STANDING = 0.9
 # Rows that are compared, and the share of them within the reach.
@@ -80,14 +81,10 @@ def captured_detail(
     projection, bias = _components(controller, inputs)
     keys = inputs @ projection + bias
     stops = np.cumsum([len(part[0]) for part in parts])
-    label, values = schema.config.label, schema.label_values
     styles = [""] * len(stretches)
-    if label:
-        block = schema.inputs.slices[label]
-        first = slice(block.start, block.start + len(values))
-        styles = [
-            values[int(np.argmax(data.samples.inputs[start, first]))] for start, _ in stretches
-        ]
+    if schema.config.label:
+        begins = np.array(stretches)[:, 0]
+        styles = [schema.label_values[each] for each in data.samples.label_values(begins)]
     return DetailRows(
         residuals=np.clip(np.round(residuals / units), -127, 127).astype(np.int8),
         units=units,
@@ -148,8 +145,9 @@ class _Reader:
         with torch.inference_mode():
             made = self._network(torch.from_numpy(inputs), torch.from_numpy(gate)).numpy()
         residuals = (outputs - made)[:, self._columns].astype(np.float64)
-        mean = _moving_mean(residuals[:, : self._roots], round(_ROOT_MEAN_S * fps))
-        residuals[:, : self._roots] -= mean
+        root = residuals[:, : self._roots]
+        frames = max(round(_ROOT_MEAN_S * fps), 1)
+        root -= uniform_filter1d(root, frames, axis=0, mode="nearest")
         feet = self._feet_of(inputs, outputs)
         every = slice(None, None, self.step)
         known = np.concatenate([inputs, gate], axis=1)
@@ -162,7 +160,7 @@ class _Reader:
         A foot that a run has on the floor may swing in the moment that it looks at.
         """
         made = feet.copy()
-        most = FootLockSettings().follow_speed * np.sqrt(_GRAVITY * self._feet.longest)
+        most = FootLockSettings().largest_follow_speed(self._feet.longest)
         speeds = np.maximum(np.linalg.norm(feet[..., :2], axis=-1, keepdims=True), 1e-9)
         made[..., :2] *= np.where(touching[..., None], 1.0, np.minimum(most / speeds, 1.0))
         for limb, on in enumerate(touching.T):
@@ -205,14 +203,6 @@ def _knots(values: Array, step: int) -> Array:
     # Beyond the last knot its value is held.
     hats = np.maximum(1.0 - np.abs(np.minimum(frames, knots[-1])[:, None] - knots), 0.0)
     return np.linalg.lstsq(hats, values, rcond=None)[0]
-
-
-def _moving_mean(values: Array, frames: int) -> Array:
-    """(frames, ...) means over so many frames about each one."""
-    # Imported where it is used: it takes a while.
-    from scipy.ndimage import uniform_filter1d
-
-    return uniform_filter1d(values, max(frames, 1), axis=0, mode="nearest")
 
 
 def _reach(keys: Array, stops: Array, seed: int) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
+from deepphase.motion.contacts import GRAVITY
 from deepphase.motion.foot_ik import LimbSolver
 from deepphase.steering.foot_ground import FootGround
 from deepphase.steering.springs import faded, spring_rate
@@ -16,7 +17,6 @@ from deepphase.steering.springs import faded, spring_rate
 # Limbs are stretched beyond the motion softly, up to this share of their length; a knee that
 # straightens within a frame or two pops.
 _MAX_STRETCH = 0.99
-_GRAVITY = 9.81
 # Feet that do not reach the ground point their toes down: by at most this angle, and to at most
 # this one, radians. Feet that point straight down have no side to turn about.
 _MAX_TURN, _MAX_POINTED, _LEAST_FOOT = 0.6, 1.1, 0.3
@@ -68,6 +68,10 @@ class FootLockSettings:
         for name in ("catch_speed", "release_share", "step_share", "step_s"):
             if not getattr(self, name) > 0:
                 raise ParameterError(f"{name} {getattr(self, name)}: it must be above 0")
+
+    def largest_follow_speed(self, length: float | Array) -> float | Array:
+        """`follow_speed` in m/s, of limbs of a length in metres."""
+        return self.follow_speed * np.sqrt(GRAVITY * length)
 
 
 class FootLock:
@@ -188,7 +192,7 @@ class FootLock:
             flags = flags & ~self._steps(moving, resting, length, seconds)
         own = np.zeros_like(moving) if self._moving is None else moving - self._moving
         slid = self._settings.follow_share * own
-        most = self._settings.follow_speed * np.sqrt(_GRAVITY * length) * seconds
+        most = self._settings.largest_follow_speed(length) * seconds
         size = np.maximum(np.sqrt(np.vecdot(slid, slid)), 1e-12)
         slid *= np.minimum(most / size, 1.0)[..., None]
         if slips is not None:
@@ -258,7 +262,7 @@ class FootLock:
         if begins.any() or ends.any():
             moving = (ground - self._moving) / seconds
             velocity = np.where(held, slips / seconds, moving) + self._speed
-            slow2 = settings.catch_speed**2 * _GRAVITY * length
+            slow2 = settings.catch_speed**2 * GRAVITY * length
             begins &= np.vecdot(velocity, velocity) < slow2
             change = (begins | ends)[..., None]
             # The spring starts from the last place and velocity of the foot.

@@ -103,8 +103,7 @@ export class ControllerCharacter {
     const predicted = this.network.step(this.input.inputs, this.input.gate, this.state);
     const gating = this.network.blendWeights && this.network.blendWeights.slice();
     if (this.detail) {
-      const resting = Boolean(this.rest && this.rest.resting);
-      this.detail.add(predicted, this.input.inputs, this.input.gate, resting, this.labels.goalValue);
+      this.detail.add(predicted, this.input.inputs, this.input.gate, this.resting, this.labels.goalValue);
     }
     const outputs = this.bounded(predicted);
     if (this.rest && this.alive) {
@@ -129,7 +128,7 @@ export class ControllerCharacter {
     this.pose.inWorld(root, localRotations, localPositions);
     if (this.ground) localPositions[1] += this.ground.level(root);
     if (this.footIk) {
-      localPositions[1] -= this.feet.hold(localRotations, localPositions, this.contacts, root.angle, seconds, this.groundFeet, this.ball && this.ball.reaching.offsets, Boolean(this.rest && this.rest.resting), captured && captured.slips, captured && captured.heights);
+      localPositions[1] -= this.feet.hold(localRotations, localPositions, this.contacts, root.angle, seconds, this.groundFeet, this.ball && this.ball.reaching.offsets, this.resting, captured?.slips, captured?.heights);
     }
     const times = Float32Array.from(schema.offsets.subarray(schema.now + 1));
     return frameOf(skeleton, root, localRotations, localPositions, {
@@ -199,6 +198,11 @@ export class ControllerCharacter {
     if (entries === this.obstacleEntries) return;
     this.obstacleEntries = entries;
     this.obstacles = entries && new Obstacles(entries);
+  }
+
+  /** Whether captured rest is played. */
+  get resting() {
+    return Boolean(this.rest?.resting);
   }
 
   /** Obstacles, and steep ground. */

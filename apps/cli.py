@@ -8,7 +8,9 @@ import gc
 import importlib
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from deepphase.apps.interruption import INTERRUPTED, MESSAGE, interrupts_after_imports
@@ -191,12 +193,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Exit status: 0 done, 1 problems found by `doctor`, 2 an error of usage or data, 130 interrupted.
     An exception that is a bug is not caught: Python prints its traceback and exits with 1.
     """
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    if arguments is None:
-        # Python would look for garbage a thousand times while torch is imported, and at the end
-        # once more among all of its objects: .7 s of every command.
-        gc.set_threshold(_NEW_OBJECTS)
-        atexit.register(gc.freeze)
+    if arguments is not None:
+        return _status_of(list(arguments))
+    # Python would look for garbage a thousand times while torch is imported, and at the end once
+    # more among all of its objects: .7 s of every command.
+    gc.set_threshold(_NEW_OBJECTS)
+    status = BUG
+    # What is registered first is called last.
+    atexit.register(lambda: _leave(status))
+    status = _status_of(sys.argv[1:])
+    return status
+
+
+def _leave(status: int) -> None:
+    """End the process while threads still compute, or leave the end to Python.
+
+    Python ends a thread that returns from torch after the main thread has finished by unwinding
+    its stack, through functions of C++ that let nothing through: the process would abort.
+    """
+    gc.freeze()
+    if any(each.daemon for each in threading.enumerate()):
+        for stream in (sys.stdout, sys.stderr):
+            # Its reader may have closed it.
+            with suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(status)
+
+
+def _status_of(words: list[str]) -> int:
     try:
         with interrupts_after_imports():
             return _run(words)

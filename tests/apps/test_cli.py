@@ -323,6 +323,30 @@ def test_packages_of_others_do_not_hide_ours(tmp_path):
     assert f"deepphase is imported from {Path(deepphase.__file__).parent}" in done.stdout
 
 
+def test_a_thread_that_still_computes_ends_with_the_program():
+    """Ctrl-C of the dashboard while a page is made."""
+    code = """
+import atexit, sys, threading
+import torch
+from deepphase.apps import cli
+
+def compute():
+    while True:
+        torch.tanh(torch.ones(64, 64) @ torch.ones(64, 64))
+
+def command(words):
+    for _ in range(2):
+        threading.Thread(target=compute, daemon=True).start()
+    atexit.register(print, "files removed")
+    return cli.MISTAKE
+
+cli._run = command
+sys.exit(cli.main())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (cli.MISTAKE, "files removed\n", "")
+
+
 # inspect
 
 

@@ -65,7 +65,7 @@ def run_findings(run: Run, data: Mapping[str, Any], desired_speeds: Array) -> li
     data
         Measures of the captured motion by `motion_measures.measured_data`.
     desired_speeds
-        (frames,) m/s of the goals, whatever the characters do.
+        (frames,) m/s of the goals, for runs without commanded velocities.
     """
     count, findings = run.characters, []
     lost = ~run.alive.all(axis=1)
@@ -190,9 +190,7 @@ def _speed_at_rest(run: Run, character: int, standing: float, desired_speeds: Ar
     The largest of all goals that stood for a second; 0 without any. The last half second belongs to
     the next start, which a path shows ahead.
     """
-    desired = desired_speeds
-    if run.commanded_velocities is not None:
-        desired = np.linalg.norm(run.commanded_velocities[character], axis=-1)
+    desired = _commanded(run, character, desired_speeds)
     speeds = np.linalg.norm(velocities(run.positions[character], run.fps), axis=-1)
     half, found = round(0.5 * run.fps), 0.0
     for begin, end in true_runs(desired < AT_REST_M_S):
@@ -207,16 +205,23 @@ def _speed_at_rest(run: Run, character: int, standing: float, desired_speeds: Ar
     return found
 
 
+def _commanded(run: Run, character: int, desired_speeds: Array) -> Array:
+    """(frames,) m/s that are desired of a character, whose clock may wait."""
+    if run.commanded_velocities is None:
+        return desired_speeds
+    return np.asarray(np.linalg.norm(run.commanded_velocities[character], axis=-1))
+
+
 def _is_lifeless(run: Run, character: int, data: Mapping[str, Any], desired_speeds: Array) -> bool:
-    idle = float(data.get("idle_speed", 0.0))
-    if not (idle > 0 and (seconds_of(desired_speeds, run.fps) < AT_REST_M_S).any()):
+    idle, desired = float(data.get("idle_speed", 0.0)), _commanded(run, character, desired_speeds)
+    if not (idle > 0 and (seconds_of(desired, run.fps) < AT_REST_M_S).any()):
         return False
-    speeds = idle_speeds(MeasuredMotion.of_clip(run.clip(character), run.spec), desired_speeds)
+    speeds = idle_speeds(MeasuredMotion.of_clip(run.clip(character), run.spec), desired)
     return bool(speeds.size and speeds.mean() < _LIFELESS_SHARE * idle)
 
 
 def _is_statue(run: Run, character: int, data: Mapping[str, Any], desired_speeds: Array) -> bool:
-    desired = seconds_of(desired_speeds, run.fps)
+    desired = seconds_of(_commanded(run, character, desired_speeds), run.fps)
     required = desired > float(data.get("standing_speed", 0.0))
     if not required.any():
         return False

@@ -9,15 +9,13 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-from deepphase.steering.path import GroundPath
+from deepphase.steering.path import BEFORE_CORNER_S, GroundPath
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.springs import decayed, decayed_offset, spring_rate, wrapped_angle
 
 # Half the time over which the velocity of a path's line is taken, and m/s below which it stands.
 _LINE_S = 1.0 / 120.0
 _STANDING = 0.05
-# Before a corner of a path: what follows it is ahead already, and must be prepared.
-_BEFORE_CORNER_S = 0.3
 _TINY = 1e-9
 # A lead fades away with this time constant, in seconds; m/s of a path at which leads are small.
 _LEAD_FADE_S, _SLOW = 1.0, 0.2
@@ -147,7 +145,9 @@ class PathGoals:
 
     The desired trajectory is the path from now on, plus the character's deviation from it, which
     decays like a spring; without facings of the path, characters face the way that leads back to
-    it. Each character has its own clock, which waits while the character lags, as its goals do.
+    it. In a pause of the path the goal stands, where the body has stopped if that is near, until
+    0.3 s before its end. Each character has its own clock, which waits while the character lags, as
+    its goals do.
     A runner that blends goals with its own predictions follows them at a distance, so the goals
     lead by the deviation's integral over time, as a proportional-integral controller does.
 
@@ -168,7 +168,8 @@ class PathGoals:
         self.settings = settings or PathSettings()
         self.origins = np.zeros((1, 2)) if origins is None else np.asarray(origins, np.float64)
         self.times = np.full(len(self.origins), path.times[0])
-        self._corners = path.corners - _BEFORE_CORNER_S
+        self._corners = path.corners - BEFORE_CORNER_S
+        self._starts = np.append(path.pauses[:, 1] - BEFORE_CORNER_S, np.inf)
         # Seconds along the path's velocity, and across it.
         self._leads = np.zeros((len(self.origins), 2))
         self._rates = np.ones(len(self.origins))
@@ -192,14 +193,19 @@ class PathGoals:
         """As `GoalSource.trajectory`."""
         now, settings, path = self.times[which], self.settings, self.path
         rate = np.maximum(self._rates[which], _LEAST_RATE)[:, None]
-        later, origins = now[:, None] + rate * offsets_s, self.origins[which]
+        until = self._starts[np.searchsorted(self._starts, now, "right")]
+        later = np.minimum(now[:, None] + rate * offsets_s, until[:, None])
+        origins = self.origins[which]
         way, ways = path.velocities_at(now), path.velocities_at(later)
         leads, halflife = self._leads[which], settings.halflife_s
         places = root_states.positions[which] - origins - path.positions_at(now)
         drift = root_states.velocities[which] - rate * way
         led = places - _led(leads, way)
-        positions = path.positions_at(later) + origins[:, None]
-        positions += decayed_offset(led[:, None], drift[:, None], halflife, offsets_s[:, None])
+        stays = self._stays(led, root_states.velocities[which], way)
+        positions = path.positions_at(later) + (origins + stays)[:, None]
+        positions += decayed_offset(
+            (led - stays)[:, None], drift[:, None], halflife, offsets_s[:, None]
+        )
         positions += _led(leads[:, None], ways)
         facings = path.facings_at(later)
         turned = wrapped_angle(root_states.angles[which] - path.facings_at(now))
@@ -252,6 +258,19 @@ class PathGoals:
         length = np.sqrt(square * np.vecdot(leads, leads))
         most = np.minimum(1.0, self.settings.slack_m / np.maximum(length, _TINY))
         self._leads = leads * most[:, None]
+
+    def _stays(self, away: Array, velocities: Array, way: Array) -> Array:
+        """(characters, 2) m by which bodies stay away from where the path stands.
+
+        A body that has gone past it, up to twice the slack, does not come back; one that comes
+        nearer goes on. `away` is (characters, 2) m from there, `velocities` and `way` are
+        (characters, 2) m/s of the bodies and of the path.
+        """
+        distance = np.maximum(np.sqrt(np.vecdot(away, away)), _TINY)
+        speed, nearer = np.sqrt(np.vecdot(way, way)), -np.vecdot(away, velocities) / distance
+        share = np.clip(1.0 - speed / _SLOW, 0.0, 1.0) * np.clip(1.0 - nearer / _SLOW, 0.0, 1.0)
+        share *= np.minimum(2.0 * self.settings.slack_m / distance, 1.0)
+        return share[:, None] * away
 
     def _facing_rates(self, times: Array) -> Array:
         step, facings_at = 1.0 / 60.0, self.path.facings_at

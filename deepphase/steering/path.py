@@ -21,6 +21,10 @@ _SMOOTHING_S = 0.1
 _GRID_FPS = 60.0
 # Below this speed in m/s a path stands, and the facing is constant.
 _STANDING = 0.05
+# Standing for so many seconds is a pause.
+_PAUSE_S = 1.0
+BEFORE_CORNER_S = 0.3
+"""Seconds before a corner, or the end of a pause, in which bodies prepare what follows."""
 # A corner is a change of the velocity by this share of it, or of the second number in m/s where the
 # path is slower, within this many seconds.
 _CORNER, _CORNER_SPEED, _CORNER_S = 0.9, 0.2, 0.5
@@ -251,6 +255,14 @@ class GroundPath:
         return grid[half + np.array(middles, int)]
 
     @cached_property
+    def pauses(self) -> Array:
+        """(pauses, 2) s: begins and ends of where it stands for a second or more and goes on."""
+        grid, velocities, _ = self._grid
+        moving = np.append(self.times[0], grid[np.abs(velocities) > _STANDING])
+        found = np.flatnonzero(np.diff(moving) >= _PAUSE_S)
+        return np.stack([moving[found], moving[found + 1]], axis=1)
+
+    @cached_property
     def _places(self) -> Array:
         """(points,) x + i z: one interpolation serves both."""
         return self.positions @ _COMPLEX
@@ -281,7 +293,14 @@ class GroundPath:
         if not moving.size:
             return times, velocities @ _COMPLEX, np.zeros(count)
         angles = np.unwrap(np.arctan2(velocities[moving, 0], velocities[moving, 1]))
-        return times, velocities @ _COMPLEX, np.interp(times, times[moving], angles)
+        moments = times[moving]
+        pauses = np.flatnonzero(np.diff(moments) >= _PAUSE_S)
+        held = moments[pauses + 1] - BEFORE_CORNER_S
+        moments, angles = (
+            np.insert(values, pauses + 1, more)
+            for values, more in ((moments, held), (angles, angles[pauses]))
+        )
+        return times, velocities @ _COMPLEX, np.interp(times, moments, angles)
 
 
 def _at(times: Array, known: Array, values: Array) -> Array:

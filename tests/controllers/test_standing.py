@@ -3,7 +3,12 @@
 import numpy as np
 import pytest
 
+from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.roots import StandingRoots, goals_that_stand
+from deepphase.controllers.runtime.start import CharacterSource
+from deepphase.shipped import SHIPPED
+from deepphase.steering.path import GroundPath
+from deepphase.steering.run import rollout, start_on_path
 
 FRAME_S = 1.0 / 60.0
 
@@ -45,3 +50,16 @@ def test_a_goal_stands_where_its_trajectory_ends_at_rest():
     desired = np.stack([np.zeros_like(along), along], axis=-1)
     assert goals_that_stand(desired, 1.0 / 6.0).tolist() == [True, False]
     assert goals_that_stand(desired[:, :1], 1.0 / 6.0).tolist() == [False, False]
+
+
+def test_characters_stand_where_a_path_pauses_and_go_on():
+    times = np.cumsum([0.0, 3.0, 2.5, 3.0])
+    path = GroundPath(times, np.array([[0, 0], [0, 3.6], [0, 3.6], [0, 0.0]]))
+    source = CharacterSource(Controller.load(SHIPPED["person"].path))
+    characters, goals = start_on_path(source, path, characters=6)
+    run = rollout(characters, goals, goals.path.duration)
+    speeds = np.linalg.norm(np.diff(run.positions, axis=1), axis=-1) * run.fps
+    begin, end = goals.path.pauses[0]
+    stands = slice(round((begin + 1.0) * run.fps), round((end - 0.3) * run.fps))
+    assert (speeds[:, stands].mean(axis=1) < 0.2).all()
+    assert (speeds[:, round((end + 0.7) * run.fps) :].mean(axis=1) > 0.8).all()

@@ -114,6 +114,43 @@ def test_goals_that_stand_lead_nowhere():
     assert distances(path, 0.5, 12.0)[-240:].max() < 0.01
 
 
+PAUSE = GroundPath(
+    np.array([0.0, 2.0, 5.0, 7.0]), np.array([[0.0, 0.0], [0.0, 2.0], [0.0, 2.0], [2.0, 2.0]])
+)
+
+
+def in_pause(time, z, vz):
+    """Goals of a second of a body at (0, z) with a velocity."""
+    goal_source = PathGoals(PAUSE)
+    goal_source.times[:] = time
+    places, facings = goal_source.trajectory(root_states(0.0, z, 0.0, vz), np.array([0]), AHEAD)
+    return places[0], facings[0]
+
+
+@pytest.mark.parametrize("time", [2.5, 4.4])
+def test_the_goal_stands_in_a_pause_until_it_ends(time):
+    places, facings = in_pause(time, 2.0, 0.0)
+    np.testing.assert_allclose(places, np.tile([0.0, 2.0], (3, 1)), atol=1e-3)
+    np.testing.assert_allclose(facings, 0.0, atol=1e-3)
+    places, facings = in_pause(4.7, 2.0, 0.0)
+    assert places[-1, 0] > 0.5
+    assert facings[-1] > 1.0
+
+
+def test_who_has_passed_a_pause_stops_and_who_has_not_goes_on():
+    passed, _ = in_pause(3.0, 2.4, 0.0)
+    np.testing.assert_allclose(passed, np.tile([0.0, 2.4], (3, 1)), atol=1e-3)
+    coming, _ = in_pause(3.0, 1.6, 0.8)
+    np.testing.assert_allclose(coming[-1], [0.0, 2.0], atol=0.15)
+    far, _ = in_pause(3.0, 4.0, 0.0)
+    assert far[-1, 1] < 3.0
+    # It comes back once the path goes on.
+    goal_source = PathGoals(PAUSE)
+    goal_source.times[:] = 6.0
+    places, _ = goal_source.trajectory(root_states(1.0, 2.4, 1.0, 0.0), np.array([0]), AHEAD)
+    assert places[0, -1, 1] < 2.1
+
+
 def test_labels_of_the_path_are_wished_in_their_time():
     path = GroundPath(
         np.array([0.0, 1.0, 2.0]), np.zeros((3, 2)), labels={"gait": ("walk", "", "run")}

@@ -108,6 +108,28 @@ def test_facing_follows_the_way_and_stays_where_it_rests():
     assert angles[1] >= 0
 
 
+def pausing(seconds):
+    """North for 2 s at 1 m/s, a pause, and back."""
+    times = np.cumsum([0.0, 2.0, seconds, 2.0])
+    return GroundPath(times, np.array([[0, 0], [0, 2], [0, 2], [0, 0.0]]))
+
+
+def test_pauses_are_stands_of_a_second_that_end():
+    np.testing.assert_allclose(pausing(3.0).pauses, [[2.0, 5.0]], atol=0.2)
+    assert pausing(1.0).pauses.shape == (0, 2)
+    stands_first = GroundPath(np.array([0.0, 2.0, 4.0]), np.array([[0, 0], [0, 0], [0, 2.0]]))
+    np.testing.assert_allclose(stands_first.pauses, [[0.0, 2.0]], atol=0.2)
+    stands_last = GroundPath(np.array([0.0, 2.0, 4.0]), np.array([[0, 0], [0, 2.0], [0, 2.0]]))
+    assert stands_last.pauses.shape == (0, 2)
+
+
+def test_the_facing_is_held_until_the_end_of_a_pause():
+    path = pausing(3.0)
+    begin, end = path.pauses[0]
+    np.testing.assert_allclose(path.facings_at(np.linspace(begin, end - 0.31, 9)), 0.0, atol=1e-6)
+    assert abs(path.facings_at(np.array(end + 0.1))) == pytest.approx(np.pi)
+
+
 def test_another_speed_leaves_rests_out():
     path = GroundPath(
         np.array([0.0, 1.0, 5.0, 6.0]),

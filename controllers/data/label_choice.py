@@ -11,8 +11,8 @@ from deepphase.corpus.clip_store import ClipStore
 # Labels of how a body moves, which goals do not say; the first that clips have is taken. What a
 # body does, as in a label "action", follows from the goals.
 _STEERABLE = ("style", "gait")
-# Files and seconds of motion that each value needs.
-_LEAST_FILES, _LEAST_S = 4, 60.0
+# Files and seconds of motion that each value needs: styles of 48 s are kept in runs.
+_LEAST_FILES, _LEAST_S = 4, 30.0
 _LISTED = 4
 
 
@@ -36,7 +36,7 @@ def chosen_label(store: ClipStore, config: SchemaConfig) -> LabelChoice:
     """The label that a controller of these clips is steered by.
 
     The config's own, or with "auto" the label style, or else gait: if all clips have it, and each
-    of its values occurs in four files and one minute or more. Controllers that read tracks or have
+    of its values occurs in four files and half a minute or more. Controllers that read tracks or have
     a ball get none.
     """
     if config.label != AUTO:

@@ -191,5 +191,12 @@ def _foreign(path: Path) -> CheckpointError:
 
 
 def unreadable(path: Path, error: Exception) -> CheckpointError:
+    if isinstance(error, IsADirectoryError):
+        return CheckpointError(
+            "this is a folder",
+            hint="give a file that deepphase wrote; `deepphase prepare` makes one store of a "
+            "folder of clips",
+            path=path,
+        )
     reason = getattr(error, "strerror", None) or str(error)
     return CheckpointError(f"cannot be read: {reason}", hint="check the path", path=path)

@@ -54,9 +54,9 @@ def test_styles_of_enough_clips_are_taken():
         (
             STYLES[:7],
             20.0,
-            "1 of 2 values of style have fewer than 4 files or 60 s: young (3 files",
+            "1 of 2 values of style have fewer than 4 files or 30 s: young (3 files",
         ),
-        (STYLES, 10.0, "2 of 2 values"),
+        (STYLES, 5.0, "2 of 2 values"),
         (STYLES[:4], 20.0, "style is 'old' in all clips"),
         ([*STYLES, {"action": "run"}], 20.0, "1 of 9 clips have no style"),
         (
@@ -106,5 +106,5 @@ def test_styles_of_real_file_names(tmp_path):
     assert found[0].name == "style"
     assert "active, exhausted, feminine" in found[0].sentence
     # Eleven clips of each style, most of them less than a minute in all.
-    assert found[1].name == ""
-    assert "angry (11 files, 48 s)" in found[1].sentence
+    assert found[1].name == "style"
+    assert "angry, childish" in found[1].sentence

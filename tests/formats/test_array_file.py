@@ -219,9 +219,10 @@ def test_what_is_no_file_of_ours_is_refused(tmp_path):
     safetensors.numpy.save_file({"a": np.zeros(3)}, foreign)
     with pytest.raises(CheckpointError, match="not a deepphase file"):
         read_header(foreign)
-    for missing in (tmp_path / "missing", tmp_path):
-        with pytest.raises(CheckpointError, match="cannot be read"):
-            read_header(missing)
+    with pytest.raises(CheckpointError, match="cannot be read"):
+        read_header(tmp_path / "missing")
+    with pytest.raises(CheckpointError, match="this is a folder\n.*deepphase prepare"):
+        read_header(tmp_path)
 
 
 def forged(path, rows, data=b"\0" * 24):

@@ -36,8 +36,8 @@ def chosen_label(store: ClipStore, config: SchemaConfig) -> LabelChoice:
     """The label that a controller of these clips is steered by.
 
     The config's own, or with "auto" the label style, or else gait: if all clips have it, and each
-    of its values occurs in four files and half a minute or more. Controllers that read tracks or have
-    a ball get none.
+    of its values occurs in four files and half a minute or more. Controllers that read tracks or
+    have a ball get none.
     """
     if config.label != AUTO:
         return LabelChoice(config.label)

@@ -221,7 +221,7 @@ def test_what_is_no_file_of_ours_is_refused(tmp_path):
         read_header(foreign)
     with pytest.raises(CheckpointError, match="cannot be read"):
         read_header(tmp_path / "missing")
-    with pytest.raises(CheckpointError, match="this is a folder\n.*deepphase prepare"):
+    with pytest.raises(CheckpointError, match=r"this is a folder\n.*deepphase prepare"):
         read_header(tmp_path)
 
 

@@ -11,7 +11,8 @@ from deepphase.corpus.clip_store import ClipStore
 # Labels of how a body moves, which goals do not say; the first that clips have is taken. What a
 # body does, as in a label "action", follows from the goals.
 _STEERABLE = ("style", "gait")
-# Files and seconds of motion that each value needs: styles of 48 s are kept in runs.
+# Files and seconds of motion that each value needs. With 48 s some styles are kept in runs as well
+# as those of minutes, and some are not.
 _LEAST_FILES, _LEAST_S = 4, 30.0
 _LISTED = 4
 

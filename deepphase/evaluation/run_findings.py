@@ -65,7 +65,8 @@ def run_findings(run: Run, data: Mapping[str, Any], desired_speeds: Array) -> li
     data
         Measures of the captured motion by `motion_measures.measured_data`.
     desired_speeds
-        (frames,) m/s of the goals, for runs without commanded velocities.
+        (frames,) m/s of the goals, whatever the characters do. When a character is to stand or to
+        move is taken from its commanded velocities, where the run has them.
     """
     count, findings = run.characters, []
     lost = ~run.alive.all(axis=1)

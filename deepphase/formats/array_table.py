@@ -191,7 +191,7 @@ def _foreign(path: Path) -> CheckpointError:
 
 
 def unreadable(path: Path, error: Exception) -> CheckpointError:
-    if isinstance(error, IsADirectoryError):
+    if path.is_dir():
         return CheckpointError(
             "this is a folder",
             hint="give a file that deepphase wrote; `deepphase prepare` makes one store of a "

@@ -9,13 +9,12 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-from deepphase.steering.path import BEFORE_CORNER_S, GroundPath
+from deepphase.steering.path import BEFORE_CORNER_S, STANDING_M_S, GroundPath
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.springs import decayed, decayed_offset, spring_rate, wrapped_angle
 
-# Half the time over which the velocity of a path's line is taken, and m/s below which it stands.
+# Half the time over which the velocity of a path's line is taken.
 _LINE_S = 1.0 / 120.0
-_STANDING = 0.05
 _TINY = 1e-9
 # A lead fades away with this time constant, in seconds; m/s of a path at which leads are small.
 _LEAD_FADE_S, _SLOW = 1.0, 0.2
@@ -244,7 +243,7 @@ class PathGoals:
         velocities = ends / (2.0 * step)
         facings = path.facings_at(self.times)
         if path.facings is None:
-            moving = np.linalg.norm(velocities, axis=1) > _STANDING
+            moving = np.linalg.norm(velocities, axis=1) > STANDING_M_S
             ways = np.arctan2(velocities[:, 0], velocities[:, 1])
             facings = np.where(moving, ways, facings)
         return velocities, facings

@@ -19,8 +19,8 @@ from deepphase.steering.timed_table import read_timed_table
 # that corners do not require a turn on the spot.
 _SMOOTHING_S = 0.1
 _GRID_FPS = 60.0
-# Below this speed in m/s a path stands, and the facing is constant.
-_STANDING = 0.05
+STANDING_M_S = 0.05
+"""Speed below which a path stands."""
 # Standing for so many seconds is a pause.
 _PAUSE_S = 1.0
 BEFORE_CORNER_S = 0.3
@@ -127,15 +127,13 @@ class GroundPath:
 
     def velocities_at(self, times: Array) -> Array:
         """(..., 2) m/s of the path, smoothed over a tenth of a second."""
-        grid, velocities, _ = self._grid
-        return _at(times, grid, velocities)
+        return _at(times, *self._grid)
 
     def facings_at(self, times: Array) -> Array:
         """(...) radians, continuous over time."""
         if self.facings is not None:
             return np.interp(times, self.times, self._unwrapped)
-        grid, _, angles = self._grid
-        return np.interp(times, grid, angles)
+        return np.interp(times, self._grid[0], self._travel_angles)
 
     def label_at(self, name: str, time: float) -> str:
         """The value of a label at a time."""
@@ -184,7 +182,7 @@ class GroundPath:
         Walkers turn by 80 degrees a second at most, and slow down for sharper corners. Where the
         path is slow already, or curves gently, nothing changes.
         """
-        grid, _, _ = self._grid
+        grid, _ = self._grid
         velocities = np.gradient(self.positions_at(grid) @ _COMPLEX) * _GRID_FPS
         speeds, width = np.abs(velocities), _CUT_S * _GRID_FPS
         cut = gaussian_filter1d(velocities, width, mode="nearest")
@@ -246,7 +244,7 @@ class GroundPath:
 
         It changes by nine tenths of the speed within half a second; a turn by 53 degrees does.
         """
-        grid, velocities, _ = self._grid
+        grid, velocities = self._grid
         half = round(_CORNER_S * _GRID_FPS / 2)
         before, after = velocities[: -2 * half], velocities[2 * half :]
         fastest = np.maximum(np.abs(before), np.abs(after))
@@ -257,8 +255,8 @@ class GroundPath:
     @cached_property
     def pauses(self) -> Array:
         """(pauses, 2) s: begins and ends of where it stands for a second or more and goes on."""
-        grid, velocities, _ = self._grid
-        moving = np.append(self.times[0], grid[np.abs(velocities) > _STANDING])
+        grid, velocities = self._grid
+        moving = np.append(self.times[0], grid[np.abs(velocities) > STANDING_M_S])
         found = np.flatnonzero(np.diff(moving) >= _PAUSE_S)
         return np.stack([moving[found], moving[found + 1]], axis=1)
 
@@ -278,8 +276,8 @@ class GroundPath:
         return np.concatenate([[0.0], np.cumsum(steps)])
 
     @cached_property
-    def _grid(self) -> tuple[Array, Array, Array]:
-        """Times, smoothed velocities x + i z and angles of travel (frames,), on a grid."""
+    def _grid(self) -> tuple[Array, Array]:
+        """Times and smoothed velocities x + i z (frames,), on a grid."""
         margin = 4.0 * _SMOOTHING_S
         count = int(np.ceil((self.duration + 2 * margin) * _GRID_FPS)) + 1
         times = self.times[0] - margin + np.arange(count) / _GRID_FPS
@@ -289,18 +287,21 @@ class GroundPath:
             axis=0,
             mode="nearest",
         )
-        moving = np.flatnonzero(np.linalg.norm(velocities, axis=1) > _STANDING)
-        if not moving.size:
-            return times, velocities @ _COMPLEX, np.zeros(count)
-        angles = np.unwrap(np.arctan2(velocities[moving, 0], velocities[moving, 1]))
-        moments = times[moving]
-        pauses = np.flatnonzero(np.diff(moments) >= _PAUSE_S)
-        held = moments[pauses + 1] - BEFORE_CORNER_S
-        moments, angles = (
-            np.insert(values, pauses + 1, more)
-            for values, more in ((moments, held), (angles, angles[pauses]))
-        )
-        return times, velocities @ _COMPLEX, np.interp(times, moments, angles)
+        return times, velocities @ _COMPLEX
+
+    @cached_property
+    def _travel_angles(self) -> Array:
+        """(frames,) radians on the grid; where a pause begins they are held almost to its end."""
+        times, velocities = self._grid
+        moving = np.abs(velocities) > STANDING_M_S
+        if not moving.any():
+            return np.zeros(len(times))
+        way, moments = velocities[moving], times[moving]
+        angles = np.unwrap(np.arctan2(way.real, way.imag))
+        begins, ends = self.pauses.T
+        at = np.searchsorted(moments, ends)
+        held = np.insert(angles, at, np.interp(begins, moments, angles))
+        return np.interp(times, np.insert(moments, at, ends - BEFORE_CORNER_S), held)
 
 
 def _at(times: Array, known: Array, values: Array) -> Array:

@@ -12,6 +12,7 @@ from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
+from deepphase.motion.contacts import GRAVITY
 from deepphase.short_repr import counted, html_by, short_repr, timed
 from deepphase.synthetic.bodies import Body, body_named
 from deepphase.synthetic.footholds import follow_footholds, gait_footholds
@@ -22,7 +23,6 @@ from deepphase.synthetic.timeline import Timeline, timeline
 from deepphase.synthetic.waves import evaluate_waves
 
 _DRIFT_EXTENT, _RAMP_EXTENT = 0.15, 0.3
-_GRAVITY = 9.81
 # Runners lean into a curve, by this share of what balances it and not beyond this angle.
 _BANKING, _LARGEST_BANK = 0.6, 0.35
 # Radians of lean per m/s^2 of acceleration, of a look aside per rad/s of turning.
@@ -255,7 +255,7 @@ def _freedoms(
     values["heading"] = line.heading
     _add_sway(values, line, generator)
     scale = body.hips_height / (0.95 if body.kind == "biped" else 0.55)
-    bank = np.arctan(line.speed * line.turn_rate / _GRAVITY) * _BANKING
+    bank = np.arctan(line.speed * line.turn_rate / GRAVITY) * _BANKING
     bank = _LARGEST_BANK * np.tanh(bank / _LARGEST_BANK)
     values["list"] = values["list"] - bank
     side = scale * values["side"] + np.sin(bank) * body.hips_height

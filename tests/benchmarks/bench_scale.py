@@ -22,6 +22,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -177,11 +178,11 @@ def tree(root: int) -> Iterator[int]:
     while waiting:
         pid = waiting.pop()
         yield pid
-        for task in Path("/proc").glob(f"{pid}/task/*/children"):
-            try:
-                waiting += map(int, task.read_text().split())
-            except OSError:
-                continue
+        # A process or a thread may end while it is looked at.
+        with suppress(OSError):
+            for task in Path("/proc").glob(f"{pid}/task/*/children"):
+                with suppress(OSError):
+                    waiting += map(int, task.read_text().split())
 
 
 def link_corpus(clips: Path, captures: Path, gigabytes: float) -> None:

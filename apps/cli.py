@@ -84,10 +84,6 @@ JOBS = {
             "match_build:build_command",
             "build a motion database: features and a search index",
         ),
-        "match merge": (
-            "match_build:merge_command",
-            "merge the shards of a motion database into one file",
-        ),
         "match query": (
             "match_find:query_command",
             "find the frames of a database nearest to a frame of a clip",

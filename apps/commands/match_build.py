@@ -1,4 +1,4 @@
-"""`deepphase match build` and `match merge`."""
+"""`deepphase match build`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ def build_command(
     extend: Path | None = None,
     songs: Path | None = None,
     terrain: list[Path] | None = None,
-    shard: str | None = None,
     parallel: ParallelOptions = ParallelOptions(),  # noqa: B008 (frozen)
 ) -> None:
     """Build a motion database: the features of every frame of stores, and a search index.
@@ -59,16 +58,11 @@ def build_command(
         Each clip is in the database on its floor and on each of its grounds, and the features
         are those of ground_trajectory if --config is not given. The clips on ground are
         stored beside the database, as OUTPUT.ground.store.
-    shard
-        Build one of several shards only, such as 2/8: successive clips with about the same number
-        of frames. The output is the file of that shard. Give the shards one folder of their own,
-        which `match query` and `match run` open as one database and `match merge` makes one file.
     """
     from deepphase.apps.corpus_notes import note_chosen_skeleton
     from deepphase.apps.dances.databases import with_songs
     from deepphase.apps.runs.database import database_report
     from deepphase.atomic_write import check_writable
-    from deepphase.corpus.shards import Shard
     from deepphase.corpus.store import open_store
     from deepphase.features.layout import FeatureLayout
     from deepphase.matching.database.database import MotionDatabase
@@ -78,18 +72,12 @@ def build_command(
         ClipsOnGround,
         has_ground_heights,
     )
-    from deepphase.matching.database.shards import build_shard
     from deepphase.matching.music.song_tracks import ClipSongTracks, has_song_tracks
     from deepphase.matching.player.trajectory_queries import future_offsets
     from deepphase.matching.search.searcher import open_searcher
     from deepphase.phase.extractor import load_model
     from deepphase.terrain.grounded_clip import ClipGrounds
 
-    chosen = None if shard is None else Shard.parse(shard)
-    if chosen is not None and extend is not None:
-        raise ParameterError(
-            "--shard and --extend cannot be used together", hint="merge shards first"
-        )
     if terrain is not None and config == FeatureLayout.load(_DEFAULT):
         config = FeatureLayout.load(_ON_GROUND)
     check_writable(output, example="motion.database")
@@ -108,17 +96,17 @@ def build_command(
             hint="give --terrain with ground of `deepphase fit ground`, and --config "
             f"{_ON_GROUND} or a layout with the track {GROUND_HEIGHTS}",
         )
-    if terrain is not None and (chosen is not None or grown is not None or len(clips) > 1):
+    if terrain is not None and (grown is not None or len(clips) > 1):
         raise ParameterError(
-            "a database of clips on ground is built of one store, without --shard and --extend",
+            "a database of clips on ground is built of one store, without --extend",
             hint="prepare all clips as one store",
         )
     song_tracks = None
     with progress() as shown:
         if has_song_tracks(layout):
-            if chosen is not None or len(clips) > 1:
+            if len(clips) > 1:
                 raise ParameterError(
-                    "features of songs need one store and no --shard",
+                    "features of songs need one store",
                     hint="prepare all clips as one store",
                 )
             if terrain is not None:
@@ -147,18 +135,7 @@ def build_command(
             beside = output.with_suffix(".ground.store")
             on_ground.store.save(beside)
             clips, tracks = [open_store(beside)], on_ground
-        if chosen is not None:
-            rows = build_shard(
-                output,
-                clips,
-                layout,
-                trained,
-                chosen,
-                index=index,
-                **parallel.parallel,
-                progress=shown,
-            )
-        elif grown is None:
+        if grown is None:
             database = MotionDatabase.build(
                 clips,
                 layout,
@@ -177,58 +154,18 @@ def build_command(
                 **parallel.parallel,
                 progress=shown,
             )
-        if chosen is None:
-            if song_tracks is not None:
-                database = with_songs(database, song_tracks, shown)
-            if grown is None or index != "auto":
-                database = replace(database, index=index)
-            database.save(output)
-            # Its temporary files hold the rows once more.
-            del database
-            saved = MotionDatabase.load(output, verify=False)
-            searcher = open_searcher(saved, index, progress=shown, note=warn)
-    if chosen is not None:
-        note(f"shard {chosen}: {rows:,} frames -> {output}")
-        next_step("match", "merge", output.parent, "-o", "motion.database")
-        return
+        if song_tracks is not None:
+            database = with_songs(database, song_tracks, shown)
+        if grown is None or index != "auto":
+            database = replace(database, index=index)
+        database.save(output)
+        # Its temporary files hold the rows once more.
+        del database
+        saved = MotionDatabase.load(output, verify=False)
+        searcher = open_searcher(saved, index, progress=shown, note=warn)
     database_report(saved, searcher)
     note(f"database: {output}")
     if song_tracks is None:
         next_step("match", "run", output, "--path", "square", "-o", "run")
     else:
         next_step("dance", "SONG", "--database", output, "-o", "dance")
-
-
-def merge_command(
-    shards: list[Path],
-    output: Path,
-    index: Literal["auto", "exact", "flat", "ivf", "hnsw", "ivfpq"] = "auto",
-) -> None:
-    """Merge the shards of a motion database into one file, the same as if it was built at once.
-
-    Parameters
-    ----------
-    shards
-        All shards of `deepphase match build --shard`, or their folder.
-    output
-        Database file to write. Its index is kept beside it.
-    index
-        Kind of search index, as in `deepphase match build`; auto takes that of the shards.
-    """
-    from deepphase.apps.runs.database import database_report
-    from deepphase.atomic_write import check_writable
-    from deepphase.matching.database.database import MotionDatabase
-    from deepphase.matching.search.searcher import open_searcher
-
-    check_writable(output, example="motion.database")
-    with progress() as shown:
-        # Damaged bytes would be merged under new hashes.
-        joined = MotionDatabase.load(shards)
-        if index != "auto":
-            joined = replace(joined, index=index)
-        joined.save(output)
-        saved = MotionDatabase.load(output, verify=False)
-        searcher = open_searcher(saved, progress=shown, note=warn)
-    database_report(saved, searcher)
-    note(f"database: {output}")
-    next_step("match", "run", output, "--path", "square", "-o", "run")

@@ -38,7 +38,7 @@ def query_command(
     Parameters
     ----------
     database
-        Motion database of `deepphase match build`, or the folder of its shards.
+        Motion database of `deepphase match build`.
     clip
         Name of a clip in the database, or a motion file.
     output

@@ -38,7 +38,7 @@ def command(
     Parameters
     ----------
     source
-        Motion database of `deepphase match build`, or the folder of its shards; or matcher of
+        Motion database of `deepphase match build`, or matcher of
         `deepphase train matching`.
     output
         Folder for index.html, player.html, report.json, and .bvh, .glb and a table of every run.

@@ -55,7 +55,7 @@ class Moments:
     """Mean and deviation of rows that arrive in batches.
 
     The moments of every batch are kept, so those of batches that were read apart, such as the
-    clips of several shards, are joined to the same numbers as all of them in one pass.
+    clips of several processes, are joined to the same numbers as all of them in one pass.
     """
 
     def __init__(self, dims: int) -> None:

@@ -101,9 +101,9 @@ def clip_fields(clips: ClipSequence) -> dict[str, Any]:
         "range_starts": np.cumsum(lengths) - lengths,
         "range_stops": np.cumsum(lengths),
         "clip_names": clips.names,
-        "labels": tuple(labels[clips.first : clips.stop]),
+        "labels": tuple(labels),
         "links": tuple(StoreLink.of_store(store) for store in stores),
-        "clip_links": of_store[clips.first : clips.stop].astype(np.int64),
+        "clip_links": of_store.astype(np.int64),
     }
 
 

@@ -1,4 +1,4 @@
-"""Clips of one or more stores as one sequence: the reading of their rows, and their shards."""
+"""Clips of one or more stores as one sequence: the reading of their rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from loky import cpu_count
 from deepphase.arrays import Array, release_pages
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.parallel import map_in_order
-from deepphase.corpus.shards import Shard
 from deepphase.corpus.store import open_store
 from deepphase.errors import ParameterError
 from deepphase.matching.database.frame_reader import FrameReader, check_rate
@@ -33,13 +32,9 @@ class ClipSequence:
     ----------
     stores
         Stores of one rate.
-    first, stop
-        The first clip of all stores' that belongs to the sequence, and the last one + 1.
     """
 
     stores: tuple[ClipStore, ...]
-    first: int
-    stop: int
 
     @classmethod
     def of(cls, stores: ClipStore | Sequence[ClipStore]) -> ClipSequence:
@@ -55,42 +50,20 @@ class ClipSequence:
             raise ParameterError(
                 f"two stores have a clip {twice!r}", hint="give each clip in one store only"
             )
-        return cls(every, 0, len(names))
+        return cls(every)
 
     def __len__(self) -> int:
-        return self.stop - self.first
+        return sum(len(store) for store in self.stores)
 
     @property
     def lengths(self) -> Array:
         """(clips,) frames of every clip."""
-        return np.concatenate([store.lengths for store in self.stores])[self.first : self.stop]
+        return np.concatenate([store.lengths for store in self.stores])
 
     @property
     def names(self) -> tuple[str, ...]:
         """(clips,) names."""
-        every = [name for store in self.stores for name in store.names]
-        return tuple(every[self.first : self.stop])
-
-    def shard(self, shard: Shard) -> ClipSequence:
-        """One of several parts with about equal numbers of frames.
-
-        A part has successive clips, so that the rows of all parts, one after the other, are those
-        of the whole. Raises ParameterError where there are fewer clips than parts.
-        """
-        count = len(self)
-        number, of = shard.number, shard.count
-        if of > count:
-            raise ParameterError(
-                f"{count} clips cannot be cut into {of} shards", hint="choose fewer shards"
-            )
-        ends = np.cumsum(self.lengths)
-        cuts = np.searchsorted(ends - self.lengths / 2, ends[-1] * np.arange(of + 1) / of)
-        # At least one clip each.
-        for index in range(1, of):
-            cuts[index] = min(max(cuts[index], cuts[index - 1] + 1), count - of + index)
-        return ClipSequence(
-            self.stores, self.first + int(cuts[number - 1]), self.first + int(cuts[number])
-        )
+        return tuple(name for store in self.stores for name in store.names)
 
     def read(
         self,
@@ -129,16 +102,14 @@ class ClipSequence:
                     progress("reading features", done, len(self), names[done - 1])
 
     def _tasks(self, reader: FrameReader) -> list[_ReadTask]:
-        tasks, number = [], 0
+        tasks = []
         for index, store in enumerate(self.stores):
             clips: list[int] = []
             frames = 0
             for clip, length in enumerate(store.lengths.tolist()):
-                if self.first <= number < self.stop:
-                    clips.append(clip)
-                    frames += length
-                number += 1
-                if frames >= _TASK_FRAMES or (clips and clip + 1 == len(store)):
+                clips.append(clip)
+                frames += length
+                if frames >= _TASK_FRAMES or clip + 1 == len(store):
                     chosen = tuple(store.names[each] for each in clips)
                     path = None if store.path is None else Path(store.path).absolute()
                     tasks.append(_ReadTask(reader, index, path, store.group, chosen, tuple(clips)))

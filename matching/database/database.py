@@ -35,7 +35,6 @@ from deepphase.matching.database.frame_reader import (
     TrackReader,
     check_rate,
 )
-from deepphase.matching.database.shards import complete_shards, join_shards, shards_in
 from deepphase.matching.database.store_link import StoreLink
 from deepphase.motion.clip import Clip
 from deepphase.phase.parameters import PhaseParameters
@@ -97,9 +96,7 @@ class MotionDatabase:
         Kind of search index that it was built with; see
         `deepphase.matching.search.searcher.open_searcher`.
     path
-        The database's file; None in memory or in shards.
-    shards
-        Its shards, in the order of their rows, with the normalisation of all; empty without.
+        The database's file; None in memory.
     hashes
         Arrays of its file, each with the hash in the header.
     """
@@ -123,7 +120,6 @@ class MotionDatabase:
     made_with: Mapping[str, Any] = field(default_factory=dict)
     index: str = "auto"
     path: Path | None = None
-    shards: tuple[MotionDatabase, ...] = field(default=(), repr=False)
     hashes: tuple[tuple[Array | JoinedRows, str], ...] = field(default=(), repr=False)
     kinds: Array | None = None
 
@@ -509,7 +505,6 @@ class MotionDatabase:
             links=(*self.links, *new["links"]),
             clip_links=np.concatenate([self.clip_links, len(self.links) + new["clip_links"]]),
             path=None,
-            shards=(),
             **extended_rows(
                 old, reader, store, self.normalisation, spool, workers, cluster, progress
             ),
@@ -544,18 +539,17 @@ class MotionDatabase:
     @classmethod
     def load(
         cls,
-        path: str | Path | Sequence[str | Path],
+        path: str | Path,
         *,
         store: ClipStore | None = None,
         verify: bool = True,
     ) -> MotionDatabase:
-        """Open a database file, or all shards of a database as one; rows are memory-mapped.
+        """Open a database file; rows are memory-mapped.
 
         Parameters
         ----------
         path
-            A database file, a folder with all shards of one database, or the shards in any order.
-            Row numbers are those of the database that was built or merged in one file.
+            A database file.
         store
             Replaces the store that the clips came from, where that has moved.
         verify
@@ -564,21 +558,13 @@ class MotionDatabase:
         Raises
         ------
         CheckpointError
-            Where a file is damaged, foreign or of a newer version, or a shard is missing, given
-            twice, or of another database.
+            Where the file is damaged, foreign or of a newer version.
         """
-        paths = [Path(path)] if isinstance(path, str | Path) else [Path(each) for each in path]
-        if len(paths) == 1 and paths[0].is_dir():
-            paths = shards_in(paths[0])
-        opened = [(each, *open_database(each, verify=verify)) for each in paths]
-        if len(opened) > 1 or "shard" in opened[0][2]:
-            opened = complete_shards(opened)
+        path = Path(path)
+        arrays, header = open_database(path, verify=verify)
         try:
-            databases = [cls(**database_fields(*each, store)) for each in opened]
-            if "shard" not in opened[0][2]:
-                return databases[0]
-            return join_shards(databases, [arrays["moments"] for _, arrays, _ in opened])
+            return cls(**database_fields(path, arrays, header, store))
         except (KeyError, TypeError, ValueError, AttributeError, DeepPhaseError) as error:
             if isinstance(error, CheckpointError):
                 raise
-            raise not_a_database(error, paths[0]) from None
+            raise not_a_database(error, path) from None

@@ -53,22 +53,12 @@ ARRAY_TYPES = {
     **dict.fromkeys(("interior", "offered"), "BOOL"),
     **dict.fromkeys(_RANGES, "I64"),
     KINDS_COLUMN: "U8",
-    "moments": "F64",
     "*": "F32",
 }
 
 
-def save_fields(
-    content: Mapping[str, Any],
-    path: Path,
-    *,
-    shard: Mapping[str, Any] | None = None,
-    moments: Array | None = None,
-) -> None:
-    """Write the fields of a `MotionDatabase` as one file; CheckpointError where it cannot be.
-
-    `shard` and `moments` are those of :mod:`deepphase.matching.database.shards`.
-    """
+def save_fields(content: Mapping[str, Any], path: Path) -> None:
+    """Write the fields of a `MotionDatabase` as one file; CheckpointError where it cannot be."""
     arrays = {name: content[name] for name in _ARRAYS}
     arrays |= {"mean": content["normalisation"].mean, "scale": content["normalisation"].scale}
     if content[KINDS_COLUMN] is not None:
@@ -89,9 +79,6 @@ def save_fields(
             )
         ],
     }
-    if shard is not None:
-        header["shard"] = dict(shard)
-        arrays["moments"] = moments
     write_arrays(path, arrays, header, format=FORMAT, version=VERSION)
 
 

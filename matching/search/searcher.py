@@ -7,7 +7,7 @@ Format of the cache "deepphase.motion_index", version 1: the index's arrays, and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -163,9 +163,6 @@ def open_searcher(
 ) -> Searcher:
     """A searcher of a database; its index is read from a cache file, or built and written there.
 
-    A database in shards has an index and a cache file for each shard. Indices that need training
-    are trained once, on rows of all shards.
-
     Parameters
     ----------
     index
@@ -173,8 +170,7 @@ def open_searcher(
         the database was built with, otherwise exact up to 50 million rows, then ivfpq.
     cache
         The cache file; <database>.<index>.index beside the database if not given. A database in
-        memory has none. A damaged file, or one of other rows, is built again. Shards have their own
-        files.
+        memory has none. A damaged file, or one of other rows, is built again.
     note
         Called with a sentence that says why a cache file was not used.
 
@@ -185,19 +181,8 @@ def open_searcher(
     """
     name = index_name(database, index)
     report = note or (lambda text: None)
-    if not database.shards:
-        path = _beside(database, name) if cache is None else Path(cache)
-        return _opened(IndexCache(path, database, name, report), progress)
-    from deepphase.matching.search.sharded import ShardedSearcher
-
-    caches = [
-        IndexCache(_beside(shard, name), shard, name, report)
-        for shard in database.shards
-        if len(shard.offered_rows)
-    ]
-    if name == "exact":
-        return ShardedSearcher(database, [_opened(each, progress) for each in caches])
-    return _sharded_faiss(database, name, caches, progress)
+    path = _beside(database, name) if cache is None else Path(cache)
+    return _opened(IndexCache(path, database, name, report), progress)
 
 
 def index_name(database: MotionDatabase, index: str = "auto") -> str:
@@ -242,38 +227,3 @@ def _opened(cache: IndexCache, progress: Progress | None) -> ExactSearcher | Fai
         found = FaissSearcher.build(database, cache.name, folder=folder, progress=progress)
         cache.write(*found.stored())
     return found
-
-
-def _sharded_faiss(
-    database: MotionDatabase, name: str, caches: Sequence[IndexCache], progress: Progress | None
-) -> Searcher:
-    from deepphase.matching.search.approximate import FaissSearcher, max_effort, trained
-    from deepphase.matching.search.recall import split_by_clips, tune
-    from deepphase.matching.search.sharded import ShardedSearcher
-
-    read = []
-    for cache in caches:
-        found = cache.read(partial(FaissSearcher.restored, cache.database))
-        if found is None:
-            break
-        read.append(found)
-    if len(read) == len(caches):
-        return ShardedSearcher(database, read)
-    split = split_by_clips(database)
-    empty = trained(database, name, None if name == "flat" else split.searched)
-    built = [
-        FaissSearcher.filled(
-            cache.database,
-            name,
-            empty,
-            folder=None if cache.path is None else cache.path.absolute().parent,
-            progress=progress,
-        )
-        for cache in caches
-    ]
-    searcher = ShardedSearcher(database, built)
-    if not searcher.exact:
-        tune(searcher, database, split, max_effort(empty), progress)
-    for cache, each in zip(caches, built, strict=True):
-        cache.write(*each.stored())
-    return searcher

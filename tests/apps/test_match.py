@@ -136,31 +136,6 @@ def test_query_of_a_clip_and_of_a_file(database, folder, capsys):
     assert (again / "match_02.glb").is_file()
 
 
-def test_shards_are_merged_and_queried_as_one(database, folder, capsys):
-    words = ("match", "build", folder / "swings.store", "--model", folder / "phases.model")
-    shards = folder / "shards"
-    for number in (1, 2):
-        assert run(*words, "--shard", f"{number}/2", "-o", shards / f"{number}.shard") == 0
-        if number == 1:
-            assert run("match", "merge", shards, "-o", folder / "merged.database") == 2
-            assert "shards 1 of 2 are given" in capsys.readouterr().err
-    assert "shard 2/2: 480 frames" in capsys.readouterr().out
-    assert run("match", "merge", shards, "-o", folder / "merged.database") == 0
-    assert (folder / "merged.database").read_bytes() == database.read_bytes()
-    name = MotionDatabase.load(database).clip_names[3]
-    for each in ("shards", "merged"):
-        source = shards if each == "shards" else folder / "merged.database"
-        out = folder / f"found_in_{each}"
-        assert run("match", "query", source, name, "-k", 3, "-o", out, "--frame", 30) == 0
-    found = [
-        (folder / f"found_in_{each}" / "matches.csv").read_text() for each in ("shards", "merged")
-    ]
-    assert found[0] == found[1]
-    capsys.readouterr()
-    assert run(*words, "--shard", "3/2", "-o", folder / "x") == 2
-    assert "no shard 3/2" in capsys.readouterr().err
-
-
 def test_query_as_json(database, folder, capsys):
     name = MotionDatabase.load(database).clip_names[0]
     words = (name, "--frame", 100, "-k", 2, "-o", folder / "found_as_json", "--json")

@@ -75,5 +75,3 @@ def test_ground_and_features_without_each_other_are_refused(built, capsys):
     for more in ([], ["--config", "pose_trajectory", "--terrain", *grounds]):
         assert main([*words, *more]) == 2
         assert "need --terrain" in capsys.readouterr().err
-    assert main([*words, "--terrain", *grounds, "--shard", "1/2"]) == 2
-    assert "built of one store" in capsys.readouterr().err

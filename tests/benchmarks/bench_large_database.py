@@ -1,7 +1,7 @@
 """Building and searching of a large database from a store: time, peak memory, size, recall.
 
-OMP_NUM_THREADS=1 python -m tests.benchmarks.bench_large_database [--rows 10000000] [--shards 4] \
-    [--folder FOLDER] [--merged] [--once]
+OMP_NUM_THREADS=1 python -m tests.benchmarks.bench_large_database [--rows 10000000] \
+    [--folder FOLDER]
 
 The store holds made motion, repeated at other speeds and sizes of the body with some noise in every
 joint. Each step is a process of its own; peak memory is the largest sum of the resident memory of
@@ -180,7 +180,7 @@ def size_of(*paths: Path) -> str:
 
 def bench(folder: Path, options: argparse.Namespace) -> None:
     this = "tests.benchmarks.bench_large_database"
-    store, parts = folder / "made.store", folder / "shards"
+    store, database = folder / "made.store", folder / "made.db"
     (folder / "layout.yaml").write_text(_LAYOUT)
     step = ["--folder", str(folder), "--rows", str(options.rows)]
     if not store.exists():
@@ -194,50 +194,24 @@ def bench(folder: Path, options: argparse.Namespace) -> None:
         "--config",
         str(folder / "layout.yaml"),
     ]
-    for number in range(1, options.shards + 1):
-        shard = parts / f"{number}.shard"
-        if not shard.exists():
-            words = ["--shard", f"{number}/{options.shards}", "-o", str(shard), "--quiet"]
-            measured(f"shard {number}/{options.shards}", [*build, *words])
-    print(f"  {size_of(*parts.glob('*.shard'))}")
-    targets = {"shards": parts}
-    if options.merged:
-        merge = [
-            "deepphase.apps.cli",
-            "match",
-            "merge",
-            str(parts),
-            "-o",
-            str(folder / "merged.db"),
-        ]
-        measured("merge, exact index", [*merge, "--quiet"])
-        print(f"  {size_of(folder / 'merged.db')}")
-        targets["one file"] = folder / "merged.db"
-    if options.once:
-        measured("at once, exact index", [*build, "-o", str(folder / "once.db"), "--quiet"])
-        targets["one file"] = folder / "once.db"
-        if options.merged:
-            same = (folder / "merged.db").read_bytes() == (folder / "once.db").read_bytes()
-            print(f"  the same bytes: {same}")
-    for name, path in targets.items():
-        for index in options.index:
-            for state in ("new", "kept"):
-                words = [this, *step, "--step", "search", "--path", str(path), "--kind", index]
-                found = json.loads(measured(f"{name}, {index}, {state} index", words))
-                if state == "kept":
-                    for key, value in found.items():
-                        print(f"    {key}: {value}", flush=True)
-            indices = path.parent.rglob(f"*.{index}.index")
-            print(f"  {index} index: {size_of(*indices)}")
+    if not database.exists():
+        measured("built, exact index", [*build, "-o", str(database), "--quiet"])
+    print(f"  {size_of(database)}")
+    for index in options.index:
+        for state in ("new", "kept"):
+            words = [this, *step, "--step", "search", "--path", str(database), "--kind", index]
+            found = json.loads(measured(f"{index}, {state} index", words))
+            if state == "kept":
+                for key, value in found.items():
+                    print(f"    {key}: {value}", flush=True)
+        indices = folder.rglob(f"*.{index}.index")
+        print(f"  {index} index: {size_of(*indices)}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=200_000)
-    parser.add_argument("--shards", type=int, default=4)
     parser.add_argument("--index", nargs="*", default=["exact", "ivf"])
-    parser.add_argument("--merged", action="store_true", help="also merge the shards")
-    parser.add_argument("--once", action="store_true", help="also build without shards")
     parser.add_argument("--folder", type=Path, help="keep files there; what is there is not built")
     parser.add_argument("--step", help=argparse.SUPPRESS)
     parser.add_argument("--path", type=Path, help=argparse.SUPPRESS)

@@ -38,7 +38,7 @@ controllers    networks that generate motion along a desired trajectory or to a 
 corpus         stores of clips
 edit           repair, motion between keys, targets of hands and feet, motion on paths, styles
 evaluation     measures of motion along paths
-export         ONNX files and films
+export         ONNX files
 features       what a search compares and a network reads
 figures        plotly figures of phases
 matching       search of motion by phase and trajectory, and playback of the results

@@ -19,7 +19,6 @@ def command(
     seconds: float | None = None,
     lock: float | None = None,
     beats: Path | None = None,
-    film: Path | None = None,
     style: str | None = None,
     variety: float | None = None,
     stage: tuple[float, float] | None = None,
@@ -57,9 +56,6 @@ def command(
         Text file of the song's beats: one time in seconds a line, optionally with the number of the
         beat in its bar, or labels of Audacity. If not given, the file with the suffix .beats beside
         the song; where there is none, beats are detected.
-    film
-        File of a film of the dance with its sound, .mp4 or .webm; needs PyAV
-        (`pip install "deepphase[av]"`).
     style
         Style of the dance, a label of the recorded dances. If not given, it is that of recorded
         dances to songs of similar metre, tempo and timbre.
@@ -79,13 +75,12 @@ def command(
     """
     from deepphase.apps.dances.databases import dance_source
     from deepphase.apps.dances.makers import DanceMaker, DatabaseDanceMaker, NetworkDanceMaker
-    from deepphase.apps.dances.report import dance_film, dance_report
+    from deepphase.apps.dances.report import dance_report
     from deepphase.apps.demo import PHASES
     from deepphase.apps.demo.dances import SYNTHETIC_DANCES, made_dances
     from deepphase.atomic_write import check_writable
     from deepphase.controllers.dance.dancer import Dancer
     from deepphase.corpus.store import open_store
-    from deepphase.export.film import check_film
     from deepphase.matching.database.database import MotionDatabase
     from deepphase.music.cache import song_features
     from deepphase.music.dance_request import DanceRequest
@@ -107,9 +102,6 @@ def command(
             "--lock needs --database: a trained dancer sets its own speed",
             hint="leave out --lock",
         )
-    if film is not None:
-        check_film(film)
-        check_writable(film)
     request = DanceRequest(start, seconds, seed, lock, style, variety)
     maker: DanceMaker
     if dancer is not None:
@@ -128,8 +120,6 @@ def command(
         if stage is not None:
             result = result.on_stage(*stage)
         report = dance_report(result, song, output, shown, root_motion)
-        if film is not None:
-            dance_film(result, song, film, shown)
     for text in result.notes:
         warn(text)
     for each in report.tables:
@@ -137,8 +127,6 @@ def command(
     for finding in report.findings:
         note(finding.text)
     note(f"report: {report.page}")
-    if film is not None:
-        note(f"film: {film}")
     used = [] if database is None else ["--database", database]
     if dancer is not None:
         used = ["--dancer", dancer]

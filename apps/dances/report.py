@@ -16,11 +16,8 @@ from deepphase.apps.reports.report_file import save_report
 from deepphase.apps.runs.files import write_motion, write_table
 from deepphase.controllers.dance.reference import DanceReference
 from deepphase.evaluation.runs import below
-from deepphase.export.film import write_film
-from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.resample import BANDS_HZ
 from deepphase.motion.root_motion import RootMotion
-from deepphase.music.audio import SAMPLE_RATE, read_sound
 from deepphase.progress import Progress
 from deepphase.viewer.page import save_player
 from deepphase.viewer.take import Channels, Take
@@ -192,22 +189,6 @@ def dance_report(
     written = page.write(folder / "index.html")
     report_step(3)
     return MeasuredReport(written, measures, findings)
-
-
-def dance_film(
-    dance: DanceResult, song: Path, path: Path, progress: Progress | None = None
-) -> None:
-    """Write a film of a dance with its sound, see `write_film`."""
-    clip, start = dance.clip, round(dance.start_s * SAMPLE_RATE)
-    write_film(
-        path,
-        joint_positions(clip),
-        clip.skeleton.parents.tolist(),
-        clip.fps,
-        sound=read_sound(song).samples[start:],
-        sound_rate=SAMPLE_RATE,
-        progress=progress,
-    )
 
 
 def dance_take(dance: DanceResult, song: Path) -> Take:

@@ -1,4 +1,4 @@
-"""Films, and networks as ONNX files, each checked against the network that it was made from."""
+"""Networks as ONNX files, each checked against the network that it was exported from."""
 
 from __future__ import annotations
 
@@ -7,13 +7,9 @@ from typing import TYPE_CHECKING
 from deepphase.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from deepphase.export.film import write_film as write_film
     from deepphase.export.phase_encoder import export_phase_model as export_phase_model
 
 # Module -> the public names that it defines.
-_NAMES = {
-    "deepphase.export.film": ("write_film",),
-    "deepphase.export.phase_encoder": ("export_phase_model",),
-}
+_NAMES = {"deepphase.export.phase_encoder": ("export_phase_model",)}
 
 __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

@@ -283,7 +283,7 @@ def test_given_beats_are_danced_to(page):
     assert re.search("taps.*line 2", page.error[0].value)
 
 
-def test_a_song_out_of_a_container_is_danced_and_filmed(page, reader):
+def test_a_song_out_of_a_container_is_danced(page, reader):
     av = pytest.importorskip("av", reason="the extra av is not installed")
     file = io.BytesIO()
     with av.open(file, "w", format="mp4") as container:
@@ -300,9 +300,6 @@ def test_a_song_out_of_a_container_is_danced_and_filmed(page, reader):
     shown = take(page)
     assert shown["duration"] == pytest.approx(5, abs=0.1)
     assert shown["song"]["mime"] == "audio/ogg"
-    page.toggle(key="film").set_value(True).run()
-    assert not page.exception, page.exception
-    assert "Film (MP4)" in {each.label for each in page.get("download_button")}
     assert list(reader.iterdir()) == []
 
 

@@ -11,7 +11,6 @@ from deepphase.apps.dashboard.parts.dancers import (
     OpenDancer,
     dance_of_song,
     dancer_sources,
-    film_of_dance,
     fitting_first,
 )
 from deepphase.apps.dashboard.parts.files import chooser
@@ -39,11 +38,10 @@ from deepphase.apps.dashboard.parts.widgets import (
     state_units,
 )
 from deepphase.errors import DeepPhaseError
-from deepphase.music.containers import has_av
 
 _PLAYER_HEIGHT = 1040
-# Dances and films in the caches that all sessions share.
-_CACHED_DANCES, _CACHED_FILMS = 16, 3
+# Dances in the cache that all sessions share.
+_CACHED_DANCES = 16
 # Measures shown above the table -> their titles, and which values are better.
 _HEADLINES = {
     "by_motion": ("Moves on the beat", "more"),
@@ -120,7 +118,6 @@ def _dances(opened: OpenDancer, song: OpenSong, chosen: ChosenDance) -> None:
         ) or ranked[0]  # fmt: skip
     dance, key = dances[shown]
     _show(dance)
-    _film(dance, song, key)
     show_measures(dance.measures, _HEADLINES, "dance measures")
 
 
@@ -133,26 +130,6 @@ def _trials(dancer: OpenDancer) -> None:
     if dancer.trials:
         with st.expander("How well it follows songs", icon=":material/hearing:", expanded=True):
             st.markdown("\n".join(f"- {plain(sentence(each))}." for each in dancer.trials))
-
-
-def _film(dance: OpenDance, song: OpenSong, key: Hashable) -> None:
-    """Offer a film of the dance with its sound, drawn when it is asked for."""
-    if not has_av():
-        st.caption(
-            "For a film with sound, press the film button of the player: it records in this "
-            "browser, as WebM, from the moment shown."
-        )
-        return
-    if not st.toggle("Film with sound", key="film", help="Draws 30 pictures a second, MP4"):
-        return
-    film = cancellable_result(
-        shared_cache("films", _CACHED_FILMS),
-        ("film", key),
-        lambda progress: film_of_dance(dance, song, progress),
-        "A film",
-    )
-    if film is not None:
-        offer("Film (MP4)", film, "dance.mp4", "video/mp4", "dance film")
 
 
 def _show(dance: OpenDance) -> None:

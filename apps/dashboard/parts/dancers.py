@@ -15,7 +15,7 @@ from deepphase.apps.dances.makers import (
     DatabaseDanceMaker,
     NetworkDanceMaker,
 )
-from deepphase.apps.dances.report import DanceFinding, dance_film, dance_report, dance_take
+from deepphase.apps.dances.report import DanceFinding, dance_report, dance_take
 from deepphase.apps.dashboard.parts.demo import demo_model
 from deepphase.apps.dashboard.parts.files import FileKind, ListedSource
 from deepphase.apps.dashboard.parts.folder import FoundFile, open_folder
@@ -77,13 +77,6 @@ class OpenDance:
         """Suffix, as in "bvh" -> content of that file of the report."""
         with zipfile.ZipFile(io.BytesIO(self.report)) as archive:
             return {name.rpartition(".")[2]: archive.read(name) for name in archive.namelist()}
-
-
-def film_of_dance(dance: OpenDance, song: OpenSong, progress: Progress) -> bytes:
-    """An MP4 film of a dance with its sound. Raises DeepPhaseError if it cannot be made."""
-    with temporary_folder() as folder, song.as_file() as file:
-        dance_film(dance.result, file, folder / "dance.mp4", progress)
-        return (folder / "dance.mp4").read_bytes()
 
 
 def dance_of_song(

@@ -17,7 +17,7 @@ from deepphase.progress import Progress
 Cached = TypeVar("Cached")
 # Session state: the key of the result whose computation the user cancelled.
 _CANCELLED = "cancelled"
-# Computations at once: with one only, a film of a minute would hold up a run of a second.
+# Computations at once: with one only, a dance of a minute would hold up a run of a second.
 _AT_ONCE = 2
 # Seconds between two looks at the queue; each writes to the page, which a click interrupts.
 _LOOK_S = 0.2

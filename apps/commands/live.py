@@ -25,8 +25,6 @@ def command(
     port: int | None = None,
     browser: bool = True,
     body: Path | None = None,
-    stream: str | None = None,
-    goal_port: int = 39540,
     ground: LiveGroundOptions = LiveGroundOptions(),  # noqa: B008 (frozen)
 ) -> None:
     """Open a page in the browser in which a character is steered by hand.
@@ -47,17 +45,7 @@ def command(
     body
         A glb file with a skinned mesh that the character has in place of the mannequin. Its joints
         have the names of the model's skeleton, or common ones.
-    stream
-        Send a steered body to another program instead of opening the page: "vmc" for Unity, Unreal,
-        Blender and VRM programs, "osc" for its joints by name, or "websocket"; with ":PORT" or
-        ":HOST:PORT" behind it, and several separated by commas. Goals come back as messages.
-    goal_port
-        UDP port of this machine on which goals of a streamed body arrive, such as
-        /deepphase/velocity 0 1.3; 0 for none.
     """
-    if stream is not None:
-        _stream(source or SHIPPED["person"].path, stream, goal_port)
-        return
     from deepphase.apps.live.server import HOST
     from deepphase.apps.live.sources import check_walks_on_ground, live_sources
     from deepphase.apps.runs.chosen_ground import chosen_ground, ground_notes
@@ -88,25 +76,6 @@ def command(
         server.serve_forever(poll_interval=0.2)
     note("the page has ended")
     next_step("export", first, "--web", "-o", f"{first.stem}.html")
-
-
-def _stream(file: Path, stream: str, goal_port: int) -> None:
-    from deepphase.apps.live.body_senders import StreamTarget
-    from deepphase.apps.live.body_stream import BodyStream
-    from deepphase.apps.live.goal_messages import HOST
-    from deepphase.apps.live.sources import runner_source
-
-    targets = [StreamTarget.parse(each.strip()) for each in stream.split(",")]
-    if not 0 <= goal_port <= 65_535:
-        raise ParameterError(f"--goal-port must lie in 0 to 65535, not {goal_port}")
-    with BodyStream(runner_source(file), targets, goal_port) as body:
-        for target, sender in zip(targets, body.senders, strict=True):
-            note(f"{target.kind} to {sender.address}, {body.spec.fps:g} frames a second")
-        if goal_port:
-            note(f"goals on {HOST}:{goal_port} (UDP): /deepphase/velocity x z  (Ctrl-C ends it)")
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
-        note(str(body.run()))
 
 
 def _server(

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,6 @@ from PIL import Image
 
 from deepphase.apps.demo import PHASES
 from deepphase.apps.live.driven_run import driven_run, read_driven
-from deepphase.apps.live.goal_messages import SteeredGoals, goals_of_json
 from deepphase.apps.live.phase_stream import PhaseStream
 from deepphase.apps.training.request import TrainingRequest
 from deepphase.apps.training.status import Epoch, TrainingStatus
@@ -39,7 +37,6 @@ from deepphase.edit.effector_motion import read_effector_paths
 from deepphase.edit.targets import read_keys, read_targets
 from deepphase.edit.training import train_editor
 from deepphase.errors import CheckpointError
-from deepphase.export.osc import osc_datagram, osc_messages
 from deepphase.features.layout import FeatureLayout
 from deepphase.formats.gltf.phase_extras import PhaseTrack
 from deepphase.formats.gltf.reader import load_gltf_phases
@@ -71,7 +68,6 @@ from deepphase.rigs.keys import RigKeys
 from deepphase.rigs.training import train_rig
 from deepphase.steering.gamepad import read_gamepad
 from deepphase.steering.path import read_path
-from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import RunnerSpec
 from deepphase.synthetic.bodies import BODY_KINDS
 from deepphase.synthetic.gait_motion import locomotion
@@ -337,27 +333,6 @@ def _saved_in_folder(name: str, value: Any) -> Callable[[Path], list[bytes]]:
     return examples
 
 
-def _steered(messages: Callable[[bytes], Any]) -> Callable[[Path], Any]:
-    """The trajectory of a body after the goals in a file."""
-
-    def reader(path: Path) -> Any:
-        rest = RootStates.at_rest(np.zeros((1, 2)))
-        goals = SteeredGoals(rest)
-        for message in messages(path.read_bytes()):
-            goals.take(message)
-        goals.advance(rest, 0.1)
-        ways = goals.trajectory(rest, np.zeros(1, np.int64), np.array([0.5, 1.0]))
-        return SimpleNamespace(positions=ways[0], angles=ways[1])
-
-    return reader
-
-
-def _osc(folder: Path) -> list[bytes]:
-    goals = [("/deepphase/velocity", (0.0, 1.3)), ("/deepphase/facing", (0.5,))]
-    label = [("/deepphase/label", ("style", "proud"))]
-    return [osc_datagram(goals + label), osc_datagram(goals[:1]), osc_datagram(label)]
-
-
 @cache
 def _streamed() -> PhaseModel:
     return PhaseModel.load(PHASES)
@@ -606,13 +581,6 @@ KINDS: dict[str, Kind] = {
         ".json",
         _in_folder("status.json", TrainingStatus.load),
         _saved_in_folder("status.json", _status()),
-        (mutations.changed_json, *_WORDS),
-    ),
-    "goals as OSC": Kind(".osc", _steered(osc_messages), _osc),
-    "goals as JSON": Kind(
-        ".json",
-        _steered(goals_of_json),
-        _text('{"velocity": [0.2, 1.3], "facing": 0.5, "labels": {"style": "proud"}}'),
         (mutations.changed_json, *_WORDS),
     ),
     "joints as JSON": Kind(".jsonl", _answers, _joint_messages, mutations.TABLE),

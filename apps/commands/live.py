@@ -51,23 +51,23 @@ def command(
     from deepphase.apps.runs.chosen_ground import chosen_ground, ground_notes
 
     sources, chosen = live_sources(source), chosen_ground(ground)
-    listed = source is not None and source.is_dir()
     first = next(iter(sources.values()))
-    if chosen is not None and not listed:
+    if chosen is not None:
         check_walks_on_ground(first)
     for text in ground_notes(chosen):
         note(text)
-    folder = Path() if source is None else source if listed else source.parent
-    server = _server(port, sources, listed, body, chosen, folder)
+    folder = Path()
+    if source is not None:
+        folder = source if source.is_dir() else source.parent
+    server = _server(port, sources, body, chosen, folder)
     address = f"http://{HOST}:{server.server_address[1]}"
     # Ctrl-C is the ordinary end of the server, and SIGTERM ends it the same way.
     # In the background of a script, SIGINT is ignored unless it is asked for.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
     with server, suppress(KeyboardInterrupt):
-        if not listed:
-            # Read before the address is printed, so that errors are printed here.
-            server.page("/")
+        # Read before the address is printed, so that errors are printed here.
+        server.page("/")
         if source is None:
             note(f"a character {SHIPPED['person'].words}")
         note(f"open {address}  (Ctrl-C ends it)")
@@ -81,7 +81,6 @@ def command(
 def _server(
     port: int | None,
     sources: dict[str, Path],
-    listed: bool,
     body: Path | None,
     ground: str | Heightmap | None,
     folder: Path,
@@ -92,7 +91,7 @@ def _server(
         raise ParameterError(f"--port must lie in 1 to 65535, not {port}")
     for tried in [port] if port is not None else range(_PORT, _PORT + _PORTS_TRIED):
         with suppress(OSError):
-            return LiveServer(tried, sources, listed, body, ground, folder)
+            return LiveServer(tried, sources, body, ground, folder)
     raise ParameterError(
         f"port {port} is in use" if port is not None else f"no free port from {_PORT}",
         hint="choose another: --port N",

@@ -10,7 +10,6 @@ from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 from deepphase.apps.hosts import is_own_request
-from deepphase.apps.live.gallery import gallery_page, walk_picture
 from deepphase.apps.live.page import live_page
 from deepphase.apps.live.recordings import MAX_BYTES, keep_recording
 from deepphase.apps.live.sources import asset_of, live_sources
@@ -19,9 +18,9 @@ from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.terrain.heightmap import Heightmap
 
 HOST = "127.0.0.1"
-_OPEN, _PICTURE, _KEEP, _ASSET = "/open/", "/picture/", "/keep/", "/asset/"
-# Pages that are kept in memory, of up to 20 MB each, and pictures.
-_MAX_PAGES, _MAX_PICTURES = 4, 200
+_OPEN, _KEEP, _ASSET = "/open/", "/keep/", "/asset/"
+# Pages that are kept in memory, of up to 20 MB each.
+_MAX_PAGES = 4
 
 
 class LiveServer(ThreadingHTTPServer):
@@ -35,8 +34,6 @@ class LiveServer(ThreadingHTTPServer):
         Port to listen on.
     sources
         Name -> controller or motion database.
-    listed
-        Have a page with links to all files at "/". The page of the first file is there otherwise.
     body
         glb file with a skinned mesh to show in place of the mannequin.
     ground
@@ -51,22 +48,20 @@ class LiveServer(ThreadingHTTPServer):
         self,
         port: int,
         sources: Mapping[str, Path],
-        listed: bool = False,
         body: Path | None = None,
         ground: str | Heightmap | None = None,
         folder: Path = Path(),
     ) -> None:
-        self._sources, self._listed = dict(sources), listed
+        self._sources = dict(sources)
         # Any of the files, and the shipped characters, may go beside another.
         self._companions = live_sources(None) | self._sources
         self._body, self._ground, self._folder = body, ground, folder
         self._pages: dict[tuple[str, int], str] = {}
-        self._pictures: dict[tuple[str, int], str] = {}
-        self._lock, self._draws = threading.Lock(), threading.Lock()
+        self._lock = threading.Lock()
         super().__init__((HOST, port), _Handler)
 
     def page(self, address: str) -> str | None:
-        """The HTML, or the SVG of a picture, at an address; None if there is none.
+        """The HTML at an address, that of the first file at "/"; None if there is none.
 
         Raises
         ------
@@ -75,12 +70,9 @@ class LiveServer(ThreadingHTTPServer):
         """
         path = urlsplit(address).path
         if path == "/":
-            return self._list() if self._listed else self._live_page(next(iter(self._sources)))
+            return self._live_page(next(iter(self._sources)))
         name = self._name(path, _OPEN)
-        if name is not None:
-            return self._live_page(name)
-        name = self._name(path, _PICTURE)
-        return None if name is None else self._picture(name)
+        return None if name is None else self._live_page(name)
 
     def asset(self, address: str) -> bytes | None:
         """The live asset of a companion at an address; None if there is none.
@@ -108,20 +100,6 @@ class LiveServer(ThreadingHTTPServer):
         name = unquote(path.removeprefix(begin))
         return name if path.startswith(begin) and name in (sources or self._sources) else None
 
-    def _list(self) -> str:
-        return gallery_page(self._sources, _OPEN, _PICTURE)
-
-    def _picture(self, name: str) -> str:
-        path = self._sources[name]
-        key = (name, path.stat().st_mtime_ns)
-        # One at a time: a browser asks for several, and each reads its file.
-        with self._draws:
-            if key not in self._pictures:
-                while len(self._pictures) >= _MAX_PICTURES:
-                    self._pictures.pop(next(iter(self._pictures)))
-                self._pictures[key] = walk_picture(path)
-            return self._pictures[key]
-
     def _live_page(self, name: str) -> str:
         path = self._sources[name]
         # A file that was written again gets a new page.
@@ -134,7 +112,7 @@ class LiveServer(ThreadingHTTPServer):
                 self._pages[key] = live_page(
                     asset_of(path),
                     name=Path(name).stem,
-                    choices=({"all files": "/"} if self._listed else {}) | choices,
+                    choices=choices,
                     chosen=name,
                     keeps=f"{_KEEP}{quote(name)}",
                     body=self._body,
@@ -190,8 +168,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif isinstance(content, bytes):
             self._send(HTTPStatus.OK, content, "application/octet-stream")
         else:
-            is_picture = self.path.startswith(_PICTURE)
-            self._answer(HTTPStatus.OK, content, "image/svg+xml" if is_picture else "text/html")
+            self._answer(HTTPStatus.OK, content, "text/html")
 
     do_HEAD = do_GET
 

@@ -10,7 +10,6 @@ from deepphase.apps.live.asset import Weights, live_asset
 from deepphase.apps.live.matcher_asset import matcher_asset
 from deepphase.controllers.runtime.controller import FORMAT as CONTROLLER_FORMAT
 from deepphase.controllers.runtime.controller import Controller
-from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.corpus.motion_files import MAX_LISTED_FILES, files_under
 from deepphase.errors import DeepPhaseError, FormatError, ParameterError
 from deepphase.formats.array_file import is_array_file, read_header
@@ -18,9 +17,7 @@ from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.database.file import FORMAT as DATABASE_FORMAT
 from deepphase.matching.learned.matcher import FORMAT as MATCHER_FORMAT
 from deepphase.matching.learned.matcher import Matcher
-from deepphase.matching.player.source import PlayerSource
 from deepphase.shipped import SHIPPED
-from deepphase.steering.run import Runner, RunnerSource
 
 # Shipped files, the first of which a page opens with.
 _CHARACTERS = ("person", "dog")
@@ -76,22 +73,6 @@ def file_or_shipped(path: Path) -> Path:
     """A file, or that of the shipped character of this name where there is no such file."""
     name = str(path)
     return SHIPPED[name].path if name in _CHARACTERS and not path.exists() else path
-
-
-def runner_source(path: Path) -> RunnerSource[Runner]:
-    """Characters of a file, to be steered by a program.
-
-    Raises
-    ------
-    FormatError
-        If the file cannot be steered.
-    """
-    _, opened = _opened(path)
-    if isinstance(opened, Controller):
-        return CharacterSource(opened)
-    if isinstance(opened, Matcher):
-        return opened.source()
-    return PlayerSource.of_database(opened.with_kinds())
 
 
 def _opened(path: Path) -> tuple[Path, Controller | MotionDatabase | Matcher]:

@@ -33,7 +33,7 @@ def served(tmp_path, monkeypatch):
         (tmp_path / name).write_bytes(CONTROLLER.read_bytes())
     (tmp_path / "notes.txt").write_text("no controller")
     monkeypatch.setattr(live_server, "asset_of", lambda path: path.name.encode())
-    with LiveServer(0, live_sources(tmp_path), True, folder=tmp_path) as server:
+    with LiveServer(0, live_sources(tmp_path), folder=tmp_path) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield server
@@ -51,12 +51,11 @@ def ask(
     return answer.status, answer.read().decode()
 
 
-def test_a_folder_is_a_page_with_links_to_each_file(served):
+def test_a_folder_is_a_page_that_leads_to_each_file(served):
     status, page = ask(served, "/")
     assert status == 200
-    assert page.count("<a ") == 2
-    assert 'href="/open/sub/a%20%26%20b.controller"' in page
-    assert page.count("<small>controller</small>") == 2
+    assert '"/open/sub/a%20%26%20b.controller"' in page
+    assert '"/open/walk.controller"' in page
     assert "notes.txt" not in page
     status, page = ask(served, "/open/sub/a%20%26%20b.controller")
     assert status == 200
@@ -64,18 +63,6 @@ def test_a_folder_is_a_page_with_links_to_each_file(served):
     assert ask(served, "/open/walk.controller", "HEAD") == (200, "")
     for path in ("/open/notes.txt", "/open/../walk.controller", "/open/", "/walk.controller"):
         assert ask(served, path)[0] == 404
-
-
-def test_pictures_show_a_walk(served):
-    status, picture = ask(served, "/picture/walk.controller")
-    assert status == 200
-    assert picture.startswith("<svg")
-    assert picture.count("<path") == 5
-    # Five poses that differ, each as long as the others.
-    poses = {each.split('"')[0] for each in picture.split('d="')[1:]}
-    assert len(poses) == 5
-    assert len({each.count("M") for each in poses}) == 1
-    assert ask(served, "/picture/notes.txt")[0] == 404
 
 
 def test_a_recording_is_kept_in_the_folder_and_said(served, tmp_path):

@@ -169,12 +169,13 @@ def _opened(
 
 def _beside(path: Path, settings: PlayerSettings, report: Progress) -> RunnerSource[Runner]:
     """The source of what moves beside others: a database or a matcher, or a controller."""
-    from deepphase.apps.live.sources import runner_source
     from deepphase.controllers.runtime.controller import FORMAT as CONTROLLER
+    from deepphase.controllers.runtime.controller import Controller
+    from deepphase.controllers.runtime.start import CharacterSource
     from deepphase.formats.array_file import read_header
 
     if read_header(path)["format"] == CONTROLLER:
-        return runner_source(path)
+        return CharacterSource(Controller.load(path))
     return replace(_opened(path, None, "auto", PlayerOptions(), report), settings=settings)
 
 

@@ -25,7 +25,6 @@ EXTRAS = {
     "av": "av",
     "umap": "umap",
     "ray": "ray",
-    "pxr": "usd",
 }
 """Package, as it is imported -> the extra of deepphase that installs it."""
 

@@ -60,7 +60,6 @@ def test_every_extra_lists_its_packages():
         "sklearn": "scikit-learn",
         "PIL": "pillow",
         "umap": "umap-learn",
-        "pxr": "usd-core",
     }
     for package, extra in EXTRAS.items():
         names = [Requirement(each).name for each in extras[extra]]

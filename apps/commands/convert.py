@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def command(
     clips: list[Path],
     output: Path,
-    format: Literal["bvh", "glb", "npz", "fbx", "usda", "amass"] = "bvh",
+    format: Literal["bvh", "glb", "npz", "fbx", "amass"] = "bvh",
     allow_truncated: bool = False,
     reading: StoreOptions = StoreOptions(),  # noqa: B008 (frozen)
 ) -> None:

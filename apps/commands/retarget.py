@@ -23,7 +23,7 @@ def command(
     clips: list[Path],
     output: Path,
     to: Path | None = None,
-    format: Literal["bvh", "glb", "npz", "fbx", "usda"] = "bvh",
+    format: Literal["bvh", "glb", "npz", "fbx"] = "bvh",
     reading: StoreOptions = StoreOptions(),  # noqa: B008 (frozen)
 ) -> None:
     """Put clips on another skeleton of the same kind of body.

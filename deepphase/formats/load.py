@@ -50,7 +50,6 @@ def _checked(suffix: str, row: Any) -> MotionFormat:
 
 
 _POINTS = "deepphase.formats.points:load_points_as_clip"
-_USD = "deepphase.formats.usd.reader:load_usd"
 _BLENDER = (
     "deepphase.formats.blender.fbx:load_blender",
     "deepphase.formats.blender.fbx:save_blender",
@@ -81,8 +80,6 @@ MOTION_FORMATS = Registry(
         ".trc": MotionFormat("markers of Motion Analysis and OpenSim", _POINTS),
         ".csv": MotionFormat("markers of Motive", _POINTS),
         ".mvnx": MotionFormat("segments of Xsens", "deepphase.formats.markers.mvnx:load_mvnx"),
-        ".usda": MotionFormat("USD, as text", _USD, "deepphase.formats.usd.writer:save_usd"),
-        **dict.fromkeys((".usd", ".usdc", ".usdz"), MotionFormat("USD", _USD)),
         ".fbx": MotionFormat("FBX, through Blender", *_BLENDER),
         ".blend": MotionFormat("Blender", *_BLENDER),
     },
@@ -91,7 +88,7 @@ MOTION_FORMATS = Registry(
 BLENDER_SUFFIXES = (".fbx", ".blend")
 """Suffixes of the formats that need Blender."""
 
-WRITTEN_SUFFIXES = (".bvh", ".npz", ".glb", ".gltf", ".usda")
+WRITTEN_SUFFIXES = (".bvh", ".npz", ".glb", ".gltf")
 """Suffixes of our formats that `save` writes without another program."""
 
 

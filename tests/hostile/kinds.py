@@ -132,14 +132,6 @@ def _saved(suffix: str, *more: bytes) -> Callable[[Path], list[bytes]]:
     return examples
 
 
-def _crate(folder: Path) -> list[bytes]:
-    from pxr import Sdf
-
-    save(_walk(), folder / "walk.usda")
-    Sdf.Layer.FindOrOpen(str(folder / "walk.usda")).Export(str(folder / "walk.usdc"))
-    return [(folder / "walk.usdc").read_bytes()]
-
-
 def _markers(*writers: Callable[..., bytes | str], metres: bool = False) -> Callable[[Path], list]:
     def examples(folder: Path) -> list[bytes]:
         few = _walk().sliced(0, 6)
@@ -423,8 +415,6 @@ KINDS: dict[str, Kind] = {
         hashed=True,
     ),
     "glb": Kind(".glb", load_all, _saved(".glb", MIXED), mutations.GLB),
-    "usda": Kind(".usda", load_all, _saved(".usda"), _WORDS),
-    "usdc": Kind(".usdc", load_all, _crate),
     "gltf": Kind(".gltf", load_all, _saved(".gltf", CURVED), (*mutations.GLTF, *_WORDS)),
     "c3d": Kind(".c3d", load_all, _markers(c3d_bytes, _dec)),
     "trc": Kind(".trc", load_all, _markers(trc_text), _WORDS),

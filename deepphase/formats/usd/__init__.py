@@ -1,1 +1,0 @@
-"""USD files of animated skeletons (UsdSkel)."""

@@ -140,7 +140,6 @@ JOBS = {
         ),
     },
     "Rigs": {
-        "make rig": ("make_rig", "make a rig with Rigify, an add-on of Blender"),
         "train rig": ("train:rig_command", "learn the controls of a rig for any pose"),
         "rig-controls": (
             "rig_controls",

@@ -48,7 +48,6 @@ _POSTURE = (
     "tests/controllers/test_rest.py rests by them"
 )
 _GROUND = "tests/apps/test_match_ground.py runs the same commands"
-_RIGIFY = "needs Blender; tests/rigs/test_blender_rig.py runs these commands where it is installed"
 _BLENDER = "needs Blender; tests/formats/test_blender.py makes the trip where it is installed"
 _STUDY = "a study of the source tree; tests/studies/dances/test_study.py runs it"
 # Lines that are not run -> the reason.
@@ -88,10 +87,6 @@ NOT_RUN = {
     "deepphase control dribble.controller --path circle --ball kick@5:6,pass@12:0:6 "
     "-o dribbling/": _DRIBBLE,
     "deepphase convert captures/walk_01.bvh -o walk_01.fbx": _BLENDER,
-    "deepphase make rig human -o hero.blend": _RIGIFY,
-    "deepphase train rig hero.blend --poses mocap.store --config blender -o hero.rig": _RIGIFY,
-    "deepphase rig-controls hero.rig captures/walk_01.bvh -o walk.blend": _RIGIFY,
-    "deepphase rig-controls hero.rig walk.blend -o walk.fbx": _RIGIFY,
     "deepphase retarget captures/ --to character.fbx -o retargeted/ --format fbx": _BLENDER,
 }
 NOT_RUN |= dict.fromkeys(

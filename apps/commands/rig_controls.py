@@ -26,7 +26,7 @@ def command(
     rig: Path,
     clip: Path,
     output: Path,
-    method: Literal["regression", "learned", "computed"] | None = None,
+    method: Literal["regression", "computed"] | None = None,
     smoothing: float = 0.03,
     keys_error: float | None = None,
     effectors: str | None = None,
@@ -44,16 +44,11 @@ def command(
     rig
         Rig of `deepphase train rig`.
     clip
-        Motion file, keys (.json) that this command wrote, or the .blend file of the rig with edited
-        curves.
+        Motion file, or keys (.json) that this command wrote.
     output
-        Keys to write (.json), or the clip that the controls give (.bvh, .glb, .npz, .fbx, .blend).
-        Of a rig in Blender, .blend is its file with curves on the controls, and .fbx its armature
-        and meshes with the motion.
+        Keys to write (.json), or the clip that the controls give (.bvh, .glb, .npz, .fbx).
     method
-        Regression alone, or refined with derivatives of the rig, learned or computed. Computed ones
-        are the default; of a rig in Blender they take seconds a frame, so that its default are
-        learned ones, which only such rigs have.
+        Regression alone, or refined with computed derivatives of the rig, which is the default.
     keys_error
         Centimetres by which joints may move where keys are left out, so that curves have few keys
         to be edited. By default every frame has a key.
@@ -71,7 +66,6 @@ def command(
         0 for none.
     """
     from deepphase.formats.load import load, save
-    from deepphase.rigs.blender_rig import CURVE_FILES, BlenderRig
     from deepphase.rigs.character_rig import CharacterRig
     from deepphase.rigs.effectors import inverse_of_effectors, named_effectors
     from deepphase.rigs.examples import motion_on_rig
@@ -88,11 +82,7 @@ def command(
     trained = RigInverse.load(rig)
     body = trained.rig
     assert isinstance(body, CharacterRig)
-    if isinstance(body, BlenderRig) and suffix in CURVE_FILES:
-        body.check_curves_file(output)
-    edited = clip.suffix.lower() == _KEYS or (
-        clip.suffix.lower() == ".blend" and isinstance(body, BlenderRig)
-    )
+    edited = clip.suffix.lower() == _KEYS
     if edited and (effectors is not None or ground.terrain is not None):
         raise ParameterError(
             "--effectors and --terrain are for motion files, and these are keys",
@@ -104,11 +94,8 @@ def command(
         names = [name.strip() for name in effectors.split(",") if name.strip()]
         trained = inverse_of_effectors(trained, named_effectors(body, names))
     given: Clip | None = None
-    if clip.suffix.lower() == _KEYS:
+    if edited:
         keys = RigKeys.load(clip)
-    elif clip.suffix.lower() == ".blend" and isinstance(body, BlenderRig):
-        # Curves that were edited in Blender.
-        keys = RigKeys.of_rig(body, *body.own_motion(clip))
     else:
         with progress() as report_progress:
             report_progress("reading", 0, 2, clip.name)
@@ -129,15 +116,11 @@ def command(
     made: Clip | None = None
     if suffix == _KEYS:
         keys.save(output)
-    elif isinstance(body, BlenderRig) and suffix in CURVE_FILES:
-        body.save_keys(keys, output, clip.stem)
     else:
         made = _clip_of(keys, body)
         save(made, output)
     if player is not None:
         _write_player(given, _clip_of(keys, body) if made is None else made, player, terrain)
-    if isinstance(body, BlenderRig):
-        body.close()
     few = "" if keys.rows is None else f" with {keys.key_count:,} keys"
     moving = int((np.ptp(keys.values, axis=0) > 1e-6).sum())
     note(f"{len(keys.values)} frames of {moving} moving controls{few}: {output}")

@@ -473,69 +473,37 @@ def rig_command(
     output: Path,
     poses: Path | None = None,
     config: Any = ConfigOption("deepphase.rigs.config:RigConfig", "default"),  # noqa: B008
-    controls: str | None = None,
     run: TrainingOptions = _RUN,
     reading: StoreOptions = _READING,
 ) -> None:
-    """Learn the controls of a rig for any pose: of a .blend file, or of a rig made for a body.
+    """Make a rig for a body, and learn its controls for any pose.
 
-    The armature of a .blend file keeps its own controls, constraints and drivers, which Blender
-    evaluates; controls are fitted to the poses. For a motion file a rig is made: FK for all joints,
-    IK with pole vectors for arms and legs, blends, stretch, foot rolls and bends of spine, neck and
-    tail. Its poses are keyed by rule, as an animator would set them.
+    The rig has FK for all joints, IK with pole vectors for arms and legs, blends, stretch, foot
+    rolls and bends of spine, neck and tail. The poses are keyed by rule, as an animator would set
+    them.
 
     Parameters
     ----------
     rig
-        A .blend file with a rig, or a motion file of the body that a rig is made for.
+        A motion file of the body that a rig is made for.
     output
         Rig file to write. OUTPUT.report.json is the report.
     poses
-        A store, a folder of motion files, or one motion file with the poses that are learnt. Other
-        bodies are retargeted. Without it the motion in the .blend file is learnt.
+        A store, a folder of motion files, or one motion file with the poses that are learnt; the
+        motion file of the rig by default. Other bodies are retargeted.
     config
-        Config of the inverse: a YAML file, or one of default and blender (configs/rig). For .blend
-        files take blender: the other needs far more poses, which Blender evaluates slowly.
-    controls
-        Names of the bones of a .blend file that may move, separated by commas, with * for any
-        letters. By default few bones are chosen that move the body as the poses do.
+        Config of the inverse: a YAML file, or default (configs/rig).
     """
     from deepphase.formats.load import load
-    from deepphase.rigs.blender_rig import BlenderRig
     from deepphase.rigs.body_rig import BodyRig
     from deepphase.rigs.training import rig_report_rows, train_rig
 
-    in_blender = rig.suffix.lower() == ".blend"
-    if poses is None and not in_blender:
-        raise ParameterError("no poses are given", hint="give --poses: a store, folder or file")
-    if controls is not None and not in_blender:
-        raise ParameterError(
-            "--controls applies to .blend files, and this is a motion file",
-            hint="leave it out",
-            path=rig,
-        )
-
     def prepare(inputs: TrainingInputs) -> partial[RigInverse | None]:
-        body: BodyRig | BlenderRig
-        if in_blender:
-            inputs.progress("opening the rig in Blender", 0, 1, rig.name)
-            body = BlenderRig.open(rig, inputs.description)
-        else:
-            body = BodyRig.of_clip(load(rig, **reading.reader_of(rig)), inputs.description)
-        return partial(
-            train_rig,
-            None if poses is None else inputs.clips(poses),
-            body,
-            config,
-            controls=[each.strip() for each in (controls or "").split(",") if each.strip()],
-        )
+        body = BodyRig.of_clip(load(rig, **reading.reader_of(rig)), inputs.description)
+        return partial(train_rig, inputs.clips(rig if poses is None else poses), body, config)
 
     def summary(trained: RigInverse) -> list[str]:
         body = trained.rig
-        if isinstance(body, BlenderRig):
-            bones = dict.fromkeys(body.groups[column] for column in trained.used)
-            note(f"bones that move: {', '.join(bones)}")
-            body.close()
         note(
             f"{len(body.controls)} controls, {len(trained.used)} of them move in the poses; errors "
             f"on {trained.report['poses']} poses of held-out clips:"

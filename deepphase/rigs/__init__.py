@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from deepphase.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from deepphase.rigs.blender_rig import BlenderRig as BlenderRig
     from deepphase.rigs.body_rig import BodyRig as BodyRig
     from deepphase.rigs.config import RigConfig as RigConfig
     from deepphase.rigs.effectors import inverse_of_effectors as inverse_of_effectors
@@ -21,12 +20,10 @@ if TYPE_CHECKING:
     from deepphase.rigs.rig_function import Control as Control
     from deepphase.rigs.rig_function import FunctionRig as FunctionRig
     from deepphase.rigs.rig_function import RigFunction as RigFunction
-    from deepphase.rigs.rigify import make_rigify as make_rigify
     from deepphase.rigs.training import train_rig as train_rig
 
 # Module -> the public names that it defines.
 _NAMES = {
-    "deepphase.rigs.blender_rig": ("BlenderRig",),
     "deepphase.rigs.body_rig": ("BodyRig",),
     "deepphase.rigs.config": ("RigConfig",),
     "deepphase.rigs.effectors": ("inverse_of_effectors", "named_effectors"),
@@ -36,7 +33,6 @@ _NAMES = {
     "deepphase.rigs.keying": ("clip_of_controls",),
     "deepphase.rigs.keys": ("RigKeys",),
     "deepphase.rigs.rig_function": ("Control", "FunctionRig", "RigFunction"),
-    "deepphase.rigs.rigify": ("make_rigify",),
     "deepphase.rigs.training": ("train_rig",),
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,10 +13,8 @@ from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.retargeting.retarget import retarget
 from deepphase.progress import Progress
-from deepphase.rigs.blender_rig import BlenderRig
 from deepphase.rigs.body_rig import BodyRig
 from deepphase.rigs.character_rig import CharacterRig
-from deepphase.rigs.fitting import chosen_controls, find_pattern, fitted, named_controls
 from deepphase.rigs.keying import BodyMotion, keyed
 from deepphase.terrain.heightmap import Heightmap
 from deepphase.terrain.laying import lay_on_ground
@@ -55,27 +52,14 @@ class RigExamples:
     def of_store(
         cls,
         store: ClipStore,
-        rig: BodyRig | BlenderRig,
+        rig: BodyRig,
         frames: int = 0,
-        patterns: Sequence[str] = (),
         progress: Progress | None = None,
     ) -> RigExamples:
-        """Examples of all clips: keyed by rule, or fitted to the poses by a rig in Blender.
+        """Examples of all clips, keyed by rule.
 
-        Parameters
-        ----------
-        frames
-            Poses that are taken, evenly; 0 for all.
-        patterns
-            Names of the bones of a rig in Blender that may move, with * for any letters; without
-            any, few bones that explain the motion are chosen.
-
-        Raises
-        ------
-        ParameterError
-            If there are fewer than ten poses, or a pattern fits no bone.
+        `frames` poses are taken, evenly; 0 takes all. ParameterError if they are fewer than ten.
         """
-        named = named_controls(rig, patterns) if patterns and isinstance(rig, BlenderRig) else None
         every = 1 if not frames else max(1, int(np.sum(store.lengths)) // frames)
         motions, rows = [], []
         for index in range(len(store)):
@@ -84,33 +68,14 @@ class RigExamples:
             if progress is not None:
                 progress("reading clips", index + 1, len(store), store.names[index])
         clips = np.repeat(np.arange(len(rows)), list(map(len, rows)))
-        _check_count(len(clips))
-        if isinstance(rig, BodyRig):
-            # Keyed as a whole, since angles are continuous over time.
-            keys = [keyed(motion, rig)[own] for motion, own in zip(motions, rows, strict=True)]
-            values = np.clip(np.concatenate(keys), rig.lower, rig.upper)
-        else:
-            if progress is not None:
-                progress("choosing controls", 0, 1, rig.path.name)
-            find_pattern(rig)
-            columns = chosen_controls(rig, motions) if named is None else named
-            poses = [motion.positions[own] for motion, own in zip(motions, rows, strict=True)]
-            values = fitted(rig, np.concatenate(poses), columns, progress)
+        if len(clips) < 10:
+            raise ParameterError(
+                f"{len(clips)} poses are too few for a rig", hint="give more clips"
+            )
+        # Keyed as a whole, since angles are continuous over time.
+        keys = [keyed(motion, rig)[own] for motion, own in zip(motions, rows, strict=True)]
+        values = np.clip(np.concatenate(keys), rig.lower, rig.upper)
         return cls(values, rig.evaluate(values), clips)
-
-    @classmethod
-    def of_own_motion(cls, rig: BlenderRig) -> RigExamples:
-        """Examples of the motion in the file of a rig, which an animator has keyed.
-
-        Raises
-        ------
-        ParameterError
-            If the file has no motion, or less than ten frames.
-        """
-        values = np.clip(rig.own_motion()[0], rig.lower, rig.upper)
-        _check_count(len(values))
-        find_pattern(rig)
-        return cls(values, rig.evaluate(values), np.zeros(len(values), np.int64))
 
     def split(self, share: float, seed: int) -> tuple[RigExamples, RigExamples]:
         """Examples to learn, and those of held-out clips; of one clip, its last frames."""
@@ -122,11 +87,6 @@ class RigExamples:
         held = order[: max(1, round(share * len(names)))]
         out = np.isin(self.clips, held)
         return self.taken(np.flatnonzero(~out)), self.taken(np.flatnonzero(out))
-
-
-def _check_count(poses: int) -> None:
-    if poses < 10:
-        raise ParameterError(f"{poses} poses are too few for a rig", hint="give more clips")
 
 
 def motion_on_rig(clip: Clip, rig: CharacterRig, ground: Heightmap | None = None) -> BodyMotion:

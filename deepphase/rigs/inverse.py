@@ -15,7 +15,6 @@ from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.formats.array_file import read_arrays, write_arrays
 from deepphase.formats.array_parts import array_part, joined_parts
 from deepphase.formats.header_values import checked_mapping
-from deepphase.rigs.blender_rig import BlenderRig
 from deepphase.rigs.body_rig import BodyRig
 from deepphase.rigs.gaussian_process import MultiquadricProcess
 from deepphase.rigs.refinement import refined
@@ -279,10 +278,10 @@ class RigInverse:
     def save(self, path: str | Path) -> None:
         """Write the file, whole or not at all."""
         rig = self.rig
-        if not isinstance(rig, BodyRig | BlenderRig):
+        if not isinstance(rig, BodyRig):
             raise ParameterError(
                 f"a {type(rig).__name__} cannot be saved",
-                hint="rigs of skeletons and rigs in Blender have files",
+                hint="rigs of skeletons have files",
             )
         if self.joints is not None:
             raise ParameterError(
@@ -296,7 +295,7 @@ class RigInverse:
             parts[name] = {part: getattr(process, part) for part in ("inputs", "weights", "mean")}
         if self.network is not None:
             parts["network"] = vars(self.network)
-        own_parts, rig_header = rig_parts(rig, Path(path).parent)
+        own_parts, rig_header = rig_parts(rig)
         header = {
             "rig": rig_header,
             "widths": {name: process.width for name, process in known.items()},
@@ -318,7 +317,7 @@ class RigInverse:
         """
         arrays, header = read_arrays(path, format=FORMAT, version=VERSION)
         try:
-            rig = rig_of_parts(arrays, header["rig"], Path(path).parent)
+            rig = rig_of_parts(arrays, header["rig"])
             count, outputs = len(rig.controls), 3 * len(rig.joints)
             used = np.array(arrays["scale.used"])
             if used.ndim != 1 or used.min() < 0 or used.max() >= count:

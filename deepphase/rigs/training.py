@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,8 @@ from torch import Tensor
 
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.errors import ParameterError
 from deepphase.phase.windows import WindowOrder
 from deepphase.progress import Progress
-from deepphase.rigs.blender_rig import BlenderRig
 from deepphase.rigs.body_rig import BodyRig
 from deepphase.rigs.config import RigConfig
 from deepphase.rigs.examples import RigExamples
@@ -28,8 +26,7 @@ from deepphase.rigs.inverse import ReluNetwork, RigInverse, RigScale
 from deepphase.rigs.rig_function import RigFunction
 from deepphase.training.resumable import ResumableData, ResumableModule, cosine_rate
 from deepphase.training.task import TrainedTask, run_task
-from deepphase.training.trainer import check_trainer, versions
-from deepphase.training.world import joined
+from deepphase.training.trainer import versions
 
 # Share of the largest singular value of the derivatives. Half of the values may be 0, so that their
 # median is not a measure.
@@ -190,12 +187,11 @@ def sampled_controls(values: Array, count: int, noise: float, seed: int) -> Arra
 
 
 def train_rig(
-    store: ClipStore | None,
-    rig: BodyRig | BlenderRig,
+    store: ClipStore,
+    rig: BodyRig,
     config: RigConfig | None = None,
     *,
     folder: str | Path | None = None,
-    controls: Sequence[str] = (),
     resume: bool = False,
     progress: Progress | None = None,
     **trainer: Any,
@@ -208,16 +204,11 @@ def train_rig(
     Parameters
     ----------
     store
-        Clips of one skeleton; on other bodies than the rig's they are retargeted. None for the
-        motion in the file of a rig in Blender.
+        Clips of one skeleton; on other bodies than the rig's they are retargeted.
     rig
-        The rig. Controls of a `BodyRig` are set by rule, and a network learns them; those of a
-        `BlenderRig` are fitted, and a Gaussian process learns them with the derivatives of the rig.
+        The rig. Its controls are set by rule, and a network learns them.
     config
         `configs/rig/default.yaml` if None.
-    controls
-        Names of the bones of a `BlenderRig` that may move, with * for any letters; without any they
-        are chosen.
 
     Returns
     -------
@@ -235,24 +226,14 @@ def train_rig(
 
     def measured(inverse: RigInverse, learnt: int, held_out: RigExamples) -> RigInverse:
         origin = {
-            "store": None if store is None or store.path is None else Path(store.path).name,
-            "clips": 0 if store is None else len(store),
+            "store": None if store.path is None else Path(store.path).name,
+            "clips": len(store),
             "frames": learnt,
-            "skeleton": None if store is None else store.group,
+            "skeleton": store.group,
         }
         provenance = {"data": origin, **inverse.provenance, **versions()}
         report = rig_report(inverse, held_out, progress=progress)
         return replace(inverse, provenance=provenance, report=report)
-
-    if isinstance(rig, BlenderRig):
-        check_trainer(trainer)
-        with joined(trainer) as world:
-            if world.rank:
-                return None
-        examples = _examples(store, rig, config, controls, progress)
-        learnt, held_out = examples.split(config.training.held_out, config.training.seed)
-        inverse = with_process(rig, learnt, config, progress, jacobians=True)
-        return measured(inverse, len(learnt), held_out)
 
     def result(data: RigData, module: RigModule, run: dict[str, Any]) -> RigInverse:
         process = with_process(rig, data.learnt, config, progress)
@@ -262,7 +243,9 @@ def train_rig(
 
     task = TrainedTask(
         config.training.seed,
-        data=lambda: RigData(rig, _examples(store, rig, config, controls, progress), config),
+        data=lambda: RigData(
+            rig, RigExamples.of_store(store, rig, config.training.frames, progress), config
+        ),
         module=RigModule,
         fingerprint=lambda data: {
             "config": config.as_mapping(),
@@ -273,22 +256,6 @@ def train_rig(
         result=result,
     )
     return run_task(task, folder=folder, resume=resume, progress=progress, trainer=trainer)
-
-
-def _examples(
-    store: ClipStore | None,
-    rig: BodyRig | BlenderRig,
-    config: RigConfig,
-    controls: Sequence[str],
-    progress: Progress | None,
-) -> RigExamples:
-    if store is not None:
-        return RigExamples.of_store(store, rig, config.training.frames, controls, progress)
-    if isinstance(rig, BodyRig):
-        raise ParameterError(
-            "a rig of a body needs poses, and none are given", hint="give a store of clips"
-        )
-    return RigExamples.of_own_motion(rig)
 
 
 def with_process(
@@ -349,14 +316,12 @@ def rig_report(
     chosen = np.unique(np.linspace(0, len(examples) - 1, _REPORT_POSES).astype(np.int64))
     some = examples.taken(chosen)
     measured: dict[str, Mapping[str, float]] = {}
-    # Blender computes in another process, whose time is not ours.
-    clock = time.perf_counter if isinstance(inverse.rig, BlenderRig) else time.process_time
     for row, method in enumerate(inverse.methods):
         if progress is not None:
             progress("measuring", row, len(inverse.methods), method)
-        start = clock()
+        start = time.process_time()
         solved = inverse.solve(some.positions, method)
-        seconds = max(clock() - start, 1e-6)
+        seconds = max(time.process_time() - start, 1e-6)
         off = (solved.values - some.values)[:, inverse.used] / inverse.scale.value_scale
         spread = np.sqrt((solved.errors**2).mean(axis=1))
         measured[method] = {

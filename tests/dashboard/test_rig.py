@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-import tests.rigs
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import write_store
-from deepphase.rigs.blender_rig import BlenderRig
 from deepphase.rigs.body_rig import BodyRig
 from deepphase.rigs.config import RigConfig
 from deepphase.rigs.inverse import RigInverse
 from deepphase.rigs.training import train_rig
 from deepphase.synthetic.gait_motion import locomotion
 from tests.dashboard.app_pages import opened, players, words
-from tests.rigs.test_blender_rig import blender_runs, needs_blender
 from tests.rigs.test_inverse import TINY
 
 pytestmark = pytest.mark.slow
-RIGS = Path(tests.rigs.__file__).parent
 
 
 @pytest.fixture(scope="module")
@@ -78,24 +72,3 @@ def test_the_rig_stands_beside_the_clip(folder, monkeypatch):
     # Another method has not been run yet.
     next(each for each in app.selectbox if each.label == "Method").set_value("regression").run()
     assert '"rig"' not in players(app)[0]
-
-
-@needs_blender
-def test_a_rig_in_blender_gives_its_own_file(tmp_path, monkeypatch):
-    small = tmp_path / "small.blend"
-    blender_runs(RIGS / "make_small_rig.py", small)
-    walk = locomotion(0, 1.0, gait="walk", fps=30.0).clip
-    store = ClipStore.from_clips([walk])
-    store.save(tmp_path / "walk.store")
-    config = RigConfig.load("blender", **{"process.examples": 20, "training.frames": 25})
-    rig = BlenderRig.open(small)
-    made = train_rig(store, rig, config, folder=tmp_path / "work", accelerator="cpu")
-    made.save(tmp_path / "small.rig")
-    rig.close()
-    app = opened("rig", monkeypatch, tmp_path)
-    next(each for each in app.button if each.label == "Find controls").click().run()
-    assert not app.exception
-    assert '"rig"' in players(app)[0]
-    assert app.dataframe[0].value["Mean (cm)"].max() < 5.0
-    labels = [each.label for each in app.get("download_button")]
-    assert {"Curves (Blender)", "Motion (FBX)"} <= set(labels)

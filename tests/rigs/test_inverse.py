@@ -117,14 +117,14 @@ def test_the_file_gives_the_same_controls(inverse, poses, tmp_path):
         RigInverse.load(path)
 
 
-def test_parts_of_a_rig_that_do_not_fit_are_refused(person, tmp_path):
-    parts, header = rig_parts(person, tmp_path)
+def test_parts_of_a_rig_that_do_not_fit_are_refused(person):
+    parts, header = rig_parts(person)
     arrays = joined_parts(parts)
-    assert rig_of_parts(arrays, header, tmp_path).names == person.names
+    assert rig_of_parts(arrays, header).names == person.names
     pairs = arrays["rig.pairs"]
     for wrong, words in ((pairs[:-1], "has the shape"), (pairs + len(pairs), "do not exist")):
         with pytest.raises(ValueError, match=words):
-            rig_of_parts({**arrays, "rig.pairs": wrong}, header, tmp_path)
+            rig_of_parts({**arrays, "rig.pairs": wrong}, header)
 
 
 def test_what_does_not_fit_is_refused(inverse, poses):

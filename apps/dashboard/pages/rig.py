@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Hashable
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -35,7 +33,6 @@ from deepphase.figures.theme import channel_colour
 from deepphase.motion.clip import Clip
 from deepphase.motion.root_trajectory import RootTrajectory
 from deepphase.progress import Progress
-from deepphase.rigs.blender_rig import BlenderRig
 from deepphase.rigs.body_rig import BodyRig
 from deepphase.rigs.character_rig import CharacterRig, part_residuals
 from deepphase.rigs.examples import motion_on_rig
@@ -46,13 +43,11 @@ from deepphase.viewer.take import Take
 
 RIGS = FileKind("rig", lambda file: RigInverse.load(file.path))
 _KEY = "solved rig"
-# Longest part of a clip, seconds: Blender evaluates some ten poses a second.
-_SOLVED_S, _SOLVED_IN_BLENDER_S = 20.0, 3.0
+# Longest part of a clip, seconds.
+_SOLVED_S = 20.0
 _PLAYER_HEIGHT, _CHART_HEIGHT = 620, 260
 # Curves that are drawn at first, and at most.
 _DRAWN, _MAX_DRAWN = 4, 12
-# All sessions share an opened rig, and its process of Blender serves one at a time.
-_IN_BLENDER = threading.Lock()
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,8 +89,7 @@ def page() -> None:
             with st.expander("Learn a rig", icon=":material/model_training:"):
                 st.caption(
                     "Learned in two to three minutes from the poses of the open clips, a rig's "
-                    "controls are found from joints alone. `deepphase train rig hero.blend -o "
-                    "hero.rig` learns that of a .blend file."
+                    "controls are found from joints alone. `deepphase train rig` does the same."
                 )
                 _offer_training()
         with right:
@@ -136,8 +130,7 @@ def _choices() -> tuple[Clip, SolvedClip | None]:
         "Smoothing (s)", 0.0, 0.2, 0.03, 0.01, key="rig smoothing",
         help="Of the curves, before they are refined.",
     )  # fmt: skip
-    longest = _SOLVED_IN_BLENDER_S if isinstance(inverse.rig, BlenderRig) else _SOLVED_S
-    given = whole.sliced(0, max(1, round(longest * whole.fps)))
+    given = whole.sliced(0, max(1, round(_SOLVED_S * whole.fps)))
     _state_part(given, whole)
     key = (source.stamp, clips.key, chosen, method, smoothing)
     if st.button("Find controls", type="primary"):
@@ -193,13 +186,8 @@ def _solved(inverse: RigInverse, given: Clip, method: Method, smoothing: float) 
     rig = inverse.rig
     assert isinstance(rig, CharacterRig)
     motion = motion_on_rig(given, rig)
-    with _IN_BLENDER if isinstance(rig, BlenderRig) else nullcontext():
-        try:
-            solution = inverse.solve(motion.positions, method, fps=given.fps, smoothing_s=smoothing)
-            return _solved_clip(given, rig, solution, motion.placement)
-        finally:
-            if isinstance(rig, BlenderRig):
-                rig.close()
+    solution = inverse.solve(motion.positions, method, fps=given.fps, smoothing_s=smoothing)
+    return _solved_clip(given, rig, solution, motion.placement)
 
 
 def _result(solved: SolvedClip) -> None:
@@ -233,15 +221,6 @@ def _result(solved: SolvedClip) -> None:
     with st.container(horizontal=True):
         keys = partial(file_bytes, solved.keys.save, "keys.json")
         offer("Keys (JSON)", keys, "keys.json", "application/json", "rig keys")
-        if isinstance(rig, BlenderRig):
-            for suffix, words in ((".blend", "Curves (Blender)"), (".fbx", "Motion (FBX)")):
-                offer(
-                    words,
-                    partial(_in_blender, rig, solved, suffix),
-                    f"{solved.given.name}{suffix}",
-                    "application/octet-stream",
-                    f"rig {suffix}",
-                )
         offer_player(take, "rig", "rig html")
 
 
@@ -258,11 +237,3 @@ def _curves(rig: CharacterRig, solved: SolvedClip, names: list[str]) -> go.Figur
     chart.update_xaxes(title="Time (s)")
     chart.update_layout(margin={"t": 8, "b": 8, "l": 8, "r": 8}, showlegend=True)
     return chart
-
-
-def _in_blender(rig: BlenderRig, solved: SolvedClip, suffix: str) -> bytes:
-    """The file of the rig with the curves, or its armature and meshes with the motion."""
-    with _IN_BLENDER:
-        return file_bytes(
-            lambda path: rig.save_keys(solved.keys, path, solved.given.name), f"curves{suffix}"
-        )

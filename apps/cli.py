@@ -40,19 +40,11 @@ JOBS = {
             "train:phase_command",
             "train a phase model on clips or songs, without labels",
         ),
-        "train causal": (
-            "train:causal_command",
-            "train the encoder that gives current phases out of the past alone",
-        ),
         "fit phases": (
             "fit:phases_command",
             "fit baseline phases by a rule: contacts, PCA or foot strikes",
         ),
         "encode": ("encode_clips", "write the phases of every frame of clips, as .npz and .csv"),
-        "stream": (
-            "stream_phases",
-            "print the phases of frames as they happen, from the past alone",
-        ),
         "evaluate": ("evaluate_model", "measure a phase model on clips, as a page and as JSON"),
         "figures": (
             "figures",

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from deepphase.controllers.runtime.controller import Controller
     from deepphase.edit.editor import MotionEditor
     from deepphase.matching.learned.matcher import Matcher
-    from deepphase.phase.model import PhaseModel
-    from deepphase.phase.signals import JointVelocities
     from deepphase.rigs.inverse import RigInverse
 
 _RUN, _READING = TrainingOptions(), StoreOptions()
@@ -94,64 +92,6 @@ def phase_command(
         pages=partial(training.pages, folder=folder, output=output, pictures=pictures),
         writes=() if report is None else [report / "index.html"],
         then=("encode", output, "CLIPS" if any_skeleton else stores[0], "-o", "phases"),
-    )  # fmt: skip
-
-
-def causal_command(
-    store: Path,
-    output: Path,
-    model: Path | None = None,
-    frames: int = 1_500_000,
-    varied: int = 3,
-    seed: int = 0,
-    run: TrainingOptions = _RUN,
-    reading: StoreOptions = _READING,
-) -> None:
-    """Train a causal encoder, with which `deepphase stream` gives better current phases.
-
-    A periodic autoencoder needs half a window of the future. A causal encoder learns from its
-    phases of whole windows to give them out of the past alone.
-
-    Parameters
-    ----------
-    store
-        A store, a folder of motion files, or one motion file: best the clips of the model's
-        training.
-    output
-        Phase model to write: the model with the causal encoder. It may be the model's own file.
-    model
-        Phase model of motion of `deepphase train phase`.
-    frames
-        Number of frames to train on.
-    varied
-        Number of varied copies of each clip, with another tempo and livelier or calmer limbs.
-    seed
-        Random seed of the copies, the initial weights and the order of the frames.
-    """
-    from deepphase.phase.causal.data import CausalTraining
-    from deepphase.phase.causal.training import train_causal
-    from deepphase.phase.extractor import load_extractor
-    from deepphase.phase.model import PhaseModel
-
-    if model is None:
-        raise ParameterError(
-            "no phase model is given", hint="give --model: the file of `deepphase train phase`"
-        )
-    given = load_extractor(model)
-    if not isinstance(given, PhaseModel):
-        raise ParameterError(
-            "baselines need the whole clip", hint="give a model of `deepphase train phase`"
-        )
-    training = CausalTraining(frames, varied, seed=seed)
-
-    def prepare(inputs: TrainingInputs) -> partial[PhaseModel[JointVelocities] | None]:
-        return partial(train_causal, inputs.clips(store, given.signals.joints), given, training)
-
-    run_training(
-        "model", output, run, reading, prepare,
-        lines=lambda trained: trained.causal.words() if trained.causal else (),
-        part="causal",
-        then=("stream", output, "-"),
     )  # fmt: skip
 
 

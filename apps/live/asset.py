@@ -26,8 +26,6 @@ from deepphase.errors import ParameterError, SkeletonError
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import FACING_SMOOTHING_S, VECTOR_SMOOTHING_S
-from deepphase.phase.causal.encoder import network_arrays
-from deepphase.phase.causal.network import STILL
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.networks.sine_fit_autoencoder import SineFitAutoencoder
 from deepphase.phase.signals import JointVelocities
@@ -165,7 +163,7 @@ def _phase_asset(model: PhaseModel) -> bytes:
 
     Convolutions are stored in the frequency domain: ``to_bins`` (2 * bins, frames in), ``kernel``
     (2, bins, ins, outs), its real and imaginary parts, ``to_time`` (frames out, 2 * bins) and
-    ``bias``. A causal encoder has the arrays of `network_arrays`, as ``causal.basis``.
+    ``bias``.
 
     Raises
     ------
@@ -212,13 +210,4 @@ def _phase_asset(model: PhaseModel) -> bytes:
         arrays[f"fit.{part}"] = each.cpu().numpy()
     if network.phase_layer is not None:
         arrays["phase_layer.weight"] = network.phase_layer.weight.detach().cpu().numpy()
-    if model.causal is not None:
-        causal = model.causal.network
-        header["causal"] = {
-            "window": causal.window,
-            "lags": list(causal.lags),
-            "facing_frames": causal.facing_frames,
-            "still": STILL,
-        }
-        arrays |= {f"causal.{name}": each for name, each in network_arrays(causal).items()}
     return asset_bytes(header, arrays)

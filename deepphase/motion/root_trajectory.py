@@ -103,7 +103,7 @@ def root_trajectory(
     """
     positions = joint_positions(clip) if positions is None else positions
     hips = positions[:, roles.hips]
-    facing, note = _facing(clip, roles, positions)
+    facing, note = _facing(positions, roles, clip.fps)
     angles = _smooth_angles(facing.astype(np.float64), smoothing_s, clip.fps)
     directions = np.stack([np.sin(angles), np.zeros_like(angles), np.cos(angles)], axis=-1)
     dtype = positions.dtype
@@ -116,7 +116,13 @@ def root_trajectory(
     )
 
 
-def _facing(clip: Clip, roles: Roles, positions: Array) -> tuple[Array, str]:
+def facing_angles(positions: Array, roles: Roles, fps: float) -> Array:
+    """(frames,) radians from +Z towards +X of the facing of (frames, joints, 3) positions."""
+    facing, _ = _facing(positions, roles, fps)
+    return _smooth_angles(facing.astype(np.float64), FACING_SMOOTHING_S, fps)
+
+
+def _facing(positions: Array, roles: Roles, fps: float) -> tuple[Array, str]:
     hips, shoulders = roles.both("hip"), roles.both("shoulder")
     if roles.kind == "quadruped" and hips and shoulders:
         trunk = positions[:, list(shoulders)].mean(axis=1) - positions[:, list(hips)].mean(axis=1)
@@ -135,7 +141,7 @@ def _facing(clip: Clip, roles: Roles, positions: Array) -> tuple[Array, str]:
     path = positions[:, roles.hips] * _GROUND
     travelled = path[-1] - path[0]
     if np.linalg.norm(travelled) > 0.1 * max(np.ptp(positions[0], axis=0).max(), 1e-9):
-        speed = velocities(path, clip.fps)
+        speed = velocities(path, fps)
         return np.broadcast_to(travelled, speed.shape).copy(), "facing along the travel"
     return np.broadcast_to(_FRONT, path.shape).copy(), "facing assumed to be +Z: no evidence"
 

@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING
 from deepphase.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from deepphase.phase.causal.data import CausalTraining as CausalTraining
-    from deepphase.phase.causal.encoder import CausalEncoder as CausalEncoder
-    from deepphase.phase.causal.training import train_causal as train_causal
     from deepphase.phase.config import NetworkConfig as NetworkConfig
     from deepphase.phase.extractor import PhaseExtractor as PhaseExtractor
     from deepphase.phase.extractor import fit_phases as fit_phases
@@ -21,15 +18,12 @@ if TYPE_CHECKING:
     from deepphase.phase.networks.presets import register_autoencoder as register_autoencoder
     from deepphase.phase.phase_file import save_phases as save_phases
     from deepphase.phase.signal_corpus import SignalCorpus as SignalCorpus
-    from deepphase.phase.streaming import StreamingEncoder as StreamingEncoder
+    from deepphase.phase.streaming import PhaseStream as PhaseStream
     from deepphase.phase.training.data import PhaseData as PhaseData
     from deepphase.phase.training.module import PhaseModule as PhaseModule
 
 # Module -> the public names that it defines.
 _NAMES = {
-    "deepphase.phase.causal.data": ("CausalTraining",),
-    "deepphase.phase.causal.encoder": ("CausalEncoder",),
-    "deepphase.phase.causal.training": ("train_causal",),
     "deepphase.phase.config": ("NetworkConfig",),
     "deepphase.phase.extractor": ("PhaseExtractor", "fit_phases", "load_extractor"),
     "deepphase.phase.health": ("Health",),
@@ -38,7 +32,7 @@ _NAMES = {
     "deepphase.phase.networks.presets": ("register_autoencoder",),
     "deepphase.phase.phase_file": ("save_phases",),
     "deepphase.phase.signal_corpus": ("SignalCorpus",),
-    "deepphase.phase.streaming": ("StreamingEncoder",),
+    "deepphase.phase.streaming": ("PhaseStream",),
     "deepphase.phase.training.data": ("PhaseData",),
     "deepphase.phase.training.module": ("PhaseModule",),
 }

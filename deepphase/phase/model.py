@@ -24,7 +24,6 @@ from deepphase.formats.header_values import checked_mapping
 from deepphase.motion.clip import Clip
 from deepphase.music.features import SongFeatures
 from deepphase.phase.body_points import BodyPlan, PointVelocities, bound_weights, joints_of
-from deepphase.phase.causal.encoder import CausalEncoder
 from deepphase.phase.clip_ends import advanced_to_ends, confidence_of_frames
 from deepphase.phase.config import PhaseConfig, UnregisteredAutoencoderError
 from deepphase.phase.health import Health, TrainedSkeleton
@@ -256,8 +255,6 @@ class PhaseModel(Generic[Signals]):
         Its measures on held-out clips; of a model for any skeleton, `skeletons` has them.
     provenance
         Data, package versions and seed of the training.
-    causal
-        Gives the phases out of the past alone; see `train_causal`.
     skeletons
         The skeletons that a model for any skeleton was trained on.
     bound_from
@@ -272,7 +269,6 @@ class PhaseModel(Generic[Signals]):
     projection: ManifoldProjection | None = None
     health: Health | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
-    causal: CausalEncoder | None = field(default=None, kw_only=True)
     skeletons: tuple[TrainedSkeleton, ...] = field(default=(), kw_only=True)
     bound_from: str = field(default="", kw_only=True)
 
@@ -442,9 +438,6 @@ class PhaseModel(Generic[Signals]):
         }
         if self.skeletons:
             header["skeletons"] = [asdict(each) for each in self.skeletons]
-        if self.causal is not None:
-            header["causal"] = self.causal.as_mapping()
-            arrays |= _weights(self.causal.network, "causal.")
         write_arrays(path, arrays, header, format=FORMAT, version=VERSION)
 
     @classmethod
@@ -478,7 +471,6 @@ class PhaseModel(Generic[Signals]):
                 projection,
                 None if health is None else Health.from_mapping(health),
                 checked_mapping(header["provenance"], "provenance"),
-                causal=_causal_encoder(arrays, header, config, signals),
                 skeletons=tuple(map(TrainedSkeleton.from_mapping, header.get("skeletons", ()))),
             )
         except UnregisteredAutoencoderError:
@@ -524,22 +516,6 @@ CONVENTIONS = (
     "frame; frequency in Hz; manifold = (A sin 2 pi phase, A cos 2 pi phase), interleaved by "
     "channel; one step is phase += frequency * dt"
 )
-
-
-def _causal_encoder(
-    arrays: Mapping[str, Array], header: Mapping[str, Any], config: PhaseConfig, signals: Any
-) -> CausalEncoder | None:
-    """The causal encoder of a file, where it has one."""
-    if "causal" not in header:
-        return None
-    if not isinstance(signals, JointVelocities):
-        raise ParameterError("a causal encoder needs a model of one skeleton")
-    encoder = CausalEncoder.from_mapping(
-        header["causal"], len(signals.joints), config.network.channels, signals.fps
-    )
-    load_weights(encoder.network, arrays, "causal.")
-    encoder.network.eval()
-    return encoder
 
 
 def _weights(network: nn.Module, prefix: str) -> dict[str, Array]:

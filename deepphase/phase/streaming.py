@@ -1,101 +1,90 @@
-"""Phases of a motion as it happens: one frame in, phases out, from the past alone."""
+"""Phases of frames as they arrive: those of the window that ends with the newest frame, advanced.
+
+The sinusoids of a window hold for its middle, and phase += frequency * seconds gives those of any
+moment since. A later answer has a smaller error: half a window later, the middle itself is meant.
+"""
 
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.errors import ParameterError
+from deepphase.errors import ParameterError, SkeletonError
 from deepphase.formats.body_checks import LARGEST_LENGTH_M
-from deepphase.phase.causal.network import LAGS_S
-from deepphase.phase.causal.stream import CausalStream
-from deepphase.phase.model import PhaseModel
-from deepphase.phase.networks.sine_fit_autoencoder import SineFitAutoencoder
+from deepphase.motion.kinematics import velocities
+from deepphase.motion.roles import Roles
+from deepphase.motion.root_trajectory import (
+    FACING_SMOOTHING_S,
+    RootTrajectory,
+    facing_angles,
+    velocities_in_root_space,
+)
+from deepphase.phase.model import PhaseModel, encode_windows
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.signals import JointVelocities
-from deepphase.phase.streamed_body import StreamedBody
-from deepphase.phase.window_stream import WindowStream
-from deepphase.short_repr import counted, short_repr
+
+# Standard deviations of the facing's smoothing after which a facing has settled.
+_SETTLED = 5.0
 
 
-class StreamingEncoder:
+class PhaseStream:
     """Phases of frames as they arrive, at the model's rate.
 
-    With a causal encoder (`train_causal`), a network gives the current phases out of the velocities
-    of the last two seconds; answers begin after a third of a second. Without it, the sinusoids of
-    the window that ends now are advanced to the moment asked for.
+    Only the last seconds are kept: an hour of frames ends as exactly as it begins.
 
     Parameters
     ----------
     model
-        A phase model of motion with the preset sine_fit and a band (`network.band_hz`), as the
-        shipped configs `default`, `styles` and `dance` make it.
+        A phase model of the joints of one skeleton.
     names
-        Names of the joints of the frames, in their order; joints that the model does not read are
-        left out.
+        Names of the joints of the frames, in their order; the model may read fewer.
     lag_s
-        Seconds that the phases are behind the newest frame, 0 or more; a longer lag gives a smaller
-        error.
-    causal
-        Whether to use the model's causal encoder; None: if it has one and `lag_s` is at most .5 s.
-        For longer lags the window around the moment is nearly complete, and better.
-
-    Attributes
-    ----------
-    fps, channels
-        Frames a second, and phase channels.
-    causal
-        Whether the causal encoder is used.
+        Seconds that the phases are behind the newest frame, 0 or more.
 
     Raises
     ------
     ParameterError
-        If the model has another network or reads songs, the lag is negative, or the model has no
-        causal encoder and `causal` is true.
+        If the model reads songs or any skeleton, or the lag is negative.
     SkeletonError
         If a joint that the model reads is missing, or the body has neither two hips nor two
         shoulders, so that its facing is not known without the future.
     """
 
-    def __init__(
-        self,
-        model: PhaseModel,
-        names: Sequence[str],
-        *,
-        lag_s: float = 0.0,
-        causal: bool | None = None,
-    ) -> None:
-        network, signals = streamable(model)
+    def __init__(self, model: PhaseModel, names: Sequence[str], *, lag_s: float = 0.0) -> None:
+        signals = model.signals
+        if not isinstance(signals, JointVelocities):
+            raise ParameterError(
+                "this phase model cannot be streamed",
+                hint="choose a model of motion, bound to one skeleton",
+            )
         if not (math.isfinite(lag_s) and lag_s >= 0):
             raise ParameterError(f"lag_s must not be negative, not {lag_s}")
-        encoder = model.causal
-        if causal and encoder is None:
-            raise ParameterError(
-                "this phase model has no causal encoder",
-                hint="`deepphase train causal CLIPS --model MODEL` trains one",
+        self._model, self._joints = model, len(names)
+        self._order = [_index(names, joint) for joint in signals.joints]
+        body = dict(signals.body)
+        kind = body.pop("kind", "other")
+        places: Any = {role: _index(names, name) for role, name in body.items()}
+        self._roles = Roles(pairs=np.zeros(0), kind=kind, **places)
+        if not (self._roles.both("hip") or self._roles.both("shoulder")):
+            raise SkeletonError(
+                "the body has neither two hips nor two shoulders: its facing needs the whole clip",
+                hint="encode finished clips with `deepphase encode`",
             )
-        self.fps, self.channels = model.fps, model.channels
-        self._joints = len(names)
-        body = StreamedBody(names, signals)
-        if causal is None:
-            causal = encoder is not None and lag_s <= max(LAGS_S)
-        self.causal = causal
-        self._stream: CausalStream | WindowStream
-        if encoder is not None and causal:
-            self._stream = CausalStream(encoder.network, body, model.fps, lag_s)
-        else:
-            self._stream = WindowStream(network, body, model.fps, lag_s)
-
-    def __repr__(self) -> str:
-        kind = "out of the past" if self.causal else "of the last window"
-        return short_repr(self, counted(self.channels, "channel"), f"at {self.fps:g} Hz", kind)
+        behind, half = round(lag_s * model.fps), model.window // 2
+        # Frames after the window, and seconds from its middle to the moment that is asked for.
+        self._after = max(behind - half, 0)
+        self._ahead_s = max(half - behind, 0) / model.fps
+        settling = math.ceil(_SETTLED * FACING_SMOOTHING_S * model.fps)
+        self._frames: deque[Array] = deque(maxlen=model.window + self._after + settling)
 
     def reset(self) -> None:
         """Forget all frames, as between two motions."""
-        self._stream.reset()
+        self._frames.clear()
 
     def push(self, positions: Array) -> PhaseParameters | None:
         """Take the next frame.
@@ -107,9 +96,8 @@ class StreamingEncoder:
 
         Returns
         -------
-        Phase, frequency, amplitude and offset, (channels,) each, `lag_s` behind this frame. None
-        until enough frames have arrived: a window and its lag, or with a causal encoder a third of
-        a second and the lag.
+        Phase, frequency, amplitude and offset, (channels,) each, `lag_s` behind this frame; None
+        until a window and its lag have arrived.
 
         Raises
         ------
@@ -125,21 +113,25 @@ class StreamingEncoder:
                 "this frame has positions that are not finite, or beyond 1,000 km",
                 hint="leave it out",
             )
-        return self._stream.push(frame)
-
-
-def streamable(model: PhaseModel) -> tuple[SineFitAutoencoder, JointVelocities]:
-    """Network and signals of a phase model that can be streamed.
-
-    Raises
-    ------
-    ParameterError
-        If the model has another network or reads songs.
-    """
-    network, signals = model.network, model.signals
-    if not isinstance(network, SineFitAutoencoder) or not isinstance(signals, JointVelocities):
-        raise ParameterError(
-            "this phase model cannot be streamed",
-            hint="choose a model of motion with the preset sine_fit",
+        self._frames.append(frame)
+        model = self._model
+        if len(self._frames) < model.window + self._after + 1:
+            return None
+        frames = np.stack(self._frames)
+        angles = facing_angles(frames, self._roles, model.fps)
+        root = RootTrajectory.of_ground(frames[:, self._roles.hips, ::2], angles)
+        moving = velocities_in_root_space(velocities(frames[:, self._order], model.fps), root)
+        stop = len(frames) - self._after
+        window = moving[stop - model.window : stop].reshape(model.window, -1).astype(np.float32)
+        return encode_windows(model.network, window, np.zeros(1, np.int64))[0].advanced(
+            self._ahead_s
         )
-    return network, signals
+
+
+def _index(names: Sequence[str], joint: str) -> int:
+    if joint not in names:
+        raise SkeletonError(
+            f"another skeleton: it has no joint {joint!r}",
+            hint=f"the frames have {', '.join(names)}",
+        )
+    return list(names).index(joint)

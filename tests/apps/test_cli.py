@@ -200,9 +200,7 @@ def test_an_unknown_command():
     run("frobnicate").refused("'frobnicate'", "deepphase --help")
     run("train").refused("needs another word: train phase")
     run("train", "phse").refused("no command 'train phse'", "did you mean 'train phase'")
-    run("train", "something").refused(
-        "'train' has phase, causal, matching, controller, dance, editor"
-    )
+    run("train", "something").refused("'train' has phase, matching, controller, dance, editor")
 
 
 @pytest.mark.parametrize(

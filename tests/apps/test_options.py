@@ -311,7 +311,7 @@ def bash_completion(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["deepphase", "insp"], {"inspect"}),
         (
             ["deepphase", "train", ""],
-            {"phase", "causal", "controller", "dance", "editor", "matching", "path", "rig"},
+            {"phase", "controller", "dance", "editor", "matching", "path", "rig"},
         ),
         (["deepphase", "match", "build", "x", "--index", ""], set(INDEX_NAMES)),
         (["deepphase", "train", "phase", "--file"], {"--file-fps"}),

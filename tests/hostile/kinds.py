@@ -15,9 +15,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from deepphase.apps.demo import PHASES
 from deepphase.apps.live.driven_run import driven_run, read_driven
-from deepphase.apps.live.phase_stream import PhaseStream
 from deepphase.apps.training.request import TrainingRequest
 from deepphase.apps.training.status import Epoch, TrainingStatus
 from deepphase.controllers.ball.ball_file import load_ball, save_ball
@@ -45,7 +43,6 @@ from deepphase.formats.load import load, load_all, save
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.learned.matcher import Matcher
 from deepphase.motion.ball import Ball
-from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.skeleton_description import load_description
 from deepphase.music import cache as song_cache
 from deepphase.music.audio import HOP, SAMPLE_RATE, read_sound
@@ -325,22 +322,6 @@ def _saved_in_folder(name: str, value: Any) -> Callable[[Path], list[bytes]]:
     return examples
 
 
-@cache
-def _streamed() -> PhaseModel:
-    return PhaseModel.load(PHASES)
-
-
-def _joint_messages(folder: Path) -> list[bytes]:
-    walk = locomotion(7, 2.2).clip
-    frames = [json.dumps(frame.tolist()) for frame in joint_positions(walk)]
-    return ["\n".join([json.dumps({"joints": walk.skeleton.names}), *frames]).encode()]
-
-
-def _answers(path: Path) -> list[Any]:
-    stream = PhaseStream(_streamed())
-    return [stream.answer(line) for line in path.read_bytes().split(b"\n")]
-
-
 def _driven(folder: Path) -> list[bytes]:
     walk = _walk().sliced(0, 6)
     save(walk, folder / "walk.bvh")
@@ -573,6 +554,5 @@ KINDS: dict[str, Kind] = {
         _saved_in_folder("status.json", _status()),
         (mutations.changed_json, *_WORDS),
     ),
-    "joints as JSON": Kind(".jsonl", _answers, _joint_messages, mutations.TABLE),
     "steered motion": Kind(".json", _read_driven, _driven, (mutations.changed_json, *_WORDS)),
 }

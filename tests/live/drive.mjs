@@ -2,7 +2,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 
 import { projectManifold, readArrays, readAsset } from "../../deepphase/viewer/runtime/asset.js";
-import { CausalStream } from "../../deepphase/viewer/runtime/encoder/causal_stream.js";
 import { phasesOfClip } from "../../deepphase/viewer/runtime/encoder/clip_phases.js";
 import { Ball } from "../../deepphase/viewer/runtime/ball/physics.js";
 import { Heightmap } from "../../deepphase/viewer/runtime/ground/heightmap.js";
@@ -25,7 +24,7 @@ import { RowSearch } from "../../deepphase/viewer/runtime/search.js";
 const request = JSON.parse(readFileSync(0, "utf8"));
 if (request.withoutWebAssembly) globalThis.WebAssembly = undefined;
 const content = readFileSync(request.asset);
-const asset = ["phases", "stream"].includes(request.task) ? readArrays(content) : readAsset(content);
+const asset = request.task === "phases" ? readArrays(content) : readAsset(content);
 
 /** Typed arrays as lists. */
 function plain(key, value) {
@@ -194,14 +193,6 @@ const tasks = {
   /** Phases of a clip. */
   phases() {
     return phasesOfClip(asset, Float64Array.from(request.places.flat(2)), request.names);
-  },
-  /** Phases of the frames of a stream, by its lag. */
-  stream() {
-    const stream = new CausalStream(asset, request.names, request.lag);
-    const rows = () => request.places.map((places) => stream.push(places.flat())).map((found) => found && Object.fromEntries(Object.entries(found).map(([name, values]) => [name, Array.from(values)])));
-    rows();
-    stream.reset();
-    return rows();
   },
   /** Places in the picture of the ends of a body that runs, at its foot and top, in shares of its size. */
   camera() {

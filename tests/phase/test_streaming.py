@@ -5,12 +5,13 @@ import time
 import numpy as np
 import pytest
 
-from deepphase.apps.demo import EMBEDDING, PHASES
+from deepphase.apps.demo import PHASES
 from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion.kinematics import joint_positions
+from deepphase.phase.extractor import shipped_model
 from deepphase.phase.model import PhaseModel
-from deepphase.phase.streaming import StreamingEncoder
+from deepphase.phase.streaming import PhaseStream
 from deepphase.synthetic.gait_motion import locomotion
 
 HALF = 60
@@ -28,7 +29,7 @@ def walk():
 
 def streamed(model, clip, lag_s):
     """Frames that phases came for, and the phases."""
-    encoder = StreamingEncoder(model, clip.skeleton.names, lag_s=lag_s)
+    encoder = PhaseStream(model, clip.skeleton.names, lag_s=lag_s)
     found = [encoder.push(frame) for frame in joint_positions(clip)]
     first = next(index for index, each in enumerate(found) if each is not None)
     assert all(each is not None for each in found[first:])
@@ -67,10 +68,10 @@ def test_errors_fall_with_the_lag(model, walk):
 
 def test_phases_do_not_depend_on_how_long_it_runs(model, walk):
     places = joint_positions(walk)
-    fresh = StreamingEncoder(model, walk.skeleton.names)
+    fresh = PhaseStream(model, walk.skeleton.names)
     for frame in places[:300]:
         expected = fresh.push(frame)
-    encoder = StreamingEncoder(model, walk.skeleton.names)
+    encoder = PhaseStream(model, walk.skeleton.names)
     for _ in range(3):
         for frame in places:
             encoder.push(frame)
@@ -81,7 +82,7 @@ def test_phases_do_not_depend_on_how_long_it_runs(model, walk):
 
 @pytest.mark.slow
 def test_a_frame_takes_less_than_a_60th_of_a_second(model, walk):
-    encoder, places = StreamingEncoder(model, walk.skeleton.names), joint_positions(walk)
+    encoder, places = PhaseStream(model, walk.skeleton.names), joint_positions(walk)
     for frame in places[:150]:
         encoder.push(frame)
     before = time.process_time()
@@ -91,7 +92,7 @@ def test_a_frame_takes_less_than_a_60th_of_a_second(model, walk):
 
 
 def test_after_a_reset_a_window_has_to_arrive_again(model, walk):
-    encoder, places = StreamingEncoder(model, walk.skeleton.names), joint_positions(walk)
+    encoder, places = PhaseStream(model, walk.skeleton.names), joint_positions(walk)
     assert [encoder.push(frame) is None for frame in places[:124]] == [True] * 121 + [False] * 3
     encoder.reset()
     assert encoder.push(places[0]) is None
@@ -100,12 +101,12 @@ def test_after_a_reset_a_window_has_to_arrive_again(model, walk):
 def test_what_cannot_be_streamed_is_refused(model, walk):
     names = walk.skeleton.names
     with pytest.raises(ParameterError, match="cannot be streamed"):
-        StreamingEncoder(PhaseModel.load(EMBEDDING), names)
+        PhaseStream(shipped_model(), names)
     with pytest.raises(SkeletonError, match="it has no joint"):
-        StreamingEncoder(model, names[:3])
+        PhaseStream(model, names[:3])
     with pytest.raises(ParameterError, match="lag_s"):
-        StreamingEncoder(model, names, lag_s=-1.0)
-    encoder = StreamingEncoder(model, names)
+        PhaseStream(model, names, lag_s=-1.0)
+    encoder = PhaseStream(model, names)
     with pytest.raises(ParameterError, match="expected"):
         encoder.push(np.zeros((2, 3)))
     for value in (np.nan, 1e200):

@@ -1,1 +1,0 @@
-"""Causal encoders: current phases out of the past alone."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from deepphase.apps.options.groups import ConfigOption, ParallelOptions, parse_labels
 from deepphase.apps.terminal import next_step, note, progress, warn
@@ -19,7 +19,7 @@ def build_command(
     output: Path,
     model: Path | None = None,
     config: Any = ConfigOption(_LAYOUTS, _DEFAULT, has_keys=False),  # noqa: B008 (frozen)
-    index: Literal["auto", "exact", "flat", "ivf", "hnsw", "ivfpq"] = "auto",
+    index: str = "auto",
     labels: str | None = None,
     skeleton: str | None = None,
     extend: Path | None = None,
@@ -41,8 +41,8 @@ def build_command(
     config
         Features of a frame: a YAML file, or the name of a shipped layout (configs/matching).
     index
-        Kind of search index, which queries and runs then use. exact is an exact tree; flat, ivf,
-        hnsw and ivfpq are FAISS indices; auto chooses by size.
+        Search index, which queries and runs then use: exact, or a string of FAISS's index_factory
+        such as IVF1024,Flat or HNSW16, whose recall is printed. auto is exact.
     labels
         Use only clips with these labels, as in style=old+happy,action=walk.
     skeleton

@@ -22,7 +22,7 @@ def query_command(
     frame: int = 0,
     k: int = 10,
     model: Path | None = None,
-    index: Literal["auto", "exact", "flat", "ivf", "hnsw", "ivfpq"] = "auto",
+    index: str = "auto",
     labels: str | None = None,
     why: bool = False,
     apart_s: float = 0.5,
@@ -52,8 +52,8 @@ def query_command(
         another body is compared by codes, stride and speed: with the shipped model, or another
         that has a codebook (train phase --config shared).
     index
-        Kind of search index. exact is an exact tree; flat, ivf, hnsw and ivfpq are FAISS indices;
-        auto takes the index of the database.
+        Search index: exact, or a string of FAISS's index_factory such as IVF1024,Flat; auto is that
+        of the database.
     labels
         Search only clips with these labels, as in style=old+happy,action=walk.
     why

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from deepphase.apps.options.groups import SteeringOptions, parse_labels
 from deepphase.apps.options.player import PlayerOptions
@@ -28,7 +28,7 @@ def command(
     follow: Path | None = None,
     model: Path | None = None,
     beside: str | None = None,
-    index: Literal["auto", "exact", "flat", "ivf", "hnsw", "ivfpq"] = "auto",
+    index: str = "auto",
     store: Path | None = None,
     player: PlayerOptions = PlayerOptions(),  # noqa: B008 (frozen)
     steering: SteeringOptions = SteeringOptions(),  # noqa: B008 (frozen)
@@ -60,8 +60,8 @@ def command(
         With --follow: phase model with a codebook (`deepphase train phase --config shared`); the
         shipped model otherwise.
     index
-        Kind of search index. exact is an exact tree; flat, ivf, hnsw and ivfpq are FAISS indices;
-        auto takes the index of the database.
+        Search index: exact, or a string of FAISS's index_factory such as IVF1024,Flat; auto is that
+        of the database.
     store
         Store of the database's clips, if it was moved.
     """

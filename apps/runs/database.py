@@ -11,13 +11,6 @@ from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.search.searcher import Searcher
 from deepphase.shipped import SHIPPED
 
-# Kinds of queries that recall is measured with.
-_QUERIES = {
-    "held_out": "held-out queries",
-    "unlike": "queries from the clips least like the others",
-    "unusual": "unusual queries, of features from different moments",
-}
-
 
 def database_report(database: MotionDatabase, searcher: Searcher) -> None:
     """Print the features of a new database, its rows and its index."""
@@ -42,10 +35,6 @@ def database_report(database: MotionDatabase, searcher: Searcher) -> None:
                 "quietest poses, with slow noise on it"
             )
     note(index_line(searcher))
-    for name, share in getattr(searcher, "recall", {}).items():
-        queries, ranks = name.rsplit("_", 1)
-        kind = _QUERIES.get(queries, f"{queries} queries")
-        note(f"  recall of the nearest {ranks}, {kind}: {share:.3f}")
 
 
 def shared_model(model: Path | None) -> Path:
@@ -57,17 +46,9 @@ def shared_model(model: Path | None) -> Path:
 
 
 def index_line(searcher: Searcher) -> str:
-    """The kind of index; of an approximate one also its recall for easy and for hard queries."""
-    text = f"index: {searcher.name}, {'exact' if searcher.exact else 'approximate'}"
-    recall = {
-        name.removesuffix("_1"): share
-        for name, share in getattr(searcher, "recall", {}).items()
-        if name.endswith("_1")
-    }
-    if not recall:
-        return text
-    hard = min((share for name, share in recall.items() if name != "held_out"), default=None)
-    shares = [f"{recall['held_out']:.3f} of held-out queries"] if "held_out" in recall else []
-    if hard is not None:
-        shares.append(f"{hard:.3f} of queries unlike the data")
-    return f"{text}: finds the nearest row for {' and '.join(shares)}"
+    """The index; of an approximate one also its recall."""
+    recall = getattr(searcher, "recall", None)
+    if recall is None:
+        return f"index: {searcher.name}, exact"
+    found = f"finds the nearest row of {recall:.1%} of unusual queries"
+    return f"index: {searcher.name}, approximate: {found}"

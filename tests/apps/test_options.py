@@ -30,7 +30,6 @@ from deepphase.controllers.networks.registry import NETWORKS
 from deepphase.edit.config import EditorConfig
 from deepphase.errors import ParameterError
 from deepphase.matching.learned.config import LearnedConfig
-from deepphase.matching.search.searcher import INDEX_NAMES
 from deepphase.phase.config import PhaseConfig
 from deepphase.phase.extractor import BASELINES
 from deepphase.rigs.config import RigConfig
@@ -147,9 +146,6 @@ def test_every_network_explains_its_sizes(name):
 
 
 def test_choices_of_options_are_those_of_the_library():
-    for name in ("match build", "match query", "match run"):
-        index = get_type_hints(command_named(name))["index"]
-        assert set(get_args(index)) == set(INDEX_NAMES)
     method = get_type_hints(command_named("fit phases"))["method"]
     assert set(get_args(method)) == set(BASELINES)
 
@@ -313,7 +309,6 @@ def bash_completion(tmp_path_factory: pytest.TempPathFactory) -> Path:
             ["deepphase", "train", ""],
             {"phase", "controller", "dance", "editor", "matching", "path", "rig"},
         ),
-        (["deepphase", "match", "build", "x", "--index", ""], set(INDEX_NAMES)),
         (["deepphase", "train", "phase", "--file"], {"--file-fps"}),
     ],
 )

@@ -31,7 +31,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.corpus.store import StoreWriter
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.search.recall import unusual_queries
+from deepphase.matching.search.faiss_search import unusual_queries
 from deepphase.matching.search.searcher import open_searcher
 from deepphase.motion.clip import Clip
 from deepphase.synthetic.training_set import corpus
@@ -95,7 +95,7 @@ def queries_of(database: MotionDatabase) -> dict[str, Array]:
     chosen = np.random.default_rng(0).choice(len(features), 300, replace=False)
     return {
         "held-out": database.normalised(features[chosen]),
-        "unusual": unusual_queries(database, database.offered_rows)[:300],
+        "unusual": unusual_queries(database)[:300],
     }
 
 
@@ -110,7 +110,7 @@ def search(database_path: Path, index: str) -> dict[str, object]:
         "rows": len(database),
         "open s": round(opened - began, 3),
         "index s": round(ready - opened, 1),
-        "recall said": getattr(searcher, "recall", {}),
+        "recall said": getattr(searcher, "recall", 1.0),
         "effort": getattr(searcher, "effort", 0),
     }
     for name, queries in queries_of(database).items():
@@ -211,7 +211,7 @@ def bench(folder: Path, options: argparse.Namespace) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=200_000)
-    parser.add_argument("--index", nargs="*", default=["exact", "ivf"])
+    parser.add_argument("--index", nargs="*", default=["exact", "IVF4096,Flat"])
     parser.add_argument("--folder", type=Path, help="keep files there; what is there is not built")
     parser.add_argument("--step", help=argparse.SUPPRESS)
     parser.add_argument("--path", type=Path, help=argparse.SUPPRESS)

@@ -1,7 +1,7 @@
 """Exact search against FAISS flat, SciPy's k-d tree and a NumPy product, on one thread.
 
 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python -m tests.benchmarks.bench_matching \
-    [--database ROWS.database --queries HELD_OUT.database] [--index ivf ...]
+    [--database ROWS.database --queries HELD_OUT.database] [--index IVF1024,Flat ...]
 
 Without databases, rows are those of made motion. Databases are built by `deepphase match build`,
 the second of clips that the first lacks, with the same model and layout. Rivals take turns.
@@ -23,9 +23,8 @@ from scipy.spatial import cKDTree
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.features.layout import Feature, FeatureLayout
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.search.approximate import FaissSearcher
 from deepphase.matching.search.exact import ExactSearcher
-from deepphase.matching.search.recall import unusual_queries
+from deepphase.matching.search.faiss_search import FaissSearcher, unusual_queries
 from deepphase.synthetic.training_set import corpus
 
 Array = np.ndarray
@@ -144,11 +143,10 @@ def main() -> None:
     queries = queries[rng.choice(len(queries), min(options.count, len(queries)), replace=False)]
     indices = [FaissSearcher.build(database, name) for name in options.index]
     for index in indices:
-        shares = ", ".join(f"{name} {share:.3f}" for name, share in index.recall.items())
-        print(f"recall of {index.name}: {shares}")
+        print(f"recall of {index.name}: {index.recall:.3f}")
     for k in (1, 10):
         compare(database, queries, "held-out queries", indices, k)
-    unusual = unusual_queries(database, database.offered_rows)[: options.count]
+    unusual = unusual_queries(database)[: options.count]
     compare(database, unusual, "unusual queries", indices, 1)
     compare_batches(database, queries, options.rounds)
 

@@ -117,7 +117,7 @@ def test_arrays_of_another_type_are_refused(name, tmp_path):
             kind.read(path)
 
 
-@pytest.mark.parametrize("index", ["exact", "hnsw"])
+@pytest.mark.parametrize("index", ["exact", "HNSW16"])
 def test_a_damaged_index_is_built_again_with_a_word(index, tmp_path, monkeypatch):
     database = MotionDatabase.load(FILES / "motion.db")
     path = tmp_path / "index"

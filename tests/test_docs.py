@@ -91,7 +91,6 @@ NOT_RUN = {
 }
 NOT_RUN |= dict.fromkeys(
     (
-        "deepphase train phase people.store dogs.store --config shared -o both.model",
         "deepphase match query dog.db captures/walk_01.bvh --frame 120 -o dogs_like_it/",
         "deepphase match run dog.db --follow captures/walk_01.bvh -o following/",
     ),

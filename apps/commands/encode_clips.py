@@ -45,7 +45,7 @@ def command(
     from deepphase.phase.extractor import reads_songs
     from deepphase.shipped import SHIPPED
 
-    shipped = SHIPPED["shared"]
+    shipped = SHIPPED["any_skeleton"]
     model, files = (shipped.path, files) if _is_motion(files[0]) else (files[0], files[1:])
     if not files:
         raise ParameterError(

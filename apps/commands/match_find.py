@@ -48,9 +48,7 @@ def query_command(
     k
         Number of matches.
     model
-        Phase model of the database, needed if the clip is a motion file of its body. A clip of
-        another body is compared by codes, stride and speed: with the shipped model, or another
-        that has a codebook (train phase --config shared).
+        Phase model of the database, needed if the clip is a motion file.
     index
         Search index: exact, or a string of FAISS's index_factory such as IVF1024,Flat; auto is that
         of the database.
@@ -70,40 +68,19 @@ def query_command(
         Store of the database's clips, if it was moved.
     """
     from deepphase.apps.reports.matches_page import match_terms, save_matches
-    from deepphase.apps.runs.database import index_line, shared_model
+    from deepphase.apps.runs.database import index_line
     from deepphase.atomic_write import check_writable
-    from deepphase.corpus.folder_settings import settings_in
     from deepphase.corpus.store import open_store
-    from deepphase.formats.load import load
-    from deepphase.matching.database.across import (
-        is_of_another_body,
-        on_shared_manifold,
-        query_across,
-    )
     from deepphase.matching.database.database import MotionDatabase
     from deepphase.matching.database.queries import query_moment
     from deepphase.matching.search.moments import nearest_moments
     from deepphase.matching.search.searcher import open_searcher
-    from deepphase.phase.extractor import load_model
-    from deepphase.phase.model import PhaseModel
 
     if not seconds > 0:
         raise ParameterError(f"--seconds must be positive, not {seconds:g}")
     opened = MotionDatabase.load(database, store=None if store is None else open_store(store))
     check_writable(output / "index.html")
-    shared = None
-    if clip not in opened.clip_names and Path(clip).is_file():
-        read = load(clip, **settings_in(Path(clip).parent).reader)
-        if is_of_another_body(opened, read):
-            shared = load_model(shared_model(model))
-    if isinstance(shared, PhaseModel):
-        opened, own_frames = on_shared_manifold(opened, shared)
-        query, unshared = query_across(opened, own_frames, shared, read, frame)
-        if unshared:
-            warn(unshared)
-        index = "exact"
-    else:
-        query = query_moment(opened, clip, frame, model=model)
+    query = query_moment(opened, clip, frame, model=model)
     with progress() as shown:
         searcher = open_searcher(opened, index, progress=shown, note=warn)
     allowed = None if labels is None else opened.rows_with(parse_labels(labels))

@@ -25,8 +25,6 @@ def command(
     labels: str | None = None,
     include: str | None = None,
     compare: bool = False,
-    follow: Path | None = None,
-    model: Path | None = None,
     beside: str | None = None,
     index: str = "auto",
     store: Path | None = None,
@@ -48,17 +46,12 @@ def command(
         Play actions, too: action for all of them, or labels of clips as in action=bow+kick.
     compare
         Also run with pose features in place of the phases, and list both in one table.
-    follow
-        Motion file of any body, whose phases and codes the body follows.
     beside
         Databases, matchers and controllers, separated by commas, whose characters follow the same
         goals; one player and one table have them all.
 
     Other Parameters
     ----------------
-    model
-        With --follow: phase model with a codebook (`deepphase train phase --config shared`); the
-        shipped model otherwise.
     index
         Search index: exact, or a string of FAISS's index_factory such as IVF1024,Flat; auto is that
         of the database.
@@ -77,9 +70,6 @@ def command(
     settings = player.settings(played_moments(include))
     wanted = parse_labels(labels) if labels else {}
     check_writable(output / "index.html")
-    if follow is not None:
-        _follow(source, output, follow, model, store)
-        return
     of_database = {"compare": compare, "index": index != "auto", "store": store}
     _check_of_database(source, {**of_database, "weight": player.weight})
     with progress() as report_progress:
@@ -115,29 +105,6 @@ def command(
     note(index_line(runners.searcher))
     note(f"report: {report.page}")
     next_step("app", source.parent)
-
-
-def _follow(
-    source: Path, output: Path, followed: Path, model: Path | None, store: Path | None
-) -> None:
-    """The command with --follow: files of the body that follows, and a page with both."""
-    from deepphase.apps.runs.database import shared_model
-    from deepphase.apps.runs.following import follow_clip, stand_in_words
-    from deepphase.corpus.store import open_store
-    from deepphase.matching.database.database import MotionDatabase
-
-    opened = MotionDatabase.load(source, store=None if store is None else open_store(store))
-    model = shared_model(model)
-    with progress() as report_progress:
-        found, page = follow_clip(opened, followed, model, output, report_progress)
-    note(
-        f"{len(found.rows) / opened.fps:.1f} s with {found.jumps} jumps; the same code as the clip "
-        f"in {found.same_codes:.0%} of the frames, its phase within {found.phase_error:.3f} cycles"
-    )
-    for words in stand_in_words(found):
-        warn(words)
-    note(f"page: {page}")
-    next_step("play", output)
 
 
 def _opened(

@@ -169,15 +169,6 @@ class PhaseCloud:
                 colourings[name] = self.by_label(name, values)
         return colourings
 
-    def by_code(self, codes: Sequence[Array]) -> Colouring:
-        """Code of the first stage of a shared codebook; `codes` are (frames, stages) of clips."""
-        return Colouring("code", np.char.add("code ", self.gathered(codes)[:, 0].astype(str)))
-
-    def by_sharing(self, codes: Sequence[Array], shared: Array) -> Colouring:
-        """Whether the code of a frame is among those that all bodies have."""
-        found = np.isin(self.gathered(codes)[:, 0], shared)
-        return Colouring("codes", np.where(found, "of all bodies", "of some bodies alone"))
-
     def by_time(self) -> Colouring:
         """Seconds from the start of each clip."""
         return Colouring("time", self.time, unit="s")

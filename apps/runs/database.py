@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 
 from deepphase.apps.terminal import note, table
 from deepphase.features.moment_kinds import kind_shares_text
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.search.searcher import Searcher
-from deepphase.shipped import SHIPPED
 
 
 def database_report(database: MotionDatabase, searcher: Searcher) -> None:
@@ -35,14 +33,6 @@ def database_report(database: MotionDatabase, searcher: Searcher) -> None:
                 "quietest poses, with slow noise on it"
             )
     note(index_line(searcher))
-
-
-def shared_model(model: Path | None) -> Path:
-    """The file of a model that compares bodies: the given one; else the shipped one, as it says."""
-    if model is not None:
-        return model
-    note(f"bodies are compared by a model {SHIPPED['shared'].words}")
-    return SHIPPED["shared"].path
 
 
 def index_line(searcher: Searcher) -> str:

@@ -12,7 +12,6 @@ from torch import Tensor
 
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.features.moment_kinds import leg_length
 from deepphase.motion.clip import Clip
 from deepphase.motion.limbs import ancestors, bone_lengths, longest_chains
 from deepphase.motion.roles import Roles, find_roles
@@ -155,13 +154,10 @@ class BodyPlan:
     places
         (joints,) position along its chain: 1 is the chain's point 1, and 1.5 the middle of the
         bones between its points 1 and 2.
-    leg_m
-        Length of its legs in metres.
     """
 
     chains: tuple[str, ...]
     places: Array
-    leg_m: float = 1.0
 
     @classmethod
     def of(cls, skeleton: Skeleton, roles: Roles) -> BodyPlan:
@@ -191,7 +187,7 @@ class BodyPlan:
             above = every[parent] if parent >= 0 else ("trunk", 0.0)
             every.append(found.get(joint, above))
         places = np.array([place for _, place in every])
-        return cls(tuple(chain for chain, _ in every), places, leg_length(skeleton, roles))
+        return cls(tuple(chain for chain, _ in every), places)
 
     @classmethod
     def of_points(cls, index: Array) -> BodyPlan:
@@ -205,9 +201,7 @@ class BodyPlan:
 
     def of_joints(self, index: Array) -> BodyPlan:
         """The plan of some joints, in that order."""
-        return BodyPlan(
-            tuple(self.chains[joint] for joint in index), self.places[index], self.leg_m
-        )
+        return BodyPlan(tuple(self.chains[joint] for joint in index), self.places[index])
 
     def joints_from_points(self) -> Array:
         """(joints, points) float32 weights that interpolate each joint between two points."""

@@ -71,13 +71,6 @@ class NetworkConfig:
         Number of channels between the two convolutions; None is one per joint.
     band_hz
         Cutoff frequency of the convolutions in Hz; None is not a cutoff.
-    codes
-        Number of codes in each stage of a codebook that all skeletons share; None for no codebook.
-        It applies to the preset "any_skeleton" only.
-    code_stages
-        Number of stages of the codebook: each has codes for what those before it leave.
-    skeletons
-        Number of skeletons that the codebook has decoders for; the training counts them.
     """
 
     preset: str = "sine_fit"
@@ -86,9 +79,6 @@ class NetworkConfig:
     kernel_s: float | None = None
     hidden: int | None = None
     band_hz: float | None = None
-    codes: int | None = None
-    code_stages: int = 2
-    skeletons: int = 0
 
     def __post_init__(self) -> None:
         # Plug-ins are looked for only where the name is not one of ours.
@@ -104,9 +94,6 @@ class NetworkConfig:
             kernel_s=(1e-3, self.window_s),
             hidden=(1, 4096),
             band_hz=(1, 1000),
-            codes=(2, 4096),
-            code_stages=(1, 16),
-            skeletons=(0, 1000),
         )
 
     def window(self, fps: float) -> int:
@@ -232,10 +219,6 @@ class PhaseConfig(SectionedConfig):
                 "network.channels 0, by the clips, applies to models of one skeleton or of songs",
             )
             return
-        require(
-            self.network.codes is None,
-            f"network.codes applies to the preset {ANY_SKELETON!r} only",
-        )
         for name in _OF_ANY_SKELETON:
             require(
                 not getattr(self.training, name),

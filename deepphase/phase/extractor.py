@@ -135,7 +135,7 @@ def load_model(path: str | Path) -> PhaseExtractor:
 @lru_cache(maxsize=1)
 def shipped_model() -> PhaseModel:
     """The shipped model, which reads any skeleton; its file is read once per process."""
-    return PhaseModel.load(SHIPPED["shared"].path)
+    return PhaseModel.load(SHIPPED["any_skeleton"].path)
 
 
 @overload

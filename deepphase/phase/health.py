@@ -136,87 +136,6 @@ class Health:
         ]
 
 
-# A skeleton has a code in use from this share of an even one on.
-_CODE_IN_USE = 0.1
-
-
-@dataclass(frozen=True)
-class CodeHealth:
-    """Use of a shared codebook by one skeleton, on held-out clips.
-
-    Parameters
-    ----------
-    codes
-        Number of codes of the first stage.
-    used, shared
-        Number of codes that the skeleton uses, each in a tenth of an even share of its frames at
-        least, and that all skeletons use.
-    shared_frames
-        Share of the skeleton's frames in codes that all use.
-    explained_variance
-        Of the velocities by one phase and one code of each stage.
-    pose_error
-        Metres: mean distance of the joints of the mean pose of a code from those of a window.
-    """
-
-    codes: int
-    used: int
-    shared: int
-    shared_frames: float
-    explained_variance: float
-    pose_error: float
-
-    @classmethod
-    def from_mapping(cls, content: Mapping[str, Any]) -> CodeHealth:
-        """From its fields in a file; ParameterError where a value is impossible."""
-        counts = (checked_count(content[name], name) for name in ("codes", "used", "shared"))
-        names = ("shared_frames", "explained_variance", "pose_error")
-        return cls(*counts, *(checked_number(content[name], name) for name in names))
-
-    def words(self) -> str:
-        """The use of the codes in words, with what is unusual."""
-        text = (
-            f"{self.used} of {self.codes} codes in use, {self.shared} by all skeletons with "
-            f"{self.shared_frames:.0%} of its frames; one phase and a code explain "
-            f"{self.explained_variance:.3f}, mean pose within {100 * self.pose_error:.1f} cm"
-        )
-        if self.used < self.codes / 8:
-            text += "; the codes have collapsed: train longer, or with fewer codes (network.codes)"
-        elif self.shared_frames < 0.5:
-            text += "; most of it has codes of its own: no other skeleton moves so"
-        return text
-
-
-def _usage(codes: Sequence[Array], count: int) -> tuple[list[Array], list[Array]]:
-    """(codes,) share of each skeleton's frames, and which of them it uses."""
-    shares = [np.bincount(each, minlength=count) / max(len(each), 1) for each in codes]
-    return shares, [share >= _CODE_IN_USE / count for share in shares]
-
-
-def shared_codes(codes: Sequence[Array], count: int) -> Array:
-    """Codes of the first stage that all skeletons use; arguments as of `code_health`."""
-    return np.flatnonzero(np.logical_and.reduce(_usage(codes, count)[1]))
-
-
-def code_health(codes: Sequence[Array], count: int) -> list[CodeHealth]:
-    """Use of the codes (frames,) of the first stage by each skeleton, without reconstruction."""
-    shares, used = _usage(codes, count)
-    by_all = np.logical_and.reduce(used)
-    return [
-        CodeHealth(count, int(own.sum()), int(by_all.sum()), float(share[by_all].sum()), 0.0, 0.0)
-        for own, share in zip(used, shares, strict=True)
-    ]
-
-
-def sharing_words(codes: Mapping[str, Array], count: int) -> str:
-    """What bodies share, by the codes (frames,) of the first stage of each, in a sentence."""
-    each = code_health(list(codes.values()), count)
-    shares = ", ".join(
-        f"{own.shared_frames:.0%} of {name}" for name, own in zip(codes, each, strict=True)
-    )
-    return f"frames in codes that all bodies have: {shares}; the others are of some bodies alone"
-
-
 @dataclass(frozen=True)
 class TrainedSkeleton:
     """A skeleton that a model for any skeleton was trained on.
@@ -231,15 +150,12 @@ class TrainedSkeleton:
         Number of its joints.
     health
         Measures on its held-out clips.
-    codes
-        Its use of a shared codebook, where there is one.
     """
 
     name: str
     kind: str
     joints: int
     health: Health
-    codes: CodeHealth | None = None
 
     @classmethod
     def from_mapping(cls, content: Mapping[str, Any]) -> TrainedSkeleton:
@@ -249,18 +165,14 @@ class TrainedSkeleton:
             checked_text(content["kind"], "kind"),
             checked_count(content["joints"], "joints"),
             Health.from_mapping(checked_mapping(content["health"], "health")),
-            None
-            if content.get("codes") is None
-            else CodeHealth.from_mapping(checked_mapping(content["codes"], "codes")),
         )
 
     def words(self) -> str:
         """Its joints and its measures as one line."""
         error = self.health.speed_error
         speed = "" if error is None else f", phase-speed error {error:.1%}"
-        codes = "" if self.codes is None else f"; {self.codes.words()}"
         first = f"{self.name} ({self.kind}, {self.joints} joints): {self.health.words()[0]}"
-        return f"{first}{speed}{codes}"
+        return f"{first}{speed}"
 
 
 def _percentiles(values: Any) -> tuple[float, float, float]:

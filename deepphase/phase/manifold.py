@@ -72,29 +72,6 @@ class ManifoldProjection:
             explained[: len(order)] = np.maximum(variance[order], 0) / total
         return cls(*(item.astype(np.float32) for item in (mean, axes, explained)))
 
-    @classmethod
-    def of_channel(cls, manifold: Array, channel: int) -> ManifoldProjection:
-        """The plane of one channel, and the principal axis of all others.
-
-        In it a cycle of that channel is a ring for any body, also where the planes of largest
-        variance show a cloud.
-        """
-        values = manifold.astype(np.float64)
-        own = slice(2 * channel, 2 * channel + 2)
-        rest = values - values.mean(0)
-        rest[:, own] = 0.0
-        leading = cls.fit(rest)
-        axes = np.zeros_like(leading.axes)
-        # Cosine across and sine up, as phases are drawn.
-        axes[0, own.start + 1] = axes[1, own.start] = 1.0
-        axes[2] = leading.axes[0]
-        variance = values.var(0)
-        mean = np.where(axes[:2].any(0), 0.0, values.mean(0)).astype(np.float32)
-        shares = [variance[own.start + 1], variance[own.start], rest.var(0).sum()]
-        shares[2] *= float(leading.explained[0])
-        explained = np.array(shares) / max(float(variance.sum()), 1e-12)
-        return cls(mean, axes, explained.astype(np.float32))
-
     def save(self, path: str | Path) -> None:
         """Write the projection as a file of its own, whole or not at all."""
         write_arrays(path, self.as_arrays(), {}, format=FORMAT, version=VERSION)

@@ -28,7 +28,7 @@ from deepphase.phase.clip_ends import advanced_to_ends, confidence_of_frames
 from deepphase.phase.config import PhaseConfig, UnregisteredAutoencoderError
 from deepphase.phase.health import Health, TrainedSkeleton
 from deepphase.phase.manifold import ManifoldProjection
-from deepphase.phase.networks.autoencoder import Encoding, PeriodicAutoencoder
+from deepphase.phase.networks.autoencoder import PeriodicAutoencoder
 from deepphase.phase.networks.presets import make_autoencoder
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.signals import JointVelocities
@@ -72,8 +72,6 @@ class ClipPhases:
     confidence
         (frames,) 0 to 1: share of the window around each frame that lies inside the clip. If not
         given, 1 on interior frames and 0 elsewhere, as for files without it.
-    codes
-        (frames, stages) int32 codes of a shared codebook, where the model has one.
     """
 
     parameters: PhaseParameters
@@ -82,7 +80,6 @@ class ClipPhases:
     name: str
     source: str = ""
     confidence: Array = None  # type: ignore[assignment]
-    codes: Array | None = None
 
     def __post_init__(self) -> None:
         if self.confidence is None:
@@ -105,7 +102,6 @@ class ClipPhases:
             parameters=self.parameters[frames],
             interior=self.interior[frames],
             confidence=self.confidence[frames],
-            codes=None if self.codes is None else self.codes[frames],
         )
 
     @property
@@ -118,15 +114,13 @@ class ClipPhases:
 
         ``phase``, ``frequency``, ``amplitude`` and ``offset`` (frames, channels), ``manifold``
         (frames, 2 * channels), ``time`` (frames,) in seconds, ``interior`` and ``confidence``
-        (frames,), and ``codes`` (frames, stages) of a model with a shared codebook.
+        (frames,).
         """
-        codes = {} if self.codes is None else {"codes": self.codes}
         return {name: getattr(self.parameters, name) for name in CURVES} | {
             "manifold": self.parameters.manifold(),
             "time": self.time,
             "interior": self.interior,
             "confidence": self.confidence,
-            **codes,
         }
 
     @classmethod
@@ -151,15 +145,13 @@ class ClipPhases:
         parameters = PhaseParameters(*(np.asarray(arrays[each], np.float32) for each in CURVES))
         interior = np.asarray(arrays.get("interior", np.ones(len(parameters.phase))), bool)
         confidence: Any = arrays.get("confidence")
-        codes: Any = arrays.get("codes")
-        return cls(parameters, interior, fps, name, source, confidence, codes)
+        return cls(parameters, interior, fps, name, source, confidence)
 
     def columns(self) -> dict[str, Array]:
         """Columns of a table with a row for each frame.
 
         ``time``, ``interior`` and ``confidence``; ``phase_0``, ``phase_1`` and so on for all four
-        parameters; ``manifold_0_sin``, ``manifold_0_cos`` and so on; ``codes_0`` and so on for the
-        stages of a shared codebook.
+        parameters; ``manifold_0_sin``, ``manifold_0_cos`` and so on.
         """
         arrays = self.to_numpy()
         channels = range(self.parameters.channels)
@@ -167,9 +159,7 @@ class ClipPhases:
         for curve in CURVES:
             named |= {f"{curve}_{channel}": arrays[curve][:, channel] for channel in channels}
         pairs = [f"manifold_{channel}_{part}" for channel in channels for part in ("sin", "cos")]
-        named |= dict(zip(pairs, arrays["manifold"].T, strict=True))
-        stages = () if self.codes is None else self.codes.T
-        return named | {f"codes_{stage}": codes for stage, codes in enumerate(stages)}
+        return named | dict(zip(pairs, arrays["manifold"].T, strict=True))
 
     def to_pandas(self) -> Any:
         """A `pandas.DataFrame` with a row for each frame, whose index is the time in seconds.
@@ -210,7 +200,7 @@ class ClipPhases:
             curve: np.stack(
                 [np.asarray(table[each]) for each in _of_channels(table.columns, curve)], axis=1
             )
-            for curve in (*CURVES, "codes")
+            for curve in CURVES
             if f"{curve}_0" in table.columns
         }
         arrays |= {
@@ -224,7 +214,7 @@ class ClipPhases:
 
 
 def _of_channels(columns: Any, curve: str) -> list[str]:
-    """Names of a parameter's columns by channel, or of codes by stage."""
+    """Names of a parameter's columns by channel."""
     return list(takewhile(columns.__contains__, (f"{curve}_{number}" for number in count())))
 
 
@@ -330,16 +320,12 @@ class PhaseModel(Generic[Signals]):
 
     def bound_to(self, signals: JointVelocities, plan: BodyPlan) -> PhaseModel[JointVelocities]:
         """The model of joints with these places on the body; see `bound`."""
-        network = replace(self.config.network, preset=_BOUND_PRESET, codes=None)
+        network = replace(self.config.network, preset=_BOUND_PRESET)
         config = PhaseConfig(network, self.config.training.of_one_skeleton())
         read, write = map(torch.from_numpy, (plan.points_from_joints(), plan.joints_from_points()))
         bound = make_autoencoder(len(signals.names), signals.fps, network)
         with torch.no_grad():
-            weights = without_codebook(self.network.state_dict())
-            bound.load_state_dict(bound_weights(weights, read, write))
-            codebook = getattr(self.network, "codebook", None)
-            if codebook is not None:
-                bound.codebook = codebook.bound(read, plan.leg_m)
+            bound.load_state_dict(bound_weights(self.network.state_dict(), read, write))
         sha256 = self.sha256
         origin = {**self.provenance, "bound_from": sha256}
         return PhaseModel(
@@ -399,12 +385,10 @@ class PhaseModel(Generic[Signals]):
         """Phases of every frame of signals (frames, channels) that `signals.read` made."""
         frames, window = len(signals), self.window
         if frames >= window:
-            whole, codes = encode_with_codes(self.network, signals, np.arange(frames - window + 1))
+            whole = encode_windows(self.network, signals, np.arange(frames - window + 1))
             first = window // 2
         else:
-            whole, codes, first = encode_part(self.network, signals)
-        if codes is not None:
-            codes = np.pad(codes, ((first, frames - first - len(codes)), (0, 0)), mode="edge")
+            whole, first = encode_part(self.network, signals)
         return ClipPhases(
             advanced_to_ends(whole, frames, first, self.fps),
             interior_frames(frames, window),
@@ -412,16 +396,11 @@ class PhaseModel(Generic[Signals]):
             name,
             source,
             confidence_of_frames(frames, window),
-            codes,
         )
 
     def save(self, path: str | Path) -> None:
         """Write the model file, whole or not at all."""
-        # The codebook of a bound model is its model's: it has no place in the file of one skeleton.
-        kept = self.config.network.codes is not None
         arrays = _weights(self.network, "network.")
-        if not kept:
-            arrays = without_codebook(arrays, "network.")
         if self.projection is not None:
             arrays |= self.projection.as_arrays("projection.")
         header: dict[str, Any] = {
@@ -454,7 +433,7 @@ class PhaseModel(Generic[Signals]):
             path, format=FORMAT, version=VERSION, types={"projection.*": "F32"}
         )
         try:
-            config = PhaseConfig.from_mapping(header["config"])
+            config = PhaseConfig.from_mapping(_without_codes(header["config"]))
             signals = _SIGNALS[header["signals"]["kind"]].from_mapping(header["signals"])
             network = make_autoencoder(len(signals.names), signals.fps, config.network)
             load_weights(network, arrays)
@@ -525,10 +504,11 @@ def _weights(network: nn.Module, prefix: str) -> dict[str, Array]:
     }
 
 
-def without_codebook(weights: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Weights of a network, or arrays of a file, without those of a codebook."""
-    own = f"{prefix}codebook."
-    return {name: value for name, value in weights.items() if not name.startswith(own)}
+def _without_codes(config: Any) -> Any:
+    """A config without the options of a codebook, which files of earlier versions may have."""
+    gone = ("codes", "code_stages", "skeletons")
+    network = {name: value for name, value in config["network"].items() if name not in gone}
+    return {**config, "network": network}
 
 
 def load_weights(network: nn.Module, arrays: Mapping[str, Array], prefix: str = "network.") -> None:
@@ -546,7 +526,7 @@ def load_weights(network: nn.Module, arrays: Mapping[str, Array], prefix: str = 
     state = {
         name.removeprefix(prefix): torch.from_numpy(np.array(value))
         for name, value in arrays.items()
-        if name.startswith(prefix)
+        if name.startswith(prefix) and not name.startswith(f"{prefix}codebook.")
     }
     for name, own in network.state_dict().items():
         if name in state and (state[name].dtype, own.dtype) == (torch.float16, torch.float32):
@@ -556,20 +536,11 @@ def load_weights(network: nn.Module, arrays: Mapping[str, Array], prefix: str = 
     network.load_state_dict(state)
 
 
+@torch.inference_mode()
 def encode_windows(
     network: PeriodicAutoencoder, signals: Array | torch.Tensor, starts: Array
 ) -> PhaseParameters:
-    """Phase parameters (windows, channels) of windows; see `encode_with_codes`."""
-    return encode_with_codes(network, signals, starts)[0]
-
-
-@torch.inference_mode()
-def encode_with_codes(
-    network: PeriodicAutoencoder, signals: Array | torch.Tensor, starts: Array
-) -> tuple[PhaseParameters, Array | None]:
-    """Phase parameters (windows, channels) and codes (windows, stages) of windows.
-
-    The codes are those of a network with a codebook; None without one.
+    """Phase parameters (windows, channels) of windows.
 
     Parameters
     ----------
@@ -584,35 +555,21 @@ def encode_with_codes(
     data = torch.as_tensor(signals, device=device)
     centres = torch.as_tensor(starts, device=device) + network.window // 2
     parts: list[list[Array]] = [[] for _ in range(4)]
-    codes: list[Array] = []
     for batch in centres.split(_BATCH):
         windows = gather(data, batch, network.window)
         encoding = network.encode(windows)
-        codes += _codes(network, windows, encoding)
         for part, value in zip(parts, encoding[:4], strict=True):
             part.append(value.float().cpu().numpy())
     phase, frequency, amplitude, offset = (
         np.concatenate(part) if part else np.zeros((0, network.config.channels), np.float32)
         for part in parts
     )
-    parameters = PhaseParameters(wrapped(phase), frequency, amplitude, offset)
-    return parameters, np.concatenate(codes) if codes else None
-
-
-def _codes(network: Any, windows: torch.Tensor, encoding: Encoding) -> list[Array]:
-    """[(windows, stages) int32] codes of windows or of middle parts; [] without a codebook."""
-    if getattr(network, "codebook", None) is None:
-        return []
-    return [network.codes(windows, encoding).int().cpu().numpy()]
+    return PhaseParameters(wrapped(phase), frequency, amplitude, offset)
 
 
 @torch.inference_mode()
-def encode_part(
-    network: PeriodicAutoencoder, signals: Array
-) -> tuple[PhaseParameters, Array | None, int]:
-    """Phase parameters (1, channels), codes (1, stages) and frame of a clip shorter than a window.
-
-    They are those of its middle; codes are None without a codebook.
+def encode_part(network: PeriodicAutoencoder, signals: Array) -> tuple[PhaseParameters, int]:
+    """Phase parameters (1, channels) of a clip shorter than a window, and its middle frame.
 
     Parameters
     ----------
@@ -624,7 +581,5 @@ def encode_part(
     frames = len(signals) - 1 + len(signals) % 2
     data = torch.as_tensor(signals[:frames], device=next(network.parameters()).device)
     encoding = network.encode_part(data.T[None])
-    codes = _codes(network, data.T[None], encoding)
     phase, *others = (value.float().cpu().numpy() for value in encoding[:4])
-    parameters = PhaseParameters(wrapped(phase), *others)
-    return parameters, codes[0] if codes else None, frames // 2
+    return PhaseParameters(wrapped(phase), *others), frames // 2

@@ -53,7 +53,7 @@ def save_phases(
     if chirp:
         meta["chirp"] = True
     arrays = {
-        name: value if name in ("time", "interior", "codes") else value.astype(np.float32)
+        name: value if name in ("time", "interior") else value.astype(np.float32)
         for name, value in phases.to_numpy().items()
     }
     write_npz(path, arrays | {"meta": np.array(json.dumps(meta))})
@@ -84,10 +84,7 @@ def load_phases(path: str | Path) -> tuple[ClipPhases, dict[str, Any]]:
         if not ((confidence >= 0) & (confidence <= 1)).all():
             raise ValueError("its confidence is outside [0, 1]")
         _check_agreement(parameters, manifold, time, fps)
-        codes = None
-        if "codes" in archive:
-            codes = archive.array("codes", (frames, None), "integer").astype(np.int32)
-        return ClipPhases(parameters, interior, fps, clip, source, confidence, codes), meta
+        return ClipPhases(parameters, interior, fps, clip, source, confidence), meta
     except (KeyError, ValueError, ParameterError) as error:
         fact = f"there is no {error} in its 'meta'" if isinstance(error, KeyError) else str(error)
         raise FormatError(

@@ -75,8 +75,6 @@ class SignalCorpus(Generic[Signals]):
         The bodies whose points the signals are of, in this order; empty for other signals.
     kinds
         Function of a file: its frames of each kind of moments; None for songs.
-    poses
-        (frames, 3 * points) float32, metres in root space, of bodies where they were asked for.
     """
 
     signals: Signals
@@ -87,7 +85,6 @@ class SignalCorpus(Generic[Signals]):
     origin: Mapping[str, Any] = field(default_factory=dict)
     bodies: tuple[CorpusBody, ...] = ()
     kinds: Callable[[str], Array] | None = None
-    poses: Array | None = None
 
     def __repr__(self) -> str:
         frames = timed(len(self.values), self.signals.fps)
@@ -213,8 +210,6 @@ class SignalCorpus(Generic[Signals]):
         stores: Sequence[ClipStore],
         progress: Progress | None = None,
         description: Mapping[str, Any] | None = None,
-        *,
-        poses: bool = False,
     ) -> SignalCorpus[PointVelocities]:
         """Velocities of the body points of several skeletons, at 60 frames per second.
 
@@ -226,8 +221,6 @@ class SignalCorpus(Generic[Signals]):
             Clips of one skeleton each.
         description
             A skeleton description (`load_description`), for all of them.
-        poses
-            Whether to read the points' positions, too.
 
         Raises
         ------
@@ -238,15 +231,11 @@ class SignalCorpus(Generic[Signals]):
             raise ParameterError("a model for any skeleton needs at least one store")
         bodies: list[CorpusBody] = []
         parts: list[Array] = []
-        places: list[Array] = []
         clips = 0
         for store in stores:
             signals, plan = joints_of(store, description)
             joints = SignalCorpus.read(store, progress, signals)
             parts.append(_points_of(joints.values, plan))
-            if poses:
-                each = [signals.poses(store.clip(index)) for index in range(len(store))]
-                places.append(_points_of(np.concatenate(each), plan))
             bodies.append(CorpusBody(store.group, slice(clips, clips + len(store)), joints, plan))
             clips += len(store)
         lengths = np.concatenate([body.joints.stops - body.joints.starts for body in bodies])
@@ -259,7 +248,6 @@ class SignalCorpus(Generic[Signals]):
             [source for body in bodies for source in body.joints.sources],
             {"skeletons": [dict(body.joints.origin) for body in bodies]},
             tuple(bodies),
-            poses=np.concatenate(places) if poses else None,
         )
 
     def split(self, window: int, held_out: float, seed: int) -> Split:

@@ -65,13 +65,12 @@ SHIPPED: Mapping[str, ShippedModel] = MappingProxyType(
             "in a second that people whom it never saw lack it is 77 mm off, interpolation 122 mm; "
             "an editor of your own clips (train editor) also halves the error of single joints",
         ),
-        "shared": ShippedModel(
-            "shared.model",
-            "any skeleton, with codes that all share",
+        "any_skeleton": ShippedModel(
+            "any_skeleton.model",
+            "any skeleton",
             f"{_DANCES} and {_SYNTHETIC}",
-            "it explains .81 of the motion of people that it never saw and .53 of a dog's, and "
-            "walks of one find walks of the other, and runs find runs, in .96 of cases, by speed "
-            "alone in .91; trained on with your clips (train phase --start) it explains more",
+            "it explains .81 of the motion of people that it never saw and .53 of a dog's; trained "
+            "on with your clips (train phase --start) it explains more",
         ),
     }
 )

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 from scipy.spatial.transform import Rotation
 
 from deepphase.apps.dashboard.parts import demo
@@ -28,10 +26,6 @@ from deepphase.apps.dashboard.parts.encodings import Encodings, encodings
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import write_store
 from deepphase.motion.kinematics import joint_positions
-from deepphase.phase.body_points import FPS, POINTS, PointVelocities
-from deepphase.phase.config import PhaseConfig
-from deepphase.phase.model import PhaseModel
-from deepphase.phase.networks.presets import make_autoencoder
 from deepphase.synthetic.gait_motion import locomotion
 from tests.dashboard.app_pages import opened, players, words
 
@@ -198,33 +192,6 @@ def test_one_short_clip_has_nothing_to_match(tmp_path, monkeypatch):
     write_store(tmp_path / "short.store", [locomotion(3, 1.2, gait="walk").clip])
     app = opened("matches", monkeypatch, tmp_path)
     assert "open a collection with more clips" in words(app)
-
-
-def test_moments_of_another_body_play_beside_the_chosen_one(tmp_path, monkeypatch):
-    for body in ("biped", "quadruped"):
-        clips = [locomotion(n, 6.0, body=body, gait="walk").clip for n in (1, 2)]
-        write_store(tmp_path / f"{body}.store", ClipStore.from_clips(clips))
-    network = {"network.hidden": 12, "network.codes": 4, "training.windows": 64}
-    config = PhaseConfig.load("shared", **network)
-    torch.manual_seed(0)
-    made = make_autoencoder(3 * len(POINTS), FPS, config.network)
-    PhaseModel(made, config, PointVelocities()).save(tmp_path / "shared.model")
-    app = opened("matches", monkeypatch, tmp_path)
-    assert app.selectbox(key="model").value.endswith("shared.model")
-    (choice,) = [each for each in app.selectbox if each.label == "Search in"]
-    assert len(choice.options) == 2
-    choice.select_index(1).run()
-    assert not app.exception
-    (page,) = players(app)
-    for name in ("query", "1", "4"):
-        assert re.search(rf'"name":\s*"{name}"', page)
-    table = app.dataframe[0].value
-    assert list(table.columns) == ["Match", "At (s)", "Distance", "Clip"]
-    assert table["Distance"].is_monotonic_increasing
-    # The model that is shipped compares bodies as well.
-    app.selectbox(key="model").select("any skeleton").run()
-    assert not app.exception
-    assert "Search in" in [each.label for each in app.selectbox]
 
 
 def test_the_moment_of_a_large_collection_plays_while_its_clips_are_read(monkeypatch, tmp_path):

@@ -286,10 +286,10 @@ def _song(path: Path) -> Any:
 
 
 def _any_skeleton(path: Path) -> None:
-    """A model of two bodies with a codebook, after a few steps."""
+    """A model of two bodies, after a few steps."""
     bodies = [locomotion(seed, 4.0, body=body).clip for seed, body in enumerate(BODY_KINDS)]
-    sizes = {"network.hidden": 8, "network.codes": 4, "training.windows": 64}
-    config = PhaseConfig.load("shared", **sizes, **{"training.batch_size": 32})
+    sizes = {"network.hidden": 8, "training.windows": 64}
+    config = PhaseConfig.load("any_skeleton", **sizes, **{"training.batch_size": 32})
     with temporary_folder() as folder:
         stores = [ClipStore.from_clips([clip]) for clip in bodies]
         train_phase(stores, config, folder=folder, accelerator="cpu").save(path)

@@ -42,22 +42,6 @@ def test_another_file_is_refused(tmp_path):
         ManifoldProjection.load(path)
 
 
-def test_a_channel_s_plane_shows_its_ring_and_the_rest_beside_it():
-    generator = np.random.default_rng(0)
-    angle = np.linspace(0, 20, 500)
-    manifold = 5.0 * generator.normal(size=(500, 6)) * [3, 1, 0, 0, 1, 1]
-    manifold[:, 2], manifold[:, 3] = np.sin(angle), np.cos(angle)
-    projection = ManifoldProjection.of_channel(manifold, 1)
-    points = projection(manifold)
-    np.testing.assert_allclose(points[:, :2], manifold[:, [3, 2]], atol=1e-6)
-    np.testing.assert_allclose(projection.axes @ projection.axes.T, np.eye(3), atol=1e-6)
-    # The third is along the largest variance of the others.
-    assert abs(np.corrcoef(points[:, 2], manifold[:, 0])[0, 1]) > 0.99
-    shares = manifold.var(0) / manifold.var(0).sum()
-    np.testing.assert_allclose(projection.explained[:2], shares[[3, 2]], rtol=1e-4)
-    assert projection.explained[2] == pytest.approx(shares[0], rel=0.05)
-
-
 def test_the_axis_of_a_label_is_that_of_the_largest_ratio_and_not_of_the_largest_variance():
     generator = np.random.default_rng(0)
     names = np.repeat(["walk", "run"], 400)

@@ -29,7 +29,6 @@ from deepphase.apps.dashboard.parts.cloud_view import (
     usual_axes,
 )
 from deepphase.apps.dashboard.parts.clouds import (
-    BODY,
     MAX_BESIDE,
     POINTS,
     OpenCloud,
@@ -46,21 +45,15 @@ from deepphase.apps.dashboard.parts.clouds import (
     passages_text,
     playable,
     read_passages,
-    sharing,
 )
 from deepphase.apps.dashboard.parts.collection import (
-    CLIPS_KEY,
-    BodyClips,
     OpenClips,
     OpenModel,
-    all_bodies,
     first_words,
     open_clips,
     open_model,
-    reads_all_bodies,
 )
 from deepphase.apps.dashboard.parts.encodings import MAX_POINTS, Encodings, encodings
-from deepphase.apps.dashboard.parts.files import choose
 from deepphase.apps.dashboard.parts.live_view import steer_on_the_manifold
 from deepphase.apps.dashboard.parts.messages import error_sentence, plain, show_error
 from deepphase.apps.dashboard.parts.model_comparison import embedding_for
@@ -78,8 +71,6 @@ _PASSAGES = "passages"
 _OFTEN_S, _SELDOM_S = 1.0, 4.0
 # Key of the number of points, and part of the address.
 _POINTS = "points"
-# Key of the choice between one skeleton and all, and part of the address.
-_ALL_BODIES = "bodies"
 # Session state: whether the cloud was clicked, and the clips whose reading was stopped.
 _ANSWERED, _STOPPED = "cloud answered", "reading stopped"
 
@@ -93,19 +84,12 @@ def page() -> None:
         f"Each point is a frame; a steady cycle is a ring. {first_words(clips)}Point at a frame "
         "for its pose, click to play from there, draw a lasso to play what lies within.",
     )
-    shown = clips
-    if reads_all_bodies(model) and st.toggle(
-        "All bodies", key=_ALL_BODIES, bind="query-params", on_change=_forget_passages,
-        help="The frames of all collections in one space. Amplitudes are in units of each body's "
-        "size.",
-    ):  # fmt: skip
-        shown = all_bodies(model)
     left, right = wide_columns("manifold", [6, 5])
-    read = encodings(shown, model)
+    read = encodings(clips, model)
     max_points = _asked_points()
     with right:
-        played = _player(clips, shown, model, read, max_points)
-    if st.session_state.get(_STOPPED) != (shown.key, model.key):
+        played = _player(clips, model, read, max_points)
+    if st.session_state.get(_STOPPED) != (clips.key, model.key):
         read.read_on(played.passages[0].clip)
     with left, st.container(key="stays"):
         every = None
@@ -113,8 +97,8 @@ def page() -> None:
             every = _OFTEN_S if max_points <= MAX_POINTS else _SELDOM_S
         # Before the picture: what is beside it draws the frames that the picture sends.
         whole = _is_whole(read)
-        st.fragment(_picture, run_every=every)(shown, model, read, max_points, played, every)
-    if whole and shown is clips:
+        st.fragment(_picture, run_every=every)(clips, model, read, max_points, played, every)
+    if whole:
         _other_spaces(clips, model, max_points, played)
 
 
@@ -186,10 +170,7 @@ def _picture(
             icon=":material/info:",
         )
     seen = {name: st.query_params[name] for name in SEEN if name in st.query_params}
-    usual = {"axes": usual_axes(cloud)}
-    if isinstance(clips.store, BodyClips):
-        usual["colour"] = BODY
-    seen = usual | seen
+    seen = {"axes": usual_axes(cloud)} | seen
     spaces = {PCA: cloud.phases.places((), 0), **cloud.label_places}
     if seen["axes"] == UMAP and len(known) == len(read.store):
         dimensions = 3 if seen.get("view") == "Space" else 2
@@ -214,8 +195,6 @@ def _picture(
         selected=cloud.points_in(played.passages) if played.selected else None,
         on_answer=partial(_answered, clips, read, cloud),
     )
-    if shared := sharing(read, known):
-        st.caption(f"{shared[0].upper()}{shared[1:]} (colour: Shared codes).")
 
 
 def _state_reading(clips: OpenClips, model: OpenModel, read: Encodings, known: int) -> None:
@@ -244,7 +223,7 @@ def _answered(clips: OpenClips, read: Encodings, cloud: OpenCloud, answer: Cloud
     if answer.seen is not None:
         st.query_params.update(answer.seen)
     elif answer.clicked is not None:
-        _choose(clips, int(cloud.clip[answer.clicked]))
+        choose_clip(clips.store.names[int(cloud.clip[answer.clicked])])
         put_moment(float(cloud.cloud.time[answer.clicked]))
         _forget_passages()
     elif answer.selected is not None:
@@ -254,28 +233,14 @@ def _answered(clips: OpenClips, read: Encodings, cloud: OpenCloud, answer: Cloud
             st.query_params[_PASSAGES] = passages_text(chosen)
 
 
-def _choose(clips: OpenClips, index: int) -> None:
-    """Choose a clip, and of all bodies its collection."""
-    if isinstance(clips.store, BodyClips):
-        part, index = clips.store.place(index)
-        clips = clips.store.parts[part][0]
-        choose(CLIPS_KEY, clips.id)
-    choose_clip(clips.store.names[index])
-
-
 def _lengths(read: Encodings) -> list[int]:
     """Frames of each clip at the model's rate."""
     ratio = read.extractor.fps / read.store.fps
     return [max(1, int(each * ratio)) for each in read.store.lengths]
 
 
-def _player(
-    clips: OpenClips, shown: OpenClips, model: OpenModel, read: Encodings, max_points: int
-) -> _Played:
-    """Play the selected frames, or a clip; the moment is drawn in every cloud.
-
-    `clips` are those of one skeleton, `shown` and `read` those of the cloud.
-    """
+def _player(clips: OpenClips, model: OpenModel, read: Encodings, max_points: int) -> _Played:
+    """Play the selected frames, or a clip; the moment is drawn in every cloud."""
     passages = read_passages(st.query_params.get(_PASSAGES, ""), _lengths(read))
     take, played = _selected_take(read, passages) if passages else _clip_take(clips, model, read)
 
@@ -283,7 +248,7 @@ def _player(
         """With the manifold, for pages that are kept."""
         if played.at_once or not _is_whole(read):
             return take
-        cloud = open_cloud(shown, model, max_points)
+        cloud = open_cloud(clips, model, max_points)
         colouring = cloud.colourings.get(colour) or next(iter(cloud.colourings.values()))
         path = np.concatenate([_manifold_of(read, each) for each in played.passages])
         return replace(take, manifold=manifold_view(cloud, path, read.extractor.fps, colouring))
@@ -347,10 +312,8 @@ def _clip_take(clips: OpenClips, model: OpenModel, read: Encodings) -> tuple[Tak
     start_s, stop_s = choose_span(
         float(store.lengths[index]) / store.fps, at_s, f"{clips.id} {index}"
     )
-    first = read.first_of(clips)
 
     def passage(clip: int) -> Passage:
-        clip += first
         stop = min(len(read.phases(clip)), round(stop_s * fps))
         return Passage(clip, min(round(start_s * fps), max(stop - 1, 0)), stop)
 

@@ -12,10 +12,8 @@ from deepphase.apps.dashboard.parts.channel_views import excerpt_take
 from deepphase.apps.dashboard.parts.collection import (
     OpenClips,
     OpenModel,
-    model_of,
     open_clips,
     open_model,
-    other_bodies,
 )
 from deepphase.apps.dashboard.parts.databases import (
     BEFORE_S,
@@ -27,14 +25,11 @@ from deepphase.apps.dashboard.parts.databases import (
     Answer,
     Searched,
     find,
-    find_across,
     matched_take,
     searched,
-    searched_across,
     table_of,
 )
-from deepphase.apps.dashboard.parts.encodings import all_phases, reads_all
-from deepphase.apps.dashboard.parts.files import ListedSource
+from deepphase.apps.dashboard.parts.encodings import reads_all
 from deepphase.apps.dashboard.parts.messages import plain
 from deepphase.apps.dashboard.parts.theme import heading, wide_columns
 from deepphase.apps.dashboard.parts.widgets import (
@@ -47,7 +42,6 @@ from deepphase.apps.dashboard.parts.widgets import (
     state_units,
     table_height,
 )
-from deepphase.apps.reports.matches_page import match_terms, matches_take
 from deepphase.errors import ParameterError
 from deepphase.figures.similarity import match_distances
 from deepphase.matching.search.moments import following
@@ -70,10 +64,7 @@ def page() -> None:
     clips = open_clips()
     model = open_model(clips)
     _check_rate(clips, model)
-    chosen = _controls(clips, other_bodies(clips, model))
-    if chosen.body is not None:
-        _matches_across(clips, model, chosen.body.open(), chosen)
-        return
+    chosen = _controls(clips)
     if not reads_all(clips, model, chosen.clip):
         at_s = chosen.frame / clips.store.fps
         length_s = float(clips.store.lengths[chosen.clip]) / clips.store.fps
@@ -112,7 +103,7 @@ def _check_rate(clips: OpenClips, model: OpenModel) -> None:
 
 
 class _Controls(NamedTuple):
-    """What the page's controls ask for; `body` is the collection to search, None for this one."""
+    """What the page's controls ask for."""
 
     clip: int
     frame: int
@@ -122,10 +113,9 @@ class _Controls(NamedTuple):
     pose: str
     posture: bool
     elsewhere: bool
-    body: ListedSource[OpenClips] | None
 
 
-def _controls(clips: OpenClips, others: list[ListedSource[OpenClips]]) -> _Controls:
+def _controls(clips: OpenClips) -> _Controls:
     store = clips.store
     columns = wide_columns("moment", [3, 4])
     index = clip_chooser(store.names, place=columns[0])
@@ -144,22 +134,12 @@ def _controls(clips: OpenClips, others: list[ListedSource[OpenClips]]) -> _Contr
             key=key,
             on_change=lambda: put_moment(float(st.session_state[key])),
         )
-    pose, posture, elsewhere, shown, body = next(iter(POSES)), True, False, "Phase", None
+    pose, posture, elsewhere = next(iter(POSES)), True, False
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        if others:
-            names = {clips.id: clips.name} | {each.id: each.name for each in others}
-            searched_id = st.selectbox(
-                "Search in", list(names), key="body", bind="query-params", width=260,
-                format_func=names.__getitem__,
-                help="Another body is compared by the codes, the stride and the speed that the "
-                "model has of all bodies",
-            )  # fmt: skip
-            body = next((each for each in others if each.id == searched_id), None)
-        if body is None:
-            shown = st.segmented_control(
-                "Nearest in", list(_SHOWN), default="Phase", required=True, key="nearest"
-            ) or shown  # fmt: skip
-        if body is None and shown != "Pose":
+        shown = st.segmented_control(
+            "Nearest in", list(_SHOWN), default="Phase", required=True, key="nearest"
+        ) or "Phase"  # fmt: skip
+        if shown != "Pose":
             posture = st.toggle(
                 "With posture", True, key="posture",
                 help="Search by phase and by the slow pose: positions of hips, chest, head, hands "
@@ -171,40 +151,10 @@ def _controls(clips: OpenClips, others: list[ListedSource[OpenClips]]) -> _Contr
             ) or pose  # fmt: skip
         k = st.slider("Matches", 1, _MAX_MATCHES, 4, key="matches", width=170)
         seconds = st.slider("Seconds", *_SECONDS, 2.0, step=0.5, key="seconds", width=170)
-        if len(store) > 1 and body is None:
+        if len(store) > 1:
             elsewhere = st.toggle("Only in other clips", key="elsewhere")
     frame = min(round(at_s * store.fps), last)
-    return _Controls(index, frame, seconds, shown, k, pose, posture, elsewhere, body)
-
-
-def _matches_across(
-    clips: OpenClips, model: OpenModel, other: OpenClips, chosen: _Controls
-) -> None:
-    """Draw the nearest moments of another body beside the chosen one."""
-    other_model = model_of(other, model)
-    _check_rate(other, other_model)
-    all_phases(other, other_model)
-    database = searched_across(other, other_model)
-    clip = clips.store.clip(chosen.clip)
-    query, found, unshared = find_across(database, model, clip, chosen.frame, chosen.matches)
-    if unshared:
-        st.info(f"{unshared[0].upper()}{unshared[1:]}.", icon=":material/info:")
-    terms = match_terms(database.database, query, found)
-    take = matches_take(database.database, query, found, terms, chosen.seconds)
-    show_player(take, height=_PLAYER_HEIGHT, title=take.name, at_s=BEFORE_S)
-    table = {
-        "Match": [str(rank) for rank in range(1, len(found) + 1)],
-        "At (s)": [each.time_s for each in found],
-        "Distance": [each.distance for each in found],
-        "Clip": [each.clip for each in found],
-    }
-    show_table("matches", table, height=table_height(len(found)))
-    offer_table(list(table), zip(*table.values(), strict=True), "matches", "matches csv")
-    offer_player(take, "matches", "player html")
-    st.caption(
-        "Distance: of the codes, the stride and the speed, in units of the codes' spread. "
-        "The speed is in units of the legs: small and large bodies that walk alike are near."
-    )
+    return _Controls(index, frame, seconds, shown, k, pose, posture, elsewhere)
 
 
 def _show(searched_: Searched, answer: Answer, chosen: _Controls) -> None:

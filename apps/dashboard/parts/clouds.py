@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import streamlit as st
@@ -15,7 +15,6 @@ from deepphase.apps.dashboard.parts.channel_views import joint_links
 from deepphase.apps.dashboard.parts.collection import BY_KEY, OpenClips, OpenModel
 from deepphase.apps.dashboard.parts.encodings import (
     MAX_POINTS,
-    BodyEncodings,
     Encodings,
     all_phases,
     encodings,
@@ -32,13 +31,10 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory, to_root_space
-from deepphase.phase.body_points import POINTS as BODY_POINTS
-from deepphase.phase.body_points import parent_points
-from deepphase.phase.health import shared_codes, sharing_words
 from deepphase.phase.manifold import ManifoldProjection, discriminant
-from deepphase.phase.model import ClipPhases, PhaseModel
+from deepphase.phase.model import ClipPhases
 from deepphase.phase.parameters import PhaseParameters
-from deepphase.viewer.actor import Actor, links_of
+from deepphase.viewer.actor import Actor
 from deepphase.viewer.take import Channels, ManifoldCloud, Take, point_colours
 
 # Angle of the view on the poses, radians, and their steps from the middle: int8.
@@ -49,8 +45,6 @@ MAX_POSES = 5_000
 POINTS = (5_000, MAX_POINTS, 300_000)
 # Clouds in the cache of all sessions: some megabytes each.
 _CACHED_CLOUDS = 12
-# Name of the colouring by body, of several skeletons.
-BODY = "Body"
 # Begins of the names of colourings by one channel's phase, and by a label.
 CHANNEL_COLOUR, LABEL_COLOUR = "Phase of channel ", "Label: "
 # Values of a label that a legend can distinguish.
@@ -251,13 +245,8 @@ def make_cloud(read: Encodings, max_points: int, indices: Sequence[int] | None =
     phases = [read.phases(index) for index in chosen]
     usable = [read.frames(index) for index in chosen] if max_points <= MAX_POINTS else None
     cloud = PhaseCloud.of(read.extractor, phases, max_points=max_points, frames=usable)
-    if isinstance(read, BodyEncodings):
-        groups = read.bodies
-    else:
-        labels = [
-            each for each in store.label_names if len({i.get(each) for i in store.labels}) > 1
-        ]
-        groups = [each.get(labels[0], "") if labels else "" for each in store.labels]
+    labels = [each for each in store.label_names if len({i.get(each) for i in store.labels}) > 1]
+    groups = [each.get(labels[0], "") if labels else "" for each in store.labels]
     clip = np.repeat(np.array(chosen, np.int64), [len(frames) for frames in cloud.frames])
     frame = np.concatenate(cloud.frames)
     few = max(1, -(-len(frame) // MAX_POSES))
@@ -275,9 +264,7 @@ def make_cloud(read: Encodings, max_points: int, indices: Sequence[int] | None =
             cloud.points,
             cloud.projection,
         ),
-        _body_poses(read, shown, few)
-        if isinstance(read, BodyEncodings)
-        else _joint_poses(read, shown, few),
+        _joint_poses(read, shown, few),
     )
 
 
@@ -292,22 +279,6 @@ def _joint_poses(read: Encodings, shown: Sequence[Array], few: int) -> Poses:
     joints = read.extractor.signals.joints
     head = next((at for at, name in enumerate(joints) if "head" in name.lower()), -1)
     return Poses.of(_poses(read, shown), joint_links(read.store.skeleton, joints), few, head)
-
-
-def _body_poses(read: BodyEncodings, shown: Sequence[Array], few: int) -> Poses:
-    """The body points, which all skeletons have; see `_joint_poses`."""
-    parents, positions, first = parent_points(), [], 0
-    for part, plan in zip(read.parts, read.plans, strict=True):
-        stop = first + len(part.store)
-        weights = plan.points_from_joints()
-        own = np.einsum("pj,fja->fpa", weights, _poses(part, shown[first:stop]))
-        for point in np.flatnonzero(~weights.any(1)):
-            # A limb that the body lacks has no length.
-            own[:, point] = own[:, parents[point]]
-        positions.append(own)
-        first = stop
-    links = links_of(parents)
-    return Poses.of(np.concatenate(positions), links, few, BODY_POINTS.index("head"))
 
 
 @st.cache_resource(max_entries=_CACHED_CLOUDS, show_spinner=False, hash_funcs=BY_KEY)
@@ -348,60 +319,16 @@ def _poses(read: Encodings, frames: Sequence[Array]) -> Array:
     return np.concatenate(parts)
 
 
-def sharing(read: Encodings, indices: Sequence[int]) -> str:
-    """What the bodies share by their codes, in a sentence; empty without several bodies or codes.
-
-    Parameters
-    ----------
-    indices
-        The clips that are compared.
-    """
-    if not isinstance(read, BodyEncodings) or not _codes(read, indices):
-        return ""
-    bodies = _codes_of_bodies(read, indices)
-    return sharing_words(bodies, _count(read)) if len(bodies) > 1 else ""
-
-
-def _codes(read: Encodings, indices: Sequence[int]) -> list[Array]:
-    """(frames, stages) codes of clips; none where one of them has no codes."""
-    codes = [read.phases(index).codes for index in indices]
-    found = [each for each in codes if each is not None]
-    return found if len(found) == len(codes) else []
-
-
-def _codes_of_bodies(read: BodyEncodings, indices: Sequence[int]) -> dict[str, Array]:
-    """Body -> codes (frames,) of the first stage of its clips."""
-    parts: dict[str, list[Array]] = {}
-    for index, codes in zip(indices, _codes(read, indices), strict=True):
-        parts.setdefault(read.bodies[index], []).append(codes[:, 0])
-    return {body: np.concatenate(each) for body, each in parts.items()}
-
-
-def _count(read: Encodings) -> int:
-    """Number of codes of the first stage."""
-    network: Any = cast(PhaseModel[Any], read.extractor).network
-    return int(network.codebook.codes.shape[1])
-
-
 def _colourings(read: Encodings, cloud: PhaseCloud, indices: Sequence[int]) -> dict[str, Colouring]:
     """Name -> colouring, in the order of the chooser."""
     store = read.store
     labels = cloud.by_labels([store.labels[index] for index in indices], _MAX_VALUES)
     colourings = {f"{LABEL_COLOUR}{name}": colours for name, colours in labels.items()}
-    if isinstance(read, BodyEncodings):
-        own = cloud.by_label("body", [read.bodies[index] for index in indices])
-        colourings = {BODY: own} | colourings
     # Clips that cannot all have a colour come behind their labels.
     clips = {"Clip": cloud.by_clip()}
     colourings = colourings | clips if len(store) > _FEW_CLIPS else clips | colourings
     measured = cloud.measured([read.speed(index) for index in indices])
     colourings |= {name.capitalize(): colours for name, colours in measured.items()}
-    codes = _codes(read, indices)
-    if codes:
-        colourings["Code"] = cloud.by_code(codes)
-        if isinstance(read, BodyEncodings):
-            shared = shared_codes(list(_codes_of_bodies(read, indices).values()), _count(read))
-            colourings["Shared codes"] = cloud.by_sharing(codes, shared)
     for channel in range(cloud.parameters.phase.shape[1]):
         colourings[f"{CHANNEL_COLOUR}{channel}"] = cloud.by_phase(channel)
     return colourings

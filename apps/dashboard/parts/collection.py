@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import Any, cast
+from functools import partial
+from typing import Any
 
-import numpy as np
 import streamlit as st
 
 from deepphase.apps.dashboard.parts import demo
@@ -29,14 +28,10 @@ from deepphase.apps.dashboard.parts.folder import (
 from deepphase.apps.dashboard.parts.messages import plain
 from deepphase.apps.dashboard.parts.session import session
 from deepphase.apps.demo import EMBEDDING, PHASES
-from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.corpus.skeleton_group import unique_clip_names
 from deepphase.corpus.store import open_store, store_groups
 from deepphase.corpus.store_writer import STORE_FORMAT
 from deepphase.errors import ParameterError
-from deepphase.motion.clip import Clip
-from deepphase.phase.body_points import FPS
 from deepphase.phase.confidence import confidence_words, explained_variance
 from deepphase.phase.config import ANY_SKELETON
 from deepphase.phase.extractor import PhaseExtractor, load_model
@@ -181,7 +176,7 @@ def _is_model(file: FoundFile) -> bool:
 @st.cache_resource(show_spinner=False)
 def _shipped(id: str, words: str) -> tuple[FoundFile, str]:
     path = {
-        "any skeleton": SHIPPED["shared"].path,
+        "any skeleton": SHIPPED["any_skeleton"].path,
         "demo": PHASES,
         "demo embedding": EMBEDDING,
     }[id]
@@ -261,109 +256,6 @@ def open_model(clips: OpenClips | None = None) -> OpenModel:
 def _chosen(key: str, sources: list[ListedSource]) -> ListedSource:
     id = st.session_state.get(key)
     return next((each for each in sources if each.id == id), sources[0])
-
-
-@dataclass(frozen=True, eq=False)
-class BodyClips:
-    """Clips of several skeletons one behind the other, with what clouds ask of a store.
-
-    Parameters
-    ----------
-    parts
-        The clips and the model of each skeleton.
-    """
-
-    parts: tuple[tuple[OpenClips, OpenModel], ...]
-    fps: float = FPS
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """Unique names."""
-        return unique_clip_names(name for clips, _ in self.parts for name in clips.store.names)
-
-    @cached_property
-    def bodies(self) -> list[str]:
-        """The body of each clip in words."""
-        words = (
-            (f"{model.extractor.signals.body['kind']} {clips.store.group}", len(clips.store))
-            for clips, model in self.parts
-        )
-        return [word for word, count in words for _ in range(count)]
-
-    @property
-    def labels(self) -> list[Any]:
-        """Labels of each clip."""
-        return [each for clips, _ in self.parts for each in clips.store.labels]
-
-    @property
-    def label_names(self) -> list[str]:
-        """The body stands over the clips in a legend."""
-        return []
-
-    @cached_property
-    def lengths(self) -> Array:
-        """Frames of each clip at `fps`."""
-        each = [clips.store.lengths * (self.fps / clips.store.fps) for clips, _ in self.parts]
-        return np.concatenate(each)
-
-    def place(self, index: int) -> tuple[int, int]:
-        """The part of a clip, and its index there."""
-        part = 0
-        while index >= len(self.parts[part][0].store):
-            index -= len(self.parts[part][0].store)
-            part += 1
-        return part, index
-
-    def first_of(self, clips: OpenClips) -> int:
-        """Index of the first of the clips of a part."""
-        keys = [each.key for each, _ in self.parts]
-        before = self.parts[: keys.index(clips.key)]
-        return sum(len(each.store) for each, _ in before)
-
-    def clip(self, index: int) -> Clip:
-        """One clip."""
-        part, index = self.place(index)
-        return self.parts[part][0].store.clip(index)
-
-
-def reads_all_bodies(model: OpenModel) -> bool:
-    """Whether a model reads any skeleton, and there are clips of several collections."""
-    extractor = model.extractor
-    return (
-        isinstance(extractor, PhaseModel) and bool(extractor.bound_from) and len(clip_sources()) > 1
-    )
-
-
-def model_of(clips: OpenClips, model: OpenModel) -> OpenModel:
-    """A model for any skeleton as the model of other clips."""
-    return next(each for each in model_sources(clips) if each.id == model.id).open()
-
-
-def all_bodies(model: OpenModel) -> OpenClips:
-    """The clips of all collections as one, where the model reads any skeleton."""
-    opened = [source.open() for source in clip_sources()]
-    parts = tuple((clips, model_of(clips, model)) for clips in opened)
-    key = ("all bodies", *(clips.key for clips in opened))
-    return OpenClips("all bodies", "All bodies", key, cast(ClipStore, BodyClips(parts)))
-
-
-def other_bodies(clips: OpenClips, model: OpenModel) -> list[ListedSource[OpenClips]]:
-    """The collections of other skeletons that a model with a shared codebook compares with these.
-
-    Empty for a model without a codebook.
-    """
-    extractor = model.extractor
-    if getattr(getattr(extractor, "network", None), "codebook", None) is None:
-        return []
-    joints = set(clips.store.skeleton.names)
-    return [
-        source
-        for source in clip_sources()
-        if source.id != clips.id and set(source.open().store.skeleton.names) != joints
-    ]
 
 
 def choose_own_clip(name: str) -> None:

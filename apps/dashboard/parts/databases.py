@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
 
 import numpy as np
 
@@ -18,15 +17,10 @@ from deepphase.errors import ParameterError
 from deepphase.features.feature import Feature
 from deepphase.features.layout import FeatureLayout
 from deepphase.figures.theme import NEUTRAL, channel_colour
-from deepphase.matching.database.across import on_shared_manifold, query_across
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.database.queries import QueryMoment
 from deepphase.matching.search.moments import Moment, nearest_moments
 from deepphase.matching.search.searcher import Searcher, open_searcher
-from deepphase.motion.clip import Clip
 from deepphase.motion.roles import body_parts, find_roles
-from deepphase.phase.model import PhaseModel
-from deepphase.phase.shared_frames import SharedFrames
 from deepphase.progress import Progress
 from deepphase.viewer.actor import Actor
 from deepphase.viewer.costs import ComparedCosts, CostComparison, CostOption
@@ -296,13 +290,6 @@ class Searched:
     searcher: Searcher
 
 
-@dataclass(frozen=True)
-class SearchedAcross(Searched):
-    """A database that is searched by other bodies, and its rows on the shared manifold."""
-
-    own: SharedFrames
-
-
 def searched(
     clips: OpenClips, model: OpenModel, layout: str | FeatureLayout, what: str
 ) -> Searched:
@@ -325,35 +312,6 @@ def searched(
         lambda progress: build_searched(clips, model, layout, progress),
         f"Building the database of {what}",
     )
-
-
-def searched_across(clips: OpenClips, model: OpenModel) -> SearchedAcross:
-    """The clips by their places on the manifold that all bodies of a model share."""
-
-    def make(progress: Progress) -> SearchedAcross:
-        database = build_searched(clips, model, PHASE, progress).database
-        placed, own = on_shared_manifold(database, cast(PhaseModel[Any], model.extractor))
-        return SearchedAcross(placed, open_searcher(placed, "exact", progress=progress), own)
-
-    return shared_cache("databases across bodies", _CACHED_DATABASES).find_or_make(
-        (clips.key, model.key), make, "Building the database of another body"
-    )
-
-
-def find_across(
-    searched: SearchedAcross, model: OpenModel, clip: Clip, frame: int, k: int
-) -> tuple[QueryMoment, list[Moment], str]:
-    """The query of a frame of another body, the k nearest moments, and whether it is not shared.
-
-    Parameters
-    ----------
-    model
-        Of the clip's body.
-    """
-    extractor = cast(PhaseModel[Any], model.extractor)
-    query, unshared = query_across(searched.database, searched.own, extractor, clip, frame)
-    found = nearest_moments(searched.database, searched.searcher, query.query, k, apart_s=_APART_S)
-    return query, found, unshared
 
 
 def build_searched(

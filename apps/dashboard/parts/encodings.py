@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -14,7 +13,6 @@ import streamlit as st
 
 from deepphase.apps.dashboard.parts.collection import (
     BY_KEY,
-    BodyClips,
     OpenClips,
     OpenModel,
     first_sight,
@@ -27,8 +25,6 @@ from deepphase.arrays import Array
 from deepphase.errors import DeepPhaseError
 from deepphase.figures.excerpt import thinning
 from deepphase.motion.clip import Clip
-from deepphase.motion.contacts import GRAVITY
-from deepphase.phase.body_points import BodyPlan, joints_of
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.model import ClipPhases, PhaseModel
 from deepphase.phase.windows import interior_frames
@@ -36,8 +32,6 @@ from deepphase.progress import Progress
 
 # Pairs of clips and model in the cache that all sessions share.
 _CACHED_PAIRS = 6
-# Frames of one skeleton in a cloud of several are so many times those of another at most.
-_MOST_UNEVEN = 2
 # Seconds that a thread leaves to the pages after each clip; to the first picture of each page, once
 # it has read for longer than clips of a small collection take; and to those altogether.
 _PAUSE_S, _FIRST_PICTURE_S, _BEFORE_S, _MOST_WAITED_S = 0.002, 1.5, 0.3, 10.0
@@ -177,103 +171,10 @@ class Encodings:
         self._phases[index] = phases
 
 
-class BodyEncodings(Encodings):
-    """Phases of the clips of several skeletons by a model for any skeleton.
-
-    Amplitudes are divided by sqrt(g * leg length), the unit of speed in which bodies of all sizes
-    walk and run alike.
-
-    Attributes
-    ----------
-    parts
-        Those of each skeleton.
-    plans
-        Places of their joints on the body.
-    bodies
-        The body of each clip in words.
-    """
-
-    def __init__(self, clips: OpenClips, model: OpenModel) -> None:
-        self.store, self.extractor = clips.store, model.extractor
-        self._bodies = cast(BodyClips, clips.store)
-        self.parts = [encodings(*each) for each in self._bodies.parts]
-        self.bodies = self._bodies.bodies
-        self.plans: list[BodyPlan] = [joints_of(each.store)[1] for each in self.parts]
-        # A body with many clips would hide the others.
-        counts = [sum(map(len, each._frames)) for each in self.parts]
-        fewest = max(min(counts), 1)
-        self._steps = [max(1, round(count / fewest / _MOST_UNEVEN)) for count in counts]
-
-    @property
-    def body(self) -> Mapping[str, Any]:
-        """Nothing: each skeleton shows its own roles."""
-        return {}
-
-    @property
-    def reading(self) -> bool:  # type: ignore[override]
-        """Whether a thread reads clips."""
-        return any(each.reading for each in self.parts)
-
-    @property
-    def failed(self) -> DeepPhaseError | None:  # type: ignore[override]
-        """The first error of a thread."""
-        return next((each.failed for each in self.parts if each.failed), None)
-
-    @property
-    def known(self) -> list[int]:
-        """Indices of the clips that have been read."""
-        found, first = [], 0
-        for each in self.parts:
-            found += [first + index for index in each.known]
-            first += len(each.store)
-        return found
-
-    def phases(self, index: int) -> ClipPhases:
-        """Phases of one clip."""
-        part, own = self._bodies.place(index)
-        found, unit = self.parts[part].phases(own), np.sqrt(GRAVITY * self.plans[part].leg_m)
-        return replace(
-            found,
-            parameters=replace(found.parameters, amplitude=found.parameters.amplitude / unit),
-        )
-
-    def all(self, progress: Progress | None = None) -> list[ClipPhases]:
-        """Phases of all clips."""
-        for each in self.parts:
-            each.all(progress)
-        return [self.phases(index) for index in range(len(self.store))]
-
-    def read_on(self, first: int) -> None:
-        """Read all clips in threads, one for each skeleton."""
-        part, own = self._bodies.place(first)
-        for number, each in enumerate(self.parts):
-            each.read_on(own if number == part else 0)
-
-    def stop(self) -> None:
-        """End the threads."""
-        for each in self.parts:
-            each.stop()
-
-    def first_of(self, clips: OpenClips) -> int:
-        """Index of the first of the clips of one skeleton."""
-        return self._bodies.first_of(clips)
-
-    def frames(self, index: int) -> Array:
-        """Frames of a clip that a cloud shows; about as many of each skeleton."""
-        part, own = self._bodies.place(index)
-        return self.parts[part].frames(own)[:: self._steps[part]]
-
-    def speed(self, index: int) -> Array | None:
-        """(all frames,) m/s of the hips over the ground."""
-        part, own = self._bodies.place(index)
-        return self.parts[part].speed(own)
-
-
 @st.cache_resource(max_entries=_CACHED_PAIRS, show_spinner=False, hash_funcs=BY_KEY)
 def encodings(clips: OpenClips, model: OpenModel) -> Encodings:
     """The phases of these clips by this model; each clip is read on first use."""
-    kind = BodyEncodings if isinstance(clips.store, BodyClips) else Encodings
-    return kind(clips, model)
+    return Encodings(clips, model)
 
 
 def read_ahead(found: FoundFolder) -> None:

@@ -7,7 +7,6 @@ from torch import Tensor, nn
 
 from deepphase.phase.config import NetworkConfig
 from deepphase.phase.networks.autoencoder import Encoding, PeriodicAutoencoder, cycles
-from deepphase.phase.networks.codebook import Codebook
 from deepphase.phase.networks.convolution import FrequencyBasis
 from deepphase.phase.networks.sine_fit import SineFitLayer
 
@@ -29,7 +28,6 @@ class SineFitAutoencoder(PeriodicAutoencoder):
     - The sinusoids come from `SineFitLayer`. The fully connected phase layer turns the fitted
       phase a little by what it reads off the latent; it begins at no turn. Without it
       (`phase_layer` False) the fitted phase is final.
-    - With `config.codes`, a `Codebook` reads what a window does in a stride of the first channel.
     """
 
     def __init__(
@@ -39,7 +37,6 @@ class SineFitAutoencoder(PeriodicAutoencoder):
         frames = len(self.times)
         self.spectrum = SineFitLayer(frames, fps / self.step)
         self.phase_layer = PhaseCorrection(config.channels, frames) if phase_layer else None
-        self.codebook = None if config.codes is None else Codebook(fps, config)
         ends = self.encoder_in, self.decoder_out
         banded = config.band_hz is not None and all(each.form == "fourier" for each in ends)
         self.frequencies = FrequencyBasis(*ends) if banded else None
@@ -47,13 +44,6 @@ class SineFitAutoencoder(PeriodicAutoencoder):
     def constants(self) -> dict[str, float]:
         """Numbers of the encoder by name, for programs in other languages; m/s and Hz."""
         return {**self.spectrum.constants(), "still": _STILL, "most_turn": _MOST_TURN}
-
-    def codes(self, windows: Tensor, encoding: Encoding) -> Tensor:
-        """(batch, stages) codes of windows or of their middle parts, with their encoding."""
-        assert self.codebook is not None
-        if windows.shape[2] < self.window:
-            windows = self._filled(windows) * (self.window / windows.shape[2])
-        return self.codebook.quantised(self.codebook.shape(windows, encoding).values)[1]
 
     def encode_part(self, part: Tensor) -> Encoding:
         """Phase parameters of the middle frames of less than a window.

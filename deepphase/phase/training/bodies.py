@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.func import functional_call
 
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
-from deepphase.motion.contacts import GRAVITY
 from deepphase.phase.body_points import (
     CHAINS,
     POINTS,
@@ -24,12 +23,10 @@ from deepphase.phase.body_points import (
     parent_points,
 )
 from deepphase.phase.config import PhaseConfig
-from deepphase.phase.health import TrainedSkeleton, code_health
+from deepphase.phase.health import TrainedSkeleton
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.measuring import measured_health
 from deepphase.phase.model import PhaseModel, encode_windows
-from deepphase.phase.networks.autoencoder import Encoding
-from deepphase.phase.networks.codebook import Codebook, DecoderSample, Shape
 from deepphase.phase.signal_corpus import CorpusBody, SignalCorpus
 from deepphase.phase.training.data import PhaseData
 from deepphase.phase.training.module import PhaseModule
@@ -44,19 +41,10 @@ _FEWEST_JOINTS = 6
 # A mirror image goes to the other side.
 _MIRROR = np.array([-1.0, 1.0, 1.0], np.float32)
 _VALIDATION_WINDOWS = _POWER_WINDOWS = 2048
-_MEASURED_WINDOWS = 4096
-# Windows of each skeleton that its decoder of codes is solved for, and as many mirror images.
-_DECODED_WINDOWS = 8192
 # A batch of windows that barely move is not divided by less than this share of the mean square.
 _LEAST_POWER = 0.3
-# Square of the distances of poses, in leg lengths, that count as much as all of the movement.
-_POSE_SIZE = 0.02
 # Frames of each skeleton that the projection is fitted to, at most.
 _PROJECTED_FRAMES = 10_000
-# Weights of the losses of a codebook beside that of the reconstruction: of the first channel's
-# curve, of velocities and poses by codes, of the distance to the codes, and of the distance between
-# skeletons.
-_STRIDE_LOSS, _CODE_LOSS, _POSE_LOSS, _COMMITMENT, _APART_LOSS = 0.2, 0.3, 0.3, 0.1, 0.3
 
 
 @dataclass(frozen=True)
@@ -121,8 +109,6 @@ class DrawnBody(NamedTuple):
     read: Tensor
     write: Tensor
     power: float
-    skeleton: int
-    leg_m: float
 
     @classmethod
     def of(
@@ -136,9 +122,8 @@ class DrawnBody(NamedTuple):
         plan = BodyPlan.of_points(kept)
         read, write = plan.points_from_joints(), plan.joints_from_points()
         whole = torch.from_numpy(_by_axis(change[:, kept]))
-        leg_m = body.body.plan.leg_m * float(change[1, 0, 0])
         parts = whole, torch.from_numpy(read), torch.from_numpy(write)
-        return cls(windows, *parts, body.power, body.number, leg_m)
+        return cls(windows, *parts, body.power)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,21 +139,12 @@ class BodyBatch:
         Interpolation between joints and body points.
     power
         Mean square of the body's windows.
-    skeleton
-        Number of its skeleton in the training.
-    leg_m
-        Length of its legs in metres.
-    poses : (batch, 3 * joints)
-        Metres in root space at the middle frames, for a codebook.
     """
 
     windows: Tensor
     read: Tensor
     write: Tensor
     power: float
-    skeleton: int
-    leg_m: float
-    poses: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.windows)
@@ -181,8 +157,6 @@ class _TrainingBody:
     ----------
     body
         Its joints.
-    number
-        Its place among the skeletons.
     train, held_out
         (windows,) middle frames in the corpus.
     first
@@ -193,9 +167,9 @@ class _TrainingBody:
         Mean square of the windows of these points, (m/s)^2.
     """
 
-    def __init__(self, data: PhaseData, body: CorpusBody, number: int) -> None:
+    def __init__(self, data: PhaseData, body: CorpusBody) -> None:
         corpus, split = data.corpus, data.split
-        self.body, self.number = body, number
+        self.body = body
         self.first, stop = int(corpus.starts[body.clips][0]), int(corpus.stops[body.clips][-1])
         self.train, self.held_out, starts = (
             each[np.searchsorted(each, self.first) : np.searchsorted(each, stop)]
@@ -218,9 +192,8 @@ class _TrainingBody:
 class BodyData(PhaseData):
     """Training and held-out windows of several skeletons, for `BodyModule`.
 
-    Every batch is of one skeleton, which is drawn with the square root of its number of windows, or
-    as often as every other for a codebook, and of one body made of it. All draws depend on seed and
-    position alone.
+    Every batch is of one skeleton, drawn by the square root of its number of windows, and
+    of one body made of it. All draws depend on seed and position alone.
 
     Parameters
     ----------
@@ -238,22 +211,12 @@ class BodyData(PhaseData):
         description: Mapping[str, Any] | None = None,
         progress: Progress | None = None,
     ) -> None:
-        network = config.network
-        if network.codes is not None:
-            network = replace(network, skeletons=len(stores))
-        corpus = SignalCorpus.of_bodies(
-            stores, progress, description, poses=network.codes is not None
-        )
-        super().__init__(corpus, replace(config, network=network))
+        corpus = SignalCorpus.of_bodies(stores, progress, description)
+        super().__init__(corpus, config)
         options = self.config.training
-        self.bodies = [
-            _TrainingBody(self, body, number) for number, body in enumerate(corpus.bodies)
-        ]
-        # Codes are to be those of all skeletons alike.
-        power = 0.5 if network.codes is None else 0.0
-        counts = np.power([float(len(body.train)) for body in self.bodies], power)
+        self.bodies = [_TrainingBody(self, body) for body in corpus.bodies]
+        counts = np.sqrt([float(len(body.train)) for body in self.bodies])
         self._share = counts / counts.sum()
-        self._poses = None if corpus.poses is None else torch.from_numpy(corpus.poses)
         self._augmentation = Augmentation(options.proportions, options.joint_dropout)
         self._mirrored = list(mirrored_points())
 
@@ -275,37 +238,19 @@ class BodyData(PhaseData):
             windows = VariedWindows(centres, rates[share], headings[share])
         return DrawnBody.of(windows, change, kept, body)
 
-    def poses_at(self, frames: Tensor) -> Tensor:
-        """(..., 3 * points) metres in root space, of a training with a codebook."""
-        assert self._poses is not None
-        return self._poses[frames]
-
     def on_after_batch_transfer(self, batch: Any, dataloader_idx: int) -> Any:
         """The windows of a body, gathered and changed."""
         windows = self.gathered(batch.windows).permute(2, 0, 1) @ batch.change.T
-        poses = None
-        if self._poses is not None:
-            centres = batch.windows if isinstance(batch.windows, Tensor) else batch.windows.centres
-            self._poses = self._poses.to(centres.device)
-            poses = self.poses_at(centres) @ batch.change.T
-        parts = batch.read, batch.write, batch.power, batch.skeleton, batch.leg_m
-        return BodyBatch(windows.permute(1, 2, 0), *parts, poses)
+        return BodyBatch(windows.permute(1, 2, 0), batch.read, batch.write, batch.power)
 
     def _validation(self) -> Iterator[Any]:
         rank, world = self.trainer.global_rank, self.trainer.world_size
         count = _VALIDATION_WINDOWS // len(self.bodies)
         for body in self.bodies:
-            yield from self.unvaried(body, _evenly(body.held_out, count)[rank::world])
-
-    def unvaried(
-        self, body: _TrainingBody, rows: Array, *, mirrored: bool = False
-    ) -> Iterator[DrawnBody]:
-        """Windows around frames of a body as it is, or mirrored, in batches."""
-        change = np.tile(np.eye(len(POINTS), dtype=np.float32), (3, 1, 1))
-        if mirrored:
-            change = self._mirror_image(change)
-        for centres in torch.from_numpy(rows).split(256):
-            yield DrawnBody.of(centres, change, body.found, body)
+            rows = _evenly(body.held_out, count)[rank::world]
+            unchanged = np.tile(np.eye(len(POINTS), dtype=np.float32), (3, 1, 1))
+            for centres in torch.from_numpy(rows).split(256):
+                yield DrawnBody.of(centres, unchanged, body.found, body)
 
     def _mirror_image(self, change: Array) -> Array:
         """(3 axes, points, points) of the mirror image."""
@@ -316,16 +261,8 @@ class BodyModule(PhaseModule):
     """Reconstruct windows of the joints of any body through the sinusoids of one network.
 
     The error of a batch is divided by its mean square, so that a dog counts as much as a person who
-    runs. With a codebook, its codes learn to be what the windows and poses of each skeleton are
-    reconstructed from.
+    runs.
     """
-
-    def __init__(self, config: PhaseConfig, signals: Any) -> None:
-        super().__init__(config, signals)
-        layer = getattr(self.network, "phase_layer", None)
-        if config.network.codes is not None and layer is not None:
-            # Poses of codes would turn the first channel's phase off its frequency.
-            layer.weight.register_hook(_without_first)
 
     def _reconstructed(self, batch: BodyBatch) -> Tensor:
         weights = bound_weights(dict(self.network.named_parameters()), batch.read, batch.write)
@@ -333,49 +270,8 @@ class BodyModule(PhaseModule):
 
     def training_step(self, batch: BodyBatch) -> Tensor:  # type: ignore[override]
         size = batch.windows.square().mean().clamp(min=_LEAST_POWER * batch.power)
-        codebook = getattr(self.network, "codebook", None)
-        if codebook is None:
-            loss = (self._reconstructed(batch) - batch.windows).square().mean() / size
-        else:
-            loss = self._loss_with_codes(codebook, batch, size)
+        loss = (self._reconstructed(batch) - batch.windows).square().mean() / size
         self.last_loss = loss.detach()
-        return loss
-
-    def _with_shape(self, codebook: Codebook, batch: BodyBatch) -> tuple[Tensor, Encoding, Shape]:
-        """Reconstruction, phase parameters and shape of the windows of a body."""
-        weights = bound_weights(dict(self.network.named_parameters()), batch.read, batch.write)
-        weights["codebook.read"] = codebook.read_of(batch.read)
-        weights["codebook.leg_m"] = batch.windows.new_tensor(batch.leg_m)
-        whole = {f"network.{name}": value for name, value in weights.items()}
-        found: tuple[Tensor, Encoding, Shape] = functional_call(
-            _WithShape(self.network), whole, (batch.windows,)
-        )
-        return found
-
-    def _loss_with_codes(self, codebook: Codebook, batch: BodyBatch, size: Tensor) -> Tensor:
-        """The loss of the reconstruction and those of the codes; moves the codes."""
-        made, encoding, shape = self._with_shape(codebook, batch)
-        leg_m = batch.windows.new_tensor(batch.leg_m)
-        loss = (made.float() - batch.windows).square().mean() / size
-
-        times = self.network.times
-        kept = torch.round(times * self.network.fps).long() + self.network.window // 2
-        stride = shape.stride[:, kept]
-        # Where the feet stand still, the first channel may follow what moves.
-        still = stride.square().mean() + _LEAST_POWER * batch.power
-        loss += _STRIDE_LOSS * (encoding.latent[:, 0] - stride).square().mean() / still
-
-        quantised, _ = codebook.quantised(shape.values)
-        passed = shape.values + (quantised - shape.values).detach()
-        decoded = codebook.decoded(batch.skeleton, passed, encoding, times)
-        velocities = torch.sqrt(GRAVITY * leg_m) * _of_joints(decoded.velocities, batch.write)
-        loss += _CODE_LOSS * (velocities - batch.windows[..., kept]).square().mean() / size
-        assert batch.poses is not None
-        pose = _of_joints(decoded.pose[..., None], batch.write)[..., 0]
-        loss += _POSE_LOSS * (pose - batch.poses / leg_m).square().mean() / _POSE_SIZE
-        loss += _COMMITMENT * nn.functional.mse_loss(shape.values, quantised)
-        loss += _APART_LOSS * codebook.apart(batch.skeleton, shape)
-        codebook.update(batch.skeleton, shape)
         return loss
 
     def validation_step(self, batch: BodyBatch) -> None:  # type: ignore[override]
@@ -385,123 +281,28 @@ class BodyModule(PhaseModule):
     def _measure(self, model: PhaseModel, data: PhaseData, progress: Progress | None) -> None:
         """Give a model its measures on each skeleton's held-out clips, and its projection."""
         assert isinstance(data, BodyData)
-        codebook = getattr(self.network, "codebook", None)
-        measured, manifolds, codes = [], [], []
+        measured, manifolds = [], []
         for number, body in enumerate(data.bodies):
             if progress is not None:
                 progress("measuring", number, len(data.bodies), "on held-out clips")
-            if codebook is not None:
-                samples = self._decoder_samples(codebook, data, body)
-                codebook.solve_decoder(number, samples)
             signals, values = body.body.joints.signals, body.body.joints.values
             bound = model.bound_to(signals, body.body.plan)
             health = measured_health(bound, values, body.held_out_ranges)
             measured.append(
                 TrainedSkeleton(body.body.name, signals.body["kind"], len(signals.joints), health)
             )
-            if codebook is not None:
-                codes.append(_measured_codes(model, bound, data, body))
             seen = body.train[:: max(len(body.train) // _PROJECTED_FRAMES, 1)]
             seen = seen - body.first - model.window // 2
             manifold = encode_windows(bound.network, values, seen).manifold()
             # Fast bodies alone would set the axes.
             manifolds.append(manifold / np.sqrt(np.square(manifold).mean() + 1e-12))
-        shared = code_health([each[0] for each in codes], model.config.network.codes or 0)
-        for number, (use, (_, explained, error)) in enumerate(zip(shared, codes, strict=True)):
-            own = replace(use, explained_variance=explained, pose_error=error)
-            measured[number] = replace(measured[number], codes=own)
         model.skeletons = tuple(measured)
-        together = np.concatenate(manifolds)
-        # The stride is what all skeletons share.
-        model.projection = (
-            ManifoldProjection.of_channel(together, 0)
-            if codes
-            else ManifoldProjection.fit(together)
-        )
-
-    @torch.no_grad()
-    def _decoder_samples(
-        self, codebook: Codebook, data: BodyData, body: _TrainingBody
-    ) -> Iterator[DecoderSample]:
-        """Windows of a body's training clips with their codes, in batches."""
-        columns = (3 * body.found[:, None] + np.arange(3)).ravel()
-        rows = _evenly(body.train, _DECODED_WINDOWS)
-        for mirrored in (False, True) if data.config.training.mirror else (False,):
-            for drawn in data.unvaried(body, rows, mirrored=mirrored):
-                batch: BodyBatch = data.on_after_batch_transfer(drawn, 0)
-                _, encoding, shape = self._with_shape(codebook, batch)
-                values, _ = codebook.quantised(shape.values)
-                leg_m = batch.windows.new_tensor(batch.leg_m)
-                velocities = batch.windows.new_zeros(len(values), 3 * len(POINTS), data.window)
-                velocities[:, columns] = batch.windows / torch.sqrt(GRAVITY * leg_m)
-                assert batch.poses is not None
-                poses = velocities.new_zeros(velocities.shape[:2])
-                poses[:, columns] = batch.poses / leg_m
-                yield DecoderSample(values, encoding, velocities, poses)
-
-
-def _without_first(gradient: Tensor) -> Tensor:
-    """A gradient by channel that leaves the first one as it is."""
-    return torch.cat([torch.zeros_like(gradient[:1]), gradient[1:]])
-
-
-class _WithShape(nn.Module):
-    """A network with a codebook, as a function of windows and all its weights."""
-
-    def __init__(self, network: nn.Module) -> None:
-        super().__init__()
-        self.network = network
-
-    def forward(self, windows: Tensor) -> tuple[Tensor, Encoding, Shape]:
-        """Reconstruction, phase parameters and shape of windows (batch, signals, frames)."""
-        network: Any = self.network
-        encoding = network.encode(windows)
-        made = network.decode(network.sinusoids(encoding))
-        return made, encoding, network.codebook.shape(windows, encoding)
+        model.projection = ManifoldProjection.fit(np.concatenate(manifolds))
 
 
 def _evenly(rows: Array, count: int) -> Array:
     """About `count` of some rows, or all, spread evenly."""
     return np.asarray(rows[np.unique(np.linspace(0, len(rows) - 1, count).astype(np.int64))])
-
-
-def _of_joints(values: Tensor, write: Tensor) -> Tensor:
-    """(batch, 3 * joints, times) values of joints of those of body points."""
-    by_point = values.unflatten(1, (len(POINTS), 3))
-    return torch.einsum("jp,bpat->bjat", write, by_point).flatten(1, 2)
-
-
-@torch.inference_mode()
-def _measured_codes(
-    model: PhaseModel, bound: PhaseModel, data: BodyData, body: _TrainingBody
-) -> tuple[Array, float, float]:
-    """Codes of held-out windows of a skeleton, and how well they reconstruct them and their poses.
-
-    Returns
-    -------
-    Codes (windows,) of the first stage, explained variance, and metres from the mean pose.
-    """
-    codebook: Any = model.network.codebook
-    own: Any = bound.network.codebook
-    values = torch.from_numpy(body.body.joints.values)
-    rows = _evenly(body.held_out, _MEASURED_WINDOWS)
-    write = torch.from_numpy(body.body.plan.joints_from_points())
-    found, error, power, apart = [], 0.0, 0.0, []
-    for centres in torch.from_numpy(rows).split(256):
-        windows = gather(values, centres - body.first, model.window)
-        encoding = bound.network.encode(windows)
-        quantised, codes = own.quantised(own.shape(windows, encoding).values)
-        decoded = codebook.decoded(body.number, quantised, encoding, own.times)
-        velocities = torch.sqrt(GRAVITY * own.leg_m) * _of_joints(decoded.velocities, write)
-        error += float((velocities - windows).square().sum())
-        power += float(windows.square().sum())
-        steps = torch.arange(model.window) - model.window // 2
-        poses = data.poses_at(centres[:, None] + steps).mean(1)
-        away = own.leg_m * decoded.mean_pose - poses
-        apart.append(away.unflatten(1, (len(POINTS), 3))[:, body.found].norm(dim=2))
-        found.append(codes[:, 0])
-    explained = 1.0 - error / max(power, 1e-12)
-    return torch.cat(found).numpy(), explained, float(torch.cat(apart).mean())
 
 
 def _by_axis(change: Array) -> Array:

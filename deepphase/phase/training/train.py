@@ -16,7 +16,7 @@ from deepphase.corpus.prepare import corpus_of
 from deepphase.corpus.songs import find_songs, holds_only_songs
 from deepphase.errors import ParameterError
 from deepphase.phase.config import ANY_SKELETON, PhaseConfig
-from deepphase.phase.model import PhaseModel, without_codebook
+from deepphase.phase.model import PhaseModel
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.phase.training.bodies import BodyData, BodyModule
 from deepphase.phase.training.channels import Pilot, fewest_channels, given_channels, pilots
@@ -190,7 +190,7 @@ def _weights(start: PhaseModel, config: PhaseConfig, data: PhaseData) -> dict[st
             hint=f"it reads {', '.join(dict.fromkeys(start.signals.groups))}",
         )
     columns = [names.index(name) for name in own]
-    weights = without_codebook(start.network.state_dict())
+    weights = dict(start.network.state_dict())
     for name, axis in (
         ("encoder_in.weight", 1),
         ("decoder_out.weight", 2),

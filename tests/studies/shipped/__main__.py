@@ -33,7 +33,7 @@ from tests.studies.shipped.editor import train_editor
 Shipped: TypeAlias = Controller | MotionEditor | PhaseModel
 _OF_DANCES: dict[str, Callable[[ClipStore, Progress], Shipped]] = {
     "editor": train_editor,
-    "shared": train_any_skeleton,
+    "any_skeleton": train_any_skeleton,
 }
 _CHARACTERS = {"person": train_person, "dog": train_dog}
 

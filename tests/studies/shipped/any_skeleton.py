@@ -14,8 +14,6 @@ from deepphase.temporary_files import temporary_folder
 SEED, MINUTES, CLIP_S, VARIETY = 11, 12.0, 16.0, 2.0
 """Seed, minutes of each body, seconds of a clip and variety of the made motion."""
 CHANGES = {
-    "network.codes": 32,
-    "network.code_stages": 3,
     "training.windows": 240_000,
     "training.joint_dropout": 0.3,
 }

@@ -1,1 +1,0 @@
-"""Study of a codebook that several skeletons share."""

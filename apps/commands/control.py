@@ -20,8 +20,6 @@ def command(
     frame: int = 0,
     model: Path | None = None,
     form: Literal["cubic", "linear", "constant"] = "cubic",
-    int8: bool = False,
-    groups: int | None = None,
     foot_ik: bool = True,
     ball: str | None = None,
     ball_radius: float | None = None,
@@ -61,13 +59,6 @@ def command(
         Phase model that the controller was trained with, needed to start from a motion file.
     form
         Evaluation of a PFNN's weights: cubic is exact, linear and constant use a table.
-    int8
-        Compute the network in integers of 8 bits, about three times as fast for crowds on
-        processors with AVX-512 VNNI, and exactly on others; for mixtures of experts, PFNN and VINN.
-    groups
-        Compute the network for this many groups of characters with like gates, 64 for a crowd of
-        1,000: about ten times as fast on processors with AVX-512 VNNI and three times on others,
-        with motion that is a little further from the exact one; for mixtures of experts and PFNN.
     foot_ik
         Leave feet where the network has them, without holding them during contacts.
     ball_radius
@@ -101,7 +92,7 @@ def command(
     )
     walls = None if obstacles is None else read_obstacles(obstacles)
     check_writable(output / "index.html")
-    opened = in_form(Controller.load(controller), form, int8, groups)
+    opened = in_form(Controller.load(controller), form)
     labels = parse_label(label, opened)
     balls = ball_settings(opened, ball, ball_radius, ball_rolling, ball_slope)
     if balls is not None and request.ground is not None:

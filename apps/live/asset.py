@@ -20,7 +20,6 @@ from deepphase.controllers.networks.registry import NETWORKS
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.detail import CONSTANTS
 from deepphase.controllers.runtime.engine_description import describe_controller
-from deepphase.controllers.runtime.int8_network import check_no_int8
 from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.matching.database.database import MotionDatabase
@@ -59,7 +58,6 @@ def live_asset(
         return database_asset(source, weights)
     if isinstance(source, PhaseModel):
         return _phase_asset(source)
-    check_no_int8(source.network)
     kind = source.network.network.page_form
     if not kind:
         known = [name for name, each in NETWORKS.items() if each.has_page_form]

@@ -17,8 +17,6 @@ from deepphase.controllers.ball.running_balls import BallSettings
 from deepphase.controllers.data.initial_states import InitialStates
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.frame import BLENDS
-from deepphase.controllers.runtime.grouped_network import grouped_network
-from deepphase.controllers.runtime.int8_network import int8_network
 from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.corpus.clips import clips_in
 from deepphase.errors import ParameterError
@@ -168,21 +166,6 @@ def start_of_file(
     return InitialStates.of_clip(clip, np.array([frame]), controller.schema, phases)
 
 
-def in_form(
-    controller: Controller, form: Form, int8: bool = False, groups: int | None = None
-) -> Controller:
-    """A controller with its PFNN in this form, "cubic" is exact, or its blended layers in 8 bits.
-
-    With `groups`, also with weights that are blended for this many gates.
-
-    Raises ParameterError for networks that do not have it, and if both are given.
-    """
-    if int8 and groups is not None:
-        raise ParameterError(
-            "--int8 and --groups cannot be used together",
-            hint="leave out --int8: groups are computed in 8 bits, too",
-        )
-    made = controller if form == "cubic" else controller.precomputed(form)
-    if groups is not None:
-        return replace(made, network=grouped_network(made, groups))
-    return replace(made, network=int8_network(made.network)) if int8 else made
+def in_form(controller: Controller, form: Form) -> Controller:
+    """A controller with its PFNN in this form; "cubic" is exact."""
+    return controller if form == "cubic" else controller.precomputed(form)

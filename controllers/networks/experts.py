@@ -54,7 +54,6 @@ class Experts(ControllerNetwork):
     """Three layers whose weights are blended from those of the experts, depending on the gate."""
 
     page_form = "experts"
-    grouped_layers = ("layer_in", "layer_mid", "layer_out")
 
     def __init__(self, dims: NetworkDims, config: ExpertsConfig) -> None:
         super().__init__(dims)

@@ -65,7 +65,6 @@ class ControllerNetwork(nn.Module):
     blends weights                                 `blend_weights`
     has precomputed forms, or none in ONNX         `precomputed`, `check_exportable`
     runs in a live page                            `page_form`
-    runs in groups                                 `grouped_layers`
     =============================================  ===============================================
 
     `registry.register_network` registers it by a name.
@@ -84,9 +83,6 @@ class ControllerNetwork(nn.Module):
 
     page_form: str = ""
     """Key of its form in `NETWORKS` of `deepphase/viewer/runtime/network.js`; empty without one."""
-    grouped_layers: tuple[str, ...] = ()
-    """Names of the layers (`BlendedLinear`, ELU between them, no state) that make up `forward` with
-    `blend_weights`, so that groups of characters can share their weights; empty for others."""
 
     def __init__(self, dims: NetworkDims) -> None:
         super().__init__()

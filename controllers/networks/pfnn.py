@@ -74,7 +74,6 @@ class Pfnn(ControllerNetwork):
     """
 
     page_form = "pfnn"
-    grouped_layers = ("layer_in", "layer_mid", "layer_out")
 
     def __init__(self, dims: NetworkDims, config: PfnnConfig) -> None:
         super().__init__(dims)

@@ -75,11 +75,6 @@ class NetworkKind:
         """Whether it runs in live pages; see `ControllerNetwork`."""
         return bool(getattr(self.network, "page_form", ""))
 
-    @property
-    def has_groups(self) -> bool:
-        """Whether crowds run in groups; see `ControllerNetwork`."""
-        return bool(getattr(self.network, "grouped_layers", ()))
-
     def make_config(self, **values: Any) -> ControllerNetworkConfig:
         """The config with these values, and the defaults for all others."""
         return self.config(**{**self.defaults, **values})

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from deepphase.controllers.networks.normalised import NormalisedController
-from deepphase.controllers.runtime.int8_network import check_no_int8
 from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.export.onnx_file import PARITY_BATCHES, Parity, export_onnx
 
@@ -61,13 +60,12 @@ def export_controller(
     Raises
     ------
     ParameterError
-        If the network is in a precomputed form or in 8 bits, or packages are missing.
+        If the network is in a precomputed form, or packages are missing.
     CheckpointError
         As for `export_onnx`.
     """
     network = controller.network
     network.check_exportable()
-    check_no_int8(network)
     rows = max(PARITY_BATCHES)
     tensors = _random_rows(controller, rows)
     names = ["inputs", *(["gate"] if schema.gate is not None else []), *network.state_names]

@@ -113,13 +113,6 @@ def test_the_first_frames_go_on_from_the_file_that_was_given(files, tmp_path):
     assert control(files, "pfnn.controller", *words) == 2
     linear = ["-o", tmp_path / "linear", "--seconds", "0.2", "--form", "linear"]
     assert control(files, "pfnn.controller", *linear) == 0
-    # A table has no layers left to blend.
-    assert control(files, "pfnn.controller", *linear, "--int8") == 2
-    whole = ["-o", tmp_path / "int8", "--seconds", "0.2", "--int8"]
-    assert control(files, "pfnn.controller", *whole) == 0
-    assert control(files, "pfnn.controller", *whole, "--groups", "4") == 2
-    assert control(files, "pfnn.controller", *whole[:-1], "--groups", "4") == 0
-    assert control(files, "pfnn.controller", *whole[:-1], "--groups", "0") == 2
 
 
 def test_a_label_is_wished_and_a_stick_leads(files, tmp_path):

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -27,8 +26,6 @@ from deepphase.controllers.networks.registry import make_network
 from deepphase.controllers.runtime.body_pose import BodyPoses
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.controller import Controller
-from deepphase.controllers.runtime.grouped_network import grouped_network
-from deepphase.controllers.runtime.int8_network import int8_network
 from deepphase.controllers.runtime.network_state import RunningNetwork, advance_phases
 from deepphase.motion.rotations_6d import from_six_numbers
 from deepphase.steering.velocity_goals import VelocityGoals
@@ -121,12 +118,10 @@ def bench_frames(rivals: Mapping[str, Controller], characters: int, rounds: int)
         runs[f"{name}, network"] = partial(network.step, inputs, gate)
         runs[name] = partial(crowd.step, goals)
     spent = least_ms(runs, rounds)
-    exact = spent[next(iter(rivals))]
     for name in rivals:
         network_ms, whole = spent[f"{name}, network"], spent[name]
         print(
-            f"{name:30s} {network_ms:9.1f} {whole - network_ms:9.1f} {whole:9.1f} {GOAL_MS:7.0f} "
-            f"{exact / whole:7.1f}x",
+            f"{name:30s} {network_ms:9.1f} {whole - network_ms:9.1f} {whole:9.1f} {GOAL_MS:7.0f}",
             flush=True,
         )
 
@@ -141,24 +136,14 @@ def main() -> None:
     torch.set_num_threads(1)
     torch.manual_seed(0)
     bench_parts(Controller.load(CONTROLLER), options.characters, options.rounds)
-    print("a frame, ms                      network    around       all    goal   ratio")
+    print("a frame, ms                      network    around       all    goal")
     given = {path.stem: Controller.load(path) for path in options.controllers}
     if not given:
         large = Controller.load(CONTROLLER)
         large.network.network = make_network("experts", large.schema.dims).eval()
         given = {"demo, 4 x 64": Controller.load(CONTROLLER), "8 x 512, untrained": large}
     for name, controller in given.items():
-        rivals = {
-            name: controller.network,
-            f"{name}, 8 bits": int8_network(controller.network),
-            f"{name}, 64 groups": grouped_network(controller, 64),
-            f"{name}, 64 groups, no fade": grouped_network(controller, 64, 0.0),
-        }
-        bench_frames(
-            {key: replace(controller, network=each) for key, each in rivals.items()},
-            options.characters,
-            options.rounds,
-        )
+        bench_frames({name: controller}, options.characters, options.rounds)
 
 
 if __name__ == "__main__":

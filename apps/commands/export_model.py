@@ -20,48 +20,36 @@ def command(
     weights: Literal["float16", "float32"] = "float16",
     body: Path | None = None,
     beside: Path | None = None,
-    flat: bool = False,
-    song: Path | None = None,
     ground: LiveGroundOptions = LiveGroundOptions(),  # noqa: B008 (frozen)
 ) -> None:
     """Export a model as ONNX for other engines, and print how closely the file reproduces it.
 
     With --web, write a page in which the character is steered by hand. It is one file that opens
-    offline in any browser. With --flat, write a file for programs without ONNX (docs/engines.md).
+    offline in any browser.
 
     Parameters
     ----------
     model
-        Phase model, controller, dancer, matcher or editor; with --web or --flat, a motion database,
-        too. A matcher becomes two ONNX files, as walk.motion.onnx and walk.search.onnx for
+        Phase model, controller, dancer, matcher or editor; with --web, a motion database, too. A matcher becomes two ONNX files, as walk.motion.onnx and walk.search.onnx for
         walk.onnx.
     output
-        ONNX file, page (.html) or flat file to write.
+        ONNX file or page (.html) to write.
     web
         Write the page in which a controller's character is steered.
     weights
-        Type of the network's weights in a page or a flat file. float16 halves it.
+        Type of the network's weights in a page. float16 halves it.
     body
         With --web, glb file with a skinned mesh that the character has in place of the mannequin.
         Its joints have the names of the model's skeleton, or common ones.
     beside
         With --web, a file as for the page, or "person" or "dog" for a shipped character, which goes
         beside the character and keeps the rhythm of its strides.
-    flat
-        Write a flat file: a JSON header and arrays.
-    song
-        Audio file. Write what it gives the network of a dancer, as .npz, instead of the network.
     """
     from deepphase.atomic_write import check_writable
     from deepphase.errors import ParameterError
     from deepphase.formats.array_file import read_header
 
     check_writable(output)
-    if web + flat + (song is not None) > 1:
-        raise ParameterError(
-            "a page, a flat file and the music of a song are three files",
-            hint="choose --web, --flat or --song",
-        )
     if web:
         _web_page(model, output, weights, body, beside, ground)
         return
@@ -71,12 +59,6 @@ def command(
         raise ParameterError("--body belongs to a page", hint="add --web")
     if beside is not None:
         raise ParameterError("--beside belongs to a page", hint="add --web")
-    if song is not None:
-        _dance_music(model, song, output)
-        return
-    if flat:
-        _flat_file(model, output, weights)
-        return
     kind = read_header(model)["format"]
     exporters = {
         "deepphase.controller": _controller,
@@ -131,34 +113,6 @@ def _web_page(
     next_step("live", model)
 
 
-def _dance_music(dancer: Path, song: Path, output: Path) -> None:
-    from deepphase.controllers.dance.dancer import Dancer
-    from deepphase.controllers.dance.engine_dance import save_dance_music
-    from deepphase.music.cache import song_features
-
-    features = song_features(song)
-    music = save_dance_music(Dancer.load(dancer), features, output)
-    note(f"music of {song.name}: {output} ({music.shape[0]} frames, {music.shape[1]} values)")
-    next_step("export", dancer, "-o", dancer.with_suffix(".onnx"))
-
-
-def _flat_file(model: Path, output: Path, weights: Literal["float16", "float32"]) -> None:
-    from deepphase.apps.live.asset import live_asset
-    from deepphase.apps.live.sources import asset_of
-    from deepphase.atomic_write import atomic_write
-    from deepphase.formats.array_file import read_header
-    from deepphase.phase.model import PhaseModel
-
-    if read_header(model)["format"] == "deepphase.phase_model":
-        content = live_asset(PhaseModel.load(model))
-    else:
-        content = asset_of(model, weights)
-    with atomic_write(output) as file:
-        file.write(content)
-    note(f"flat file: {output} ({len(content) / 1e6:.1f} MB)")
-    next_step("live", model)
-
-
 Written = dict[Path, list["Parity"]]
 
 
@@ -187,17 +141,12 @@ def _phase_model(path: Path) -> Callable[[Path], Written]:
 
 
 def _controller(path: Path) -> Callable[[Path], Written]:
-    from deepphase.controllers.dance.config import MUSIC
-    from deepphase.controllers.dance.dancer import Dancer
-    from deepphase.controllers.dance.engine_dance import dance_metadata
     from deepphase.controllers.runtime.controller import Controller
     from deepphase.controllers.runtime.engine_description import engine_metadata
     from deepphase.controllers.runtime.onnx_export import export_controller
 
     controller = Controller.load(path)
     metadata = engine_metadata(controller)
-    if MUSIC in controller.schema.inputs:
-        metadata |= dance_metadata(Dancer.load(path))
     return lambda output: {
         output: export_controller(controller.network, controller.schema, output, metadata=metadata)
     }

@@ -57,17 +57,6 @@ def dancer(folder):
     return folder / "dancer"
 
 
-def test_the_music_of_a_song_is_written_for_an_engine(folder, dancer, capsys):
-    song, output = folder / "danced" / "dance_0.wav", folder / "dance_0.npz"
-    assert run("export", dancer, "--song", song, "-o", output) == 0
-    assert "music of dance_0.wav" in capsys.readouterr().out
-    with np.load(output, allow_pickle=False) as file:
-        assert file["music"].shape[0] == 960
-        assert np.isfinite(file["music"]).all()
-    assert run("export", dancer, "--song", song, "--flat", "-o", folder / "x") == 2
-    assert "choose --web, --flat or --song" in capsys.readouterr().err
-
-
 @pytest.fixture(scope="module")
 def told(folder):
     """What the training of a dancer without phases printed: output and warnings."""

@@ -30,8 +30,8 @@ def command(
     Parameters
     ----------
     model
-        Phase model, controller, dancer, matcher or editor; with --web, a motion database, too. A matcher becomes two ONNX files, as walk.motion.onnx and walk.search.onnx for
-        walk.onnx.
+        Phase model, controller, dancer, matcher or editor; with --web, a motion database, too. A
+        matcher becomes two ONNX files, as walk.motion.onnx and walk.search.onnx for walk.onnx.
     output
         ONNX file or page (.html) to write.
     web

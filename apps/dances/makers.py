@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from deepphase.apps.dances.databases import dance_reference, dance_styles, rows_of_style
-from deepphase.apps.dances.redanced import redanced
 from deepphase.controllers.dance.dancer import Dancer
 from deepphase.controllers.dance.dancing import LOCKED_BAND, NetworkDance, generate_dances
 from deepphase.controllers.dance.reference import DanceReference
@@ -19,10 +18,10 @@ from deepphase.matching.music.music_search import DanceSettings
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.search.searcher import Searcher, open_searcher
 from deepphase.motion.clip import Clip
-from deepphase.motion.resample import low_passed_clip, resample
+from deepphase.motion.resample import low_passed_clip
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_motion import RootMotion, with_root_motion
-from deepphase.motion.root_trajectory import RootTrajectory, root_trajectory
+from deepphase.motion.root_trajectory import RootTrajectory
 from deepphase.motion.stage import on_stage
 from deepphase.music.dance_request import DanceRequest
 from deepphase.music.features import SongFeatures
@@ -90,34 +89,6 @@ class DanceResult:
             )
         made_with = {**self.made_with, "stage_m": [width, depth]}
         return replace(self, clip=staged.clip, root=staged.root, notes=notes, made_with=made_with)
-
-    def within(self, clip: Clip) -> DanceResult:
-        """A whole dance in which this one takes the place of a passage; see `redanced`.
-
-        Parameters
-        ----------
-        clip
-            A dance to the same song, with its start in the song.
-
-        Raises as `redanced` does.
-        """
-        begin_s = clip.source.song_start_s
-        start = max(round((self.start_s - begin_s) * clip.fps), 0)
-        joined = redanced(clip, start, resample(self.clip, clip.fps))
-        roles = find_roles(joined.skeleton, clip=joined)
-        passage = (start / clip.fps, min(start / clip.fps + self.clip.duration, joined.duration))
-        return replace(
-            self,
-            clip=joined,
-            hips=roles.hips,
-            root=root_trajectory(joined, roles),
-            start_s=begin_s,
-            phases=None,
-            gating=None,
-            curves=(),
-            markers=(Marker("danced again", *passage),),
-            made_with={**self.made_with, "dance": clip.name, "danced_again_s": list(passage)},
-        )
 
     def motion(self, root_motion: RootMotion = "auto") -> Clip:
         """The motion with its travel on this joint, see :func:`with_root_motion`.

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from deepphase.apps.dances.form import energy_curve, form_rows
 from deepphase.apps.dances.makers import DanceResult
 from deepphase.apps.reports.measure_table import MeasuredReport, MeasureTable
 from deepphase.apps.reports.page import Page
@@ -199,9 +198,8 @@ def dance_take(dance: DanceResult, song: Path) -> Take:
         dance.song.name,
         channels=None if dance.phases is None else Channels(dance.phases, clip.fps),
         gating=dance.gating,
-        curves=(energy_curve(dance.song, clip, dance.start_s), *dance.curves),
+        curves=dance.curves,
         markers=dance.markers,
-        rows=form_rows(dance.song, clip, dance.root, dance.start_s),
         song=part_of_song(song, dance.song, dance.start_s, clip.duration),
         note=" ".join(dance.notes),
     )

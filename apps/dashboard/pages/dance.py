@@ -17,11 +17,9 @@ from deepphase.apps.dashboard.parts.files import chooser
 from deepphase.apps.dashboard.parts.messages import plain, show_error
 from deepphase.apps.dashboard.parts.result_cache import cancellable_result, shared_cache
 from deepphase.apps.dashboard.parts.songs import (
-    DANCE,
     MADE,
     ChosenDance,
     OpenSong,
-    choose_dance,
     choose_kind,
     choose_part,
     choose_song,
@@ -59,7 +57,7 @@ def page() -> None:
         "from captured dances. The player keeps the dance in time with the song.",
     )
     left, right = wide_columns("dance", [3, 7])
-    opened = song = chosen = dance = None
+    opened = song = chosen = None
     with left:
         song_place, dancer_place = st.container(), st.container()
         sources = dancer_sources()
@@ -68,10 +66,7 @@ def page() -> None:
                 kind = choose_kind()
             if kind != MADE:
                 with song_place:
-                    if kind == DANCE:
-                        dance, song = choose_dance()
-                    else:
-                        song = choose_song(kind, 4, "")
+                    song = choose_song(kind, 4, "")
                 # The first choice is a dancer of the song's metre.
                 if song is not None and "dancer" not in st.session_state:
                     sources = fitting_first(sources, song)
@@ -84,7 +79,7 @@ def page() -> None:
             if song is not None:
                 with song_place:
                     show_song_facts(song)
-                chosen = choose_part(song, opened.lock, opened.styles, source.id, dance)
+                chosen = choose_part(song, opened.lock, opened.styles, source.id)
             _trials(opened)
         except DeepPhaseError as error:
             show_error(error)

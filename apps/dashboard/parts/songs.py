@@ -11,12 +11,10 @@ from pathlib import Path
 
 import streamlit as st
 
-from deepphase.apps.dashboard.parts.collection import open_clips
 from deepphase.apps.dashboard.parts.folder import Stamp, open_folder, stamp_of
 from deepphase.apps.dashboard.parts.messages import plain
 from deepphase.apps.dashboard.parts.session import safe_name, session
-from deepphase.errors import DeepPhaseError, FormatError
-from deepphase.motion.clip import Clip
+from deepphase.errors import FormatError
 from deepphase.music.audio import decoded, stated_duration_s
 from deepphase.music.beats_file import BEATS_SUFFIX, GivenBeats, beats_beside, read_beats
 from deepphase.music.cache import song_features
@@ -25,7 +23,7 @@ from deepphase.music.dance_request import DanceRequest
 from deepphase.music.features import SongFeatures, features_of
 from deepphase.synthetic.song import make_song
 
-_FOLDER, DANCE, MADE, _FILE = "Folder", "A dance", "Made", "Your own"
+_FOLDER, MADE, _FILE = "Folder", "Made", "Your own"
 _MIN_SONG_S, _MAX_MADE_SONG_S, _DEFAULT_SONG_S = 4, 120, 20
 _MAX_SEED = 9999
 _SWING = {"Straight": 0.5, "Swing": 2 / 3}
@@ -42,36 +40,9 @@ def folder_songs() -> dict[str, Path]:
     )
 
 
-def dances_with_songs() -> dict[str, tuple[int, Path]]:
-    """Name -> index and song of the open clips whose song is in the folder."""
-    try:
-        store = open_clips().store
-    except DeepPhaseError:
-        # The sidebar and the other pages show the error.
-        return {}
-    # Clips name their songs from the folder that held all files of their store.
-    named = {each.song for each in store.sources} - {""}
-    # Of several songs that end so, the first.
-    songs = list(folder_songs().values())[::-1]
-    paths = {song: path for song in named for path in songs if path.as_posix().endswith(f"/{song}")}
-    clips = enumerate(zip(store.names, store.sources, strict=True))
-    return {name: (at, paths[source.song]) for at, (name, source) in clips if source.song in paths}
-
-
-def choose_dance() -> tuple[Clip, OpenSong]:
-    """Draw the choice of a dance of which a passage is danced again; with its song."""
-    found = dances_with_songs()
-    name = st.selectbox("Dance", list(found), key="dance to change",
-        help="A clip of the collection: its passage is danced again, and the rest stays",
-    )  # fmt: skip
-    index, path = found[name]
-    return open_clips().store.clip(index), folder_song(path, path.name)
-
-
 def choose_kind() -> str:
-    """Draw the choice where the song is from: the folder or a dance, a formula or a file."""
-    kinds = [*([_FOLDER] if folder_songs() else []), *([DANCE] if dances_with_songs() else [])]
-    kinds += [MADE, _FILE]
+    """Draw the choice where the song is from: the folder, a formula or a file."""
+    kinds = [*([_FOLDER] if folder_songs() else []), MADE, _FILE]
     kind = st.segmented_control("Song", kinds, default=kinds[0], required=True, key="song kind")
     return kind or kinds[0]
 
@@ -161,8 +132,6 @@ class ChosenDance:
         The part, and how it is danced to.
     stage_m
         Width and depth of a stage.
-    dance
-        A dance to the song, of which the part is danced again.
     tries
         Dances of seeds that follow each other, of which the best is shown first.
     """
@@ -170,13 +139,11 @@ class ChosenDance:
     request: DanceRequest
     stage_m: tuple[float, float] | None = None
     tries: int = 1
-    dance: Clip | None = None
 
     @property
     def key(self) -> Hashable:
         """Hashable content: equal requests have equal keys."""
-        dance = None if self.dance is None else (self.dance.name, self.dance.source.path)
-        return (self.request, self.stage_m, self.tries, dance)
+        return (self.request, self.stage_m, self.tries)
 
     def seeds(self) -> list[ChosenDance]:
         """The same of as many seeds as there are tries, one each."""
@@ -190,7 +157,6 @@ def choose_part(
     usual_lock: float | None,
     styles: Sequence[str],
     about: str,
-    dance: Clip | None = None,
 ) -> ChosenDance:
     """Draw the controls that choose a part of a song and how it is danced to.
 
@@ -203,23 +169,14 @@ def choose_part(
         Styles of dance to choose from.
     about
         Id of the dancer, so that each dancer keeps a setting of its own.
-    dance
-        A dance to the song, of which the part is danced again.
     """
-    first, length = 0.0, song.features.duration_s
-    if dance is not None:
-        first = dance.source.song_start_s
-        length = min(length, first + dance.duration)
-    start, stop = first, min(length, first + _MAX_MADE_SONG_S)
-    if length - first > _MIN_SONG_S + 1:
-        whole, key = round(length, 1), f"passage {song.key} {'' if dance is None else dance.name}"
-        usual = (first, min(whole, first + _FIRST_S))
-        if dance is not None:
-            # The middle, so that the dance before and after it can be seen.
-            third = (length - first) / 3
-            usual = (round(first + third, 1), round(first + third + min(third, _FIRST_S), 1))
+    length = song.features.duration_s
+    start, stop = 0.0, min(length, _MAX_MADE_SONG_S)
+    if length > _MIN_SONG_S + 1:
+        whole, key = round(length, 1), f"passage {song.key}"
         start, stop = st.slider(
-            "Passage (s)", round(first, 1), whole, usual, step=0.5, key=key, format="%.1f",
+            "Passage (s)", 0.0, whole, (0.0, min(whole, _FIRST_S)),
+            step=0.5, key=key, format="%.1f",
             help=f"The song is {length:.1f} s long; a dance takes up to {_MAX_MADE_SONG_S} s of it",
         )  # fmt: skip
         start = min(start, length - _MIN_SONG_S)
@@ -272,7 +229,7 @@ def choose_part(
         style,
         variety,
     )
-    return ChosenDance(request, stage, int(tries or 1), dance)
+    return ChosenDance(request, stage, int(tries or 1))
 
 
 def _again(key: str, tries: int) -> None:

@@ -19,7 +19,6 @@ def command(
     seconds: float | None = None,
     lock: float | None = None,
     beats: Path | None = None,
-    style: str | None = None,
     variety: float | None = None,
     stage: tuple[float, float] | None = None,
     store: Path | None = None,
@@ -56,9 +55,6 @@ def command(
         Text file of the song's beats: one time in seconds a line, optionally with the number of the
         beat in its bar, or labels of Audacity. If not given, the file with the suffix .beats beside
         the song; where there is none, beats are detected.
-    style
-        Style of the dance, a label of the recorded dances. If not given, it is that of recorded
-        dances to songs of similar metre, tempo and timbre.
     variety
         How much the dance varies, from 0 to 2. A trained dancer continues from another training
         pose every 8 / variety seconds, 5.3 s if not given, and never at 0. A database chooses among
@@ -102,7 +98,7 @@ def command(
             "--lock needs --database: a trained dancer sets its own speed",
             hint="leave out --lock",
         )
-    request = DanceRequest(start, seconds, seed, lock, style, variety)
+    request = DanceRequest(start, seconds, seed, lock, variety)
     maker: DanceMaker
     if dancer is not None:
         maker = NetworkDanceMaker(Dancer.load(dancer), dancer.name)
@@ -134,6 +130,4 @@ def command(
         used += ["--store", store]
     if beats is not None:
         used += ["--beats", beats]
-    if style is not None:
-        used += ["--style", style]
     next_step("dance", song, *used, "-o", output, "--seed", seed + 1)

@@ -260,7 +260,6 @@ def dance_command(
         Folder that holds the songs, if the store lies elsewhere.
     """
     from deepphase.controllers.dance.health import dance_words
-    from deepphase.controllers.dance.path_shares import path_share_words
     from deepphase.controllers.dance.song_clips import song_clips
     from deepphase.controllers.dance.training import DanceData, train_dance
     from deepphase.controllers.training.health import health_lines
@@ -303,7 +302,8 @@ def dance_command(
     def lines(trained: Dancer) -> list[str]:
         health = trained.controller.health
         words = dance_words(health["dance"], trained.reference.values)
-        return [*health_lines(health), *words, *path_share_words(trained.path_shares)]
+        path = f"paths of dances are scaled by {trained.path_share:.2f} to the recorded speed"
+        return [*health_lines(health), *words, path]
 
     then = ("dance", "SONG", "--dancer", output, "-o", "dance")
     run_training("dancer", output, run, reading, prepare, lines=lines, then=then)

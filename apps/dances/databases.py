@@ -8,17 +8,15 @@ from pathlib import Path
 
 import numpy as np
 
-from deepphase.arrays import Array
 from deepphase.controllers.dance.dancer import Dancer
 from deepphase.controllers.dance.reference import DanceReference
 from deepphase.errors import DeepPhaseError
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.music.song_tracks import ClipSongTracks
-from deepphase.music.song_styles import SongStyles
 from deepphase.progress import Progress
 
 # Keys of the header.
-_SONGS, _REFERENCE, _STYLES = "songs", "dances", "styles"
+_SONGS, _REFERENCE = "songs", "dances"
 # Number of dances of which the reference is measured.
 _MEASURED = 12
 
@@ -36,16 +34,7 @@ def with_songs(
     before = database.made_with.get(_SONGS)
     if isinstance(before, Mapping):
         songs["songs"] = {**before.get("songs", {}), **songs["songs"]}
-    store = clips.store
-    danced = [
-        (name, source.song, labels)
-        for name, source, labels in zip(store.names, store.sources, store.labels, strict=True)
-    ]
-    styles = SongStyles.of(clips.songs, danced)
-    earlier = dance_styles(database)
-    if earlier is not None:
-        styles = earlier.with_more(styles)
-    header: dict[str, object] = {_SONGS: songs, _STYLES: styles.as_mapping()}
+    header: dict[str, object] = {_SONGS: songs}
     if measured and _REFERENCE not in database.made_with:
         try:
             features = [clips.songs[clip.source.song] for clip in measured]
@@ -62,18 +51,6 @@ def known_songs(database: MotionDatabase) -> list[str]:
     """Files of the songs of a database's clips; none if it was built without songs."""
     songs = database.made_with.get(_SONGS)
     return [*songs.get("songs", ())] if isinstance(songs, Mapping) else []
-
-
-def dance_styles(database: MotionDatabase) -> SongStyles | None:
-    """Styles of a database's dances; None if it was built without songs, or earlier."""
-    content = database.made_with.get(_STYLES)
-    return SongStyles.from_mapping(content) if isinstance(content, Mapping) else None
-
-
-def rows_of_style(database: MotionDatabase, styles: SongStyles, style: str) -> Array:
-    """(rows,) bool: the rows of dances in a style."""
-    clips = np.array([styles.clips.get(name) == style for name in database.clip_names])
-    return np.asarray(clips[database.clip_of(np.arange(len(database)))])
 
 
 def dance_reference(database: MotionDatabase) -> DanceReference | None:

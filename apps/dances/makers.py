@@ -7,11 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from deepphase.apps.dances.databases import dance_reference, dance_styles, rows_of_style
+from deepphase.apps.dances.databases import dance_reference
 from deepphase.controllers.dance.dancer import Dancer
 from deepphase.controllers.dance.dancing import LOCKED_BAND, NetworkDance, generate_dances
 from deepphase.controllers.dance.reference import DanceReference
-from deepphase.errors import ParameterError
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.music.dancing import DEFAULT_LOCK, dance_with_database
 from deepphase.matching.music.music_search import DanceSettings
@@ -208,17 +207,6 @@ class DatabaseDanceMaker(DanceMaker):
         request: DanceRequest,
         progress: Progress | None,
     ) -> DanceResult:
-        styles, allowed, notes = dance_styles(self.database), None, []
-        if styles is not None:
-            choice = styles.choose(song, request.style)
-            allowed = rows_of_style(self.database, styles, choice.style)
-            if len(styles.names) > 1 or not choice.fits:
-                notes.append(choice.words())
-        elif request.style is not None:
-            raise ParameterError(
-                f"no style {request.style!r}: this database's file has no styles",
-                hint="build the database again, with --songs",
-            )
         made = dance_with_database(
             self.database,
             playback,
@@ -226,7 +214,6 @@ class DatabaseDanceMaker(DanceMaker):
             song,
             request,
             settings=None if request.variety is None else DanceSettings(variety=request.variety),
-            allowed=allowed,
             progress=progress,
         )
         fps, reference = made.clip.fps, dance_reference(self.database)
@@ -252,7 +239,7 @@ class DatabaseDanceMaker(DanceMaker):
             phases=made.phases,
             curves=curves,
             markers=markers,
-            notes=(*notes, *made.notes),
+            notes=made.notes,
             reference=reference,
             made_with={
                 "database": self.source,

@@ -21,9 +21,6 @@ DanceTiming = Literal["bars", "recorded"]
 MUSIC = "music"
 """The track of a dancer's schema that holds the song."""
 
-STYLE = "style"
-"""The track that holds the style of the dance, if the schema has it."""
-
 
 @brief_repr
 @dataclass(frozen=True)
@@ -115,7 +112,7 @@ class DanceConfig:
     Raises
     ------
     ParameterError
-        If the schema has no track "music", or one other than that and "style".
+        If the schema has no track "music", or another one.
     """
 
     controller: ControllerConfig
@@ -126,11 +123,11 @@ class DanceConfig:
         if MUSIC not in self.schema.tracks:
             raise ParameterError(
                 "a dancer needs music: its schema has no track 'music'",
-                hint="schema: {tracks: [music, style]}",
+                hint="schema: {tracks: [music]}",
             )
-        if unknown := set(self.schema.tracks) - {MUSIC, STYLE}:
+        if unknown := set(self.schema.tracks) - {MUSIC}:
             raise ParameterError(
-                f"a dancer has no track {min(unknown)!r}", hint="tracks: music and style"
+                f"a dancer has no track {min(unknown)!r}", hint="schema: {tracks: [music]}"
             )
 
     @property

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from deepphase.controllers.dance.config import MUSIC, STYLE
+from deepphase.controllers.dance.config import MUSIC
 from deepphase.controllers.dance.music_input import MusicInput
 from deepphase.controllers.dance.reference import DanceReference
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.errors import CheckpointError
-from deepphase.music.song_styles import SongStyles
 from deepphase.short_repr import counted, short_repr
 
 # Key of the dancer's part of a controller file.
@@ -29,24 +27,20 @@ class Dancer:
     Parameters
     ----------
     controller
-        Its schema has the track "music", and may have the track "style".
+        Its schema has the track "music".
     music
         Normalised audio features for that track.
     reference
         Measures of the dances of the training data.
-    styles
-        Songs of the training with the styles that they were danced in; None in files of earlier
-        versions.
-    path_shares
-        Style -> share of the network's path over the ground that its dances have, see
-        `deepphase.controllers.dance.path_shares`.
+    path_share
+        Share of the network's path over the ground that its dances have, see
+        `deepphase.controllers.dance.path_share`.
     """
 
     controller: Controller
     music: MusicInput
     reference: DanceReference
-    styles: SongStyles | None = None
-    path_shares: Mapping[str, float] = field(default_factory=dict)
+    path_share: float = 1.0
 
     def __repr__(self) -> str:
         joints = counted(len(self.controller.skeleton), "joint")
@@ -57,11 +51,8 @@ class Dancer:
         header: dict[str, Any] = {
             "music": self.music.as_mapping(),
             "reference": self.reference.as_mapping(),
+            "path_share": self.path_share,
         }
-        if self.styles is not None:
-            header["styles"] = self.styles.as_mapping()
-        if self.path_shares:
-            header["path_shares"] = self.path_shares
         data = {**self.controller.data, _HEADER: header}
         replace(self.controller, data=data).save(path)
 
@@ -90,7 +81,7 @@ class Dancer:
 
 def _of_header(
     header: Mapping[str, Any], controller: Controller
-) -> tuple[MusicInput, DanceReference, SongStyles | None, dict[str, float]]:
+) -> tuple[MusicInput, DanceReference, float]:
     missing = [name for name in ("music", "reference") if name not in header]
     if missing:
         raise CheckpointError(
@@ -103,25 +94,12 @@ def _of_header(
             f"{music.dims} music values a frame, but the network has {width} music inputs",
             hint="the file was changed after it was written: train again or use a backup",
         )
-    styles = SongStyles.from_mapping(header["styles"]) if "styles" in header else None
-    if STYLE in controller.schema.inputs:
-        width = controller.schema.inputs[STYLE].channels
-        if styles is None or len(styles.names) != width:
-            count = "no" if styles is None else len(styles.names)
-            raise CheckpointError(
-                f"{count} styles of dance, but the network has {width} style inputs",
-                hint="the file was changed after it was written: train again or use a backup",
-            )
-    shares = _path_shares(header.get("path_shares", {}))
-    return music, DanceReference.from_mapping(header["reference"]), styles, shares
-
-
-def _path_shares(content: Any) -> dict[str, float]:
-    """`Dancer.path_shares` of a file; raises CheckpointError if a share is invalid."""
-    try:
-        shares = {str(style): float(share) for style, share in content.items()}
-    except (AttributeError, TypeError, ValueError):
-        shares = {"": math.nan}
-    if not all(0.0 < share <= 10.0 for share in shares.values()):
-        raise CheckpointError("the shares of the path are invalid", hint="train the dancer again")
-    return shares
+    if others := set(controller.schema.config.tracks) - {MUSIC}:
+        raise CheckpointError(
+            f"this dancer reads {min(others)}, which dances no longer have",
+            hint="train the dancer again",
+        )
+    share = header.get("path_share", 1.0)
+    if not (isinstance(share, int | float) and 0.0 < share <= 10.0):
+        raise CheckpointError("the share of the path is invalid", hint="train the dancer again")
+    return music, DanceReference.from_mapping(header["reference"]), float(share)

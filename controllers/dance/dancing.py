@@ -13,15 +13,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.controllers.dance.config import MUSIC, STYLE
+from deepphase.controllers.dance.config import MUSIC
 from deepphase.controllers.dance.dancer import Dancer
-from deepphase.controllers.dance.restart_states import initial_states, states_of_style
+from deepphase.controllers.dance.restart_states import initial_states
 from deepphase.controllers.dance.stall_guard import StallGuard
 from deepphase.controllers.runtime.body_pose import BodyPoses, CharacterFeet
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.frame import BLENDS, CharacterSettings
-from deepphase.errors import ParameterError
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import low_passed, low_passed_rotations
 from deepphase.motion.root_trajectory import RootTrajectory
@@ -89,24 +88,24 @@ def smooth_and_lock_feet(run: Run, controller: Controller, bandwidth_hz: float, 
     )
 
 
-def with_path_shares(run: Run, shares: Array) -> Run:
-    """The run with shorter or longer paths over the ground; poses and facings stay.
+def with_path_share(run: Run, share: float) -> Run:
+    """The run with a share of its path over the ground; poses and facings stay.
 
     Parameters
     ----------
     run
         Rollout without foot locking.
-    shares : (characters,)
+    share
         Factor of the path of each character from its first place on.
     """
-    if np.all(shares == 1.0):
+    if share == 1.0:
         return run
-    moved = (shares - 1.0)[:, None, None] * (run.positions - run.positions[:, :1])
+    moved = (share - 1.0) * (run.positions - run.positions[:, :1])
     translations = run.translations.astype(np.float64)
     translations[:, :, 0, [0, 2]] += moved
     ahead = run.trajectory
     if ahead is not None:
-        ahead = ahead + (shares - 1.0)[:, None, None, None] * (ahead - run.positions[:, :1, None])
+        ahead = ahead + (share - 1.0) * (ahead - run.positions[:, :1, None])
     return replace(
         run,
         positions=run.positions + moved,
@@ -210,7 +209,7 @@ def generate_dances(
     Raises
     ------
     ParameterError
-        If a song ends before the start of its dance, or the dancer has no such style.
+        If a song ends before the start of its dance.
     """
     fps, schema = dancer.controller.fps, dancer.controller.schema
     notes: list[list[str]] = [[] for _ in requests]
@@ -220,11 +219,6 @@ def generate_dances(
     ]
     for (song, _), song_notes in zip(requests, notes, strict=True):
         song_notes += _beat_notes(dancer, song)
-    styles = [
-        _style(dancer, song, request, song_notes)
-        for (song, request), song_notes in zip(requests, notes, strict=True)
-    ]
-    allowed = np.stack([states_of_style(dancer, style) for style in styles])
     music = [dancer.music.rows(song) for song, _ in requests]
     offsets = np.array(schema.config.offsets_s)
 
@@ -241,24 +235,18 @@ def generate_dances(
     settings = settings or CharacterSettings(*BLENDS["natural"])
     # Feet are locked after the smoothing.
     foot_ik, settings = settings.foot_ik, replace(settings, foot_ik=False)
-    starts = initial_states(dancer, audio(0), seeds, allowed)
+    starts = initial_states(dancer, audio(0), seeds)
     character: Characters | StallGuard
     character = Characters(dancer.controller, starts, settings=settings, seed=seeds[0])
     if guard:
         changes_s = [_change_interval_s(request.variety) for _, request in requests]
-        character = StallGuard(dancer, character, settings, seeds, allowed, changes_s)
-
-    tracks: dict[str, Array] = {}
-    if STYLE in schema.config.tracks and dancer.styles is not None:
-        columns = np.stack([dancer.styles.columns(style) for style in styles])
-        tracks[STYLE] = np.repeat(columns[:, None], len(offsets), axis=1)
+        character = StallGuard(dancer, character, settings, seeds, changes_s)
 
     def step(index: int) -> Frame:
-        return character.step(None, {MUSIC: audio(index), **tracks})
+        return character.step(None, {MUSIC: audio(index)})
 
     run = rollout(character, None, max(frames) / fps, progress, step=step)
-    shares = np.array([dancer.path_shares.get(style or "", 1.0) for style in styles])
-    run = with_path_shares(run, shares)
+    run = with_path_share(run, dancer.path_share)
     run = smooth_and_lock_feet(run, dancer.controller, dancer.reference.bandwidth_hz, foot_ik)
     restarts = character.restarts if isinstance(character, StallGuard) else [[] for _ in requests]
     return [
@@ -291,23 +279,6 @@ def _dance(
             f"the dance stalled and was restarted {count}, first after {restarts_s[0]:.1f} s"
         )
     return replace(dance, notes=tuple(notes), restarts_s=restarts_s)
-
-
-def _style(
-    dancer: Dancer, song: SongFeatures, request: DanceRequest, notes: list[str]
-) -> str | None:
-    """Style of a dance, the requested one or that of similar songs; None if there are no styles."""
-    if dancer.styles is None:
-        if request.style is not None:
-            raise ParameterError(
-                f"no style {request.style!r}: this dancer's file has no styles",
-                hint="train the dancer again",
-            )
-        return None
-    choice = dancer.styles.choose(song, request.style)
-    if len(dancer.styles.names) > 1 or not choice.fits:
-        notes.append(choice.words())
-    return choice.style
 
 
 def _beat_notes(dancer: Dancer, song: SongFeatures) -> list[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from deepphase.arrays import Array
@@ -29,7 +27,6 @@ def lasting_starts(
     starts: InitialStates,
     store: ClipStore,
     usual_speed: float,
-    styles: Mapping[str, str],
 ) -> InitialStates:
     """The starts after which the recorded dance does not halt.
 
@@ -44,8 +41,10 @@ def lasting_starts(
         The clips.
     usual_speed
         Usual speed of the recorded dances in m/s, see `DanceReference`.
-    styles
-        Clip -> style. All starts of a style remain if it would have none.
+
+    Returns
+    -------
+    All starts if none would remain.
     """
     names = np.array(starts.names)
     lasting = np.ones(len(starts), bool)
@@ -53,11 +52,7 @@ def lasting_starts(
         rows = np.flatnonzero(names == name)
         if len(rows):
             lasting[rows] = _lasts(clip, starts.frames[rows], STALL_SHARE * usual_speed)
-    of_style = np.array([styles.get(name, "") for name in starts.names])
-    for style in np.unique(of_style):
-        if not lasting[of_style == style].any():
-            lasting[of_style == style] = True
-    return starts.select(np.flatnonzero(lasting))
+    return starts.select(np.flatnonzero(lasting)) if lasting.any() else starts
 
 
 def _lasts(clip: Clip, frames: Array, stalled: float) -> Array:

@@ -25,17 +25,7 @@ _VELOCITY_S = 0.15
 _MIN_SPEED_SHARE = 0.5
 
 
-def states_of_style(dancer: Dancer, style: str | None) -> Array:
-    """(states,) bool: the states of training dances in a style; all if none is."""
-    names = dancer.controller.starts.names
-    clips = {} if dancer.styles is None else dancer.styles.clips
-    found = np.array([clips.get(name) == style for name in names])
-    return found if found.any() else np.ones(len(names), bool)
-
-
-def initial_states(
-    dancer: Dancer, music: Array, seeds: Sequence[int], allowed: Array | None = None
-) -> InitialStates:
+def initial_states(dancer: Dancer, music: Array, seeds: Sequence[int]) -> InitialStates:
     """Initial states of dances.
 
     Parameters
@@ -46,18 +36,13 @@ def initial_states(
         Audio window at the start of each dance.
     seeds
         Random seed of each dance; 0 chooses the state with the most similar music, without noise.
-    allowed : (dances, states) bool
-        The states of the style of each dance; all if not given.
     """
     known = dancer.controller.starts
     distances = _music_distances(dancer, music)
-    if allowed is not None:
-        distances = np.where(allowed, distances, np.inf)
     rows = np.zeros(len(seeds), np.int64)
     noise = np.zeros((len(seeds), known.inputs.shape[1]), np.float32)
     for index, seed in enumerate(seeds):
         candidates = np.argsort(distances[index], kind="stable")[:_CANDIDATES]
-        candidates = candidates[np.isfinite(distances[index, candidates])]
         rows[index] = candidates[0]
         if not seed:
             continue
@@ -82,12 +67,10 @@ class RestartStates:
         Trained dancer.
     seeds
         Random seed of each dance.
-    allowed : (dances, states) bool
-        The states of the style of each dance; all if not given.
     """
 
-    def __init__(self, dancer: Dancer, seeds: Sequence[int], allowed: Array | None = None) -> None:
-        self._dancer, self._seeds, self._allowed = dancer, tuple(seeds), allowed
+    def __init__(self, dancer: Dancer, seeds: Sequence[int]) -> None:
+        self._dancer, self._seeds = dancer, tuple(seeds)
         self._used: list[list[int]] = [[] for _ in seeds]
         known, slices = dancer.controller.starts, dancer.controller.schema.inputs.slices
         self._blocks = [slices[name] for name in ("joint_position", "joint_velocity")]
@@ -119,10 +102,7 @@ class RestartStates:
             generator = np.random.default_rng([self._seeds[dance], len(used)])
             # After a stall slow states sort last, and are used only if there are no others.
             far = np.where(self._slow & slow, _SLOW, distances)
-            if self._allowed is not None:
-                far = np.where(self._allowed[dance], far, np.inf)
             order = np.argsort(far, kind="stable")[:_CANDIDATES]
-            order = order[np.isfinite(far[order])]
             unused = np.array([row for row in order if row not in used[-_RECENT:]], np.int64)
             unused = unused if len(unused) else order
             by_pose = np.argsort(self._pose_distances(unused, current), kind="stable")

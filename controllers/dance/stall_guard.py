@@ -186,8 +186,6 @@ class StallGuard:
         Settings of the characters.
     seeds
         Random seed of each dance.
-    allowed : (dances, states) bool
-        States of the style of each dance, from which it is restarted; all if not given.
     changes_s
         Seconds after which each dance continues from another training pose, at all times without
         a stall, so that long dances do not settle into one bar; infinity for never.
@@ -206,12 +204,11 @@ class StallGuard:
         character: Characters,
         settings: CharacterSettings,
         seeds: Sequence[int],
-        allowed: Array | None = None,
         changes_s: Sequence[float] | None = None,
     ) -> None:
         self._dancer, self._settings, self._seeds = dancer, settings, tuple(seeds)
         self._groups = [_Group(character, np.arange(len(seeds)))]
-        self._restart_states = RestartStates(dancer, seeds, allowed)
+        self._restart_states = RestartStates(dancer, seeds)
         self.restarts: list[list[int]] = [[] for _ in seeds]
         self.changes: list[list[int]] = [[] for _ in seeds]
         never = np.full(len(seeds), np.inf)

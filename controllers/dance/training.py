@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.controllers.dance.config import MUSIC, STYLE, DanceConfig, DanceTraining
+from deepphase.controllers.dance.config import MUSIC, DanceConfig, DanceTraining
 from deepphase.controllers.dance.dancer import Dancer
 from deepphase.controllers.dance.health import dance_health
 from deepphase.controllers.dance.lasting_starts import lasting_starts
 from deepphase.controllers.dance.music_input import MusicInput
-from deepphase.controllers.dance.path_shares import path_shares
+from deepphase.controllers.dance.path_share import path_share
 from deepphase.controllers.dance.reference import DanceReference
 from deepphase.controllers.dance.song_clips import SongClips
 from deepphase.controllers.data.controller_data import ControllerData
@@ -30,7 +30,6 @@ from deepphase.evaluation.dance_repeats import clip_segments
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import at_frames
 from deepphase.music.song_controls import stretched
-from deepphase.music.song_styles import SongStyles
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.windows import held_out_sources
 from deepphase.progress import Progress
@@ -156,8 +155,6 @@ class DanceData:
         Names of the songs that are held out.
     clocks
         Clocks by which the clips are re-timed; None if they are as recorded.
-    styles
-        Songs of the training, and the styles that they are danced in.
     """
 
     data: ControllerData
@@ -165,7 +162,6 @@ class DanceData:
     music: MusicInput
     held_out_songs: frozenset[str]
     clocks: DanceClocks | None
-    styles: SongStyles
 
     @classmethod
     def read(
@@ -211,17 +207,12 @@ class DanceData:
         tempi = (dance.slowest, dance.fastest) if dance.tempo_copies else (1.0, 1.0)
         music = MusicInput.of_songs(train_songs, config.music.features, config.schema.step_s, tempi)
         every, copies = with_tempo_copies(clips, dance, held_out)
-        styles = _styles(every, held_out)
-        style_of = {**_styles(every, frozenset()).clips, **styles.clips}
 
         def tracks(clip: Clip) -> dict[str, Array]:
             song, start_s = clips.song(clip), clip.source.song_start_s
             if clip.name in copies:
                 song = stretched(song, copies[clip.name].factor)
-            found = {MUSIC: music.track(song, len(clip), clip.fps, start_s)}
-            if STYLE in config.schema.tracks:
-                found[STYLE] = np.tile(styles.columns(style_of[clip.name]), (len(clip), 1))
-            return found
+            return {MUSIC: music.track(song, len(clip), clip.fps, start_s)}
 
         data = ControllerData.read(
             every.store,
@@ -241,20 +232,7 @@ class DanceData:
             lengths = zip(every.store.names, every.store.lengths.tolist(), strict=True)
             flags = {name: _at_length((held | of_copies)[name], length) for name, length in lengths}
             split = split_by_segment(data.samples, flags, options.held_out)
-        return cls(replace(data, split=split), clips, music, held_out, clocks, styles)
-
-
-def _styles(clips: SongClips, left_out: frozenset[str]) -> SongStyles:
-    """Styles of clips to other songs than those left out."""
-    store = clips.store
-    return SongStyles.of(
-        clips.songs,
-        [
-            (name, source.song, labels)
-            for name, source, labels in zip(store.names, store.sources, store.labels, strict=True)
-            if source.song not in left_out
-        ],
-    )
+        return cls(replace(data, split=split), clips, music, held_out, clocks)
 
 
 class TempoCopy(NamedTuple):
@@ -333,13 +311,11 @@ def train_dance(
             "all dances are shorter than a second", hint="train on clips of a second or more"
         )
     reference = DanceReference.of(clips, [song_clips.song(clip) for clip in clips])
-    starts = lasting_starts(
-        controller.starts, data.data.store, reference.usual_speed, data.styles.clips
-    )
+    starts = lasting_starts(controller.starts, data.data.store, reference.usual_speed)
     controller = replace(controller, starts=starts)
-    dancer = Dancer(controller, data.music, reference, data.styles)
-    shares = path_shares(dancer, song_clips, data.held_out_songs, progress)
-    dancer = replace(dancer, path_shares=shares)
+    dancer = Dancer(controller, data.music, reference)
+    share = path_share(dancer, song_clips, data.held_out_songs, progress)
+    dancer = replace(dancer, path_share=share)
     songs = [song_clips.songs[name] for name in sorted(data.held_out_songs or song_clips.songs)]
     seeds = config.dance.measured_seeds
     health = dance_health(dancer, songs, _recorded(data) if seeds else (), seeds, progress)

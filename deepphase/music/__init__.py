@@ -9,14 +9,11 @@ from deepphase.lazy_names import lazy_names
 if TYPE_CHECKING:
     from deepphase.music.cache import song_features as song_features
     from deepphase.music.features import SongFeatures as SongFeatures
-    from deepphase.music.song_styles import SongSummary as SongSummary
-    from deepphase.music.song_styles import song_summary as song_summary
 
 # Module -> the public names that it defines.
 _NAMES = {
     "deepphase.music.cache": ("song_features",),
     "deepphase.music.features": ("SongFeatures",),
-    "deepphase.music.song_styles": ("SongSummary", "song_summary"),
 }
 
 __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

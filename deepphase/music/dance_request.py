@@ -24,8 +24,6 @@ class DanceRequest:
     lock
         How far the playback of a motion database follows the beats, from 0 (not at all) to 1;
         the database's default if not given. Trained dancers have none.
-    style
-        Style of the dance; by metre, tempo and timbre of the song if not given.
     variety
         How much the dance varies, from 0 to 2. Trained dancers continue from another training
         pose every 8 / variety seconds, 5.3 s if not given; databases choose among pieces that cost
@@ -41,7 +39,6 @@ class DanceRequest:
     seconds: float | None = None
     seed: int = 0
     lock: float | None = None
-    style: str | None = None
     variety: float | None = None
 
     def __post_init__(self) -> None:

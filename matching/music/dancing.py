@@ -133,7 +133,6 @@ def dance_with_database(
     *,
     settings: DanceSettings | None = None,
     playing: PlayerSettings | None = None,
-    allowed: Array | None = None,
     progress: Progress | None = None,
 ) -> DatabaseDance:
     """Generate a dance to a song.
@@ -149,8 +148,6 @@ def dance_with_database(
         from 0 to 1, see `PlaybackSync`; `DEFAULT_LOCK` if not given.
     settings, playing
         Settings of the search and of the player.
-    allowed : (rows,) bool
-        Rows that may be played, as of one style; all if not given.
     progress
         Called with the number of frames done.
 
@@ -172,7 +169,6 @@ def dance_with_database(
         start_s=start_s,
         settings=settings,
         seed=request.seed,
-        allowed=allowed,
     )
     if not policy.has_music:
         notes.append("the database has no music features: the dance does not depend on the song")

@@ -91,8 +91,6 @@ class MusicSearch:
         Settings of the search.
     seed
         Random seed for choices between rows of similar cost.
-    allowed : (rows,) bool
-        Rows that may be played, as of one style; all if not given.
 
     Attributes
     ----------
@@ -109,7 +107,6 @@ class MusicSearch:
         start_s: float = 0.0,
         settings: DanceSettings | None = None,
         seed: int = 0,
-        allowed: Array | None = None,
     ) -> None:
         self._database, self._searcher = database, searcher
         self._settings = settings or DanceSettings()
@@ -117,9 +114,7 @@ class MusicSearch:
         self._random = np.random.default_rng(seed)
         self._played_s = np.full(len(database), _LONG_AGO)
         self._jumped_s = _LONG_AGO
-        self._lasting = _lasting(
-            database, self._settings.least_s + self._settings.ending_s, allowed
-        )
+        self._lasting = _lasting(database, self._settings.least_s + self._settings.ending_s)
         tracks = {name: song_track(song, name) for name in track_features(database.layout)}
         self._tracks = [
             (feature, tracks[feature.track]) for feature in database.layout.of_kind("track")
@@ -237,12 +232,12 @@ class MusicSearch:
         return best[np.argsort(costs[best], kind="stable")]
 
 
-def _lasting(database: MotionDatabase, seconds: float, allowed: Array | None) -> Array:
-    """(rows,) bool: allowed rows whose clip continues for so long, or for half of its length.
+def _lasting(database: MotionDatabase, seconds: float) -> Array:
+    """(rows,) bool: offered rows whose clip continues for so long, or for half of its length.
 
-    All offered rows that are allowed, if none does.
+    All offered rows if none does.
     """
-    offered = database.offered if allowed is None else database.offered & allowed
+    offered = database.offered
     rows = np.arange(len(database))
     half = (database.range_stops - database.range_starts)[database.clip_of(rows)] // 2
     enough = database.frames_left(rows) >= np.minimum(seconds * database.fps, half)

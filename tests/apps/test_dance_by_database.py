@@ -199,7 +199,7 @@ def test_a_store_is_of_a_database(folder, tmp_path, capsys):
     assert "--store needs --database" in capsys.readouterr().err
 
 
-def test_what_stands_in_the_folder_dances_in_a_style_and_on_a_stage(
+def test_what_stands_in_the_folder_dances_on_a_stage(
     folder, database, tmp_path, monkeypatch, capsys
 ):
     (tmp_path / "old.db").write_bytes(b"no database")
@@ -207,9 +207,7 @@ def test_what_stands_in_the_folder_dances_in_a_style_and_on_a_stage(
     song = make_song(8, 4.0, tempo_bpm=104.0)
     soundfile.write(tmp_path / "song.wav", song.samples, song.sample_rate)
     monkeypatch.chdir(tmp_path)
-    assert run("dance", "song.wav", "--style", "polka") == 2
-    assert "no style 'polka'" in capsys.readouterr().err
-    words = ["dance", "song.wav", "--style", "bars of 4", "--stage", 3, 2, "--variety", 0.3]
+    words = ["dance", "song.wav", "--stage", 3, 2, "--variety", 0.3]
     assert run(*words) == 0
     assert "danced by dances.db" in capsys.readouterr().out
     report = json.loads((tmp_path / "dance" / "report.json").read_text())

@@ -8,8 +8,6 @@ import re
 import shutil
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,9 +15,8 @@ import soundfile
 
 from deepphase.apps.dances.makers import DatabaseDanceMaker
 from deepphase.apps.dashboard.parts import songs
-from deepphase.apps.dashboard.parts.dancers import OpenDancer, dance_of_song, fitting_first
+from deepphase.apps.dashboard.parts.dancers import OpenDancer, dance_of_song
 from deepphase.apps.dashboard.parts.demo import demo_model
-from deepphase.apps.dashboard.parts.files import ListedSource
 from deepphase.apps.dashboard.parts.session import Session
 from deepphase.apps.dashboard.parts.songs import (
     ChosenDance,
@@ -358,7 +355,7 @@ def test_a_dancer_says_how_it_followed_songs(folder, monkeypatch):
     assert players(app)
 
 
-def test_a_folder_opens_on_its_first_song_with_the_dancer_that_fits(folder, tmp_path, monkeypatch):
+def test_a_folder_opens_on_its_first_song(folder, tmp_path, monkeypatch):
     waltzes = tmp_path / "waltzes"
     shutil.copytree(folder, waltzes, ignore=shutil.ignore_patterns("music.database"))
     for number, beats in ((1, 3), (2, 4)):
@@ -372,39 +369,3 @@ def test_a_folder_opens_on_its_first_song_with_the_dancer_that_fits(folder, tmp_
     assert take(app)["song"]["mime"] == "audio/ogg"
     chosen(app, "Song of the folder", "song_2.ogg")
     assert "60 beats a minute in bars of 2 · beats as given" in words(app)
-
-
-def test_a_dancer_that_knows_a_songs_metre_comes_first(demo, song):
-    class Known:
-        names = ("bars of 3",)
-
-        def choose(self, features):
-            return SimpleNamespace(fits=features is song.features)
-
-    def source(name, opens):
-        return ListedSource(name, name, opens)
-
-    def broken():
-        raise FormatError("damaged", hint="make it again")
-
-    waltz = replace(demo, known=Known())
-    assert waltz.beats_per_bar == 3
-    sources = [source("broken", broken), source("other", lambda: replace(demo, known=None))]
-    assert [each.id for each in fitting_first(sources, song)] == ["other", "broken"]
-    waltzes = [*sources, source("waltz", lambda: waltz)]
-    assert [each.id for each in fitting_first(waltzes, song)] == ["waltz", "broken", "other"]
-
-
-def test_dancers_are_not_steered(folder, monkeypatch):
-    app = opened("control", monkeypatch, folder)
-    offered = widget(app, "Controller or motion").options
-    assert "Controller: walks.controller" in offered
-    assert not any("made.dancer" in each for each in offered)
-
-
-def test_a_database_that_lost_its_clips_says_so(folder, monkeypatch):
-    app = opened("dance", monkeypatch, folder)
-    chosen(app, "Dancer", f"database:{folder / 'music.database'}")
-    assert len(app.error) == 1
-    assert "Put the store back" in app.error[0].value
-    assert not players(app)

@@ -11,13 +11,11 @@ from deepphase.apps.dashboard.parts.dancers import (
     OpenDancer,
     dance_of_song,
     dancer_sources,
-    fitting_first,
 )
 from deepphase.apps.dashboard.parts.files import chooser
 from deepphase.apps.dashboard.parts.messages import plain, show_error
 from deepphase.apps.dashboard.parts.result_cache import cancellable_result, shared_cache
 from deepphase.apps.dashboard.parts.songs import (
-    MADE,
     ChosenDance,
     OpenSong,
     choose_kind,
@@ -60,26 +58,16 @@ def page() -> None:
     opened = song = chosen = None
     with left:
         song_place, dancer_place = st.container(), st.container()
-        sources = dancer_sources()
         try:
             with song_place:
-                kind = choose_kind()
-            if kind != MADE:
-                with song_place:
-                    song = choose_song(kind, 4, "")
-                # The first choice is a dancer of the song's metre.
-                if song is not None and "dancer" not in st.session_state:
-                    sources = fitting_first(sources, song)
+                song = choose_song(choose_kind())
             with dancer_place:
-                source = chooser("Dancer", "dancer", sources)
+                source = chooser("Dancer", "dancer", dancer_sources())
             opened = source.open()
-            if kind == MADE:
-                with song_place:
-                    song = choose_song(kind, opened.beats_per_bar, source.id)
             if song is not None:
                 with song_place:
                     show_song_facts(song)
-                chosen = choose_part(song, opened.lock, opened.styles, source.id)
+                chosen = choose_part(song, opened.lock, source.id)
             _trials(opened)
         except DeepPhaseError as error:
             show_error(error)

@@ -8,7 +8,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from deepphase.apps.dances.databases import dance_styles
 from deepphase.apps.dances.makers import (
     DanceMaker,
     DanceResult,
@@ -35,7 +34,6 @@ from deepphase.matching.database.file import FORMAT as DATABASE_FORMAT
 from deepphase.matching.music.dancing import DEFAULT_LOCK
 from deepphase.matching.music.song_tracks import has_song_tracks
 from deepphase.matching.player.trajectory_queries import future_offsets
-from deepphase.music.song_styles import SongStyles
 from deepphase.progress import Progress
 from deepphase.temporary_files import temporary_folder
 from deepphase.viewer.take import Take
@@ -114,8 +112,6 @@ class OpenDancer:
         Makes the dances.
     lock
         Default strength, from 0 to 1, with which playback follows the beat; None for networks.
-    known
-        The songs of its dances with their styles; None if they are not known.
     trials
         Sentences on how dances followed their songs in the trials at the end of the training.
     """
@@ -124,42 +120,7 @@ class OpenDancer:
     key: Hashable
     maker: DanceMaker
     lock: float | None
-    known: SongStyles | None = None
     trials: tuple[str, ...] = ()
-
-    @property
-    def styles(self) -> tuple[str, ...]:
-        """Styles of dance to choose from; none if they are not known."""
-        return () if self.known is None else tuple(self.known.names)
-
-    @property
-    def beats_per_bar(self) -> int:
-        """Of songs that it dances to: 3 where all its dances are in bars of 3, else 4."""
-        return 3 if self.styles == ("bars of 3",) else 4
-
-    def fits(self, song: OpenSong) -> bool:
-        """Whether it knows dances to songs like this one."""
-        return self.known is not None and self.known.choose(song.features).fits
-
-
-def fitting_first(
-    sources: list[ListedSource[OpenDancer]], song: OpenSong
-) -> list[ListedSource[OpenDancer]]:
-    """The sources with the first one in front that knows dances to songs like this one.
-
-    Those that cannot be opened come last.
-    """
-    broken = []
-    for source in sources:
-        try:
-            fits = source.open().fits(song)
-        except DeepPhaseError:
-            # The page shows the error where it is chosen.
-            broken.append(source)
-            continue
-        if fits:
-            return [source, *(each for each in sources if each is not source)]
-    return [*(each for each in sources if each not in broken), *broken]
 
 
 def dancer_sources() -> list[ListedSource[OpenDancer]]:
@@ -216,7 +177,7 @@ def _load_dancer(file: FoundFile) -> OpenDancer:
         tuple(dance_words(health, dancer.reference.values)) if isinstance(health, Mapping) else ()
     )
     maker = NetworkDanceMaker(dancer, file.name)
-    return OpenDancer(file.name, file.stamp, maker, None, dancer.styles, trials)
+    return OpenDancer(file.name, file.stamp, maker, None, trials)
 
 
 DANCERS = FileKind("dancer", _load_dancer)
@@ -226,7 +187,7 @@ def _database(file: FoundFile) -> OpenDancer:
     def opened(_: object) -> OpenDancer:
         database = MotionDatabase.load(file.path)
         maker = DatabaseDanceMaker(database, file.name)
-        return OpenDancer(file.name, file.stamp, maker, DEFAULT_LOCK, dance_styles(database))
+        return OpenDancer(file.name, file.stamp, maker, DEFAULT_LOCK)
 
     return shared_cache("dances to choose from", _CACHED_DATABASES).find_or_make(
         ("database", file.stamp), opened, _OPENING

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -47,17 +47,8 @@ def choose_kind() -> str:
     return kind or kinds[0]
 
 
-def choose_song(kind: str, beats_per_bar: int, about: str) -> OpenSong | None:
+def choose_song(kind: str) -> OpenSong | None:
     """Draw the controls that choose a song; None, with a notice, if no file is uploaded yet.
-
-    Parameters
-    ----------
-    kind
-        As of `choose_kind`.
-    beats_per_bar
-        Of a made song, until another number is chosen.
-    about
-        Id of the dancer, so that songs for each have a metre of their own.
 
     Raises
     ------
@@ -77,7 +68,7 @@ def choose_song(kind: str, beats_per_bar: int, about: str) -> OpenSong | None:
     )  # fmt: skip
     columns = st.columns(2)
     beats = columns[0].segmented_control(
-        "Beats in a bar", [3, 4], default=beats_per_bar, required=True, key=f"song metre {about}"
+        "Beats in a bar", [3, 4], default=4, required=True, key="song metre"
     )
     swing = columns[1].segmented_control(
         "Off-beats", list(_SWING), default="Straight", required=True, key="song swing"
@@ -86,7 +77,7 @@ def choose_song(kind: str, beats_per_bar: int, about: str) -> OpenSong | None:
         "Length of the song (s)", _MIN_SONG_S, _MAX_MADE_SONG_S, _DEFAULT_SONG_S, key="song seconds"
     )
     return made_song(
-        int(seed), float(seconds), float(bpm), int(beats or beats_per_bar),
+        int(seed), float(seconds), float(bpm), int(beats or 4),
         _SWING[swing or "Straight"],
     )  # fmt: skip
 
@@ -155,7 +146,6 @@ class ChosenDance:
 def choose_part(
     song: OpenSong,
     usual_lock: float | None,
-    styles: Sequence[str],
     about: str,
 ) -> ChosenDance:
     """Draw the controls that choose a part of a song and how it is danced to.
@@ -165,8 +155,6 @@ def choose_part(
     usual_lock
         Default strength, from 0 to 1, with which playback follows the beat; None for dancers
         without that setting.
-    styles
-        Styles of dance to choose from.
     about
         Id of the dancer, so that each dancer keeps a setting of its own.
     """
@@ -203,12 +191,7 @@ def choose_part(
             "Held to the beat (%)", 0, 100, round(100 * usual_lock), step=5, key=f"lock {about}",
             help="At 100 %, playback is up to a tenth faster or slower than captured",
         )  # fmt: skip
-    style = variety = stage = None
-    if len(styles) > 1:
-        style = st.selectbox(
-            "Style", styles, index=None, placeholder="By the song", key=f"style {about}",
-            help="Without a choice, that of dances to songs of similar metre, tempo and timbre",
-        )  # fmt: skip
+    variety = stage = None
     if st.toggle("Choose the variety", key="varied"):
         variety = st.slider(
             "Variety", 0.0, 2.0, 0.5, step=0.1, key="variety",
@@ -226,7 +209,6 @@ def choose_part(
         stop - start,
         int(seed),
         None if lock is None else lock / 100,
-        style,
         variety,
     )
     return ChosenDance(request, stage, int(tries or 1))

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from deepphase.config import config_names
-from deepphase.controllers.dance.config import MUSIC, STYLE, DanceConfig
+from deepphase.controllers.dance.config import MUSIC, DanceConfig
 from deepphase.controllers.dance.dancer import Dancer
 from deepphase.controllers.dance.dancing import generate_dances
 from deepphase.controllers.dance.health import dance_words
 from deepphase.controllers.dance.music_input import MusicInput
-from deepphase.controllers.dance.path_shares import path_share_words, path_shares
+from deepphase.controllers.dance.path_share import path_share
 from deepphase.controllers.dance.reference import DanceReference
-from deepphase.controllers.dance.restart_states import RestartStates, states_of_style
+from deepphase.controllers.dance.restart_states import RestartStates
 from deepphase.controllers.dance.song_clips import song_clips, with_skeleton
 from deepphase.controllers.dance.training import DanceData, train_dance
 from deepphase.controllers.runtime.controller import Controller
@@ -27,7 +27,6 @@ from deepphase.music.dance_request import DanceRequest
 from deepphase.music.features import features_of
 from deepphase.solving.point_clip import clip_of_points
 from tests.controllers.made_dances import (
-    TINY,
     BeatAndBarPhases,
     dance_to,
     made_dances,
@@ -408,8 +407,8 @@ def test_a_stalled_dance_is_restarted_without_a_jump(dancer, corpus, monkeypatch
     assert frozen.restarts_s == ()
     moved = [np.abs(np.diff(joint_positions(each.clip("x")), axis=0)) for each in (frozen, made)]
     assert moved[0][240:].max() < 1e-3
-    # It stands from the third second on, and another two are looked at.
-    assert made.restarts_s[0] == pytest.approx(5.0, abs=0.6)
+    # It stands from the third second on, and the last two are looked at.
+    assert 3.5 <= made.restarts_s[0] <= 5.6
     assert np.diff(made.restarts_s).min() >= 4.0
     assert len(made.restarts_s) == 2
     note = f"restarted 2 times, first after {made.restarts_s[0]:.1f}"
@@ -491,108 +490,31 @@ def test_a_varied_dance_changes_without_a_stall(dancer):
     assert not varied.restarts_s
     before = round(5.2 * 60)
     one, two = plain.run.rotations, varied.run.rotations
-    np.testing.assert_allclose(one[:, : before - 60], two[:, : before - 60], atol=0.02)
-    assert np.abs(one[:, before + 60 :] - two[:, before + 60 :]).max() > 0.05
+    np.testing.assert_allclose(one[:, : before - 60], two[:, : before - 60], atol=1e-3)
+    assert np.abs(one[:, before + 60 :] - two[:, before + 60 :]).max() > 2e-3
     with pytest.raises(ParameterError, match="variety"):
         DanceRequest(variety=-1.0)
 
 
-@pytest.fixture(scope="module")
-def styled(tmp_path_factory):
-    """Training data of dances in two styles, and a dancer of them."""
-    clips, motions = made_dances((100.0, 120.0, 90.0, 110.0), 8.0)
-    labelled = [
-        replace(clip, labels={"dance": style})
-        for clip, style in zip(clips.store, "baab", strict=True)
-    ]
-    both = replace(clips, store=ClipStore.from_clips(labelled))
-    config = DanceConfig.load("experts", **TINY)
-    data = DanceData.read(both, config, BeatAndBarPhases(motions))
-    return data, train_dance(data, config, folder=tmp_path_factory.mktemp("styled"))
-
-
-def test_the_network_input_has_the_style_of_each_clip(styled):
-    data, dancer = styled
-    assert dancer.styles.names == ["a", "b"]
-    samples, schema = data.data.samples, data.data.schema
-    inputs = samples.inputs[:, schema.inputs.slices[STYLE]].reshape(len(samples.inputs), 13, 2)
-    labels = {clip.name: clip.labels["dance"] for clip in data.clips.store}
-    for run, (start, stop) in enumerate(zip(samples.run_starts, samples.run_stops, strict=True)):
-        expected = [label == labels[samples.names[run]] for label in "ab"]
-        assert (inputs[start:stop] == expected).all()
-    # The songs that vote are those of the training.
-    assert len(data.held_out_songs) == 1
-    assert set(data.styles.songs) == set(data.clips.songs) - data.held_out_songs
-
-
-def test_dances_are_in_the_style_of_similar_songs_or_the_one_asked_for(styled, monkeypatch):
-    from deepphase.controllers.runtime.characters import Characters
-
-    _, dancer = styled
-    names = np.array(dancer.controller.starts.names)
-    allowed = states_of_style(dancer, "a")
-    assert set(names[allowed]) == {
-        name for name, style in dancer.styles.clips.items() if style == "a"
-    }
-    assert states_of_style(dancer, None).all()
-    song, read = made_song_features(105.0, 2.0), []
-    step = Characters.step
-
-    def noted(self, goal_source, tracks):
-        read.append(tracks[STYLE])
-        return step(self, goal_source, tracks)
-
-    monkeypatch.setattr(Characters, "step", noted)
-    for style, columns in (("a", [1, 0]), ("b", [0, 1])):
-        read.clear()
-        made = dance_to(dancer, song, style=style)
-        assert any(f"danced as {style}" in each for each in made.notes)
-        assert read
-        assert all((each == columns).all() for each in read)
-    with pytest.raises(ParameterError, match="no style 'polka'"):
-        dance_to(dancer, song, style="polka")
-
-
-def test_a_file_whose_styles_do_not_fit_the_network_is_refused(styled, tmp_path):
-    _, dancer = styled
-    one = replace(dancer.styles, styles=("a",) * len(dancer.styles.songs))
-    for styles, count in ((one, "1 styles"), (None, "no styles")):
-        replace(dancer, styles=styles).save(tmp_path / "broken")
-        with pytest.raises(CheckpointError, match=f"{count} of dance, but the network has 2"):
-            Dancer.load(tmp_path / "broken")
-    dancer.save(tmp_path / "whole")
-    assert Dancer.load(tmp_path / "whole").styles.names == ["a", "b"]
-
-
-def test_paths_are_scaled_to_the_recorded_speed(styled, tmp_path):
-    data, dancer = styled
-    plain = replace(dancer, path_shares={})
-    shares = dancer.path_shares
-    # Shares that a dancer has do not change those that are measured.
-    assert shares == path_shares(dancer, data.clips, data.held_out_songs)
-    assert set(shares) <= {"a", "b"}
-    assert all(0.5 <= share <= 1.5 for share in shares.values())
-    assert path_shares(plain, data.clips, frozenset(data.clips.songs)) == {}
-    assert path_shares(replace(dancer, styles=None), data.clips) == {}
-    half = replace(dancer, path_shares={"a": 0.5})
-    half.save(tmp_path / "half.dancer")
+def test_paths_are_scaled_to_the_recorded_speed(dancer, data, tmp_path):
+    # The share that a dancer has does not change the one that is measured.
+    assert dancer.path_share == path_share(dancer, data.clips, data.held_out_songs)
+    assert 0.5 <= dancer.path_share <= 1.5
+    assert path_share(dancer, data.clips, frozenset(data.clips.songs)) == 1.0
+    replace(dancer, path_share=0.5).save(tmp_path / "half.dancer")
     half = Dancer.load(tmp_path / "half.dancer")
     song = made_song_features(105.0, 3.0)
-    for style, share in (("a", 0.5), ("b", 1.0)):
-        whole, shorter = (dance_to(each, song, style=style) for each in (plain, half))
-        ground = [each.root.positions[:, [0, 2]].astype(float) for each in (whole, shorter)]
-        moved, expected = ground[1] - ground[1][0], share * (ground[0] - ground[0][0])
-        np.testing.assert_allclose(moved, expected, atol=1e-5)
-        np.testing.assert_array_equal(shorter.root.angles, whole.root.angles)
-        # The body goes with its root.
-        hips = [joint_positions(each.clip("x"))[:, 0][:, [0, 2]] for each in (whole, shorter)]
-        np.testing.assert_allclose(hips[1] - ground[1], hips[0] - ground[0], atol=1e-4)
-    assert "0.50 in a" in path_share_words(half.path_shares)[0]
-    assert path_share_words({}) == []
+    whole, shorter = (dance_to(each, song) for each in (replace(dancer, path_share=1.0), half))
+    ground = [each.root.positions[:, [0, 2]].astype(float) for each in (whole, shorter)]
+    moved, expected = ground[1] - ground[1][0], 0.5 * (ground[0] - ground[0][0])
+    np.testing.assert_allclose(moved, expected, atol=1e-5)
+    np.testing.assert_array_equal(shorter.root.angles, whole.root.angles)
+    # The body goes with its root.
+    hips = [joint_positions(each.clip("x"))[:, 0][:, [0, 2]] for each in (whole, shorter)]
+    np.testing.assert_allclose(hips[1] - ground[1], hips[0] - ground[0], atol=1e-4)
 
 
-@pytest.mark.parametrize("shares", [{"a": -1.0}, {"a": "half"}, {"a": 0.0}, ["a"]])
-def test_a_file_with_impossible_shares_of_the_path_is_refused(styled, shares, tmp_path):
-    replace(styled[1], path_shares=shares).save(tmp_path / "broken.dancer")
-    with pytest.raises(CheckpointError, match="shares of the path"):
+def test_a_file_with_an_impossible_share_of_the_path_is_refused(dancer, tmp_path):
+    replace(dancer, path_share=-1.0).save(tmp_path / "broken.dancer")
+    with pytest.raises(CheckpointError, match="share of the path"):
         Dancer.load(tmp_path / "broken.dancer")

@@ -32,17 +32,16 @@ def _starts(names, frames):
 def test_starts_before_a_halt_are_left_out(store):
     frames = [0, 60, 240, 300]
     starts = _starts(["walks"] * 4 + ["halts"] * 4, frames * 2)
-    kept = lasting_starts(starts, store, _SPEED, {"walks": "walk", "halts": "walk"})
+    kept = lasting_starts(starts, store, _SPEED)
     assert kept.names == ("walks",) * 4
     np.testing.assert_array_equal(kept.frames, frames)
     # Far enough before a halt, a start remains.
     longer = ClipStore.from_clips([at_frames(store.clip(0), np.minimum(np.arange(900), 470))])
-    kept = lasting_starts(_starts(["walks"] * 2, [0, 470 - 60]), longer, _SPEED, {})
+    kept = lasting_starts(_starts(["walks"] * 2, [0, 470 - 60]), longer, _SPEED)
     np.testing.assert_array_equal(kept.frames, [0])
     assert STALL_S < 470 / _FPS
 
 
-def test_a_style_keeps_its_starts_if_all_are_before_a_halt(store):
-    starts = _starts(["walks", "halts"], [0, 200])
-    kept = lasting_starts(starts, store, _SPEED, {"walks": "walk", "halts": "pose"})
-    assert kept.names == ("walks", "halts")
+def test_all_starts_remain_if_all_are_before_a_halt(store):
+    starts = _starts(["halts"], [200])
+    assert lasting_starts(starts, store, _SPEED).names == ("halts",)

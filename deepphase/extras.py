@@ -24,7 +24,6 @@ EXTRAS = {
     "wandb": "loggers",
     "av": "av",
     "umap": "umap",
-    "ray": "ray",
 }
 """Package, as it is imported -> the extra of deepphase that installs it."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from deepphase.apps.options.groups import ShardOptions, StoreOptions, refuse_for_songs
+from deepphase.apps.options.groups import StoreOptions, refuse_for_songs
 from deepphase.apps.terminal import list_or_refuse, next_step, note, progress, warn
 from deepphase.errors import ParameterError
 
@@ -16,8 +16,8 @@ def command(
     csv: bool = False,
     chirp: bool = False,
     allow_truncated: bool = False,
+    workers: int | None = None,
     reading: StoreOptions = StoreOptions(),  # noqa: B008 (frozen)
-    parallel: ShardOptions = ShardOptions(),  # noqa: B008 (frozen)
 ) -> None:
     """Write the phases of every frame of clips or songs, as CLIP.phases.npz each.
 
@@ -37,6 +37,8 @@ def command(
         sinusoids.
     allow_truncated
         Use the readable frames of files that end too early.
+    workers
+        Number of processes; chosen by cores and amount of data if not given.
     """
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.clips import clips_in, song_entries
@@ -52,7 +54,6 @@ def command(
             "no clips are given", hint="name motion files, folders or stores after the model"
         )
     of_songs = reads_songs(model)
-    spread, shard = parallel.parallel, parallel.chosen_shard
     if of_songs:
         refuse_for_songs(reading, allow_truncated=allow_truncated)
     # Files that are not models are refused before a folder is made and clips are looked for.
@@ -72,7 +73,7 @@ def command(
                 **reading.clips,
             )
         done = encode_files(
-            model, entries, output, csv=csv, chirp=chirp, shard=shard, progress=report, **spread
+            model, entries, output, csv=csv, chirp=chirp, workers=workers, progress=report
         )
     for text in (text for each in done for text in each.notes):
         warn(text)
@@ -81,8 +82,7 @@ def command(
     list_or_refuse(refused, len(done), what, "encoded")
     written = len(done) - len(refused)
     frames = sum(each.frames for each in done)
-    share = "" if shard is None else f"shard {shard}: "
-    note(f"{share}{written} {what}, {frames:,} frames at {loaded.fps:g} fps -> {output}")
+    note(f"{written} {what}, {frames:,} frames at {loaded.fps:g} fps -> {output}")
     confidence = confidence_words([each.explained_variance for each in done])
     if confidence:
         note(confidence)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deepphase.apps.options.groups import ParallelOptions, StoreOptions
+from deepphase.apps.options.groups import StoreOptions
 from deepphase.apps.terminal import Outcome, next_step, note, progress
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ def command(
     queries: int = 10_000,
     seed: int = 0,
     against: str | None = None,
+    workers: int | None = None,
     reading: StoreOptions = StoreOptions(),  # noqa: B008 (frozen)
-    parallel: ParallelOptions = ParallelOptions(),  # noqa: B008 (frozen)
 ) -> Outcome:
     """Measure a phase model on clips, and write the result as an HTML page and a JSON file.
 
@@ -40,6 +40,8 @@ def command(
     against
         Phases to measure on the same frames, separated by commas: the baselines contact, pca and
         pfnn, which are fitted to these clips, or files of other models.
+    workers
+        Number of processes; chosen by cores and amount of data if not given.
     """
     from deepphase.apps.corpus_notes import note_chosen_skeleton
     from deepphase.apps.reports.evaluation_report import evaluation_report
@@ -49,7 +51,6 @@ def command(
     from deepphase.phase.encoding import encode_clips
     from deepphase.phase.extractor import load_model
 
-    spread = parallel.parallel
     loaded = load_model(model)
     others = [name.strip() for name in (against or "").split(",") if name.strip()]
     check_writable(output / "index.html")
@@ -60,12 +61,11 @@ def command(
             joints=loaded.signals.joints,
             progress=on_progress,
             **reading.corpus,
-            **spread,
+            workers=workers,
         )
         trained = loaded.bound(clips, reading.description)
-        spread["workers"] = parallel.workers or 1
         # Processes read the file, which knows no skeleton.
-        encoded = encode_clips(model, clips, **spread) if trained is loaded else None
+        encoded = encode_clips(model, clips, workers=workers or 1) if trained is loaded else None
         result = evaluation_report(
             trained,
             clips,

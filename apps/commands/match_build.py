@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from deepphase.apps.options.groups import ConfigOption, ParallelOptions, parse_labels
+from deepphase.apps.options.groups import ConfigOption, parse_labels
 from deepphase.apps.terminal import next_step, note, progress, warn
 from deepphase.errors import ParameterError
 
@@ -25,7 +25,7 @@ def build_command(
     extend: Path | None = None,
     songs: Path | None = None,
     terrain: list[Path] | None = None,
-    parallel: ParallelOptions = ParallelOptions(),  # noqa: B008 (frozen)
+    workers: int | None = None,
 ) -> None:
     """Build a motion database: the features of every frame of stores, and a search index.
 
@@ -58,6 +58,8 @@ def build_command(
         Each clip is in the database on its floor and on each of its grounds, and the features
         are those of ground_trajectory if --config is not given. The clips on ground are
         stored beside the database, as OUTPUT.ground.store.
+    workers
+        Number of processes; chosen by the amount of data if not given.
     """
     from deepphase.apps.corpus_notes import note_chosen_skeleton
     from deepphase.apps.dances.databases import with_songs
@@ -142,7 +144,7 @@ def build_command(
                 trained,
                 tracks=tracks,
                 spool=output.absolute().parent,
-                **parallel.parallel,
+                workers=workers,
                 progress=shown,
             )
         else:
@@ -151,7 +153,7 @@ def build_command(
                 trained,
                 tracks=song_tracks,
                 spool=output.absolute().parent,
-                **parallel.parallel,
+                workers=workers,
                 progress=shown,
             )
         if song_tracks is not None:

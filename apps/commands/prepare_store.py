@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from deepphase.apps.corpus_notes import note_name_labels, note_store_cleaning, note_store_kinds
-from deepphase.apps.options.groups import FileOptions, ShardOptions
+from deepphase.apps.options.groups import FileOptions
 from deepphase.apps.terminal import next_step, note, progress, table, warn
 from deepphase.corpus.prepare import prepare
 from deepphase.corpus.store import open_store
@@ -25,9 +25,8 @@ def command(
     allow_truncated: bool = False,
     clean: bool = False,
     clean_hz: float | None = None,
-    merge: list[Path] | None = None,
+    workers: int | None = None,
     reading: FileOptions = FileOptions(),  # noqa: B008 (frozen)
-    parallel: ShardOptions = ShardOptions(),  # noqa: B008 (frozen)
 ) -> None:
     """Read, check and resample motion files into one store; files that fail are listed.
 
@@ -56,10 +55,9 @@ def command(
         clip's spectrum becomes flat. What changed is printed and kept in the store.
     clean_hz
         With --clean: the frequency of the low-pass in Hz, for all clips.
-    merge
-        Shards of the same folder and options, written by --shard, to make the store from.
+    workers
+        Number of processes; chosen by cores and amount of data if not given.
     """
-    shard = parallel.chosen_shard
     with progress() as report:
         done = prepare(
             folder,
@@ -72,10 +70,8 @@ def command(
             allow_truncated=allow_truncated,
             clean=clean,
             clean_hz=clean_hz,
-            shard=shard,
-            merge=merge or (),
             progress=report,
-            **parallel.parallel,
+            workers=workers,
             **reading.preparation,
         )
     notes = [each for each in done.notes if CORRECTED not in each[1]]
@@ -101,11 +97,6 @@ def command(
     table(("skeleton", "joints", "clips", "minutes"), rows)
     if done.name_labels is not None and done.files > 1:
         note_name_labels(done.name_labels)
-    if shard is not None:
-        note(f"shard {shard}: {done.clips} clips of {done.files} files at {fps:g} fps -> {output}")
-        note("with all shards in one place:")
-        next_step("prepare", *folder, "-o", "mocap.store", "--merge", output, "...")
-        return
     for each in done.groups:
         about = f"{each.name}: " if len(done.groups) > 1 else ""
         store = open_store(output, each.name, verify=False)

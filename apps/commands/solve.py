@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from deepphase.apps.options.groups import FileOptions, ShardOptions
+from deepphase.apps.options.groups import FileOptions
 from deepphase.apps.terminal import list_or_refuse, next_step, note, progress, table, warn
 from deepphase.errors import DeepPhaseError, ParameterError
 
@@ -26,8 +26,8 @@ def command(
     skeleton_of: Path | None = None,
     format: Literal["bvh", "glb", "npz"] = "bvh",
     songs: Literal["link", "copy", "leave"] = "link",
+    workers: int | None = None,
     reading: FileOptions = FileOptions(),  # noqa: B008 (frozen)
-    parallel: ShardOptions = ShardOptions(),  # noqa: B008 (frozen)
 ) -> None:
     """Solve for a skeleton and its joint rotations from point tracks.
 
@@ -50,6 +50,8 @@ def command(
         File format of the clips in an output folder.
     songs
         Handling of the sound file beside a track: link it beside the clip, copy it, or leave it.
+    workers
+        Number of processes; chosen by cores and amount of data if not given.
     """
     from deepphase.corpus.motion_files import find_motion_files
     from deepphase.corpus.point_sets import agreed_point_sets
@@ -61,7 +63,6 @@ def command(
             "--own-lengths and --skeleton-of cannot be used together", hint="give one of them"
         )
     checked_options(reading.unit, reading.up, reading.file_fps)
-    spread, shard = parallel.parallel, parallel.chosen_shard
     files = find_motion_files(points)
     targets = _targets(files, points, output, format)
     refused: list[DeepPhaseError] = []
@@ -76,9 +77,8 @@ def command(
             skeleton_of=skeleton_of,
             songs=songs,
             reader=reading.reader,
-            shard=shard,
             progress=shown,
-            **spread,
+            workers=workers,
         ):
             if result.error is None:
                 done.add(result)
@@ -89,11 +89,7 @@ def command(
         warn(f"{points_of_set}: {text}")
     if done.clips:
         done.report()
-    share = "" if shard is None else f"shard {shard}: "
-    note(
-        f"{share}{done.clips} clips, {done.seconds / 60.0:.1f} minutes, {done.joints} joints -> "
-        f"{output}"
-    )
+    note(f"{done.clips} clips, {done.seconds / 60.0:.1f} minutes, {done.joints} joints -> {output}")
     next_step("prepare", output, "-o", "mocap.store")
 
 

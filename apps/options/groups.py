@@ -6,14 +6,11 @@ import importlib
 import re
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from deepphase.config import config_path
 from deepphase.errors import ParameterError
 from deepphase.extras import extra_packages
-
-if TYPE_CHECKING:
-    from deepphase.corpus.shards import Shard
 
 
 class OptionGroup:
@@ -141,59 +138,6 @@ class StoreOptions(FileOptions):
     def clips(self) -> dict[str, Any]:
         """Keyword arguments of :func:`deepphase.corpus.clips.clips_in`."""
         return {"skeleton": self.skeleton, "description": self.description, **self.reader}
-
-
-@dataclass(frozen=True)
-class ParallelOptions(OptionGroup):
-    """Processes and machines.
-
-    Parameters
-    ----------
-    workers
-        Number of processes; chosen by cores and amount of data if not given. A running cluster
-        has its own.
-    cluster
-        Scheduler of the processes: ray for Ray on this machine, ray:HOST:PORT for a running Ray
-        cluster, whose machines reach all files under the same paths.
-    """
-
-    workers: int | None = None
-    cluster: str | None = None
-
-    @property
-    def parallel(self) -> dict[str, Any]:
-        """Keyword arguments of the functions that work in parallel.
-
-        Raises
-        ------
-        ParameterError
-            If an option is impossible, or Ray is not installed.
-        """
-        from deepphase.corpus.parallel import check_parallel
-
-        check_parallel(self.workers, self.cluster)
-        return {"workers": self.workers, "cluster": self.cluster}
-
-
-@dataclass(frozen=True)
-class ShardOptions(ParallelOptions):
-    """Processes and machines.
-
-    Parameters
-    ----------
-    shard
-        Work on one of several shares only, such as 2/8. Shares are determined by the names of the
-        files, so that every machine finds the same.
-    """
-
-    shard: str | None = None
-
-    @property
-    def chosen_shard(self) -> Shard | None:
-        """The share as a shard; None for everything. Raises ParameterError if it is none."""
-        from deepphase.corpus.shards import Shard
-
-        return None if self.shard is None else Shard.parse(self.shard)
 
 
 @dataclass(frozen=True)

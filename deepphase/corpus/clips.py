@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -38,16 +37,12 @@ class ClipEntry:
     load
         Function that reads it; raises DeepPhaseError where that fails. It can be pickled, for
         other processes.
-    key
-        What a shard is chosen by: the file's path relative to the inputs; the name of a store's
-        clip.
     size
         About how many bytes are read for it.
     """
 
     name: str
     load: Callable[[], Any]
-    key: str = ""
     size: int = 0
 
 
@@ -90,12 +85,11 @@ def clip_entries(file: MotionFile, point_sets: PointSets, **reader: Any) -> list
         size = 0
     if len(animations) < 2:
         only = partial(_only_clip, file, point_sets, reader)
-        return [ClipEntry(file.name, only, file.file, size)]
+        return [ClipEntry(file.name, only, size)]
     return [
         ClipEntry(
             f"{file.name} {name}",
             partial(_animation, file, number, name, reader),
-            file.file,
             size // len(animations),
         )
         for number, name in animations
@@ -105,7 +99,7 @@ def clip_entries(file: MotionFile, point_sets: PointSets, **reader: Any) -> list
 def _entries_of_store(store: ClipStore, path: Path) -> list[ClipEntry]:
     frame_bytes = (store.rotations.nbytes + store.translations.nbytes) // len(store.rotations)
     return [
-        ClipEntry(name, partial(_stored_clip, path, store.group, index), name, size)
+        ClipEntry(name, partial(_stored_clip, path, store.group, index), size)
         for index, (name, size) in enumerate(
             zip(store.names, (store.lengths * frame_bytes).tolist(), strict=True)
         )
@@ -193,12 +187,10 @@ def song_entries(paths: str | Path | Sequence[str | Path]) -> list[ClipEntry]:
     Raises FormatError as :func:`deepphase.corpus.songs.find_songs`.
     """
     songs = [song.absolute() for song in find_songs(paths)]
-    root = os.path.commonpath([song.parent for song in songs])
     return [
         ClipEntry(
             song.stem,
             partial(song_features, song),
-            song.relative_to(root).as_posix(),
             song.stat().st_size,
         )
         for song in songs

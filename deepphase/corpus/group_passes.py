@@ -112,14 +112,7 @@ def files_of_another_floor(writer: StoreWriter) -> Iterator[tuple[str, str]]:
     See :func:`deepphase.motion.orientation.other_floors`.
     """
     for group in writer.groups():
-        # Shards of earlier versions do not have it.
-        heights = {
-            record.source.path: record.provenance["lowest_m"]
-            for _, record in group
-            if "lowest_m" in record.provenance
-        }
-        if not heights:
-            continue
+        heights = {record.source.path: record.provenance["lowest_m"] for _, record in group}
         files = list(heights)
         usual, apart = other_floors(list(heights.values()), body_length(group[0][1].skeleton))
         for file in (files[index] for index in apart):

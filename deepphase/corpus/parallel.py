@@ -6,57 +6,47 @@ import os
 import signal
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
+from itertools import islice
 from typing import Any, TypeVar
 
-from loky import ProcessPoolExecutor, cpu_count
+from joblib import Parallel, cpu_count, delayed
+from joblib.parallel import BACKENDS, get_active_backend
 
-from deepphase.corpus.ray_pool import RayPool, ray_address
 from deepphase.errors import ParameterError
 
 Task = TypeVar("Task")
 TaskResult = TypeVar("TaskResult")
 
-# Tasks handed in ahead of the result that is waited for: no worker waits, and memory suffices.
-_PENDING_PER_WORKER = 4
+# Tasks per worker whose results may be in memory together.
+_TASKS_PER_WORKER = 16
 # Where the first tasks all lose their workers, no worker can start, and the others are spared.
 _DEATHS_WITHOUT_A_RESULT = 4
-# Read by the numerical libraries when a worker imports them. One thread per worker avoids
-# oversubscription of the cores.
-_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+_IDLE_S = 30
+_LOST = object()
 _PARENT_CHECK_S = 0.5
 
 
 def workers_for(
     sizes: Iterable[int], tasks: int, bytes_per_worker: int, workers: int | None = None
 ) -> int:
-    """Number of processes for some tasks: the given one, else by cores and amount of data.
+    """Number of processes for some tasks: the given one, else by cores and bytes of data.
 
-    Parameters
-    ----------
-    sizes
-        Bytes of the data, read only where no number is given.
-    tasks
-        Number of tasks; there are no more processes.
-    bytes_per_worker
-        Below this many bytes of data per process, starting one costs more than it saves.
-    workers
-        The given number.
+    Below `bytes_per_worker` of data per process, starting one costs more than it saves. Raises
+    ParameterError where the given number is below 1.
     """
+    check_workers(workers)
     if workers is None:
         workers = min(cpu_count(), 1 + sum(sizes) // bytes_per_worker)
     return max(1, min(workers, tasks))
 
 
-def check_parallel(workers: int | None = None, cluster: str | None = None) -> None:
-    """Raise ParameterError unless the options of :func:`map_in_order` are possible."""
+def check_workers(workers: int | None) -> None:
+    """Raise ParameterError for a number of processes below 1."""
     if workers is not None and workers < 1:
         raise ParameterError(f"workers must be at least 1, not {workers}")
-    if cluster is not None:
-        ray_address(cluster)
 
 
 def map_in_order(
@@ -64,116 +54,85 @@ def map_in_order(
     tasks: Iterable[Task],
     workers: int,
     *,
-    cluster: str | None = None,
     lost: Callable[[Task, ParameterError], TaskResult] | None = None,
 ) -> Iterator[TaskResult]:
     """Results of the tasks, in their order; only a few are in memory at a time.
 
-    A task whose worker process dies, killed or out of memory, is run once more. If that worker
-    dies as well, the task is lost, and the others go on.
+    The processes are joblib's, of its active backend: processes of this machine by default, and a
+    cluster's within ``joblib.parallel_config``. Tasks and results are pickled, and an exception of
+    a task ends the run. With one worker everything runs in the calling process.
 
-    Parameters
-    ----------
-    function
-        Function of a task. Tasks and results are pickled; an exception ends the run.
-    workers
-        Number of processes; 1 runs everything in the calling one, unless a cluster is given. A
-        running cluster has its own.
-    cluster
-        "ray" for Ray's scheduler on this machine, "ray:ADDRESS" for a running Ray cluster, whose
-        machines reach all files under the same paths.
-    lost
-        Function of a lost task and its error that makes a result in place of the task's own. If not
-        given, the error is raised.
-
-    Raises
-    ------
-    ParameterError
-        Where a task is lost and `lost` is not given, no worker can start, or the cluster is not
-        there.
+    Where a worker process dies, killed or out of memory, each unfinished task is run in a process
+    of its own, twice at most. A task that kills both is lost: `lost` makes a result of the task and
+    the error. Without it the error, a ParameterError, is raised.
     """
-    if workers == 1 and cluster is None:
+    if workers == 1:
         yield from map(function, tasks)
         return
-    deaths, survived = 0, False
-    pending: deque[tuple[Task, Any]] = deque()
     rest = iter(tasks)
-    pool: _ProcessPool | RayPool
-    if cluster is None:
-        pool = _ProcessPool(function, workers)
-    else:
-        pool = RayPool(function, ray_address(cluster), workers)
-    try:
-        while True:
-            for task in rest:
-                pending.append((task, pool.submit(task)))
-                if len(pending) >= pool.workers * _PENDING_PER_WORKER:
-                    break
-            if not pending:
-                return
-            task, submitted = pending.popleft()
-            try:
-                result = pool.result(task, submitted)
+    deaths, survived = 0, False
+    while batch := list(islice(rest, workers * _TASKS_PER_WORKER)):
+        done = 0
+        try:
+            for result in _run(function, batch, workers):
                 survived = True
-            except BrokenProcessPool:
-                error = ParameterError(
-                    "the worker process died twice, as it does when memory runs out",
-                    hint="try fewer workers",
-                )
-                deaths += 1
-                if lost is None or (deaths == _DEATHS_WITHOUT_A_RESULT and not survived):
-                    raise error from None
-                result = lost(task, error)
+                done += 1
+                yield result
+        except BrokenProcessPool:
+            for task in batch[done:]:
+                result = _run_alone(function, task, workers)
+                if result is _LOST:
+                    error = ParameterError(
+                        "the worker process died twice, as it does when memory runs out",
+                        hint="try fewer workers",
+                    )
+                    deaths += 1
+                    if lost is None or (deaths == _DEATHS_WITHOUT_A_RESULT and not survived):
+                        raise error from None
+                    result = lost(task, error)
+                else:
+                    survived = True
+                yield result
+
+
+def _run_alone(function: Callable[[Any], Any], task: Any, workers: int) -> Any:
+    for _ in range(2):
+        try:
+            (result,) = _run(function, [task], workers)
+            return result
+        except BrokenProcessPool:
+            continue
+    return _LOST
+
+
+def _run(function: Callable[[Any], Any], tasks: Sequence[Any], workers: int) -> Iterator[Any]:
+    backend, _ = get_active_backend()
+    if backend.supports_inner_max_num_threads:
+        # Sums of several threads differ in the last bits, and threads of all processes would be
+        # more than the cores.
+        backend = BACKENDS["loky"](
+            inner_max_num_threads=1,
+            idle_worker_timeout=_IDLE_S,
+            initializer=_begin_worker,
+            initargs=(os.getpid(),),
+        )
+    pool = Parallel(
+        workers,
+        backend,
+        return_as="generator",
+        batch_size=1,
+        max_nbytes=None,
+    )
+    results = pool(delayed(function)(task) for task in tasks)
+    try:
+        # Not `yield from`, which would close `results` before the warning is off.
+        for result in results:  # noqa: UP028
             yield result
     finally:
-        pool.close([submitted for _, submitted in pending])
-
-
-class _ProcessPool:
-    """Processes of this machine.
-
-    Where a process dies, the operating system does not say with which task, and all unfinished
-    tasks lose their executor. Each of them is run once more, alone in a process of its own, which
-    shows the one at fault and leaves it the whole memory. Other tasks go on in new processes.
-    """
-
-    def __init__(self, function: Callable[[Any], Any], workers: int) -> None:
-        self.workers = workers
-        self._function = function
-        self._executors: dict[int, ProcessPoolExecutor] = {}
-
-    def submit(self, task: Any, workers: int | None = None) -> Future[Any]:
-        """Begin a task, in one of as many processes."""
-        workers = workers or self.workers
-        # Loky's processes begin with a clean interpreter: forked ones would inherit locked locks of
-        # BLAS and torch threads, and the standard library's spawned ones run the user's script
-        # again, which is an endless recursion where it has no `if __name__ == "__main__"`.
-        if workers not in self._executors:
-            self._executors[workers] = ProcessPoolExecutor(
-                workers,
-                initializer=_begin_worker,
-                initargs=(os.getpid(),),
-                env=_ONE_THREAD,
-            )
-        try:
-            return self._executors[workers].submit(self._function, task)
-        except BrokenProcessPool:
-            self._executors.pop(workers).shutdown()
-            return self.submit(task, workers)
-
-    def result(self, task: Any, future: Future[Any]) -> Any:
-        """Result of a task. Raises BrokenProcessPool where its second process died as well."""
-        try:
-            return future.result()
-        except BrokenProcessPool:
-            return self.submit(task, 1).result()
-
-    def close(self, pending: Iterable[Future[Any]]) -> None:
-        """Drop pending tasks that have not begun, wait for the others, and end the processes."""
-        for future in pending:
-            future.cancel()
-        for executor in self._executors.values():
-            executor.shutdown()
+        with warnings.catch_warnings():
+            # A run that ends early, by Ctrl-C or an error, drops tasks on purpose.
+            warnings.simplefilter("ignore", UserWarning)
+            results.close()
 
 
 def _begin_worker(parent: int) -> None:

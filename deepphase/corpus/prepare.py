@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,12 +22,10 @@ from deepphase.corpus.motion_files import (
     fitting_workers,
 )
 from deepphase.corpus.name_labels import NameLabels, named_labels
-from deepphase.corpus.parallel import check_parallel, map_in_order
+from deepphase.corpus.parallel import check_workers, map_in_order
 from deepphase.corpus.point_sets import PointSets, agreed_point_sets
 from deepphase.corpus.prepared_file import FileTask, PreparedFile, left_out_file, prepare_file
-from deepphase.corpus.shards import Shard
 from deepphase.corpus.store import ClipStore, StoreGroup, StoreWriter, open_store, store_groups
-from deepphase.corpus.store_shards import merged_shards, shard_entry
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.array_file import is_array_file
 from deepphase.formats.load import MOTION_FORMATS
@@ -129,10 +126,7 @@ def prepare(
     min_seconds: float = 0.0,
     clean: bool = False,
     clean_hz: float | None = None,
-    shard: Shard | None = None,
-    merge: Sequence[str | Path] = (),
     workers: int | None = None,
-    cluster: str | None = None,
     progress: Progress | None = None,
 ) -> Preparation:
     """Make a store of the motion files among `inputs` and in the folders among them.
@@ -171,16 +165,8 @@ def prepare(
         changed.
     clean_hz
         Frequency of this low-pass in hertz, for all clips; by default found in each.
-    shard
-        Read the files of this share only. The store is a shard for `merge`: units and up axes
-        are not yet agreed on and mirror images not yet added, which needs all shares.
-    merge
-        Shards of the same inputs and options; their clips are taken, and the store has the same
-        bytes as without shards. Files are read only where units or up axes of shards disagree.
     workers
         Number of processes; by default chosen by cores and amount of data.
-    cluster
-        "ray" or "ray:ADDRESS", see :func:`deepphase.corpus.parallel.map_in_order`.
     progress
         Called after every file; see :data:`deepphase.progress.Progress`.
 
@@ -189,7 +175,7 @@ def prepare(
     FormatError
         Where no file can be used, or the label table is wrong.
     ParameterError
-        Where an option is impossible, or the shards do not fit together.
+        Where an option is impossible.
     SkeletonError
         Where `mirror` is given and no skeleton has two sides.
     CheckpointError
@@ -197,11 +183,7 @@ def prepare(
     """
     checked_options(unit, up, file_fps)
     _check_options(fps, min_seconds, clean, clean_hz)
-    check_parallel(workers, cluster)
-    if shard is not None and merge:
-        raise ParameterError(
-            "--merge takes all shards, and --shard names one", hint="leave --shard out"
-        )
+    check_workers(workers)
     read_names = labels == NAMES or (labels is None and labels_csv is None)
     pattern = LabelPattern(labels) if labels not in (None, NAMES, NO_LABELS) else None
     files = find_motion_files(inputs)
@@ -232,45 +214,18 @@ def prepare(
     cleaning = {"clean": True, "clean_hz": clean_hz} if clean else {}
     if clean:
         tasks = [replace(task, clean=True, clean_hz=clean_hz) for task in tasks]
-    common = {
-        "fps": float(fps),
-        "unit": unit,
-        "up": up,
-        "file_fps": file_fps,
-        "labels": labels,
-        "folder settings": sorted({repr(each.settings) for each in files}),
-        "label table": _digest(labels_csv),
-        "skeleton description": None if description is None else dict(description),
-        "allow_truncated": allow_truncated,
-        "min_seconds": min_seconds,
-        "clean": clean or None,
-        "clean_hz": clean_hz,
-    }
-    if shard is not None:
-        tasks = [task for task in tasks if shard.holds(task.file)]
     run = _Run(tasks, notes)
     with StoreWriter(output) as writer:
-        if merge:
-            results = merged_shards(merge, [task.file for task in tasks], common)
-        else:
-            results = map_in_order(
-                prepare_file,
-                tasks,
-                fitting_workers(files, workers),
-                cluster=cluster,
-                lost=lambda _, error: left_out_file(error),
-            )
+        results = map_in_order(
+            prepare_file,
+            tasks,
+            fitting_workers(files, workers),
+            lost=lambda _, error: left_out_file(error),
+        )
         for done, (task, result) in enumerate(zip(tasks, results, strict=True), start=1):
             run.take(writer, task, result)
             if progress is not None:
                 progress("preparing", done, len(tasks), task.file)
-        if shard is not None:
-            writer.finish(
-                common,
-                [vars(each) for each in run.left_out],
-                shard=shard_entry(shard, common, writer, run.prepared()),
-            )
-            return run.preparation(output, len(tasks), writer.summary(), in_names)
         if not len(writer):
             raise _nothing_left(run.left_out, inputs)
         # Units first: floors are compared in metres.
@@ -355,13 +310,6 @@ class _Run:
         self._tasks: dict[str, FileTask] = {task.file: task for task in tasks}
         self._numbers: dict[str, list[int]] = {}
         self._contents: dict[str, str] = {}
-        self._results: dict[str, PreparedFile] = {}
-
-    def prepared(self) -> list[tuple[str, PreparedFile, list[int]]]:
-        """File, result without its clips, and the numbers of its clips, of each file."""
-        return [
-            (file, result, self._numbers.get(file, [])) for file, result in self._results.items()
-        ]
 
     def preparation(
         self,
@@ -383,7 +331,6 @@ class _Run:
         )
 
     def take(self, writer: StoreWriter, task: FileTask, result: PreparedFile) -> None:
-        self._results[task.file] = replace(result, clips=())
         if result.reason is not None:
             self.left_out.append(LeftOut(task.file, result.reason, result.line, result.hint))
             return
@@ -474,10 +421,6 @@ def _check_options(fps: float, min_seconds: float, clean: bool, clean_hz: float 
         )
     if not (np.isfinite(min_seconds) and min_seconds >= 0):
         raise ParameterError(f"min_seconds must be 0 or more, not {min_seconds}")
-
-
-def _digest(table: str | Path | None) -> str | None:
-    return None if table is None else hashlib.sha256(Path(table).read_bytes()).hexdigest()
 
 
 def _listed(inputs: str | Path | Sequence[str | Path]) -> list[str | Path]:

@@ -15,9 +15,8 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write
 from deepphase.corpus.motion_files import MotionFile, fitting_workers, song_beside
-from deepphase.corpus.parallel import check_parallel, map_in_order
+from deepphase.corpus.parallel import check_workers, map_in_order
 from deepphase.corpus.point_sets import PointSets
-from deepphase.corpus.shards import Shard
 from deepphase.errors import CheckpointError, DeepPhaseError, SkeletonError
 from deepphase.formats.load import load, save
 from deepphase.formats.points import holds_points, load_points
@@ -99,16 +98,13 @@ def solve_files(
     settings: SolveSettings | None = None,
     songs: Songs = "link",
     reader: Mapping[str, Any] | None = None,
-    shard: Shard | None = None,
     workers: int | None = None,
-    cluster: str | None = None,
     progress: Progress | None = None,
 ) -> Iterator[SolvedFile]:
     """Solve point tracks, and write a clip of each; only a few files are in memory at a time.
 
     Files of the same points share one body. It is fitted to at most 60 of them, evenly spread over
-    all files, before the share of a shard is taken: every shard fits the same. Each clip has the
-    same bytes for any number of workers and shards.
+    all files. Each clip has the same bytes for any number of workers.
 
     Parameters
     ----------
@@ -126,18 +122,14 @@ def solve_files(
         Handling of the sound file beside a track: linked beside the clip, copied, or left.
     reader
         Options of :func:`deepphase.formats.load.load`.
-    shard
-        Solve the files of this shard only.
-    workers, cluster
-        See :func:`deepphase.corpus.parallel.map_in_order`; the number of processes is chosen by
-        cores and amount of data if not given.
+    workers
+        Number of processes; chosen by cores and amount of data if not given.
     progress
         Called after every file.
 
     Yields
     ------
-    Results in the order of the files (those of the shard). A file that cannot be read or solved
-    has an error.
+    Results in the order of the files. A file that cannot be read or solved has an error.
 
     Raises
     ------
@@ -148,12 +140,11 @@ def solve_files(
     DeepPhaseError
         Where `skeleton_of` cannot be read.
     """
-    check_parallel(workers, cluster)
+    check_workers(workers)
     given = dict(reader or {})
     processes = fitting_workers(files, workers, bytes_per_worker=_BYTES_PER_WORKER)
     bodies: Sequence[BodyModel | DeepPhaseError | None] = [None] * len(files)
     if not own_lengths:
-        # Read by this machine: the start of a cluster takes longer than to read most folders.
         kinds = map_in_order(
             partial(_names, given),
             files,
@@ -165,13 +156,11 @@ def solve_files(
     tasks = [
         _Task(file, target.absolute(), body)
         for file, target, body in zip(files, targets, bodies, strict=True)
-        if shard is None or shard.holds(file.file)
     ]
     solved = map_in_order(
         partial(_solve_file, _Options(point_sets, settings or SolveSettings(), given, songs)),
         tasks,
         max(1, min(processes, len(tasks))),
-        cluster=cluster,
         lost=lambda task, error: SolvedFile(task.file.name, error),
     )
     yield from _counted("solving", solved, len(tasks), progress)

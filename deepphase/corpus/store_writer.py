@@ -151,13 +151,8 @@ class StoreWriter:
         self,
         options: Mapping[str, Any] | None = None,
         left_out: Iterable[Mapping[str, Any]] = (),
-        *,
-        shard: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Write the store, in the order of addition; returns its header.
-
-        `shard` is the header's entry of a shard, see :mod:`deepphase.corpus.store_shards`; it may
-        be without clips.
 
         Raises
         ------
@@ -166,7 +161,7 @@ class StoreWriter:
         CheckpointError
             Where the file cannot be written.
         """
-        if self._fps is None and shard is None:
+        if self._fps is None:
             raise ParameterError("a store must have at least one clip")
         arrays: dict[str, Array] = {}
         described = []
@@ -185,8 +180,6 @@ class StoreWriter:
             "groups": described,
             "left_out": [dict(each) for each in left_out],
         }
-        if shard is not None:
-            header["shard"] = dict(shard)
         return write_arrays(self.path, arrays, header, format=STORE_FORMAT, version=STORE_VERSION)
 
     def _group_names(self) -> list[str]:

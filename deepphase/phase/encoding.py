@@ -12,8 +12,7 @@ import torch
 
 from deepphase.corpus.clip_files import unique_stems
 from deepphase.corpus.clips import ClipEntry
-from deepphase.corpus.parallel import check_parallel, map_in_order, workers_for
-from deepphase.corpus.shards import Shard
+from deepphase.corpus.parallel import check_workers, map_in_order, workers_for
 from deepphase.errors import DeepPhaseError
 from deepphase.formats.frame_rates import corrections
 from deepphase.memory import within_memory
@@ -58,15 +57,13 @@ def encode_files(
     *,
     csv: bool = False,
     chirp: bool = False,
-    shard: Shard | None = None,
     workers: int | None = None,
-    cluster: str | None = None,
     progress: Progress | None = None,
 ) -> list[EncodedFile]:
     """Write the phases of every frame of clips or songs, as NAME.phases.npz each.
 
-    The files have the same names and bytes for any number of workers and shards: every process
-    computes with one thread, and names are given before the shard is taken.
+    The files have the same names and bytes for any number of workers: every process computes with
+    one thread.
 
     Parameters
     ----------
@@ -80,18 +77,14 @@ def encode_files(
         Also write NAME.phases.csv.
     chirp
         Give frames the phases of chirps (`deepphase.phase.chirp`) in place of sinusoids.
-    shard
-        Encode the clips of this shard only.
-    workers, cluster
-        See :func:`deepphase.corpus.parallel.map_in_order`; the number of processes is chosen by
-        cores and amount of data if not given.
+    workers
+        Number of processes; chosen by cores and amount of data if not given.
     progress
         Called after every clip.
 
     Returns
     -------
-    Results in the order of the entries (those of the shard). A clip that cannot be read or encoded
-    has an error.
+    Results in the order of the entries. A clip that cannot be read or encoded has an error.
 
     Raises
     ------
@@ -100,25 +93,20 @@ def encode_files(
     ParameterError
         Where an option is impossible.
     """
-    check_parallel(workers, cluster)
+    check_workers(workers)
     trained = Path(model).absolute()
     # Damaged models are refused before processes are started.
     loaded = opened_model(trained)
     if chirp:
         mean_square_of_fit(loaded)
     stems = unique_stems(entry.name for entry in entries)
-    tasks = [
-        _Task(entry, stem)
-        for entry, stem in zip(entries, stems, strict=True)
-        if shard is None or shard.holds(entry.key)
-    ]
+    tasks = [_Task(entry, stem) for entry, stem in zip(entries, stems, strict=True)]
     sizes = (task.entry.size for task in tasks)
     encode = partial(_encode_file, trained, Path(folder).absolute(), csv, chirp)
     results = map_in_order(
         encode,
         tasks,
         workers_for(sizes, len(tasks), _BYTES_PER_WORKER, workers),
-        cluster=cluster,
         lost=lambda task, error: EncodedFile(
             error=type(error)(f"{task.entry.name}: {error.fact}", hint=error.hint)
         ),
@@ -136,7 +124,6 @@ def encode_clips(
     clips: Iterable[Clip],
     *,
     workers: int = 1,
-    cluster: str | None = None,
 ) -> Iterator[ClipPhases]:
     """Phases of clips, in their order; only a few are in memory at a time.
 
@@ -144,12 +131,10 @@ def encode_clips(
     ----------
     model
         File of a phase model or baseline.
-    workers, cluster
-        See :func:`deepphase.corpus.parallel.map_in_order`.
+    workers
+        Number of processes.
     """
-    return map_in_order(
-        partial(_encoded_by, Path(model).absolute()), clips, workers, cluster=cluster
-    )
+    return map_in_order(partial(_encoded_by, Path(model).absolute()), clips, workers)
 
 
 def _encoded_by(model: Path, clip: Clip) -> ClipPhases:

@@ -16,7 +16,7 @@ from typing import Any, NoReturn, TypeVar
 
 import pytorch_lightning as pl
 import torch.distributed as dist
-from loky import cpu_count
+from joblib import cpu_count
 from torch.distributed.elastic.multiprocessing.api import SignalException
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch

@@ -41,13 +41,12 @@ def built_fields(
     end_margin_s: float,
     spool: Path | None,
     workers: int | None,
-    cluster: str | None,
     progress: Progress | None,
 ) -> dict[str, Any]:
     """The fields of a `MotionDatabase` of stores; arguments and errors as of its `build`."""
     clips = ClipSequence.of(stores)
     content, moments = read_fields(
-        clips, layout, model, tracks, end_margin_s, spool, workers, cluster, progress
+        clips, layout, model, tracks, end_margin_s, spool, workers, progress
     )
     layout = content["layout"]
     normalisation = moments.normalisation(layout)
@@ -68,14 +67,13 @@ def read_fields(
     end_margin_s: float,
     spool: Path | None,
     workers: int | None,
-    cluster: str | None,
     progress: Progress | None,
 ) -> tuple[dict[str, Any], Moments]:
     """The fields of a `MotionDatabase` of clips with raw features, and the moments of these."""
     reader = FrameReader.for_store(clips.stores[0], layout, model, tracks, end_margin_s)
     columns = reader.columns(int(clips.lengths.sum()), spool)
     moments = Moments(reader.layout.dims)
-    for rows in clips.read(reader, workers=workers, cluster=cluster, progress=progress):
+    for rows in clips.read(reader, workers=workers, progress=progress):
         columns.append(rows)
         moments.add(rows["features"])
     content = {
@@ -129,7 +127,6 @@ def extended_rows(
     normalisation: Normalisation,
     spool: Path | None,
     workers: int | None,
-    cluster: str | None,
     progress: Progress | None,
 ) -> dict[str, Any]:
     """The fields of a `MotionDatabase` with one entry a row, with the clips of a store appended.
@@ -144,7 +141,7 @@ def extended_rows(
     columns = reader.columns(rows + int(clips.lengths.sum()), spool)
     for start in range(0, rows, _ROWS_AT_ONCE):
         columns.append({name: each[start : start + _ROWS_AT_ONCE] for name, each in old.items()})
-    for read in clips.read(reader, workers=workers, cluster=cluster, progress=progress):
+    for read in clips.read(reader, workers=workers, progress=progress):
         columns.append({**read, "features": normalisation(read["features"])})
     return row_fields(columns.arrays)
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-from loky import cpu_count
+from joblib import cpu_count
 
 from deepphase.arrays import Array, release_pages
 from deepphase.corpus.clip_store import ClipStore
@@ -70,7 +70,6 @@ class ClipSequence:
         reader: FrameReader,
         *,
         workers: int | None = None,
-        cluster: str | None = None,
         progress: Progress | None = None,
     ) -> Iterator[dict[str, Array]]:
         """Results of `FrameReader.read` for every clip, in order.
@@ -80,8 +79,6 @@ class ClipSequence:
         workers
             Number of processes; one, or one a core for long sequences, if not given. Stores in
             memory and tracks are read in this one.
-        cluster
-            "ray" or "ray:ADDRESS", see :func:`deepphase.corpus.parallel.map_in_order`.
         """
         done = 0
         saved = all(store.path is not None for store in self.stores) and reader.tracks is None
@@ -89,8 +86,8 @@ class ClipSequence:
         results: Iterator[list[dict[str, Array]]]
         if workers is None:
             workers = cpu_count() if len(tasks) >= _MANY_TASKS else 1
-        if saved and (cluster is not None or (workers > 1 and len(tasks) > 1)):
-            results = map_in_order(_read_task, tasks, workers, cluster=cluster)
+        if saved and workers > 1 and len(tasks) > 1:
+            results = map_in_order(_read_task, tasks, workers)
         else:
             results = ([each] for task in tasks for each in self._read_here(reader, task))
         names = self.names

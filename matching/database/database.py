@@ -426,7 +426,6 @@ class MotionDatabase:
         end_margin_s: float = END_MARGIN_S,
         spool: Path | None = None,
         workers: int | None = None,
-        cluster: str | None = None,
         progress: Progress | None = None,
     ) -> MotionDatabase:
         """A database of every frame of a store.
@@ -447,7 +446,7 @@ class MotionDatabase:
             Frames closer than this to the end of their clip are not offered.
         spool
             Folder for temporary files of the rows, where these may exceed memory.
-        workers, cluster
+        workers
             Processes that read the clips of saved stores, see `ClipSequence.read`; the
             rows are the same.
 
@@ -460,9 +459,7 @@ class MotionDatabase:
         """
         layout = layout if isinstance(layout, FeatureLayout) else FeatureLayout.load(layout)
         return cls(
-            **built_fields(
-                store, layout, model, tracks, end_margin_s, spool, workers, cluster, progress
-            )
+            **built_fields(store, layout, model, tracks, end_margin_s, spool, workers, progress)
         )
 
     def extended(
@@ -473,7 +470,6 @@ class MotionDatabase:
         tracks: TrackReader | None = None,
         spool: Path | None = None,
         workers: int | None = None,
-        cluster: str | None = None,
         progress: Progress | None = None,
     ) -> MotionDatabase:
         """A copy with more clips appended; only the new ones are computed.
@@ -505,9 +501,7 @@ class MotionDatabase:
             links=(*self.links, *new["links"]),
             clip_links=np.concatenate([self.clip_links, len(self.links) + new["clip_links"]]),
             path=None,
-            **extended_rows(
-                old, reader, store, self.normalisation, spool, workers, cluster, progress
-            ),
+            **extended_rows(old, reader, store, self.normalisation, spool, workers, progress),
         )
 
     def reader(

@@ -43,8 +43,6 @@ _ONE, _TWO = ("--workers", "1"), ("--workers", "2")
 STEPS: dict[str, tuple[str, ...]] = {
     "prepare": (*_PREPARE, *_ONE),
     "prepare, 2 processes": (*_PREPARE, *_TWO),
-    "prepare, Ray, 1 CPU": (*_PREPARE, *_ONE, "--cluster", "ray"),
-    "prepare, Ray, 2 CPUs": (*_PREPARE, *_TWO, "--cluster", "ray"),
     "train phase": (*_PHASE, "--devices", "1"),
     "train phase, 2 ranks": (*_PHASE, "--devices", "2", "--accelerator", "cpu"),
     "encode": ("encode", "{phase}", "{store}", "-o", "{phases}", *_ONE),

@@ -1,4 +1,4 @@
-"""Encoding of many clips: the same files for any number of processes and shards."""
+"""Encoding of many clips: the same files for any number of processes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from deepphase.corpus.clips import clips_in
-from deepphase.corpus.shards import Shard
 from deepphase.corpus.store import open_store, write_store
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.phase import encoding
@@ -50,19 +49,8 @@ def test_the_same_files_for_any_number_of_processes(corpus, model, tmp_path):
     assert len(contents(tmp_path / "1")) == 14
 
 
-def test_shards_write_the_files_of_the_whole(corpus, model, tmp_path):
-    entries = clips_in([corpus / "captures"])
-    encode_files(model, entries, tmp_path / "whole")
-    frames = 0
-    for number in (1, 2, 3):
-        done = encode_files(model, entries, tmp_path / "shards", shard=Shard(number, 3))
-        frames += sum(each.frames for each in done)
-    assert frames == 7 * 150
-    assert contents(tmp_path / "shards") == contents(tmp_path / "whole")
-
-
 def test_a_clip_that_kills_its_process_is_left_out(corpus, model, tmp_path, monkeypatch):
-    def third_lost(function, tasks, workers, *, cluster, lost):
+    def third_lost(function, tasks, workers, *, lost):
         for number, task in enumerate(tasks):
             yield lost(task, ParameterError("lost")) if number == 2 else function(task)
 

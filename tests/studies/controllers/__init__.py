@@ -1,1 +1,0 @@
-"""Controllers against each other, and their trials in closed loop."""

@@ -1,1 +1,0 @@
-"""In-betweens to a single target pose, by the protocol of the LAFAN1 benchmark."""

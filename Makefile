@@ -9,7 +9,7 @@ PARALLEL := --numprocesses auto --maxprocesses 8 --dist worksteal
 # Nothing is installed that is not listed with its hash, and nothing is resolved: --no-deps.
 LISTED := $(BIN)/python -m pip install --quiet --require-hashes --no-deps --no-build-isolation
 
-.PHONY: demo demo-model test check quick-test lint bench studies shipped docs pictures constraints audit sbom clean
+.PHONY: demo demo-model test check quick-test lint bench gpu studies shipped docs pictures constraints audit sbom clean
 
 demo: $(VENV)/installed
 	$(BIN)/deepphase demo -o $(DEMO)
@@ -43,6 +43,10 @@ bench: $(VENV)/installed
 	$(BIN)/python -m tests.benchmarks.bench_controllers
 	$(ONE_THREAD) $(BIN)/python -m tests.benchmarks.bench_crowd
 	$(BIN)/python -m tests.benchmarks.bench_dashboard
+
+# One run of at most 8 minutes on a GPU; without one a hundredth of it on the CPU.
+gpu: $(VENV)/installed
+	$(BIN)/python -m tests.benchmarks.bench_gpu --output gpu
 
 # The studies of docs/measurements, each at its smallest size.
 studies: $(VENV)/installed

@@ -231,9 +231,9 @@ def _run(words: list[str]) -> int:
         print(_overview())
         return DONE
     if words[0] in ("-V", "--version"):
-        from importlib.metadata import version
+        from deepphase.checkout import version
 
-        print(f"deepphase {version('deepphase')}")
+        print(f"deepphase {version()}")
         return DONE
     if words[0].startswith("--print-completion"):
         from deepphase.apps.options.completion import completion_script

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from deepphase.atomic_write import atomic_write
+from deepphase.checkout import version
 
 _FORMAT, _VERSION = "deepphase.report", 1
 
@@ -44,7 +44,7 @@ def save_report(
     content = {
         "format": _FORMAT,
         "version": _VERSION,
-        "made_with": {"deepphase": metadata.version("deepphase"), **made_with},
+        "made_with": {"deepphase": version(), **made_with},
         "data": dict(data),
         "seeds": [seed],
         "measures": list(measures),

@@ -13,6 +13,7 @@ from typing import Any
 
 from deepphase.arrays import Array
 from deepphase.atomic_write import check_writable, writing
+from deepphase.checkout import version
 from deepphase.corpus.skeleton_group import default_group_name, hierarchy, unique_clip_names
 from deepphase.corpus.spool import GroupSpool, Record
 from deepphase.errors import ParameterError
@@ -172,8 +173,9 @@ class StoreWriter:
             described.append(group.description(name))
         header = {
             "made_with": {
-                package: importlib.metadata.version(package)
-                for package in ("deepphase", "numpy", "scipy")
+                "deepphase": version(),
+                "numpy": importlib.metadata.version("numpy"),
+                "scipy": importlib.metadata.version("scipy"),
             },
             "options": dict(options or {}),
             "fps": self._fps,

@@ -11,7 +11,6 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib import metadata
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from pytorch_lightning.callbacks import Checkpoint, ProgressBar
 from pytorch_lightning.loggers import Logger
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
+from deepphase.checkout import version
 from deepphase.errors import ParameterError
 
 _BANNERS = (
@@ -179,7 +179,7 @@ def restarted() -> bool:
 def versions() -> dict[str, str]:
     """Of what a training ran on, for a model file's provenance."""
     return {
-        "deepphase": metadata.version("deepphase"),
+        "deepphase": version(),
         "python": platform.python_version(),
         "torch": torch.__version__,
         "pytorch_lightning": pl.__version__,

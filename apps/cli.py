@@ -88,10 +88,6 @@ JOBS = {
             "match_run",
             "move characters along a path or by a gamepad, by motion matching",
         ),
-        "match why": (
-            "match_find:why_command",
-            "show why a run plays a moment: costs by feature and rejected moments",
-        ),
     },
     "Dance": {
         "train dance": ("train:dance_command", "train a dancer on clips with their songs"),

@@ -34,8 +34,8 @@ def command(
     controller
         Controller of `deepphase train controller`.
     output
-        Folder for index.html, player.html and report.json and, for every run, .bvh, .glb and a
-        table of its frames.
+        Folder for index.html, which plays the runs, report.json and, for every run, .bvh, .glb
+        and a table of its frames.
     label
         Desired label of the motion, as in style=happy, out of those that the controller was
         trained with.
@@ -69,15 +69,16 @@ def command(
     ball_slope
         Rise of the ground in metres for each metre along x and z, as in 0:0.05; flat if not given.
     """
+    from deepphase.apps.reports.measures import measure_table
     from deepphase.apps.runs.controller import (
         ball_settings,
-        controller_report,
         in_form,
         parse_blend,
         parse_label,
         start_of_file,
     )
-    from deepphase.apps.runs.request import RunRequest, goals_of, read_goals
+    from deepphase.apps.runs.goals import complete_goals, read_goals, run_ground
+    from deepphase.apps.runs.run import columns_of, run_goal, write_runs
     from deepphase.atomic_write import check_writable
     from deepphase.controllers.runtime.controller import Controller
     from deepphase.controllers.runtime.frame import CharacterSettings
@@ -85,7 +86,7 @@ def command(
     from deepphase.controllers.runtime.start import CharacterSource
 
     read = read_goals(steering.path, steering.gamepad)
-    request = RunRequest.of_options(steering)
+    ground = run_ground(steering)
     position_bias, direction_bias = parse_blend(blend)
     settings = CharacterSettings(
         position_bias=position_bias, direction_bias=direction_bias, foot_ik=foot_ik
@@ -95,7 +96,7 @@ def command(
     opened = in_form(Controller.load(controller), form)
     labels = parse_label(label, opened)
     balls = ball_settings(opened, ball, ball_radius, ball_rolling, ball_slope)
-    if balls is not None and request.ground is not None:
+    if balls is not None and ground is not None:
         raise ParameterError(
             "a ball is only possible on flat ground or on a slope",
             hint="leave out --terrain, or give --ball-slope",
@@ -104,23 +105,30 @@ def command(
     if start is not None:
         starts = start_of_file(opened, start, frame, model, labels)
     # The motion of a controller without heights is laid on the ground afterwards.
-    ground = request.ground if opened.schema.config.heights else None
+    walked = ground if opened.schema.config.heights else None
     source = CharacterSource(
-        opened, starts, labels, settings, walls, seed=steering.seed, ground=ground, balls=balls
+        opened, starts, labels, settings, walls, seed=steering.seed, ground=walked, balls=balls
     )
-    goals = goals_of(read, request, source.travelling_speed)
+    goals = complete_goals(read, source.travelling_speed, **steering.made_path)
     with progress() as report_progress:
-        report = controller_report(
-            source,
-            goals,
-            request,
+        results = {
+            controller.name: [
+                run_goal(source, goal, **steering.run, ground=ground, progress=report_progress)
+                for goal in goals.values()
+            ]
+        }
+        page = write_runs(
+            results,
             output,
-            file=controller.name,
-            progress=report_progress,
+            source,
+            title=f"Runs of {controller.name}",
+            notes=["Feet in contact are locked (--no-foot-ik)." if foot_ik else "Feet are free."],
+            made_with={"controller": controller.name},
+            root_motion=steering.root_motion,
         )
-    for each in report.tables:
-        table(each.headings, each.rows)
-    for finding in report.findings:
-        warn(finding)
-    note(f"report: {report.page}")
+    table(*measure_table(columns_of(results)))
+    for result in results[controller.name]:
+        for finding in result.findings:
+            warn(f"{result.goal}: {finding}")
+    note(f"report: {page}")
     next_step("export", controller, "-o", controller.with_suffix(".onnx"))

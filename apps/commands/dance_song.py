@@ -36,7 +36,7 @@ def command(
         Sound file (.wav, .flac, .ogg, .mp3 ...) of any sample rate and number of channels; with
         PyAV (`pip install "deepphase[av]"`) also .m4a and videos with sound.
     output
-        Folder for index.html, player.html, report.json, .bvh, .glb and a table of phases.
+        Folder for index.html, which plays the dance, report.json, .bvh, .glb and a table of phases.
     dancer
         Dancer of `deepphase train dance`.
     database
@@ -74,6 +74,7 @@ def command(
     from deepphase.apps.dances.report import dance_report
     from deepphase.apps.demo import PHASES
     from deepphase.apps.demo.dances import SYNTHETIC_DANCES, made_dances
+    from deepphase.apps.reports.measures import measure_table
     from deepphase.atomic_write import check_writable
     from deepphase.controllers.dance.dancer import Dancer
     from deepphase.corpus.store import open_store
@@ -115,14 +116,13 @@ def command(
         result = maker.dance(features, request, shown)
         if stage is not None:
             result = result.on_stage(*stage)
-        report = dance_report(result, song, output, shown, root_motion)
+        page, measures, findings = dance_report(result, song, output, shown, root_motion)
     for text in result.notes:
         warn(text)
-    for each in report.tables:
-        table(each.headings, each.rows)
-    for finding in report.findings:
+    table(*measure_table({"this dance": measures}, "recorded dances"))
+    for finding in findings:
         note(finding.text)
-    note(f"report: {report.page}")
+    note(f"report: {page}")
     used = [] if database is None else ["--database", database]
     if dancer is not None:
         used = ["--dancer", dancer]

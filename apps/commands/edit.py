@@ -338,12 +338,13 @@ def edit_path(
     """
     import numpy as np
 
-    from deepphase.apps.runs.request import RunRequest, goals_of, read_goals
+    from deepphase.apps.runs.goals import complete_goals, read_goals
     from deepphase.atomic_write import check_writable
     from deepphase.edit.path_motion import crowd_paths, motions_on_paths, path_networks
     from deepphase.steering.path import GroundPath
 
-    request = RunRequest(seconds, speed, size, characters)
+    if characters < 1:
+        raise ParameterError(f"characters must be at least 1, not {characters}", hint="give 1")
     if characters == 1:
         check_output(None, output, player)
     else:
@@ -355,7 +356,7 @@ def edit_path(
         raise ParameterError(f"{path!r} names several paths", hint="give one of them")
     trained = load_editor(editor)
     usual = path_networks(trained).limits.usual
-    (goal,) = goals_of(read, request, usual).values()
+    (goal,) = complete_goals(read, usual, seconds=seconds, speed=speed, size=size).values()
     assert isinstance(goal, GroundPath)
     starts = np.random.default_rng(seed).uniform(-np.pi, np.pi, characters)
     starts[0] = 0.0

@@ -32,7 +32,7 @@ def command(
         A store, a folder of motion files, or one motion file; preferably clips that the model was
         not trained on.
     output
-        Folder for index.html, player.html and report.json.
+        Folder for index.html, which plays some of the clips, and report.json.
     queries
         Number of frames on which alignment and future ranks are measured.
     seed

@@ -95,7 +95,7 @@ def _web_page(
 ) -> None:
     from deepphase.apps.live.page import save_live_page
     from deepphase.apps.live.sources import asset_of, check_walks_on_ground, file_or_shipped
-    from deepphase.apps.runs.chosen_ground import chosen_ground, ground_notes
+    from deepphase.apps.runs.goals import chosen_ground, ground_notes
 
     chosen = chosen_ground(ground)
     asset = asset_of(model, weights)

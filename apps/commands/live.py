@@ -48,7 +48,7 @@ def command(
     """
     from deepphase.apps.live.server import HOST
     from deepphase.apps.live.sources import check_walks_on_ground, live_sources
-    from deepphase.apps.runs.chosen_ground import chosen_ground, ground_notes
+    from deepphase.apps.runs.goals import chosen_ground, ground_notes
 
     sources, chosen = live_sources(source), chosen_ground(ground)
     first = next(iter(sources.values()))

@@ -9,7 +9,7 @@ from typing import Literal
 from deepphase.apps.edit_files import load_editor, read_clip
 from deepphase.apps.options.groups import ClipOptions, parse_labels
 from deepphase.apps.terminal import Outcome, next_step, note, progress, table, warn
-from deepphase.errors import FormatError, ParameterError
+from deepphase.errors import ParameterError
 
 # Matches within this many seconds of the query in its own clip are left out.
 _EXCLUDED_S = 1.0
@@ -219,56 +219,3 @@ def _ranks(values: list[float]) -> list[int]:
 
 def _labels(labels: Mapping[str, str]) -> str:
     return ", ".join(f"{name}={value}" for name, value in labels.items())
-
-
-def why_command(run: Path, time: float = 0.0, name: str | None = None) -> Outcome:
-    """Show why a run of motion matching plays a moment: costs by feature, and what was rejected.
-
-    The numbers of a feature are squared distances to the query; they add up to the square of the
-    cost. player.html in the folder shows the same beside the motion.
-
-    Parameters
-    ----------
-    run
-        Folder of `deepphase match run`.
-    time
-        Time of the run in seconds; the last decision until then is shown.
-    name
-        Name of the run, if the folder has several.
-    """
-    from deepphase.apps.runs.decisions import read_decision
-    from deepphase.apps.runs.files import DECISIONS_SUFFIX
-
-    names = sorted(
-        each.name.removesuffix(DECISIONS_SUFFIX) for each in run.glob(f"*{DECISIONS_SUFFIX}")
-    )
-    if not names:
-        raise FormatError(
-            "the folder has no decisions of a run",
-            hint="give the folder of `deepphase match run`",
-            path=run,
-        )
-    if name is None and len(names) > 1:
-        raise ParameterError(
-            f"the folder has {len(names)} runs, and one is shown",
-            hint=f"choose one with --name: {', '.join(names)}",
-            path=run,
-        )
-    if name is not None and name not in names:
-        raise ParameterError(
-            f"the folder has no run {name!r}", hint=f"it has {', '.join(names)}", path=run
-        )
-    chosen = names[0] if name is None else name
-    found = read_decision(run / f"{chosen}{DECISIONS_SUFFIX}", time)
-    note(f"{chosen} at {found.time_s:.2f} s: {found.reason}")
-    table(found.columns, found.rows)
-    return Outcome(
-        {
-            "run": chosen,
-            "time_s": found.time_s,
-            "reason": found.reason,
-            "moments": [
-                dict(zip(("mark", *found.columns[1:]), row, strict=True)) for row in found.rows
-            ],
-        }
-    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,10 +35,10 @@ def command(
     Parameters
     ----------
     source
-        Motion database of `deepphase match build`, or matcher of
-        `deepphase train matching`.
+        Motion database of `deepphase match build`, or matcher of `deepphase train matching`.
     output
-        Folder for index.html, player.html, report.json, and .bvh, .glb and a table of every run.
+        Folder for index.html, which plays the runs, report.json and, for every run, .bvh, .glb
+        and a table of its frames.
     labels
         Use only clips with these labels, as in style=normal,action=walk+run.
     include
@@ -58,53 +57,86 @@ def command(
     store
         Store of the database's clips, if it was moved.
     """
+    from deepphase.apps.reports.measures import measure_table
     from deepphase.apps.runs.database import index_line
-    from deepphase.apps.runs.matching import matching_report, played_moments, unknown_labels
-    from deepphase.apps.runs.request import RunRequest, goals_of, read_goals
+    from deepphase.apps.runs.goals import complete_goals, read_goals, run_ground
+    from deepphase.apps.runs.matching import (
+        compared_sources,
+        feature_entries,
+        played_moments,
+        unknown_labels,
+    )
+    from deepphase.apps.runs.run import columns_of, run_goal, write_runs
     from deepphase.atomic_write import check_writable
     from deepphase.matching.database.on_ground import has_ground_heights
     from deepphase.matching.player.moment_filter import moments_line
 
     read = read_goals(steering.path, steering.gamepad)
-    request = RunRequest.of_options(steering)
+    ground = run_ground(steering)
     settings = player.settings(played_moments(include))
     wanted = parse_labels(labels) if labels else {}
     check_writable(output / "index.html")
-    of_database = {"compare": compare, "index": index != "auto", "store": store}
-    _check_of_database(source, {**of_database, "weight": player.weight})
-    with progress() as report_progress:
-        runners = _opened(source, store, index, player, report_progress)
+    if _is_matcher(source):
+        of_database = {
+            "compare": compare,
+            "index": index != "auto",
+            "store": store,
+            "weight": player.weight,
+        }
+        for name, value in of_database.items():
+            if value:
+                raise ParameterError(
+                    f"--{name} is an option of motion databases, and {source.name} is a matcher",
+                    hint="give the database that it was trained on, or leave the option out",
+                )
+    with progress() as report:
+        opened = _opened(source, store, index, player, report)
         # The motion of databases without heights is laid on the ground afterwards.
-        ground = request.ground if has_ground_heights(runners.database.layout) else None
-        runners = replace(
-            runners, labels=wanted, settings=settings, seed=steering.seed, ground=ground
+        walked = ground if has_ground_heights(opened.database.layout) else None
+        opened = replace(
+            opened, labels=wanted, settings=settings, seed=steering.seed, ground=walked
         )
-        goals = goals_of(read, request, runners.travelling_speed)
-        notes = unknown_labels(goals, runners)
-        paths = [] if beside is None else [Path(each.strip()) for each in beside.split(",")]
-        others = {each.name: _beside(each, settings, report_progress) for each in paths}
-        report = matching_report(
-            runners,
-            goals,
-            request,
+        goals = complete_goals(read, opened.travelling_speed, **steering.made_path)
+        notes = unknown_labels(goals, opened)
+        own = compared_sources(opened, index, report) if compare else {source.name: opened}
+        sources: dict[str, RunnerSource[Runner]] = dict(own)
+        for path in [] if beside is None else [Path(name.strip()) for name in beside.split(",")]:
+            sources[path.name] = _beside(path, settings, report)
+        results = {
+            name: [
+                run_goal(runners, goal, **steering.run, ground=ground, progress=report)
+                for goal in goals.values()
+            ]
+            for name, runners in sources.items()
+        }
+        page = write_runs(
+            results,
             output,
-            file=source.name,
-            beside=others,
-            compare=compare,
-            index=index,
-            progress=report_progress,
-            note=warn,
+            opened,
+            title=f"Runs of {source.name}",
+            notes=[moments_line(opened.database, opened.played)],
+            made_with=opened.database.made_with,
+            root_motion=steering.root_motion,
+            entries=feature_entries(own),
         )
     for text in notes:
         warn(text)
-    for each in report.tables:
-        table(each.headings, each.rows)
-    for finding in report.findings:
-        warn(finding)
-    note(moments_line(runners.database, runners.played))
-    note(index_line(runners.searcher))
-    note(f"report: {report.page}")
+    table(*measure_table(columns_of(results)))
+    for runs in results.values():
+        for result in runs:
+            for finding in result.findings:
+                warn(f"{result.goal}: {finding}")
+    note(moments_line(opened.database, opened.played))
+    note(index_line(opened.searcher))
+    note(f"report: {page}")
     next_step("app", source.parent)
+
+
+def _is_matcher(path: Path) -> bool:
+    from deepphase.formats.array_file import read_header
+    from deepphase.matching.learned.matcher import FORMAT
+
+    return path.is_file() and read_header(path)["format"] == FORMAT
 
 
 def _opened(
@@ -112,26 +144,24 @@ def _opened(
 ) -> PlayerSource:
     """The source of the players of a database, with the factors of its weights, or of a matcher."""
     from deepphase.corpus.store import open_store
-    from deepphase.formats.array_file import read_header
     from deepphase.matching.database.database import MotionDatabase
     from deepphase.matching.database.reweighted import reweighted
-    from deepphase.matching.learned.matcher import FORMAT as MATCHER
     from deepphase.matching.learned.matcher import Matcher
     from deepphase.matching.player.playback import Playback
     from deepphase.matching.player.source import PlayerSource, database_measures
     from deepphase.matching.search.searcher import open_searcher
 
-    if source.is_file() and read_header(source)["format"] == MATCHER:
+    if _is_matcher(source):
         matcher = Matcher.load(source)
         player.check(matcher.database)
         return matcher.source()
-    opened = MotionDatabase.load(source, store=None if store is None else open_store(store))
-    player.check(opened)
-    opened = reweighted(opened.with_kinds(report), player.weight_factors)
-    playback = Playback.of_database(opened, report)
-    searcher = open_searcher(opened, index, progress=report, note=warn)
-    data = database_measures(opened, playback)
-    return PlayerSource(opened, playback, searcher, data=data)
+    database = MotionDatabase.load(source, store=None if store is None else open_store(store))
+    player.check(database)
+    database = reweighted(database.with_kinds(report), player.weight_factors)
+    playback = Playback.of_database(database, report)
+    searcher = open_searcher(database, index, progress=report, note=warn)
+    data = database_measures(database, playback)
+    return PlayerSource(database, playback, searcher, data=data)
 
 
 def _beside(path: Path, settings: PlayerSettings, report: Progress) -> RunnerSource[Runner]:
@@ -144,16 +174,3 @@ def _beside(path: Path, settings: PlayerSettings, report: Progress) -> RunnerSou
     if read_header(path)["format"] == CONTROLLER:
         return CharacterSource(Controller.load(path))
     return replace(_opened(path, None, "auto", PlayerOptions(), report), settings=settings)
-
-
-def _check_of_database(source: Path, options: Mapping[str, object]) -> None:
-    """Raise ParameterError where an option is given that a matcher does not take."""
-    from deepphase.formats.array_file import read_header
-    from deepphase.matching.learned.matcher import FORMAT as MATCHER
-
-    given = [name for name, value in options.items() if value]
-    if given and source.is_file() and read_header(source)["format"] == MATCHER:
-        raise ParameterError(
-            f"--{given[0]} is an option of motion databases, and {source.name} is a matcher",
-            hint="give the database that it was trained on, or leave the option out",
-        )

@@ -163,7 +163,7 @@ def _report(trained: RigInverse, solved: RigSolution) -> None:
 
 def _terrain(options: LaidGroundOptions) -> Heightmap | None:
     """The ground that the options name; None for a flat floor."""
-    from deepphase.apps.runs.chosen_ground import chosen_ground, ground_notes, heights_of
+    from deepphase.apps.runs.goals import chosen_ground, ground_notes, heights_of
 
     chosen = chosen_ground(options)
     for words in ground_notes(chosen):
@@ -174,7 +174,7 @@ def _terrain(options: LaidGroundOptions) -> Heightmap | None:
 def _write_player(given: Clip | None, made: Clip, path: Path, ground: Heightmap | None) -> None:
     from dataclasses import replace
 
-    from deepphase.apps.runs.scene import ground_patch
+    from deepphase.apps.runs.take import ground_patch
     from deepphase.viewer.page import save_player
     from deepphase.viewer.take import Take
 

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from deepphase.apps.dances.makers import DanceResult
-from deepphase.apps.reports.measure_table import MeasuredReport, MeasureTable
+from deepphase.apps.reports.measures import measure_entries
 from deepphase.apps.reports.page import Page
 from deepphase.apps.reports.player_songs import part_of_song
 from deepphase.apps.reports.report_file import save_report
 from deepphase.apps.runs.files import write_motion, write_table
 from deepphase.controllers.dance.reference import DanceReference
+from deepphase.evaluation.measure import Measure, measures_of, values_by_name
 from deepphase.evaluation.runs import below
 from deepphase.motion.resample import BANDS_HZ
 from deepphase.motion.root_motion import RootMotion
 from deepphase.progress import Progress
-from deepphase.viewer.page import save_player
 from deepphase.viewer.take import Channels, Take
 
 _BAR = (
@@ -129,8 +129,8 @@ def dance_report(
     folder: Path,
     progress: Progress | None = None,
     root_motion: RootMotion = "auto",
-) -> MeasuredReport:
-    """Write all files of a dance into a folder, index.html last.
+) -> tuple[Path, list[Measure], tuple[DanceFinding, ...]]:
+    """Write all files of a dance into a folder, index.html last; return it with the measures.
 
     Parameters
     ----------
@@ -169,25 +169,25 @@ def dance_report(
         files.append((name, "phase, frequency and amplitude of every channel and frame"))
     report_step(2)
     title = f"A dance to {dance.song.name}"
-    save_player(folder / "player.html", [dance_take(dance, song)], title=title)
     save_report(
         folder,
         dance.made_with,
         _song_data(dance),
         dance.made_with.get("seed", 0),
-        measures.entries(0, len(dance.clip), {"song": dance.song.name}, key="recorded"),
+        measure_entries(measures, len(dance.clip), {"song": dance.song.name}, key="recorded"),
         notes=list(dance.notes),
     )
     findings = dance_findings(
-        {name: value for name in measures.names if (value := measures.value(name)) is not None},
-        measures.reference,
+        values_by_name(measures),
+        {measure.name: measure.data for measure in measures if measure.data is not None},
         dance.song.beats_per_bar if dance.song.has_beat else None,
     )
     page = _page(title, dance, measures, findings)
-    page.add_files([("player.html", "plays the dance"), *files], "What it is")
+    page.add_takes([dance_take(dance, song)])
+    page.add_files(files)
     written = page.write(folder / "index.html")
     report_step(3)
-    return MeasuredReport(written, measures, findings)
+    return written, measures, findings
 
 
 def dance_take(dance: DanceResult, song: Path) -> Take:
@@ -205,7 +205,7 @@ def dance_take(dance: DanceResult, song: Path) -> Take:
     )
 
 
-def dance_measures(dance: DanceResult) -> MeasureTable:
+def dance_measures(dance: DanceResult) -> list[Measure]:
     """Measures of a dance beside those of recorded dances; none of less than a second."""
     found: dict[str, float | None] = {}
     clip = dance.clip
@@ -219,7 +219,8 @@ def dance_measures(dance: DanceResult) -> MeasureTable:
         if dance.restarts_s is not None:
             found["restarts"] = len(dance.restarts_s) / (clip.duration / 60.0)
     recorded = {} if dance.reference is None else dance.reference.values
-    return MeasureTable(DANCE_MEASURES, [("this dance", found)], recorded, "recorded dances")
+    definitions = {name: (unit, "", text) for name, (unit, text) in DANCE_MEASURES.items()}
+    return measures_of(definitions, found, recorded)
 
 
 def _song_data(dance: DanceResult) -> dict[str, Any]:
@@ -249,17 +250,16 @@ def _phase_table(dance: DanceResult) -> tuple[list[str], list[list[object]]]:
 
 
 def _page(
-    title: str, dance: DanceResult, measures: MeasureTable, findings: Sequence[DanceFinding]
+    title: str, dance: DanceResult, measures: Sequence[Measure], findings: Sequence[DanceFinding]
 ) -> Page:
     song = dance.song
-    page = Page(title, f"{song.name}: {song.rhythm}. player.html plays the dance with its sound.")
+    page = Page(title, f"{song.name}: {song.rhythm}.")
     if dance.notes:
         page.add_list(list(dance.notes), heading="Notes")
     if findings:
         page.add_list([each.text for each in findings], heading="Beats and bars")
-    if measures.names:
-        page.add_table(measures.headings, measures.rows, heading="Measures")
-        page.add_list(measures.described)
+    if measures:
+        page.add_measures({"this dance": measures}, reference="recorded dances")
     else:
         page.add_text("A dance of less than a second is not measured.", heading="Measures")
     return page

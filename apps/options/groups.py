@@ -289,6 +289,16 @@ class SteeringOptions(LaidGroundOptions):
     seed: int = 0
     root_motion: Literal["auto", "root", "hips", "in_place"] = "auto"
 
+    @property
+    def made_path(self) -> dict[str, Any]:
+        """Keyword arguments of `apps.runs.goals.complete_goals`."""
+        return {"seconds": self.seconds, "speed": self.speed, "size": self.size}
+
+    @property
+    def run(self) -> dict[str, Any]:
+        """Keyword arguments of `apps.runs.run.run_goal`."""
+        return {"seconds": self.seconds, "speed": self.speed, "characters": self.characters}
+
 
 @dataclass(frozen=True)
 class LiveGroundOptions(LaidGroundOptions):

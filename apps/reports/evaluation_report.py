@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from deepphase.apps.reports.health_section import add_health
-from deepphase.apps.reports.page import Link, Page
+from deepphase.apps.reports.page import Page
 from deepphase.apps.reports.player_takes import takes_of_store
 from deepphase.apps.reports.report_file import save_report
 from deepphase.arrays import Array, release_pages
@@ -32,9 +32,7 @@ from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.progress import Progress
 from deepphase.temporary_files import mapped_array
-from deepphase.viewer.page import save_player
 
-_PLAYER = "player.html"
 # Signals of more bytes are mapped from a temporary file.
 _SIGNAL_BYTES = 1_000_000_000
 
@@ -73,7 +71,7 @@ def evaluation_report(
     description: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> EvaluationResult:
-    """Measure phases on all clips of a store; write index.html, player.html and report.json.
+    """Measure phases on all clips of a store; write index.html and report.json.
 
     Parameters
     ----------
@@ -139,10 +137,10 @@ def evaluation_report(
         progress("measuring", 2, 2, "")
     folder = Path(folder)
     page = _page(store, health, measures, others)
+    page.add_takes(takes_of_store(model, store))
     add_health(page, health)
     compared = {name: [asdict(measure) for measure in found] for name, found in others.items()}
     written = page.write(folder / "index.html")
-    save_player(folder / _PLAYER, takes_of_store(model, store), title="Clips and their phases")
     save_report(
         folder,
         {"model_sha256": model.sha256},
@@ -271,8 +269,4 @@ def _page(
             ],
             heading="Other phases on the same frames",
         )
-    page.add_table(
-        ("Page", "Content"),
-        [(Link(_PLAYER, "Open the player"), "Some of these clips beside their phases.")],
-    )
     return page

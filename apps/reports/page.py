@@ -13,11 +13,16 @@ from urllib.parse import quote
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
+from deepphase.apps.reports.measures import Columns, measure_sentences, measure_table
 from deepphase.atomic_write import atomic_write
 from deepphase.figures.theme import DARK, LIGHT
+from deepphase.viewer.page import player_html
 from deepphase.viewer.shell import json_in_page
+from deepphase.viewer.take import Take
 
 _FOLDER = Path(__file__).parent
+# Height of the player above the title, in pixels.
+_PLAYER_HEIGHT = 640
 
 # The page may load nothing from the network, whatever a name or a figure holds. plotly's WebGL
 # compiles its drawing functions and needs 'unsafe-eval'.
@@ -123,10 +128,17 @@ class Page:
         )
         return self
 
-    def add_files(self, files: Sequence[tuple[str, str]], what: str) -> Page:
-        """Add the table of files beside the page: name and content; `what` heads the second."""
+    def add_measures(
+        self, columns: Columns, *, heading: str = "Measures", reference: str = "the data"
+    ) -> Page:
+        """Add the table of the measures of one or several motions, and what each is."""
+        self.add_table(*measure_table(columns, reference), heading=heading)
+        return self.add_list(measure_sentences(columns))
+
+    def add_files(self, files: Sequence[tuple[str, str]]) -> Page:
+        """Add the table of files beside the page: name and content."""
         rows = [(Link(name), words) for name, words in files]
-        return self.add_table(("File", what), rows, heading="Files")
+        return self.add_table(("File", "Content"), rows, heading="Files")
 
     def add_figure(
         self, chart: go.Figure, heading: str, explanation: str, *, min_width: int = 0
@@ -138,6 +150,14 @@ class Page:
         """
         return self._add_plot(_drawing(chart), chart, heading, explanation, min_width)
 
+    def add_takes(self, takes: Sequence[Take], *, height: int = _PLAYER_HEIGHT) -> Page:
+        """Add the player of takes above the title of the page; `height` in pixels.
+
+        Raises ParameterError if the takes are too large for a browser.
+        """
+        self._opening += _frame(player_html(takes, title=self.title), self.title, height)
+        return self
+
     def add_player(
         self,
         player: str,
@@ -148,31 +168,13 @@ class Page:
         words: str = "",
         first: bool = False,
     ) -> Page:
-        """Add the page of a player in a frame.
-
-        Parameters
-        ----------
-        player
-            HTML as of `deepphase.viewer.page.player_html`.
-        title
-            Name of the frame for screen readers.
-        height
-            Pixels.
-        heading, words
-            Above the frame.
-        first
-            Place it above the title of the page.
-        """
-        frame = (
-            f'<iframe class="player" title="{_escaped(title)}" style="height:{height}px" '
-            f'srcdoc="{_escaped(player)}"></iframe>'
-        )
+        """Add the page of a player, of `player_html`, in a frame below a heading and a text."""
         if first:
-            self._opening += frame
+            self._opening += _frame(player, title, height)
             return self
         self._add_heading(heading)
         self._body += [f"<p>{_escaped(words)}</p>"] if words else []
-        self._body.append(frame)
+        self._body.append(_frame(player, title, height))
         return self
 
     def add_choice(
@@ -263,6 +265,13 @@ def _drawing(chart: go.Figure) -> dict[str, Any]:
     layout.pop("title", None)
     layout["margin"]["t"] = max(layout["margin"]["t"] - 35, 10)
     return drawing
+
+
+def _frame(player: str, title: str, height: int) -> str:
+    return (
+        f'<iframe class="player" title="{_escaped(title)}" style="height:{height}px" '
+        f'srcdoc="{_escaped(player)}"></iframe>'
+    )
 
 
 def _height(chart: go.Figure) -> int:

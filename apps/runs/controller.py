@@ -1,4 +1,4 @@
-"""Runs of a controller: parsing of its options, and the report."""
+"""Options of `deepphase control`: blend, label, ball, start and form of the network."""
 
 from __future__ import annotations
 
@@ -9,61 +9,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from deepphase.apps.reports.measure_table import MeasuredReport
-from deepphase.apps.runs.report import RunSubject, run_report
-from deepphase.apps.runs.request import Goal, RunRequest
 from deepphase.controllers.ball.ball_events import parse_ball_events
 from deepphase.controllers.ball.running_balls import BallSettings
 from deepphase.controllers.data.initial_states import InitialStates
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.frame import BLENDS
-from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.corpus.clips import clips_in
 from deepphase.errors import ParameterError
 from deepphase.motion.resample import resample
 from deepphase.phase.extractor import load_model
-from deepphase.progress import Progress
 
 Form = Literal["cubic", "linear", "constant"]
-
-
-def controller_report(
-    source: CharacterSource,
-    goals: Mapping[str, Goal],
-    request: RunRequest,
-    folder: Path,
-    *,
-    file: str = "",
-    progress: Progress | None = None,
-) -> MeasuredReport:
-    """Run a controller along every goal, write all files into a folder, and measure.
-
-    Parameters
-    ----------
-    file
-        Name of the controller's file.
-
-    Raises
-    ------
-    ParameterError
-        If the controller cannot follow a goal.
-    """
-    controller = source.controller
-    note = (
-        "Feet in contact are locked, which reduces skating. --no-foot-ik shows the network's own "
-        "skating."
-        if source.settings.foot_ik
-        else "Feet are not locked."
-    )
-    subject = RunSubject(
-        source,
-        f"Runs of {file or controller.name}",
-        f"Motion of a controller ({controller.name}).",
-        {"controller": file},
-        {},
-        note,
-    )
-    return run_report([subject], goals, request, folder, progress=progress)
 
 
 def parse_blend(text: str) -> tuple[float, float]:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write
-from deepphase.formats.gltf.scene_object import SceneObject
 from deepphase.formats.load import save
 from deepphase.motion.clip import Clip
 from deepphase.motion.root_motion import RootMotion
 from deepphase.steering.run import Run
 
 _SUFFIXES = (".bvh", ".glb")
-DECISIONS_SUFFIX = ".decisions.csv"
 # Root motion -> the joint that carries the travel, in words.
 _CARRIERS: dict[RootMotion, str] = {
     "auto": "the topmost joint carries the travel",
@@ -26,18 +24,10 @@ _CARRIERS: dict[RootMotion, str] = {
 }
 
 
-def character_stem(stem: str, character: int, characters: int) -> str:
-    """Stem of the names of one character's files."""
-    return stem if characters == 1 else f"{stem}-{character + 1:02d}"
-
-
-def write_motion(
-    clip: Clip, folder: Path, stem: str, objects: Sequence[SceneObject] = ()
-) -> list[tuple[str, str]]:
-    """Write a motion as BVH, and as glb with objects beside it; (name, description) of each."""
+def write_motion(clip: Clip, folder: Path, stem: str) -> list[tuple[str, str]]:
+    """Write a motion as BVH and as glb; name and description of each file."""
     for suffix in _SUFFIXES:
-        options = {"objects": objects} if suffix == ".glb" else {}
-        save(clip, folder / f"{stem}{suffix}", **options)
+        save(clip, folder / f"{stem}{suffix}")
     return [(f"{stem}{suffix}", "the motion") for suffix in _SUFFIXES]
 
 
@@ -60,32 +50,15 @@ def write_table(path: Path, columns: Sequence[str], rows: Iterable[Sequence[obje
         file.write(text.getvalue().encode())
 
 
-def write_run(
-    run: Run,
-    folder: Path,
-    stem: str,
-    columns: Callable[[Run, int], Mapping[str, Sequence[object]]] | None = None,
-    root_motion: RootMotion = "auto",
-    objects: Callable[[int], Sequence[SceneObject]] | None = None,
+def write_motions(
+    run: Run, folder: Path, stem: str, root_motion: RootMotion = "auto"
 ) -> list[tuple[str, str]]:
-    """Write the motion of all characters and their frames; (name, description) of each file.
-
-    Parameters
-    ----------
-    columns
-        Function for further columns, such as `RunnerSource.columns`.
-    root_motion
-        The joint that carries the travel, see `Run.clip`.
-    objects
-        Function that returns what the glb file of a character holds beside it.
-    """
+    """Write the motion of all characters and their frames; name and description of each file."""
     files = []
     for character in range(run.characters):
-        own = character_stem(stem, character, run.characters)
-        beside = () if objects is None else objects(character)
-        files += write_motion(run.clip(character, own, root_motion), folder, own, beside)
+        own = stem if run.characters == 1 else f"{stem}-{character + 1:02d}"
+        files += write_motion(run.clip(character, own, root_motion), folder, own)
         table = frame_columns(run, character)
-        table |= {} if columns is None else columns(run, character)
         write_table(folder / f"{own}.frames.csv", list(table), zip(*table.values(), strict=True))
         files.append((f"{own}.frames.csv", "root, goals, contacts and phases of every frame"))
     return files

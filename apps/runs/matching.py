@@ -1,118 +1,52 @@
-"""Runs of a motion database: comparison of features, and the report."""
+"""Options of `deepphase match run`: the databases that are compared, and the moments played."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 from deepphase.apps.options.groups import parse_labels
-from deepphase.apps.reports.measure_table import MeasuredReport
-from deepphase.apps.runs.decisions import run_costs
-from deepphase.apps.runs.report import RunSubject, run_report
-from deepphase.apps.runs.request import Goal, RunRequest
-from deepphase.apps.runs.sections import Section
+from deepphase.apps.runs.goals import Goal
 from deepphase.features.moment_kinds import KINDS
 from deepphase.matching.database.pose_baselines import pose_databases
-from deepphase.matching.player.moment_filter import MomentFilter, moments_line
+from deepphase.matching.player.moment_filter import MomentFilter
 from deepphase.matching.player.source import PlayerSource
 from deepphase.matching.search.searcher import open_searcher
 from deepphase.progress import Progress
 from deepphase.steering.path import GroundPath
-from deepphase.steering.run import Runner, RunnerSource
-
-_NOTHING: Mapping[str, RunnerSource[Runner]] = {}
 
 
-def matching_report(
-    source: PlayerSource,
-    goals: Mapping[str, Goal],
-    request: RunRequest,
-    folder: Path,
-    *,
-    file: str = "a motion database",
-    beside: Mapping[str, RunnerSource[Runner]] = _NOTHING,
-    compare: bool = False,
-    index: str = "auto",
-    progress: Progress | None = None,
-    note: Callable[[str], None] | None = None,
-) -> MeasuredReport:
-    """Run a database along every goal, write all files into a folder, and measure.
-
-    Parameters
-    ----------
-    file
-        Name of what is run, for the title.
-    beside
-        Name -> others that follow the same goals, which are measured and shown beside it.
-    compare
-        Whether to run pose features in place of the phases as well.
-    index
-        Kind of search index for those; see `open_searcher`.
-    note
-        Called with the reason if an index was not used.
-
-    Raises
-    ------
-    ParameterError, FormatError
-        If a goal or a setting is invalid.
-    """
+def compared_sources(
+    source: PlayerSource, index: str, progress: Progress | None = None
+) -> dict[str, PlayerSource]:
+    """The database, and databases of its clips with pose features in place of the phases."""
     database = source.database
-    sources = {"as built": source}
-    if compare:
-        own = "phases" if database.layout.of_kind("phase_manifold") else "as built"
-        sources = {own: source}
-        for name, rival in pose_databases(database, progress):
-            searcher = open_searcher(rival, index, progress=progress, note=note)
-            sources[name] = replace(source, database=rival, searcher=searcher)
-    counts = {"clips": len(database.clip_names), "rows": len(database), "fps": database.fps}
-    subjects = [
-        RunSubject(
-            each,
-            f"Runs of {file}",
-            "New motion along the goals, from captured motion.",
-            database.made_with,
-            counts,
-            note=moments_line(each.database, each.played),
-            features=name,
-            costs=partial(run_costs, each),
-        )
-        for name, each in sources.items()
-    ]
-    if beside and not compare:
-        subjects[0] = replace(subjects[0], features=file)
-    subjects += [RunSubject(each, file, "", {}, {}, features=name) for name, each in beside.items()]
-    sections = [_features(sources)]
-    return run_report(subjects, goals, request, folder, sections=sections, progress=progress)
+    name = "phases" if database.layout.of_kind("phase_manifold") else "as built"
+    sources = {name: source}
+    for rival_name, rival in pose_databases(database, progress):
+        searcher = open_searcher(rival, index, progress=progress)
+        sources[rival_name] = replace(source, database=rival, searcher=searcher)
+    return sources
 
 
-def _features(sources: Mapping[str, PlayerSource]) -> Section:
-    """Dimensions and memory of the feature rows."""
-    texts = {"dimensions": "values in a feature row", "memory": "of all feature rows"}
-    databases = {name: source.database for name, source in sources.items()}
-    entries: list[dict[str, Any]] = [
+def feature_entries(sources: Mapping[str, PlayerSource]) -> list[dict[str, Any]]:
+    """Dimensions and memory of the feature rows, for report.json."""
+    return [
         {
-            "name": key,
-            "definition": texts[key],
+            "name": name,
+            "definition": sentence,
             "value": value,
             "unit": unit,
-            "n": len(database),
-            "by": {"features": name},
+            "n": len(source.database),
+            "by": {"features": features},
         }
-        for name, database in databases.items()
-        for key, value, unit in (
-            ("dimensions", database.dims, ""),
-            ("memory", database.features.nbytes, "bytes"),
+        for features, source in sources.items()
+        for name, sentence, value, unit in (
+            ("dimensions", "values in a feature row", source.database.dims, ""),
+            ("memory", "of all feature rows", source.database.features.nbytes, "bytes"),
         )
     ]
-    rows: Sequence[Sequence[object]] = [
-        (name, database.dims, f"{database.features.nbytes / 1e6:.1f} MB")
-        for name, database in databases.items()
-    ]
-    text = "Feature rows that searches compare: values per row, and memory of all rows."
-    return Section("Features", text, ("Features", "Dimensions", "Memory"), rows, entries)
 
 
 def played_moments(include: str | None) -> MomentFilter:

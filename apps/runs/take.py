@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from deepphase.apps.runs.request import MeasuredRun
-from deepphase.apps.runs.scene import ground_patch
 from deepphase.arrays import Array
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.steering.run import Run
+from deepphase.terrain.heightmap import Heightmap
 from deepphase.viewer.actor import Actor
 from deepphase.viewer.costs import CostComparison
 from deepphase.viewer.take import Channels, Curve, Gating, ManifoldCloud, Marker, Take
@@ -23,13 +22,15 @@ MAX_ACTORS = 24
 _ROUTE_POINTS = 600
 # Metres between characters that are compared.
 _APART_M = 1.2
+# Metres of ground around a run and between its points, and points along its longer side.
+_MARGIN_M, _SPACING_M, _MAX_POINTS = 3.0, 0.1, 400
 # Track -> (title, unit) of a curve over time.
 _CURVES = {"cost": ("cost of the last search", "")}
 
 
-def run_take(measured: MeasuredRun, name: str, costs: CostComparison | None = None) -> Take:
+def run_take(run: Run, name: str, costs: CostComparison | None = None) -> Take:
     """All characters of a run; phases, weights, jumps and costs are the first one's."""
-    run, ground = measured.run, measured.ground
+    ground = run.spec.ground
     shown = min(run.characters, MAX_ACTORS)
     speeds = np.linalg.norm(np.gradient(run.positions[:shown], axis=1), axis=-1) * run.fps
     curves = [Curve("speed", "m/s", speeds.T, run.fps)]
@@ -46,7 +47,7 @@ def run_take(measured: MeasuredRun, name: str, costs: CostComparison | None = No
     if run.characters > shown:
         note += f" The first {shown} of {run.characters} characters."
     return Take.of(
-        [_actor(measured, index) for index in range(shown)],
+        [_actor(run, index) for index in range(shown)],
         name,
         # Beside costs there is no room for it.
         manifold=_ring(run) if costs is None else None,
@@ -73,15 +74,7 @@ def _ring(run: Run) -> ManifoldCloud | None:
 
 
 def compared_take(takes: Mapping[str, Take], name: str) -> Take:
-    """The first characters of several runs along one path, side by side.
-
-    Parameters
-    ----------
-    takes
-        What moves the character -> its take, of `run_take`.
-    name
-        Name of the take.
-    """
+    """The first characters of several runs along one path, by what moves them, side by side."""
     kinds = [title.partition(": ")[0] for title in takes]
     # Their kinds name them where these differ.
     names = kinds if len(set(kinds)) == len(kinds) else list(takes)
@@ -93,14 +86,14 @@ def compared_take(takes: Mapping[str, Take], name: str) -> Take:
     return Take.of(actors, name, note=note)
 
 
-def _actor(measured: MeasuredRun, character: int) -> Actor:
+def _actor(run: Run, character: int) -> Actor:
     """A character's motion with its root states, contacts, goals and ball."""
-    run, path = measured.run, measured.path
+    path, origins = run.path, run.origins
     angles = run.angles[character]
     route = None
-    if path is not None:
+    if path is not None and origins is not None:
         times = np.linspace(path.times[0], path.times[0] + len(run) / run.fps, _ROUTE_POINTS)
-        route = path.positions_at(times) + measured.origins[character]
+        route = path.positions_at(times) + origins[character]
     return Actor.of_clip(
         run.clip(character),
         name=f"character {character + 1}" if run.characters > 1 else "run",
@@ -125,3 +118,14 @@ def _ahead(run: Run, character: int) -> Array | None:
         return None
     here = run.positions[character][:, None]
     return np.concatenate([here, run.trajectory[character]], axis=1)
+
+
+def ground_patch(ground: Heightmap, places: Array) -> Heightmap:
+    """The ground around places (..., 2), coarse enough to draw."""
+    places = places.reshape(-1, 2)
+    low, high = places.min(axis=0) - _MARGIN_M, places.max(axis=0) + _MARGIN_M
+    spacing = max(_SPACING_M, float((high - low).max()) / _MAX_POINTS)
+    counts = np.ceil((high - low) / spacing).astype(int) + 1
+    x, z = (low[axis] + spacing * np.arange(counts[axis]) for axis in (0, 1))
+    heights = ground.at(np.stack(np.meshgrid(x, z), axis=-1))
+    return Heightmap(heights, spacing, (float(low[0]), float(low[1])), ground.name)

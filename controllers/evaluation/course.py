@@ -16,14 +16,9 @@ from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.frame import BLENDS, CharacterSettings
 from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.errors import ParameterError
-from deepphase.evaluation.measured_runs import (
-    RUNAWAY_M,
-    RunMeasures,
-    run_measures,
-    travelling_speed,
-)
+from deepphase.evaluation.findings import run_findings
+from deepphase.evaluation.measure import RUNAWAY_M, measure, travelling_speed, values_by_name
 from deepphase.evaluation.motion_measures import MIN_FRAMES
-from deepphase.evaluation.run_findings import run_findings
 from deepphase.steering.path import GroundPath
 from deepphase.steering.run import Run, rollout, start_on_path
 
@@ -120,7 +115,7 @@ class CourseRun:
     run
         Their run.
     measures
-        Its measures; None if no character lived for some frames.
+        Name -> value of its measures; none if no character lived for some frames.
     score
         How far it is from the goals and from the data's motion.
     findings
@@ -128,7 +123,7 @@ class CourseRun:
     """
 
     run: Run
-    measures: RunMeasures | None
+    measures: Mapping[str, float]
     score: CourseScore
     findings: list[str]
 
@@ -153,34 +148,29 @@ def course_run(
     settings = CharacterSettings(*BLENDS["natural"], foot_ik=False, gating=False)
     source = CharacterSource(controller, settings=settings, seed=seed)
     character, goal_source = start_on_path(source, path, characters=characters)
-    path = goal_source.path
-    run = rollout(character, goal_source, seconds or path.duration)
-    measures = None
+    run = rollout(character, goal_source, seconds or goal_source.path.duration)
+    measures: Mapping[str, float] = {}
     if any(run.lived(index) >= MIN_FRAMES for index in range(characters)):
-        measures = run_measures(run, controller.data, path=path, origins=goal_source.origins)
-    times = np.arange(len(run)) / run.fps
-    speeds = np.linalg.norm(path.velocities_at(times), axis=1)
+        measures = values_by_name(measure(run, controller.data))
     return CourseRun(
         run,
         measures,
         course_score(run, measures, controller.data),
-        run_findings(run, controller.data, speeds),
+        run_findings(run, controller.data),
     )
 
 
-def course_score(run: Run, measures: RunMeasures | None, data: Mapping[str, Any]) -> CourseScore:
+def course_score(run: Run, measures: Mapping[str, float], data: Mapping[str, Any]) -> CourseScore:
     """The score of a run along the course; without measures, of its distance alone."""
     assert run.desired_positions is not None
     away = np.linalg.norm(run.positions - run.desired_positions, axis=-1).mean(axis=1)
     away = np.where(run.alive.all(axis=1), np.minimum(away, _MOST_M), _MOST_M)
-    ratios: dict[str, float | None] = dict.fromkeys(("speed", "rotation", "jerk", "sliding"))
-    if measures is not None:
-        ratios = {
-            "speed": _octaves(measures.speed, measures.desired_speed),
-            "rotation": _octaves(measures.rotation_ratio_below_12_hz),
-            "jerk": _octaves(measures.jerk_ratio_below_12_hz),
-            "sliding": _octaves(measures.skating, data["skating"]),
-        }
+    ratios = {
+        "speed": _octaves(measures.get("speed"), measures.get("desired_speed")),
+        "rotation": _octaves(measures.get("rotation_ratio_below_12_hz")),
+        "jerk": _octaves(measures.get("jerk_ratio_below_12_hz")),
+        "sliding": _octaves(measures.get("skating"), data.get("skating")),
+    }
     return CourseScore(
         distance=float(away.mean() / RUNAWAY_M),
         runaways=float((away > RUNAWAY_M).mean()),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,19 +21,31 @@ _NEAR_M = 1.0
 # Touches that follow sooner are one, seconds.
 _SAME_TOUCH_S = 0.1
 
-DRIBBLING_MEASURES = {
-    "near": ("", "share of seconds throughout which the ball is within 1 m of the nearest foot"),
-    "distance": ("m", "mean distance of the ball from the nearest foot"),
-    "touches": ("1/s", "touches a second"),
-    "left": ("", "share of the touches by the left foot"),
-    "depth": ("m", "deepest overlap of ball and leg"),
-    "deep": ("", "share of frames in which ball and leg overlap by more than 2 cm"),
-    "energy": ("J", "largest growth of the ball's energy in a frame without a foot within 10 cm"),
-    "losses": ("1/min", "times that the ball is more than 1 m away from all feet, a minute"),
-    "fetching": ("s", "mean time until a lost ball is within 0.6 m of a foot again"),
-    "never_fetched": ("", "lost balls that were not fetched before the end of the run"),
+DRIBBLING_MEASURES: Mapping[str, tuple[str, str, str]] = {
+    "near": (
+        "",
+        "more",
+        "share of seconds in which the ball stays within 1 m of the nearest foot",
+    ),
+    "distance": ("m", "", "mean distance of the ball from the nearest foot"),
+    "touches": ("1/s", "like the data", "touches a second"),
+    "left": ("", "", "share of the touches by the left foot"),
+    "depth": ("m", "less", "deepest overlap of ball and leg"),
+    "deep": ("", "less", "share of frames in which ball and leg overlap by more than 2 cm"),
+    "energy": (
+        "J",
+        "less",
+        "largest growth of its energy in a frame without a foot within 10 cm",
+    ),
+    "losses": (
+        "1/min",
+        "less",
+        "times that the ball is more than 1 m away from all feet",
+    ),
+    "fetching": ("s", "less", "mean time until a lost ball is within 0.6 m of a foot again"),
+    "never_fetched": ("", "less", "lost balls that were not fetched before the end of the run"),
 }
-"""Name -> unit and description of the fields of `DribblingMeasures`."""
+"""Name -> unit, better values and description of the fields of `DribblingMeasures`."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from deepphase.arrays import Array
 from deepphase.controllers.runtime.body_pose import CharacterFeet
 from deepphase.controllers.runtime.parts import CharacterPart, StepInput, StepResult
 from deepphase.controllers.schema.config import TRAJECTORY_HEIGHT
-from deepphase.evaluation.run_findings import BLOCKED
+from deepphase.evaluation.findings import BLOCKED
 from deepphase.features.trajectory import pairs
 from deepphase.steering.steep_ground import STEP_SHARE, SteepGround
 from deepphase.terrain.heightmap import Heightmap

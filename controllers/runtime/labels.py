@@ -11,7 +11,7 @@ from deepphase.controllers.runtime.parts import CharacterPart, StepInput, StepRe
 from deepphase.controllers.runtime.roots import history_times, past_frames
 from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.errors import ParameterError
-from deepphase.evaluation.measured_runs import DESIRED_LABEL
+from deepphase.evaluation.measure import DESIRED_LABEL
 from deepphase.steering.goal_sources import GoalSource
 from deepphase.steering.springs import damping_share
 

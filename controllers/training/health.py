@@ -291,7 +291,7 @@ def training_health(
     run_movement         joint rotation rate divided by that of the clips
     alive                share of the runs without diverged values
     course               measures of a run along `deepphase.controllers.evaluation.course`, if
-                         weights were chosen by it: its score, and some of `RunMeasures`
+                         weights were chosen by it: its score, and some of `RUN_MEASURES`
     findings             problems and what to try against them
     ===================  ==========================================================================
     """
@@ -309,7 +309,7 @@ def training_health(
         found["course"] = {
             "score": run.score.total,
             "seconds": round(len(run.run) / run.run.fps, 1),
-        } | {name: getattr(run.measures, name, None) for name in _ON_COURSE}
+        } | {name: run.measures.get(name) for name in _ON_COURSE}
         findings += run.findings
     found["findings"] = findings or ["nothing out of the ordinary"]
     if progress is not None:

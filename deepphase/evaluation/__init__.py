@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 from deepphase.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from deepphase.evaluation.measured_runs import run_measures as run_measures
+    from deepphase.evaluation.measure import Measure as Measure
+    from deepphase.evaluation.measure import measure as measure
 
 # Module -> the public names that it defines.
 _NAMES = {
-    "deepphase.evaluation.measured_runs": ("run_measures",),
+    "deepphase.evaluation.measure": ("Measure", "measure"),
 }
 
 __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

@@ -278,6 +278,8 @@ class Run:
     commanded_velocities, commanded_angles
         (characters, frames, 2) m/s and (characters, frames) rad: the desired velocity and facing
         before any smoothing; None if the goals are not `VelocityCommands`.
+    goals
+        The goals that were followed, after the last frame; None without goals.
     """
 
     spec: RunnerSpec
@@ -300,6 +302,7 @@ class Run:
     unlocked: Array | None = None
     commanded_velocities: Array | None = None
     commanded_angles: Array | None = None
+    goals: GoalSource | None = None
 
     _repr_html_ = html_by("run_player")
 
@@ -318,6 +321,16 @@ class Run:
     def characters(self) -> int:
         """Number of characters."""
         return len(self.positions)
+
+    @property
+    def path(self) -> GroundPath | None:
+        """The path that was followed; None for other goals."""
+        return self.goals.path if isinstance(self.goals, PathGoals) else None
+
+    @property
+    def origins(self) -> Array | None:
+        """(characters, 2) metres: origin of each character's copy of the path."""
+        return self.goals.origins if isinstance(self.goals, PathGoals) else None
 
     @property
     def survived_s(self) -> Array:
@@ -447,7 +460,7 @@ def rollout(
         phases = PhaseParameters(*(arrays[name] for name in _OF_PHASES))
     recorded: dict[str, Any] = {name: arrays.get(name) for name in _RECORDED}
     tracks = {name[len(_TRACK) :]: each for name, each in arrays.items() if name.startswith(_TRACK)}
-    return Run(spec=spec, phases=phases, tracks=tracks, **recorded)
+    return Run(spec=spec, phases=phases, tracks=tracks, goals=goal_source, **recorded)
 
 
 _OF_PHASES = ("phase", "frequency", "amplitude", "offset")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,19 +16,23 @@ from deepphase.terrain.laying import LaidMotion
 DEEP_M, FLOATING_M = 0.02, 0.03
 # Share of a leg's length by which the ground of a pair of feet differs on cliffs.
 _CLIFF_SHARE = 0.5
-GROUND_MEASURES = {
-    "deep": ("", "contact frames with a foot more than 2 cm in the ground"),
-    "floating": ("", "contact frames with all of a foot more than 3 cm above the ground"),
-    "depth": ("m", "depth of feet in contact in the ground, on average"),
-    "depth_95": ("m", "the same, 95th percentile"),
-    "gap": ("m", "distance of feet in contact above the ground, on average"),
-    "gap_95": ("m", "the same, 95th percentile"),
-    "swing_deep": ("", "other frames with a foot more than 2 cm in the ground"),
-    "sliding": ("m/s", "horizontal speed of feet in contact, on average"),
-    "slope": ("m/m", "rise of the ground under the feet, on average"),
-    "cliffs": ("", "frames in which the ground of a pair of feet differs by more than half a leg"),
+GROUND_MEASURES: Mapping[str, tuple[str, str, str]] = {
+    "deep": ("", "less", "contact frames with a foot more than 2 cm in the ground"),
+    "floating": ("", "less", "contact frames with all of a foot more than 3 cm above the ground"),
+    "depth": ("m", "less", "depth of feet in contact in the ground, on average"),
+    "depth_95": ("m", "less", "the same, 95th percentile"),
+    "gap": ("m", "less", "distance of feet in contact above the ground, on average"),
+    "gap_95": ("m", "less", "the same, 95th percentile"),
+    "swing_deep": ("", "less", "other frames with a foot more than 2 cm in the ground"),
+    "sliding": ("m/s", "less", "horizontal speed of feet in contact, on average"),
+    "slope": ("m/m", "", "rise of the ground under the feet, on average"),
+    "cliffs": (
+        "",
+        "",
+        "frames in which the ground of both feet differs by more than half a leg",
+    ),
 }
-"""Field of `GroundMeasures` -> (unit, definition)."""
+"""Field of `GroundMeasures` -> (unit, better values, definition)."""
 _ALONG = np.linspace(0.0, 1.0, 4)
 
 

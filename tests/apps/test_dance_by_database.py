@@ -1,5 +1,6 @@
 """`deepphase match build --config dance_music` and `dance --database`, on made dances."""
 
+import html
 import json
 import re
 
@@ -85,7 +86,7 @@ def test_a_dance_is_files_a_page_and_measures(folder, database, capsys):
     assert not err
     assert sorted(path.name for path in out_folder.iterdir()) == [
         *("index.html", "new_song.bvh", "new_song.glb", "new_song.phases.csv"),
-        *("player.html", "report.json"),
+        "report.json",
     ]
     clip = load(out_folder / "new_song.bvh")
     assert len(clip) == 480
@@ -101,7 +102,7 @@ def test_a_dance_is_files_a_page_and_measures(folder, database, capsys):
         assert "recorded" in values[name]
     assert values["by_motion"]["value"] > values["by_motion_chance"]["value"] + 0.1
     assert values["standing"]["value"] == 0
-    page = (out_folder / "player.html").read_text()
+    page = html.unescape((out_folder / "index.html").read_text())
     assert "audio/wav" in page
     assert "speed of playback" in page
     assert '"dance_' in page  # markers: which clip is danced
@@ -122,7 +123,7 @@ def test_a_part_of_a_song_by_seed_and_lock(folder, database):
     assert len(load(folder / "c" / "dance_1.bvh")) == 180
     made = json.loads((folder / "c" / "report.json").read_text())["made_with"]
     assert made["lock"] == 0.0
-    page = (folder / "a" / "player.html").read_text()
+    page = html.unescape((folder / "a" / "index.html").read_text())
     scene = json.loads(re.search(r'id="scene">(.*?)</script>', page, re.S)[1])
     song = scene["takes"][0]["song"]
     assert (song["mime"], song["start"]) == ("audio/ogg", 0.0)

@@ -14,7 +14,7 @@ from deepphase.controllers.runtime.future_trajectory import (
 )
 from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.errors import ParameterError
-from deepphase.evaluation.measured_runs import run_measures
+from deepphase.evaluation.measure import measure, values_by_name
 from deepphase.steering.goal_limits import GoalLimits
 from deepphase.steering.made_paths import made_path
 from deepphase.steering.run import rollout, start_on_path
@@ -43,9 +43,9 @@ def test_characters_come_back_from_absurd_goals(controller):
     # A goal may lie to the side for some frames after, where the clips do not go.
     longer = run.limited[:, :100].sum(axis=1) - frames
     assert ((longer >= 0) & (longer <= 15)).all()
-    measures = run_measures(run, controller.data)
-    assert measures.limited_goals == pytest.approx(run.limited.mean())
-    assert measures.limited_goals > 0.0
+    measures = values_by_name(measure(run, controller.data))
+    assert measures["limited_goals"] == pytest.approx(run.limited.mean())
+    assert measures["limited_goals"] > 0.0
 
 
 def test_ordinary_goals_are_not_limited_and_runs_are_the_same(controller, monkeypatch):

@@ -190,7 +190,7 @@ def test_files_of_a_dance(demo, song, tmp_path, reader):
         assert len(load(tmp_path / f"dance.{suffix}")) == 60 * _SHORT_S
     assert files["csv"].startswith(b"t,phase_0")
     archive = zipfile.ZipFile(io.BytesIO(dance.report))
-    assert {"index.html", "player.html", "report.json"} <= set(archive.namelist())
+    assert {"index.html", "report.json"} <= set(archive.namelist())
     assert not any("/" in name for name in archive.namelist())
     assert json.loads(archive.read("report.json"))["made_with"]["database"] == "made"
     assert list(reader.iterdir()) == []

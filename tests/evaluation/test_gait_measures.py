@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from deepphase.evaluation.gait_measures import Footfalls, GaitReference
 from deepphase.evaluation.motion_measures import MeasuredMotion
 from deepphase.motion import quaternions
 from deepphase.motion.roles import find_roles
 from deepphase.synthetic.gait_motion import locomotion
+from tests.studies.gait_measures import Footfalls, GaitReference
 
 FEET = {
     "quadruped": ("left_foot", "right_foot", "left_hand", "right_hand"),

@@ -7,7 +7,7 @@ import pytest
 
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.evaluation.label_discriminants import LabelDiscriminants
-from deepphase.evaluation.measured_runs import run_measures
+from deepphase.evaluation.measure import measure, values_by_name
 from deepphase.evaluation.motion_measures import measured_data
 from deepphase.steering.run import rollout
 from deepphase.synthetic.gait_motion import locomotion, perform
@@ -86,9 +86,10 @@ def test_a_run_is_measured_by_when_it_walks_and_jogs_as_desired():
     # The clip begins to change after 3 s of the run, for a second and a half.
     desired = np.tile(np.repeat(["walk", "jog"], [180, 120]), (2, 1))
     desired[1] = "walk"
-    measured = run_measures(replace(run, tracks={"desired_label": desired}), data)
-    assert 0.2 < measured.label_s < 1.5
-    assert run_measures(run, data).label_s is None
+    measured = values_by_name(measure(replace(run, tracks={"desired_label": desired}), data))
+    assert 0.2 < measured["label_s"] < 1.5
+    assert "label_s" not in values_by_name(measure(run, data))
     never = np.tile(np.repeat(["jog", "walk"], [180, 120]), (2, 1))
-    assert run_measures(replace(run, tracks={"desired_label": never}), data).label_s == 0.0
+    measured = values_by_name(measure(replace(run, tracks={"desired_label": never}), data))
+    assert measured["label_s"] == 0.0
     assert "labels" not in measured_data(clips, controller.schema)

@@ -8,11 +8,11 @@ from scipy.ndimage import gaussian_filter1d
 from scipy.spatial.transform import Rotation
 
 from deepphase.errors import ParameterError
-from deepphase.evaluation.rest_measures import RestReference, rest_measures
 from deepphase.features.moment_kinds import IDLE, clip_kinds
 from deepphase.features.pose import BodyFrames
 from deepphase.motion.clip import Clip
 from tests.formula_motion import NAMES, body
+from tests.studies.rest_measures import RestReference, rest_measures
 
 FPS = 60.0
 BODY = SimpleNamespace(joints=NAMES, feet=("LeftFoot", "RightFoot"), body={})

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.evaluation.rest_measures import RestReference, rest_of_run
 from deepphase.features.moment_kinds import IDLE, LOCOMOTION
 from deepphase.matching.player.moment_filter import MomentFilter
 from deepphase.matching.player.player import PlayerSettings
@@ -16,6 +15,7 @@ from deepphase.steering.rest import CONSTANTS, RestChain, RestMoments, breathing
 from deepphase.steering.run import rollout, start_under_gamepad
 from deepphase.synthetic.gait_motion import locomotion
 from tests.matching.test_player import opened, walking_store
+from tests.studies.rest_measures import RestReference, rest_of_run
 
 FPS = 60.0
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from deepphase.apps.runs.files import write_run
+from deepphase.apps.runs.files import write_motions
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
@@ -145,7 +145,7 @@ def test_files_have_the_unit_and_axis_of_the_source_and_the_same_places(run, tmp
     expected = body(run.clip(1), run)
     found = {}
     for choice in ("auto", "root", "hips"):
-        write_run(run, tmp_path, "run", root_motion=choice)
+        write_motions(run, tmp_path, "run", choice)
         bvh, glb = load(tmp_path / "run-02.bvh"), load(tmp_path / "run-02.glb")
         assert (bvh.source.unit_m, bvh.source.up) == (0.01, "z")
         found[choice] = body(bvh, run)

@@ -22,11 +22,11 @@ from deepphase.arrays import Array
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.corpus.store import open_store
-from deepphase.evaluation.gait_measures import Footfalls, GaitReference
 from deepphase.evaluation.motion_measures import MeasuredMotion
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import GamepadSettings
 from deepphase.steering.run import Run, RunnerSource, rollout, start_under_gamepad
+from tests.studies.gait_measures import Footfalls, GaitReference
 from tests.studies.standing import matching_source
 
 _SECONDS, _STARTING_S = 12.0, 2.5

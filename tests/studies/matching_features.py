@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from deepphase.evaluation.measured_runs import RunMeasures, run_measures
+from deepphase.evaluation.measure import measure, values_by_name
 from deepphase.evaluation.runs import BLEND_S, joint_accelerations, near_marked
 from deepphase.formats.array_file import read_header
 from deepphase.matching.database.database import MotionDatabase
@@ -165,15 +165,8 @@ def opened(name: str) -> PlayerSource:
     )
 
 
-def measured(source: PlayerSource, run: Run, **options: object) -> RunMeasures:
-    columns = [source.columns(run, index) for index in range(run.characters)]
-    styles = None
-    if "label_style" in columns[0]:
-        styles = np.array([each["label_style"] for each in columns])
-    kinds = None
-    if "kind" in columns[0]:
-        kinds = np.array([each["kind"] for each in columns])
-    return run_measures(run, source.data, styles=styles, kinds=kinds, **options)
+def measured(source: PlayerSource, run: Run) -> dict[str, float]:
+    return values_by_name(measure(run, source.data))
 
 
 def acceleration_at_jumps(run: Run) -> float:
@@ -207,20 +200,18 @@ def main() -> None:
         goals = EachRecord(records, rest, options.speed)
         run = rollout(source.start(goals, rest), goals, SECONDS)
         measures = measured(source, run)
-        values = {key: getattr(measures, key) for key in _OF_STICKS}
+        values = {key: measures.get(key) for key in _OF_STICKS}
         values["acceleration at jumps, 99 %"] = acceleration_at_jumps(run)
         print(f"  sticks: {_text(values)}", flush=True)
         found = []
         for path in made_paths(options.seed, options.speed):
             player, goals = start_on_path(source, path, characters=CHARACTERS)
             run = rollout(player, goals, SECONDS)
-            found.append(measured(source, run, path=goals.path, origins=goals.origins))
+            found.append(measured(source, run))
             if options.each:
-                values = {key: getattr(found[-1], key) for key in _OF_PATHS}
+                values = {key: found[-1].get(key) for key in _OF_PATHS}
                 print(f"  {path.name}: {_text(values)}", flush=True)
-        means = {
-            key: float(np.mean([getattr(each, key) or 0.0 for each in found])) for key in _OF_PATHS
-        }
+        means = {key: float(np.mean([own.get(key, 0.0) for own in found])) for key in _OF_PATHS}
         print(f"  paths: {_text(means)}", flush=True)
 
 

@@ -20,7 +20,6 @@ from deepphase.arrays import Array
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.corpus.store import open_store
-from deepphase.evaluation.rest_measures import RestMeasures, RestReference, rest_of_run
 from deepphase.features.moment_kinds import ACTION, IDLE, LYING, SITTING
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.player.moment_filter import MomentFilter
@@ -32,6 +31,7 @@ from deepphase.motion.clip import Clip
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import GamepadSettings
 from deepphase.steering.run import rollout, start_under_gamepad
+from tests.studies.rest_measures import RestMeasures, RestReference, rest_of_run
 
 PATTERNS = ("W", "S", "A", "D", "WD", "WA", "WS", "AD", "WSAD", "WDSA", "SWAD", "WWDD")
 _KEYS = {"W": (0.0, 1.0), "S": (0.0, -1.0), "A": (1.0, 0.0), "D": (-1.0, 0.0)}

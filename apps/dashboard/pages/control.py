@@ -107,7 +107,9 @@ def page() -> None:
             try:
                 kept = steer_by_hand(opened, beside)
                 if kept is not None:
-                    show_measures(kept.measures, _HEADLINES, "measures csv", _OF_ALL_SPEEDS)
+                    show_measures(
+                        {"this run": kept.measures}, _HEADLINES, "measures csv", _OF_ALL_SPEEDS
+                    )
             except DeepPhaseError as error:
                 show_error(error)
         elif opened is not None and request is not None:
@@ -175,7 +177,7 @@ def _show(run: SteeredRun, request: SteeringRequest) -> None:
     if run.note:
         st.warning(run.note, icon=":material/info:")
     _downloads(run, request)
-    show_measures(run.measures, _HEADLINES, "measures csv", _OF_ALL_SPEEDS)
+    show_measures({"this run": run.measures}, _HEADLINES, "measures csv", _OF_ALL_SPEEDS)
 
 
 def _downloads(run: SteeredRun, request: SteeringRequest) -> None:

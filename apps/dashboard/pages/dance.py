@@ -101,7 +101,12 @@ def _dances(opened: OpenDancer, song: OpenSong, chosen: ChosenDance) -> None:
         ) or ranked[0]  # fmt: skip
     dance, key = dances[shown]
     _show(dance)
-    show_measures(dance.measures, _HEADLINES, "dance measures")
+    show_measures(
+        {"this dance": dance.measures},
+        _HEADLINES,
+        "dance measures",
+        reference="recorded dances",
+    )
 
 
 def _rank_words(seed: int, dance: OpenDance) -> str:

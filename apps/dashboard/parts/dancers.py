@@ -22,12 +22,12 @@ from deepphase.apps.dashboard.parts.result_cache import shared_cache
 from deepphase.apps.dashboard.parts.songs import ChosenDance, OpenSong
 from deepphase.apps.dashboard.parts.widgets import zip_of
 from deepphase.apps.demo.dances import made_dances
-from deepphase.apps.reports.measure_table import MeasureTable
 from deepphase.controllers.dance.config import MUSIC
 from deepphase.controllers.dance.dancer import Dancer
 from deepphase.controllers.dance.health import dance_words
 from deepphase.controllers.runtime.controller import FORMAT
 from deepphase.errors import DeepPhaseError
+from deepphase.evaluation.measure import Measure, values_by_name
 from deepphase.features.layout import FeatureLayout
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.database.file import FORMAT as DATABASE_FORMAT
@@ -58,7 +58,7 @@ class OpenDance:
     """
 
     take: Take
-    measures: MeasureTable
+    measures: list[Measure]
     findings: Sequence[DanceFinding]
     report: bytes
     result: DanceResult
@@ -68,7 +68,8 @@ class OpenDance:
         """How much more it is on the beat and in the bars than by chance; ranks dances."""
         bar = f"bar_{self.result.song.beats_per_bar}_height"
         pairs = (("by_motion", "by_motion_chance"), (bar, f"{bar}_shifted"))
-        values = [[self.measures.value(name) for name in pair] for pair in pairs]
+        own = values_by_name(self.measures)
+        values = [[own.get(name) for name in pair] for pair in pairs]
         return sum(own - chance for own, chance in values if own is not None and chance is not None)
 
     def files(self) -> dict[str, bytes]:
@@ -91,10 +92,10 @@ def dance_of_song(
     if chosen.stage_m is not None:
         dance = dance.on_stage(*chosen.stage_m)
     with temporary_folder() as folder, song.as_file() as file:
-        report = dance_report(dance, file, folder, progress)
+        _, measures, findings = dance_report(dance, file, folder, progress)
         # The page shows the notes beside the player, so the take has none.
         take = replace(dance_take(dance, file), note="")
-        return OpenDance(take, report.measures, report.findings, zip_of(folder), dance)
+        return OpenDance(take, measures, findings, zip_of(folder), dance)
 
 
 # Databases in the cache that all sessions share.

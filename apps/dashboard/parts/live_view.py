@@ -19,16 +19,14 @@ from deepphase.apps.dashboard.parts.steerables import (
     OpenMatching,
     steerables,
 )
-from deepphase.apps.dashboard.parts.steered_runs import run_table
 from deepphase.apps.dashboard.parts.theme import is_dark
 from deepphase.apps.dashboard.parts.uploads import UPLOAD_FPS, prepared_upload
 from deepphase.apps.live.driven_run import driven_run, read_driven
 from deepphase.apps.live.page import live_page
 from deepphase.apps.live.recordings import save_recording
 from deepphase.apps.live.sources import asset_of, live_sources
-from deepphase.apps.reports.measure_table import MeasureTable
 from deepphase.errors import DeepPhaseError, FormatError, ParameterError
-from deepphase.evaluation.measured_runs import run_measures
+from deepphase.evaluation.measure import Measure, measure
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import resample
 from deepphase.steering.made_paths import made_path
@@ -60,7 +58,7 @@ class KeptRun:
     """
 
     clip: Clip
-    measures: MeasureTable
+    measures: list[Measure]
     file: str = ""
 
 
@@ -163,7 +161,7 @@ def keep_driven(motion: Any, opened: OpenController | OpenMatching) -> KeptRun |
             )
         ((clip, about),) = prepared.clips
         run = driven_run(clip, arrays, runner.spec)
-        measures = run_table(run_measures(run, data), data)
+        measures = measure(run, data)
         # Only what belongs together is added.
         added, folder = own.add_clip(resample(clip, UPLOAD_FPS), about), configured_folder()
         kept = ""

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from deepphase.apps.dashboard.parts.steerables import OpenController, OpenMatching
 from deepphase.apps.dashboard.parts.widgets import file_bytes, sentence, zip_of
-from deepphase.apps.reports.measure_table import MeasureTable
-from deepphase.apps.runs.decisions import run_costs
-from deepphase.apps.runs.files import frame_columns, write_run, write_table
-from deepphase.apps.runs.request import RunRequest, measured_run
+from deepphase.apps.runs.files import frame_columns, write_motions, write_table
+from deepphase.apps.runs.run import run_goal
 from deepphase.apps.runs.take import compared_take, run_take
 from deepphase.controllers.runtime.frame import CharacterSettings
-from deepphase.evaluation.measured_runs import RUN_MEASURES, RunMeasures, data_values
+from deepphase.evaluation.measure import Measure
 from deepphase.matching.player.player import PlayerSettings
-from deepphase.matching.player.source import PlayerSource
 from deepphase.motion.clip import Clip
 from deepphase.motion.root_motion import RootMotion
 from deepphase.progress import Progress
@@ -83,16 +79,13 @@ class SteeredRun:
         A warning to display; empty if there is none.
     run, name
         The recorded frames, and the name of their files.
-    columns
-        Function for further columns of the tables of frames, see `write_run`.
     """
 
     take: Take
-    measures: MeasureTable
+    measures: list[Measure]
     note: str
     run: Run
     name: str
-    columns: Callable[[Run, int], Mapping[str, Sequence[object]]]
 
     def clip(self, character: int, root_motion: RootMotion = "auto") -> Clip:
         """The motion of one character."""
@@ -101,39 +94,22 @@ class SteeredRun:
     def archive(self, root_motion: RootMotion = "auto") -> bytes:
         """Motion and frames of all characters as one ZIP file."""
         with temporary_folder() as folder:
-            write_run(self.run, folder, self.name, self.columns, root_motion)
+            write_motions(self.run, folder, self.name, root_motion)
             return zip_of(folder)
 
     def frames(self, character: int) -> bytes:
         """The frame table of one character as CSV."""
-        table = frame_columns(self.run, character) | dict(self.columns(self.run, character))
+        table = frame_columns(self.run, character)
         return file_bytes(
             lambda path: write_table(path, list(table), zip(*table.values(), strict=True)),
             "frames.csv",
         )
 
 
-def compared(runs: Mapping[str, SteeredRun], name: str) -> tuple[Take, MeasureTable]:
-    """Runs along one path as one take, side by side, and their measures in one table.
-
-    Parameters
-    ----------
-    runs
-        What moves the character -> its run.
-    name
-        Name of the take.
-    """
-    rows = [(title, run.measures.columns[0][1]) for title, run in runs.items()]
-    reference = next(iter(runs.values())).measures.reference
+def compared(runs: Mapping[str, SteeredRun], name: str) -> tuple[Take, dict[str, list[Measure]]]:
+    """Runs along one path, by what moves the character, as one take and with their measures."""
     take = compared_take({title: run.take for title, run in runs.items()}, name)
-    return take, MeasureTable(RUN_MEASURES, rows, reference)
-
-
-def run_table(measures: RunMeasures | None, data: Mapping[str, Any]) -> MeasureTable:
-    """Measures of a run beside those of the data; an empty table without measures."""
-    names = RUN_MEASURES if measures is not None else ()
-    values = {name: getattr(measures, name) for name in names}
-    return MeasureTable(RUN_MEASURES, [("this run", values)], data_values(data))
+    return take, {title: run.measures for title, run in runs.items()}
 
 
 def usual_request(
@@ -153,24 +129,21 @@ def steered_run(
     Raises
     ------
     ParameterError
-        As `measured_run`.
+        As `run_goal`.
     """
     source: RunnerSource[Runner] = opened.source(request.labels, request.settings, request.seed)
-    options = RunRequest(seconds=request.seconds, characters=request.characters)
-    measured = measured_run(source, options, request.path, progress)
-    run, name = measured.run, request.path.name
-    note = " ".join(f"{sentence(finding)}." for finding in measured.findings)
+    result = run_goal(
+        source,
+        request.path,
+        seconds=request.seconds,
+        characters=request.characters,
+        progress=progress,
+    )
+    run, name = result.run, request.path.name
+    note = " ".join(f"{sentence(finding)}." for finding in result.findings)
     if not run.alive.all():
         note = (
             f"The network diverged after {run.survived_s.min():.1f} s, and the character stands "
             "still from there. Try a slower or smoother path, or a more natural blending."
         )
-    costs = run_costs(source, measured) if isinstance(source, PlayerSource) else None
-    return SteeredRun(
-        take=run_take(measured, name, costs),
-        measures=run_table(measured.measures, source.data),
-        note=note,
-        run=run,
-        name=name,
-        columns=source.columns,
-    )
+    return SteeredRun(run_take(run, name, result.costs), result.measures, note, run, name)

@@ -15,7 +15,12 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from deepphase.apps.dashboard.parts.theme import TABLE_KEY, is_dark
-from deepphase.apps.reports.measure_table import MeasureTable, number_text
+from deepphase.apps.reports.measures import (
+    Columns,
+    measure_table,
+    measures_by_name,
+    number_text,
+)
 from deepphase.figures.theme import themed
 from deepphase.formats.load import save
 from deepphase.formats.units import unit_in_words
@@ -145,17 +150,18 @@ def show_figure(
 
 
 def show_measures(
-    table: MeasureTable,
+    columns: Columns,
     headlines: Mapping[str, tuple[str, str]],
     key: str,
     alone: Sequence[str] = (),
+    reference: str = "the data",
 ) -> None:
     """Display measures: some as headlines, all in a table that can be downloaded.
 
     Parameters
     ----------
-    table
-        Measures of one motion.
+    columns
+        Label of each motion -> its measures.
     headlines
         Name -> title, and which values are better, as in "less"; the first four measures that the
         motion has are shown, and one for each title.
@@ -163,51 +169,54 @@ def show_measures(
         Key of the download.
     alone
         Measures whose headlines are without the value of the reference.
+    reference
+        What the motions are compared with.
     """
+    found = measures_by_name(columns)
     chosen: dict[str, tuple[str, str]] = {}
     for name, (title, better) in headlines.items():
-        if name in table.names:
+        if name in found:
             chosen.setdefault(title, (name, better))
     if not chosen:
         return
-    if len(table.columns) > 1:
-        _compare(table, chosen)
+    if len(columns) > 1:
+        # A row for each headline, the better side in words.
+        side = {"": list(chosen), "better": [better for _, better in chosen.values()]}
+        for label in columns:
+            side[label] = []
+            for name, _ in chosen.values():
+                own = found[name]
+                first = next(iter(own.values()))
+                value = own[label].value if label in own else None
+                side[label].append(_quantity(value, first.unit, first.value))
+        show_table("measures side by side", side, height=table_height(len(chosen)))
         chosen = {}
     shown = list(chosen.items())[:_MAX_HEADLINES]
-    beside = table.reference_title.removeprefix("the ")
     places = st.columns(len(shown)) if shown else []
     for column, (title, (name, better)) in zip(places, shown, strict=True):
-        (unit, definition), value = table.definitions[name], table.value(name)
+        measure = next(iter(found[name].values()))
         words = [f"better: {better}"] if better else []
-        if name in table.reference and name not in alone:
-            words.append(f"{beside} {_quantity(table.reference[name], unit, value)}")
-        column.metric(title, _quantity(value, unit, value), help=definition)
+        if measure.data is not None and name not in alone:
+            data = _quantity(measure.data, measure.unit, measure.value)
+            words.append(f"{reference.removeprefix('the ')} {data}")
+        column.metric(
+            title, _quantity(measure.value, measure.unit, measure.value), help=measure.sentence
+        )
         # Below it, as the line of a metric is cut off in narrow columns.
         column.caption(sentence("; ".join(words)))
-    about = f", with those of {table.reference_title}" if table.reference else ""
+    headings, rows = measure_table(columns, reference)
+    about = f", with those of {reference}" if reference in headings else ""
     with st.expander(f"All measures{about}", icon=":material/table_chart:"):
-        headings, rows = [*table.headings, "definition"], table.rows
-        named = zip(table.with_bands, rows, strict=True)
-        rows = [[*row, table.definitions[name][1]] for name, row in named]
+        headings = [*headings, "definition"]
+        texts = [next(iter(own.values())).sentence for own in found.values()]
+        rows = [[*row, text] for row, text in zip(rows, texts, strict=True)]
         cells = [[sentence(row[0]), _UNITS.get(row[1], row[1]), *row[2:]] for row in rows]
-        columns = zip(*cells, strict=True)
-        content = {sentence(h): list(each) for h, each in zip(headings, columns, strict=True)}
+        content = {
+            sentence(heading): list(own)
+            for heading, own in zip(headings, zip(*cells, strict=True), strict=True)
+        }
         show_table("measures", content, height=36 * (len(rows) + 1))
         offer_table(headings, rows, "measures", key)
-
-
-def _compare(table: MeasureTable, chosen: Mapping[str, tuple[str, str]]) -> None:
-    """Display headlines of several motions as a table: a row each, the better side in words."""
-    rows: dict[str, list[str]] = {"": [], "better": []}
-    rows |= {label: [] for label, _ in table.columns}
-    for title, (name, better) in chosen.items():
-        unit = table.definitions[name][0]
-        rows[""].append(title)
-        rows["better"].append(better)
-        first = table.value(name)
-        for label, values in table.columns:
-            rows[label].append(_quantity(values.get(name), unit, first))
-    show_table("measures side by side", rows, height=table_height(len(chosen)))
 
 
 def sentence(words: str) -> str:

@@ -1,5 +1,6 @@
 """Controllers with a ball: samples, training input, and balls of running characters."""
 
+import html
 import json
 from dataclasses import replace
 from functools import partial
@@ -9,9 +10,6 @@ import pytest
 import torch
 
 from deepphase.apps.cli import main
-from deepphase.apps.runs.files import write_motion
-from deepphase.apps.runs.request import MeasuredRun
-from deepphase.apps.runs.scene import scene_objects
 from deepphase.controllers.ball.ball_events import BallEvent, parse_ball_events
 from deepphase.controllers.ball.ball_file import ClipBalls
 from deepphase.controllers.ball.fetching import FetchingGoals
@@ -26,8 +24,6 @@ from deepphase.controllers.schema.frame_blocks import FrameBlocks
 from deepphase.controllers.training.closed_loop import ClipGoals, ClosedLoop, RootOffset
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
-from deepphase.formats.load import load, save
-from deepphase.motion import quaternions
 from deepphase.motion.ball import Ball, BallState, advanced, ball_energy
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import root_trajectory
@@ -36,9 +32,7 @@ from deepphase.steering.path import GroundPath
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import rollout
 from deepphase.synthetic.gait_motion import locomotion
-from deepphase.terrain.ground_shapes import made_ground
 from tests.controllers.ball.made_dribbling import FIRST, dribbling
-from tests.formats.glb_nodes import node_mesh, node_tracks
 
 NOW, OFFSETS, LATER = 6, 13, 7
 
@@ -287,19 +281,13 @@ def test_the_program_trains_and_dribbles(tmp_path, capsys):
     events = ["--ball", "kick@0.5:6", "--ball-rolling", "0.1", "--ball-slope", "0:0.01"]
     run = ["control", words[2], "--path", "wave", "--seconds", "2", *events, "-o", words[3]]
     assert main(run) == 0, capsys.readouterr().err
-    page = (tmp_path / "run" / "player.html").read_text()
-    assert '"ball":{' in page
+    page = (tmp_path / "run" / "index.html").read_text()
+    assert '"ball":{' in html.unescape(page)
     report = json.loads((tmp_path / "run" / "report.json").read_text())
     found = {each["name"]: each for each in report["measures"] if each["name"].startswith("ball_")}
     assert set(found) >= {"ball_distance", "ball_touches", "ball_losses", "ball_depth"}
     assert found["ball_touches"]["data"] > 0.3
-    text = (tmp_path / "run" / "index.html").read_text()
-    assert "within 1 m of the nearest foot" in text
-    energy = found["ball_energy"]["value"]
-    assert ("Energy came from feet alone." in text) == (energy <= 0.02)
-    assert (f"The ball gained up to {energy:.3g} J" in text) == (energy > 0.02)
-    tracks = node_tracks(tmp_path / "run" / "wave.glb", "ball")
-    assert len(tracks["translation"]) == len(tracks["rotation"]) == 120
+    assert "within 1 m of the nearest foot" in page
     assert main([*run[:-2], "--terrain", "rocks", "-o", words[3]]) == 2
     assert main([*run[:-2], "--ball", "throw@1", "-o", words[3]]) == 2
 
@@ -329,37 +317,3 @@ def test_measures_of_a_run_with_known_touches(walk, schema, blocks):
     assert found.never_fetched == 0
     with pytest.raises(ParameterError, match="no ball"):
         dribbling_measures(replace(run, tracks={}), Ball())
-
-
-def test_files_hold_the_ball_and_the_ground_beside_the_body(walk, schema, blocks, tmp_path):
-    run = rollout(characters := dribbling(walk, schema, blocks), None, 1.0)
-    ground = made_ground("rocks", size_m=20.0)
-    measured = MeasuredRun(
-        "walk", run, None, np.zeros((1, 2)), None, characters, (), ground=ground, on_ground=()
-    )
-    ball, rocks = objects = scene_objects(measured, 0, "auto")
-    write_motion(run.clip(0), tmp_path, "walk", objects)
-    tracks = node_tracks(tmp_path / "walk.glb", "ball")
-    np.testing.assert_allclose(tracks["translation"], run.tracks["ball"][0], atol=1e-6)
-    # It turns as far as it rolls, forwards: its top goes where it goes.
-    turned = quaternions.rotate(ball.rotations[1], np.array([0.0, 1.0, 0.0]))
-    way = (run.tracks["ball"][0, 1] - run.tracks["ball"][0, 0])[::2]
-    np.testing.assert_allclose(turned[::2] * 0.11, way, atol=0.02 * np.linalg.norm(way))
-    for each in objects:
-        corners = each.positions[each.triangles]
-        facing = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-        assert (np.vecdot(facing, each.normals[each.triangles].mean(axis=1)) > 0).all()
-    mesh = node_mesh(tmp_path / "walk.glb", "ground")
-    places = mesh["POSITION"]
-    np.testing.assert_allclose(places[:, 1], ground.at(places[:, ::2]), atol=1e-4)
-    low, high = places[:, ::2].min(axis=0), places[:, ::2].max(axis=0)
-    assert (low < run.positions[0].min(axis=0) - 2).all()
-    assert (high > run.positions[0].max(axis=0) + 2).all()
-    assert mesh["COLOR_0"].shape == rocks.colours.shape
-    clip = load(tmp_path / "walk.glb")
-    assert clip.skeleton.names == run.spec.skeleton.names
-    assert len(clip) == len(run)
-    assert scene_objects(measured, 0, "in_place") == []
-    with pytest.raises(ParameterError, match="clip has 30 frames"):
-        save(replace(clip, rotations=clip.rotations[:30], translations=clip.translations[:30]),
-             tmp_path / "short.glb", objects=objects)  # fmt: skip

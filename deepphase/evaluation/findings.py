@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array, true_runs
-from deepphase.evaluation.measured_runs import AT_REST_M_S, RUNAWAY_M, idle_speeds
+from deepphase.evaluation.measure import AT_REST_M_S, RUNAWAY_M, idle_speeds
 from deepphase.evaluation.motion_measures import MeasuredMotion
 from deepphase.evaluation.runs import seconds_of
 from deepphase.motion.kinematics import joint_positions, velocities
@@ -37,7 +37,7 @@ _CLIFF_SHARE, _OFF_GROUND_SHARE = 0.01, 0.25
 _REPLACED_SHARE = 0.05
 
 
-def run_findings(run: Run, data: Mapping[str, Any], desired_speeds: Array) -> list[str]:
+def run_findings(run: Run, data: Mapping[str, Any]) -> list[str]:
     """Sentences on characters that did not do what was desired; empty if all did.
 
     ========  ====================================================================================
@@ -60,13 +60,8 @@ def run_findings(run: Run, data: Mapping[str, Any], desired_speeds: Array) -> li
 
     Lost characters are in no other count. Characters that lived less than a second are not judged.
 
-    Parameters
-    ----------
-    data
-        Measures of the captured motion by `motion_measures.measured_data`.
-    desired_speeds
-        (frames,) m/s of the goals, whatever the characters do. When a character is to stand or to
-        move is taken from its commanded velocities, where the run has them.
+    `data` has the measures of the captured motion by `motion_measures.measured_data`. What is
+    desired is taken from the commanded velocities; without them, only lost characters are found.
     """
     count, findings = run.characters, []
     lost = ~run.alive.all(axis=1)
@@ -77,27 +72,28 @@ def run_findings(run: Run, data: Mapping[str, Any], desired_speeds: Array) -> li
             f"{_some(int(lost.sum()), count)} {was} lost, first after {first:.1f} s: the values "
             "were not those of a body any more"
         )
-    if len(run) < round(run.fps):
+    if len(run) < round(run.fps) or run.commanded_velocities is None:
         return findings
+    desired = np.linalg.norm(run.commanded_velocities, axis=-1)
     living = np.flatnonzero(~lost)
-    away = _runaways(run, living, desired_speeds)
+    away = _runaways(run, living, desired)
     if away:
         findings.append(f"{_some(len(away), count)} ran away: the worst {away[0]}")
-    statues = [each for each in living.tolist() if _is_statue(run, each, data, desired_speeds)]
+    statues = [i for i in living.tolist() if _is_statue(run, i, data, desired[i])]
     if statues:
         findings.append(
             f"{_some(len(statues), count)} stood like a statue in more than {_STATUE_SHARE:.0%} "
             "of the seconds in which movement was desired"
         )
     standing = float(data.get("standing_speed", np.inf))
-    at_rest = [_speed_at_rest(run, each, standing, desired_speeds) for each in living.tolist()]
+    at_rest = [_speed_at_rest(run, i, standing, desired[i]) for i in living.tolist()]
     fast = [speed for speed in at_rest if speed > standing]
     if fast:
         findings.append(
             f"{_some(len(fast), count)} walked on where standing was desired: at up to "
             f"{max(fast):.2f} m/s in the slowest half second, or after they stood"
         )
-    lifeless = [each for each in living.tolist() if _is_lifeless(run, each, data, desired_speeds)]
+    lifeless = [i for i in living.tolist() if _is_lifeless(run, i, data, desired[i])]
     if lifeless:
         findings.append(
             f"{_some(len(lifeless), count)} stood without life: the joints moved less than half as "
@@ -128,12 +124,7 @@ def ground_findings(feet: Sequence[FeetOnGround], *, laid: bool) -> list[str]:
             more than 3 cm above it
     ======  ======================================================================================
 
-    Parameters
-    ----------
-    feet
-        Measures of each character.
-    laid
-        Whether the motion was made on a flat floor, and laid on the ground.
+    `laid`: the motion was made on a flat floor, and laid on the ground.
     """
     found = [each.ground for each in feet if each.ground is not None]
     if not found:
@@ -166,8 +157,8 @@ def _runaways(run: Run, living: Array, desired_speeds: Array) -> list[str]:
     """What each runaway did, the worst first."""
     steps = np.linalg.norm(np.diff(run.positions[living], axis=1), axis=-1)
     speeds = steps.mean(axis=1) * run.fps
-    desired = float(desired_speeds.mean())
-    too_fast = speeds > _TOO_FAST * desired if desired > 0 else np.zeros(len(living), bool)
+    desired = desired_speeds[living].mean(axis=1)
+    too_fast = (desired > 0) & (speeds > _TOO_FAST * desired)
     away = np.zeros(len(living))
     if run.desired_positions is not None:
         offsets = run.positions[living] - run.desired_positions[living]
@@ -178,20 +169,19 @@ def _runaways(run: Run, living: Array, desired_speeds: Array) -> list[str]:
     if "ball_lost" in run.tracks:
         fetching = run.tracks["ball_lost"][living].sum(axis=1) / run.fps
     return [
-        f"at {speeds[each]:.2f} m/s where {desired:.2f} m/s was desired, {away[each]:.2f} m from "
-        "the desired place on average"
+        f"at {speeds[each]:.2f} m/s where {desired[each]:.2f} m/s was desired, {away[each]:.2f} m "
+        "from the desired place on average"
         + (f"; its ball was lost for {fetching[each]:.1f} s" if fetching[each] else "")
         for each in order.tolist()
     ]
 
 
-def _speed_at_rest(run: Run, character: int, standing: float, desired_speeds: Array) -> float:
+def _speed_at_rest(run: Run, character: int, standing: float, desired: Array) -> float:
     """m/s: the slowest half second while a goal stood, or what followed where that stood.
 
     The largest of all goals that stood for a second; 0 without any. The last half second belongs to
     the next start, which a path shows ahead.
     """
-    desired = _commanded(run, character, desired_speeds)
     speeds = np.linalg.norm(velocities(run.positions[character], run.fps), axis=-1)
     half, found = round(0.5 * run.fps), 0.0
     for begin, end in true_runs(desired < AT_REST_M_S):
@@ -206,23 +196,16 @@ def _speed_at_rest(run: Run, character: int, standing: float, desired_speeds: Ar
     return found
 
 
-def _commanded(run: Run, character: int, desired_speeds: Array) -> Array:
-    """(frames,) m/s that are desired of a character, whose clock may wait."""
-    if run.commanded_velocities is None:
-        return desired_speeds
-    return np.asarray(np.linalg.norm(run.commanded_velocities[character], axis=-1))
-
-
-def _is_lifeless(run: Run, character: int, data: Mapping[str, Any], desired_speeds: Array) -> bool:
-    idle, desired = float(data.get("idle_speed", 0.0)), _commanded(run, character, desired_speeds)
+def _is_lifeless(run: Run, character: int, data: Mapping[str, Any], desired: Array) -> bool:
+    idle = float(data.get("idle_speed", 0.0))
     if not (idle > 0 and (seconds_of(desired, run.fps) < AT_REST_M_S).any()):
         return False
     speeds = idle_speeds(MeasuredMotion.of_clip(run.clip(character), run.spec), desired)
     return bool(speeds.size and speeds.mean() < _LIFELESS_SHARE * idle)
 
 
-def _is_statue(run: Run, character: int, data: Mapping[str, Any], desired_speeds: Array) -> bool:
-    desired = seconds_of(_commanded(run, character, desired_speeds), run.fps)
+def _is_statue(run: Run, character: int, data: Mapping[str, Any], desired: Array) -> bool:
+    desired = seconds_of(desired, run.fps)
     required = desired > float(data.get("standing_speed", 0.0))
     if not required.any():
         return False

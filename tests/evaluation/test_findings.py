@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from deepphase.controllers.runtime.characters import Characters
+from deepphase.evaluation.findings import BLOCKED, ground_findings
+from deepphase.evaluation.findings import run_findings as findings_of_run
 from deepphase.evaluation.motion_measures import measured_data
-from deepphase.evaluation.run_findings import BLOCKED, ground_findings, run_findings
 from deepphase.steering.laid_run import FeetOnGround
 from deepphase.steering.run import rollout
 from deepphase.synthetic.gait_motion import locomotion
@@ -42,6 +43,15 @@ def test_walls_and_pits_that_are_often_in_the_way_are_a_finding(walked):
     blocked[:, : len(run) // 2] = True
     (found,) = run_findings(replace(run, tracks={BLOCKED: blocked}), data, speeds)
     assert "in 52% of the frames walls, ledges or pits were in the way" in found
+
+
+def run_findings(run, data, speeds):
+    """Of a run that is asked for these speeds, unless it has commands of its own."""
+    if run.commanded_velocities is None:
+        commands = np.zeros((run.characters, len(run), 2))
+        commands[..., 1] = speeds
+        run = replace(run, commanded_velocities=commands)
+    return findings_of_run(run, data)
 
 
 def walked_on(run, data, speeds):

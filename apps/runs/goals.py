@@ -1,0 +1,138 @@
+"""Goals and ground of runs, by the options of `control`, `match run` and other commands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from deepphase.apps.options.groups import LaidGroundOptions, SteeringOptions
+from deepphase.errors import ParameterError
+from deepphase.steering.gamepad import Gamepad, read_gamepad
+from deepphase.steering.made_paths import MADE_PATHS, made_path
+from deepphase.steering.path import GroundPath, read_path
+from deepphase.terrain.ground_file import read_ground
+from deepphase.terrain.ground_shapes import INCH_M, MADE_GROUNDS, made_ground
+from deepphase.terrain.heightmap import Heightmap
+
+Goal = GroundPath | Gamepad
+
+# Length of runs along made paths.
+_SECONDS = 20.0
+# Made ground reaches 40 m around the origin, as far as half a minute of walking.
+_MADE_M = 80.0
+# Metres between points of generated ground under runs.
+_RUN_SPACING_M = 0.05
+
+
+def read_goals(path: str | None, gamepad: Path | None = None) -> dict[str, Goal | None]:
+    """Name -> the goal that a command line names, in order; None for paths that are generated.
+
+    `path` has files and names of generated paths, separated by commas; wave if neither is given.
+
+    Raises
+    ------
+    ParameterError, FormatError
+        If both are given, one of them cannot be read, or two goals have the same name.
+    """
+    if gamepad is not None:
+        if path is not None:
+            raise ParameterError(
+                "--path and --gamepad cannot be used together", hint="give one of them"
+            )
+        return {str(gamepad): read_gamepad(gamepad)}
+    goals: dict[str, Goal | None] = {}
+    titles: list[str] = []
+    for name in (path or "wave").split(","):
+        goal = None
+        if name not in MADE_PATHS:
+            if not (Path(name).suffix or Path(name).exists()):
+                raise ParameterError(
+                    f"there is no path {name!r}",
+                    hint=f"give a CSV file, or {', '.join(MADE_PATHS)}",
+                )
+            goal = read_path(name)
+        title = name if goal is None else goal.name
+        if title in titles:
+            raise ParameterError(
+                f"there are two paths called {title!r}", hint="rename one of the files"
+            )
+        titles.append(title)
+        goals[name] = goal
+    return goals
+
+
+def complete_goals(
+    goals: Mapping[str, Goal | None],
+    travelling_speed: float,
+    *,
+    seconds: float | None = None,
+    speed: float | None = None,
+    size: float | None = None,
+) -> dict[str, Goal]:
+    """Name -> goal of `read_goals`, with the generated paths and at the desired speed.
+
+    `travelling_speed`, m/s, is that of generated paths if no speed is desired.
+
+    Raises
+    ------
+    ParameterError
+        If a path of that speed, length or size is not possible.
+    """
+    complete: dict[str, Goal] = {}
+    for name, goal in goals.items():
+        if goal is None:
+            if not (speed or travelling_speed) > 0:
+                raise ParameterError(
+                    "no motion of the data travels, so that its speed cannot be taken",
+                    hint="give --speed",
+                )
+            goal = made_path(name, speed or travelling_speed, seconds or _SECONDS, size)
+        elif isinstance(goal, GroundPath) and speed is not None:
+            goal = goal.at_speed(speed)
+        complete[goal.name] = goal
+    return complete
+
+
+def chosen_ground(options: LaidGroundOptions) -> str | Heightmap | None:
+    """The kind of generated ground in the options, that of their file, or None for a flat floor.
+
+    Raises
+    ------
+    ParameterError, FormatError
+        If there is neither such a kind nor such a file, a number for files is given without one,
+        or the file cannot be read.
+    """
+    name, spacing, scale = options.terrain, options.terrain_spacing, options.terrain_scale
+    if name is None or name in MADE_GROUNDS:
+        if spacing is not None or scale is not None:
+            raise ParameterError(
+                "--terrain-spacing and --terrain-scale apply to files with heights",
+                hint="leave them out, or give --terrain a file",
+            )
+        return name
+    if not (Path(name).suffix or Path(name).exists()):
+        raise ParameterError(
+            f"there is no ground {name!r}", hint=f"give a file, or {', '.join(MADE_GROUNDS)}"
+        )
+    return read_ground(name, spacing_m=spacing, height_scale=scale)
+
+
+def heights_of(
+    chosen: str | Heightmap | None, *, seed: int = 0, spacing_m: float = INCH_M
+) -> Heightmap | None:
+    """The ground of `chosen_ground`, generated if it is a kind; None for a flat floor."""
+    if not isinstance(chosen, str):
+        return chosen
+    return made_ground(chosen, seed=seed, size_m=_MADE_M, spacing_m=spacing_m)
+
+
+def run_ground(options: SteeringOptions) -> Heightmap | None:
+    """The ground of a run; None for a flat floor. Raises as `chosen_ground`."""
+    return heights_of(chosen_ground(options), seed=options.seed, spacing_m=_RUN_SPACING_M)
+
+
+def ground_notes(ground: str | Heightmap | None) -> list[str]:
+    """What was assumed or corrected when a ground was read, one sentence each."""
+    if not isinstance(ground, Heightmap):
+        return []
+    return [f"{ground.name}: {text}" for text in ground.notes]

@@ -1,0 +1,274 @@
+"""Runs of any runner along goals: driven, measured, and written as one page with its files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from deepphase.apps.reports.measures import (
+    Columns,
+    measure_entries,
+)
+from deepphase.apps.reports.page import Page
+from deepphase.apps.reports.report_file import save_report
+from deepphase.apps.runs.files import motion_note, write_motions
+from deepphase.apps.runs.goals import Goal
+from deepphase.apps.runs.take import compared_take, run_take
+from deepphase.errors import ParameterError
+from deepphase.evaluation.findings import ground_findings, run_findings
+from deepphase.evaluation.measure import Measure, joint_rotations, measure, measures_of
+from deepphase.motion.ball import Ball
+from deepphase.motion.root_motion import RootMotion
+from deepphase.progress import Progress
+from deepphase.steering.gamepad import Gamepad
+from deepphase.steering.goal_sources import GamepadSettings
+from deepphase.steering.laid_run import FeetOnGround, feet_on_ground, lay_run
+from deepphase.steering.run import (
+    Run,
+    Runner,
+    RunnerSource,
+    rollout,
+    start_on_path,
+    start_under_gamepad,
+)
+from deepphase.terrain.ground_measures import GROUND_MEASURES
+from deepphase.terrain.heightmap import Heightmap
+from deepphase.viewer.costs import CostComparison
+
+
+@dataclass(frozen=True, eq=False)
+class RunResult:
+    """A run along one goal with its measures.
+
+    Parameters
+    ----------
+    goal
+        Name of the path or gamepad recording.
+    run
+        The recorded frames; on ground, those that were made or laid on it.
+    measures, findings
+        Measures, those of feet on ground and of balls included, and sentences on characters that
+        ran away, stood still or were lost. Without measures, no character was alive long enough.
+    costs
+        Costs of the searches of the first character, for the player's page; None without searches.
+    """
+
+    goal: str
+    run: Run
+    measures: list[Measure]
+    findings: list[str]
+    costs: CostComparison | None = None
+
+
+def run_goal(
+    source: RunnerSource[Runner],
+    goal: Goal,
+    *,
+    seconds: float | None = None,
+    speed: float | None = None,
+    characters: int = 1,
+    ground: Heightmap | None = None,
+    progress: Progress | None = None,
+) -> RunResult:
+    """Drive characters along one goal, and measure the run.
+
+    Parameters
+    ----------
+    seconds
+        Length; by default to the end of the path or gamepad recording.
+    speed
+        m/s at full deflection of the gamepad; by default that of the data.
+    ground
+        Ground that the motion is laid on, unless the runner walks on it.
+
+    Raises
+    ------
+    ParameterError
+        As for the source and its runners, such as for an unknown label.
+    """
+    if characters < 1:
+        raise ParameterError(
+            f"characters must be at least 1, not {characters}", hint="give --characters 1 or more"
+        )
+    runner: Runner
+    if isinstance(goal, Gamepad):
+        top_speed = speed or source.travelling_speed or GamepadSettings().top_speed
+        settings = GamepadSettings(top_speed=top_speed)
+        runner, stick = start_under_gamepad(source, goal, characters=characters, settings=settings)
+        run = rollout(runner, stick, seconds or goal.duration, progress)
+    else:
+        runner, way = start_on_path(source, goal, characters=characters)
+        run = rollout(runner, way, seconds or way.path.duration, progress)
+    columns = [source.columns(run, character) for character in range(characters)]
+    tracks = {name: np.array([own[name] for own in columns]) for name in columns[0]}
+    run = replace(run, tracks={**run.tracks, **tracks})
+    findings = run_findings(run, source.data)
+    measures: list[Measure] = []
+    try:
+        measures = measure(run, source.data)
+    except ParameterError:
+        if run.alive[:, : round(run.fps)].all():
+            raise
+    if run.spec.ball is not None:
+        measures += _ball_measures(run, run.spec.ball, source.data)
+    if ground is not None:
+        is_laid = run.spec.ground is None
+        if is_laid:
+            run, feet = lay_run(run, ground)
+            run = replace(run, spec=replace(run.spec, ground=ground))
+        else:
+            feet = feet_on_ground(run)
+        findings += ground_findings(feet, laid=is_laid)
+        measures += _ground_measures(feet)
+    costs = None
+    if getattr(runner, "log", None) is not None:
+        from deepphase.apps.runs.costs import run_costs
+
+        costs = run_costs(source, runner)
+    return RunResult(goal.name, run, measures, findings, costs)
+
+
+def _ball_measures(run: Run, ball: Ball, data: Mapping[str, Any]) -> list[Measure]:
+    from deepphase.controllers.evaluation.dribbling import DRIBBLING_MEASURES, dribbling_measures
+
+    touches = data.get("ball", {}).get("touches_per_second")
+    return measures_of(
+        {f"ball_{name}": row for name, row in DRIBBLING_MEASURES.items()},
+        {f"ball_{name}": value for name, value in asdict(dribbling_measures(run, ball)).items()},
+        {} if touches is None else {"ball_touches": float(touches)},
+    )
+
+
+def _ground_measures(feet: Sequence[FeetOnGround]) -> list[Measure]:
+    """Means over characters of the measures of feet on ground, beside those on the flat floor."""
+
+    def means(measured: Sequence[object]) -> dict[str, float | None]:
+        found: dict[str, float | None] = {}
+        for name in GROUND_MEASURES:
+            values = [getattr(own, name) for own in measured if own is not None]
+            found[f"on_ground_{name}"] = sum(values) / len(values) if values else None
+        return found
+
+    return measures_of(
+        {f"on_ground_{name}": row for name, row in GROUND_MEASURES.items()},
+        means([own.ground for own in feet]),
+        {k: v for k, v in means([own.floor for own in feet]).items() if v is not None},
+    )
+
+
+def write_runs(
+    results: Mapping[str, Sequence[RunResult]],
+    folder: Path,
+    source: RunnerSource[Runner],
+    *,
+    title: str,
+    notes: Sequence[str] = (),
+    made_with: Mapping[str, Any],
+    root_motion: RootMotion = "auto",
+    entries: Sequence[Mapping[str, Any]] = (),
+) -> Path:
+    """Write runs into a folder: one page with the player, motion files, tables and report.json.
+
+    Parameters
+    ----------
+    results
+        Name of what moves the characters -> its runs along the goals. If there are several, the
+        player shows their first characters side by side, too.
+    source
+        The first source, with the data that the runs are compared with.
+    notes
+        Further sentences of the page.
+    made_with, entries
+        Provenance, and further measures for report.json.
+
+    Returns
+    -------
+    The page.
+    """
+    several = len(results) > 1
+    files: list[tuple[str, str]] = []
+    takes, measured, rotations = [], [], []
+    columns: dict[str, list[Measure]] = {}
+    findings: list[str] = []
+    for name, runs in results.items():
+        for result in runs:
+            label = f"{result.goal}, {name}" if several else result.goal
+            stem = label.replace(", ", "-").replace(" ", "-")
+            files += write_motions(result.run, folder, stem, root_motion)
+            takes.append(run_take(result.run, label, result.costs))
+            columns[label] = result.measures
+            findings += [f"{label}: {text}" for text in result.findings]
+            by = {"goal": result.goal} | ({"features": name} if several else {})
+            measured += measure_entries(result.measures, result.run.characters, by)
+            rotations.append((label, by, joint_rotations(result.run)))
+    data, first = source.data, next(iter(results.values()))
+    beside = []
+    for number, result in enumerate(first if several else ()):
+        of_goal = takes[number :: len(first)]
+        beside.append(compared_take(dict(zip(results, of_goal, strict=True)), result.goal))
+    joints = [
+        {
+            "name": "joint_rotation",
+            "definition": "mean over frames, of local rotations",
+            "value": value,
+            "unit": "deg/s",
+            "n": first[0].run.characters,
+            "by": {**by, "joint": joint},
+            "data": data["joint_rotations"][joint],
+        }
+        for _, by, own in rotations
+        for joint, value in own.items()
+    ]
+    ground = first[0].run.spec.ground
+    save_report(
+        folder,
+        made_with,
+        data,
+        source.seed,
+        [*measured, *joints, *entries],
+        findings=findings,
+        settings=asdict(source.settings)
+        | {
+            "characters": first[0].run.characters,
+            "labels": dict(source.labels),
+            "root_motion": root_motion,
+            "terrain": None if ground is None else ground.name,
+        },
+    )
+    page = Page(title, f"Motion {first[0].run.spec.note}.")
+    page.add_takes([*beside, *takes])
+    if findings:
+        page.add_list(findings, heading="Findings")
+    else:
+        page.add_text("No character ran away, stood like a statue or was lost.")
+    page.add_measures(columns)
+    for text in notes:
+        page.add_text(text)
+    page.add_table(
+        ("Joint", *columns, "The data"),
+        [
+            (
+                joint,
+                *(f"{own[joint]:.1f}" if joint in own else "" for _, _, own in rotations),
+                f"{value:.1f}",
+            )
+            for joint, value in data["joint_rotations"].items()
+        ],
+        heading="Rotation of each joint (deg/s)",
+    )
+    page.add_files(files)
+    page.add_text(motion_note(first[0].run, root_motion))
+    return page.write(folder / "index.html")
+
+
+def columns_of(results: Mapping[str, Sequence[RunResult]]) -> Columns:
+    """Label of each run -> its measures."""
+    return {
+        f"{result.goal}, {name}" if len(results) > 1 else result.goal: result.measures
+        for name, runs in results.items()
+        for result in runs
+    }

@@ -41,7 +41,6 @@ bench: $(VENV)/installed
 	$(ONE_THREAD) $(BIN)/python -m tests.benchmarks.bench_matching
 	$(ONE_THREAD) $(BIN)/python -m tests.benchmarks.bench_matching_player
 	$(BIN)/python -m tests.benchmarks.bench_controllers
-	$(ONE_THREAD) $(BIN)/python -m tests.benchmarks.bench_crowd
 	$(BIN)/python -m tests.benchmarks.bench_dashboard
 
 # One run of at most 8 minutes on a GPU; without one a hundredth of it on the CPU.

@@ -48,7 +48,7 @@ _POSTURE = (
     "tests/controllers/test_rest.py rests by them"
 )
 _GROUND = "tests/apps/test_match_ground.py runs the same commands"
-_BLENDER = "needs Blender; tests/formats/test_blender.py makes the trip where it is installed"
+_BLENDER = "needs Blender; tests/formats/test_fbx.py makes the trip where it is installed"
 _STUDY = "a study of the source tree; tests/studies/dances/test_study.py runs it"
 # Lines that are not run -> the reason.
 NOT_RUN = {

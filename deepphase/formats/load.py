@@ -50,10 +50,6 @@ def _checked(suffix: str, row: Any) -> MotionFormat:
 
 
 _POINTS = "deepphase.formats.points:load_points_as_clip"
-_BLENDER = (
-    "deepphase.formats.blender.fbx:load_blender",
-    "deepphase.formats.blender.fbx:save_blender",
-)
 _GLTF = (
     "deepphase.formats.gltf.reader:load_gltf",
     "deepphase.formats.gltf.writer:save_gltf",
@@ -80,14 +76,14 @@ MOTION_FORMATS = Registry(
         ".trc": MotionFormat("markers of Motion Analysis and OpenSim", _POINTS),
         ".csv": MotionFormat("markers of Motive", _POINTS),
         ".mvnx": MotionFormat("segments of Xsens", "deepphase.formats.markers.mvnx:load_mvnx"),
-        ".fbx": MotionFormat("FBX, through Blender", *_BLENDER),
-        ".blend": MotionFormat("Blender", *_BLENDER),
+        ".fbx": MotionFormat(
+            "FBX, through Blender",
+            "deepphase.formats.fbx:load_fbx",
+            "deepphase.formats.fbx:save_fbx",
+        ),
     },
     _checked,
 )
-BLENDER_SUFFIXES = (".fbx", ".blend")
-"""Suffixes of the formats that need Blender."""
-
 WRITTEN_SUFFIXES = (".bvh", ".npz", ".glb", ".gltf")
 """Suffixes of our formats that `save` writes without another program."""
 
@@ -167,7 +163,7 @@ def save(clip: Clip, path: str | Path, **options: Any) -> None:
     if kind.save is None:
         raise FormatError(
             f"{Path(path).suffix} files ({kind.name}) are read only",
-            hint=f"written are {', '.join((*WRITTEN_SUFFIXES, *BLENDER_SUFFIXES))}",
+            hint=f"written are {', '.join((*WRITTEN_SUFFIXES, '.fbx'))}",
             path=path,
         )
     writer = _function(kind.save)

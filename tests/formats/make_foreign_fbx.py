@@ -1,6 +1,6 @@
-"""Program for Blender's Python: writes a .blend file as FBX files as other programs would.
+"""Program for Blender's Python: writes an FBX file as other programs would.
 
-python make_foreign_fbx.py FILE.blend FOLDER
+python make_foreign_fbx.py FILE.fbx FOLDER
 """
 
 import os
@@ -12,8 +12,12 @@ source, folder = sys.argv[1:3]
 
 
 def opened(prefix=""):
-    bpy.ops.wm.open_mainfile(filepath=source, load_ui=False)
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    bpy.ops.import_scene.fbx(filepath=source, anim_offset=0.0)
+    scene = bpy.context.scene
     armature = next(each for each in bpy.data.objects if each.type == "ARMATURE")
+    first, last = armature.animation_data.action.frame_range
+    scene.frame_start, scene.frame_end = int(first), int(last)
     bpy.context.view_layer.objects.active = armature
     for bone in armature.data.bones:
         bone.name = prefix + bone.name

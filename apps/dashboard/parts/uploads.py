@@ -15,7 +15,7 @@ from deepphase.corpus.point_sets import agreed_point_sets
 from deepphase.corpus.prepared_file import FileTask, PreparedFile, prepare_file
 from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.formats.file_content import FRONT_BYTES, foreign_content
-from deepphase.formats.load import BLENDER_SUFFIXES, MOTION_FORMATS
+from deepphase.formats.load import MOTION_FORMATS
 from deepphase.formats.markers.c3d import is_c3d
 from deepphase.memory import within_memory
 from deepphase.motion.clip import Clip
@@ -27,9 +27,7 @@ UPLOAD_FPS = 60.0
 
 # Suffixes that the browser's file dialog lists: formats of one file that need no other program.
 MOTION_SUFFIXES = tuple(
-    suffix.removeprefix(".")
-    for suffix in MOTION_FORMATS
-    if suffix not in (".gltf", *BLENDER_SUFFIXES)
+    suffix.removeprefix(".") for suffix in MOTION_FORMATS if suffix not in (".gltf", ".fbx")
 )
 # First bytes -> suffix of the format.
 _CONTENT = {

@@ -1,1 +1,0 @@
-"""FBX and .blend files through Blender, which runs as a process of its own."""

@@ -1,0 +1,195 @@
+"""Program that runs inside Blender's Python: FBX to .glb and back.
+
+It is started by `deepphase.formats.fbx` with a folder: `request.json` and `in.glb` are read,
+`answer.json` and `out.glb` or `out.fbx` are written. It needs bpy alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+_MAX_BONES, _MAX_FRAMES = 10_000, 200_000
+# Axes of FBX files that state none: Y up.
+_AXES = {
+    b"CoordAxis": 0,
+    b"CoordAxisSign": 1,
+    b"UpAxis": 1,
+    b"UpAxisSign": 1,
+    b"FrontAxis": 2,
+    b"FrontAxisSign": 1,
+}
+
+
+def main(folder: Path) -> None:
+    """Answer the request in a folder."""
+    request = json.loads((folder / "request.json").read_text(encoding="utf-8"))
+    try:
+        sys.addaudithook(_refuse_network)
+        import bpy
+
+        bpy.ops.wm.read_factory_settings(use_empty=True)
+        answer = _read(request, folder) if request["task"] == "read" else _write(request, folder)
+    except Exception as error:
+        answer = {"error": f"{type(error).__name__}: {str(error).strip()[-400:]}"}
+    (folder / "answer.json").write_text(json.dumps(answer), encoding="utf-8")
+    # Blender's own clean-up may crash after the work is done.
+    os._exit(0)
+
+
+def _refuse_network(event: str, arguments: tuple) -> None:
+    if event in ("socket.connect", "socket.bind", "socket.getaddrinfo"):
+        raise PermissionError("no network in this process")
+
+
+def _read(request: dict, folder: Path) -> dict:
+    import bpy
+
+    axes = _import_fbx(request["input"])
+    scene = bpy.context.scene
+    found = [each for each in bpy.data.objects if each.type == "ARMATURE" and each.data.bones]
+    if not found:
+        raise ValueError("no armature in the file")
+    armature = max(found, key=lambda each: len(each.data.bones))
+    if len(armature.data.bones) > _MAX_BONES:
+        raise ValueError(f"{len(armature.data.bones):,} bones")
+    notes = [f"armature {armature.name!r}, read by Blender {bpy.app.version_string}"]
+    if len(found) > 1:
+        notes.append(f"the largest of {len(found)} armatures was read")
+    motion = armature.animation_data
+    scene.frame_start = scene.frame_end = 0
+    if motion is not None and motion.action is not None:
+        first, last = motion.action.frame_range
+        scene.frame_start, scene.frame_end = round(first), max(round(first), round(last))
+    frames = scene.frame_end - scene.frame_start + 1
+    if frames > _MAX_FRAMES:
+        raise ValueError(f"{frames:,} frames")
+    notes += _keep_one_tree(armature)
+    _select_with_skin(armature)
+    fps = scene.render.fps / scene.render.fps_base
+    scene.render.fps_base = 1.0
+    bpy.ops.export_scene.gltf(
+        filepath=str(folder / "out.glb"),
+        use_selection=True,
+        export_def_bones=False,
+        export_rest_position_armature=True,
+        export_animation_mode="ACTIVE_ACTIONS",
+        export_force_sampling=True,
+        export_optimize_animation_size=False,
+        export_frame_range=True,
+        export_anim_slide_to_zero=True,
+        export_morph=False,
+        export_materials="NONE",
+    )
+    return {"fps": fps, "whole_fps": scene.render.fps, "axes": axes, "notes": notes}
+
+
+def _import_fbx(path: str) -> list:
+    """Import an FBX file as if it had Y up, and return its axes, see `load_fbx`.
+
+    Blender's importer has no left-handed axes, and moves the joints below an object by its
+    geometric transform, which by the format is that of its mesh alone.
+    """
+    import bpy
+    from io_scene_fbx import parse_fbx
+
+    parse, found = parse_fbx.parse, dict(_AXES)
+
+    def parsed(*arguments, **options):
+        tree, version = parse(*arguments, **options)
+        for section in tree.elems:
+            if section.id == b"GlobalSettings":
+                for row in _rows(section):
+                    if row.props[0] in found:
+                        found[row.props[0]], row.props[4] = row.props[4], _AXES[row.props[0]]
+            elif section.id == b"Objects":
+                for model in section.elems:
+                    if model.id == b"Model":
+                        rows = _rows(model)
+                        rows[:] = [row for row in rows if not row.props[0].startswith(b"Geometric")]
+        return tree, version
+
+    parse_fbx.parse = parsed
+    bpy.ops.import_scene.fbx(
+        filepath=path, use_image_search=False, use_custom_normals=False, anim_offset=0.0
+    )
+    return [int(value) for value in found.values()]
+
+
+def _rows(node) -> list:
+    """The properties of a node of an FBX file."""
+    return next((child.elems for child in node.elems if child.id == b"Properties70"), [])
+
+
+def _keep_one_tree(armature) -> list:
+    """Remove all bones but the largest tree's, and let those move; return notes.
+
+    The importer connects bones at their parents' tails, which holds them.
+    """
+    import bpy
+
+    bpy.context.view_layer.objects.active = armature
+    bpy.ops.object.mode_set(mode="EDIT")
+    bones = armature.data.edit_bones
+    roots = [bone for bone in bones if bone.parent is None]
+    sizes = {root.name: 1 + len(root.children_recursive) for root in roots}
+    kept = max(roots, key=lambda root: sizes[root.name])
+    notes = []
+    if len(roots) > 1:
+        others = [root.name for root in roots if root != kept]
+        listed = ", ".join(others[:4]) + (", ..." if len(others) > 4 else "")
+        notes = [
+            f"{len(roots)} bones have no parent: the {sizes[kept.name]} bones of {kept.name!r} "
+            f"were read, and {len(bones) - sizes[kept.name]} of {listed} left out"
+        ]
+    for root in roots:
+        for bone in (*root.children_recursive, root):
+            bone.use_connect = False
+            if root != kept:
+                bones.remove(bone)
+    bpy.ops.object.mode_set(mode="OBJECT")
+    return notes
+
+
+def _select_with_skin(armature) -> None:
+    """Select an armature, and a mesh whose skin names its bones as the joints of the .glb."""
+    import bpy
+
+    mesh = bpy.data.meshes.new("joints")
+    mesh.from_pydata([(0, 0, 0), (1, 0, 0), (0, 1, 0)], [], [(0, 1, 2)])
+    skin = bpy.data.objects.new("joints", mesh)
+    bpy.context.scene.collection.objects.link(skin)
+    skin.parent = armature
+    skin.modifiers.new("armature", "ARMATURE").object = armature
+    for bone in armature.data.bones:
+        skin.vertex_groups.new(name=bone.name).add([0, 1, 2], 1.0, "REPLACE")
+    bpy.ops.object.select_all(action="DESELECT")
+    armature.select_set(True)
+    skin.select_set(True)
+
+
+def _write(request: dict, folder: Path) -> dict:
+    import bpy
+
+    scene = bpy.context.scene
+    scene.render.fps, scene.render.fps_base = request["fps"][0], 1.0
+    bpy.ops.import_scene.gltf(filepath=str(folder / "in.glb"), disable_bone_shape=True)
+    scene.render.fps_base = request["fps"][1]
+    scene.frame_start, scene.frame_end = 0, request["frames"] - 1
+    bpy.ops.export_scene.fbx(
+        filepath=str(folder / "out.fbx"),
+        object_types={"ARMATURE", "MESH"},
+        add_leaf_bones=False,
+        bake_anim=True,
+        bake_anim_use_all_bones=True,
+        bake_anim_use_nla_strips=False,
+        bake_anim_use_all_actions=False,
+        bake_anim_simplify_factor=0.0,
+    )
+    return {"version": bpy.app.version_string}
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[-1]))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from deepphase.apps.interruption import INTERRUPTED, MESSAGE, interrupts_after_imports
+from deepphase.apps.interruption import INTERRUPTED, MESSAGE, interrupts_outside_imports
 from deepphase.apps.printable import printable
 from deepphase.errors import DeepPhaseError, ParameterError
 
@@ -205,7 +205,7 @@ def _leave(status: int) -> None:
 
 def _status_of(words: list[str]) -> int:
     try:
-        with interrupts_after_imports():
+        with interrupts_outside_imports():
             return _run(words)
     except DeepPhaseError as error:
         print(f"deepphase: error: {printable(error)}", file=sys.stderr)

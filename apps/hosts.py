@@ -26,13 +26,7 @@ _REFUSED = (
 
 
 def host_names(text: str) -> tuple[str, ...]:
-    """Read a list of names, with or without a port, from text such as "desk.local,tunnel:9000".
-
-    Raises
-    ------
-    ParameterError
-        If a name is not a host name.
-    """
+    """Names, with or without a port, of text such as "desk.local,tunnel:9000"."""
     names = tuple(name.strip().lower() for name in text.split(",") if name.strip())
     for name in names:
         if not _NAME.fullmatch(name):
@@ -49,13 +43,6 @@ class HostMiddleware:
     A Host header must name 127.0.0.1, localhost or [::1] with the port that the server listens on,
     or one of `names`: with its port if it has one, else with any. An Origin header must name the
     same host. Other requests are answered with status 403, and websockets are closed.
-
-    Parameters
-    ----------
-    app
-        The application behind it.
-    names
-        Further names, as `host_names` returns them.
     """
 
     def __init__(self, app: Callable[..., Awaitable[None]], names: Iterable[str] = ()) -> None:
@@ -63,7 +50,6 @@ class HostMiddleware:
         self._names = frozenset(names)
 
     async def __call__(self, scope: Message, receive: Callable, send: Send) -> None:
-        """Forward a request, or refuse it."""
         if scope["type"] not in ("http", "websocket") or self._is_own(scope):
             await self._app(scope, receive, send)
         elif scope["type"] == "websocket":
@@ -88,16 +74,10 @@ class HostMiddleware:
 def is_own_request(
     hosts: Sequence[str], origins: Sequence[str], port: int, names: Collection[str] = ()
 ) -> bool:
-    """Whether a request was sent to a server's own name, from its own pages.
+    """Whether a request was sent to a server's own name and port, from its own pages.
 
-    Parameters
-    ----------
-    hosts, origins
-        Values of the headers Host and Origin.
-    port
-        Port that the server listens on.
-    names
-        Names besides 127.0.0.1, localhost and [::1]; see `HostMiddleware`.
+    `hosts` and `origins` are the values of those headers, `names` those besides 127.0.0.1,
+    localhost and [::1].
     """
     if len(hosts) != 1 or len(origins) > 1:
         return False

@@ -58,12 +58,11 @@ Quaternions are (x, y, z, w). Public names are imported when they are first used
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from deepphase.checkout import find_packages_beside
 from deepphase.lazy_names import lazy_names
-from deepphase.telemetry import disable_telemetry
-from deepphase.threads import wait_passively
 
 if TYPE_CHECKING:
     from deepphase import controllers as controllers
@@ -164,5 +163,7 @@ _TOPICS = (
 __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES, _TOPICS)
 
 find_packages_beside()
-wait_passively()
-disable_telemetry()
+# Threads of OpenMP without work sleep: those that spin take the turns of threads that compute. Read
+# once, when torch is loaded, as the next one is by ONNX Runtime, which then sends no events.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")

@@ -20,7 +20,6 @@ LAYERS = [
         "deepphase.progress",
         "deepphase.shipped",
         "deepphase.short_repr",
-        "deepphase.threads",
     },
     {"deepphase.checkout", "deepphase.plugins"},
     {"deepphase.temporary_files"},

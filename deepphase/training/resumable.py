@@ -17,7 +17,6 @@ from torch import Tensor
 
 from deepphase.progress import Progress
 from deepphase.temporary_files import temporary_folder
-from deepphase.threads import warn_of_spinning
 from deepphase.training.metrics import MetricsCsv
 from deepphase.training.metrics_file import STEP, metrics_file
 from deepphase.training.muon import Muon
@@ -325,7 +324,6 @@ def fit(
             )
             module.total_steps = source.steps(world.size)
             if runner.strategy.root_device.type == "cpu":
-                warn_of_spinning(torch.get_num_threads())
                 warn_of_slow_bfloat16(str(runner.precision))
             if world.size > 1:
                 # Lightning's handler of SIGTERM broadcasts it, while the others do something else.

@@ -19,7 +19,6 @@ def command(
     web: bool = False,
     weights: Literal["float16", "float32"] = "float16",
     body: Path | None = None,
-    beside: Path | None = None,
     ground: LiveGroundOptions = LiveGroundOptions(),  # noqa: B008 (frozen)
 ) -> None:
     """Export a model as ONNX for other engines, and print how closely the file reproduces it.
@@ -41,9 +40,6 @@ def command(
     body
         With --web, glb file with a skinned mesh that the character has in place of the mannequin.
         Its joints have the names of the model's skeleton, or common ones.
-    beside
-        With --web, a file as for the page, or "person" or "dog" for a shipped character, which goes
-        beside the character and keeps the rhythm of its strides.
     """
     from deepphase.atomic_write import check_writable
     from deepphase.errors import ParameterError
@@ -51,14 +47,12 @@ def command(
 
     check_writable(output)
     if web:
-        _web_page(model, output, weights, body, beside, ground)
+        _web_page(model, output, weights, body, ground)
         return
     if ground != LiveGroundOptions():
         raise ParameterError("--terrain belongs to a page", hint="add --web")
     if body is not None:
         raise ParameterError("--body belongs to a page", hint="add --web")
-    if beside is not None:
-        raise ParameterError("--beside belongs to a page", hint="add --web")
     kind = read_header(model)["format"]
     exporters = {
         "deepphase.controller": _controller,
@@ -90,25 +84,17 @@ def _web_page(
     output: Path,
     weights: Literal["float16", "float32"],
     body: Path | None,
-    beside: Path | None,
     ground: LiveGroundOptions,
 ) -> None:
     from deepphase.apps.live.page import save_live_page
-    from deepphase.apps.live.sources import asset_of, check_walks_on_ground, file_or_shipped
+    from deepphase.apps.live.sources import asset_of
     from deepphase.apps.runs.goals import chosen_ground, ground_notes
 
     chosen = chosen_ground(ground)
     asset = asset_of(model, weights)
-    if chosen is not None:
-        check_walks_on_ground(model)
     for text in ground_notes(chosen):
         note(text)
-    companion = None
-    if beside is not None:
-        companion = beside.stem, asset_of(file_or_shipped(beside), weights)
-    size = save_live_page(
-        output, asset, name=model.stem, body=body, ground=chosen, beside=companion
-    )
+    size = save_live_page(output, asset, name=model.stem, body=body, ground=chosen)
     note(f"page: {output} ({size / 1e6:.1f} MB)")
     next_step("live", model)
 

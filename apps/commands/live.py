@@ -36,7 +36,7 @@ def command(
     Parameters
     ----------
     source
-        Controller or motion database, or a folder of them, from which the page lets you choose. If
+        Controller or matcher, or a folder of them, from which the page lets you choose. If
         not given, a shipped person walks and runs, and a dog is offered.
     port
         Port to listen on; the first free one from 8601 if not given.
@@ -47,13 +47,11 @@ def command(
         have the names of the model's skeleton, or common ones.
     """
     from deepphase.apps.live.server import HOST
-    from deepphase.apps.live.sources import check_walks_on_ground, live_sources
+    from deepphase.apps.live.sources import live_sources
     from deepphase.apps.runs.goals import chosen_ground, ground_notes
 
     sources, chosen = live_sources(source), chosen_ground(ground)
     first = next(iter(sources.values()))
-    if chosen is not None:
-        check_walks_on_ground(first)
     for text in ground_notes(chosen):
         note(text)
     folder = Path()

@@ -15,14 +15,6 @@ from deepphase.steering.run import Run, RunnerSpec
 
 # Most characters of a text that is read: a minute of a large skeleton has some 20 million.
 _MAX_TEXT = 100_000_000
-# Numbers of a ball in a frame, by the tracks that they become.
-_BALL: dict[str, Any] = {
-    "ball": slice(0, 3),
-    "ball_velocity": slice(3, 6),
-    "ball_touch": 6,
-    "ball_lost": 7,
-    "ball_gap": 8,
-}
 
 
 def read_driven(text: Any, feet: int) -> tuple[str, dict[str, Array]]:
@@ -36,8 +28,7 @@ def read_driven(text: Any, feet: int) -> tuple[str, dict[str, Array]]:
     Returns
     -------
     Name -> array: ``positions`` (frames, 2) m, ``angles`` (frames,) rad, ``contacts`` (frames,
-    feet), ``velocities`` (frames, 2) m/s and ``facings`` (frames, 2), 0 without a facing; of
-    characters with a ball ``balls`` (frames, 9), see `driven_run`.
+    feet), ``velocities`` (frames, 2) m/s and ``facings`` (frames, 2), 0 without a facing.
 
     Raises
     ------
@@ -49,8 +40,6 @@ def read_driven(text: Any, feet: int) -> tuple[str, dict[str, Array]]:
         given: Any = json.loads(text) if isinstance(text, str) and len(text) < _MAX_TEXT else None
         bvh, facings = given["bvh"], [each or (0.0, 0.0) for each in given["facings"]]
         lists = {**{name: given[name] for name in widths if name != "facings"}, "facings": facings}
-        if given.get("balls"):
-            lists["balls"], widths["balls"] = given["balls"], _BALL["ball_gap"] + 1
         arrays = {name: np.array(each, np.float64) for name, each in lists.items()}
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise FormatError(
@@ -73,7 +62,7 @@ def read_driven(text: Any, feet: int) -> tuple[str, dict[str, Array]]:
 
 
 def driven_run(clip: Clip, arrays: dict[str, Array], spec: RunnerSpec) -> Run:
-    """The run of one character; a ball becomes the tracks that `RunningBalls` makes.
+    """The run of one character.
 
     Parameters
     ----------
@@ -103,7 +92,6 @@ def driven_run(clip: Clip, arrays: dict[str, Array], spec: RunnerSpec) -> Run:
         note="steered by hand",
         # The page sends no poses of before the lock.
         locked_joints=np.zeros(0, np.int64),
-        ball=spec.ball if "balls" in arrays else None,
     )
     facings = arrays["facings"]
     # Without a facing, the body faces the way that it is steered.
@@ -117,14 +105,6 @@ def driven_run(clip: Clip, arrays: dict[str, Array], spec: RunnerSpec) -> Run:
         angles=arrays["angles"][None],
         contacts=arrays["contacts"][None],
         alive=np.ones((1, len(clip)), bool),
-        tracks=_ball_tracks(arrays["balls"]) if "balls" in arrays else {},
         commanded_velocities=arrays["velocities"][None],
         commanded_angles=angles[None],
     )
-
-
-def _ball_tracks(balls: Array) -> dict[str, Array]:
-    """Tracks of one character's ball, (1, frames, ...) each, of rows of numbers."""
-    tracks = {name: balls[None, :, place] for name, place in _BALL.items()}
-    touch, lost = tracks["ball_touch"], tracks["ball_lost"]
-    return tracks | {"ball_touch": touch.astype(np.int64), "ball_lost": lost > 0}

@@ -35,15 +35,13 @@ def live_page(
     body: Path | None = None,
     large_panels: bool = False,
     ground: str | Heightmap | None = None,
-    companions: Mapping[str, str] | None = None,
-    beside: tuple[str, bytes] | None = None,
 ) -> str:
     """The HTML of a page in which a character is steered.
 
     Parameters
     ----------
     asset
-        Content of a live asset (`deepphase.apps.live.asset.live_asset`).
+        Content of a live asset (`deepphase.apps.live.sources.asset_of`).
     name
         Title of the page and beginning of the names of files that it saves.
     look
@@ -61,13 +59,8 @@ def live_page(
     large_panels
         Let the phase manifold and the weights take half of the page.
     ground
-        Ground to begin on: a kind of made ground, or heights, of which the page has 600
-        points of each side around the origin. Characters with a ball stay on a flat floor.
-    companions
-        Name -> address on the page's own server of live assets, one of which a list on the page
-        brings beside the character. A companion keeps the rhythm of the character's strides.
-    beside
-        Name and live asset of a companion that the page has with it, and begins with.
+        Ground to begin on: a kind of generated ground, or heights, of which the page has 600
+        points of each side around the origin.
 
     Raises
     ------
@@ -83,10 +76,8 @@ def live_page(
         "body": body.name if body else "",
         "ground": about_ground,
         "palette": palette(),
-        "companions": [*([(beside[0], "")] if beside else []), *(companions or {}).items()],
     }
     data = {"asset": asset, "body-data": _read_glb(body) if body else b"", "ground-data": heights}
-    data["companion-data"] = beside[1] if beside else b""
     return mode_page(
         "steer",
         title=name,
@@ -141,7 +132,6 @@ def save_live_page(
     name: str,
     body: Path | None = None,
     ground: str | Heightmap | None = None,
-    beside: tuple[str, bytes] | None = None,
 ) -> int:
     """Write the page of `live_page` atomically, and return its size in bytes.
 
@@ -152,7 +142,7 @@ def save_live_page(
     CheckpointError
         If the file cannot be written.
     """
-    page = live_page(asset, name=name, body=body, ground=ground, beside=beside)
+    page = live_page(asset, name=name, body=body, ground=ground)
     content = page.encode("utf-8", "replace")
     with atomic_write(path) as file:
         file.write(content)

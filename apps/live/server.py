@@ -12,13 +12,13 @@ from urllib.parse import quote, unquote, urlsplit
 from deepphase.apps.hosts import is_own_request
 from deepphase.apps.live.page import live_page
 from deepphase.apps.live.recordings import MAX_BYTES, keep_recording
-from deepphase.apps.live.sources import asset_of, live_sources
+from deepphase.apps.live.sources import asset_of
 from deepphase.apps.printable import printable
 from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.terrain.heightmap import Heightmap
 
 HOST = "127.0.0.1"
-_OPEN, _KEEP, _ASSET = "/open/", "/keep/", "/asset/"
+_OPEN, _KEEP = "/open/", "/keep/"
 # Pages that are kept in memory, of up to 20 MB each.
 _MAX_PAGES = 4
 
@@ -33,7 +33,7 @@ class LiveServer(ThreadingHTTPServer):
     port
         Port to listen on.
     sources
-        Name -> controller or motion database.
+        Name -> controller or matcher.
     body
         glb file with a skinned mesh to show in place of the mannequin.
     ground
@@ -53,8 +53,6 @@ class LiveServer(ThreadingHTTPServer):
         folder: Path = Path(),
     ) -> None:
         self._sources = dict(sources)
-        # Any of the files, and the shipped characters, may go beside another.
-        self._companions = live_sources(None) | self._sources
         self._body, self._ground, self._folder = body, ground, folder
         self._pages: dict[tuple[str, int], str] = {}
         self._lock = threading.Lock()
@@ -74,17 +72,6 @@ class LiveServer(ThreadingHTTPServer):
         name = self._name(path, _OPEN)
         return None if name is None else self._live_page(name)
 
-    def asset(self, address: str) -> bytes | None:
-        """The live asset of a companion at an address; None if there is none.
-
-        Raises
-        ------
-        DeepPhaseError
-            If the file cannot be read.
-        """
-        name = self._name(urlsplit(address).path, _ASSET, self._companions)
-        return None if name is None else asset_of(self._companions[name])
-
     def keep(self, address: str, content: bytes) -> str | None:
         """Keep the motion that a page sent; a sentence on it, None for an address that is none.
 
@@ -96,9 +83,9 @@ class LiveServer(ThreadingHTTPServer):
         name = self._name(urlsplit(address).path, _KEEP)
         return None if name is None else keep_recording(self._folder, Path(name).stem, content)
 
-    def _name(self, path: str, begin: str, sources: Mapping[str, Path] | None = None) -> str | None:
+    def _name(self, path: str, begin: str) -> str | None:
         name = unquote(path.removeprefix(begin))
-        return name if path.startswith(begin) and name in (sources or self._sources) else None
+        return name if path.startswith(begin) and name in self._sources else None
 
     def _live_page(self, name: str) -> str:
         path = self._sources[name]
@@ -117,9 +104,6 @@ class LiveServer(ThreadingHTTPServer):
                     keeps=f"{_KEEP}{quote(name)}",
                     body=self._body,
                     ground=self._ground,
-                    companions={
-                        each: f"{_ASSET}{quote(each)}" for each in self._companions if each != name
-                    },
                 )
             return self._pages[key]
 
@@ -158,15 +142,12 @@ class _Handler(BaseHTTPRequestHandler):
         if not self._is_own():
             return
         try:
-            binary = self.server.asset(self.path)
-            content = self.server.page(self.path) if binary is None else binary
+            content = self.server.page(self.path)
         except (DeepPhaseError, OSError) as error:
             self._answer(HTTPStatus.INTERNAL_SERVER_ERROR, printable(error))
             return
         if content is None:
             self._answer(HTTPStatus.NOT_FOUND, "There is no such page.")
-        elif isinstance(content, bytes):
-            self._send(HTTPStatus.OK, content, "application/octet-stream")
         else:
             self._answer(HTTPStatus.OK, content, "text/html")
 

@@ -1,14 +1,13 @@
 // The page: it reads the asset, runs the loop, and connects keys and buttons to the character.
 
-import { Heightmap } from "./runtime/ground/heightmap.js";
-import { GROUND_KINDS, madeGround } from "./runtime/ground/made_ground.js";
+import { Heightmap } from "./runtime/heightmap.js";
+import { GROUND_KINDS, madeGround } from "./runtime/made_ground.js";
 import { readAsset } from "./runtime/asset.js";
 import { Driver, sampleFrames } from "./input/driver.js";
 import { firstLabel } from "./input/follow.js";
 import { patchAround } from "./scene/ground_shape.js";
 import { Input, isTyping } from "./input/input.js";
 import { bindActions, onDrag, onTurn } from "./input/pointer.js";
-import { Obstacles } from "./scene/obstacles.js";
 import { paint, readBody } from "./body/skin.js";
 import { bvhText, glbBytes } from "./body/save.js";
 import { download } from "./scene/download.js";
@@ -22,26 +21,18 @@ import { MOST_CHARACTERS } from "./scene/renderer.js";
 // After a hidden tab or a long picture, at most this much time is made up for.
 const MOST_S = 0.25;
 const SLOW_MOTION = 0.25;
-const KINDS = { controller: "controller", database: "motion matching", matcher: "learned motion matching" };
+// The ground in the list that the page was made with.
+const GIVEN = "given";
+const KINDS = { controller: "controller", matcher: "learned motion matching" };
 const MESSAGE_MS = 4000, ERROR_MS = 15_000;
 // Pictures of a video, at least.
 const LEAST_PICTURES = 12;
-// m/s of a kick along the ground, and of a high one, ahead and up.
-const KICK = [5, 0], HIGH_KICK = [4.5, 3.5];
-const PLACING = {
-  wall: "drag on the ground to draw a wall", pit: "click on the ground to put a pit", pass: "click on the ground to pass the ball there",
-};
-// The ground in the list that the page was made with, and the flat floor with a ball.
-const GIVEN = "given", WITH_BALL = "ball";
 // Code or character of a key -> id of its action; buttons of a gamepad -> the same.
 const KEYS = {
-  KeyC: "behind", KeyF: "facing", KeyG: "slow", KeyR: "reset", KeyX: "wall", KeyP: "pit", KeyK: "kick", KeyT: "pass", KeyB: "fetch",
-  KeyN: "new-ball", KeyV: "keep", KeyH: "help", " ": "pause", ",": "back", ".": "forward", "+": "more", "-": "fewer", "?": "help",
+  KeyC: "behind", KeyF: "facing", KeyG: "slow", KeyR: "reset", KeyV: "keep", KeyH: "help", " ": "pause", ",": "back", ".": "forward", "+": "more", "-": "fewer", "?": "help",
   ...Object.fromEntries([1, 2, 3, 4, 5, 6, 7, 8, 9].map((key) => [key, `label-${key}`])),
 };
-const PAD_ACTIONS = ["pause", "reset", "kick", "new-ball"];
-// Strides of a companion to one of the leader, in words.
-const RHYTHMS = { 1: "1 : 1", 1.5: "3 : 2", 2: "2 : 1", 3: "3 : 1" };
+const PAD_ACTIONS = ["pause", "reset"];
 // Seconds of the past that the panels show.
 const TRAIL_S = 4;
 
@@ -64,8 +55,7 @@ class App {
     });
     for (const each of [this.el.stage, this.el.bar, this.el.side]) sizes.observe(each);
     this.view.measure();
-    this.obstacles = new Obstacles(this.view.size.unit * 1.75);
-    this.driver = new Driver(asset, this.obstacles, this.view.size.unit * 1.75);
+    this.driver = new Driver(asset, this.view.size.unit * 1.75);
     this.input = new Input(this.el.stick);
     this.paused = false;
     this.recording = null;
@@ -78,8 +68,6 @@ class App {
     this.pictures = 0;
     this.mouse = null;
     this.facesMouse = false;
-    this.placing = null;
-    this.placingFrom = null;
     this.grounds = 0;
     this.step();
     this.step();
@@ -109,11 +97,7 @@ class App {
       button.addEventListener("click", () => this.setLabel(index));
       el.labels.append(button);
     });
-    // Balls roll on flat ground.
-    el.ground.hidden = Boolean(asset.ball && !asset.ball.loose);
-    if (asset.ball?.loose) el["ground-kind"].append(new Option("flat, with a ball", WITH_BALL));
     for (const kind of GROUND_KINDS) el["ground-kind"].append(new Option(kind));
-    this.writeBall();
     el["save-video"].disabled = !canRecord();
     el.keep.hidden = !this.options.keeps;
     // Another character is another page, which is loaded when it is chosen.
@@ -121,33 +105,17 @@ class App {
     for (const [name, address] of choices) el.chooser.append(new Option(name, address, false, name === chosen));
     el.chooser.hidden = choices.length < 2;
     el.chooser.addEventListener("change", () => location.assign(el.chooser.value));
-    for (const [name] of this.options.companions) el.companion.append(new Option(name));
-    el["beside-choice"].hidden = !this.options.companions.length;
-  }
-
-  // Show what is done with a ball where there is one.
-  writeBall() {
-    this.el.ball.hidden = this.el["ball-keys"].hidden = !this.driver.hasBall;
   }
 
   connect() {
     const { el } = this;
     const labels = this.asset.labels?.values.slice(0, 9) ?? [];
-    const ball = {
-      kick: (event) => this.driver.ball && this.kick(event?.shiftKey),
-      pass: () => this.driver.ball && this.setPlacing("pass"),
-      "new-ball": () => this.driver.ball && this.driver.newBall(),
-      fetch: () => this.driver.ball && this.setFetching(!this.driver.fetches),
-    };
     this.actions = {
       pause: () => this.setPaused(!this.paused),
       back: () => this.show((this.shownIndex ?? this.history.count - 1) - 1),
       forward: () => this.forward(),
       live: () => this.goLive(),
       reset: () => this.reset(),
-      clear: () => this.clearObstacles(),
-      wall: () => this.setPlacing("wall"),
-      pit: () => this.setPlacing("pit"),
       behind: () => this.setBehind(!this.view.camera.behind),
       help: () => el.keys.showModal(),
       close: () => el.keys.close(),
@@ -163,7 +131,6 @@ class App {
       },
       more: () => this.setCount(this.driver.characters.length + 1),
       fewer: () => this.setCount(this.driver.characters.length - 1),
-      ...(this.asset.ball && ball),
       ...Object.fromEntries(labels.map((_, index) => [`label-${index + 1}`, () => this.setLabel(index)])),
     };
     bindActions(element, this.actions, KEYS, ({ target }) => isTyping(target));
@@ -171,7 +138,7 @@ class App {
     el.count.addEventListener("change", () => this.setCount(Number(el.count.value)));
     el["ground-kind"].addEventListener("change", () => this.setGround(el["ground-kind"].value));
     // The keys belong to the character again.
-    for (const id of ["count", "speed", "ground-kind", "companion"]) el[id].addEventListener("change", () => el[id].blur());
+    for (const id of ["count", "speed", "ground-kind"]) el[id].addEventListener("change", () => el[id].blur());
     for (const button of el.views.querySelectorAll("[data-view]")) {
       button.addEventListener("click", () => {
         const { shown } = this.view;
@@ -181,7 +148,6 @@ class App {
         el.side.hidden = !shown.panels;
       });
     }
-    el.companion.addEventListener("change", () => this.setCompanion(el.companion.value));
     this.look.addEventListener("change", () => this.setLook("auto"));
     this.input.onPadButton = (button) => this.onPadButton(button);
     this.connectBody();
@@ -228,19 +194,16 @@ class App {
     stage.addEventListener("pointerdown", (event) => {
       if (event.button === 2) this.looks = true;
       this.mouse = event.pointerType === "mouse" ? [event.clientX, event.clientY] : null;
-      if (this.placing && event.button === 0) this.placingFrom = groundAt(event);
     });
     stage.addEventListener("pointermove", (event) => {
       if (event.pointerType === "mouse") this.mouse = [event.clientX, event.clientY];
-      this.placingTo = this.placingFrom && groundAt(event);
     });
     stage.addEventListener("pointerup", (event) => {
       if (event.button === 2) this.looks = false;
-      if (this.placingFrom) this.place(groundAt(event));
     });
     stage.addEventListener("contextmenu", (event) => event.preventDefault());
     this.groundAt = groundAt;
-    onTurn(stage, camera, { active: (event) => event.type === "wheel" || !(this.placingFrom || this.looks), keys: false });
+    onTurn(stage, camera, { active: (event) => event.type === "wheel" || !this.looks, keys: false });
   }
 
   onPadButton(button) {
@@ -270,7 +233,7 @@ class App {
   // Walk on the ground that the page was made with: the name of a kind, or a map's name and grid.
   beginOnGround(ground, heights) {
     const select = this.el["ground-kind"];
-    if (!ground || this.el.ground.hidden) return;
+    if (!ground) return;
     if (ground.columns) {
       this.givenGround = new Heightmap(heights, ground.columns, ground.spacing, ground.origin);
       select.add(new Option(ground.name, GIVEN), 1);
@@ -279,16 +242,11 @@ class App {
     this.setGround(select.value);
   }
 
-  // Walk on ground of a kind, which is another each time; on a flat floor without a kind.
+  // Walk on ground of a kind, which differs each time; on a flat floor without a kind.
   setGround(kind) {
-    const ball = kind === WITH_BALL;
-    const made = kind && kind !== GIVEN && !ball;
-    const map = made ? madeGround(kind, this.grounds++) : kind && !ball ? this.givenGround : null;
-    this.driver.setGround(map, ball);
-    this.writeBall();
+    const map = kind === GIVEN ? this.givenGround : kind ? madeGround(kind, this.grounds++) : null;
+    this.driver.setGround(map);
     this.view.setGround(map);
-    this.obstacles.level = (x, z) => this.view.level(x, z);
-    this.clearObstacles();
     this.reset();
   }
 
@@ -308,59 +266,6 @@ class App {
     const wanted = Math.min(Math.max(Math.round(count) || 1, 1), MOST_CHARACTERS);
     this.driver.setCount(wanted);
     this.el.count.value = wanted;
-  }
-
-  // Have the character of this name beside the first one; an empty name for none.
-  async setCompanion(name) {
-    this.el.companion.value = name;
-    const found = this.options.companions.find(([each]) => each === name);
-    try {
-      const asset = found ? await companionOf(found[1]) : null;
-      if (this.el.companion.value !== name) return;
-      this.view.setCompanion(asset, asset && sampleFrames(asset, firstLabel(asset)));
-      this.driver.setCompanion(asset);
-    } catch (problem) {
-      this.el.companion.value = "";
-      this.say(`${name} cannot come: ${problem.message}`, ERROR_MS);
-    }
-  }
-
-  setPlacing(kind) {
-    this.placing = this.placing === kind ? null : kind;
-    for (const each of Object.keys(PLACING)) this.el[each].setAttribute("aria-pressed", this.placing === each);
-    this.el.stage.classList.toggle("placing", Boolean(this.placing));
-    if (this.placing) this.say(PLACING[this.placing]);
-  }
-
-  kick(high = false) {
-    this.driver.kick(this.wanted().velocity, ...(high ? HIGH_KICK : KICK));
-    this.say("kicks with the next touch");
-  }
-
-  setFetching(on) {
-    this.driver.fetches = on;
-    this.el.fetch.setAttribute("aria-pressed", on);
-    this.say(on ? "a lost ball is fetched" : "a lost ball is yours to fetch");
-  }
-
-  place(to) {
-    const from = this.placingFrom;
-    this.placingFrom = this.placingTo = null;
-    if (!from || !to) return;
-    if (this.placing === "pass") {
-      this.driver.ball.passTo(to);
-      this.say("passes with the next touch");
-      return this.setPlacing("pass");
-    }
-    const moved = Math.hypot(to[0] - from[0], to[1] - from[1]) > 0.15 * this.obstacles.size;
-    if (this.placing === "wall" && moved) this.obstacles.addWall(from, to);
-    else if (!this.obstacles.remove(from) && this.placing === "pit") this.obstacles.addPit(from);
-    this.view.renderer.setObstacles(...this.obstacles.shapes());
-  }
-
-  clearObstacles() {
-    this.obstacles.all = [];
-    this.view.renderer.setObstacles(...this.obstacles.shapes());
   }
 
   reset() {
@@ -428,9 +333,7 @@ class App {
 
   step() {
     const { velocity, facing } = this.wanted();
-    const lost = this.driver.ball?.lost;
     this.driver.step(velocity, facing);
-    if (lost === false && this.driver.ball.lost) this.say(this.driver.fetches ? "fetches the lost ball" : "the ball is lost");
   }
 
   tick(now) {
@@ -459,15 +362,12 @@ class App {
     const last = this.shownIndex ?? history.count - 1;
     const still = this.shownIndex !== null || this.paused;
     const from = Math.max(0, last + 1 - Math.round(TRAIL_S * history.frameRate));
-    const besides = [Math.max(last - 1, 0), last].map((index) => history.at(index).beside);
     this.view.draw({
       before: history.at(Math.max(last - 1, 0)).frames,
       now: history.at(last).frames,
       part: still ? 1 : this.owed,
       trail: history.range(from, last + 1).map((entry) => entry.frames[0]),
       seconds,
-      placing: this.placingFrom && this.placingTo ? [this.placingFrom, this.placingTo] : null,
-      beside: besides.every(Boolean) ? besides : null,
     });
     this.writeTime(last);
   }
@@ -483,8 +383,6 @@ class App {
     const { row } = history.at(last).frames[0];
     const where = row ? `${row.clip} ${row.time.toFixed(2)} s` : "";
     if (el.row.textContent !== where) el.row.textContent = where;
-    const rhythm = RHYTHMS[this.driver.companion?.rhythm.ratio] ?? "";
-    if (el.rhythm.textContent !== rhythm) el.rhythm.textContent = rhythm;
   }
 
   // Record from the present on; the last minute is kept, so that is the most.
@@ -535,7 +433,6 @@ class App {
       contacts: frames.map(({ contacts }) => Array.from(contacts)),
       velocities: entries.map(({ goal }) => goal.velocity),
       facings: entries.map(({ goal }) => goal.facing),
-      balls: frames[0].ball && !this.asset.ball.loose && frames.map(({ ball }) => [...ball.position, ...ball.velocity, ball.touch, Number(ball.lost), ball.gap]),
     };
   }
 
@@ -551,10 +448,10 @@ class App {
 
   saveGlb() {
     this.view.refine();
-    const { skeleton, frameRate, ball } = this.asset;
+    const { skeleton, frameRate } = this.asset;
     const frames = this.driven();
-    const beside = { ballRadius: ball?.radius_m, ground: this.view.map && patchAround(this.view.map, frames) };
-    const bytes = glbBytes(skeleton, frames, frameRate, this.view.mesh, this.view.tint(0)[0], beside);
+    const ground = this.view.map && patchAround(this.view.map, frames);
+    const bytes = glbBytes(skeleton, frames, frameRate, this.view.mesh, this.view.tint(0)[0], ground);
     this.download(bytes, ".glb", "model/gltf-binary");
   }
 
@@ -587,12 +484,6 @@ class App {
     else this.say("this browser recorded nothing");
   }
 
-  companionState(index) {
-    const frame = this.history.at(index).beside;
-    const { rate, ratio } = this.driver.companion?.rhythm ?? {};
-    return frame && { position: frame.root.position, heading: frame.root.heading, rate, ratio };
-  }
-
   // State of the page, for tests and for the page around it.
   state() {
     const index = this.shownIndex ?? this.history.count - 1;
@@ -606,21 +497,10 @@ class App {
       position: frame.root.position,
       heading: frame.root.heading,
       characters: this.driver.characters.map((each) => each.frame.root.position),
-      obstacles: this.obstacles.all.length,
       goal: this.history.at(index).goal,
-      ball: frame.ball,
       height: frame.positions[1],
-      beside: this.companionState(index),
     };
   }
-}
-
-// The asset of a companion at an address, or in the page without one.
-async function companionOf(address) {
-  if (!address) return readAsset(bytesOf(element("companion-data").textContent).buffer);
-  const answer = await fetch(address);
-  if (!answer.ok) throw new Error(await answer.text());
-  return readAsset(await answer.arrayBuffer());
 }
 
 function complain(problem) {
@@ -638,9 +518,6 @@ async function start() {
   const app = new App(asset, scene, heights);
   window.deepphaseLive = app;
   if (body.length) await app.setBody(body, scene.body);
-  // A companion that the page has with it comes at once.
-  const [own] = scene.companions.filter(([, address]) => !address);
-  if (own) await app.setCompanion(own[0]);
 }
 
 start().catch((problem) => {

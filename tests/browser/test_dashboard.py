@@ -185,33 +185,6 @@ def test_a_way_is_drawn_by_mouse_and_by_keys(visit):
     assert another_duration(page, before) > before
 
 
-def test_a_dog_goes_beside_a_character_that_is_steered(visit):
-    page = visit("control")
-    settled(page)
-    page.get_by_text("Steer by hand").click()
-    live_frame(page).evaluate("deepphaseLive.view.draw = () => {}")
-    page.get_by_role("combobox", name="Beside").click()
-    page.get_by_role("option", name="Dog").click()
-
-    def walked():
-        try:
-            return live_frame(page).evaluate(
-                """deepphaseLive.driver.companion && Array.from({ length: 900 }, () => {
-                     deepphaseLive.driver.step([0, 1.3], null);
-                     const { position, ratio } = deepphaseLive.state().beside;
-                     return [...position, ratio];
-                   })"""
-            )
-        except Exception:
-            # The page without the dog is on its way out.
-            return None
-
-    # The page that is drawn next has the dog's data.
-    steps = until(walked, 90)
-    assert np.hypot(*steps[-1][:2]) > 2.0
-    assert max(ratio for *_, ratio in steps) > 0
-
-
 def test_a_character_is_steered_by_hand_kept_and_measured(visit):
     page = visit("control")
     settled(page)

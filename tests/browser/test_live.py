@@ -10,12 +10,10 @@ from deepphase.apps.live.page import live_page
 from deepphase.apps.live.sources import asset_of
 from deepphase.formats.load import load
 from deepphase.motion.kinematics import joint_positions
-from deepphase.shipped import SHIPPED
 from deepphase.terrain.heightmap import Heightmap
 from tests.browser.dashboard_pages import until
 from tests.browser.test_player import WITHOUT_WEBGL
-from tests.formats.glb_nodes import node_mesh, node_tracks
-from tests.live.made_ball import sliding_asset
+from tests.formats.glb_nodes import node_mesh
 
 pytestmark = pytest.mark.browser
 
@@ -69,7 +67,7 @@ def directions(page) -> dict[str, np.ndarray]:
     return {name: np.array(value) for name, value in given.items()}
 
 
-def test_keys_steer_and_others_follow_around_walls_and_pits(live):
+def test_keys_steer_and_others_follow(live):
     page = live()
     assert page.title() == "gaits"
     ways = directions(page)
@@ -98,28 +96,6 @@ def test_keys_steer_and_others_follow_around_walls_and_pits(live):
     assert apart.max() < 6.0
     assert places[1:, 1].min() > before[1] + 1.0
 
-    least, end = page.evaluate(
-        """(() => {
-          const live = deepphaseLive;
-          live.setCount(1);
-          live.reset();
-          live.setPaused(true);
-          live.obstacles.addWall([-1, 3], [1, 3]);
-          live.obstacles.addPit([-2.2, 6]);
-          live.view.renderer.setObstacles(...live.obstacles.shapes());
-          let least = Infinity;
-          for (let i = 0; i < 600; i++) {
-            live.driver.step([0, 1.4], null);
-            const [x, z] = live.state().position;
-            const beside = Math.max(Math.abs(x) - 1, 0);
-            least = Math.min(least, Math.hypot(beside, z - 3));
-            least = Math.min(least, Math.hypot(x + 2.2, z - 6) - live.obstacles.all[1].circle[2]);
-          }
-          return [least, live.state().position];
-        })()"""
-    )
-    assert least > 0.2
-    assert end[1] > 7.0
     page.evaluate("delete deepphaseLive.view.draw")
     pictures_after(page, 1)
 
@@ -219,95 +195,12 @@ def test_the_past_is_shown_and_saved_and_the_picture_has_two_looks(live, tmp_pat
     assert means[0] > means[1] + 80
 
 
-def test_a_ball_is_kicked_passed_to_a_place_lost_and_saved(live, tmp_path):
-    page = live(live_page(sliding_asset(), name="ball"))
-    page.evaluate("deepphaseLive.setPaused(true)")
-
-    def fastest(frames: int) -> float:
-        return page.evaluate(
-            f"""Math.max(...Array.from({{ length: {frames} }}, () => {{
-              deepphaseLive.driver.step([0, 1.2], null);
-              return Math.hypot(...deepphaseLive.state().ball.velocity);
-            }}))"""
-        )
-
-    page.keyboard.press("n")
-    page.keyboard.press("k")
-    assert fastest(90) == pytest.approx(5.0)
-    assert state(page)["ball"]["lost"] is True
-    page.get_by_role("button", name="Fetch").click()
-    assert page.evaluate("deepphaseLive.driver.fetches") is False
-    # A new ball is passed to where the user clicks.
-    page.get_by_role("button", name="New ball").click()
-    page.keyboard.press("t")
-    page.locator("#stage").click(position={"x": 240, "y": 120})
-    assert page.locator("#status").text_content() == "passes with the next touch"
-    x, _, z = state(page)["ball"]["position"]
-    goal = page.evaluate("deepphaseLive.groundAt({ clientX: 240, clientY: 120 })")
-    assert fastest(60) > 1.5
-    now = state(page)["ball"]
-    way = np.subtract(goal, [now["position"][0], now["position"][2]])
-    along = np.dot(way, np.array(now["velocity"])[[0, 2]])
-    speeds = np.linalg.norm(way) * np.linalg.norm(now["velocity"])
-    assert np.hypot(x - goal[0], z - goal[1]) > 1.0
-    assert along > 0.9 * speeds
-    # The file has the ball beside the body, which is read without it.
-    places = page.evaluate("deepphaseLive.driven().map(({ ball }) => ball.position)")
-    with page.expect_download() as saved:
-        page.get_by_role("button", name="Save as glb").click()
-    path = tmp_path / "ball.glb"
-    saved.value.save_as(path)
-    tracks = node_tracks(path, "ball")
-    np.testing.assert_allclose(tracks["translation"], places, atol=_MM)
-    assert np.linalg.norm(tracks["rotation"], axis=1) == pytest.approx(1.0, abs=1e-4)
-    assert "ball" not in load(path).skeleton.names
-    assert len(page.evaluate("deepphaseLive.drivenRun().balls")[0]) == 9
-    page.evaluate("delete deepphaseLive.view.draw")
-    pictures_after(page, 1)
-
-
-def test_a_character_that_learnt_without_a_ball_dribbles_a_loose_one(live):
-    page = live()
-    assert page.locator("#ball").is_hidden()
-    page.select_option("#ground-kind", "ball")
-    assert page.locator("#ball").is_visible()
-    found = page.evaluate(
-        """() => {
-          deepphaseLive.setPaused(true);
-          const { driver } = deepphaseLive;
-          const gaps = [];
-          let touches = 0;
-          for (let i = 0; i < 600; i++) {
-            driver.step([0, 1.2], null);
-            const { ball, root } = driver.history.last.frames[0];
-            touches += ball.touch >= 0;
-            const [x, z] = root.position;
-            gaps.push(Math.hypot(ball.position[0] - x, ball.position[2] - z));
-          }
-          const { ball } = driver.history.last.frames[0];
-          return { touches, gap: gaps.sort((a, b) => a - b)[300], ahead: ball.position[2] };
-        }"""
-    )
-    assert found["touches"] > 5
-    assert found["gap"] < 1.5
-    assert found["ahead"] > 3.0
-    # On other ground there is none.
-    page.select_option("#ground-kind", "stairs")
-    assert page.locator("#ball").is_hidden()
-    assert page.evaluate("deepphaseLive.driver.ball") is None
-
-
 def test_a_character_walks_up_the_stairs_of_the_list_and_saves_them(live, tmp_path):
     slope = Heightmap.centred(np.linspace(0.0, 2.0, 100)[:, None] * np.ones(5), 0.2, "slope")
     page = live(live_page(asset_of(CONTROLLER), name="gaits", look="light", ground=slope))
     shown = page.get_by_label("Ground", exact=True).locator("option:checked")
     assert shown.text_content() == "slope"
     assert page.evaluate("deepphaseLive.view.level(0, 4.95)") == pytest.approx(1.5, abs=1e-3)
-    # A wall up the slope stands on it.
-    page.evaluate("deepphaseLive.obstacles.addWall([1, -3], [1, 3])")
-    wall = np.reshape(page.evaluate("deepphaseLive.obstacles.shapes()[0].positions"), (-1, 3))
-    assert np.ptp(wall[:, 1][np.abs(wall[:, 2]) > 2.9]) > 1.5
-    assert np.ptp(wall[:, 1][wall[:, 2] > 2.9]) < 1.5
     page.get_by_label("Ground", exact=True).select_option("stairs")
     page.evaluate("deepphaseLive.setPaused(true)")
     heights = page.evaluate(
@@ -346,35 +239,6 @@ def test_a_character_walks_up_the_stairs_of_the_list_and_saves_them(live, tmp_pa
     pictures_after(page, 1)
     page.get_by_label("Ground", exact=True).select_option("")
     assert page.evaluate("deepphaseLive.view.map") is None
-
-
-def test_a_dog_goes_beside_a_person_in_the_rhythm_of_the_strides(live):
-    person, dog = (asset_of(SHIPPED[name].path) for name in ("person", "dog"))
-    page = live(live_page(person, name="person", beside=("dog", dog)))
-    beside = until(lambda: state(page)["beside"])
-    assert page.input_value("#companion") == "dog"
-    assert beside["ratio"] == 0
-    walked = page.evaluate(
-        """() => {
-            const app = deepphaseLive;
-            app.paused = true;
-            return Array.from({ length: 900 }, () => {
-              app.driver.step([0, 1.3], null);
-              const { position, beside } = app.state();
-              const apart = Math.hypot(...[0, 1].map((a) => position[a] - beside.position[a]));
-              return [apart, beside.ratio, beside.rate];
-            });
-        }"""
-    )
-    apart, ratios, rates = np.array(walked[300:]).T
-    assert apart.max() < 2.0
-    assert apart.min() > 0.5
-    assert np.median(ratios) == 2
-    assert (ratios > 0).mean() > 0.95
-    assert 0.7 <= rates.min() <= rates.max() <= 1.4
-    page.select_option("#companion", "")
-    page.evaluate("deepphaseLive.driver.step([0, 0], null)")
-    assert state(page)["beside"] is None
 
 
 def test_without_webgl_a_sentence_says_so_and_the_character_is_drawn(open_page, content):

@@ -1,12 +1,9 @@
 // Runs the JavaScript runtime for tests: reads a request from stdin and writes its answer to stdout.
 import { readFileSync, writeFileSync } from "node:fs";
 
-import { projectManifold, readArrays, readAsset } from "../../deepphase/viewer/runtime/asset.js";
-import { phasesOfClip } from "../../deepphase/viewer/runtime/encoder/clip_phases.js";
-import { Ball } from "../../deepphase/viewer/runtime/ball/physics.js";
-import { Heightmap } from "../../deepphase/viewer/runtime/ground/heightmap.js";
-import { WalkedGround } from "../../deepphase/viewer/runtime/ground/walked_ground.js";
-import { RunningBall } from "../../deepphase/viewer/runtime/ball/running_ball.js";
+import { projectManifold, readAsset } from "../../deepphase/viewer/runtime/asset.js";
+import { Heightmap } from "../../deepphase/viewer/runtime/heightmap.js";
+import { WalkedGround } from "../../deepphase/viewer/runtime/walked_ground.js";
 import { createCharacter } from "../../deepphase/viewer/runtime/character.js";
 import { sampleFrames } from "../../deepphase/viewer/input/driver.js";
 import { firstLabel, goalOf } from "../../deepphase/viewer/input/follow.js";
@@ -19,12 +16,10 @@ import { networkOf } from "../../deepphase/viewer/runtime/network.js";
 import { add, cross, distance, dot, inverse, point, rotate, subtract, turn } from "../../deepphase/viewer/vectors.js";
 import { foreignBody } from "./foreign.mjs";
 import { createRandom } from "../../deepphase/viewer/runtime/random.js";
-import { RowSearch } from "../../deepphase/viewer/runtime/search.js";
 
 const request = JSON.parse(readFileSync(0, "utf8"));
 if (request.withoutWebAssembly) globalThis.WebAssembly = undefined;
-const content = readFileSync(request.asset);
-const asset = request.task === "phases" ? readArrays(content) : readAsset(content);
+const asset = readAsset(readFileSync(request.asset));
 
 /** Typed arrays as lists. */
 function plain(key, value) {
@@ -106,49 +101,30 @@ function replay(character, outputs) {
 }
 
 const tasks = {
-  /** Frames of a character on goals; `events` of its ball: [frame, method, argument]. */
+  /** Frames of a character on goals. */
   run() {
     const ground = request.ground && new WalkedGround(mapOf(request.ground), asset);
-    const character = createCharacter(asset, { ...request.options, ball: RunningBall, ground });
+    const character = createCharacter(asset, { ...request.options, ground });
     if (request.outputs) replay(character, request.outputs);
-    return request.goals.map((goal, frame) => {
-      for (const [at, method, argument] of request.events ?? []) if (at === frame) character.ball[method](argument);
-      return { ...character.step(goal), inputs: request.rows && Array.from(character.input.inputs) };
-    });
+    return request.goals.map((goal) => ({ ...character.step(goal), inputs: request.rows && Array.from(character.input.inputs) }));
   },
-  /** Heights, levels and the ends of paths on ground. */
+  /** Heights and levels of ground. */
   ground() {
     const ground = new WalkedGround(mapOf(request.ground), asset);
     return {
       heights: request.places.map(([x, z]) => ground.map.at(x, z)),
       levels: request.places.map(([x, z], i) => ground.level({ x, z, angle: i })),
-      kept: request.paths.map(([start, path]) => ground.keptOff(start, path)),
     };
-  },
-  /** A ball alone: its states after some seconds, and after collisions. */
-  ball() {
-    const ball = new Ball(request.ball);
-    return request.states.map((state) => ({
-      advanced: ball.advanced(state, request.seconds),
-      touched: ball.touched(state, request.points, request.speeds, 0.04, 0.5),
-    }));
   },
   /** Raw outputs of rows of raw inputs and gates, the state carried on from row to row. */
   network() {
-    const network = networkOf(asset, request.form);
+    const network = networkOf(asset);
     const state = network.initialState(createRandom(0));
     if (request.noise) state.set(request.noise);
     return request.rows.map(({ inputs, gate }) => ({
       outputs: Array.from(network.step(inputs, gate, state)),
       blend: network.blendWeights && network.blendWeights.slice(),
     }));
-  },
-  /** The nearest rows of queries, of those that may be played. */
-  search() {
-    const { arrays, header } = asset;
-    const search = new RowSearch(arrays.features, header.dims);
-    return request.queries.map((query) =>
-      search.nearest(Float32Array.from(query), 16, arrays.played, request.excluded, request.bound));
   },
   /** The mannequin out of a glb file: how far its vertices are from the mannequin's own, in m. */
   body() {
@@ -189,10 +165,6 @@ const tasks = {
       const colours = [0, own.colours[1]].map((v) => [...mesh.colours.subarray(4 * v, 4 * v + 4)]);
       return { matched: mesh.matched, counts: [others.length, places.length], largest: Math.max(...apart), mean: apart.reduce((a, b) => a + b) / apart.length, colours, facing: facingShare(mesh) };
     });
-  },
-  /** Phases of a clip. */
-  phases() {
-    return phasesOfClip(asset, Float64Array.from(request.places.flat(2)), request.names);
   },
   /** Places in the picture of the ends of a body that runs, at its foot and top, in shares of its size. */
   camera() {

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
 
 from deepphase.apps.demo import CONTROLLER
-from deepphase.apps.live.asset import live_asset
+from deepphase.apps.live.asset import controller_asset
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.start import CharacterSource
-from deepphase.viewer.bundle import VIEWER
 from tests.live.node import ask_node, needs_node, python_run, wandering
 from tests.live.test_controller_parity import largest_distance, positions_in, positions_of
-
-RUNTIME = VIEWER / "runtime"
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +25,7 @@ def test_the_page_s_facts_are_the_controller_s(shipped, tmp_path):
         "phase": np.arctan2(gate[:, 0], gate[:, 1]) / (2 * np.pi),
         "amplitude": np.hypot(gate[:, 0], gate[:, 1]),
     }
-    asset = ask_node(tmp_path, live_asset(shipped), "asset", phases=phases)
+    asset = ask_node(tmp_path, controller_asset(shipped), "asset", phases=phases)
     skeleton = shipped.skeleton
     assert asset["kind"] == "controller"
     assert asset["frameRate"] == 60
@@ -53,7 +48,7 @@ def test_the_page_s_facts_are_the_controller_s(shipped, tmp_path):
 
 @needs_node
 def test_half_precision_halves_the_file_and_moves_alike(shipped, tmp_path):
-    whole, half = live_asset(shipped), live_asset(shipped, weights="float16")
+    whole, half = controller_asset(shipped), controller_asset(shipped, weights="float16")
     rest = shipped.rest.outputs.nbytes
     # Moments of rest stay whole.
     assert len(half) - rest < 0.6 * (len(whole) - rest)
@@ -65,7 +60,7 @@ def test_half_precision_halves_the_file_and_moves_alike(shipped, tmp_path):
 @needs_node
 def test_without_webassembly_plain_loops_move_the_same_character(shipped, tmp_path):
     asset, (_, goals) = (
-        live_asset(shipped),
+        controller_asset(shipped),
         python_run(CharacterSource(shipped), wandering(30, 2), 30),
     )
     first = ask_node(tmp_path, asset, "run", goals=goals, options={})
@@ -83,15 +78,4 @@ def test_without_webassembly_plain_loops_move_the_same_character(shipped, tmp_pa
 )
 def test_a_damaged_asset_is_refused(shipped, tmp_path, damage, message):
     with pytest.raises(AssertionError, match=message):
-        ask_node(tmp_path, damage(live_asset(shipped)), "asset")
-
-
-def test_the_modules_are_few_and_import_only_each_other():
-    modules = sorted(RUNTIME.glob("*.js"))
-    for module in modules:
-        for source in re.findall(r'from "([^"]+)"', module.read_text()):
-            assert (RUNTIME / source).is_file(), f"{module.name} imports {source}"
-    assert len(modules) > 10
-    lines = [line.strip() for module in modules for line in module.read_text().splitlines()]
-    code = [line for line in lines if line and not line.startswith(("//", "/*", "*"))]
-    assert len(code) < 3300
+        ask_node(tmp_path, damage(controller_asset(shipped)), "asset")

@@ -9,13 +9,11 @@ import numpy as np
 import pytest
 
 from deepphase.apps.demo import CONTROLLER
-from deepphase.apps.live.asset import live_asset
-from deepphase.controllers.data.detail_rows import DetailRows, detail_columns
+from deepphase.apps.live.asset import controller_asset
 from deepphase.controllers.data.rest_rows import RestRows, rest_layout
 from deepphase.controllers.networks.normalised import NormalisedController
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.frame import CharacterSettings
-from deepphase.controllers.runtime.obstacles import Disk, Obstacles, Polygon, Wall
 from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.features.normalisation import Normalisation
 from deepphase.motion.clip import Clip
@@ -40,7 +38,7 @@ def shipped() -> Controller:
 
 @pytest.fixture(scope="module")
 def asset(shipped) -> bytes:
-    return live_asset(shipped)
+    return controller_asset(shipped)
 
 
 def positions_of(controller: Controller, frames: list[Frame]) -> np.ndarray:
@@ -127,7 +125,7 @@ def test_a_body_that_stands_stays_in_its_place_as_in_python(shipped, tmp_path):
     # 28 cm without the mean being taken from it.
     assert np.linalg.norm(places[-1] - places[0]) < 0.06
     frames = ask_node(
-        tmp_path, live_asset(creeping), "run", goals=goals, options={"goal": goals[0]}
+        tmp_path, controller_asset(creeping), "run", goals=goals, options={"goal": goals[0]}
     )
     assert largest_distance(positions_of(creeping, made), positions_in(frames)) < _MM
 
@@ -168,42 +166,14 @@ def test_a_label_with_another_posture_is_followed_as_in_python(shipped, tmp_path
     sticks = replace(sticks, buttons={label: (stands,) * 2 + (sits,) * 4})
     source = CharacterSource(changed)
     made, goals = python_run(source, sticks, 600)
-    frames = ask_node(tmp_path, live_asset(changed), "run", goals=goals, options={"goal": goals[0]})
+    frames = ask_node(
+        tmp_path, controller_asset(changed), "run", goals=goals, options={"goal": goals[0]}
+    )
     assert largest_distance(positions_of(changed, made), positions_in(frames)) < _MM
     plain, _ = python_run(source, replace(sticks, buttons={label: (stands,) * 6}), 600)
     apart = positions_of(changed, made) - positions_of(changed, plain)
     assert not apart[:180].any()
     assert np.abs(apart[200:400]).max() > 0.01
-
-
-def test_captured_detail_is_added_as_in_python(shipped, tmp_path):
-    generator = np.random.default_rng(0)
-    schema, starts = shipped.schema, shipped.starts
-    rows, limbs, width = 300, 2, len(detail_columns(schema))
-    known = np.concatenate([starts.inputs, starts.gate], axis=1)
-    projection = generator.normal(0.0, 0.1, (known.shape[1], 8)).astype(np.float32)
-    keys = known[generator.integers(0, len(known), rows)] @ projection
-    waves = np.sin(generator.uniform(0.0, 6.0, width) + 0.3 * np.arange(rows)[:, None])
-    detail = DetailRows(
-        residuals=np.round(120.0 * waves).astype(np.int8),
-        units=np.full(width, 2e-5, np.float32),
-        feet=generator.normal(0.0, 0.02, (rows, limbs, 3)).astype(np.float16),
-        keys=(keys + generator.normal(0.0, 0.1, keys.shape)).astype(np.float16),
-        projection=projection,
-        bias=np.zeros(8, np.float32),
-        stops=np.array([100, 180, 300]),
-        styles=schema.label_values[:1] * 2 + schema.label_values[1:2],
-        step=2,
-        reach=0.5,
-    )
-    changed = replace(shipped, detail=detail)
-    sticks = held((0.0, (0.3, 0.4)), (4.0, (0.0, 0.0)), (7.0, (-0.4, 0.0)))
-    made, goals = python_run(CharacterSource(changed), sticks, 540)
-    frames = ask_node(tmp_path, live_asset(changed), "run", goals=goals, options={"goal": goals[0]})
-    python = positions_of(changed, made)
-    assert largest_distance(python, positions_in(frames)) < _MM
-    plain, _ = python_run(CharacterSource(shipped), sticks, 540)
-    assert largest_distance(python, positions_of(shipped, plain)) > 0.01
 
 
 def test_facings_and_speeds_that_the_clips_lack_are_projected_as_in_python(
@@ -217,27 +187,6 @@ def test_facings_and_speeds_that_the_clips_lack_are_projected_as_in_python(
     assert not limited[60:110].any()
     assert limited[150:].mean() > 0.8
     assert [frame["limited"] for frame in frames] == limited.tolist()
-
-
-def test_obstacles_turn_a_character_aside_as_in_python(shipped, asset, tmp_path):
-    obstacles = Obstacles(
-        [Wall((-3.0, 4.0), (3.0, 4.5)), Disk((5.0, 5.0), 1.0)],
-        [Polygon.box((-4.5, 6.0), (1.0, 3.0), 0.3), Polygon(((9, 9), (9, 12), (12, 9)))],
-    )
-    entries = [
-        {"kind": "wall", "segment": [-3.0, 4.0, 3.0, 4.5]},
-        {"kind": "wall", "circle": [5.0, 5.0, 1.0]},
-        {"kind": "pit", "box": [-4.5, 6.0, 1.0, 3.0, 0.3]},
-        {"kind": "pit", "polygon": [9, 9, 9, 12, 12, 9]},
-    ]
-    sticks = wandering(2, 0)
-    sticks = replace(sticks, move=np.tile([0.1, 0.45], (len(sticks.times), 1)))
-    made, goals = python_run(CharacterSource(shipped, obstacles=obstacles), sticks, 400)
-    given = [goal | {"obstacles": entries} for goal in goals]
-    frames = ask_node(tmp_path, asset, "run", goals=given, options={"goal": goals[0]})
-    assert largest_distance(positions_of(shipped, made), positions_in(frames)) < _MM
-    free, _ = python_run(CharacterSource(shipped), sticks, 400)
-    assert np.abs(free[-1].positions - made[-1].positions).max() > 1.0
 
 
 def test_a_character_starts_anywhere_and_without_goals_follows_its_prediction(
@@ -274,7 +223,7 @@ def test_poses_relative_to_the_current_one_are_those_of_python(shipped, tmp_path
     made, goals = python_run(CharacterSource(relative), sticks, 120)
     plain, _ = python_run(CharacterSource(shipped), sticks, 120)
     frames = ask_node(
-        tmp_path, live_asset(relative), "run", goals=goals, options={"goal": goals[0]}
+        tmp_path, controller_asset(relative), "run", goals=goals, options={"goal": goals[0]}
     )
     python = positions_of(relative, made)
     assert largest_distance(python, positions_in(frames)) < _MM

@@ -7,13 +7,36 @@ import pytest
 
 from deepphase.apps.live.sources import asset_of
 from deepphase.matching.learned.matcher import Matcher
+from deepphase.matching.player.moment_filter import MomentFilter
+from deepphase.matching.player.player import PlayerSettings
+from deepphase.matching.player.source import PlayerSource
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
 from deepphase.steering.gamepad import Gamepad
-from tests.live.node import ask_node, needs_node, wandering
+from deepphase.steering.goal_sources import GamepadSettings
+from deepphase.steering.root_states import RootStates
+from deepphase.steering.velocity_goals import GamepadGoals
+from tests.live.node import ask_node, needs_node, stick_goal, wandering
 from tests.live.test_controller_parity import largest_distance, positions_in
-from tests.live.test_database_parity import python_run
 from tests.matching.made_matchers import styled_database, untrained
+
+TOP_SPEED = 1.6
+
+
+def python_run(matcher, sticks, frames):
+    """Frames of one character in Python, the goals as JavaScript takes them, and its options."""
+    rest = np.zeros((1, 2))
+    roots = RootStates(rest, rest, np.zeros(1), np.zeros(1))
+    goals = GamepadGoals(sticks, roots, GamepadSettings(top_speed=TOP_SPEED))
+    options = {"topSpeed": TOP_SPEED, "goal": stick_goal(goals, TOP_SPEED)}
+    settings = PlayerSettings(moments=MomentFilter())
+    source = PlayerSource(matcher.database, matcher.motion, matcher.searcher, settings=settings)
+    player = source.start(goals, roots)
+    made, given = [], []
+    for _ in range(frames):
+        made.append(player.step(goals))
+        given.append(stick_goal(goals, TOP_SPEED))
+    return player, made, given, options
 
 
 @pytest.fixture(scope="module")
@@ -35,9 +58,7 @@ STANDING = Gamepad(
     [(wandering(600, 4, {"style": ("", "", "left", "right")}), 600), (STANDING, 640)],
 )
 def test_frames_play_the_same_rows_within_a_millimetre(sticks, frames, file, tmp_path):
-    matcher = Matcher.load(file)
-    walks = (matcher.database, matcher.motion, matcher.searcher)
-    player, made, given, options = python_run(walks, sticks, frames)
+    player, made, given, options = python_run(Matcher.load(file), sticks, frames)
     found = ask_node(tmp_path, asset_of(file), "run", goals=given, options=options)
     rows = [int(frame.tracks["row"][0]) for frame in made]
     assert [frame["row"]["index"] for frame in found] == rows

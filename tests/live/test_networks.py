@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from deepphase.apps.live.asset import live_asset
+from deepphase.apps.live.asset import controller_asset
 from deepphase.controllers.config import ControllerConfig
 from deepphase.controllers.data.initial_states import InitialStates
 from deepphase.controllers.data.samples import ControllerSamples, schema_of_store
@@ -55,10 +55,10 @@ def rows_of(controller: Controller, count: int) -> tuple[np.ndarray, np.ndarray]
     return inputs, starts.gate[picked]
 
 
-def same_steps(controller: Controller, folder, form: str = "cubic") -> None:
+def same_steps(controller: Controller, folder) -> None:
     """One step in JavaScript is within 1e-5 of the scale of Python's outputs."""
     inputs, gate = rows_of(controller, 5)
-    network = controller.network if form == "cubic" else controller.network.precomputed(form)
+    network = controller.network
     torch.manual_seed(3)
     state, expected, shares = network.network.initial_state(1), [], []
     noise = state[0][0].numpy() if controller.name == "vinn" else None
@@ -71,8 +71,8 @@ def same_steps(controller: Controller, folder, form: str = "cubic") -> None:
             blend = controller.network.blend_weights(g)
             shares.append(None if blend is None else blend[0].numpy())
     rows = [{"inputs": i, "gate": g} for i, g in zip(inputs, gate, strict=True)]
-    asset = live_asset(controller)
-    found = ask_node(folder, asset, "network", rows=rows, noise=noise, form=form)
+    asset = controller_asset(controller)
+    found = ask_node(folder, asset, "network", rows=rows, noise=noise)
     scale = np.abs(expected).max()
     for step, outputs, blend in zip(found, expected, shares, strict=True):
         assert np.abs(np.array(step["outputs"]) - outputs).max() < 1e-5 * scale
@@ -89,12 +89,6 @@ def test_one_step_is_python_s(name, store, tmp_path):
 
 
 @needs_node
-@pytest.mark.parametrize("form", ["linear", "constant"])
-def test_the_tables_of_a_pfnn_are_python_s(form, store, tmp_path):
-    same_steps(untrained("pfnn", store), tmp_path, form)
-
-
-@needs_node
 @pytest.mark.parametrize(
     ("spline", "cyclic"), [("natural", False), ("catmull_rom", False), ("catmull_rom", True)]
 )
@@ -107,7 +101,7 @@ def test_other_splines_are_python_s(spline, cyclic, store, tmp_path):
 def test_a_second_of_every_gate_is_python_s(name, store, tmp_path):
     controller = untrained(name, store)
     made, goals = python_run(CharacterSource(controller), wandering(60, 1), 60)
-    asset = live_asset(controller)
+    asset = controller_asset(controller)
     frames = ask_node(tmp_path, asset, "run", goals=goals, options={"goal": goals[0]})
     assert largest_distance(positions_of(controller, made), positions_in(frames)) < 1e-3
 
@@ -125,7 +119,7 @@ def test_controllers_that_know_the_ground_s_heights_walk_on_a_flat_floor(store, 
     starts = replace(controller.starts, inputs=inputs)
     controller = replace(controller, starts=starts)
     made, goals = python_run(CharacterSource(controller), wandering(30, 1), 30)
-    asset = live_asset(controller)
+    asset = controller_asset(controller)
     frames = ask_node(tmp_path, asset, "run", goals=goals, options={"goal": goals[0]})
     assert largest_distance(positions_of(controller, made), positions_in(frames)) < 1e-3
 
@@ -138,4 +132,4 @@ def test_networks_without_a_javascript_form_are_refused(store):
         ControllerConfig.load("gp"), samples.schema, controller, store.clip(0).skeleton, starts
     )
     with pytest.raises(ParameterError, match="has no JavaScript form"):
-        live_asset(gp)
+        controller_asset(gp)

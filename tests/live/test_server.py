@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import json
-import re
 import signal
 import socket
 import subprocess
@@ -18,11 +16,11 @@ from deepphase.apps.cli import main
 from deepphase.apps.demo import CONTROLLER
 from deepphase.apps.live import server as live_server
 from deepphase.apps.live import sources
-from deepphase.apps.live import sources as live_sources_module
 from deepphase.apps.live.server import LiveServer
 from deepphase.apps.live.sources import live_sources
 from deepphase.formats.bvh.writer import save_bvh
 from deepphase.synthetic.gait_motion import locomotion
+from tests.matching.test_player import opened, walking_store
 
 
 @pytest.fixture
@@ -155,41 +153,12 @@ def test_it_ends_cleanly(number):
         (["live", str(CONTROLLER), "--terrain", "lava"], "no ground 'lava'"),
         (["live", str(CONTROLLER), "--terrain-scale", "2"], "apply to files"),
         (["export", str(CONTROLLER), "-o", "x.onnx", "--terrain", "rocks"], "belongs to a page"),
-        (["live", "ball.controller", "--terrain", "rocks"], "a ball is only possible on flat"),
     ],
 )
 def test_ground_that_a_page_cannot_have_is_refused(words, fact, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    header = {"format": "deepphase.controller", "config": {"schema": {"ball": True}}}
-    Path("ball.controller").write_bytes(CONTROLLER.read_bytes())
-    read = live_sources_module.read_header
-    monkeypatch.setattr(
-        live_sources_module,
-        "read_header",
-        lambda path: header if path.name.startswith("ball") else read(path),
-    )
     assert main(words) == 2
     assert fact in capsys.readouterr().err
-
-
-def test_other_files_and_shipped_characters_may_come_beside(served):
-    _, page = ask(served, "/open/walk.controller")
-    companions = dict(json.loads(re.search(r'"companions":(\[\[.*?\]\])', page)[1]))
-    assert list(companions) == ["Person", "Dog", "sub/a & b.controller"]
-    for address, file in zip(companions.values(), ("person", "dog", "a & b"), strict=True):
-        assert ask(served, address) == (200, f"{file}.controller")
-    assert ask(served, "/asset/notes.txt")[0] == 404
-
-
-def test_a_page_is_written_with_a_companion(tmp_path, capsys):
-    made = tmp_path / "gaits.html"
-    words = ["export", str(CONTROLLER), "--web", "-o", str(made)]
-    assert main([*words, "--beside", str(CONTROLLER)]) == 0
-    assert '"companions":[["gaits",""]]' in made.read_text()
-    assert main([*words, "--beside", "nobody"]) == 2
-    assert "nobody" in capsys.readouterr().err
-    assert main(["export", str(CONTROLLER), "-o", str(made), "--beside", "dog"]) == 2
-    assert "add --web" in capsys.readouterr().err
 
 
 def test_export_writes_the_page(tmp_path, capsys):
@@ -227,3 +196,12 @@ def test_without_a_file_shipped_characters_are_served(monkeypatch):
         assert '["Dog","/open/Dog"]' in server.page("/open/Person").replace(", ", ",")
         assert "<title>Dog</title>" in server.page("/open/Dog")
         assert server.page("/open/Cat") is None
+
+
+def test_a_motion_database_is_refused_with_the_way_to_a_matcher(tmp_path, monkeypatch, capsys):
+    database = opened(walking_store((0.0,), seconds=4.0))[0]
+    path = database.save(tmp_path / "walks.db")
+    assert main(["live", str(path)]) == 2
+    said = capsys.readouterr().err
+    assert "controllers and matchers" in said
+    assert "deepphase train matching" in said

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from deepphase.apps.dashboard.parts.files import ListedSource, chooser
-from deepphase.apps.dashboard.parts.live_view import choose_companion, steer_by_hand
+from deepphase.apps.dashboard.parts.live_view import steer_by_hand
 from deepphase.apps.dashboard.parts.messages import show_error
 from deepphase.apps.dashboard.parts.result_cache import cancellable_result, shared_cache
 from deepphase.apps.dashboard.parts.steerables import (
@@ -75,16 +75,14 @@ def page() -> None:
         source = chooser("Controller or motion", STEERABLE_KEY, steerables())
         request = opened = None
         others: dict[str, Opened] = {}
-        by_hand, beside = False, None
+        by_hand = False
         try:
             opened = source.open()
             by_hand = st.toggle(
                 "Steer by hand", key="by hand",
                 help="Keys, mouse, gamepad or touch in place of a path",
             )  # fmt: skip
-            if by_hand:
-                beside = choose_companion()
-            else:
+            if not by_hand:
                 request = choose_run(opened, source.id)
                 others = _choose_others(source)
         except DeepPhaseError as error:
@@ -105,7 +103,7 @@ def page() -> None:
     with right:
         if by_hand and opened is not None:
             try:
-                kept = steer_by_hand(opened, beside)
+                kept = steer_by_hand(opened)
                 if kept is not None:
                     show_measures(
                         {"this run": kept.measures}, _HEADLINES, "measures csv", _OF_ALL_SPEEDS

@@ -24,7 +24,6 @@ from deepphase.apps.dashboard.parts.uploads import UPLOAD_FPS, prepared_upload
 from deepphase.apps.live.driven_run import driven_run, read_driven
 from deepphase.apps.live.page import live_page
 from deepphase.apps.live.recordings import save_recording
-from deepphase.apps.live.sources import asset_of, live_sources
 from deepphase.errors import DeepPhaseError, FormatError, ParameterError
 from deepphase.evaluation.measure import Measure, measure
 from deepphase.motion.clip import Clip
@@ -62,33 +61,15 @@ class KeptRun:
     file: str = ""
 
 
-def choose_companion() -> str | None:
-    """Draw a chooser of the shipped character that goes beside the one that is steered."""
-    return st.selectbox(
-        "Beside",
-        list(live_sources(None)),
-        index=None,
-        placeholder="none",
-        help="A body that keeps the rhythm of the strides",
-    )
-
-
-def steer_by_hand(
-    opened: OpenController | OpenMatching, beside: str | None = None
-) -> KeptRun | None:
+def steer_by_hand(opened: OpenController | OpenMatching) -> KeptRun | None:
     """Draw the live page of what is open; return what was kept of it, measured, if anything was.
-
-    Parameters
-    ----------
-    beside
-        What `choose_companion` returned.
 
     Raises
     ------
     ParameterError
         If the page cannot run it, or would be too large.
     """
-    page = _page(str(opened.key), is_dark(), opened, beside=beside)
+    page = _page(str(opened.key), is_dark(), opened)
     answer = _component(
         data={"page": page, "title": f"Steer {opened.name}"},
         key=f"live {opened.key}",
@@ -181,14 +162,13 @@ def _page(
     _opened: OpenController | OpenMatching,
     *,
     large: bool = False,
-    beside: str | None = None,
 ) -> str:
     asset = _opened.asset()
     if len(asset) > _MAX_ASSET_BYTES:
         raise ParameterError(
             f"{_opened.name} makes a page of {len(asset) / 1e6:.0f} MB, and this place takes "
             f"{_MAX_ASSET_BYTES / 1e6:.0f}",
-            hint="steer it with `deepphase live FILE`, or a matcher that is trained from it",
+            hint="steer it with `deepphase live FILE`",
         )
     return live_page(
         asset,
@@ -196,5 +176,4 @@ def _page(
         look="dark" if dark else "light",
         keeps="" if large else "page",
         large_panels=large,
-        beside=None if beside is None else (beside, asset_of(live_sources(None)[beside])),
     )

@@ -19,7 +19,7 @@ from deepphase.apps.dashboard.parts.folder import FoundFile, open_folder, stamp_
 from deepphase.apps.dashboard.parts.result_cache import shared_cache
 from deepphase.apps.demo import CONTROLLER
 from deepphase.apps.demo.controller import turning_clips
-from deepphase.apps.live.asset import live_asset
+from deepphase.apps.live.asset import controller_asset
 from deepphase.apps.live.matcher_asset import matcher_asset
 from deepphase.controllers.config import ControllerConfig
 from deepphase.controllers.networks.registry import make_network
@@ -60,8 +60,8 @@ class OpenController:
     controller: Controller
 
     def asset(self) -> bytes:
-        """What the live page is made of; raises as `live_asset` does."""
-        return live_asset(self.controller, weights="float16")
+        """What the live page is made of; raises as `controller_asset` does."""
+        return controller_asset(self.controller, weights="float16")
 
     @property
     def label(self) -> str:
@@ -122,10 +122,14 @@ class OpenMatching:
     matcher: Matcher | None = None
 
     def asset(self) -> bytes:
-        """What the live page is made of; raises as `live_asset` does."""
-        if self.matcher is not None:
-            return matcher_asset(self.matcher, self.name)
-        return live_asset(self.database, weights="float16")
+        """What the live page is made of. Raises ParameterError for a database."""
+        if self.matcher is None:
+            raise ParameterError(
+                "a motion database cannot be steered by hand: the page plays controllers and "
+                "matchers",
+                hint="train a matcher from it on page Train, or with `deepphase train matching`",
+            )
+        return matcher_asset(self.matcher)
 
     @classmethod
     def of(

@@ -1,6 +1,5 @@
 // Files of what was driven: BVH, and glb with the mannequin's mesh.
 
-import { ballColours, unitSphere } from "./ball_shape.js";
 import { CHUNKS, MAGIC, SIZES, TYPES } from "./glb.js";
 import { groundMesh } from "../scene/ground_shape.js";
 import { axesOf } from "./turns.js";
@@ -88,9 +87,8 @@ export function bvhText(skeleton, frames, frameRate) {
   return `${lines.join("\n")}\n`;
 }
 
-// The bytes of a glb file: skeleton, skinned mannequin, its ball and the ground (a `Heightmap`) if there
-// are any, and animation.
-export function glbBytes(skeleton, frames, frameRate, mesh, tint, { ballRadius, ground } = {}) {
+// The bytes of a glb file: skeleton, skinned mannequin, the ground (a `Heightmap`) if there is one, and animation.
+export function glbBytes(skeleton, frames, frameRate, mesh, tint, ground = null) {
   const poses = frames.map((frame) => localPose(skeleton, frame));
   const lengths = lengthsOf(skeleton, poses);
   const file = new GlbFile();
@@ -125,7 +123,6 @@ export function glbBytes(skeleton, frames, frameRate, mesh, tint, { ballRadius, 
     animate(j, "rotation", turns, "VEC4");
     if (lengths[j].moves) animate(j, "translation", Float32Array.from(poses.flatMap((pose) => pose.translations[j])), "VEC3");
   }
-  if (frames[0].ball) addBall(file, frames, ballRadius, animate);
   if (ground) addMesh(file, "ground", groundMesh(ground, false), [0.42, 0.45, 0.4]);
   file.json.animations = [animation];
   return file.bytes();
@@ -151,15 +148,6 @@ function addMesh(file, name, { positions, normals, indices, colours, joints, wei
   });
   materials.push({ name, pbrMetallicRoughness: { baseColorFactor: [...colour, 1], metallicFactor: 0, roughnessFactor: 0.6 } });
   return node;
-}
-
-// A node with a ball that moves and turns.
-function addBall(file, frames, radius, animate) {
-  const { positions: normals, indices } = unitSphere(24, 48);
-  const positions = normals.map((value) => radius * value);
-  const node = addMesh(file, "ball", { positions, normals, indices, colours: ballColours(normals) });
-  animate(node, "translation", Float32Array.from(frames.flatMap(({ ball }) => ball.position)), "VEC3");
-  animate(node, "rotation", Float32Array.from(frames.flatMap(({ ball }) => ball.rotation)), "VEC4");
 }
 
 function inverseBinds(pose) {

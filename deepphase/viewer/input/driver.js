@@ -1,40 +1,28 @@
-// The characters: the first is steered, the others follow it; all advance by one frame at a time. A companion has its own rate of time.
+// The characters: the first is steered, the others follow it; all advance by one frame at a time.
 
-import { RunningBall } from "../runtime/ball/running_ball.js";
-import { WalkedGround } from "../runtime/ground/walked_ground.js";
 import { createCharacter } from "../runtime/character.js";
+import { WalkedGround } from "../runtime/walked_ground.js";
 import { History, kept } from "../timeline/history.js";
-import { Companion } from "./companion.js";
 import { firstLabel, followingVelocity, goalOf, placeFrom } from "./follow.js";
 
-// Share of the goal in the trajectory: a hand that steers expects an answer (see `createCharacter`).
-const BLEND = "balanced";
 // Frames from which the mannequin is built: some steps, then a stand.
-const WALKED = 12;
-const STOOD = 12;
-// Distance of a new ball in heights of the body.
-const BALL_AHEAD = 0.25;
+const WALKED = 12, STOOD = 12;
+// Distances of followers in a wedge, in heights of the body.
+const BESIDE = 0.8, BEHIND = 0.72;
 
 // Frames of a character that takes a few steps and then stands.
 export function sampleFrames(asset, label) {
-  const character = createCharacter(asset, { seed: 0, position: [0, 0], heading: 0, label });
+  const character = createCharacter(asset, { label });
   const speeds = [...new Array(WALKED).fill(asset.speeds?.walk ?? 1), ...new Array(STOOD).fill(0)];
   return speeds.map((speed) => kept(character.step(goalOf([0, speed], null, label))));
 }
 
 export class Driver {
-  constructor(asset, obstacles, size) {
+  constructor(asset, size) {
     this.asset = asset;
-    this.obstacles = obstacles;
     this.size = size;
     this.label = firstLabel(asset);
-    // Whether characters fetch a ball that is lost.
-    this.fetches = true;
-    // Balls that characters did not learn with are asked for.
-    this.hasBall = Boolean(asset.ball && !asset.ball.loose);
-    this.map = this.ground = null;
-    // Asset of the companion; null for none.
-    this.beside = null;
+    this.ground = null;
     this.history = new History(asset.frameRate);
     this.reset(1);
   }
@@ -43,16 +31,12 @@ export class Driver {
   reset(count = this.characters.length) {
     this.characters = [];
     this.history.clear();
-    this.velocity = [0, 0];
     this.setCount(count);
-    this.setCompanion(this.beside);
   }
 
-  // Walk on the ground of a `Heightmap`, or on a flat floor, with a loose ball or without, from the start.
-  setGround(map, loose = false) {
-    this.map = map;
+  // Walk on the ground of a `Heightmap`, or on a flat floor, from the start.
+  setGround(map) {
     this.ground = map && new WalkedGround(map, this.asset);
-    if (this.asset.ball?.loose) this.hasBall = loose;
     this.reset();
   }
 
@@ -63,64 +47,28 @@ export class Driver {
 
   added(index) {
     const leader = this.characters[0]?.frame.root;
-    const row = Math.ceil((Math.sqrt(8 * index + 9) - 3) / 2);
     const heading = leader?.heading ?? 0;
-    const back = row * 0.72 * this.size;
-    const side = leader ? (index - (row * (row + 1)) / 2 - (row - 1) / 2 + row - 0.5) * 0.8 * this.size : 0;
-    const position = leader ? placeFrom(leader, side, -back) : [0, 0];
-    const character = createCharacter(this.asset, { seed: index, position, heading, label: this.label, blend: BLEND, ball: RunningBall, looseBall: this.hasBall, ground: this.ground });
+    const position = leader ? placeBehind(index - 1, leader, this.size) : [0, 0];
+    const character = createCharacter(this.asset, { seed: index, position, heading, label: this.label, ground: this.ground });
     return { character, frame: kept(character.step(goalOf([0, 0], null, this.label))) };
   }
 
   // Advance all characters by one frame.
   step(velocity, facing) {
-    const all = this.obstacles.all;
     const places = this.characters.map(({ frame }) => frame.root.position);
     const leader = { ...this.characters[0].frame.root, velocity: this.measured() };
     const top = 1.25 * (this.asset.speeds?.run ?? 2);
     const frames = this.characters.map((each, index) => {
-      let wanted = velocity;
+      let desired = velocity;
       if (index) {
         const others = places.filter((_, at) => at !== index);
-        const target = placeBehind(index - 1, this.characters.length - 1, leader, this.size);
-        wanted = followingVelocity(target, leader, places[index], others, this.size, top);
+        const target = placeBehind(index - 1, leader, this.size);
+        desired = followingVelocity(target, leader, places[index], others, this.size, top);
       }
-      if (each.character.ball) each.character.ball.fetches = this.fetches;
-      wanted = this.obstacles.around(places[index], wanted, each.frame.root.heading);
-      each.frame = kept(each.character.step(goalOf(wanted, index ? null : facing, this.label, all)), index ? null : this.asset.manifold);
+      each.frame = kept(each.character.step(goalOf(desired, index ? null : facing, this.label)), index ? null : this.asset.manifold);
       return each.frame;
     });
-    const beside = this.companion?.step({ ...leader, contacts: frames[0].contacts }, places, this.obstacles, 1 / this.asset.frameRate);
-    this.history.add(frames, { velocity, facing, label: this.label }, beside);
-  }
-
-  // Have a character of another asset beside the first one; null for none.
-  setCompanion(asset) {
-    this.companion = null;
-    this.beside = asset;
-    if (!asset) return;
-    const ground = this.map && new WalkedGround(this.map, asset);
-    this.companion = new Companion(asset, this.characters[0].frame.root, { size: this.size, ground, blend: BLEND });
-  }
-
-  // The ball of the first character; null without one.
-  get ball() {
-    return this.characters[0].character.ball ?? null;
-  }
-
-  // Kick its ball with the next touch, the way it is steered or else faces, at (ahead, up) m/s.
-  kick(velocity, ahead, up) {
-    const { heading } = this.characters[0].frame.root;
-    const way = velocity[0] || velocity[1] ? velocity : [Math.sin(heading), Math.cos(heading)];
-    const share = ahead / Math.hypot(...way);
-    this.ball.kick([share * way[0], up, share * way[1]]);
-  }
-
-  // Put its ball in front of its feet.
-  newBall() {
-    const { position, heading } = this.characters[0].frame.root;
-    const ahead = BALL_AHEAD * this.size;
-    this.ball.place([position[0] + ahead * Math.sin(heading), position[1] + ahead * Math.cos(heading)]);
+    this.history.add(frames, { velocity, facing, label: this.label });
   }
 
   // Velocity (x, z) of the first character over the last quarter of a second.
@@ -133,17 +81,9 @@ export class Driver {
   }
 }
 
-// Places behind the leader: row by row, one more in each.
-function slots(count) {
-  const places = [];
-  for (let row = 1; places.length < count; row++) {
-    for (let at = 0; at <= row && places.length < count; at++) places.push([at - row / 2, -row]);
-  }
-  return places;
-}
-
-// Place of a follower in a wedge behind the leader.
-function placeBehind(index, count, leader, size) {
-  const [side, back] = slots(count)[index];
-  return placeFrom(leader, 0.72 * size * 1.15 * side, 0.72 * size * back);
+// Place of a follower in a wedge behind the leader: row by row, one more in each.
+function placeBehind(index, leader, size) {
+  let row = 1;
+  for (; index > row; row++) index -= row + 1;
+  return placeFrom(leader, BESIDE * size * (index - row / 2), -BEHIND * size * row);
 }

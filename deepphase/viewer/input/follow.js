@@ -1,6 +1,6 @@
 // Goals of characters, and the velocity of one that follows another.
 
-export const goalOf = (velocity, facing = null, label = null, obstacles = []) => ({ velocity, facing, label, obstacles });
+export const goalOf = (velocity, facing = null, label = null) => ({ velocity, facing, label });
 
 // Labels that a character begins with, where it has them: it stands at first.
 const CALM = ["idle", "stand", "walk", "normal", "neutral"];

@@ -9,8 +9,8 @@ const ASSET_ALIGNMENT = 16;
  * Read an asset.
  *
  * @param {ArrayBuffer|Uint8Array} buffer  content of the file
- * @returns an object with `kind` ("controller", "database" or "matcher"), `name`, `frameRate` in Hz,
- *   `skeleton`, `labels`, `speeds`, `phases`, `experts`, `manifold`, `ball`, `schema` (of controllers),
+ * @returns an object with `kind` ("controller" or "matcher"), `name`, `frameRate` in Hz,
+ *   `skeleton`, `labels`, `speeds`, `phases`, `experts`, `manifold`, `schema` (of controllers),
  *   and, for the modules of the runtime, the whole `header` and all `arrays` by name.
  */
 export function readAsset(buffer) {
@@ -26,7 +26,6 @@ export function readAsset(buffer) {
     phases: header.channels ? { channels: header.channels } : null,
     experts: expertsOf(header),
     manifold: readManifold(arrays),
-    ball: header.ball || null,
     schema: header.kind === "controller" ? readSchema(header) : null,
     header,
     arrays,

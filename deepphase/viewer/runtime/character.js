@@ -2,7 +2,6 @@
 
 import { ControllerCharacter } from "./controller.js";
 import { LearnedCharacter } from "./learned.js";
-import { DatabaseCharacter } from "./player.js";
 
 /**
  * A character.
@@ -11,14 +10,11 @@ import { DatabaseCharacter } from "./player.js";
  * @param options  `seed` (0 starts from the state nearest to the goal), `position` [x, z] in m,
  *   `heading` in rad, `label` or null, `goal` that it starts towards, `start` (index of the start
  *   state, in place of a choice), `blend` ("natural", "balanced" or "responsive"), `footIk`,
- *   `form` of a PFNN ("cubic", "linear" or "constant"), `ball` (the class `RunningBall`, for
- *   controllers with a ball; the character's `ball` is one), `looseBall` (give one to a character
- *   that learnt without), `ground` (a `WalkedGround`)
+ *   `ground` (a `WalkedGround`)
  * @returns an object with `step(goal)`, which makes the next frame, and `reset(options)`
  */
 export function createCharacter(asset, options = {}) {
   if (asset.kind === "controller") return new ControllerCharacter(asset, options);
-  if (asset.kind === "database") return new DatabaseCharacter(asset, options);
   if (asset.kind === "matcher") return new LearnedCharacter(asset, options);
   throw new Error(`no character of an asset of the kind ${asset.kind}`);
 }

@@ -1,6 +1,5 @@
 /** A character moved by a controller, frame by frame. */
 
-import { CharacterDetail } from "./detail.js";
 import { FootLock } from "./feet.js";
 import { frameOf } from "./frame.js";
 import { VelocityGoals } from "./goals.js";
@@ -8,7 +7,6 @@ import { RootHistory } from "./history.js";
 import { DesiredLabel } from "./labels.js";
 import { networkOf } from "./network.js";
 import { NetworkInput } from "./network_input.js";
-import { Obstacles } from "./obstacles.js";
 import { createPhases } from "./phases.js";
 import { identityNumbers, PoseReader } from "./pose.js";
 import { createRandom } from "./random.js";
@@ -23,7 +21,7 @@ const MAX_OUTPUT = 1e3;
 // Characters with a seed start from one of this share of the states, those nearest to their goals.
 const NEAREST_SHARE = 0.25;
 // Blocks that are 0 for a body at rest, by the beginnings of their names.
-const MOVING_BLOCKS = ["trajectory", "root_", "joint_velocity", "ball_velocity", "phase_rate", "phase_freq"];
+const MOVING_BLOCKS = ["trajectory", "root_", "joint_velocity", "phase_rate", "phase_freq"];
 
 /** See `createCharacter`. */
 export class ControllerCharacter {
@@ -45,7 +43,7 @@ export class ControllerCharacter {
     const inputs = row(arrays["starts.inputs"], this.start, schema.inputs.dims);
     const gate = row(arrays["starts.gate"], this.start, schema.gate ? schema.gate.dims : 0);
     this.input = new NetworkInput(schema, inputs, gate);
-    this.network = networkOf(asset, options.form);
+    this.network = networkOf(asset);
     this.state = this.network.initialState(this.random);
     this.phases = createPhases(schema, this.input.gate, header.settings.phase_blend);
     this.labels = new DesiredLabel(schema, this.input.label, header.settings.label_halflife_s);
@@ -55,13 +53,9 @@ export class ControllerCharacter {
     this.future = this.startFuture();
     this.trajectoryBlend = new TrajectoryBlend(schema, header.limits);
     this.goals = new VelocityGoals(heading, header.settings, position);
-    this.ball = header.ball && options.ball && (!header.ball.loose || options.looseBall) ? new options.ball(asset, inputs, this.history.root) : null;
     this.standing = new StandingRoot(1 / schema.frameRate);
     this.rest = header.rest && new CharacterRest(asset);
-    this.detail = header.detail && options.detail !== false ? new CharacterDetail(asset) : null;
     this.speed = Math.hypot(this.history.velocityX[this.history.now], this.history.velocityZ[this.history.now]);
-    this.obstacles = null;
-    this.obstacleEntries = null;
     this.pose = new PoseReader(schema, asset.skeleton);
     this.feet = new FootLock(asset);
     this.ground = options.ground || null;
@@ -74,8 +68,7 @@ export class ControllerCharacter {
   /**
    * Advance by one frame.
    *
-   * @param goal  `velocity` [x, z] m/s, `facing` [x, z] or null, `label` or null, `obstacles`;
-   *   null to follow the network's own prediction
+   * @param goal  `velocity` [x, z] m/s, `facing` [x, z] or null, `label` or null; null to follow the network's own prediction
    */
   step(goal = null) {
     const { schema } = this.asset;
@@ -86,41 +79,29 @@ export class ControllerCharacter {
     if (goal) {
       this.goals.set(goal, seconds, root);
       const biases = typeof this.blend === "string" ? BLENDS[this.blend] : this.blend;
-      const goals = this.ball ? this.ball.goals(this.goals) : this.goals;
-      ({ future, desired, limited, facing } = this.trajectoryBlend.blended(future, goals, root, biases));
+      ({ future, desired, limited, facing } = this.trajectoryBlend.blended(future, this.goals, root, biases));
       stands = goalStands(desired, schema.stepSeconds);
       this.labels.set(goal.label);
     }
-    this.setObstacles(goal);
-    for (const barrier of this.barriers) future = this.around(barrier, future, root);
-    const inWorld = futureInWorld(future, root);
-    const ahead = trajectoryRows(inWorld);
-    if (this.ball) this.ball.aimAt(inWorld);
+    const ahead = trajectoryRows(futureInWorld(future, root));
     this.labels.advance();
     this.input.fill(this.history, future, this.labels.current, this.phases);
     if (this.ground) this.input.put("trajectory_height", this.ground.heights(this.input.trajectory, root));
-    if (this.ball) this.ball.fill(this.input.inputs, root);
-    const predicted = this.network.step(this.input.inputs, this.input.gate, this.state);
+    const outputs = this.bounded(this.network.step(this.input.inputs, this.input.gate, this.state));
     const gating = this.network.blendWeights && this.network.blendWeights.slice();
-    if (this.detail) {
-      this.detail.add(predicted, this.input.inputs, this.input.gate, this.resting, this.labels.goalValue);
-    }
-    const outputs = this.bounded(predicted);
     if (this.rest && this.alive) {
       this.rest.replace(outputs, stands, this.speed, root.angle, facing, this.labels.goalValue);
       // Captured rest sways about its place.
       stands = stands && !this.rest.resting;
     }
-    const facingBefore = root.angle;
     this.move(outputs, root, seconds, stands);
     this.readPose(outputs);
     this.readContacts(outputs);
     if (this.phases) this.phases.advance(outputs);
-    const captured = this.detail && this.detail.feet(facingBefore);
-    return this.frame(ahead, desired, limited, gating, seconds, outputs, captured);
+    return this.frame(ahead, desired, limited, gating, seconds);
   }
 
-  frame(ahead, desired, limited, gating, seconds, outputs, captured) {
+  frame(ahead, desired, limited, gating, seconds) {
     const { skeleton, schema } = this.asset;
     const root = this.history.root;
     const count = skeleton.parents.length;
@@ -128,7 +109,7 @@ export class ControllerCharacter {
     this.pose.inWorld(root, localRotations, localPositions);
     if (this.ground) localPositions[1] += this.ground.level(root);
     if (this.footIk) {
-      localPositions[1] -= this.feet.hold(localRotations, localPositions, this.contacts, root.angle, seconds, this.groundFeet, this.ball && this.ball.reaching.offsets, this.resting, captured?.slips, captured?.heights);
+      localPositions[1] -= this.feet.hold(localRotations, localPositions, this.contacts, root.angle, seconds, { ground: this.groundFeet, resting: this.resting });
     }
     const times = Float32Array.from(schema.offsets.subarray(schema.now + 1));
     return frameOf(skeleton, root, localRotations, localPositions, {
@@ -141,7 +122,6 @@ export class ControllerCharacter {
       cost: null,
       jumped: false,
       row: null,
-      ball: this.ball && this.ball.step(outputs, localRotations, localPositions, root, seconds, this.footIk ? this.feet.swinging(this.contacts) : null),
     });
   }
 
@@ -193,38 +173,9 @@ export class ControllerCharacter {
     return future;
   }
 
-  setObstacles(goal) {
-    const entries = goal && goal.obstacles && goal.obstacles.length ? goal.obstacles : null;
-    if (entries === this.obstacleEntries) return;
-    this.obstacleEntries = entries;
-    this.obstacles = entries && new Obstacles(entries);
-  }
-
   /** Whether captured rest is played. */
   get resting() {
     return Boolean(this.rest?.resting);
-  }
-
-  /** Obstacles, and steep ground. */
-  get barriers() {
-    return [this.obstacles, this.ground].filter(Boolean);
-  }
-
-  /** The trajectory around a barrier, slower where it is in the way. */
-  around(barrier, future, root) {
-    const { places: world } = futureInWorld(future, root);
-    const kept = barrier.keptOff([root.x, root.z], world);
-    const places = new Float64Array(kept.length);
-    const velocities = Float64Array.from(future.velocities);
-    for (let i = 0; i < kept.length; i += 2) {
-      places.set(toFacing(kept[i] - root.x, kept[i + 1] - root.z, root.angle), i);
-    }
-    for (let i = 0; i < places.length; i++) {
-      const lost = places[i] - future.places[i];
-      const before = i < 2 ? 0 : places[i - 2] - future.places[i - 2];
-      velocities[i + 2] += (lost - before) / this.asset.schema.stepSeconds;
-    }
-    return { places, angles: future.angles, velocities };
   }
 
   /** The outputs; where they have diverged, the last valid ones at rest. */
@@ -247,13 +198,11 @@ export class ControllerCharacter {
     const layout = schema.outputs;
     const velocity = this.standing.steadied(layout.view(outputs, "root_velocity"), stands);
     const [stepX, stepZ] = fromFacing(seconds * velocity[0], seconds * velocity[1], root.angle);
-    let place = [root.x + stepX, root.z + stepZ];
-    for (const barrier of this.barriers) place = Array.from(barrier.keptOff([root.x, root.z], place));
-    this.speed = Math.hypot(place[0] - root.x, place[1] - root.z) / seconds;
+    this.speed = Math.hypot(stepX, stepZ) / seconds;
     const angle = root.angle + seconds * layout.view(outputs, "root_turn")[0];
     this.future = readFuture(layout, outputs, schema);
     const now = fromFacing(this.future.velocities[0], this.future.velocities[1], angle);
-    this.history.record(place[0], place[1], angle, now[0], now[1], this.labels.current);
+    this.history.record(root.x + stepX, root.z + stepZ, angle, now[0], now[1], this.labels.current);
   }
 
   /** The pose of the outputs, which is the next input. */

@@ -56,8 +56,6 @@ export class FootLock {
       placed: [0, 0],
       stepLeft: 0,
       stepHeight: 0,
-      lift: 0,
-      rise: 0,
     }));
     this.worldRotations = new Float64Array(4 * this.parents.length);
     this.worldPositions = new Float64Array(3 * this.parents.length);
@@ -70,35 +68,29 @@ export class FootLock {
    * @param contacts  predicted contacts in [0, 1]
    * @param {number} angle  facing in radians
    * @param {number} seconds  since the previous frame
-   * @param ground  what moves feet to uneven ground, with a method `moved`
-   * @param offsets  [x, z] in m by which the first legs' feet are moved before they are locked, or null
-   * @param {boolean} resting  whether the body rests, so that its feet step to their places
-   * @param slips  [x, z] in m by which each locked foot of a body that does not rest moves, as captured
-   *   feet did; all others move by a share of the motion's own
-   * @param heights  m of the tips of locked feet of a body that does not rest, as captured ones had
+   * @param options  `ground`: what moves feet to uneven ground, with a method `moved`; `resting`: whether the
+   *   body rests, so that its feet step to their places; `slips`: [x, z] in m by which each locked foot of a
+   *   body that does not rest moves, as captured feet did; all others move by a share of the motion's own
    * @returns metres by which the whole body is then to be lowered
    */
-  hold(localRotations, localPositions, contacts, angle, seconds, ground = null, offsets = null, resting = false, slips = null, heights = null) {
+  hold(localRotations, localPositions, contacts, angle, seconds, { ground = null, resting = false, slips = null } = {}) {
     const { worldRotations, worldPositions } = this;
     forwardKinematics(this.parents, localRotations, localPositions, worldRotations, worldPositions);
     const at = (joint) => Array.from(worldPositions.subarray(3 * joint, 3 * joint + 3));
-    const states = this.legs.map((leg, index) => {
+    const states = this.legs.map((leg) => {
       const [upper, middle, last, joint] = [leg.upper, leg.middle, leg.last, leg.tip].map(at);
       const end = rotate(worldRotations.subarray(4 * leg.tip, 4 * leg.tip + 4), leg.end);
       const tip = joint.map((value, axis) => value + end[axis]);
       const length = distance(upper, middle) + distance(middle, last);
-      const place = [tip[0], tip[2]];
-      const offset = offsets?.[index] ?? [0, 0];
-      const moving = [place[0] + offset[0], place[1] + offset[1]];
-      return { upper, middle, last, tip, length, place, moving };
+      return { upper, middle, last, tip, length, place: [tip[0], tip[2]] };
     });
     this.step(states, resting, seconds);
     states.forEach((state, index) => {
       const leg = this.legs[index];
-      const { place, moving, length } = state;
+      const { place, length } = state;
       state.touching = contacts[leg.contact] > IN_CONTACT && !(leg.stepLeft > 0);
       const slip = slips && !resting ? slips[index] : null;
-      const held = holdPlace(leg, this.settings, moving, state.touching, length, seconds, slip);
+      const held = holdPlace(leg, this.settings, place, state.touching, length, seconds, slip);
       state.shift = [held[0] - place[0], held[1] - place[1]];
     });
     const { lifts, drop } = ground ? ground.moved(states, seconds) : { lifts: null, drop: 0 };
@@ -106,9 +98,8 @@ export class FootLock {
       const { upper, middle, last, tip, length, shift } = states[index];
       const { stepLeft, stepHeight, lowest } = leg;
       const lift = stepHeight * Math.sin(Math.PI * (1 - stepLeft / this.settings.stepSeconds)) ** 2;
-      const risen = heights && !ground ? this.lifted(leg, heights[index] - tip[1], resting, seconds) : 0;
-      const sunk = ground ? 0 : Math.max(lowest - tip[1] - risen, 0);
-      const up = (lifts ? lifts[index] + drop : sunk) + risen + lift;
+      const sunk = ground ? 0 : Math.max(lowest - tip[1], 0);
+      const up = (lifts ? lifts[index] + drop : sunk) + lift;
       const target = [last[0] + shift[0], last[1] + up, last[2] + shift[1]];
       const hinge = [leg.bend * Math.cos(angle), 0, -leg.bend * Math.sin(angle)];
       const goal = withinReach(upper, last, target, length);
@@ -122,17 +113,6 @@ export class FootLock {
     return drop;
   }
 
-  /** Metres by which a tip is moved towards its height while it is locked. */
-  lifted(leg, missing, resting, seconds) {
-    const held = leg.locked && !resting;
-    const goal = held ? missing : 0;
-    const rate = held ? this.settings.catchRate : this.settings.releaseRate;
-    const [apart, speed] = faded(leg.lift - goal, leg.rise, rate, seconds);
-    leg.rise = speed;
-    leg.lift = goal + apart;
-    return leg.lift;
-  }
-
   /** Begin a step of the foot that is farthest from its place, and go on with steps that have begun. */
   step(states, resting, seconds) {
     const { legs, settings } = this;
@@ -140,8 +120,8 @@ export class FootLock {
     const stepping = legs.filter((leg) => leg.stepLeft > 0).length;
     if (!resting || stepping >= Math.max(1, Math.floor(legs.length / 2))) return;
     const gaps = legs.map(({ locked, stepLeft, point }, index) => {
-      const { moving } = states[index];
-      return locked && !(stepLeft > 0) ? Math.hypot(point[0] - moving[0], point[1] - moving[1]) : 0;
+      const { place } = states[index];
+      return locked && !(stepLeft > 0) ? Math.hypot(point[0] - place[0], point[1] - place[1]) : 0;
     });
     const farthest = gaps.indexOf(Math.max(...gaps));
     if (!(gaps[farthest] > settings.stepShare * states[farthest].length)) return;
@@ -154,11 +134,6 @@ export class FootLock {
     const found = Array.from(contacts);
     for (const leg of this.legs) if (leg.stepLeft > 0) found[leg.contact] = 0;
     return found;
-  }
-
-  /** Whether the left and the right foot swing; null for bodies with other feet. */
-  swinging(contacts) {
-    return this.legs.length === 2 ? this.legs.map((leg) => !(contacts[leg.contact] > IN_CONTACT)) : null;
   }
 
   /** Turn a joint by a rotation in the world, given in the frame of its parent before the turn. */

@@ -1,162 +1,475 @@
-/** A character of a matcher: a database whose states are kept every few rows, and poses decompressed. */
+/** A character of a matcher: learned motion matching, frame by frame. */
 
-import { Arena, Matrix } from "./matrix.js";
-import { clipAt, DatabaseCharacter } from "./player.js";
-import { axesOf, quaternionOf } from "./pose.js";
-import { RowSearch } from "./search.js";
-import { fromFacing, trajectoryRows } from "./trajectory.js";
-import { RowMotion } from "./transitions.js";
+import { FootLock } from "./feet.js";
+import { frameOf } from "./frame.js";
+import { VelocityGoals } from "./goals.js";
+import { aroundY, multiply, rotate } from "../vectors.js";
+import { createRandom } from "./random.js";
+import { KeptStates, RowMotion } from "./kept_motion.js";
+import { RestChain, breathing, goalIsRest } from "./rest.js";
+import { RootSteps } from "./root_steps.js";
+import { positiveRemainder, wrappedAngle } from "./springs.js";
+import { fromFacing, limitPlaces, toFacing, trajectoryRows } from "./trajectory.js";
+import { Transition, fromVector } from "./transitions.js";
 
-// Rows that stay decompressed.
-const ROOM = 512;
-// What a smooth ReLU adds to the square of a value.
-const SMOOTH = 0.25;
-// States around a row: two before it, and two after.
-const AROUND = 4;
+// Speed at which a desired trajectory begins, m/s, from which on a character at rest starts.
+const STARTING_SPEED = 0.35;
 
-/** Linear layers with smooth ReLUs between them. */
-class Layers {
-  constructor(arena, arrays, name) {
-    this.parts = [];
-    for (let index = 0; arrays[`${name}.${index}.bias`]; index++) {
-      const bias = arrays[`${name}.${index}.bias`], weights = arrays[`${name}.${index}.weight`];
-      const matrix = new Matrix(arena, weights.length / bias.length, bias.length, weights, 0, bias.length, 1);
-      this.parts.push({ bias, matrix, output: arena.vector(bias.length) });
-    }
-    this.input = arena.vector(this.parts[0].matrix.ins);
-    this.outs = this.parts.at(-1).bias.length;
+/** See `createCharacter`; further options: `row` to start with, `topSpeed` of a full stick, m/s. */
+export class LearnedCharacter {
+  constructor(asset, options = {}) {
+    const { header } = asset;
+    this.asset = opened(asset);
+    this.settings = header.settings;
+    this.constants = header.player;
+    this.seconds = 1 / asset.frameRate;
+    this.kept = asset.kept;
+    this.motion = asset.motion;
+    this.times = [...new Set(header.trajectory.map((sample) => sample.time))].sort((a, b) => a - b);
+    this.masks = new Map();
+    this.reset(options);
   }
 
-  /** The outputs for the numbers in `input.values`; they are valid until the next call. */
-  run() {
-    let from = this.input;
-    this.parts.forEach(({ bias, matrix, output }, index) => {
-      const { values } = output;
-      values.fill(0);
-      values.set(bias);
-      matrix.addProduct(output, from, 1);
-      if (index + 1 < this.parts.length) {
-        for (let i = 0; i < bias.length; i++) values[i] = 0.5 * (values[i] + Math.sqrt(values[i] ** 2 + SMOOTH));
-      }
-      from = output;
-    });
-    return from.values.subarray(0, this.outs);
+  /** Begin again, with the options of `createCharacter`; those left out keep their defaults. */
+  reset(options = {}) {
+    const { seed = 0, position = [0, 0], heading = 0, label = null, goal = null } = options;
+    const { asset, settings } = this;
+    // Goals without a label leave all rows to play, or those of the character's own label.
+    this.ownLabel = label;
+    this.label = label;
+    this.jumpOfGoal = settings.goal_jump * (options.topSpeed || asset.speeds.run);
+    this.footIk = options.footIk !== false && settings.foot_lock;
+    this.root = { x: position[0], z: position[1], angle: heading };
+    this.ground = options.ground || null;
+    this.groundFeet = this.ground && this.ground.feet();
+    this.goals = new VelocityGoals(heading, settings, position);
+    this.goals.set(goal || { velocity: [0, 0], facing: null }, 0, this.root);
+    this.lastGoal = this.goals.goal;
+    const row = options.row ?? this.startRow(seed);
+    const [start, stop] = this.rangeOf(row);
+    this.row = Math.max(Math.min(row, stop - 2), start);
+    this.transition = new Transition(this.motion, asset, (each) => this.rangeOf(each));
+    this.pose = this.motion.pose(this.row, this.transition.offset);
+    this.poseBefore = this.pose;
+    this.moved = [0, 0, 0];
+    this.rootSteps = new RootSteps(asset, this.motion, this.pose);
+    this.slips = null;
+    this.untilSearch = 0;
+    this.sinceTravel = 0;
+    this.sinceChange = Infinity;
+    this.waited = 0;
+    this.travel = null;
+    this.speed = Math.hypot(...this.motion.read("steps", this.row).subarray(0, 2)) / this.seconds;
+    this.keptLabels = {};
+    this.keepLabels();
+    this.cost = 0;
+    const { rest } = asset.header;
+    this.rest = rest && new RestChain(rest, asset.arrays.rest_poses, this.seconds);
+    this.limited = false;
+    this.feet = new FootLock(asset);
   }
-}
 
-/** Kept states, and the rows between them; see `KeptStates` in Python. */
-class KeptStates {
-  constructor({ arrays, header }) {
-    const { clips, counts, spacing } = header;
-    Object.assign(this, { counts, spacing, starts: clips.starts, stops: clips.stops });
-    this.values = [exact(arrays, "features"), exact(arrays, "latents")];
-    this.widths = ["features", "latents"].map((name) => arrays[`${name}.step`].length);
-    this.first = [];
-    counts.reduce((sum, count) => (this.first.push(sum), sum + count), 0);
-    this.rows = Int32Array.from(counts.flatMap((count, stretch) =>
-      Array.from({ length: count }, (_, index) => this.starts[stretch] + spacing * index)));
-    this.weights = arrays["kept.weights"];
+  /** Advance by one frame; a goal as controllers take it. */
+  step(goal) {
+    const { seconds, root } = this;
+    const given = goal || this.goals.goal;
+    this.goals.set(given, seconds, root);
+    this.label = given.label ?? this.ownLabel;
+    const jumped = this.search(this.changed(given));
+    if (this.rest) this.rest.advance();
+    const before = this.row;
+    const steps = this.motion.read("steps", before);
+    const free = Array.from(this.transition.rootVelocity);
+    if (jumped) this.rootSteps.begin(free);
+    const heldSeconds = this.rest ? this.rest.heldSeconds : 0;
+    const own = heldSeconds ? [0, 0, 0] : Array.from(steps);
+    if (!heldSeconds) this.row += 1;
+    this.transition.advance();
+    this.poseBefore = this.pose;
+    this.pose = this.motion.pose(this.row, this.transition.offset, this.transition.held);
+    if (heldSeconds) this.breathe(heldSeconds);
+    this.move(own, free, before, !heldSeconds);
+    return this.frame(jumped);
   }
 
-  /** Write the state of a row of a stretch into an array, its features and the latents if there is room. */
-  write(row, stretch, into) {
-    const last = this.counts[stretch] - 1, inside = row - this.starts[stretch];
-    const second = Math.min(Math.floor(inside / this.spacing), last - 1);
-    const frame = inside - this.spacing * second;
-    into.fill(0);
-    for (let near = 0; near < AROUND; near++) {
-      const place = this.first[stretch] + Math.min(Math.max(second + near - 1, 0), last);
-      const weight = this.weights[AROUND * frame + near];
-      let at = 0;
-      this.values.forEach((values, part) => {
-        const width = this.widths[part];
-        for (let k = width * place; k < width * (place + 1) && at < into.length; k++) into[at++] += weight * values[k];
+  /** Whether the goal has changed abruptly since it last did. */
+  changed(goal) {
+    const facingOf = (each) => (each.facing ? each.facing : [0, 0]);
+    const apart = [0, 1].some(
+      (axis) =>
+        Math.abs(goal.velocity[axis] - this.lastGoal.velocity[axis]) > this.jumpOfGoal ||
+        Math.abs(facingOf(goal)[axis] - facingOf(this.lastGoal)[axis]) > this.settings.goal_jump,
+    );
+    if (apart) this.lastGoal = goal;
+    return apart;
+  }
+
+  /** First row and one after the last of the clip of a row. */
+  rangeOf(row) {
+    const clip = this.clipOf(row);
+    return [this.asset.header.clips.starts[clip], this.asset.header.clips.stops[clip]];
+  }
+
+  clipOf(row) {
+    return this.kept.stretchOf(row);
+  }
+
+  /** Rows that may be played, and those that may be jumped to, with a value of the label. */
+  masksOf(value) {
+    const { asset, masks } = this;
+    const { clips, label } = asset.header;
+    if (masks.has(value)) return masks.get(value);
+    const playable = Uint8Array.from(asset.arrays.played);
+    if (value !== null) {
+      clips.labels.forEach((labels, clip) => {
+        if (labels[label.name] !== value) playable.fill(0, clips.starts[clip], clips.stops[clip]);
       });
     }
-    return into;
-  }
-}
-
-/** The numbers of a rounded array. */
-function exact(arrays, name) {
-  const steps = arrays[`${name}.step`], numbers = arrays[name], width = steps.length;
-  const values = new Float32Array(numbers.length);
-  // A page opens after this, and `Float32Array.from` takes ten times as long.
-  for (let at = 0; at < values.length; at += width) {
-    for (let k = 0; k < width; k++) values[at + k] = numbers[at + k] * steps[k];
-  }
-  return values;
-}
-
-/** The motion of the rows of a matcher, which is decompressed where it is read. */
-class DecompressedMotion extends RowMotion {
-  constructor(asset, kept, stretchOf) {
-    super(asset);
-    Object.assign(this, { kept, stretchOf, slices: asset.header.values, places: asset.header.moved });
-    this.seconds = 1 / asset.frameRate;
-    this.decompressor = new Layers(new Arena(), asset.arrays, "decompressor");
-    this.known = new Map();
+    const targets = Uint8Array.from(playable, (each, row) =>
+      each && asset.arrays.offered[row] && playable[this.later(row)] ? 1 : 0,
+    );
+    if (!targets.includes(1)) throw new Error(`no moment can be played with ${label.name} ${value}`);
+    const { idle } = asset.arrays;
+    const moving = targets.map((target, row) => target && !idle[row]);
+    masks.set(value, { playable, targets, moving: moving.includes(1) ? moving : targets });
+    return masks.get(value);
   }
 
-  read(name, row) {
-    if (!this.known.has(row)) {
-      // The oldest one comes first.
-      if (this.known.size >= ROOM) this.known.delete(this.known.keys().next().value);
-      this.known.set(row, this.decompressed(row));
+  /** The row that is played a quarter of a second after another, up to the end of the clip. */
+  later(row) {
+    return Math.min(row + Math.round(this.constants.margin_s / this.seconds), this.rangeOf(row)[1] - 1);
+  }
+
+  /** The row that fits the goal best in any pose; any row with a seed. */
+  startRow(seed) {
+    const { targets } = this.masksOf(this.label);
+    if (seed) {
+      const rows = [];
+      targets.forEach((target, row) => target && rows.push(row));
+      return rows[Math.floor(createRandom(seed).uniform() * rows.length)];
     }
-    return this.known.get(row)[name];
+    const query = new Float32Array(this.asset.header.dims);
+    this.writeGoals(query, this.goals.trajectory(this.root, this.times));
+    return this.kept.nearest(query, 1, targets)[0].row;
   }
 
-  decompressed(row) {
-    const { slices, seconds, widths, body } = this;
-    const state = new Float32Array(this.kept.widths[0] + this.kept.widths[1]);
-    this.decompressor.input.values.set(this.kept.write(row, this.stretchOf(row), state));
-    const values = this.decompressor.run();
-    const rotations = new Float32Array(widths.rotations), translations = new Float32Array(widths.translations);
-    for (let joint = 0; joint < this.joints; joint++) rotations[4 * joint + 3] = 1;
-    body.forEach((joint, index) => {
-      rotations.set(quaternionOf(...axesOf(values, slices.rotations + 6 * index)), 4 * joint);
+  /**
+   * The desired trajectory, with facings that the motion can hold: where no clip travels as desired
+   * with the desired facing, the character faces its direction of travel.
+   */
+  heldTrajectory() {
+    const { root, times } = this;
+    const { covered, standing_speed: standing } = this.asset.header.facing_coverage;
+    const { places, angles } = this.goals.trajectory(root, times);
+    const ways = times.map((time, i) => {
+      const before = i ? [places[2 * i - 2], places[2 * i - 1]] : [root.x, root.z];
+      const seconds = time - (i ? times[i - 1] : 0);
+      return [0, 1].map((axis) => (places[2 * i + axis] - before[axis]) / seconds);
     });
-    this.places.forEach((place, index) => {
-      const from = slices.translations + 3 * index;
-      translations.set(values.subarray(from, from + 3), 3 * place);
-    });
-    const metres = (from, count) => values.slice(from, from + count).map((value) => value * seconds);
-    return { rotations, translations, steps: metres(slices.velocity, 3), slips: metres(slices.slips, widths.slips) };
-  }
-}
-
-/** The search of kept states, with the numbers of their rows. */
-class KeptSearch {
-  constructor(kept, stretchOf) {
-    const [dims] = kept.widths;
-    Object.assign(this, { kept, stretchOf, masks: new Map(), state: new Float32Array(dims) });
-    this.rows = new RowSearch(kept.values[0], dims);
+    const last = times.length - 1;
+    const [x, z] = ways[last];
+    const sectors = covered.length;
+    const turned = wrappedAngle(Math.atan2(x, z) - angles[last]) / (2 * Math.PI);
+    const sector = positiveRemainder(Math.floor(sectors * turned + 0.5), sectors);
+    const held = !(Math.hypot(x, z) > standing) || covered[sector];
+    this.travel = held ? null : Math.atan2(ways[0][0], ways[0][1]);
+    if (held) return { places, angles };
+    const facings = angles.map((angle, i) => angle + wrappedAngle(Math.atan2(...ways[i]) - angle));
+    return { places, angles: facings };
   }
 
-  /** As of `RowSearch`. */
-  nearest(query, count, allowed, excluded = [0, 0], bound = Infinity) {
-    const { kept, masks } = this;
-    if (!masks.has(allowed)) masks.set(allowed, Uint8Array.from(kept.rows, (row) => allowed[row]));
-    const [first, stop] = excluded.map((row) => this.place(row));
-    const found = this.rows.nearest(query, count, masks.get(allowed), [first, stop], bound);
-    return found.map(({ row, distance }) => ({ row: kept.rows[row], distance }));
+  /** Take over the labels to keep from the row that plays, unless it is idle. */
+  keepLabels() {
+    const { settings, asset, row } = this;
+    if (!settings.keep_improvement || asset.arrays.idle[row]) return;
+    const labels = asset.header.clips.labels[this.clipOf(row)];
+    this.keptLabels = {};
+    for (const name of settings.keep) if (name in labels) this.keptLabels[name] = labels[name];
   }
 
-  /** The first kept state at a row or after it. */
-  place(row) {
-    let low = 0, high = this.kept.rows.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.kept.rows[middle] < row) low = middle + 1;
-      else high = middle;
+  /** Targets of a mask that keep the labels, idle moments among them; null where there are none. */
+  keptTargets(targets) {
+    const { clips, label } = this.asset.header;
+    const { idle } = this.asset.arrays;
+    const desired = this.label === null ? "" : label.name;
+    const kept = Object.entries(this.keptLabels).filter(([name]) => name !== desired);
+    if (!kept.length) return null;
+    const key = JSON.stringify([this.label, kept, targets === this.masksOf(this.label).moving]);
+    if (!this.masks.has(key)) {
+      const both = Uint8Array.from(targets);
+      clips.labels.forEach((labels, clip) => {
+        if (kept.every(([name, value]) => labels[name] === value)) return;
+        for (let row = clips.starts[clip]; row < clips.stops[clip]; row++) {
+          if (!idle[row]) both[row] = 0;
+        }
+      });
+      this.masks.set(key, both.includes(1) ? both : null);
     }
-    return low;
+    return this.masks.get(key);
   }
 
-  square(query, row) {
-    const features = this.kept.write(row, this.stretchOf(row), this.state);
-    return query.reduce((sum, value, k) => sum + (value - features[k]) ** 2, 0);
+  /**
+   * Candidates for a jump with a `rank`, the distance that they are compared by: rows that do not
+   * keep the labels must be nearer.
+   */
+  candidates(query, targets, near, bound) {
+    const { kept: states } = this;
+    const { candidates: count } = this.constants;
+    const ranked = (found, rank) => found.map((each) => ({ ...each, rank: rank(each.distance) }));
+    const same = (distance) => distance;
+    const kept = this.keptTargets(targets);
+    if (!kept) return ranked(states.nearest(query, count, targets, near, bound), same);
+    const keeping = states.nearest(query, count, kept, near, bound);
+    const { keep_improvement: share } = this.settings;
+    const most = this.settings.keeping * this.settings.max_improvement;
+    const reached = Math.min(bound, keeping.length ? keeping[0].distance : Infinity);
+    // Labels stay where all costs are high.
+    const nearer = reached === Infinity ? reached : reached - Math.min(share * reached, most);
+    const others = states.nearest(query, count, targets, near, nearer);
+    // The inverse of `nearer`.
+    const other = (distance) => Math.min(distance / (1 - share), distance + most);
+    const both = [...ranked(keeping, same), ...ranked(others, other)];
+    return both.sort((a, b) => a.rank - b.rank).slice(0, count);
+  }
+
+  /** The cost that improves another by a share, or by the largest improvement. */
+  improved(cost, share) {
+    return cost === Infinity ? cost : cost - Math.min(share * cost, this.settings.max_improvement);
+  }
+
+  /** Replace the future trajectory of a query by a desired one, within the limits; what it then is. */
+  writeGoals(query, desired) {
+    const { asset, root, times } = this;
+    this.limited = limitPlaces(desired.places, times, root, asset.header.limits.speed);
+    for (const { time, column, direction } of asset.header.trajectory) {
+      const i = times.indexOf(time);
+      const angle = desired.angles[i];
+      const vector = direction
+        ? [Math.sin(angle), Math.cos(angle)]
+        : [desired.places[2 * i] - root.x, desired.places[2 * i + 1] - root.z];
+      toFacing(vector[0], vector[1], root.angle).forEach((value, axis) => {
+        const at = column + axis;
+        query[at] = (value - asset.arrays.mean[at]) * asset.arrays.scale[at];
+      });
+    }
+    this.writeHeights(query, desired);
+    return desired;
+  }
+
+  /** Replace the heights of the ground ahead in a query, if the features have them. */
+  writeHeights(query, { places, angles }) {
+    const { asset, root } = this;
+    const first = asset.header.ground_heights;
+    if (typeof first !== "number") return;
+    const directions = Array.from(angles).flatMap((angle) => [Math.sin(angle), Math.cos(angle)]);
+    const heights = this.ground ? this.ground.heightsInWorld(places, directions, this.ground.level(root)) : new Float32Array((3 * places.length) / 2);
+    heights.forEach((height, i) => {
+      query[first + i] = (height - asset.arrays.mean[first + i]) * asset.arrays.scale[first + i];
+    });
+  }
+
+  /** Jump to a better row if one is due and found; whether it did. */
+  search(changed) {
+    const { seconds, row } = this;
+    const stop = this.rangeOf(row)[1];
+    this.untilSearch -= seconds;
+    this.sinceTravel += seconds;
+    this.sinceChange = changed ? 0 : this.sinceChange + seconds;
+    const forced = row + 1 >= stop || Boolean(this.rest && this.rest.ending(row));
+    // Half a frame: sums of frame times are not exact.
+    if (!(this.untilSearch < 0.5 * seconds || changed || forced)) return false;
+    const query = this.features();
+    const desired = this.writeGoals(query, this.heldTrajectory());
+    if (this.rest && this.stand(desired)) return this.row !== row;
+    const found = this.jump(query, desired, forced);
+    if (found === null) return false;
+    this.transition.begin(found, this.current());
+    this.row = found;
+    this.keepLabels();
+    return true;
+  }
+
+  /** The features of the row that plays. */
+  features() {
+    return this.kept.write(this.row, new Float32Array(this.asset.header.dims));
+  }
+
+  /** What a transition begins from. */
+  current() {
+    const rootVelocity = this.moved.map((value) => value / this.seconds);
+    return { before: this.poseBefore, now: this.pose, rootVelocity };
+  }
+
+  /** The share by which a jump must reduce the cost of what plays. */
+  improvement() {
+    const { change_s: recent, change_improvement: afterChange, min_improvement: usual } = this.settings;
+    return this.sinceChange < recent ? afterChange : usual;
+  }
+
+  /** The row to jump to for a query and the desired trajectory that is in it; null to go on. */
+  jump(query, desired, forced) {
+    const { settings, constants, seconds, asset, row } = this;
+    const [start, stop] = this.rangeOf(row);
+    const staying = Math.sqrt(this.kept.square(query, row));
+    const masks = this.masksOf(this.label);
+    const starts = this.starting(desired);
+    const { playable } = masks, targets = starts ? masks.moving : masks.targets;
+    const must = starts || row + constants.ending_s / seconds >= stop || !playable[this.later(row)];
+    const radius = Math.round(settings.neighbourhood_s / seconds);
+    const near = [Math.max(row - radius, start), Math.min(row + radius + 1, stop)];
+    const bound = must ? Infinity : this.improved(staying, this.improvement());
+    let found = this.candidates(query, targets, near, bound);
+    if (must && !found.length) {
+      // Only neighbouring rows remain; allow them rather than stop.
+      found = this.kept.nearest(query, constants.candidates, targets);
+      for (const each of found) each.rank = each.distance;
+    }
+    this.cost = staying;
+    this.untilSearch = settings.search_interval_s;
+    if (!found.length) {
+      this.waited = 0;
+      return null;
+    }
+    const usable = must ? found : found.filter((each) => each.rank <= (1 + constants.tolerance) * found[0].rank);
+    const current = this.current();
+    const costs = usable.map((each) => this.transition.cost(each.row, current));
+    const best = costs.indexOf(Math.min(...costs));
+    const smooth = costs[best] < Math.min(constants.smooth + constants.smooth_per_s * this.waited, constants.least_smooth);
+    this.waited = smooth ? 0 : this.waited + constants.retry_s;
+    this.cost = usable[best].distance;
+    // A transition that is not smooth is put off, up to the clip's last frame.
+    if (!smooth) this.untilSearch = constants.retry_s;
+    return smooth || forced ? usable[best].row : null;
+  }
+
+  /** Whether the character is at rest and its goal travels: it needs a moment of another kind. */
+  starting({ places }) {
+    const { arrays } = this.asset;
+    const away = Math.hypot(places[0] - this.root.x, places[1] - this.root.z);
+    return Boolean(arrays.idle[this.row]) && away > STARTING_SPEED * this.times[0];
+  }
+
+  /** Rest if the goal stands; whether the character does. */
+  stand(desired) {
+    const { rest, row, root, motion, asset } = this;
+    const { constants } = asset.header.rest;
+    const goalStands = goalIsRest(desired, this.times, root, constants);
+    if (!goalStands) this.sinceTravel = 0;
+    const slow = this.speed < asset.header.facing_coverage.standing_speed || this.sinceTravel > constants.braking_s;
+    if (!(goalStands && (rest.resting || slow))) {
+      rest.end();
+      return false;
+    }
+    this.untilSearch = this.settings.search_interval_s;
+    if (rest.resting && !rest.ending(row)) return true;
+    const held = rest.resting;
+    const places = motion.positionsOf(this.pose);
+    const pose = motion.body.flatMap((joint) => Array.from(places.subarray(3 * joint, 3 * joint + 3)));
+    const chosen = rest.choose(row, pose, this.style());
+    if (chosen !== row) {
+      this.transition.begin(chosen, this.current(), held);
+      this.row = chosen;
+    }
+    return true;
+  }
+
+  /** Move a pose that is held for some seconds a little. */
+  breathe(seconds) {
+    const { rotations, positions } = this.pose;
+    const { carrier, trunk, sway } = this.asset.header.breathing;
+    const { breath } = this.asset.header.rest.constants;
+    [1, 0.3, 1].forEach((share, axis) => {
+      positions[3 * carrier + axis] += sway * share * breathing(seconds, axis + 1);
+    });
+    trunk.forEach((joint, index) => {
+      const vector = [0, 1, 2].map((axis) => breath * breathing(seconds, 3 * (index + 1) + axis + 1));
+      const own = rotations.subarray(4 * joint, 4 * joint + 4);
+      own.set(multiply(fromVector(vector), own));
+    });
+  }
+
+  /** The labels that are kept, or desired, as the styles of moments of rest are written. */
+  style() {
+    const { label } = this.asset.header;
+    const own = this.label === null ? this.keptLabels : { ...this.keptLabels, [label.name]: this.label };
+    return this.settings.keep.map((name) => own[name] ?? "").join(" ");
+  }
+
+  /** Move the root by the clip's own step, corrected towards the target. */
+  move(own, free, before, plays) {
+    const { root, seconds, goals, rootSteps } = this;
+    const turned = own[2] + seconds * free[2];
+    const velocity = fromFacing(own[0] / seconds + free[0], own[1] / seconds + free[1], root.angle);
+    const gap = [goals.position[0] - root.x, goals.position[1] - root.z];
+    const facing = this.travel === null ? goals.angle : this.travel;
+    const turn = rootSteps.turn(turned, velocity, gap, root.angle, facing);
+    const resting = Boolean(this.rest && this.rest.resting);
+    const slips = plays ? rootSteps.slips(before) : rootSteps.tips.map(() => [0, 0]);
+    const local = rootSteps.step(own, free, before, this.row, this.pose, turn, slips, resting);
+    this.moved = [...local, turned];
+    const step = fromFacing(local[0], local[1], root.angle);
+    const shift = rootSteps.shift(step, [gap[0] - step[0], gap[1] - step[1]]);
+    const [x, z] = [root.x + step[0] + shift[0], root.z + step[1] + shift[1]];
+    this.speed = Math.hypot(x - root.x, z - root.z) / seconds;
+    this.slips = slips.map(([x, z]) => fromFacing(x, z, root.angle));
+    this.root = { x, z, angle: root.angle + turn };
+  }
+
+  frame(jumped) {
+    const { asset, root, row, seconds } = this;
+    const { skeleton, arrays, header } = asset;
+    const limbs = header.legs.bends.length;
+    const localRotations = Float64Array.from(this.pose.rotations);
+    const localPositions = Float64Array.from(this.pose.positions);
+    const turn = aroundY(root.angle);
+    localRotations.set(multiply(turn, localRotations.subarray(0, 4)), 0);
+    const [x, y, z] = rotate(turn, localPositions.subarray(0, 3));
+    const level = this.ground ? this.ground.level(root) : 0;
+    localPositions.set([x + root.x, y + level, z + root.z], 0);
+    const contacts = arrays.contacts.slice(limbs * row, limbs * (row + 1));
+    if (this.footIk) {
+      localPositions[1] -= this.feet.hold(localRotations, localPositions, contacts, root.angle, seconds, { ground: this.groundFeet, resting: Boolean(this.rest && this.rest.resting), slips: this.slips });
+    }
+    return frameOf(skeleton, root, localRotations, localPositions, {
+      trajectory: {
+        predicted: this.ahead(),
+        desired: trajectoryRows(this.goals.trajectory(root, this.times)),
+        times: Float32Array.from(this.times),
+      },
+      contacts: this.feet.touching(contacts),
+      phases: null,
+      gating: null,
+      limited: this.limited,
+      alive: true,
+      cost: this.cost,
+      jumped,
+      row: this.moment(),
+    });
+  }
+
+  /** The row that plays: its number, its clip and the seconds in it. */
+  moment() {
+    const { names, starts } = this.asset.header.clips;
+    const clip = this.clipOf(this.row);
+    return { index: this.row, clip: names[clip], time: (this.row - starts[clip]) * this.seconds };
+  }
+
+  /** The trajectory that the features have, as [x, z, direction x, direction z] at `times`. */
+  ahead() {
+    const { root, times, asset } = this;
+    const features = this.features();
+    const places = times.flatMap(() => [root.x, root.z]), angles = times.map(() => root.angle);
+    const raw = (at) => (asset.arrays.scale[at] ? features[at] / asset.arrays.scale[at] : 0) + asset.arrays.mean[at];
+    for (const { time, column, direction } of asset.header.trajectory) {
+      const i = times.indexOf(time);
+      if (direction) {
+        angles[i] = root.angle + Math.atan2(raw(column), raw(column + 1));
+      } else {
+        const [x, z] = fromFacing(raw(column), raw(column + 1), root.angle);
+        places.splice(2 * i, 2, root.x + x, root.z + z);
+      }
+    }
+    return trajectoryRows({ places, angles });
   }
 }
 
@@ -184,51 +497,19 @@ function supports(contacts, limbs, { starts, stops }, frames) {
   return support;
 }
 
-/** The asset with what a `DatabaseCharacter` reads, made once. */
-function asDatabase(asset) {
+/** The asset with what its characters share, made once. */
+function opened(asset) {
   if (asset.motion) return asset;
   const { arrays, header } = asset;
   const { starts, stops } = header.clips;
   const rows = stops.at(-1), limbs = header.legs.bends.length;
-  const kept = new KeptStates(asset);
-  const stretchOf = (row) => clipAt(stops, row);
+  asset.kept = new KeptStates(asset);
+  asset.motion = new RowMotion(asset, asset.kept);
   for (const name of ["played", "idle"]) arrays[name] = flags(arrays[`${name}.bits`], rows);
   arrays.contacts = Float32Array.from(flags(arrays["contacts.bits"], rows * limbs));
   const frames = Math.max(1, Math.round(header.player.support_s * asset.frameRate));
   arrays.support = supports(arrays.contacts, limbs, { starts, stops }, frames);
   arrays.offered = new Uint8Array(rows);
-  flags(arrays["offered.bits"], kept.rows.length).forEach((flag, place) => { arrays.offered[kept.rows[place]] = flag; });
-  asset.motion = new DecompressedMotion(asset, kept, stretchOf);
-  asset.search = new KeptSearch(kept, stretchOf);
+  flags(arrays["offered.bits"], asset.kept.rows.length).forEach((flag, place) => { arrays.offered[asset.kept.rows[place]] = flag; });
   return asset;
-}
-
-/** See `createCharacter`. */
-export class LearnedCharacter extends DatabaseCharacter {
-  constructor(asset, options = {}) {
-    super(asDatabase(asset), options);
-  }
-
-  features() {
-    const { motion, header } = this.asset;
-    return motion.kept.write(this.row, this.clipOf(this.row), new Float32Array(header.dims));
-  }
-
-  /** The trajectory that the features have, as [x, z, direction x, direction z] at `times`. */
-  ahead() {
-    const { root, times, asset } = this;
-    const features = this.features();
-    const places = times.flatMap(() => [root.x, root.z]), angles = times.map(() => root.angle);
-    const raw = (at) => (asset.arrays.scale[at] ? features[at] / asset.arrays.scale[at] : 0) + asset.arrays.mean[at];
-    for (const { time, column, direction } of asset.header.trajectory) {
-      const i = times.indexOf(time);
-      if (direction) {
-        angles[i] = root.angle + Math.atan2(raw(column), raw(column + 1));
-      } else {
-        const [x, z] = fromFacing(raw(column), raw(column + 1), root.angle);
-        places.splice(2 * i, 2, root.x + x, root.z + z);
-      }
-    }
-    return trajectoryRows({ places, angles });
-  }
 }

@@ -1,31 +1,20 @@
 /** Networks of controllers, for raw inputs and outputs, evaluated from their weights. */
 
 import { Arena, Matrix } from "./matrix.js";
-import { positiveRemainder } from "./springs.js";
-import { openPhase, weightSpline } from "./weight_spline.js";
+import { weightSpline } from "./weight_spline.js";
 
 // Smaller shares of a matrix change outputs by less than the rounding of float32 weights does.
 const NEGLIGIBLE_SHARE = 1e-7;
 const BLENDED_LAYERS = ["layer_in", "layer_mid", "layer_out"];
-// Precomputed form of a PFNN -> number of phases in its table.
-const TABLE_SIZES = { linear: 10, constant: 50 };
 
-/**
- * The network of an asset.
- *
- * @param asset  a controller
- * @param {string} form  of a PFNN: "cubic" evaluates the spline of its weights, "linear" and
- *   "constant" take the weights from a table, which is faster and takes more memory
- */
-export function networkOf(asset, form = "cubic") {
-  asset.networks = asset.networks || {};
-  if (!asset.networks[form]) asset.networks[form] = new Network(asset, form);
-  return asset.networks[form];
+/** The network of a controller's asset, which its characters share. */
+export function networkOf(asset) {
+  return (asset.network ??= new Network(asset));
 }
 
 /** A network with its normalisation. Characters share it; each has its own state. */
 class Network {
-  constructor(asset, form) {
+  constructor(asset) {
     const make = NETWORKS[asset.header.network.kind];
     if (!make) throw new Error(`no network ${asset.header.network.kind}`);
     const { arrays, schema } = asset;
@@ -34,7 +23,7 @@ class Network {
     this.inputs = this.arena.vector(schema.inputs.dims);
     this.gate = this.arena.vector(schema.gate ? schema.gate.dims : 0);
     this.outputs = new Float32Array(schema.outputs.dims);
-    this.network = make(asset, this.arena, form);
+    this.network = make(asset, this.arena);
   }
 
   /** The state of one character: null, or the arrays that `step` changes. */
@@ -174,11 +163,10 @@ function experts(asset, arena) {
 }
 
 /** Phase-functioned network: weights are a cubic spline of the phase. */
-function pfnn(asset, arena, form) {
+function pfnn(asset, arena) {
   const { points, cyclic, spline } = asset.header.network;
   const blend = new Float32Array(points);
   const coefficients = weightSpline(points, cyclic, spline);
-  if (form !== "cubic") return pfnnTable(asset, arena, form, blend, coefficients);
   const layers = threeBlended(asset, arena);
   return {
     blend,
@@ -187,54 +175,6 @@ function pfnn(asset, arena, form) {
       return throughLayers(layers, inputs, blend);
     },
   };
-}
-
-/** A PFNN with its weights computed in advance at evenly spaced phases. */
-function pfnnTable(asset, arena, form, blend, coefficients) {
-  const { points, cyclic } = asset.header.network;
-  const count = TABLE_SIZES[form];
-  if (!count) throw new Error(`no form ${form}: cubic, linear or constant`);
-  const last = cyclic ? count : count - 1;
-  const { arrays, header } = asset;
-  const layers = BLENDED_LAYERS.map((name) => {
-    const [, ins, outs] = header.arrays[`network.${name}.weight`].shape;
-    const weight = tableOf(arrays[`network.${name}.weight`], points, last, coefficients);
-    const bias = tableOf(arrays[`network.${name}.bias`], points, last, coefficients);
-    return new BlendedLayer(arena, weight, bias, last + 1, ins, outs);
-  });
-  const shares = new Float32Array(last + 1);
-  return {
-    blend,
-    step(inputs, gate) {
-      coefficients(blend, gate.values[0]);
-      const [phase] = gate.values;
-      const place = last * (cyclic ? positiveRemainder(phase, 1) : openPhase(phase));
-      shares.fill(0);
-      if (form === "constant") {
-        shares[Math.round(place)] = 1;
-      } else {
-        const entry = Math.min(Math.floor(place), last - 1);
-        shares[entry + 1] = place - entry;
-        shares[entry] = 1 - shares[entry + 1];
-      }
-      return throughLayers(layers, inputs, shares);
-    },
-  };
-}
-
-/** (points, ...) -> (last + 1, ...) blended at phases 0, 1 / last, ..., 1. */
-function tableOf(values, points, last, coefficients) {
-  const size = values.length / points;
-  const table = new Float32Array((last + 1) * size);
-  const blend = new Float32Array(points);
-  for (let entry = 0; entry <= last; entry++) {
-    coefficients(blend, entry / last);
-    for (let point = 0; point < points; point++) {
-      if (blend[point] === 0) continue;
-      for (let i = 0; i < size; i++) table[entry * size + i] += blend[point] * values[point * size + i];
-    }
-  }
-  return table;
 }
 
 /** A variational PFNN. Its state is the noise; layers take the first values that they need. */

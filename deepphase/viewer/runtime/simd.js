@@ -1,8 +1,6 @@
-/** Inner loops in WebAssembly with several numbers at a time, assembled here from their instructions. */
+/** The product of a matrix in WebAssembly, four numbers at a time, assembled here from its instructions. */
 
 export const TILE = 16;
-// Numbers of 8 bits that are read at once.
-export const BYTES = 8;
 
 // Types and instructions of the WebAssembly specification, version 2.
 const I32 = 0x7f, F32 = 0x7d, V128 = 0x7b;
@@ -18,15 +16,8 @@ const loadSplat = [0xfd, 0x09, 2, 0];
 const store = (offset) => [0xfd, 0x0b, 2, offset];
 const splat = [0xfd, 0x13];
 const lanesAdd = [0xfd, 0xe4, 0x01], lanesSubtract = [0xfd, 0xe5, 0x01], lanesMultiply = [0xfd, 0xe6, 0x01];
-const shortsSubtract = [0xfd, 0x91, 0x01], shortsDot = [0xfd, 0xba, 0x01], intsAdd = [0xfd, 0xae, 0x01];
-const intLane = (number) => [0xfd, 0x1b, number];
-const intStore = (offset) => [0x36, 2, offset];
-const loadBytes = (offset) => [0xfd, 0x01, 3, ...unsigned(offset)];
-const atMost = 0x4c;
 /** Repeats its body while the condition that the body leaves behind is true. */
 const loop = (...body) => [0x03, 0x40, ...body.flat(Infinity), 0x0d, 0, END];
-/** Runs its body if a condition is true. */
-const when = (...body) => [0x04, 0x40, ...body.flat(Infinity), END];
 /** local += bytes */
 const advance = (local, bytes) => [get(local), [0x41, ...signed(bytes)], add, set(local)];
 
@@ -59,41 +50,15 @@ function productCode() {
   ];
 }
 
-/**
- * Rows near a query: (out, query, rows, row, stop, limit), places in bytes and row numbers. Rows
- * have `width` 8-bit numbers, a multiple of 8. Writes the number and the squared distance of rows
- * from `row` to before `stop` whose squared distance is at most the limit, and returns the place
- * behind them.
- */
-function nearRowsCode(width) {
-  const [out, query, rows, row, stop, limit, square, sum, apart] = [0, 1, 2, 3, 4, 5, 6, 7, 8];
-  const parts = Array.from({ length: width / BYTES }, (_, k) => k);
-  const own = (k) => apart + 1 + k;
-  return [
-    parts.map((k) => [get(query), loadBytes(BYTES * k), set(own(k))]),
-    loop(
-      parts.map((k) => [
-        get(rows), loadBytes(BYTES * k), get(own(k)), shortsSubtract, tee(apart), get(apart), shortsDot,
-        k ? [get(sum), intsAdd] : [], set(sum),
-      ]),
-      [0, 1, 2, 3].map((k) => [get(sum), intLane(k)]), add, add, add, tee(square),
-      get(limit), atMost,
-      when(get(out), get(row), intStore(0), get(out), get(square), intStore(4), advance(out, 8)),
-      advance(rows, width), get(row), constant(1), add, tee(row), get(stop), lessUnsigned,
-    ),
-    get(out),
-  ];
-}
-
-/** A module with one function: types of its parameters and results, [number, type] of its locals, and its body. */
-function moduleBytes(parameters, results, locals, code) {
+/** A module with one function: types of its parameters, [number, type] of its locals, and its body. */
+function moduleBytes(parameters, locals, code) {
   const section = (id, content) => [id, ...unsigned(content.length), ...content];
   const text = (word) => [word.length, ...new TextEncoder().encode(word)];
   const declared = locals.flatMap(([count, type]) => [...unsigned(count), type]);
   const body = [locals.length, ...declared, ...code.flat(Infinity), END];
   return Uint8Array.from([
     0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0,
-    ...section(1, [1, 0x60, parameters.length, ...parameters, results.length, ...results]),
+    ...section(1, [1, 0x60, parameters.length, ...parameters, 0]),
     ...section(2, [1, ...text("runtime"), ...text("memory"), 2, 0, 0]),
     ...section(3, [1, 0]),
     ...section(7, [1, ...text("run"), 0, 0]),
@@ -106,30 +71,16 @@ function unsigned(value) {
   return value < 128 ? [value] : [(value & 127) | 128, ...unsigned(value >> 7)];
 }
 
-const compiled = new Map();
+let compiled;
 
-/** The function of a module in a memory; null where WebAssembly or its SIMD is missing. */
-function loopIn(memory, key, bytes) {
-  if (!compiled.has(key)) {
+/** The function of `productCode` in a memory; null where WebAssembly or its SIMD is missing. */
+export function productLoop(memory) {
+  if (compiled === undefined) {
     try {
-      compiled.set(key, new WebAssembly.Module(bytes()));
+      compiled = new WebAssembly.Module(moduleBytes([I32, I32, I32, I32, I32, F32], [[2, I32], [5, V128]], productCode()));
     } catch {
-      compiled.set(key, null);
+      compiled = null;
     }
   }
-  const module = compiled.get(key);
-  return module && new WebAssembly.Instance(module, { runtime: { memory } }).exports.run;
-}
-
-/** See `productCode`. */
-export function productLoop(memory) {
-  const parameters = [I32, I32, I32, I32, I32, F32];
-  return loopIn(memory, "product", () => moduleBytes(parameters, [], [[2, I32], [5, V128]], productCode()));
-}
-
-/** See `nearRowsCode`. */
-export function nearRowsLoop(memory, width) {
-  const parameters = new Array(6).fill(I32);
-  const locals = [[1, I32], [2 + width / BYTES, V128]];
-  return loopIn(memory, width, () => moduleBytes(parameters, [I32], locals, nearRowsCode(width)));
+  return compiled && new WebAssembly.Instance(compiled, { runtime: { memory } }).exports.run;
 }

@@ -1,64 +1,12 @@
-/** Inertialized transitions between rows of a database: offsets that decay by springs. */
+/** Inertialized transitions between rows of a motion: offsets that decay by springs. */
 
-import { inverse, cross, dot, forwardKinematics, multiply, rotate } from "../vectors.js";
+import { inverse, cross, dot, multiply, rotate } from "../vectors.js";
 import { faded, springRate } from "./springs.js";
 
 // Half-life in seconds of the difference of posture between two moments of rest.
 const HELD_HALFLIFE = 2;
 // Below these angles in radians, series replace ill-conditioned quotients.
 const SMALL_SINE = 1e-4, SMALL_ANGLE = 1e-2;
-
-/** The motion of the rows of an asset: poses in root space. */
-export class RowMotion {
-  constructor(asset) {
-    const { arrays, header, skeleton } = asset;
-    this.parents = skeleton.parents;
-    this.joints = skeleton.parents.length;
-    this.moved = header.translated_joints;
-    this.body = header.body;
-    this.offsets = skeleton.offsets;
-    this.arrays = arrays;
-    this.widths = { rotations: 4 * this.joints, translations: 3 * this.moved.length, steps: 3, slips: 2 * header.legs.bends.length };
-  }
-
-  /** The `rotations`, `translations`, `steps` or `slips` of a row. */
-  read(name, row) {
-    const width = this.widths[name];
-    return this.arrays[name].subarray(width * row, width * (row + 1));
-  }
-
-  /**
-   * Local rotations and positions (4 and 3 numbers a joint) of a row, with an offset added, and with
-   * one that is held between the two.
-   */
-  pose(row, offset = null, held = null) {
-    const { joints, moved } = this;
-    const rotations = Float64Array.from(this.read("rotations", row)), translations = this.read("translations", row);
-    const positions = Float64Array.from(this.offsets);
-    for (const each of [held, offset]) {
-      for (let joint = 0; each && joint < joints; joint++) {
-        const own = rotations.subarray(4 * joint, 4 * joint + 4);
-        own.set(multiply(fromVector(each.subarray(3 * joint, 3 * joint + 3)), own));
-      }
-    }
-    moved.forEach((joint, k) => {
-      for (let axis = 0; axis < 3; axis++) {
-        const at = 3 * (joints + k) + axis;
-        const shift = (offset ? offset[at] : 0) + (held ? held[at] : 0);
-        positions[3 * joint + axis] = translations[3 * k + axis] + shift;
-      }
-    });
-    return { rotations, positions };
-  }
-
-  /** Positions of all joints of a pose, root space. */
-  positionsOf({ rotations, positions }) {
-    const worldRotations = new Float64Array(rotations.length);
-    const worldPositions = new Float64Array(positions.length);
-    forwardKinematics(this.parents, rotations, positions, worldRotations, worldPositions);
-    return worldPositions;
-  }
-}
 
 /** Offsets of joints, translations and root velocity that the last jump has left. */
 export class Transition {

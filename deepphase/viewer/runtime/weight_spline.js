@@ -30,7 +30,7 @@ export function weightSpline(points, cyclic, kind) {
 }
 
 /** Cycles -> [0, 1]: phases in [-0.5, 0) are the second half. */
-export function openPhase(phase) {
+function openPhase(phase) {
   return Math.min(Math.max(phase < 0 ? phase + 1 : phase, 0), 1);
 }
 

@@ -1,6 +1,6 @@
 // The ground that is drawn and saved: a mesh over the points of a heightmap.
 
-import { Heightmap } from "../runtime/ground/heightmap.js";
+import { Heightmap } from "../runtime/heightmap.js";
 
 // Metres around what was walked.
 const MARGIN_M = 3;

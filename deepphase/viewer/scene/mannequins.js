@@ -16,6 +16,7 @@ const REFINE_MS = 400, MOST_FINE = 4, MOST_COARSE = 8, CROWD = 4.2;
 // A page that loses its context this often, as among very many players, keeps to plain drawing.
 const MOST_LOSSES = 3;
 const FAINT = 0.35;
+const BALL = { rotations: Float32Array.of(0, 0, 0, 1), tint: "#f1ede4", accent: "#20242a" };
 
 export class Mannequins {
   constructor(onChange) {
@@ -71,6 +72,7 @@ export class Mannequins {
       groups.get(key).bodies.push(body);
     }
     this.groups = [...groups.values()];
+    this.ball = null;
     const many = this.renderer.bySoftware ? this.bodies.length : groups.size;
     const coarsest = this.renderer.bySoftware && many > MOST_COARSE ? CROWD : COARSE;
     for (const group of this.groups) {
@@ -106,6 +108,13 @@ export class Mannequins {
     return { positions: pose, rotations: body.posed.rotationsAt(time), tint, accent, alpha: body.isFaint(time) ? FAINT : 1 };
   }
 
+  // The balls {place, radius} of a picture, which are of one size.
+  ballsAsGroup(balls) {
+    if (!balls.length) return [];
+    this.ball ??= this.renderer.addBody(ballMesh(balls[0].radius));
+    return [{ body: this.ball, characters: balls.map(({ place }) => ({ ...BALL, positions: place })) }];
+  }
+
   // Draw the picture of the bodies that have a surface: {body -> pose}, with balls and marks.
   draw(context, { camera, surface: { width, height }, height: tall, grid, floor, marks }, posed, balls, time, passed) {
     const { renderer } = this;
@@ -119,10 +128,38 @@ export class Mannequins {
     renderer.look = LOOKS[look.dark ? "dark" : "light"];
     renderer.resize(width, height);
     renderer.draw({
-      camera, groups, marks, floor: this.terrain ? 0 : floor, gridStep: 0.25 * grid,
-      balls: balls.map(({ place: [x, y, z], radius: r }) => ({ model: [r, 0, 0, 0, 0, r, 0, 0, 0, 0, r, 0, x, y, z, 1] })),
+      camera, groups: [...groups, ...this.ballsAsGroup(balls)], marks, floor: this.terrain ? 0 : floor, gridStep: 0.25 * grid,
       reach: Math.min(Math.max(2.2 * tall, spread + 1.5 * tall), 9 * tall),
     });
     context.drawImage(renderer.canvas, 0, 0, width, height);
   }
+}
+
+// A ball as a body with one joint.
+function ballMesh(radius) {
+  const { positions: normals, indices } = unitSphere();
+  const count = normals.length / 3;
+  return {
+    positions: normals.map((value) => radius * value), normals, indices,
+    joints: new Uint8Array(4 * count), weights: Float32Array.from({ length: 4 * count }, (_, i) => (i % 4 ? 0 : 1)),
+    accent: new Float32Array(count), openness: new Float32Array(count).fill(1),
+    pose: { positions: [[0, 0, 0]], rotations: [[0, 0, 0, 1]] },
+  };
+}
+
+// A unit sphere: {positions, indices}, counter-clockwise from outside; its normals are its positions.
+function unitSphere(rings = 24, segments = 48) {
+  const positions = [], indices = [];
+  for (let i = 0; i <= rings; i++) {
+    const [up, around] = [Math.cos((Math.PI * i) / rings), Math.sin((Math.PI * i) / rings)];
+    for (let j = 0; j <= segments; j++) {
+      const angle = (2 * Math.PI * j) / segments;
+      positions.push(around * Math.sin(angle), up, around * Math.cos(angle));
+      if (i === rings || j === segments) continue;
+      const at = i * (segments + 1) + j, below = at + segments + 1;
+      if (i) indices.push(at, below, at + 1);
+      if (i < rings - 1) indices.push(at + 1, below, below + 1);
+    }
+  }
+  return { positions: Float32Array.from(positions), indices: Uint32Array.from(indices) };
 }

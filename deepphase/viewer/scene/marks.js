@@ -67,30 +67,12 @@ export class Marks {
     }
   }
 
-  // A dashed line from one place to another.
-  dashes(from, to, name, size) {
-    const [dx, dz] = [to[0] - from[0], to[1] - from[1]];
-    const long = Math.hypot(dx, dz);
-    for (let s = 0; s < long; s += 0.12 * size) {
-      const ends = [s / long, Math.min((s + 0.06 * size) / long, 1)];
-      const places = ends.flatMap((part) => [from[0] + dx * part, from[1] + dz * part]);
-      this.groundLine(places, { width: 0.028 * size, colour: this.colours[name], alphas: [0.7, 0.7] });
-    }
-  }
-
   ring(x, z, radius, colour, alpha) {
     this.rings.push({ x, y: this.level(x, z) + ARROW_M, z, radius, colour, alpha });
   }
 
   contact(x, z, strength, radius) {
     if (strength > 0.05) this.ring(x, z, radius, this.colours.contact, 0.85 * strength);
-  }
-
-  // The shade of a ball; a ring around one that is lost.
-  ball({ place: [x, y, z], lost }, radius) {
-    const near = Math.exp((radius - Math.max(y - this.level(x, z), radius)) / radius);
-    this.shade(x, z, (1.1 + 0.8 * (1 - near)) * radius, 0.55 * near);
-    if (lost) this.ring(x, z, 2.4 * radius, this.colours.desired, 0.9);
   }
 
   shade(x, z, radius, strength) {

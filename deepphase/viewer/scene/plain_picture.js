@@ -11,16 +11,11 @@ export class PlainPicture {
     this.canvas = canvas;
     this.context = canvas.getContext("2d");
     this.look = LOOKS.light;
-    this.solids = [];
     this.map = null;
   }
 
   addBody(mesh, parents) {
     return { parents: Array.from(parents) };
-  }
-
-  setObstacles({ positions }) {
-    this.solids = positions;
   }
 
   setTerrain(mesh, map) {
@@ -31,18 +26,17 @@ export class PlainPicture {
     fitCanvas(this.canvas, this.canvas.clientWidth, this.canvas.clientHeight, 1);
   }
 
-  draw({ camera, groups, balls, marks, gridStep, size }) {
+  draw({ camera, groups, marks, gridStep, size }) {
     const { context, canvas, look } = this;
     context.setTransform(canvas.width / camera.width, 0, 0, canvas.height / camera.height, 0, 0);
     context.globalAlpha = 1;
     context.fillStyle = look.ground;
     context.fillRect(0, 0, camera.width, camera.height);
-    const plain = new PlainRenderer({ soft: look.line, page: look.ground, solid: look.solid, dark: look === LOOKS.dark });
+    const plain = new PlainRenderer({ soft: look.line, page: look.ground, dark: look === LOOKS.dark });
     plain.begin(context, camera, { terrain: this.map, floor: 0, step: 4 * gridStep, size });
-    plain.drawSolids(this.solids);
     plain.drawMarks(marks);
     const bodies = groups.flatMap(({ body, characters }) => characters.map((each) => limbsOf(body.parents, each)));
-    plain.drawBodies(bodies, balls.map(({ model }) => ({ place: model.slice(12, 15), radius: Math.hypot(...model.slice(0, 3)) })));
+    plain.drawBodies(bodies);
   }
 }
 

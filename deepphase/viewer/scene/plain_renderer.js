@@ -15,7 +15,7 @@ const DARKEST = 0.3;
 // an end site of the head.
 const HEAD_SHARE = 0.06;
 
-// What a canvas draws of a scene. `look`: page, soft (lines), solid (walls) and whether it is dark.
+// What a canvas draws of a scene. `look`: page, soft (lines) and whether it is dark.
 export class PlainRenderer {
   constructor(look) {
     this.look = look;
@@ -117,17 +117,6 @@ export class PlainRenderer {
     return found.some(([, , depth]) => depth < this.camera.near) ? null : found;
   }
 
-  // Triangles of walls and pits.
-  drawSolids(positions) {
-    this.context.fillStyle = this.look.solid;
-    for (let at = 0; at + 9 <= positions.length; at += 9) {
-      const corners = this.seen([0, 3, 6].map((i) => positions.slice(at + i, at + i + 3)));
-      if (!corners) continue;
-      this.polygon(corners);
-      this.context.fill();
-    }
-  }
-
   drawMarks({ lines, arrows, rings }) {
     const { context, camera } = this;
     for (const { points, width, colour, alphas: [from, to], least } of lines) {
@@ -193,7 +182,7 @@ export class PlainRenderer {
 
   // Bodies {pose, links, radii (of links), heads, height, colour, alpha} as limbs with round ends, and balls
   // {place, radius}, from far to near. A body without links is its points.
-  drawBodies(bodies, balls) {
+  drawBodies(bodies, balls = []) {
     const pieces = [];
     const { look } = this;
     for (const body of bodies) {

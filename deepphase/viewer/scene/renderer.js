@@ -1,8 +1,6 @@
-// The picture: bodies, ground, walls and pits with soft shadows, and marks on the ground. WebGL2.
+// The picture: bodies and ground with soft shadows, and marks on the ground. WebGL2.
 
-import { unitSphere } from "../body/ball_shape.js";
 import { MarkVertices } from "./mark_vertices.js";
-import { MOST_PITS } from "./obstacles.js";
 import * as glsl from "./shaders.js";
 import { axesOf } from "../body/turns.js";
 import { inverse, linear, lookAt, multiply, orthographic, product, unit } from "../vectors.js";
@@ -29,18 +27,18 @@ const TINTS_WIDE = 2, JOINT_WIDE = 3;
 // Characters that a body first has room for.
 const FIRST_ROWS = 4;
 // Uniforms that are integers.
-const INTEGERS = new Set(["shadowMap", "poses", "pitCount", "firstRow"]);
+const INTEGERS = new Set(["shadowMap", "poses", "firstRow"]);
 const TO_LIGHT = unit([0.5, 1.0, 0.28]);
 
 export const NO_WEBGL = "This browser has no WebGL 2: bodies are drawn as plain skeletons.";
 
 export const LOOKS = {
   light: {
-    fog: "#e9edf1", ground: "#f3f5f7", line: "#a9b4c0", solid: "#d4dae1", key: [0.74, 0.71, 0.66], sky: [0.5, 0.53, 0.58],
+    fog: "#e9edf1", ground: "#f3f5f7", line: "#a9b4c0", key: [0.74, 0.71, 0.66], sky: [0.5, 0.53, 0.58],
     floor: [0.26, 0.25, 0.25],
   },
   dark: {
-    fog: "#15181c", ground: "#3a414a", line: "#76828f", solid: "#59636f", key: [0.8, 0.76, 0.7], sky: [0.2, 0.24, 0.3],
+    fog: "#15181c", ground: "#3a414a", line: "#76828f", key: [0.8, 0.76, 0.7], sky: [0.2, 0.24, 0.3],
     floor: [0.07, 0.075, 0.085],
   },
 };
@@ -84,17 +82,12 @@ export class Renderer {
       body: this.program(glsl.BODY_VERTEX, glsl.BODY_FRAGMENT),
       bodyShadow: this.program(glsl.BODY_SHADOW_VERTEX, glsl.EMPTY_FRAGMENT),
       ground: this.program(glsl.GROUND_VERTEX, glsl.GROUND_FRAGMENT),
-      terrain: this.program(glsl.SOLID_VERTEX, glsl.GROUND_FRAGMENT),
-      solid: this.program(glsl.SOLID_VERTEX, glsl.SOLID_FRAGMENT),
-      solidShadow: this.program(glsl.SOLID_VERTEX, glsl.EMPTY_FRAGMENT),
-      ball: this.program(glsl.BALL_VERTEX, glsl.BALL_FRAGMENT),
-      ballShadow: this.program(glsl.BALL_VERTEX, glsl.EMPTY_FRAGMENT),
+      terrain: this.program(glsl.TERRAIN_VERTEX, glsl.GROUND_FRAGMENT),
       mark: this.program(glsl.MARK_VERTEX, glsl.MARK_FRAGMENT),
       disc: this.program(glsl.MARK_VERTEX, glsl.DISC_FRAGMENT),
       ring: this.program(glsl.MARK_VERTEX, glsl.RING_FRAGMENT),
     };
     this.ground = this.vertices([[0, 2, Float32Array.of(-1, -1, -1, 1, 1, -1, 1, 1)]]);
-    this.solids = null;
     this.marks = { mark: this.dynamic(), disc: this.dynamic(), ring: this.dynamic() };
     this.markVertices = new MarkVertices();
     // Without an attribute, vertices have no colour of their own.
@@ -104,7 +97,6 @@ export class Renderer {
     this.quality = bySoftware ? SOFTWARE_QUALITY : 1;
     this.slow = 0;
     this.shadow = this.shadowTarget();
-    this.pits = [];
   }
 
   program(vertex, fragment) {
@@ -210,12 +202,6 @@ export class Renderer {
     gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA32F, body.wide, rows, 0, gl.RGBA, gl.FLOAT, null);
   }
 
-  // Walls as boxes, pits as wells: {positions, normals} and their circles (x, z, radius).
-  setObstacles({ positions, normals }, pits) {
-    this.solids = positions.length ? this.vertices([[0, 3, Float32Array.from(positions)], [1, 3, Float32Array.from(normals)]]) : null;
-    this.pits = pits;
-  }
-
   // Uneven ground in place of the plane: {positions, normals, indices}, or null.
   setTerrain(mesh) {
     this.terrain = mesh && this.vertices([[0, 3, mesh.positions], [1, 3, mesh.normals]], mesh.indices);
@@ -260,8 +246,8 @@ export class Renderer {
   }
 
   // Draw a picture. Groups: {body, characters} with characters of {positions, rotations, tint, accent, alpha},
-  // faint ones with an alpha below 1; balls: {model}; `marks`: see `Marks`; `floor`: height of the plane.
-  draw({ camera, groups, balls, marks, reach, gridStep, floor = 0 }) {
+  // faint ones with an alpha below 1; `marks`: see `Marks`; `floor`: height of the plane.
+  draw({ camera, groups, marks, reach, gridStep, floor = 0 }) {
     const { gl, look } = this;
     const light = this.lightAround(camera.target, reach);
     const drawn = groups.filter(({ characters }) => characters.length).map(({ body, characters }) => {
@@ -270,7 +256,7 @@ export class Renderer {
       this.pose(body, [...solid, ...faint]);
       return { body, solid: solid.length, faint: faint.length };
     });
-    this.drawShadows(light, drawn, balls);
+    this.drawShadows(light, drawn);
     const fog = linear(look.fog);
     const far = 90 * gridStep;
     const shared = {
@@ -287,7 +273,6 @@ export class Renderer {
     this.drawGround(shared, this.markVertices.of(marks, camera, camera.height / (camera.focal * this.canvas.height)));
     gl.enable(gl.CULL_FACE);
     this.bodies("body", shared, drawn);
-    this.balls("ball", shared, balls);
     this.drawFaint(shared, drawn);
   }
 
@@ -301,7 +286,7 @@ export class Renderer {
     return light;
   }
 
-  drawShadows(camera, drawn, balls) {
+  drawShadows(camera, drawn) {
     const { gl } = this;
     gl.enable(gl.DEPTH_TEST);
     gl.enable(gl.CULL_FACE);
@@ -311,8 +296,6 @@ export class Renderer {
     gl.enable(gl.POLYGON_OFFSET_FILL);
     gl.polygonOffset(1.5, 3);
     this.bodies("bodyShadow", { camera }, drawn);
-    this.solid("solidShadow", { camera });
-    this.balls("ballShadow", { camera }, balls);
     gl.disable(gl.POLYGON_OFFSET_FILL);
     gl.bindFramebuffer(gl.FRAMEBUFFER, null);
     gl.viewport(0, 0, this.canvas.width, this.canvas.height);
@@ -321,16 +304,10 @@ export class Renderer {
   drawGround(shared, marks) {
     const { gl, look } = this;
     gl.disable(gl.CULL_FACE);
-    const pits = new Float32Array(3 * MOST_PITS);
-    this.pits.forEach((pit, at) => pits.set(pit, 3 * at));
-    this.use(this.terrain ? "terrain" : "ground", {
-      ...shared, groundColour: linear(look.ground), lineColour: linear(look.line),
-      pits, pitCount: this.pits.length,
-    });
+    this.use(this.terrain ? "terrain" : "ground", { ...shared, groundColour: linear(look.ground), lineColour: linear(look.line) });
     gl.bindVertexArray((this.terrain ?? this.ground).array);
     if (this.terrain) gl.drawElements(gl.TRIANGLES, this.terrain.count, gl.UNSIGNED_INT, 0);
     else gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
-    this.solid("solid", { ...shared, solidColour: linear(look.solid) });
     for (const name of ["disc", "mark", "ring"]) this.blended(name, marks[name], shared);
   }
 
@@ -370,27 +347,6 @@ export class Renderer {
       gl.drawElementsInstanced(gl.TRIANGLES, body.count, gl.UNSIGNED_INT, 0, count);
       gl.enable(gl.CULL_FACE);
     }
-  }
-
-  balls(name, uniforms, balls) {
-    if (!balls.length) return;
-    const { gl } = this;
-    if (!this.sphere) {
-      const { positions, indices } = unitSphere();
-      this.sphere = this.vertices([[0, 3, positions]], indices);
-    }
-    for (const { model } of balls) {
-      this.use(name, { ...uniforms, model });
-      gl.bindVertexArray(this.sphere.array);
-      gl.drawElements(gl.TRIANGLES, this.sphere.count, gl.UNSIGNED_INT, 0);
-    }
-  }
-
-  solid(name, uniforms) {
-    if (!this.solids) return;
-    this.use(name, uniforms);
-    this.gl.bindVertexArray(this.solids.array);
-    this.gl.drawArrays(this.gl.TRIANGLES, 0, this.solids.count);
   }
 
   blended(name, { values, count }, shared) {

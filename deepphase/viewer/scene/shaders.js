@@ -138,8 +138,6 @@ in vec3 place, normalOut;
 out vec4 result;
 uniform vec3 groundColour, lineColour, middle;
 uniform float gridStep;
-uniform vec3 pits[8];
-uniform int pitCount;
 
 float lines(vec2 p, float step, float width) {
   vec2 q = p / step;
@@ -152,25 +150,19 @@ float lines(vec2 p, float step, float width) {
 }
 
 void main() {
-  for (int i = 0; i < pitCount; i++) if (distance(place.xz, pits[i].xy) < pits[i].z) discard;
   float away = distance(place.xz, middle.xz);
   vec3 n = normalize(normalOut);
   float shade = lit(place, n);
   float fine = lines(place.xz, gridStep, 0.0015 * gridStep) * 0.34;
   float coarse = lines(place.xz, 4.0 * gridStep, 0.006 * gridStep) * 0.75;
   vec3 albedo = mix(groundColour, lineColour, max(fine, coarse) * (1.0 - smoothstep(4.0 * gridStep, 44.0 * gridStep, away)));
-  for (int i = 0; i < pitCount; i++) {
-    float d = distance(place.xz, pits[i].xy) - pits[i].z;
-    albedo = mix(albedo, lineColour, 0.8 * (1.0 - smoothstep(0.02, 0.02 + fwidth(d) * 1.5, d)));
-  }
   // A pool of light around the character.
   float pool = mix(1.0, 0.86, smoothstep(2.0 * gridStep, 30.0 * gridStep, away));
   vec3 colour = albedo * (skyColour * 0.74 * mix(0.6, 1.0, n.y) + keyColour * shade * max(dot(n, toLight), 0.0) * 0.92) * pool;
   result = vec4(shown(fogged(colour, place)), 1.0);
 }`;
 
-// Walls and the inside of pits.
-export const SOLID_VERTEX = `${HEAD}
+export const TERRAIN_VERTEX = `${HEAD}
 layout(location = 0) in vec3 position;
 layout(location = 1) in vec3 normal;
 uniform mat4 camera;
@@ -179,58 +171,6 @@ void main() {
   place = position;
   normalOut = normal;
   gl_Position = camera * vec4(position, 1.0);
-}`;
-
-export const SOLID_FRAGMENT = `${HEAD}${LIGHT}
-in vec3 place, normalOut;
-out vec4 result;
-uniform vec3 solidColour;
-void main() {
-  vec3 n = normalize(normalOut);
-  float depth = clamp(1.0 + place.y * 1.6, 0.0, 1.0);
-  vec3 around = mix(floorColour, skyColour, n.y * 0.5 + 0.5) * mix(0.75, 1.0, smoothstep(0.0, 0.35, place.y));
-  vec3 colour = solidColour * (around + keyColour * max(dot(n, toLight), 0.0) * lit(place, n)) * depth;
-  result = vec4(shown(fogged(colour, place)), 1.0);
-}`;
-
-// A ball of twelve dark pentagons and twenty hexagons; `model` takes the unit sphere to its place.
-export const BALL_VERTEX = `${HEAD}
-layout(location = 0) in vec3 position;
-uniform mat4 camera, model;
-out vec3 place, normalOut, own;
-void main() {
-  own = position;
-  normalOut = mat3(model) * position;
-  place = (model * vec4(position, 1.0)).xyz;
-  gl_Position = camera * vec4(place, 1.0);
-}`;
-
-export const BALL_FRAGMENT = `${HEAD}${LIGHT}
-in vec3 place, normalOut, own;
-out vec4 result;
-// Middles of the faces of a truncated icosahedron, one of each opposite pair, over their distances.
-const float A = 0.5257 / 2.327, B = 0.8507 / 2.327, C = 0.5774 / 2.267, D = 0.3568 / 2.267, E = 0.9342 / 2.267;
-const vec3 FACES[16] = vec3[16](
-  vec3(0, A, B), vec3(0, A, -B), vec3(A, B, 0), vec3(A, -B, 0), vec3(B, 0, A), vec3(-B, 0, A),
-  vec3(C, C, C), vec3(C, C, -C), vec3(C, -C, C), vec3(-C, C, C),
-  vec3(0, E, D), vec3(0, E, -D), vec3(E, D, 0), vec3(E, -D, 0), vec3(D, 0, E), vec3(-D, 0, E));
-void main() {
-  vec3 n = normalize(normalOut), d = normalize(own);
-  float first = 0.0, second = 0.0;
-  bool dark = false;
-  for (int i = 0; i < 16; i++) {
-    float near = abs(dot(d, FACES[i]));
-    if (near > first) { second = first; first = near; dark = i < 6; }
-    else second = max(second, near);
-  }
-  float seam = smoothstep(0.0, 0.006 + fwidth(first), first - second);
-  vec3 albedo = dark ? vec3(0.025, 0.028, 0.035) : mix(vec3(0.25), vec3(0.86, 0.85, 0.82), seam);
-  vec3 around = mix(floorColour, skyColour, n.y * 0.5 + 0.5) * mix(0.5, 1.0, smoothstep(-1.0, 0.3, n.y));
-  float facing = max(dot(n, toLight), 0.0);
-  vec3 middle = normalize(toLight + normalize(eye - place));
-  vec3 colour = albedo * (around + keyColour * facing * lit(place, n));
-  colour += keyColour * pow(max(dot(n, middle), 0.0), 40.0) * 0.12 * lit(place, n);
-  result = vec4(shown(fogged(colour, place)), 1.0);
 }`;
 
 // Ribbons and soft discs on the ground, in the screen's colours.

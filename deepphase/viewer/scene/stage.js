@@ -1,7 +1,7 @@
 // Bodies in space, on a ground with a grid.
 
 import { look, styleOf } from "../page_content.js";
-import { Heightmap } from "../runtime/ground/heightmap.js";
+import { Heightmap } from "../runtime/heightmap.js";
 import { arrayOf } from "../tracks/take_data.js";
 import { onTurn } from "../input/pointer.js";
 import { Camera } from "./camera.js";

@@ -1,6 +1,5 @@
 // What a picture shows of the frames at a moment: bodies, marks on the ground, wheels, panels.
 
-import { ballBetween } from "../body/ball_shape.js";
 import { FollowingCamera } from "./camera.js";
 import { groundMesh } from "./ground_shape.js";
 import { Marks } from "./marks.js";
@@ -59,11 +58,6 @@ export class View {
     this.body = this.renderer.addBody(mesh, this.asset.skeleton.parents);
   }
 
-  // Draw a body of another asset as well; null for none.
-  setCompanion(asset, frames) {
-    this.companion = asset && { asset, body: this.renderer.addBody(buildMannequin(asset.skeleton, frames), asset.skeleton.parents) };
-  }
-
   // Height of the ground at a place.
   level(x, z) {
     return this.map ? this.map.at(x, z) : 0;
@@ -96,8 +90,8 @@ export class View {
     return TINTS[index % MOST_CHARACTERS];
   }
 
-  // Draw frames part of the way from `before` to `now`; `trail`: frames of the first character; `beside`: those of a companion.
-  draw({ before, now, part, trail, seconds, placing, beside }) {
+  // Draw frames part of the way from `before` to `now`; `trail`: frames of the first character.
+  draw({ before, now, part, trail, seconds }) {
     const started = performance.now();
     const { camera, size } = this;
     const blend = before.length === now.length ? part : 1;
@@ -110,23 +104,13 @@ export class View {
     camera.fit(size, 1 - Math.exp(-seconds / FIT_S));
     lead.middle = [lead.place[0] + size.ahead * Math.sin(heading), lead.place[1] + size.ahead * Math.cos(heading)];
     camera.follow(lead.middle, heading, seconds, height);
-    const radius = this.asset.ball?.radius_m;
-    const balls = now.flatMap(({ ball }, i) => (ball ? [ballBetween(blend < 1 ? before[i].ball : ball, ball, blend, radius)] : []));
-    this.mark(now, characters, lead, placing);
-    const groups = [{ body: this.body, characters }];
-    if (this.companion && beside) {
-      const companion = this.between(beside[0], beside[1], blend, MOST_CHARACTERS - 1);
-      this.markFeet(this.companion.asset.skeleton, companion.positions, beside[1].contacts);
-      groups.push({ body: this.companion.body, characters: [companion] });
-    }
-    for (const ball of balls) this.marks.ball(ball, radius);
+    this.mark(now, characters);
     const spread = Math.max(...characters.map((c) => Math.hypot(c.place[0] - lead.place[0], c.place[1] - lead.place[1])));
     this.renderer.resize();
     camera.frame(this.elements.stage.clientWidth, this.elements.stage.clientHeight);
     this.renderer.draw({
       camera,
-      groups,
-      balls,
+      groups: [{ body: this.body, characters }],
       marks: this.marks,
       size: size.height,
       reach: Math.min(Math.max(2.2 * size.height, spread + 1.5 * size.height), 9 * size.height),
@@ -151,31 +135,30 @@ export class View {
     return { positions, rotations, tint, accent, place };
   }
 
-  markFeet(skeleton, positions, contacts) {
+  markFeet(positions, contacts) {
     const { marks, size } = this;
-    const { feet } = skeleton;
+    const { feet, roles } = this.asset.skeleton;
     for (const joint of feet) {
       const height = Math.max(positions[3 * joint + 1] - this.level(positions[3 * joint], positions[3 * joint + 2]), 0);
       const near = Math.exp(-height / (0.09 * size.unit));
       marks.shade(positions[3 * joint], positions[3 * joint + 2], (0.14 + 0.1 * (1 - near)) * size.unit, 0.42 * near);
     }
-    const [x, z] = [0, 2].map((a) => positions[3 * (skeleton.roles?.hips ?? 0) + a]);
+    const [x, z] = [0, 2].map((a) => positions[3 * (roles?.hips ?? 0) + a]);
     marks.shade(x, z, 0.42 * size.unit, 0.16);
     if (this.shown.contacts && contacts) {
       feet.forEach((joint, at) => marks.contact(positions[3 * joint], positions[3 * joint + 2], contacts[at], 0.1 * size.unit));
     }
   }
 
-  mark(now, characters, lead, placing) {
+  mark(now, characters) {
     const { marks, size } = this;
     marks.clear(look.dark ? "dark" : "light");
-    characters.forEach(({ positions }, i) => this.markFeet(this.asset.skeleton, positions, now[i].contacts));
+    characters.forEach(({ positions }, i) => this.markFeet(positions, now[i].contacts));
     const { trajectory } = now[0];
     if (this.shown.trajectory && trajectory) {
       if (trajectory.desired) marks.trajectory(trajectory.desired, "desired", size.unit, 0.75);
       if (trajectory.predicted) marks.trajectory(trajectory.predicted, "predicted", size.unit);
     }
-    if (placing) marks.dashes(...placing, "desired", size.unit);
   }
 
   wheels(context, lead, trail) {

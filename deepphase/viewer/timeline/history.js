@@ -28,7 +28,6 @@ export function kept(frame, manifold = null) {
     cost: frame.cost,
     jumped: frame.jumped,
     row: frame.row && { ...frame.row },
-    ball: frame.ball && { ...frame.ball },
   };
 }
 
@@ -50,9 +49,9 @@ export class History {
     return this.ring.length;
   }
 
-  // Add the frames of all characters at one time, the first character's first, and that of a companion.
-  add(frames, goal, beside = null) {
-    const entry = { frames, goal, beside, number: this.total++ };
+  // Add the frames of all characters at one time, the first character's first.
+  add(frames, goal) {
+    const entry = { frames, goal, number: this.total++ };
     if (this.ring.length < this.limit) this.ring.push(entry);
     else {
       this.ring[this.first] = entry;

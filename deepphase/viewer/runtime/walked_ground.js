@@ -1,7 +1,6 @@
-/** Ground under a character: its level, heights along the trajectory, feet and steep places. */
+/** Ground under a character: its level, heights along the trajectory, and feet. */
 
 import { FootGround } from "./foot_ground.js";
-import { SteepGround } from "./steep_ground.js";
 
 // Metres from a path to the heights at its left and right; see deepphase/terrain/underfoot.py.
 const SIDE_M = 0.25;
@@ -17,7 +16,6 @@ export class WalkedGround {
   constructor(map, asset) {
     this.map = map;
     this.soles = asset.header.ground.soles;
-    this.steep = new SteepGround(map, asset.header.ground.step_m);
   }
 
   /** Feet of one character. */
@@ -59,9 +57,5 @@ export class WalkedGround {
       });
     }
     return found;
-  }
-
-  keptOff(start, path) {
-    return this.steep.keptOff(start, path);
   }
 }

@@ -1,6 +1,6 @@
 /** Generated ground of the kinds of deepphase/terrain/ground_shapes.py; its random shapes are others. */
 
-import { createRandom } from "../random.js";
+import { createRandom } from "./random.js";
 import { Heightmap } from "./heightmap.js";
 
 const SIZE_M = 24, SPACING_M = 0.08;

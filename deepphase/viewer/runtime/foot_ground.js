@@ -1,6 +1,6 @@
 /** Heights of the feet of a character over ground, frame by frame; see deepphase/steering/foot_ground.py. */
 
-import { faded, springRate } from "../springs.js";
+import { faded, springRate } from "./springs.js";
 
 // Points of a foot from the last joint to the tip, and the times in which a swinging foot clears the ground, s.
 const ALONG = [0, 1 / 3, 2 / 3, 1], AHEAD_S = [0.04, 0.08, 0.12];

@@ -14,7 +14,6 @@ def command(
     files: list[Path],
     output: Path,
     csv: bool = False,
-    chirp: bool = False,
     allow_truncated: bool = False,
     workers: int | None = None,
     reading: StoreOptions = StoreOptions(),  # noqa: B008 (frozen)
@@ -31,10 +30,6 @@ def command(
         Folder for the phases.
     csv
         Also write CLIP.phases.csv.
-    chirp
-        Follow changes of frequency: phases are closer to the truth where motion speeds up or slows
-        down, and their speed agrees a little less with the frequency. For networks that fit
-        sinusoids.
     allow_truncated
         Use the readable frames of files that end too early.
     workers
@@ -42,7 +37,6 @@ def command(
     """
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.clips import clips_in, song_entries
-    from deepphase.phase.confidence import confidence_words
     from deepphase.phase.encoding import encode_files, opened_model
     from deepphase.phase.extractor import reads_songs
     from deepphase.shipped import SHIPPED
@@ -72,9 +66,7 @@ def command(
                 allow_truncated=allow_truncated,
                 **reading.clips,
             )
-        done = encode_files(
-            model, entries, output, csv=csv, chirp=chirp, workers=workers, progress=report
-        )
+        done = encode_files(model, entries, output, csv=csv, workers=workers, progress=report)
     for text in (text for each in done for text in each.notes):
         warn(text)
     refused = [each.error for each in done if each.error is not None]
@@ -83,9 +75,6 @@ def command(
     written = len(done) - len(refused)
     frames = sum(each.frames for each in done)
     note(f"{written} {what}, {frames:,} frames at {loaded.fps:g} fps -> {output}")
-    confidence = confidence_words([each.explained_variance for each in done])
-    if confidence:
-        note(confidence)
     if of_songs:
         next_step("doctor")
     elif model == shipped.path:

@@ -6,24 +6,18 @@ import gc
 import importlib
 import sys
 from collections.abc import Callable
-from contextlib import suppress
-from functools import partial
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from deepphase.apps.dashboard.pages import PAGES, PageEntry
 from deepphase.apps.dashboard.parts import theme
-from deepphase.apps.dashboard.parts.address import go_to, open_address, remember_pages
+from deepphase.apps.dashboard.parts.address import open_address, remember_pages
 from deepphase.apps.dashboard.parts.collection import (
     CLIPS_KEY,
     MODEL_KEY,
-    OpenClips,
     clip_sources,
-    model_confidence,
     model_sources,
     open_clips,
-    open_model,
     suggest_clip,
 )
 from deepphase.apps.dashboard.parts.demo import demo_clips, demo_model
@@ -87,12 +81,8 @@ def warm_up() -> None:
     page_runs()
 
 
-def sidebar() -> Callable[[], None]:
-    """Draw the choosers of clips and model, which `open_clips` and `open_model` read.
-
-    Returns what draws the rest of the sidebar, which the page does not wait for.
-    """
-    later: Callable[[], None] = _nothing
+def sidebar() -> None:
+    """Draw the choosers of clips and model, which `open_clips` and `open_model` read."""
     with st.sidebar:
         st.subheader("Collection", anchor=False)
         sources = clip_sources()
@@ -100,7 +90,7 @@ def sidebar() -> Callable[[], None]:
             st.caption("Nothing to show yet.")
         else:
             chooser("Clips", CLIPS_KEY, sources, addressed=True)
-            later = _models()
+            _models()
         folder = open_folder()
         if folder is not None:
             st.caption(f"Folder :material/folder: {plain(folder.path.name)}")
@@ -111,20 +101,15 @@ def sidebar() -> Callable[[], None]:
                     "The folder has too many files; some are not listed. Start on a smaller folder."
                 )
             st.button("Look again", on_click=look_again, icon=":material/refresh:")
-    return later
 
 
-def _nothing() -> None:
-    pass
-
-
-def _models() -> Callable[[], None]:
+def _models() -> None:
     try:
         clips = open_clips()
         sources = model_sources(clips)
     except DeepPhaseError:
         # The page shows the error.
-        return _nothing
+        return
     suggest_clip(clips)
     store = clips.store
     st.caption(
@@ -132,19 +117,6 @@ def _models() -> Callable[[], None]:
         f"{store.fps:g} frames/s"
     )
     chooser("Phase model", MODEL_KEY, sources, addressed=True)
-    return partial(_confidence, clips, st.container())
-
-
-def _confidence(clips: OpenClips, place: DeltaGenerator) -> None:
-    """Say how sure the phases of a model for any skeleton are."""
-    words = model_confidence(clips, open_model(clips))
-    if not words:
-        return
-    with place:
-        st.caption(words)
-        icon = ":material/model_training:"
-        if st.button("Train a model", key="train from confidence", icon=icon):
-            go_to("train")
 
 
 def page_of(entry: PageEntry) -> Callable[[], None]:
@@ -190,12 +162,8 @@ def dashboard() -> None:
     open_address(chosen.url_path)
     for error in errors:
         show_error(error)
-    later = _nothing
     try:
-        later = sidebar()
+        sidebar()
     except DeepPhaseError as error:
         show_error(error)
     chosen.run()
-    with suppress(DeepPhaseError):
-        # The page has shown it.
-        later()

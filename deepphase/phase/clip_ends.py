@@ -10,19 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from deepphase.arrays import Array
 from deepphase.phase.parameters import PhaseParameters
-
-
-def confidence_of_frames(frames: int, window: int) -> Array:
-    """(frames,) float32 in 0 to 1: share of the window around each frame that the clip holds.
-
-    1 on interior frames, about a half on the first and the last frame of a clip that is longer
-    than a window.
-    """
-    index, half = np.arange(frames), window // 2
-    held = np.minimum(index, half) + 1 + np.minimum(frames - 1 - index, half)
-    return (held / window).astype(np.float32)
 
 
 def advanced_to_ends(

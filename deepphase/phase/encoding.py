@@ -17,8 +17,6 @@ from deepphase.errors import DeepPhaseError
 from deepphase.formats.frame_rates import corrections
 from deepphase.memory import within_memory
 from deepphase.motion.clip import Clip
-from deepphase.phase.chirp import mean_square_of_fit, phases_of_chirps
-from deepphase.phase.confidence import explained_variance
 from deepphase.phase.extractor import PhaseExtractor, load_model, reads_songs
 from deepphase.phase.model import ClipPhases, PhaseModel
 from deepphase.phase.phase_file import save_csv, save_phases
@@ -32,14 +30,12 @@ _BYTES_PER_WORKER = 50_000_000
 class EncodedFile:
     """Result of encoding one clip: its number of frames, or why it is left out.
 
-    Notes are about values of the file that were put right. `explained_variance` is measured for
-    models for any skeleton: the share of the joints' velocities that the phases explain.
+    Notes are about values of the file that were put right.
     """
 
     frames: int = 0
     error: DeepPhaseError | None = None
     notes: tuple[str, ...] = ()
-    explained_variance: float | None = None
 
 
 @dataclass(frozen=True)
@@ -56,7 +52,6 @@ def encode_files(
     folder: str | Path,
     *,
     csv: bool = False,
-    chirp: bool = False,
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> list[EncodedFile]:
@@ -75,8 +70,6 @@ def encode_files(
         Folder of the phase files.
     csv
         Also write NAME.phases.csv.
-    chirp
-        Give frames the phases of chirps (`deepphase.phase.chirp`) in place of sinusoids.
     workers
         Number of processes; chosen by cores and amount of data if not given.
     progress
@@ -96,13 +89,11 @@ def encode_files(
     check_workers(workers)
     trained = Path(model).absolute()
     # Damaged models are refused before processes are started.
-    loaded = opened_model(trained)
-    if chirp:
-        mean_square_of_fit(loaded)
+    opened_model(trained)
     stems = unique_stems(entry.name for entry in entries)
     tasks = [_Task(entry, stem) for entry, stem in zip(entries, stems, strict=True)]
     sizes = (task.entry.size for task in tasks)
-    encode = partial(_encode_file, trained, Path(folder).absolute(), csv, chirp)
+    encode = partial(_encode_file, trained, Path(folder).absolute(), csv)
     results = map_in_order(
         encode,
         tasks,
@@ -151,29 +142,24 @@ def _encoded(model: PhaseExtractor, clip: Any) -> ClipPhases:
         torch.set_num_threads(threads)
 
 
-def _encode_file(model: Path, folder: Path, csv: bool, chirp: bool, task: _Task) -> EncodedFile:
-    def encoded() -> tuple[ClipPhases, tuple[str, ...], float | None]:
+def _encode_file(model: Path, folder: Path, csv: bool, task: _Task) -> EncodedFile:
+    def encoded() -> tuple[ClipPhases, tuple[str, ...]]:
         source = task.entry.load()
         notes = corrections(source) if isinstance(source, Clip) else ()
         notes = tuple(f"{task.entry.name}: {note}" for note in notes)
-        loaded = opened_model(model)
-        bound: Any = loaded.bound(source)
-        explained = None if bound is loaded else explained_variance(bound, source)
-        return _encoded(bound, source), notes, explained
+        return _encoded(opened_model(model), source), notes
 
     try:
-        phases, notes, explained = within_memory(encoded, about=task.entry.name)
+        phases, notes = within_memory(encoded, about=task.entry.name)
     except DeepPhaseError as error:
         return EncodedFile(error=error)
     trained = opened_model(model)
-    if chirp:
-        phases = phases_of_chirps(phases, trained)
     window_s = trained.window / trained.fps
     path = folder / f"{task.stem}.phases.npz"
-    save_phases(phases, path, window_s=window_s, model_sha256=_sha256(model), chirp=chirp)
+    save_phases(phases, path, window_s=window_s, model_sha256=_sha256(model))
     if csv:
         save_csv(phases, path.with_suffix(".csv"))
-    return EncodedFile(len(phases), notes=notes, explained_variance=explained)
+    return EncodedFile(len(phases), notes=notes)
 
 
 def opened_model(path: str | Path) -> PhaseExtractor:

@@ -24,7 +24,7 @@ from deepphase.formats.header_values import checked_mapping
 from deepphase.motion.clip import Clip
 from deepphase.music.features import SongFeatures
 from deepphase.phase.body_points import BodyPlan, PointVelocities, bound_weights, joints_of
-from deepphase.phase.clip_ends import advanced_to_ends, confidence_of_frames
+from deepphase.phase.clip_ends import advanced_to_ends
 from deepphase.phase.config import PhaseConfig, UnregisteredAutoencoderError
 from deepphase.phase.health import Health, TrainedSkeleton
 from deepphase.phase.manifold import ManifoldProjection
@@ -69,9 +69,6 @@ class ClipPhases:
         Frames a second: the model's rate.
     name, source
         The clip and its file.
-    confidence
-        (frames,) 0 to 1: share of the window around each frame that lies inside the clip. If not
-        given, 1 on interior frames and 0 elsewhere, as for files without it.
     """
 
     parameters: PhaseParameters
@@ -79,11 +76,6 @@ class ClipPhases:
     fps: float
     name: str
     source: str = ""
-    confidence: Array = None  # type: ignore[assignment]
-
-    def __post_init__(self) -> None:
-        if self.confidence is None:
-            object.__setattr__(self, "confidence", self.interior.astype(np.float32))
 
     _repr_html_ = html_by("phase_plot")
 
@@ -101,7 +93,6 @@ class ClipPhases:
             self,
             parameters=self.parameters[frames],
             interior=self.interior[frames],
-            confidence=self.confidence[frames],
         )
 
     @property
@@ -113,14 +104,12 @@ class ClipPhases:
         """All values by name, as in a phases file.
 
         ``phase``, ``frequency``, ``amplitude`` and ``offset`` (frames, channels), ``manifold``
-        (frames, 2 * channels), ``time`` (frames,) in seconds, ``interior`` and ``confidence``
-        (frames,).
+        (frames, 2 * channels), ``time`` (frames,) in seconds, and ``interior`` (frames,).
         """
         return {name: getattr(self.parameters, name) for name in CURVES} | {
             "manifold": self.parameters.manifold(),
             "time": self.time,
             "interior": self.interior,
-            "confidence": self.confidence,
         }
 
     @classmethod
@@ -144,18 +133,17 @@ class ClipPhases:
             )
         parameters = PhaseParameters(*(np.asarray(arrays[each], np.float32) for each in CURVES))
         interior = np.asarray(arrays.get("interior", np.ones(len(parameters.phase))), bool)
-        confidence: Any = arrays.get("confidence")
-        return cls(parameters, interior, fps, name, source, confidence)
+        return cls(parameters, interior, fps, name, source)
 
     def columns(self) -> dict[str, Array]:
         """Columns of a table with a row for each frame.
 
-        ``time``, ``interior`` and ``confidence``; ``phase_0``, ``phase_1`` and so on for all four
+        ``time`` and ``interior``; ``phase_0``, ``phase_1`` and so on for all four
         parameters; ``manifold_0_sin``, ``manifold_0_cos`` and so on.
         """
         arrays = self.to_numpy()
         channels = range(self.parameters.channels)
-        named = {each: arrays[each] for each in ("time", "interior", "confidence")}
+        named = {each: arrays[each] for each in ("time", "interior")}
         for curve in CURVES:
             named |= {f"{curve}_{channel}": arrays[curve][:, channel] for channel in channels}
         pairs = [f"manifold_{channel}_{part}" for channel in channels for part in ("sin", "cos")]
@@ -203,11 +191,8 @@ class ClipPhases:
             for curve in CURVES
             if f"{curve}_0" in table.columns
         }
-        arrays |= {
-            each: np.asarray(table[each])
-            for each in ("interior", "confidence")
-            if each in table.columns
-        }
+        if "interior" in table.columns:
+            arrays["interior"] = np.asarray(table["interior"])
         return cls.from_numpy(
             arrays, given["fps"], name=given.get("name", ""), source=given.get("source", "")
         )
@@ -395,7 +380,6 @@ class PhaseModel(Generic[Signals]):
             self.fps,
             name,
             source,
-            confidence_of_frames(frames, window),
         )
 
     def save(self, path: str | Path) -> None:

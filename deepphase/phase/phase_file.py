@@ -28,7 +28,6 @@ def save_phases(
     *,
     window_s: float,
     model_sha256: str,
-    chirp: bool = False,
 ) -> None:
     """Write <clip>.phases.npz, whole or not at all.
 
@@ -36,8 +35,6 @@ def save_phases(
     ----------
     window_s, model_sha256
         Of the model that made the phases.
-    chirp
-        Whether the phases are those of chirps (`deepphase.phase.chirp`).
     """
     meta = {
         "format": FORMAT,
@@ -50,8 +47,6 @@ def save_phases(
         "model_sha256": model_sha256,
         "conventions": CONVENTIONS,
     }
-    if chirp:
-        meta["chirp"] = True
     arrays = {
         name: value if name in ("time", "interior") else value.astype(np.float32)
         for name, value in phases.to_numpy().items()
@@ -80,11 +75,8 @@ def load_phases(path: str | Path) -> tuple[ClipPhases, dict[str, Any]]:
         manifold = archive.array("manifold", (frames, 2 * channels))
         time = archive.array("time", (frames,))
         interior = archive.array("interior", (frames,), "bool")
-        confidence = archive.array("confidence", (frames,))
-        if not ((confidence >= 0) & (confidence <= 1)).all():
-            raise ValueError("its confidence is outside [0, 1]")
         _check_agreement(parameters, manifold, time, fps)
-        return ClipPhases(parameters, interior, fps, clip, source, confidence), meta
+        return ClipPhases(parameters, interior, fps, clip, source), meta
     except (KeyError, ValueError, ParameterError) as error:
         fact = f"there is no {error} in its 'meta'" if isinstance(error, KeyError) else str(error)
         raise FormatError(

@@ -51,7 +51,6 @@ def test_encode_without_a_model_reads_people_and_dogs(clips, tmp_path, capsys):
     assert run("encode", clips, "-o", tmp_path) == 0
     said = capsys.readouterr().out
     assert "no model is given: the shipped model for any skeleton reads the clips" in said
-    assert "Confidence: " in said
     for name in ("walk", "trot"):
         phases, meta = load_phases(tmp_path / f"{name}.phases.npz")
         assert meta["model_sha256"] == shipped_model().sha256
@@ -84,7 +83,7 @@ def test_a_model_of_two_skeletons_goes_the_way_of_every_model(
     assert len(load_model(model).skeletons) == 2
 
     assert run("encode", model, clips, "-o", tmp_path / "phases") == 0
-    assert "Confidence: low" in capsys.readouterr().out
+    capsys.readouterr()
     _, meta = load_phases(tmp_path / "phases" / "walk.phases.npz")
     assert meta["model_sha256"] == load_model(model).sha256
 

@@ -22,9 +22,9 @@ from deepphase.phase.body_points import (
     mirrored_points,
     parent_points,
 )
-from deepphase.phase.confidence import confidence_words, explained_variance
 from deepphase.phase.config import NetworkConfig, PhaseConfig
 from deepphase.phase.extractor import load_extractor, load_model, shipped_model
+from deepphase.phase.measuring import measured_health
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.networks.presets import make_autoencoder
 from deepphase.phase.training.bodies import Augmentation
@@ -243,6 +243,11 @@ def foreign(seed: int = 3, seconds: float = 6.0, height: float = 1.2) -> tuple[C
     return replace(clip, skeleton=renamed), float(made.frequency.mean())
 
 
+def explained_variance(model, clip):
+    values = model.signals.read(clip)
+    return measured_health(model, values, np.array([[0, len(values)]])).explained_variance
+
+
 @pytest.mark.slow
 def test_it_learns_from_several_skeletons(trained):
     assert [each.kind for each in trained.skeletons] == ["biped", "quadruped"]
@@ -343,13 +348,6 @@ def test_the_shipped_model_reads_a_made_walk():
     assert multiple >= 1
     assert rate == pytest.approx(multiple * stride, rel=0.03)
     assert explained_variance(shipped_model().bound(clip), clip) > 0.7
-
-
-def test_confidence_is_a_sentence():
-    assert "high" in confidence_words([0.9])
-    assert "2 clips (0.50 to 0.90)" in confidence_words([0.5, 0.9])
-    assert "deepphase train phase" in confidence_words([0.2, None])
-    assert confidence_words([None]) == ""
 
 
 def test_positions_of_points_are_on_the_body():

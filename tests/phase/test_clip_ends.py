@@ -6,7 +6,7 @@ import pytest
 from deepphase.apps.demo import EMBEDDING, PHASES
 from deepphase.cycles import wrapped
 from deepphase.phase.baselines.sinusoids import fitted_sinusoids
-from deepphase.phase.clip_ends import advanced_to_ends, confidence_of_frames
+from deepphase.phase.clip_ends import advanced_to_ends
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.synthetic.gait_motion import locomotion
@@ -22,11 +22,6 @@ def model():
 @pytest.fixture(scope="module")
 def walk():
     return locomotion(7, 6).clip
-
-
-def test_confidence_is_the_share_of_the_window_inside_the_clip():
-    assert confidence_of_frames(7, 5) == pytest.approx([0.6, 0.8, 1, 1, 1, 0.8, 0.6])
-    assert confidence_of_frames(2, 5) == pytest.approx([0.4, 0.4])
 
 
 def test_sinusoids_of_the_nearest_window_are_advanced_both_ways():
@@ -60,7 +55,6 @@ def test_frames_with_a_whole_window_do_not_depend_on_the_ends(model, walk):
     again = inside[60:70]
     assert len(again) == 10
     assert again.interior.all()
-    assert (again.confidence == 1).all()
     np.testing.assert_array_equal(again.parameters.phase, inside.parameters.phase[60:70])
 
 

@@ -17,8 +17,7 @@ def phases():
     phase, frequency, amplitude, offset = rng.uniform(0, 0.49, (4, 40, 3)).astype(np.float32)
     inside = np.arange(40) > 5
     parameters = PhaseParameters(phase, frequency, amplitude, offset)
-    sure = np.linspace(0, 1, 40, dtype=np.float32)
-    return ClipPhases(parameters, inside, 60.0, "wälk: 1", "a/b.bvh", sure)
+    return ClipPhases(parameters, inside, 60.0, "wälk: 1", "a/b.bvh")
 
 
 def test_round_trip(phases, tmp_path):
@@ -30,7 +29,6 @@ def test_round_trip(phases, tmp_path):
             getattr(again.parameters, name), getattr(phases.parameters, name)
         )
     np.testing.assert_array_equal(again.interior, phases.interior)
-    np.testing.assert_array_equal(again.confidence, phases.confidence)
     assert (again.name, again.source, again.fps) == ("wälk: 1", "a/b.bvh", 60.0)
     assert meta["format"] == "deepphase.phases"
     assert (meta["version"], meta["channels"], meta["window_s"]) == (1, 3, 2.0)
@@ -87,8 +85,7 @@ def _with(path, **changes):
         ({"phase": np.zeros(40)}, "expected"),
         ({"amplitude": np.zeros((40, 2))}, "expected"),
         ({"interior": np.zeros(40)}, "not booleans"),
-        ({"confidence": np.full(40, 1.5)}, r"confidence is outside \[0, 1\]"),
-        ({"confidence": np.ones(39)}, r"expected \(40,\)"),
+        ({"interior": np.ones(39, bool)}, r"expected \(40,\)"),
     ],
 )
 def test_wrong_content_is_refused(phases, tmp_path, change, words):

@@ -32,10 +32,8 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import open_store, store_groups
 from deepphase.corpus.store_writer import STORE_FORMAT
 from deepphase.errors import ParameterError
-from deepphase.phase.confidence import confidence_words, explained_variance
 from deepphase.phase.config import ANY_SKELETON
 from deepphase.phase.extractor import PhaseExtractor, load_model
-from deepphase.phase.model import PhaseModel
 from deepphase.shipped import SHIPPED
 
 # Keys of the choosers, which are also parts of the address.
@@ -221,7 +219,6 @@ def open_ahead(_found: FoundFolder) -> tuple[OpenClips, OpenModel] | None:
     clips = sources[0].open()
     model = _models_for(clips, filter(_is_model, _found.files))[0].open()
     first_sight(clips)
-    model_confidence(clips, model)
     return clips, model
 
 
@@ -278,16 +275,3 @@ def _opened_store(stamp: Stamp, group: str) -> ClipStore:
 @st.cache_resource(max_entries=_MODELS, show_spinner=False, hash_funcs=BY_KEY)
 def _for_clips(clips: OpenClips, model_key: str, _file: FoundFile) -> PhaseExtractor:
     return MODELS.open(_file).bound(clips.store)
-
-
-@st.cache_resource(max_entries=_MODELS, show_spinner=False, hash_funcs=BY_KEY)
-def model_confidence(clips: OpenClips, model: OpenModel) -> str:
-    """How much of the clips a model for any skeleton explains, in words; empty for others."""
-    extractor, store = model.extractor, clips.store
-    if not isinstance(extractor, PhaseModel) or not extractor.bound_from:
-        return ""
-    count = min(len(store), _CONFIDENCE_CLIPS)
-    chosen = [int(each * len(store) / count) for each in range(count)]
-    explained = [explained_variance(extractor, store.clip(each)) for each in chosen]
-    # Its advice names commands and options; the pages have buttons in their place.
-    return confidence_words(explained, advice=False)

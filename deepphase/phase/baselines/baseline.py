@@ -18,7 +18,6 @@ from deepphase.formats.header_values import checked_mapping, checked_number, che
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import resample
 from deepphase.motion.roles import Roles, find_roles
-from deepphase.phase.clip_ends import confidence_of_frames
 from deepphase.phase.config import NetworkConfig
 from deepphase.phase.health import Health
 from deepphase.phase.manifold import ManifoldProjection
@@ -140,7 +139,6 @@ class Baseline:
             self.fps,
             name,
             source,
-            confidence_of_frames(len(clip), self.window),
         )
 
     def viewed(self, store: ClipStore, progress: Progress | None = None) -> Self:

@@ -129,11 +129,6 @@ class SineFitLayer(nn.Module):
             "least_frames": self.LEAST_FRAMES,
         }
 
-    @property
-    def mean_square_s2(self) -> float:
-        """Mean of the squared times in the fit of the phase, s^2."""
-        return float((self.middle.double() @ self.times.double().square()).item())
-
     def forward(self, latent: Tensor) -> SineFit:
         """`latent` is (time, batch, channels)."""
         # Products in bfloat16 would be wrong in the third digit.

@@ -89,13 +89,6 @@ NOT_RUN = {
     "deepphase convert captures/walk_01.bvh -o walk_01.fbx": _BLENDER,
     "deepphase retarget captures/ --to character.fbx -o retargeted/ --format fbx": _BLENDER,
 }
-NOT_RUN |= dict.fromkeys(
-    (
-        "deepphase match query dog.db captures/walk_01.bvh --frame 120 -o dogs_like_it/",
-        "deepphase match run dog.db --follow captures/walk_01.bvh -o following/",
-    ),
-    "tests/apps/test_across_bodies.py runs the same three commands",
-)
 # Page -> files that the pages before it leave.
 NEEDS = {
     "match.md": ["mocap.store", "walk.model"],

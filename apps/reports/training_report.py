@@ -26,7 +26,6 @@ from deepphase.music.features import SongFeatures
 from deepphase.phase.model import ClipPhases, PhaseModel
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.phase.song_signals import SongSignals
-from deepphase.phase.training.channels import choice_words
 from deepphase.progress import Progress
 from deepphase.training.metrics_file import read_metrics
 
@@ -145,8 +144,6 @@ def training_page(
         f"frames a second, each window {model.config.network.window_s:g} s long.",
     )
     add_health(page, model.health, of_songs=of_songs)
-    for words in choice_words(model.provenance):
-        page.add_text(f"{words}.", heading="Number of channels")
     if metrics:
         page.add_figure(
             training_metrics(metrics),

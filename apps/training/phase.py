@@ -84,10 +84,7 @@ class PhaseTraining:
 
     def lines(self, model: PhaseModel[Any]) -> Iterable[str]:
         """Sentences on the trained model, or on each of its skeletons."""
-        from deepphase.phase.training.channels import choice_words
-
         yield from model.health.words() if model.health else ()
-        yield from choice_words(model.provenance)
         for skeleton in model.skeletons:
             yield skeleton.words()
 

@@ -60,9 +60,8 @@ class NetworkConfig:
         "any_skeleton" is "sine_fit" for the joints of any skeleton.
         Other names are those that `register_autoencoder` was given.
     channels
-        Number of phase channels; 0 lets the training choose 5, 8 or 12 by the clips
-        (`deepphase.phase.training.channels`). The paper has 5 for a biped or a quadruped, 8 for
-        dance, 10 for styles.
+        Number of phase channels; those that explain under 1 % of the motion are left out at the end
+        of a training. The paper has 5 for a biped or a quadruped, 8 for dance, 10 for styles.
     window_s
         Length of a window in seconds.
     kernel_s
@@ -89,7 +88,7 @@ class NetworkConfig:
             )
         require_in(
             self,
-            channels=(0, 128),
+            channels=(1, 128),
             window_s=(0.05, 60),
             kernel_s=(1e-3, self.window_s),
             hidden=(1, 4096),
@@ -214,10 +213,6 @@ class PhaseConfig(SectionedConfig):
 
     def __post_init__(self) -> None:
         if self.any_skeleton:
-            require(
-                self.network.channels > 0,
-                "network.channels 0, by the clips, applies to models of one skeleton or of songs",
-            )
             return
         for name in _OF_ANY_SKELETON:
             require(

@@ -1,11 +1,18 @@
 """The periodic autoencoder against its plain form, and on input that breaks the plain form."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from deepphase.errors import ParameterError
 from deepphase.phase.config import NetworkConfig
 from deepphase.phase.networks.presets import make_autoencoder
+from deepphase.phase.networks.sine_fit_autoencoder import (
+    SineFitAutoencoder,
+    needed_channels,
+    with_channels,
+)
 from tests.phase.released_form import PlainAutoencoder
 
 
@@ -92,3 +99,20 @@ def test_window_and_kernel_are_odd():
 def test_impossible_configuration_is_refused(values):
     with pytest.raises(ParameterError, match=next(iter(values))):
         NetworkConfig(**values)
+
+
+def test_a_network_of_some_channels_gives_what_they_give():
+    torch.manual_seed(0)
+    config = NetworkConfig("sine_fit", channels=4, hidden=6, kernel_s=0.5, band_hz=10.0)
+    network = SineFitAutoencoder(9, 60.0, config).eval()
+    network.requires_grad_(False)
+    windows = torch.randn(8, 9, network.window)
+    windows = windows - windows.mean(2, keepdim=True)
+    # It explains nothing yet.
+    assert needed_channels(network, windows, 0.01) == [0, 1, 2, 3]
+    kept = [0, 2]
+    fewer = SineFitAutoencoder(9, 60.0, replace(config, channels=len(kept)))
+    fewer.load_state_dict(with_channels(network.state_dict(), kept))
+    latent = network.sinusoids(network.encode(windows))
+    latent[:, [1, 3]] = 0.0
+    torch.testing.assert_close(fewer.eval()(windows), network.decode(latent))

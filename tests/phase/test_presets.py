@@ -9,7 +9,6 @@ from deepphase.errors import ParameterError
 from deepphase.phase.config import SHIPPED, NetworkConfig, PhaseConfig
 from deepphase.phase.networks.paper_autoencoder import PaperAutoencoder, TimeNorm
 from deepphase.phase.networks.presets import PRESETS, make_autoencoder
-from deepphase.phase.training.channels import given_channels
 
 SIGNALS, FPS = 12, 60.0
 
@@ -177,8 +176,6 @@ def test_every_name_has_a_network():
 @pytest.mark.parametrize("name", config_names("phase"))
 def test_shipped_recipes_load(name):
     config = PhaseConfig.load(name)
-    # The default leaves the number to the training.
-    config = given_channels(config, config.network.channels or 5)
     assert isinstance(make_autoencoder(SIGNALS, FPS, config.network), torch.nn.Module)
     faithful = config.network.preset in ("paper", "released_v0", "released_v1", "released_v2")
     assert faithful == isinstance(make_autoencoder(SIGNALS, FPS, config.network), PaperAutoencoder)

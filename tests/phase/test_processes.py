@@ -231,18 +231,6 @@ def test_two_processes_end_in_the_weights_of_one_although_one_was_terminated(fol
 
 
 @pytest.mark.slow
-def test_the_first_of_two_processes_chooses_the_channels_for_both(folder, tmp_path):
-    output, log = tmp_path / "two.model", tmp_path / "log"
-    # The length follows the clips: 25,600 windows, in batches of few steps.
-    changes = ("network.channels=0", "training.windows=null", "training.batch_size=128")
-    words = ["--devices", "2", *(f"--set={change}" for change in changes)]
-    assert _start(_command(output, folder, *words), log).wait(1200) == 0, log.read_text()
-    model = PhaseModel.load(output)
-    assert [pilot["channels"] for pilot in model.provenance["pilots"]] == [5, 8, 12]
-    assert model.provenance["steps"] == 100
-
-
-@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for processes in /proc")
 def test_torchrun_starts_again_after_a_kill_and_the_weights_are_the_same(folder, tmp_path):
     words, log = ["--set=training.windows=4000"], tmp_path / "log"

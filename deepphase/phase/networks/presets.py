@@ -109,15 +109,9 @@ def make_autoencoder(
     Raises
     ------
     ParameterError
-        Where a registered factory makes something else than a `PeriodicAutoencoder`, or the config
-        leaves the number of channels to a training.
+        Where a registered factory makes something else than a `PeriodicAutoencoder`.
     """
     config = NetworkConfig() if config is None else config
-    if not config.channels:
-        raise ParameterError(
-            "the number of channels is not chosen yet (network.channels is 0)",
-            hint="give a number, or train with `train_phase`, which chooses it by the clips",
-        )
     network = PRESETS[config.preset](signals, fps, config)
     if not isinstance(network, PeriodicAutoencoder):
         raise ParameterError(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import torch
 from torch import Tensor, nn
 
@@ -111,6 +113,48 @@ class SineFitAutoencoder(PeriodicAutoencoder):
         scale = torch.sqrt(latent.square().mean((0, 2)) + _STILL**2)[:, None]
         hidden = self.decoder_in(latent / scale)
         return self.decoder_out(nn.functional.elu(hidden), None, to_time) * scale
+
+
+@torch.inference_mode()
+def needed_channels(network: SineFitAutoencoder, windows: Tensor, share: float) -> list[int]:
+    """Channels without which less than a share of what all explain of some windows is lost.
+
+    Those that add least are left out first, until all that are left out together explain `share`.
+    """
+    latent = network.sinusoids(network.encode(windows))
+
+    def error(kept: list[int]) -> float:
+        chosen = torch.zeros_like(latent)
+        chosen[:, kept] = latent[:, kept]
+        return float((network.decode(chosen) - windows).square().sum())
+
+    kept = list(range(latent.shape[1]))
+    whole = error(kept)
+    allowed = whole + share * (float(windows.square().sum()) - whole)
+    while len(kept) > 1 and allowed > whole:
+        rest = {left_out: error([one for one in kept if one != left_out]) for left_out in kept}
+        least = min(rest, key=rest.__getitem__)
+        if not rest[least] < allowed:
+            break
+        kept.remove(least)
+    return kept
+
+
+def with_channels(state: Mapping[str, Tensor], kept: list[int]) -> dict[str, Tensor]:
+    """Weights of a network with some channels of another, which gives what the other gives by them.
+
+    The decoder divides by the mean over channels, of which there are fewer.
+    """
+    ratio = (state["encoder_out.bias"].shape[0] / len(kept)) ** 0.5
+    own = dict(state)
+    own["encoder_out.weight"] = state["encoder_out.weight"][..., kept]
+    own["encoder_out.bias"] = state["encoder_out.bias"][kept]
+    own["decoder_in.weight"] = state["decoder_in.weight"][:, kept] * ratio
+    for name in ("decoder_out.weight", "decoder_out.bias"):
+        own[name] = state[name] / ratio
+    if "phase_layer.weight" in state:
+        own["phase_layer.weight"] = state["phase_layer.weight"][kept]
+    return own
 
 
 class PhaseCorrection(nn.Module):

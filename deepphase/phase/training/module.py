@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from deepphase.arrays import release_pages
@@ -16,15 +18,24 @@ from deepphase.phase.measuring import measured_health
 from deepphase.phase.model import PhaseModel, encode_windows
 from deepphase.phase.networks.autoencoder import PeriodicAutoencoder
 from deepphase.phase.networks.presets import make_autoencoder
+from deepphase.phase.networks.sine_fit_autoencoder import (
+    SineFitAutoencoder,
+    needed_channels,
+    with_channels,
+)
 from deepphase.phase.signals import JointVelocities
 from deepphase.phase.song_signals import SongSignals
 from deepphase.phase.training.data import PhaseData
+from deepphase.phase.windows import gather
 from deepphase.progress import Progress
 from deepphase.training.resumable import ResumableModule, cosine_rate
 from deepphase.training.trainer import versions
 
 # Frames that the projection is fitted to, at most.
 _PROJECTED_FRAMES = 40_000
+# Windows by which channels are left out, and the share of what all channels explain that those
+# may explain together.
+_PRUNING_WINDOWS, _IDLE = 512, 0.01
 # Windows that are encoded at once; a multiple of the batches of `encode_windows`.
 _ENCODED = 2_048
 
@@ -106,14 +117,31 @@ class PhaseModule(ResumableModule):
             "data": dict(corpus.origin),
             "versions": versions(),
         }
+        network = self._without_idle_channels(data)
+        config = replace(self.config, network=network.config)
         model: PhaseModel = PhaseModel(
-            self.network.to("cpu"),
-            self.config,
-            corpus.signals,
-            provenance={**made, **(provenance or {})},
+            network, config, corpus.signals, provenance={**made, **(provenance or {})}
         )
         self._measure(model, data, progress)
         return model
+
+    def _without_idle_channels(self, data: PhaseData) -> PeriodicAutoencoder:
+        """The network on the CPU, without the channels that hardly explain anything."""
+        network = self.network.to("cpu").eval()
+        if self.config.any_skeleton or type(network) is not SineFitAutoencoder:
+            return network
+        centres = data.split.train_windows
+        chosen = np.unique(np.linspace(0, len(centres) - 1, _PRUNING_WINDOWS).astype(np.int64))
+        windows = gather(
+            torch.from_numpy(data.corpus.values), torch.from_numpy(centres[chosen]), data.window
+        )
+        kept = needed_channels(network, windows, _IDLE)
+        if len(kept) == network.config.channels:
+            return network
+        config = replace(network.config, channels=len(kept))
+        fewer = make_autoencoder(network.signals, network.fps, config)
+        fewer.load_state_dict(with_channels(network.state_dict(), kept))
+        return fewer
 
     def _measure(self, model: PhaseModel, data: PhaseData, progress: Progress | None) -> None:
         """Give a model its measures on held-out clips, and its projection."""
@@ -128,4 +156,12 @@ class PhaseModule(ResumableModule):
             manifolds.append(encode_windows(model.network, corpus.values, chosen).manifold())
             release_pages(corpus.values)
         model.health = measured_health(model, corpus.values, split.held_out_ranges)
+        trained = self.config.network.channels
+        if model.channels < trained:
+            words = (
+                f"{model.channels} of {trained} channels are left: the others explained under "
+                f"{_IDLE:.0%} of the motion"
+            )
+            findings = (*model.health.findings, words)
+            model.health = replace(model.health, findings=findings)
         model.projection = ManifoldProjection.fit(np.concatenate(manifolds))

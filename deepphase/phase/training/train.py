@@ -19,14 +19,11 @@ from deepphase.phase.config import ANY_SKELETON, PhaseConfig
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.phase.training.bodies import BodyData, BodyModule
-from deepphase.phase.training.channels import Pilot, fewest_channels, given_channels, pilots
 from deepphase.phase.training.data import PhaseData
 from deepphase.phase.training.module import PhaseModule
 from deepphase.phase.training.watching import Watch, Watcher
 from deepphase.progress import Progress
-from deepphase.training.resume import recorded
 from deepphase.training.task import TrainedTask, run_task
-from deepphase.training.world import joined
 
 # Of a model for any skeleton, whose batches differ more from each other.
 _LARGEST_GRADIENT = 1.0
@@ -87,10 +84,6 @@ def train_phase(
             hint="leave it out, or choose another config",
         )
 
-    # Of a training that goes on, what it chose channels by.
-    work = Path(folder) if resume and folder is not None else None
-    tried: list[Pilot] = []
-
     def data() -> PhaseData:
         read: Any = clips
         if isinstance(read, str | Path):
@@ -108,15 +101,7 @@ def train_phase(
                 f"{len(read)} stores are given, but a model of one skeleton is trained on one",
                 hint=f"the config {ANY_SKELETON!r} trains one model on several",
             )
-        made = PhaseData(read, given, description=description, progress=progress, memory=memory)
-        if not given.network.channels:
-            with joined(trainer) as world:
-                tried.extend(world.first(lambda: _pilots(read, made, work, progress)))
-            made.config = given_channels(made.config, fewest_channels(tried))
-        return made
-
-    def chosen_by() -> dict[str, Any]:
-        return {"pilots": [asdict(pilot) for pilot in tried]} if tried else {}
+        return PhaseData(read, given, description=description, progress=progress, memory=memory)
 
     def module(data: PhaseData) -> PhaseModule:
         # The data choose what the config leaves to the body.
@@ -133,12 +118,11 @@ def train_phase(
         fingerprint=lambda data: (
             phase_fingerprint(data.config, data.corpus)
             | _order(data)
-            | chosen_by()
             | ({} if start is None else {"start": start.sha256})
         ),
         result=lambda data, module, run: module.phase_model(
             data,
-            provenance=run | chosen_by(),
+            provenance=run,
             progress=progress,
         ),
         callbacks=lambda data: [] if watch is None else [Watcher(watch, data)],
@@ -155,18 +139,6 @@ def _signals_at(
     if holds_only_songs(path):
         return SignalCorpus.of_songs(find_songs(path), progress=progress)
     return corpus_of(path, description=description, progress=progress)
-
-
-def _pilots(
-    clips: ClipStore | SignalCorpus,
-    data: PhaseData,
-    unfinished: Path | None,
-    progress: Progress | None,
-) -> list[Pilot]:
-    """Pilots of a training, or those that an unfinished one has had."""
-    if unfinished is not None:
-        return [Pilot(**each) for each in recorded(unfinished).get("pilots", ())]
-    return pilots(clips, data, progress=progress)
 
 
 def _weights(start: PhaseModel, config: PhaseConfig, data: PhaseData) -> dict[str, torch.Tensor]:

@@ -20,8 +20,7 @@ from deepphase.edit.missing import NOISY, filled, run_means
 from deepphase.edit.motion_rows import MotionRows, MotionSpace, RowLayout, RowScale
 from deepphase.edit.networks import MotionAutoencoder
 from deepphase.errors import CheckpointError, DeepPhaseError
-from deepphase.formats.array_file import read_arrays, write_arrays
-from deepphase.formats.array_parts import array_part, joined_parts
+from deepphase.formats.array_file import array_part, joined_parts, read_arrays, write_arrays
 from deepphase.formats.body_checks import checked_skeleton
 from deepphase.formats.header_values import checked_mapping, checked_rate
 from deepphase.motion.skeleton import Skeleton

@@ -1,9 +1,9 @@
-"""Container of all deepphase files: named arrays and a JSON header in a safetensors file.
+"""Container of deepphase files: named arrays and a JSON header in a safetensors file.
 
-Layout of safetensors: eight bytes with the length of the table (unsigned, little-endian),
-the table as JSON, and the raw arrays one after the other. The header of deepphase is a JSON text in
-the table's ``__metadata__`` under ``deepphase``; ``deepphase_sha256`` beside it is the hash of the
-table and the header, and the header holds the hash of every array. The file contains no code.
+The header is a JSON text in the file's ``__metadata__`` under ``deepphase``; ``deepphase_sha256``
+beside it is the hash of the table and the header, and the header holds the hash of every array.
+The safetensors package reads files and checks their sizes before anything is allocated. They are
+written here, in pieces, as the package takes whole arrays.
 
 References
 ----------
@@ -13,31 +13,60 @@ https://huggingface.co/docs/safetensors, "Format".
 from __future__ import annotations
 
 import hashlib
+import json
+import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+from safetensors import SafetensorError, safe_open
 
 from deepphase.arrays import Array, JoinedRows, release_pages
 from deepphase.atomic_write import atomic_write
-from deepphase.errors import ParameterError
-from deepphase.formats.array_table import (
-    ArrayTable,
-    Header,
-    damaged,
-    dtype_code,
-    front_bytes,
-    read_array_table,
-    unreadable,
-)
+from deepphase.errors import CheckpointError, ParameterError
+from deepphase.formats.header_values import check_numbers, checked_count
 
+Header = dict[str, Any]
+
+DTYPES = {
+    "F64": "<f8",
+    "F32": "<f4",
+    "F16": "<f2",
+    "I64": "<i8",
+    "I32": "<i4",
+    "I16": "<i2",
+    "I8": "|i1",
+    "U64": "<u8",
+    "U32": "<u4",
+    "U16": "<u2",
+    "U8": "|u1",
+    "BOOL": "|b1",
+}
+_CODES = {np.dtype(dtype).str: code for code, dtype in DTYPES.items()}
+# The package refuses longer tables.
+_LONGEST_TABLE = 100_000_000
+_MAX_DIMENSIONS = 32
 _CHUNK_BYTES = 1 << 22
 # Bytes of a mapped file that a pass over it holds in memory.
 _RELEASE_BYTES = 1 << 28
 _NO_HASH = "0" * 64
 _ANY_TYPES: Mapping[str, str] = {}
+_MAKE_AGAIN = "make or download the file again"
+
+
+@dataclass(frozen=True)
+class _Table:
+    """Header and arrays of a checked file: name -> (type, shape), in the order of their bytes."""
+
+    path: Path
+    header: Header
+    arrays: dict[str, tuple[str, tuple[int, ...]]]
+
+    def damaged(self, fact: str) -> CheckpointError:
+        return CheckpointError(f"the file is damaged: {fact}", hint=_MAKE_AGAIN, path=self.path)
 
 
 def write_arrays(
@@ -74,17 +103,17 @@ def write_arrays(
     CheckpointError
         If the file cannot be written (full disk, missing permission).
     """
-    # Widest numbers first keeps every array aligned to its own size, without padding.
     prepared = {
         name: array if isinstance(array, JoinedRows) else np.asanyarray(array)
         for name, array in arrays.items()
     }
+    # Widest numbers first keeps every array aligned to its own size, without padding.
     order = sorted(prepared, key=lambda name: (-prepared[name].dtype.itemsize, name))
     rows: dict[str, Any] = {}
     end = 0
     for name in order:
         array = prepared[name]
-        code = dtype_code(array.dtype)
+        code = _CODES.get(array.dtype.newbyteorder("<").str)
         if code is None or name == "__metadata__":
             raise ParameterError(
                 f"array {name!r} of type {array.dtype} cannot be stored",
@@ -111,7 +140,7 @@ def read_header(path: str | Path, format: str | None = None, version: int | None
 
     Raises CheckpointError as :func:`read_arrays`, except for errors in the data.
     """
-    return read_array_table(Path(path), format, version).header
+    return _read_table(Path(path), format, version).header
 
 
 def is_array_file(path: str | Path) -> bool:
@@ -154,22 +183,11 @@ def read_arrays(
     CheckpointError
         If the file is missing, foreign, damaged, of another format or of a newer version.
     """
-    table = read_array_table(Path(path), format, version)
-    _check_types(table, types)
-    arrays = {}
-    try:
-        with table.path.open("rb") as file:
-            for entry in table.entries.values():
-                array = np.empty(entry.shape, entry.dtype)
-                file.seek(entry.begin)
-                if file.readinto(array.reshape(-1).view(np.uint8).data) != array.nbytes:
-                    raise damaged(table.path, f"array {entry.name!r} ends early")
-                arrays[entry.name] = array
-    except OSError as error:
-        raise unreadable(table.path, error) from None
+    mapped, header = map_arrays(path, format=format, version=version, verify=False, types=types)
+    arrays = {name: np.array(array) for name, array in mapped.items()}
     if verify:
-        _verify(table, arrays)
-    return arrays, table.header
+        _verify(_Table(Path(path), header, {}), arrays)
+    return arrays, header
 
 
 def map_arrays(
@@ -187,30 +205,139 @@ def map_arrays(
     As :func:`read_arrays`, for the arrays whose name starts with `prefix` (all by default). If
     `writable`, they may be changed, which the file does not see.
     """
-    # The NumPy reader of safetensors copies every array, but a store may exceed the memory.
-    table = read_array_table(Path(path), format, version)
-    _check_types(table, types)
-    entries = [entry for name, entry in table.entries.items() if name.startswith(prefix)]
+    table = _read_table(Path(path), format, version)
+    for name, (found, _) in table.arrays.items():
+        # Bytes of another type would be read as other numbers.
+        expected = next((code for pattern, code in types.items() if fnmatchcase(name, pattern)), "")
+        if expected and found != expected:
+            raise table.damaged(f"array {name!r} is of type {found}, not {expected}")
+    # The package's reader for NumPy copies every array, but a database may exceed the memory.
     try:
         whole = np.memmap(table.path, np.uint8, "c" if writable else "r")
     except (OSError, ValueError) as error:
-        raise unreadable(table.path, error) from None
-    arrays = {
-        entry.name: whole[entry.begin : entry.end].view(entry.dtype).reshape(entry.shape)
-        for entry in entries
-    }
+        raise _unreadable(table.path, error) from None
+    begin = 8 + int.from_bytes(whole[:8].tobytes(), "little")
+    arrays: dict[str, Array] = {}
+    for name, (code, shape) in table.arrays.items():
+        end = begin + math.prod(shape) * np.dtype(DTYPES[code]).itemsize
+        if end > len(whole):
+            raise table.damaged("it was cut while it was read")
+        if name.startswith(prefix):
+            arrays[name] = whole[begin:end].view(DTYPES[code]).reshape(shape)
+        begin = end
     if verify:
         _verify(table, arrays)
     return arrays, table.header
 
 
-def _check_types(table: ArrayTable, types: Mapping[str, str]) -> None:
-    """Refuse an array of another type: its bytes would be read as other numbers."""
-    for name, entry in table.entries.items():
-        expected = next((code for pattern, code in types.items() if fnmatchcase(name, pattern)), "")
-        found = dtype_code(entry.dtype)
-        if expected and found != expected:
-            raise damaged(table.path, f"array {name!r} is of type {found}, not {expected}")
+def joined_parts(parts: Mapping[str, Mapping[str, Array]]) -> dict[str, Array]:
+    """Arrays of parts -> arrays, named ``PART.NAME``."""
+    return {f"{part}.{name}": array for part, own in parts.items() for name, array in own.items()}
+
+
+def array_part(
+    arrays: Mapping[str, Array], part: str, shapes: Mapping[str, tuple[int, ...]] | None = None
+) -> dict[str, Array]:
+    """Name -> array in memory, of a part of what `joined_parts` returned.
+
+    `shapes` are those that arrays must have if the part has them, else ValueError is raised.
+    """
+    prefix = f"{part}."
+    own = {
+        name.removeprefix(prefix): np.array(array)
+        for name, array in arrays.items()
+        if name.startswith(prefix)
+    }
+    for name, shape in (shapes or {}).items():
+        if name in own and own[name].shape != shape:
+            raise ValueError(f"{part}.{name} has the shape {own[name].shape}, not {shape}")
+    return own
+
+
+def front_bytes(rows: dict[str, Any], header: Mapping[str, Any]) -> bytes:
+    """The length and the table, padded so that the data starts at a multiple of eight."""
+    try:
+        ours = json.dumps(header, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        ours.encode()
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"a file header that JSON cannot hold: {error}") from None
+    # The hash is computed from the parsed form of the text.
+    described = {name: [row["dtype"], row["shape"]] for name, row in rows.items()}
+    metadata = {"deepphase": ours, "deepphase_sha256": table_hash(described, ours)}
+    table = json.dumps(
+        {"__metadata__": metadata, **rows}, ensure_ascii=False, separators=(",", ":")
+    ).encode()
+    table += b" " * (-len(table) % 8)
+    if len(table) > _LONGEST_TABLE:
+        raise ParameterError(
+            f"a header of {len(table) / 1e6:.0f} MB; the limit is 100 MB",
+            hint="write fewer clips to one file",
+        )
+    return len(table).to_bytes(8, "little") + table
+
+
+def table_hash(described: Mapping[str, Any], ours: str) -> str:
+    """Hash of name -> [type, shape] and the header's text.
+
+    Without the offsets: other safetensors writers sort arrays differently.
+    """
+    canonical = json.dumps([described, ours], sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _read_table(path: Path, format: str | None, version: int | None) -> _Table:
+    """The front of a file, which the package has compared with the file's size."""
+    foreign = CheckpointError(
+        "this is not a deepphase file, or damaged",
+        hint=f"give a file that deepphase wrote, or {_MAKE_AGAIN}",
+        path=path,
+    )
+    try:
+        with path.open("rb"), safe_open(path, "np") as file:
+            metadata = file.metadata() or {}
+            slices = {name: file.get_slice(name) for name in file.offset_keys()}
+            arrays = {
+                name: (each.get_dtype(), tuple(each.get_shape())) for name, each in slices.items()
+            }
+        ours, stated = metadata["deepphase"], metadata["deepphase_sha256"]
+        header = json.loads(ours)
+        found, of_version, hashes = header["format"], header["version"], header["sha256"]
+        sound = isinstance(found, str) and type(of_version) is int and isinstance(hashes, dict)
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    # Missing or wrong entries of a foreign or damaged table raise one of these.
+    except (SafetensorError, ValueError, KeyError, TypeError, RecursionError):
+        raise foreign from None
+    if not sound:
+        raise foreign
+    if format is not None and found != format:
+        raise CheckpointError(
+            f"this is a {found}, not a {format}", hint=f"give a {format} file here", path=path
+        )
+    if version is not None and of_version > version:
+        raise CheckpointError(
+            f"written by a newer deepphase: version {of_version} of {found}, this one reads "
+            f"up to {version}",
+            hint="upgrade deepphase: pip install -U deepphase",
+            path=path,
+        )
+    table = _Table(path, header, arrays)
+    described = {name: [code, list(shape)] for name, (code, shape) in arrays.items()}
+    if table_hash(described, ours) != stated:
+        raise table.damaged("the header does not match its hash")
+    try:
+        checked_count(of_version, "version", 1)
+        check_numbers(header)
+    except ParameterError as error:
+        raise table.damaged(error.fact) from None
+    for name, (code, shape) in arrays.items():
+        # The package lets these pass. NumPy multiplies the sizes other than 0 of empty arrays, too.
+        bytes_ = math.prod(size or 1 for size in shape) * 8
+        if code not in DTYPES or len(shape) > _MAX_DIMENSIONS or bytes_ >= 1 << 62:
+            raise table.damaged(f"array {name!r} has an impossible type or shape")
+    if set(hashes) != set(arrays):
+        raise table.damaged("the header has hashes of other arrays")
+    return table
 
 
 def _chunks(array: Array | JoinedRows) -> Iterator[Array]:
@@ -244,7 +371,7 @@ def _write_array(file: BinaryIO, name: str, array: Array | JoinedRows) -> str:
     return digest.hexdigest()
 
 
-def _verify(table: ArrayTable, arrays: Mapping[str, Array]) -> None:
+def _verify(table: _Table, arrays: Mapping[str, Array]) -> None:
     hashes = table.header["sha256"]
     for name, array in arrays.items():
         digest = hashlib.sha256()
@@ -252,9 +379,21 @@ def _verify(table: ArrayTable, arrays: Mapping[str, Array]) -> None:
             data = chunk.reshape(-1).view(np.uint8)
             digest.update(data.data)
             if chunk.dtype.kind == "f" and not np.isfinite(chunk).all():
-                raise damaged(table.path, f"array {name!r} has values that are not finite")
+                raise table.damaged(f"array {name!r} has values that are not finite")
             # A boolean byte beyond 1 is undefined in NumPy, even if its hash is right.
             if chunk.dtype.kind == "b" and (data > 1).any():
-                raise damaged(table.path, f"array {name!r} has booleans that are neither 0 nor 1")
+                raise table.damaged(f"array {name!r} has booleans that are neither 0 nor 1")
         if digest.hexdigest() != hashes.get(name):
-            raise damaged(table.path, f"array {name!r} is not the one that was written")
+            raise table.damaged(f"array {name!r} is not the one that was written")
+
+
+def _unreadable(path: Path, error: Exception) -> CheckpointError:
+    if path.is_dir():
+        return CheckpointError(
+            "this is a folder",
+            hint="give a file that deepphase wrote; `deepphase prepare` makes one store of a "
+            "folder of clips",
+            path=path,
+        )
+    reason = getattr(error, "strerror", None) or str(error)
+    return CheckpointError(f"cannot be read: {reason}", hint="check the path", path=path)

@@ -12,8 +12,7 @@ from scipy.ndimage import gaussian_filter1d
 
 from deepphase.arrays import Array
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
-from deepphase.formats.array_file import read_arrays, write_arrays
-from deepphase.formats.array_parts import array_part, joined_parts
+from deepphase.formats.array_file import array_part, joined_parts, read_arrays, write_arrays
 from deepphase.formats.header_values import checked_mapping
 from deepphase.rigs.body_rig import BodyRig
 from deepphase.rigs.gaussian_process import MultiquadricProcess

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.formats.array_parts import array_part
+from deepphase.formats.array_file import array_part
 from deepphase.formats.body_checks import checked_skeleton
 from deepphase.motion.roles import Roles
 from deepphase.motion.skeleton import Skeleton

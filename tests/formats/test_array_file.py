@@ -19,7 +19,7 @@ from deepphase.atomic_write import atomic_write
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.formats import array_file
 from deepphase.formats.array_file import map_arrays, read_arrays, read_header, write_arrays
-from deepphase.formats.array_table import front_bytes
+from tests.hostile.mutations import signed_array_file
 
 FORMAT = {"format": "deepphase.test", "version": 2}
 
@@ -228,7 +228,7 @@ def test_what_is_no_file_of_ours_is_refused(tmp_path):
 def forged(path, rows, data=b"\0" * 24):
     """A file with these rows whose own hashes are right: what an attacker would write."""
     hashes = {name: hashlib.sha256(data).hexdigest() for name in rows}
-    path.write_bytes(front_bytes(rows, {**FORMAT, "sha256": hashes}) + data)
+    path.write_bytes(signed_array_file({**FORMAT, "sha256": hashes}, rows, data))
     return path
 
 
@@ -260,7 +260,7 @@ def test_forged_tables_are_refused_before_anything_is_allocated(tmp_path, row):
 
 def test_overlapping_arrays_are_refused(tmp_path):
     row = {"dtype": "F64", "shape": [3], "data_offsets": [0, 24]}
-    with pytest.raises(CheckpointError, match="overlaps"):
+    with pytest.raises(CheckpointError, match="damaged"):
         read_arrays(forged(tmp_path / "file", {"a": row, "b": row}), **FORMAT)
 
 

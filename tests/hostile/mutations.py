@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from deepphase.formats import array_table
+from deepphase.formats import array_file
 from tests.hostile.npz_cases import archive
 
 Random = random.Random
@@ -401,7 +401,11 @@ def _yaml_values(random: Random, content: bytes) -> bytes:
 def signed_array_file(header: Any, rows: Any, data: bytes) -> bytes:
     """An array file with the right hash of its table and header, whatever they say."""
     text = json.dumps(header)
-    metadata = {"deepphase": text, "deepphase_sha256": array_table._table_hash(rows, text)}
+    described = {
+        name: [row.get("dtype"), row.get("shape")] if isinstance(row, dict) else row
+        for name, row in rows.items()
+    }
+    metadata = {"deepphase": text, "deepphase_sha256": array_file.table_hash(described, text)}
     table = json.dumps({"__metadata__": metadata, **rows}).encode()
     return len(table).to_bytes(8, "little") + table + data
 
@@ -432,12 +436,12 @@ def changed_arrays(random: Random, content: bytes) -> bytes:
     begin, end = row["data_offsets"]
     what = random.randrange(5)
     if what == 0:
-        width = array_table._DTYPES[row["dtype"]][-1]
-        row["dtype"] = random.choice([c for c, t in array_table._DTYPES.items() if t[-1] == width])
+        width = array_file.DTYPES[row["dtype"]][-1]
+        row["dtype"] = random.choice([c for c, t in array_file.DTYPES.items() if t[-1] == width])
     elif what == 1:
         row["shape"] = random.choice((row["shape"][::-1], [*row["shape"], 1], [0, *row["shape"]]))
     else:
-        array = np.frombuffer(data[begin:end], array_table._DTYPES[row["dtype"]]).copy()
+        array = np.frombuffer(data[begin:end], array_file.DTYPES[row["dtype"]]).copy()
         value = random.choice((*NUMBERS, random.uniform(-10, 10)))
         place = random.randrange(len(array))
         with np.errstate(all="ignore"):

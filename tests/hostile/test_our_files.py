@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from deepphase.errors import CheckpointError, FormatError
-from deepphase.formats import array_table
+from deepphase.formats import array_file
 from deepphase.formats.load import load, save
 from deepphase.formats.points import load_points
 from deepphase.matching.database.database import MotionDatabase
@@ -81,7 +81,7 @@ def test_impossible_numbers_in_arrays_are_refused(name, array, value, tmp_path):
     (whole,) = kind.examples(tmp_path)
     header, rows, data = array_file_parts(whole)
     begin, end = rows[array]["data_offsets"]
-    values = np.frombuffer(data[begin:end], array_table._DTYPES[rows[array]["dtype"]]).copy()
+    values = np.frombuffer(data[begin:end], array_file.DTYPES[rows[array]["dtype"]]).copy()
     values[-1] = value
     header["sha256"][array] = hashlib.sha256(values.tobytes()).hexdigest()
     path = tmp_path / f"input{kind.suffix}"

@@ -8,7 +8,7 @@ import pytest
 from deepphase.apps.cli import main
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, FormatError, ParameterError
-from deepphase.formats.array_parts import joined_parts
+from deepphase.formats.array_file import joined_parts
 from deepphase.formats.load import load, save
 from deepphase.motion.kinematics import joint_positions
 from deepphase.rigs.config import RigConfig

@@ -4,7 +4,7 @@ import { below, childrenOf, rolesOf } from "./bodyplan.js";
 import { personShapes } from "./person.js";
 import { quadrupedShapes, stickShapes } from "./animal.js";
 import { aroundY, inverse, multiply, point, rotate, shortestArc, subtract, turn, unit } from "../vectors.js";
-import { meshAround, normalsOf, opennessOf } from "./surface.js";
+import { isClosed, meshAround, normalsOf, opennessOf } from "./surface.js";
 
 // Influences of a vertex, and the number of joints above and below one that may share its surface.
 const INFLUENCES = 4;
@@ -51,17 +51,19 @@ export class BindPose {
 // the grid's cells in the usual ones.
 export function buildMannequin(skeleton, frames, coarseness = 1) {
   const roles = rolesOf(skeleton);
-  const pose = new BindPose(skeleton, upright(frames, roles));
-  const body = { skeleton, roles, pose, frames, ends: endsOf(skeleton) };
-  const build = { biped: personShapes, quadruped: quadrupedShapes }[roles.kind] ?? stickShapes;
-  let { shapes, unitLength } = build(body);
-  if (shapes.length === 0) ({ shapes, unitLength } = stickShapes(body));
-  const cell = 0.0145 * coarseness * unitLength;
-  const blend = 0.011 * unitLength;
-  const mesh = meshAround(shapes.filter((shape) => !shape.hidden), cell, blend);
-  const normals = normalsOf(mesh, 0.8 * cell);
-  const openness = opennessOf(mesh, normals, 0.1 * unitLength);
-  return { ...mesh, normals, openness, ...skinned(mesh.positions, shapes, skeleton, 0.022 * unitLength), pose, unitLength };
+  const shapesOf = { biped: personShapes, quadruped: quadrupedShapes }[roles.kind];
+  for (const build of [shapesOf, stickShapes].filter(Boolean)) {
+    const pose = new BindPose(skeleton, upright(frames, roles));
+    const { shapes, unitLength } = build({ skeleton, roles, pose, frames, ends: endsOf(skeleton) });
+    const cell = 0.0145 * coarseness * unitLength;
+    const mesh = shapes.length ? meshAround(shapes.filter((shape) => !shape.hidden), cell, 0.011 * unitLength) : null;
+    // A body whose joints do not bear its form is drawn as limbs.
+    if (!mesh || !isClosed(mesh)) continue;
+    const normals = normalsOf(mesh, 0.8 * cell);
+    const openness = opennessOf(mesh, normals, 0.1 * unitLength);
+    return { ...mesh, normals, openness, ...skinned(mesh.positions, shapes, skeleton, 0.022 * unitLength), pose, unitLength };
+  }
+  throw new Error("the body has no surface: its joints have no places");
 }
 
 // The frame in which hips and shoulders are highest: neither sitting nor bent.
@@ -80,7 +82,7 @@ function endsOf(skeleton) {
 
 function skinned(positions, shapes, skeleton, softness) {
   const count = positions.length / 3;
-  const joints = new Uint8Array(INFLUENCES * count);
+  const joints = new Uint16Array(INFLUENCES * count);
   const weights = new Float32Array(INFLUENCES * count);
   const accent = new Float32Array(count);
   const kin = skeleton.names.map((_, joint) => kinOf(skeleton, joint));

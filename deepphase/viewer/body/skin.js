@@ -269,7 +269,7 @@ function rigidPartsOf(glb, nodes, above, inverseBinds, carriers) {
 
 function rigid(count, joint) {
   const weights = Float32Array.from({ length: INFLUENCES * count }, (_, at) => (at % INFLUENCES ? 0 : 1));
-  return { joints: new Uint8Array(INFLUENCES * count).fill(joint), weights };
+  return { joints: new Uint16Array(INFLUENCES * count).fill(joint), weights };
 }
 
 // A part in another space.
@@ -280,7 +280,7 @@ function moved(part, matrix) {
 
 // Joints and weights of vertices: the largest ones, with a sum of 1.
 function influences(bound, count, carriers) {
-  const joints = new Uint8Array(INFLUENCES * count);
+  const joints = new Uint16Array(INFLUENCES * count);
   const weights = new Float32Array(INFLUENCES * count);
   for (let v = 0; v < count; v++) {
     const shares = new Map();
@@ -328,7 +328,7 @@ function joined(parts, size) {
   const mesh = {
     positions: new Float32Array(3 * count),
     normals: new Float32Array(3 * count),
-    joints: new Uint8Array(INFLUENCES * count),
+    joints: new Uint16Array(INFLUENCES * count),
     weights: new Float32Array(INFLUENCES * count),
     colours: new Float32Array(4 * count),
     accent: new Float32Array(count),

@@ -8,12 +8,16 @@ import { clamp } from "../vectors.js";
 
 // Beyond this many blending lengths, a shape no longer contributes.
 const REACH = 7;
+const MOST_CELLS = 6e6;
 
-// Shapes: {low, high, distance(x, y, z)}, with the corners of a box that holds the surface.
+// Shapes: {low, high, distance(x, y, z)}, with the corners of a box that holds the surface. The mesh has cells of the
+// length `cell`, longer ones where there would be too many.
 export function meshAround(shapes, cell, blend) {
   const margin = REACH * blend + 2 * cell;
   const low = [0, 1, 2].map((a) => Math.min(...shapes.map((s) => s.low[a])) - margin);
   const high = [0, 1, 2].map((a) => Math.max(...shapes.map((s) => s.high[a])) + margin);
+  const volume = low.reduce((product, v, a) => product * (high[a] - v), 1);
+  cell = Math.max(cell, Math.cbrt(volume / MOST_CELLS));
   const size = low.map((v, a) => Math.ceil((high[a] - v) / cell) + 1);
   const sums = new Float64Array(size[0] * size[1] * size[2]);
   const strides = [1, size[0], size[0] * size[1]];
@@ -33,9 +37,15 @@ export function meshAround(shapes, cell, blend) {
       }
     }
   }
-  // Positive outside.
+  // Positive outside, which the outermost points are.
   const field = new Float32Array(sums.length);
-  for (let at = 0; at < sums.length; at++) field[at] = sums[at] > 0 ? -blend * Math.log(sums[at]) : REACH * blend;
+  for (let at = 0; at < sums.length; at++) field[at] = sums[at] > 0 ? -blend * Math.log(sums[at]) : reach;
+  strides.forEach((stride, a) => {
+    for (let at = 0; at < field.length; at++) {
+      const place = Math.floor(at / stride) % size[a];
+      if (place === 0 || place === size[a] - 1) field[at] = reach;
+    }
+  });
   return { ...netsOf(field, size, strides, low, cell), sample: sampler(field, size, strides, low, cell) };
 }
 
@@ -43,9 +53,12 @@ export function meshAround(shapes, cell, blend) {
 const CORNERS = Array.from({ length: 8 }, (_, c) => [c & 1, (c >> 1) & 1, c >> 2]);
 const EDGES = Int32Array.from([0, 1, 2, 3, 4, 5, 6, 7].flatMap((a) => [1, 2, 4].flatMap((bit) => (a & bit ? [] : [a, a | bit]))));
 
+// Every cell whose corners are on both sides has a vertex, and the outermost points are outside, so each edge of the grid
+// that crosses the surface has four vertices around it: the mesh is closed.
 function netsOf(field, size, strides, low, cell) {
   const offsets = Int32Array.from(CORNERS, ([i, j, k]) => i + j * strides[1] + k * strides[2]);
   const [xs, ys, zs] = [0, 1, 2].map((a) => Float64Array.from(CORNERS, (corner) => corner[a]));
+  const within = Uint8Array.from(field, (value) => (value < 0 ? 1 : 0));
   const values = new Float64Array(8);
   const vertexOf = new Int32Array(field.length).fill(-1);
   const positions = [];
@@ -61,14 +74,10 @@ function netsOf(field, size, strides, low, cell) {
       const row = strides[1] * j + strides[2] * k;
       for (let i = 0; i < size[0] - 1; i++) {
         const at = i + row;
-        // Farther from the surface than the cell is long.
-        if (field[at] > 2 * cell || field[at] < -2 * cell) continue;
         let mask = 0;
-        for (let c = 0; c < 8; c++) {
-          values[c] = field[at + offsets[c]];
-          if (values[c] < 0) mask |= 1 << c;
-        }
+        for (let c = 0; c < 8; c++) mask |= within[at + offsets[c]] << c;
         if (mask === 0 || mask === 255) continue;
+        for (let c = 0; c < 8; c++) values[c] = field[at + offsets[c]];
         let x = 0, y = 0, z = 0, count = 0;
         for (let e = 0; e < EDGES.length; e += 2) {
           const a = EDGES[e], b = EDGES[e + 1];
@@ -82,13 +91,28 @@ function netsOf(field, size, strides, low, cell) {
         vertexOf[at] = positions.length / 3;
         positions.push(low[0] + cell * (i + x / count), low[1] + cell * (j + y / count), low[2] + cell * (k + z / count));
         const inside = mask & 1;
-        if (j > 0 && k > 0 && inside !== ((mask >> 1) & 1)) quad(at, strides[1], strides[2], inside);
-        if (k > 0 && i > 0 && inside !== ((mask >> 2) & 1)) quad(at, strides[2], strides[0], inside);
-        if (i > 0 && j > 0 && inside !== ((mask >> 4) & 1)) quad(at, strides[0], strides[1], inside);
+        if (inside !== ((mask >> 1) & 1)) quad(at, strides[1], strides[2], inside);
+        if (inside !== ((mask >> 2) & 1)) quad(at, strides[2], strides[0], inside);
+        if (inside !== ((mask >> 4) & 1)) quad(at, strides[0], strides[1], inside);
       }
     }
   }
   return { positions: Float32Array.from(positions), indices: Uint32Array.from(indices) };
+}
+
+// Whether a mesh has a surface without a hole: finite places, and beside each side of a triangle another triangle.
+export function isClosed({ positions, indices }) {
+  const count = positions.length / 3;
+  if (!indices.length || indices.some((index) => index >= count) || !positions.every(Number.isFinite)) return false;
+  const open = new Map();
+  for (let i = 0; i < indices.length; i++) {
+    const [a, b] = [indices[i], indices[i % 3 === 2 ? i - 2 : i + 1]];
+    const [key, turn] = a < b ? [a * count + b, 1] : [b * count + a, -1];
+    const sum = (open.get(key) ?? 0) + turn;
+    if (sum) open.set(key, sum);
+    else open.delete(key);
+  }
+  return !open.size;
 }
 
 // The field at any point, by trilinear interpolation.

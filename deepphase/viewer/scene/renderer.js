@@ -144,7 +144,7 @@ export class Renderer {
       gl.bindBuffer(gl.ARRAY_BUFFER, gl.createBuffer());
       gl.bufferData(gl.ARRAY_BUFFER, values, gl.STATIC_DRAW);
       gl.enableVertexAttribArray(place);
-      if (values instanceof Uint8Array) gl.vertexAttribIPointer(place, size, gl.UNSIGNED_BYTE, 0, 0);
+      if (values instanceof Uint16Array) gl.vertexAttribIPointer(place, size, gl.UNSIGNED_SHORT, 0, 0);
       else gl.vertexAttribPointer(place, size, gl.FLOAT, false, 0, 0);
     }
     if (indices) {

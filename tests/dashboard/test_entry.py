@@ -9,7 +9,7 @@ from tests.dashboard.app_pages import opened
 
 
 def test_loaded_modules_are_collected_no_more(monkeypatch):
-    app = opened("rig", monkeypatch)
+    app = opened("data", monkeypatch)
     gc.unfreeze()
     monkeypatch.setattr(entry, "_frozen_modules", 0)
     app.run()
@@ -19,10 +19,3 @@ def test_loaded_modules_are_collected_no_more(monkeypatch):
     left.append(left)
     app.run()
     assert any(each is left for each in gc.get_objects())
-
-
-def test_a_collection_alone_has_no_codes_to_share(monkeypatch):
-    app = opened("data", monkeypatch)
-    options = app.selectbox(key="model").options
-    assert len(options) == 2
-    assert not any("Codes" in each for each in options)

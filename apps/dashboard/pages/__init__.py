@@ -43,7 +43,6 @@ PAGES = Registry(
             ("control", "Control", "route"),
             ("dance", "Dance", "music_note"),
             ("edit", "Edit", "content_cut"),
-            ("rig", "Rig", "accessibility_new"),
             ("train", "Train", "model_training"),
         )
     },

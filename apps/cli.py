@@ -232,7 +232,7 @@ def _run(words: list[str]) -> int:
         print(f"deepphase {version()}")
         return DONE
     if words[0].startswith("--print-completion"):
-        from deepphase.apps.options.completion import completion_script
+        from deepphase.apps.options.command_line import completion_script
 
         _, _, shell = words[0].partition("=")
         commands = {name: (command_named(name), text) for name, (_, text) in COMMANDS.items()}
@@ -273,7 +273,7 @@ def command_named(name: str) -> Callable[..., Any]:
 
 
 def _run_command(name: str, words: list[str]) -> int:
-    # Imported here, since jsonargparse takes longer to import than `deepphase --help` may take.
+    # Imported here: it takes longer to import than `deepphase --help` may take.
     from deepphase.apps.options.command_line import read_command_line
     from deepphase.apps.terminal import output
     from deepphase.extras import extra_packages

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deepphase.apps.options.groups import StoreOptions
+from deepphase.apps.options.groups import ClipOptions
 from deepphase.apps.terminal import list_or_refuse, note, progress
 from deepphase.errors import DeepPhaseError
 
@@ -54,7 +54,7 @@ def write_clips(
     paths: list[Path],
     output: Path,
     format: str,
-    reading: StoreOptions,
+    reading: ClipOptions,
     change: Callable[[Clip], Clip],
     write: Callable[[Clip, Path], None] | None = None,
     **options: Any,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from deepphase.apps.options.groups import ClipOptions
+from deepphase.apps.options.groups import OptionGroup, folder_reader
 from deepphase.apps.terminal import next_step, note, progress, warn
 from deepphase.errors import FormatError, ParameterError, SkeletonError
 from deepphase.shipped import SHIPPED
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class EditOptions(ClipOptions):
-    """Editing, and reading motion files.
+class EditOptions(OptionGroup):
+    """Editing.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def edited(
     for each in clips:
         check_output(each, output, options.player)
     if without is not None and options.editor is None:
-        clip = read_body(clips[0], options)
+        clip = read_body(clips[0])
         space = MotionSpace.of_clip(clip, clip.fps)
         clip = space.on_hips(clip)
         with progress() as report_progress:
@@ -86,12 +86,12 @@ def edited(
     with progress() as report_progress:
         report_progress("reading", 0, 2, clips[0].name)
         if options.editor is None and shipped:
-            read = [read_body(each, options) for each in clips]
+            read = [read_body(each) for each in clips]
             trained = shipped_editor(read[0])
             note(f"made by an editor {SHIPPED['editor'].words}")
         else:
             trained = load_editor(options.editor)
-            read = [read_clip(each, trained, options) for each in clips]
+            read = [read_clip(each, trained) for each in clips]
         given = [trained.space.on_hips(each) for each in read]
         _check_length(given, trained)
         report_progress(doing, 1, 2, output.name)
@@ -218,14 +218,14 @@ def shipped_editor(clip: Clip) -> MotionEditor:
     return bound_editor(MotionEditor.load(SHIPPED["editor"].path), clip)
 
 
-def read_body(path: Path, reading: ClipOptions) -> Clip:
+def read_body(path: Path) -> Clip:
     """The clip of a file. Raises SkeletonError where it has no rotations or no legs."""
     from deepphase.edit.grounding import standing_limbs
     from deepphase.formats.load import load
     from deepphase.motion.clip import Clip
     from deepphase.motion.roles import find_roles
 
-    clip = load(path, **reading.reader_of(path))
+    clip = load(path, **folder_reader(path))
     if not isinstance(clip, Clip) or not clip.has_rotations:
         raise SkeletonError(
             "these are points without rotations, which inverse kinematics cannot turn",
@@ -236,11 +236,11 @@ def read_body(path: Path, reading: ClipOptions) -> Clip:
     return clip
 
 
-def read_clip(path: Path, editor: MotionEditor, reading: ClipOptions) -> Clip:
+def read_clip(path: Path, editor: MotionEditor) -> Clip:
     """The clip of a file. Raises SkeletonError where it is not of the editor's skeleton."""
     from deepphase.formats.load import load
 
-    clip = load(path, **reading.reader_of(path))
+    clip = load(path, **folder_reader(path))
     # Refused here, before anything is computed.
     try:
         editor.space.skeleton.order_of(clip.skeleton)

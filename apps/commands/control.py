@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
 
 from deepphase.apps.options.groups import SteeringOptions
 from deepphase.apps.terminal import next_step, note, progress, table, warn
@@ -19,12 +18,8 @@ def command(
     start: Path | None = None,
     frame: int = 0,
     model: Path | None = None,
-    form: Literal["cubic", "linear", "constant"] = "cubic",
     foot_ik: bool = True,
     ball: str | None = None,
-    ball_radius: float | None = None,
-    ball_rolling: float | None = None,
-    ball_slope: str | None = None,
     steering: SteeringOptions = SteeringOptions(),  # noqa: B008 (frozen)
 ) -> None:
     """Move characters along a path or by a gamepad recording, with a trained controller.
@@ -48,31 +43,18 @@ def command(
         Events of the ball, for controllers that dribble: kick@SECONDS:SPEED kicks it ahead with
         the next touch, pass@SECONDS:X:Z to a place, and place@SECONDS:X:Z puts it there, as in
         kick@5:8,pass@12:0:6. A ball that is lost is fetched.
-
-    Other Parameters
-    ----------------
     start
         Motion file to start from; a frame of the training clips if not given.
     frame
         Frame of the motion file to start from.
     model
         Phase model that the controller was trained with, needed to start from a motion file.
-    form
-        Evaluation of a PFNN's weights: cubic is exact, linear and constant use a table.
     foot_ik
         Leave feet where the network has them, without holding them during contacts.
-    ball_radius
-        Radius of the ball in metres; that of the training data if not given.
-    ball_rolling
-        Deceleration of the rolling ball as a share of gravity; that of the training data if not
-        given.
-    ball_slope
-        Rise of the ground in metres for each metre along x and z, as in 0:0.05; flat if not given.
     """
     from deepphase.apps.reports.measures import measure_table
     from deepphase.apps.runs.controller import (
         ball_settings,
-        in_form,
         parse_blend,
         parse_label,
         start_of_file,
@@ -93,14 +75,11 @@ def command(
     )
     walls = None if obstacles is None else read_obstacles(obstacles)
     check_writable(output / "index.html")
-    opened = in_form(Controller.load(controller), form)
+    opened = Controller.load(controller)
     labels = parse_label(label, opened)
-    balls = ball_settings(opened, ball, ball_radius, ball_rolling, ball_slope)
+    balls = ball_settings(opened, ball)
     if balls is not None and ground is not None:
-        raise ParameterError(
-            "a ball is only possible on flat ground or on a slope",
-            hint="leave out --terrain, or give --ball-slope",
-        )
+        raise ParameterError("a ball is only possible on flat ground", hint="leave out --terrain")
     starts = None
     if start is not None:
         starts = start_of_file(opened, start, frame, model, labels)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from deepphase.apps.each_clip import write_clips
-from deepphase.apps.options.groups import StoreOptions
+from deepphase.apps.options.groups import ClipOptions
 
 if TYPE_CHECKING:
     from deepphase.motion.clip import Clip
@@ -17,7 +17,7 @@ def command(
     output: Path,
     format: Literal["bvh", "glb", "npz", "fbx", "amass"] = "bvh",
     allow_truncated: bool = False,
-    reading: StoreOptions = StoreOptions(),  # noqa: B008 (frozen)
+    reading: ClipOptions = ClipOptions(),  # noqa: B008 (frozen)
 ) -> None:
     """Convert clips to another file format.
 

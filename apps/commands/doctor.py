@@ -17,7 +17,6 @@ _REQUIRED = (
     "numpy",
     "scipy",
     "plotly",
-    "jsonargparse",
     "rich",
 )
 # Package -> the extra that installs it.

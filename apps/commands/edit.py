@@ -16,7 +16,7 @@ from deepphase.apps.edit_files import (
     shipped_editor,
     write_edited,
 )
-from deepphase.apps.options.groups import ClipOptions, parse_stretches
+from deepphase.apps.options.groups import parse_stretches
 from deepphase.apps.terminal import note, progress, warn
 from deepphase.errors import ParameterError
 from deepphase.shipped import SHIPPED
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from deepphase.edit.timing import PhaseTiming
     from deepphase.motion.clip import Clip
 
-_EDIT, _READING = EditOptions(), ClipOptions()
+_EDIT = EditOptions()
 # Metres between the characters of a crowd.
 _SPACING_M = 1.5
 
@@ -303,7 +303,6 @@ def edit_path(
     output: Path,
     seconds: float | None = None,
     speed: float | None = None,
-    size: float | None = None,
     characters: int = 1,
     seed: int = 0,
     slide: bool = False,
@@ -324,9 +323,6 @@ def edit_path(
     speed
         Speed in m/s along the path. If not given, a path file is followed by its times, and made
         paths at the median speed of the editor's clips.
-    size
-        Size in metres of wave (crest to crest), square (side) or circle (diameter). If not given,
-        it is chosen to suit the speed.
     characters
         Number of characters, side by side, each at another moment of its steps.
     seed
@@ -356,7 +352,7 @@ def edit_path(
         raise ParameterError(f"{path!r} names several paths", hint="give one of them")
     trained = load_editor(editor)
     usual = path_networks(trained).limits.usual
-    (goal,) = complete_goals(read, usual, seconds=seconds, speed=speed, size=size).values()
+    (goal,) = complete_goals(read, usual, seconds=seconds, speed=speed).values()
     assert isinstance(goal, GroundPath)
     starts = np.random.default_rng(seed).uniform(-np.pi, np.pi, characters)
     starts[0] = 0.0
@@ -379,7 +375,6 @@ def edit_effectors(
     path: Path | None = None,
     slide: bool = False,
     player: Path | None = None,
-    reading: ClipOptions = _READING,
 ) -> None:
     """Make the motion of a whole body from the paths of its hands and feet.
 
@@ -424,7 +419,7 @@ def edit_effectors(
         )
     trained = load_editor(editor)
     effector_networks(trained)
-    clip = None if is_table else trained.space.on_hips(read_clip(paths, trained, reading))
+    clip = None if is_table else trained.space.on_hips(read_clip(paths, trained))
     with progress() as report_progress:
         report_progress("making", 0, 1, paths.name)
         if clip is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from deepphase.apps.options.groups import StoreOptions, refuse_for_songs
+from deepphase.apps.options.groups import ClipOptions
 from deepphase.apps.terminal import list_or_refuse, next_step, note, progress, warn
 from deepphase.errors import ParameterError
 
@@ -16,7 +16,7 @@ def command(
     csv: bool = False,
     allow_truncated: bool = False,
     workers: int | None = None,
-    reading: StoreOptions = StoreOptions(),  # noqa: B008 (frozen)
+    reading: ClipOptions = ClipOptions(),  # noqa: B008 (frozen)
 ) -> None:
     """Write the phases of every frame of clips or songs, as CLIP.phases.npz each.
 
@@ -48,8 +48,10 @@ def command(
             "no clips are given", hint="name motion files, folders or stores after the model"
         )
     of_songs = reads_songs(model)
-    if of_songs:
-        refuse_for_songs(reading, allow_truncated=allow_truncated)
+    if of_songs and (allow_truncated or reading != ClipOptions()):
+        raise ParameterError(
+            "options of motion files are given, and these are songs", hint="leave them out"
+        )
     # Files that are not models are refused before a folder is made and clips are looked for.
     loaded: Any = opened_model(model)
     if model == shipped.path:

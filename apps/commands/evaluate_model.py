@@ -17,7 +17,6 @@ def command(
     store: Path,
     output: Path,
     queries: int = 10_000,
-    seed: int = 0,
     against: str | None = None,
     workers: int | None = None,
     reading: StoreOptions = StoreOptions(),  # noqa: B008 (frozen)
@@ -35,8 +34,6 @@ def command(
         Folder for index.html, which plays some of the clips, and report.json.
     queries
         Number of frames on which alignment and future ranks are measured.
-    seed
-        Random seed for the choice of these frames.
     against
         Phases to measure on the same frames, separated by commas: the baselines contact, pca and
         pfnn, which are fitted to these clips, or files of other models.
@@ -71,7 +68,6 @@ def command(
             clips,
             output,
             queries=queries,
-            seed=seed,
             encoded=encoded,
             against=others,
             description=reading.description,

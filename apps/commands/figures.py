@@ -12,9 +12,7 @@ def command(
     model: Path,
     store: Path,
     output: Path,
-    clips: str | None = None,
     color_by: str | None = None,
-    compare: str | None = None,
     png: bool = False,
     reading: StoreOptions = StoreOptions(),  # noqa: B008 (frozen)
 ) -> None:
@@ -28,14 +26,9 @@ def command(
         A store, a folder of motion files, or one motion file.
     output
         Folder for index.html and the PNG files.
-    clips
-        Names of the clips to draw, separated by commas, where * matches any text, as in
-        walk*,run_01. If not given, an even selection of the clips.
     color_by
         Colours of the manifold, separated by commas: clip, time, speed, frequency, amplitude,
         phase, or the name of a label. All of them if not given.
-    compare
-        Other models or baselines, separated by commas, to draw on the same frames.
     png
         Also write every figure as PNG, which needs Chromium.
     """
@@ -49,8 +42,6 @@ def command(
     check_writable(output / "index.html")
     loaded = load_model(model)
     colours = None if color_by is None else [name.strip() for name in color_by.split(",")]
-    names = [] if compare is None else [name.strip() for name in compare.split(",")]
-    others = {name: Path(name) for name in names if name}
     with progress() as on_progress:
         corpus = corpus_of(
             store,
@@ -63,20 +54,9 @@ def command(
             loaded.bound(corpus, reading.description),
             corpus,
             projection_file=model.with_name(f"{model.name}.projection"),
-            clips=clips,
             progress=on_progress,
         )
-        compared = {
-            name: FigureData.read(
-                load_model(other).bound(corpus, reading.description),
-                corpus,
-                projection_file=other.with_name(f"{other.name}.projection"),
-                clips=data.chosen,
-                progress=on_progress,
-            )
-            for name, other in others.items()
-        }
-        page, images = figures_page(data, output, colours=colours, compared=compared, pictures=png)
+        page, images = figures_page(data, output, colours=colours, pictures=png)
     note_chosen_skeleton(corpus, store)
     if images.problem:
         warn(images.problem)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from deepphase.apps.each_clip import each_clip
-from deepphase.apps.options.groups import StoreOptions
+from deepphase.apps.options.groups import StoreOptions, folder_reader
 from deepphase.apps.terminal import next_step, note, progress, table
 from deepphase.errors import ParameterError
 
@@ -33,6 +33,8 @@ _GROUND_SETTINGS, _BALL_SETTINGS = "ground.json", "ball.json"
 _SPACING_M, _MARGIN_M = 0.04, 1.0
 # Length of the sides of made ground that clips are laid on.
 _WHOLE_M = 30.0
+# A football on short grass: metres, and its deceleration as a share of gravity.
+_BALL_RADIUS_M, _ROLLING = 0.11, 0.07
 
 
 def phases_command(
@@ -144,7 +146,7 @@ def ground_command(
             raise ParameterError(
                 f"there is no kind of ground {name!r}", hint=f"kinds: {', '.join(MADE_GROUNDS)}"
             )
-    entries = clips_in(clips, **reading.clips)
+    entries = clips_in(clips, **reading.corpus)
     check_writable(output / "player.html")
     again = _keep_settings(output / _GROUND_SETTINGS, settings)
     maker = _GroundMaker(output, fits, laid, chosen, settings, again=again)
@@ -301,8 +303,6 @@ class _GroundMaker:
 def ball_command(
     clips: list[Path],
     output: Path,
-    radius: float = 0.11,
-    rolling: float = 0.07,
     reading: StoreOptions = _READING,
 ) -> None:
     """Fit a ball to the feet of clips that were captured without one, as in dribbling.
@@ -316,10 +316,6 @@ def ball_command(
         Folder for the ball of each clip (.ball), which --ball of other commands reads, and
         player.html. Clips whose ball is there already, made with the same options, are not fitted
         again.
-    radius
-        Radius of the ball in metres.
-    rolling
-        Deceleration of the rolling ball as a share of gravity: 0.07 on short grass.
     """
     from dataclasses import asdict
 
@@ -337,8 +333,8 @@ def ball_command(
     from deepphase.motion.ball import Ball
     from deepphase.viewer.page import save_player
 
-    ball = Ball(radius, rolling=rolling)
-    entries = clips_in(clips, **reading.clips)
+    ball = Ball(_BALL_RADIUS_M, rolling=_ROLLING)
+    entries = clips_in(clips, **reading.corpus)
     check_writable(output / "player.html")
     again = _keep_settings(output / _BALL_SETTINGS, asdict(ball))
     tracks: list[BallTrack] = []
@@ -394,7 +390,7 @@ def _ball_of(clip: Clip, ball: Ball, reading: StoreOptions) -> BallTrack:
     roles = find_roles(clip.skeleton, description=reading.description, clip=clip)
     path = Path(clip.source.path)
     if clip.source.path and path.is_file() and holds_points(path):
-        track = load_points(path, **reading.reader_of(path))
+        track = load_points(path, **folder_reader(path))
         if ball_points(track.names):
             return captured_ball(track, clip, ball, roles)
     return fit_ball(clip, ball, roles=roles)

@@ -37,7 +37,6 @@ _ROWS = 40
 def command(
     path: list[Path],
     allow_truncated: bool = False,
-    every: bool = False,
     reading: FileOptions = FileOptions(),  # noqa: B008 (frozen)
 ) -> Outcome:
     """Show the content of motion files and stores: skeletons, rates, units, lengths, problems.
@@ -48,8 +47,6 @@ def command(
         Motion files, folders of motion files, or stores.
     allow_truncated
         Use the readable frames of files that end too early.
-    every
-        List every file, however many there are.
     """
     stores = [each for each in path if is_array_file(each)]
     path = [each for each in path if each not in stores]
@@ -89,9 +86,9 @@ def command(
         note_name_labels(names)
         note("")
     if len(good) > 1:
-        _show_files(good if every else good[:_ROWS])
-        if len(good) > _ROWS and not every:
-            note(f"... and {len(good) - _ROWS} more files: --every shows them")
+        _show_files(good[:_ROWS])
+        if len(good) > _ROWS:
+            note(f"... and {len(good) - _ROWS} more files, which --json lists")
     _show_problems(found)
     note_cleaning([each.cleaning for each in good], "`prepare --clean`: ")
     if not good:

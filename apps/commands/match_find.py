@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from deepphase.apps.edit_files import load_editor, read_clip
-from deepphase.apps.options.groups import ClipOptions, parse_labels
+from deepphase.apps.options.groups import parse_labels
 from deepphase.apps.terminal import Outcome, next_step, note, progress, table, warn
 from deepphase.errors import ParameterError
 
@@ -146,7 +146,6 @@ def similar_command(
     editor: Path | None = None,
     model: Path | None = None,
     k: int = 10,
-    reading: ClipOptions = ClipOptions(),  # noqa: B008 (frozen)
 ) -> Outcome:
     """Find the clips of a store that are most similar to a clip, wherever in it things happen.
 
@@ -175,7 +174,7 @@ def similar_command(
     trained = load_editor(editor)
     opened = open_store(store, joints=trained.space.skeleton.names)
     phases = None if model is None else PhaseModel.load(model)
-    given = read_clip(clip, trained, reading)
+    given = read_clip(clip, trained)
     with progress() as report_progress:
         found = similar_clips(given, opened, trained, model=phases, progress=report_progress)
     by_pose = _ranks([each.pose for each in found])

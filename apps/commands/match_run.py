@@ -48,9 +48,6 @@ def command(
     beside
         Databases, matchers and controllers, separated by commas, whose characters follow the same
         goals; one player and one table have them all.
-
-    Other Parameters
-    ----------------
     index
         Search index: exact, or a string of FAISS's index_factory such as IVF1024,Flat; auto is that
         of the database.

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deepphase.apps.each_clip import each_clip
-from deepphase.apps.options.groups import StoreOptions
+from deepphase.apps.options.groups import ClipOptions
 from deepphase.apps.terminal import next_step, note
 from deepphase.errors import ParameterError
 
@@ -23,8 +23,7 @@ def command(
     model: Path | None = None,
     song: Path | None = None,
     together: bool = False,
-    max_clips: int = _MAX_CLIPS,
-    reading: StoreOptions = StoreOptions(),  # noqa: B008 (frozen)
+    reading: ClipOptions = ClipOptions(),  # noqa: B008 (frozen)
 ) -> None:
     """Write a page that plays clips in any browser, offline.
 
@@ -41,8 +40,6 @@ def command(
         with the song of the same name in its folder.
     together
         Show all clips at once in one scene, without phases.
-    max_clips
-        Maximum number of clips in the page. Of more clips, an even selection is taken.
     """
     import numpy as np
 
@@ -55,8 +52,6 @@ def command(
     from deepphase.viewer.page import save_player
     from deepphase.viewer.take import Take
 
-    if max_clips < 1:
-        raise ParameterError(f"--max-clips must be at least 1, not {max_clips}")
     if together and model is not None:
         raise ParameterError(
             "--together shows all clips at once, without their phases",
@@ -71,7 +66,7 @@ def command(
         loaded = load_model(model)
     joints = () if loaded is None else loaded.signals.joints
     entries = clips_in(clips, joints=joints, **reading.clips)
-    chosen = np.unique(np.linspace(0, len(entries) - 1, min(max_clips, len(entries))).round())
+    chosen = np.unique(np.linspace(0, len(entries) - 1, min(_MAX_CLIPS, len(entries))).round())
     read: list[Clip] = []
     phases = []
 
@@ -95,6 +90,6 @@ def command(
         takes = takes_of_clips(read, phases, trained, audio)
     page = save_player(output, takes, title=title)
     if len(entries) > len(chosen):
-        note(f"{len(chosen)} of {len(entries)} clips (--max-clips N takes more)")
+        note(f"{len(chosen)} of {len(entries)} clips, an even selection")
     note(f"{page.stat().st_size / 1e6:.1f} MB: open {page}")
     next_step("app", *([clips[0]] if clips[0].is_dir() else []))

@@ -24,7 +24,6 @@ def command(
     min_seconds: float = 0.0,
     allow_truncated: bool = False,
     clean: bool = False,
-    clean_hz: float | None = None,
     workers: int | None = None,
     reading: FileOptions = FileOptions(),  # noqa: B008 (frozen)
 ) -> None:
@@ -53,8 +52,6 @@ def command(
     clean
         Repair flips of joints, and low-pass the noise of markers at the frequency at which each
         clip's spectrum becomes flat. What changed is printed and kept in the store.
-    clean_hz
-        With --clean: the frequency of the low-pass in Hz, for all clips.
     workers
         Number of processes; chosen by cores and amount of data if not given.
     """
@@ -69,7 +66,6 @@ def command(
             min_seconds=min_seconds,
             allow_truncated=allow_truncated,
             clean=clean,
-            clean_hz=clean_hz,
             progress=report,
             workers=workers,
             **reading.preparation,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from deepphase.apps.each_clip import write_clips
-from deepphase.apps.options.groups import StoreOptions
+from deepphase.apps.options.groups import ClipOptions
 from deepphase.apps.terminal import note, table, warn
 from deepphase.errors import ParameterError
 
@@ -24,7 +24,7 @@ def command(
     output: Path,
     to: Path | None = None,
     format: Literal["bvh", "glb", "npz", "fbx"] = "bvh",
-    reading: StoreOptions = StoreOptions(),  # noqa: B008 (frozen)
+    reading: ClipOptions = ClipOptions(),  # noqa: B008 (frozen)
 ) -> None:
     """Put clips on another skeleton of the same kind of body.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from deepphase.apps.edit_files import check_output
-from deepphase.apps.options.groups import ClipOptions, LaidGroundOptions
+from deepphase.apps.options.groups import LaidGroundOptions, folder_reader
 from deepphase.apps.terminal import note, progress, table, warn
 from deepphase.errors import ParameterError
 
@@ -32,7 +32,6 @@ def command(
     effectors: str | None = None,
     player: Path | None = None,
     ground: LaidGroundOptions = LaidGroundOptions(),  # noqa: B008 (frozen)
-    reading: ClipOptions = ClipOptions(),  # noqa: B008
 ) -> None:
     """Find the controls of a rig that give the joints of a clip, or play keys that were edited.
 
@@ -58,9 +57,6 @@ def command(
         as in the poses that the rig was trained on. By default all joints are followed.
     player
         Page to write (.html) that plays the clip and the rig.
-
-    Other Parameters
-    ----------------
     smoothing
         Standard deviation of the Gaussian that smooths the curves before they are refined, seconds.
         0 for none.
@@ -99,7 +95,7 @@ def command(
     else:
         with progress() as report_progress:
             report_progress("reading", 0, 2, clip.name)
-            read = load(clip, **reading.reader_of(clip))
+            read = load(clip, **folder_reader(clip))
             motion = motion_on_rig(read, body, terrain)
             report_progress("solving", 1, 2, clip.name)
             solved = trained.solve(motion.positions, method, fps=read.fps, smoothing_s=smoothing)

@@ -11,6 +11,7 @@ from deepphase.apps.options.groups import (
     ConfigOption,
     StoreOptions,
     TrainingOptions,
+    folder_reader,
     parse_labels,
     parse_size,
 )
@@ -34,9 +35,7 @@ def phase_command(
     config: Any = ConfigOption("deepphase.phase.config:PhaseConfig", "default"),  # noqa: B008
     features: str | None = None,
     start: Path | None = None,
-    report: Path | None = None,
     memory: str | None = None,
-    pictures: bool = True,
     run: TrainingOptions = _RUN,
     reading: StoreOptions = _READING,
 ) -> None:
@@ -58,16 +57,9 @@ def phase_command(
     start
         Phase model whose weights the training starts from, such as a model for any skeleton. Its
         network replaces that of the config.
-    report
-        Folder for the report; OUTPUT.report if not given.
     memory
         Memory for the signals of each process, such as 2GB or 500MB. Larger signals are kept in a
         temporary file, and windows are shuffled within blocks that fit. No limit if not given.
-
-    Other Parameters
-    ----------------
-    pictures
-        Leave out the PNG files of the report, which Chromium draws.
     """
     from deepphase.apps.training.phase import PhaseTraining
 
@@ -85,12 +77,11 @@ def phase_command(
         )
     names = None if features is None else tuple(name.strip() for name in features.split(","))
     training = PhaseTraining(stores, config, reading, names, start, limit)
-    folder = output.with_name(f"{output.name}.report") if report is None else report
+    folder = output.with_name(f"{output.name}.report")
     run_training(
         "model", output, run, reading, training.prepare,
         lines=training.lines,
-        pages=partial(training.pages, folder=folder, output=output, pictures=pictures),
-        writes=() if report is None else [report / "index.html"],
+        pages=partial(training.pages, folder=folder, output=output),
         then=("encode", output, "CLIPS" if any_skeleton else stores[0], "-o", "phases"),
     )  # fmt: skip
 
@@ -101,7 +92,6 @@ def controller_command(
     model: Path | None = None,
     terrain: list[Path] | None = None,
     ball: list[Path] | None = None,
-    memory: str | None = None,
     config: Any = ConfigOption("deepphase.controllers.config:ControllerConfig", "experts"),  # noqa: B008
     run: TrainingOptions = _RUN,
     reading: StoreOptions = _READING,
@@ -127,12 +117,6 @@ def controller_command(
         Config of the network, its inputs and its training: a YAML file, or one of pfnn, experts,
         mann, lmp, no_phase, vinn, nn, nn_phase, erd, erd_phase, gp, pfgp, experts_paper,
         pfnn_paper, vinn_paper, ball and ball_no_phase.
-
-    Other Parameters
-    ----------------
-    memory
-        Memory for the training frames, such as 2GB or 500MB. Larger ones are kept in a temporary
-        file, from which batches are read. 1 GiB if not given.
     """
     from dataclasses import replace
 
@@ -152,7 +136,6 @@ def controller_command(
         config.name, model, "give --model: the file of `deepphase train phase` or `deepphase fit "
         "phases`",
     )  # fmt: skip
-    limit = None if memory is None else parse_size(memory)
 
     def prepare(inputs: TrainingInputs) -> partial[Controller | None]:
         together = inputs.world.together
@@ -172,7 +155,6 @@ def controller_command(
                 grounds=grounds,
                 balls=balls,
                 description=inputs.description,
-                memory=limit,
                 progress=inputs.progress,
             )
         )
@@ -439,7 +421,7 @@ def rig_command(
     from deepphase.rigs.training import rig_report_rows, train_rig
 
     def prepare(inputs: TrainingInputs) -> partial[RigInverse | None]:
-        body = BodyRig.of_clip(load(rig, **reading.reader_of(rig)), inputs.description)
+        body = BodyRig.of_clip(load(rig, **folder_reader(rig)), inputs.description)
         return partial(train_rig, inputs.clips(rig if poses is None else poses), body, config)
 
     def summary(trained: RigInverse) -> list[str]:

@@ -12,7 +12,7 @@ from deepphase.synthetic.gait_motion import SyntheticMotion, locomotion
 from deepphase.synthetic.training_set import corpus
 
 TRAINING, HELD_OUT, TRUTH = "clips/training", "clips/held_out", "truth"
-STORE, MODEL, PHASES, REPORT = "clips.store", "phases.model", "phases", "report"
+STORE, MODEL, PHASES, REPORT = "clips.store", "phases.model", "phases", "phases.model.report"
 EVALUATION = "evaluation"
 PAGE, LIVE = "index.html", "live.html"
 

@@ -94,8 +94,7 @@ def train_step(options: Sequence[str], *, toy: bool) -> DemoStep:
         "From joint velocities alone, without labels, a periodic autoencoder learns to describe "
         "the movement around every frame by a few sinusoids, its phase channels. The report says "
         "whether the training worked.",
-        f"train phase @{STORE} -o @{MODEL} --report @{REPORT} {shlex.join(options)}"
-        f"{' --no-pictures' if toy else ''}",
+        f"train phase @{STORE} -o @{MODEL} {shlex.join(options)}",
         f"{REPORT}/index.html",
     )
 

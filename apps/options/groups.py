@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib
 import re
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from deepphase.config import config_path
+from deepphase.config import YAML_ERRORS, config_path, parse_yaml
 from deepphase.errors import ParameterError
 from deepphase.extras import extra_packages
 
@@ -23,9 +24,7 @@ class OptionGroup:
 
 @dataclass(frozen=True)
 class ConfigOption:
-    """Default of a command's parameter `config`: the option --config.
-
-    The command is given the config itself, with the changes of --set.
+    """Default of a command's parameter `config`, which is given the config itself.
 
     Parameters
     ----------
@@ -48,9 +47,35 @@ class ConfigOption:
         module, _, name = self.place.partition(":")
         return getattr(importlib.import_module(module), name)
 
+    def load(self, name: str, changes: Sequence[str] = ()) -> Any:
+        """The config of that name or file, with changes such as "training.seed=1"."""
+        kind, values = self.kind, {}
+        config = kind.load(name)
+        for change in changes:
+            key, equals, value = change.partition("=")
+            if not equals or "." not in key:
+                raise ParameterError(
+                    f"--set {change!r} does not have the form SECTION.KEY=VALUE",
+                    hint="write it as in --set training.seed=1; --print-config lists the keys",
+                )
+            try:
+                values[key.strip().replace("-", "_")] = parse_yaml(value)
+            except YAML_ERRORS:
+                values[key.strip().replace("-", "_")] = value
+        if not values:
+            return config
+        try:
+            return kind.load(name, **values)
+        except ParameterError as error:
+            # The file is not at fault, which the error would name.
+            hint = f"{error.hint}; " if error.hint else ""
+            raise ParameterError(
+                f"--set is refused: {error.fact}", hint=f"{hint}--print-config lists the keys"
+            ) from None
+
 
 @dataclass(frozen=True)
-class ClipOptions(OptionGroup):
+class FileOptions(OptionGroup):
     """Reading motion files.
 
     Parameters
@@ -60,16 +85,16 @@ class ClipOptions(OptionGroup):
         not given.
     up
         Up axis of the files: x, y, z, -x, -y or -z. Inferred if not given.
-
-    Other Parameters
-    ----------------
     file_fps
         Frame rate of the files in frames per second, where the stored rate is missing or wrong.
+    skeleton_description
+        YAML file that assigns joints or points to body parts; see configs/skeletons/example.yaml.
     """
 
     unit: str | None = None
     up: str | None = None
     file_fps: float | None = None
+    skeleton_description: str | None = None
 
     @property
     def reader(self) -> dict[str, Any]:
@@ -77,33 +102,10 @@ class ClipOptions(OptionGroup):
         values = {"unit": self.unit, "up": self.up, "fps": self.file_fps}
         return {name: value for name, value in values.items() if value is not None}
 
-    def reader_of(self, path: Path) -> dict[str, Any]:
-        """Those for one file: the options that are set, else the settings of its folder."""
-        from deepphase.corpus.folder_settings import settings_in
-
-        return {**settings_in(path.parent).reader, **self.reader}
-
-
-@dataclass(frozen=True)
-class FileOptions(ClipOptions):
-    """Reading motion files.
-
-    Parameters
-    ----------
-    skeleton_description
-        YAML file that assigns joints or points to body parts; see configs/skeletons/example.yaml.
-    """
-
-    skeleton_description: str | None = None
-
     @property
     def description(self) -> dict[str, Any] | None:
         """The skeleton description, read from its file; None if no file is given."""
-        from deepphase.motion.skeleton_description import load_description
-
-        if self.skeleton_description is None:
-            return None
-        return load_description(config_path("skeletons", self.skeleton_description))
+        return read_description(self.skeleton_description)
 
     @property
     def preparation(self) -> dict[str, Any]:
@@ -117,7 +119,7 @@ class FileOptions(ClipOptions):
 
 
 @dataclass(frozen=True)
-class StoreOptions(FileOptions):
+class ClipOptions(FileOptions):
     """Reading stores and motion files.
 
     Parameters
@@ -130,14 +132,50 @@ class StoreOptions(FileOptions):
     skeleton: str | None = None
 
     @property
-    def corpus(self) -> dict[str, Any]:
-        """Keyword arguments of :func:`deepphase.corpus.prepare.corpus_of`."""
-        return {"skeleton": self.skeleton, **self.preparation}
-
-    @property
     def clips(self) -> dict[str, Any]:
         """Keyword arguments of :func:`deepphase.corpus.clips.clips_in`."""
         return {"skeleton": self.skeleton, "description": self.description, **self.reader}
+
+
+@dataclass(frozen=True)
+class StoreOptions(OptionGroup):
+    """Skeleton of the clips.
+
+    Parameters
+    ----------
+    skeleton
+        Name of the skeleton group to use, if the files hold several skeletons; that of the model
+        if it is not given and there is one.
+    skeleton_description
+        YAML file that assigns joints or points to body parts; see configs/skeletons/example.yaml.
+    """
+
+    skeleton: str | None = None
+    skeleton_description: str | None = None
+
+    @property
+    def description(self) -> dict[str, Any] | None:
+        """The skeleton description, read from its file; None if no file is given."""
+        return read_description(self.skeleton_description)
+
+    @property
+    def corpus(self) -> dict[str, Any]:
+        """Keyword arguments of `corpus_of` and of `clips_in`."""
+        return {"skeleton": self.skeleton, "description": self.description}
+
+
+def read_description(file: str | None) -> dict[str, Any] | None:
+    """A skeleton description from its file; None if no file is given."""
+    from deepphase.motion.skeleton_description import load_description
+
+    return None if file is None else load_description(config_path("skeletons", file))
+
+
+def folder_reader(path: Path) -> dict[str, Any]:
+    """The settings of a file's folder, as keyword arguments of `deepphase.formats.load.load`."""
+    from deepphase.corpus.folder_settings import settings_in
+
+    return settings_in(path.parent).reader
 
 
 @dataclass(frozen=True)
@@ -155,16 +193,9 @@ class TrainingOptions(OptionGroup):
     devices
         Number of devices to train on, on each node, a list of their indices such as 0,2, or auto.
         Under torchrun and SLURM, auto is the number of processes on each node.
-
-    Other Parameters
-    ----------------
-    num_nodes
-        Number of nodes (machines); that of torchrun or SLURM if not given, otherwise 1.
     precision
         Lightning's precision, such as 32-true, 16-mixed or bf16-mixed, which is slower than
         32-true on many processors.
-    strategy
-        Lightning's strategy for several devices, such as auto, ddp or fsdp.
     logger
         Logger of loss, explained variance, learning rate and throughput. csv writes
         OUTPUT.metrics.csv, or OUTPUT.PART.metrics.csv where a network is added to a model;
@@ -175,9 +206,7 @@ class TrainingOptions(OptionGroup):
     restart: bool = False
     accelerator: str = "auto"
     devices: str = "auto"
-    num_nodes: int | None = None
     precision: str = "32-true"
-    strategy: str = "auto"
     logger: Literal["csv", "tensorboard", "wandb"] = "csv"
 
     def trainer(self, output: Path) -> dict[str, Any]:
@@ -197,9 +226,9 @@ class TrainingOptions(OptionGroup):
         return {
             "accelerator": self.accelerator,
             "devices": int(self.devices) if whole else self.devices,
-            "num_nodes": self.num_nodes,
+            "num_nodes": None,
             "precision": self.precision,
-            "strategy": self.strategy,
+            "strategy": "auto",
             "logger": self._logger(output),
         }
 
@@ -225,9 +254,6 @@ class LaidGroundOptions(OptionGroup):
     terrain
         Ground: noise, hills, steps, stairs, ramps, boxes, platforms, beam, pits or rocks, or a file
         with heights (.npz, .npy or a greyscale image) around the origin.
-
-    Other Parameters
-    ----------------
     terrain_spacing
         Metres between the points of a file with heights; 0.05 if not given, and .npz has its own.
     terrain_scale
@@ -268,12 +294,6 @@ class SteeringOptions(LaidGroundOptions):
         with heights (.npz, .npy or a greyscale image) around the origin. Controllers that were
         trained with heights walk on it. The motion of others is made on a flat floor and laid on
         the ground.
-
-    Other Parameters
-    ----------------
-    size
-        Size in metres of wave (crest to crest), square (side) or circle (diameter). If not given,
-        it is chosen to suit the speed.
     root_motion
         Joint of the written files that carries the travel: root (a joint above the hips, on the
         ground, which is added where there is none), hips, or in_place for none. auto is the topmost
@@ -284,7 +304,6 @@ class SteeringOptions(LaidGroundOptions):
     gamepad: Path | None = None
     seconds: float | None = None
     speed: float | None = None
-    size: float | None = None
     characters: int = 1
     seed: int = 0
     root_motion: Literal["auto", "root", "hips", "in_place"] = "auto"
@@ -292,7 +311,7 @@ class SteeringOptions(LaidGroundOptions):
     @property
     def made_path(self) -> dict[str, Any]:
         """Keyword arguments of `apps.runs.goals.complete_goals`."""
-        return {"seconds": self.seconds, "speed": self.speed, "size": self.size}
+        return {"seconds": self.seconds, "speed": self.speed}
 
     @property
     def run(self) -> dict[str, Any]:
@@ -311,30 +330,6 @@ class LiveGroundOptions(LaidGroundOptions):
         pits or rocks, or a file with heights (.npz, .npy or a greyscale image) around the origin.
         The page offers the kinds of ground in any case.
     """
-
-
-def refuse_for_songs(group: OptionGroup, **options: Any) -> None:
-    """Refuse options that apply to motion files only, where the files are songs.
-
-    Parameters
-    ----------
-    group
-        Options of motion files.
-    options
-        Further options of motion files, by name.
-
-    Raises
-    ------
-    ParameterError
-        If one of them is set.
-    """
-    values = {each.name: getattr(group, each.name) for each in fields(group)}  # type: ignore[arg-type]
-    for name, value in {**values, **options}.items():
-        if value not in (None, False):
-            raise ParameterError(
-                f"--{name.replace('_', '-')} applies to motion files, and these are songs",
-                hint="leave it out",
-            )
 
 
 def parse_labels(text: str) -> dict[str, list[str]]:
@@ -378,18 +373,11 @@ def parse_stretches(text: str | None) -> list[tuple[int, int]]:
 
 
 _SIZES = {"kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
-_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?(kb|mb|gb|tb)", re.IGNORECASE)
 
 
 def parse_size(text: str) -> int:
-    """Bytes of a size such as "2GB" or "500 MB".
-
-    Raises
-    ------
-    ParameterError
-        If it is not a size.
-    """
-    parts = _SIZE.fullmatch(text.strip())
+    """Bytes of a size such as "2GB" or "500 MB"; ParameterError if it is not a size."""
+    parts = re.fullmatch(r"(\d+(?:\.\d+)?) ?(kb|mb|gb|tb)", text.strip(), re.IGNORECASE)
     if parts is None:
         raise ParameterError(f"{text!r} is not a size", hint="write it as 2GB or 500MB")
     return int(float(parts[1]) * _SIZES[parts[2].lower()])

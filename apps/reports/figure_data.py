@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 import numpy as np
@@ -65,30 +64,21 @@ class FigureData:
         store: ClipStore,
         *,
         projection_file: Path,
-        clips: str | Sequence[int] | None = None,
         progress: Progress | None = None,
     ) -> FigureData:
-        """Encode clips of a store.
+        """Encode some clips of a store, spread evenly.
 
         Parameters
         ----------
         projection_file
             File of the projection, for a model without one; written if it is missing.
-        clips
-            Indices, or comma-separated names with * as a wildcard; by default some clips, spread
-            evenly over the store.
 
         Raises
         ------
-        ParameterError
-            If no clip has such a name.
         SkeletonError
             If a clip lacks a joint that the model reads.
         """
-        if clips is None:
-            chosen = _spread(store, model.window)
-        else:
-            chosen = _named(store, clips) if isinstance(clips, str) else list(clips)
+        chosen = _spread(store, model.window)
         phases, signals = [], []
         for done, index in enumerate(chosen, start=1):
             clip = store.clip(index)
@@ -159,21 +149,6 @@ def _evenly(indices: Array, count: int) -> list[int]:
 def _spread(store: ClipStore, window: int) -> list[int]:
     whole = np.flatnonzero(store.lengths >= window)
     return _evenly(whole if whole.size else np.arange(len(store)), _CLIPS)
-
-
-def _named(store: ClipStore, clips: str) -> list[int]:
-    indices: dict[int, None] = {}
-    for pattern in filter(None, (part.strip() for part in clips.split(","))):
-        matching = [i for i, name in enumerate(store.names) if fnmatchcase(name, pattern)]
-        if not matching:
-            some = ", ".join(store.names[:5])
-            raise ParameterError(
-                f"there is no clip {pattern!r} in this store", hint=f"it has {some}, ..."
-            )
-        indices |= dict.fromkeys(matching)
-    if not indices:
-        raise ParameterError("no clip is named", hint=f"name one, as in {store.names[0]}")
-    return list(indices)
 
 
 def _saved_projection(path: Path, phases: Sequence[ClipPhases]) -> ManifoldProjection:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -42,7 +42,6 @@ def figures_page(
     folder: Path,
     *,
     colours: Sequence[str] | None = None,
-    compared: Mapping[str, FigureData] | None = None,
     pictures: bool = False,
 ) -> tuple[Path, Images]:
     """Write FOLDER/index.html with all figures and, on request, each as FOLDER/<figure>.png.
@@ -55,8 +54,6 @@ def figures_page(
         Folder of the page.
     colours
         Colourings of the manifold, as in `FigureData.colourings`.
-    compared
-        Name -> the same clips, encoded by another model.
     pictures
         Also write PNG files.
 
@@ -82,8 +79,6 @@ def figures_page(
         "A channel has the same colour in all figures.",
     )
     charts = _add_manifold(page, data, colours)
-    if compared:
-        charts |= _add_comparison(page, data, compared)
     charts |= _add_series(page, data)
     charts |= _add_clips(page, data)
     charts |= _add_distributions(page, data)
@@ -136,29 +131,6 @@ def _add_manifold(page: Page, data: FigureData, colours: Sequence[str] | None) -
         page.add_choice(tabs, heading, words, min_width=_MIN_WIDTH_3D if axes == 3 else 0)
         charts |= {f"manifold_{axes}d_by_{_safe(name)}": each for name, each in drawn.items()}
     return charts
-
-
-def _add_comparison(page: Page, data: FigureData, compared: Mapping[str, FigureData]) -> FigureSet:
-    cloud = data.cloud
-    colour, velocities = cloud.by_clip(), cloud.gathered(data.signals)
-    view = ManifoldProjection.fit(velocities)
-    moved = (view(velocities), view.explained)
-    charts = {
-        "joint velocities": cloud.figure(colour, moved, unit="m/s", title="Joint velocities"),
-        **{
-            name: other.cloud.figure(other.cloud.by_clip(), title=label(name))
-            for name, other in compared.items()
-        },
-        "this model": cloud.figure(colour, title="This model"),
-    }
-    page.add_choice(
-        charts,
-        "The same frames in other spaces",
-        "Each figure shows the first two principal components of its own space; colours are clips "
-        "in all of them. Where periodic motion forms rings, the angle is its timing and the radius "
-        "its amplitude; where it forms knots, neither is visible.",
-    )
-    return _numbered("compared", charts)
 
 
 def _add_series(page: Page, data: FigureData) -> FigureSet:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
 from deepphase.apps.reports.example_window import example_window
 from deepphase.apps.reports.health_section import add_health, percent
@@ -16,7 +15,6 @@ from deepphase.apps.reports.manifold_cloud import PhaseCloud
 from deepphase.apps.reports.page import Page
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.figures.image import write_images
 from deepphase.figures.learning_curves import training_metrics
 from deepphase.figures.phase_parameters import parameters_over_time
 from deepphase.figures.window_fit import WindowExample, window_fit
@@ -41,7 +39,6 @@ def training_report(
     folder: str | Path,
     *,
     metrics: Path | None = None,
-    pictures: bool = True,
     progress: Progress | None = None,
 ) -> Path:
     """Encode some clips of the training data and write FOLDER/index.html.
@@ -59,8 +56,6 @@ def training_report(
         Folder of the page.
     metrics
         CSV file of the training, whose curves the page shows.
-    pictures
-        Whether to write figures as PNG files too.
     """
     if isinstance(clips, SignalCorpus):
         lengths, read = clips.stops - clips.starts, _songs_of(clips)
@@ -85,7 +80,6 @@ def training_report(
         example,
         Path(folder) / "index.html",
         metrics=None if metrics is None else read_metrics(metrics),
-        pictures=pictures,
     )
     if progress is not None:
         progress("writing the report", len(chosen) + 1, len(chosen) + 1, "")
@@ -103,12 +97,8 @@ def training_page(
     path: str | Path,
     *,
     metrics: Mapping[str, Array] | None = None,
-    pictures: bool = True,
 ) -> Path:
-    """Write the page and, if Chromium is found, its figures as PNG files beside it.
-
-    The files are manifold_2d.png, manifold_3d.png, parameters.png and window.png. If they cannot be
-    written, the page gives the reason.
+    """Write the page of a trained model.
 
     Parameters
     ----------
@@ -122,8 +112,6 @@ def training_page(
         The HTML file.
     metrics
         Columns of the training's CSV (`read_metrics`).
-    pictures
-        Whether to write figures as PNG files too.
 
     Raises
     ------
@@ -153,13 +141,11 @@ def training_page(
             "falls while the loss falls, add clips. The values are in the CSV file beside the "
             "model.",
         )
-    charts = _add_manifold(page, model, clips)
-    charts |= _add_parameters(page, clips)
+    _add_manifold(page, model, clips)
+    _add_parameters(page, clips)
     if example is not None:
-        chart = window_fit(example)
-        charts["window.png"] = chart
         page.add_figure(
-            chart,
+            window_fit(example),
             f"One window, step by step: {example.clip}".rstrip(": "),
             f"At {example.at:.2f} s: {percent(example.explained)} of this window is explained. "
             f"The network encodes the {'features' if of_songs else 'joint velocities'} of one "
@@ -168,23 +154,15 @@ def training_page(
             "latent curves, and the reconstruction should follow the grey input.",
             min_width=640,
         )
-    problem = ""
-    if pictures:
-        files: dict[str | Path, go.Figure] = {
-            path.parent / name: chart for name, chart in charts.items()
-        }
-        problem = write_images(files).problem
-    _add_origin(page, model, problem)
+    _add_origin(page, model)
     return page.write(path)
 
 
-def _add_manifold(
-    page: Page, model: PhaseModel, clips: Sequence[ClipPhases]
-) -> dict[str, go.Figure]:
+def _add_manifold(page: Page, model: PhaseModel, clips: Sequence[ClipPhases]) -> None:
     clips = [clip for clip in clips if len(clip)]
     if not clips:
         page.add_text("No clip was given to plot.", heading="The phase manifold")
-        return {}
+        return
     cloud = PhaseCloud.of(model, clips)
     if cloud.padded:
         page.add_text(
@@ -193,10 +171,8 @@ def _add_manifold(
         )
     by_clip, by_frequency = cloud.by_clip(), cloud.by_frequency()
     data = "Sound" if isinstance(model.signals, SongSignals) else "Motion"
-    flat = cloud.figure(by_clip, title="Phase manifold by clip")
-    solid = cloud.figure(by_frequency, dimensions=3, title="Phase manifold by frequency")
     page.add_figure(
-        flat,
+        cloud.figure(by_clip),
         "The phase manifold",
         "Each point is one frame: the phases and amplitudes of all channels, projected onto the "
         f"directions in which they vary most. {data} that repeats forms rings with one turn per "
@@ -216,17 +192,16 @@ def _add_manifold(
         "third direction.",
     )
     page.add_figure(
-        solid,
+        cloud.figure(by_frequency, dimensions=3),
         "The manifold in 3D, by frequency",
         "The same points. The frequency often changes along a funnel or a tube.",
     )
-    return {"manifold_2d.png": flat, "manifold_3d.png": solid}
 
 
-def _add_parameters(page: Page, clips: Sequence[ClipPhases]) -> dict[str, go.Figure]:
+def _add_parameters(page: Page, clips: Sequence[ClipPhases]) -> None:
     clips = [clip for clip in clips if len(clip)]
     if not clips:
-        return {}
+        return
     # The clip with the most interior frames in the plotted seconds.
     clip = max(clips, key=lambda c: min(int(c.interior.sum()), round(_PLOTTED_S * c.fps)))
     plotted = slice(0, round(_PLOTTED_S * clip.fps))
@@ -243,10 +218,9 @@ def _add_parameters(page: Page, clips: Sequence[ClipPhases]) -> dict[str, go.Fig
         "frequency, and frequency and amplitude are constant. Strong channels are bold, weak ones "
         "faint. Click a channel to hide it in all four rows.",
     )
-    return {"parameters.png": chart}
 
 
-def _add_origin(page: Page, model: PhaseModel, problem: str) -> None:
+def _add_origin(page: Page, model: PhaseModel) -> None:
     entries = {
         **{str(key).replace("_", " "): value for key, value in model.provenance.items()},
         **asdict(model.config),
@@ -262,8 +236,6 @@ def _add_origin(page: Page, model: PhaseModel, problem: str) -> None:
         [(name, _plain(value)) for name, value in _flat(entries)],
         heading="Origin of the model",
     )
-    if problem:
-        page.add_text(f"The figures were not written as files: {problem}.")
 
 
 def _flat(content: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
 
 import numpy as np
 
@@ -18,8 +17,6 @@ from deepphase.corpus.clips import clips_in
 from deepphase.errors import ParameterError
 from deepphase.motion.resample import resample
 from deepphase.phase.extractor import load_model
-
-Form = Literal["cubic", "linear", "constant"]
 
 
 def parse_blend(text: str) -> tuple[float, float]:
@@ -59,36 +56,18 @@ def parse_label(text: str | None, controller: Controller) -> dict[str, str]:
     return {name: value}
 
 
-def ball_settings(
-    controller: Controller,
-    events: str | None,
-    radius_m: float | None,
-    rolling: float | None,
-    slope: str | None,
-) -> BallSettings | None:
-    """Settings of the ball of the options of a command; None for a controller without a ball.
+def ball_settings(controller: Controller, events: str | None) -> BallSettings | None:
+    """Settings of the ball with the events of a command; None for a controller without a ball.
 
-    Raises ParameterError if the controller has no ball and an option is given, or one is invalid.
+    Raises ParameterError if the controller has no ball and there are events, or one is invalid.
     """
-    given = {"radius_m": radius_m, "rolling": rolling}
-    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    if slope is not None:
-        try:
-            x, z = (float(part) for part in slope.split(":"))
-        except ValueError:
-            raise ParameterError(
-                f"a slope {slope!r} is not possible",
-                hint="give the rise along x and z, as in 0:0.05",
-            ) from None
-        changes["slope"] = (x, z)
-    if not controller.schema.config.ball:
-        if changes or events is not None:
-            raise ParameterError(
-                "the controller has no ball", hint="train one with `train controller --ball`"
-            )
-        return None
-    ball = replace(controller.ball, **changes)
-    return BallSettings(ball, events=tuple(parse_ball_events(events)))
+    if controller.schema.config.ball:
+        return BallSettings(controller.ball, events=tuple(parse_ball_events(events)))
+    if events is not None:
+        raise ParameterError(
+            "the controller has no ball", hint="train one with `train controller --ball`"
+        )
+    return None
 
 
 def start_of_file(
@@ -120,8 +99,3 @@ def start_of_file(
         clip = resample(clip, controller.fps)
     clip = replace(clip, labels=dict(clip.labels) | dict(labels))
     return InitialStates.of_clip(clip, np.array([frame]), controller.schema, phases)
-
-
-def in_form(controller: Controller, form: Form) -> Controller:
-    """A controller with its PFNN in this form; "cubic" is exact."""
-    return controller if form == "cubic" else controller.precomputed(form)

@@ -67,7 +67,6 @@ def complete_goals(
     *,
     seconds: float | None = None,
     speed: float | None = None,
-    size: float | None = None,
 ) -> dict[str, Goal]:
     """Name -> goal of `read_goals`, with the generated paths and at the desired speed.
 
@@ -76,7 +75,7 @@ def complete_goals(
     Raises
     ------
     ParameterError
-        If a path of that speed, length or size is not possible.
+        If a path of that speed or length is not possible.
     """
     complete: dict[str, Goal] = {}
     for name, goal in goals.items():
@@ -86,7 +85,7 @@ def complete_goals(
                     "no motion of the data travels, so that its speed cannot be taken",
                     hint="give --speed",
                 )
-            goal = made_path(name, speed or travelling_speed, seconds or _SECONDS, size)
+            goal = made_path(name, speed or travelling_speed, seconds or _SECONDS)
         elif isinstance(goal, GroundPath) and speed is not None:
             goal = goal.at_speed(speed)
         complete[goal.name] = goal

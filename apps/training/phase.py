@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deepphase.apps.options.groups import StoreOptions, refuse_for_songs
+from deepphase.apps.options.groups import StoreOptions
 from deepphase.apps.terminal import list_left_out, note, progress
 from deepphase.apps.training.command import TrainingInputs
 from deepphase.corpus.clip_store import ClipStore
@@ -63,7 +63,10 @@ class PhaseTraining:
             for path in self.stores:
                 self.corpora += _groups(path, inputs.options) or [inputs.clips(path)]
         elif self.features is not None or holds_only_songs(store):
-            refuse_for_songs(self.reading)
+            if self.reading != StoreOptions():
+                raise ParameterError(
+                    "--skeleton applies to clips, and these are songs", hint="leave it out"
+                )
             self.corpora.append(
                 world.first_then_others(lambda: _songs(store, self.features, inputs.progress))
             )
@@ -88,27 +91,23 @@ class PhaseTraining:
         for skeleton in model.skeletons:
             yield skeleton.words()
 
-    def pages(
-        self, model: PhaseModel[Any], folder: Path, output: Path, *, pictures: bool
-    ) -> Iterator[Path]:
+    def pages(self, model: PhaseModel[Any], folder: Path, output: Path) -> Iterator[Path]:
         """Write a report, or one for each skeleton."""
         if not self.config.any_skeleton:
-            yield _report(model, self.corpora[0], folder, output, pictures)
+            yield _report(model, self.corpora[0], folder, output)
         for number, skeleton in enumerate(model.skeletons, start=1):
             store = self.corpora[number - 1]
             bound = replace(model.bound(store, self.reading.description), health=skeleton.health)
-            yield _report(bound, store, folder / f"{number}_{store.group}", output, pictures)
+            yield _report(bound, store, folder / f"{number}_{store.group}", output)
 
 
-def _report(model: PhaseModel, corpus: Any, folder: Path, output: Path, pictures: bool) -> Path:
+def _report(model: PhaseModel, corpus: Any, folder: Path, output: Path) -> Path:
     from deepphase.apps.reports.training_report import training_report
     from deepphase.training.metrics_file import metrics_beside
 
     metrics = metrics_beside(output)
     with progress() as shown:
-        return training_report(
-            model, corpus, folder, metrics=metrics, pictures=pictures, progress=shown
-        )
+        return training_report(model, corpus, folder, metrics=metrics, progress=shown)
 
 
 def _groups(path: Path, options: dict[str, Any]) -> list[ClipStore]:

@@ -179,11 +179,6 @@ def test_help_of_a_command(name):
     assert "class '" not in ran.out
 
 
-def test_help_of_a_training_shows_the_values_of_the_config():
-    ran = run("train", "phase", "--config", "paper", "--help-all")
-    assert "(default: 32)" in ran.out.split("--set training.batch_size")[-1]
-
-
 @pytest.mark.parametrize("words", [["train", "--help"], ["train", "-h"]])
 def test_help_of_half_a_command(words):
     ran = run(*words)
@@ -209,9 +204,8 @@ def test_an_unknown_command():
         (["inspect"], "missing: path"),
         (["prepare", "x"], "missing: -o"),
         (["inspect", "x", "--unti", "cm"], "did you mean --unit"),
-        (["inspect", "x", "--ever"], "did you mean --every"),
-        (["prepare", "x", "-o", "y", "--fps", "fast"], "--fps: expected a number, not fast"),
-        (["prepare", "x", "-o", "y", "--fps", "nan"], "--fps: expected a number, not nan"),
+        (["prepare", "x", "-o", "y", "--fps", "fast"], "--fps: expected a number, not 'fast'"),
+        (["prepare", "x", "-o", "y", "--fps", "nan"], "--fps: expected a number, not 'nan'"),
         (["prepare", "x", "-o", "y", "--workers", "1.5"], "--workers: expected a whole number"),
         (["train", "controller", "x", "y", "-o", "z"], "unrecognized arguments: y"),
         (
@@ -488,7 +482,6 @@ def test_what_cleaning_changes_is_said(tmp_path):
     assert "noisy: frames 90 to 92: LeftArm flipped by" in ran.out
     assert "cleaned: noise low-passed at" in ran.out
     assert "cleaned: noise low-passed at" in run("inspect", store).out
-    run("prepare", tmp_path / "captures", "-o", store, "--clean-hz", "8").refused("--clean")
 
 
 def test_a_file_on_another_floor_is_said(tmp_path):
@@ -690,9 +683,6 @@ def test_an_unwritable_model_is_refused_before_reading(swings, tmp_path, monkeyp
     (tmp_path / "file").write_text("")
     run("train", "phase", swings, "-o", tmp_path / "file" / "m").refused("cannot be written")
     run("train", "phase", swings, "-o", tmp_path / ("n" * 250)).refused("cannot be written")
-    run("train", "phase", swings, "-o", tmp_path / "m", "--report", tmp_path / "file").refused(
-        "cannot be written"
-    )
 
 
 def test_a_config_file_of_a_user(swings, tmp_path):
@@ -747,7 +737,6 @@ def test_an_unknown_config_is_refused(swings, tmp_path):
         ("--accelerator=quantum", "Lightning refuses --accelerator quantum"),
         ("--devices=0", "Lightning refuses"),
         ("--precision=7", "Lightning refuses"),
-        ("--strategy=magic", "Lightning refuses"),
         ("--set=network.window_s=100", "window_s must lie"),
         ("--set=network.window_s=30", "no clip is as long as a window"),
         ("--set=training.batch_size=1", "batch_size must lie in 2"),

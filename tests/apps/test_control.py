@@ -109,8 +109,6 @@ def test_the_first_frames_go_on_from_the_file_that_was_given(files, tmp_path):
     assert control(files, "pfnn.controller", *words, "--model", files / "strikes.model") == 0
     assert len(load(tmp_path / "wave.bvh")) == 12
     assert control(files, "pfnn.controller", *words) == 2
-    linear = ["-o", tmp_path / "linear", "--seconds", "0.2", "--form", "linear"]
-    assert control(files, "pfnn.controller", *linear) == 0
 
 
 def test_a_label_is_wished_and_a_stick_leads(files, tmp_path):
@@ -148,7 +146,6 @@ def test_a_controller_is_exported_with_its_parity(files, tmp_path, capsys):
         (["--label", "calm"], "not of the form label=value"),
         (["--blend", "wild"], "no blend 'wild'"),
         (["--blend", "1,-2"], "direction_bias"),
-        (["--form", "linear"], "no form 'linear'"),
         (["--obstacles", "one.csv"], "this line cannot be read: it starts with"),
         (["--start", "walk.bvh", "--frame", "9000", "--label", "mood=calm"], "no frame"),
         (["--start", "other.bvh", "--label", "mood=calm"], "another skeleton"),

@@ -76,14 +76,11 @@ def test_a_stick_leads_and_poses_are_compared(database, tmp_path):
     # The database has no turn round, and the player may not add one.
     gamepad.write_text("t,move_x,move_z\n0,0,1\n1,0,1\n1.02,0,-1\n3,0,-1\n")
     words = ["match", "run", str(database), "-o", str(tmp_path / "out"), "--gamepad", str(gamepad)]
-    assert main([*words, "--compare", "--adjust-share", "0", "--adjust-turn", "0"]) == 0
+    assert main([*words, "--compare"]) == 0
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     features = {each["by"]["features"] for each in report["measures"]}
     assert features == {"as built", "reduced pose", "full pose"}
     assert (tmp_path / "out" / "hand-full-pose.bvh").exists()
-    (turn, *_) = (each for each in report["measures"] if each["name"] == "turn_180_s")
-    assert (turn["value"], turn["text"]) == (None, "never")
-    assert "never" in (tmp_path / "out" / "index.html").read_text()
 
 
 def test_weights_and_labels_to_keep_are_checked(database, tmp_path, capsys):
@@ -93,7 +90,6 @@ def test_weights_and_labels_to_keep_are_checked(database, tmp_path, capsys):
         ("--weight", "speed=2", "no feature 'speed'"),
         ("--weight", "trajectory_direction=-1", "it must be 0 or more"),
         ("--keep", "mood", "no label 'mood' to keep"),
-        ("--keep-improvement", "1", "keep_improvement 1"),
     ):
         assert main([*words, option, value]) == 2
         assert fact in capsys.readouterr().err

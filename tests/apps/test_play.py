@@ -79,12 +79,6 @@ def test_together_with_a_song(clips, tmp_path):
     assert take["song"]["spectrogram"]["shape"][0] == 27
 
 
-def test_max_clips_selects_evenly(clips, tmp_path, capsys):
-    parts = played(clips, "--max-clips", 2, tmp_path / "page.html")
-    assert [take["name"] for take in parts.scene["takes"]] == ["run", "walk"]
-    assert "2 of 3 clips" in capsys.readouterr().out
-
-
 def test_damaged_clips_are_left_out(clips, tmp_path, capsys):
     folder = tmp_path / "mixed"
     folder.mkdir()
@@ -99,7 +93,6 @@ def test_damaged_clips_are_left_out(clips, tmp_path, capsys):
     ("words", "said"),
     [
         (["nowhere.bvh"], "nowhere.bvh"),
-        (["{clips}", "--max-clips", "0"], "--max-clips must be at least 1"),
         (["{clips}", "--song", "{clips}/walk.bvh"], "browsers play no .bvh"),
         (["{clips}", "--together", "--model", "{model}"], "--together"),
     ],

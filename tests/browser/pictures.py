@@ -82,7 +82,7 @@ def person_model(work: Path) -> tuple[Path, Path]:
     """Store of the person's clips, and its phase model."""
     store, model = work / "person.store", work / "person.model"
     run(f"prepare {person_clips(work)} -o {store}", store)
-    sizes = "--set training.windows=40000 --no-pictures"
+    sizes = "--set training.windows=40000"
     run(f"train phase {store} -o {model} {sizes}", model)
     return store, model
 
@@ -178,7 +178,7 @@ def manifolds(work: Path) -> None:
     dog_store, dog = work / "dog.store", work / "dog.model"
     if not dog_store.exists():
         ClipStore.from_clips(each.clip for each in corpus(3, 4.0, body="quadruped")).save(dog_store)
-    run(f"train phase {dog_store} -o {dog} --set training.windows=25000 --no-pictures", dog)
+    run(f"train phase {dog_store} -o {dog} --set training.windows=25000", dog)
     images = []
     for body, path, title in (("biped", PHASES, "A person"), ("quadruped", dog, "A dog")):
         model, gaits = load_model(path), _GAITS[body]

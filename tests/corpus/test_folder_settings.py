@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from deepphase.apps.cli import main
-from deepphase.apps.options.groups import ClipOptions
+from deepphase.apps.options.groups import folder_reader
 from deepphase.corpus.clips import clips_in
 from deepphase.corpus.folder_settings import (
     FILE,
@@ -81,9 +81,8 @@ def test_options_of_a_command_come_first(captures):
     save_settings(captures, FolderSettings("z", "cm"))
     entries = clips_in([captures], up="y", unit="m")
     assert {entry.load().source.up for entry in entries} == {"y"}
-    # So it is in commands that read one file by itself.
-    file = captures / "deeper" / "aa_x1.bvh"
-    assert ClipOptions(up="y").reader_of(file) == {"up": "y", "unit": "cm"}
+    # Commands that read one file by itself have the settings of its folder.
+    assert folder_reader(captures / "deeper" / "aa_x1.bvh") == {"up": "z", "unit": "cm"}
 
 
 def test_the_nearest_folder_counts(captures):

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -249,35 +248,3 @@ def test_torchrun_starts_again_after_a_kill_and_the_weights_are_the_same(folder,
     assert train(whole).wait(1200) == 0, log.read_text()
     one, two = (PhaseModel.load(path).network.state_dict() for path in (whole, cut))
     assert all(torch.equal(value, two[name]) for name, value in one.items())
-
-
-@pytest.mark.slow
-def test_two_nodes_without_a_shared_folder_of_which_one_is_killed(tmp_path):
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    nodes = []
-    for node in (0, 1):
-        home = tmp_path / f"node{node}"
-        for number, clip in enumerate(clips()):
-            save(clip, home / "clips" / f"swing_{number}.bvh")
-        words = ["--devices", "1", "--num-nodes", "2", "--set=training.windows=32000"]
-        environment = {
-            "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": str(port),
-            "NODE_RANK": str(node),
-            "LOCAL_RANK": "0",
-        }
-        command = _command(home / "out" / "walk.model", home / "clips", *words)
-        nodes.append(_start(command, home / "log", **environment))
-    first, second = nodes
-    work = tmp_path / "node0" / "out" / "walk.model.unfinished"
-    _wait_for(work / "resume.ckpt", first)
-    second.kill()
-    assert first.wait(600) == cli.MISTAKE
-    said = (tmp_path / "node0" / "log").read_text()
-    assert said.count("deepphase: error:") == 1
-    assert "process of the 2 that train together has ended" in said
-    assert "Traceback" not in said
-    assert torch.load(work / "resume.ckpt", weights_only=True)["global_step"] > 0
-    assert not (tmp_path / "node1" / "out" / "walk.model").exists()
-    second.wait()

@@ -278,7 +278,7 @@ def test_the_program_trains_and_dribbles(tmp_path, capsys):
     small += ["--set=training.unroll_frames=2", "--set=training.made_stops=0", "--devices", "1"]
     train = ["train", "controller", words[0], "--ball", words[1], "--config", "ball_no_phase"]
     assert main([*train, *small, "--accelerator", "cpu", "-o", words[2]]) == 0
-    events = ["--ball", "kick@0.5:6", "--ball-rolling", "0.1", "--ball-slope", "0:0.01"]
+    events = ["--ball", "kick@0.5:6"]
     run = ["control", words[2], "--path", "wave", "--seconds", "2", *events, "-o", words[3]]
     assert main(run) == 0, capsys.readouterr().err
     page = (tmp_path / "run" / "index.html").read_text()

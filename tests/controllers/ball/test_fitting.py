@@ -220,5 +220,3 @@ def test_the_program_fits_resumes_and_reads_captures(walk, track, tmp_path, caps
     assert "ballRadius" in (tmp_path / "ball" / "player.html").read_text()
     assert main(["fit", "ball", str(tmp_path / "in"), "-o", str(tmp_path / "ball")]) == 0
     assert "2 of 2 were fitted before" in capsys.readouterr().out
-    words = ["fit", "ball", str(tmp_path / "in"), "-o", str(tmp_path / "x"), "--radius", "-1"]
-    assert main(words) == 2

@@ -119,17 +119,6 @@ def test_colours_are_chosen_and_unknown_ones_refused(model, clips, tmp_path):
     assert "frequency" in error.value.hint
 
 
-def test_clips_are_chosen_by_name(model, clips, tmp_path):
-    names = [
-        each.name for each in _read(model, clips, tmp_path, clips="swing_4, swing_[01]").phases
-    ]
-    assert names == ["swing_4", "swing_0", "swing_1"]
-    with pytest.raises(ParameterError, match="walk"):
-        _read(model, clips, tmp_path, clips="walk*")
-    with pytest.raises(ParameterError, match="no clip is named"):
-        _read(model, clips, tmp_path, clips=" , ")
-
-
 def test_clips_that_come_later_land_in_the_same_picture(model, clips, tmp_path):
     """A model without a projection of its own gets one beside it, and keeps it."""
     first = _read(model, clips[:4], tmp_path)

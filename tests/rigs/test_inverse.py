@@ -293,4 +293,3 @@ def test_commands(walk, tmp_path, capsys):
     assert main(["rig-controls", str(rig), str(keys), "-o", str(made), *ground]) == 2
     assert "these are keys" in capsys.readouterr().err
     assert main(["rig-controls", str(rig), str(captured), "-o", str(tmp_path / "x.txt")]) == 2
-    assert main(["train", "rig", str(captured), "-o", str(rig)]) == 2

@@ -20,7 +20,7 @@ from deepphase.formats.body_checks import in_metres_y_up
 from deepphase.formats.file_content import foreign_content, read_content
 from deepphase.formats.frame_rates import resolve_rate
 from deepphase.formats.joint_checks import check_joint_count, children_of, depth_first, unique_names
-from deepphase.formats.npz.rotation_fit import fitted_clip, unit_quaternions
+from deepphase.formats.npz.joint_arrays import fitted_clip, unit_quaternions
 from deepphase.formats.units import checked_options
 from deepphase.motion.clip import Clip, Source
 

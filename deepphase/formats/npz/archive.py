@@ -6,15 +6,20 @@ its size, and all sizes against the file's, before anything is allocated.
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import io
 import json
 import math
 import textwrap
 import warnings
 import zipfile
-from collections.abc import Callable, Mapping
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from struct import error as StructError
 from typing import IO, Any
 
 import numpy as np
@@ -22,17 +27,24 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write
 from deepphase.errors import FormatError, ParameterError
-from deepphase.formats.file_content import read_content
-from deepphase.formats.npz.members import (
-    ARRAY_SUFFIX,
-    MAKE_AGAIN,
-    array_members,
-    as_format_error,
-    checksum,
-)
+from deepphase.formats.file_content import FRONT_BYTES, check_is_file, foreign_content, read_content
 
 Shape = tuple[int | None, ...]
 
+_SUFFIX = ".npy"
+_MAKE_AGAIN = "make or download the file again"
+# What an archive may unpack to: 20 times its size, as long as that is not a small amount anyway.
+_LARGEST_RATIO, _ALWAYS_ALLOWED_BYTES = 20, 1 << 24
+_MAX_MEMBERS = 1000
+_CHECKSUM_MARK = b"deepphase sha256 "
+_ENCRYPTED = 0x1
+# Others unpack without a bound; NumPy writes none of them.
+_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+# What zipfile raises on damaged archives.
+_ZIP_ERRORS = (
+    zipfile.BadZipFile, zlib.error, StructError, EOFError, NotImplementedError, RuntimeError,
+    ValueError, OverflowError,
+)  # fmt: skip
 _NPY_VERSIONS = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
@@ -40,24 +52,17 @@ _NPY_VERSIONS = {
 # Plain arrays need 128 bytes.
 _LONGEST_HEADER, _LONGEST_FRONT = 10_000, 12
 _LARGEST_ARRAY, _MAX_DIMENSIONS = 1 << 62, 32
-_LONGEST_LIST = 160
-_KINDS = {"number": "fiu", "integer": "iu", "bool": "b"}
-_LARGEST_CODE_POINT = 0x10FFFF
-_SURROGATES = (0xD800, 0xDFFF)
-_EARLIEST_DATE = (1980, 1, 1, 0, 0, 0)
-_UNIX = 3
+_KINDS = {"number": "fiu", "integer": "iuf", "bool": "b"}
+_IN_WORDS = {"number": "numbers", "integer": "whole numbers", "bool": "booleans"}
+_LARGEST_CODE_POINT, _SURROGATES = 0x10FFFF, (0xD800, 0xDFFF)
+_EARLIEST_DATE, _UNIX = (1980, 1, 1, 0, 0, 0), 3
 
 
 @dataclass(frozen=True)
 class NpzArchive:
     """The named arrays of a file; each is read when it is asked for.
 
-    Parameters
-    ----------
-    path
-        The file.
-    keys
-        Names of its arrays, in the file's order.
+    All methods raise FormatError where an array is missing, damaged, or not what is expected.
     """
 
     path: Path
@@ -69,10 +74,10 @@ class NpzArchive:
     @property
     def contents(self) -> str:
         """What the file holds, in a short sentence."""
-        return textwrap.shorten(f"the file holds {', '.join(self.keys)}", _LONGEST_LIST)
+        return textwrap.shorten(f"the file holds {', '.join(self.keys)}", 160)
 
     def shape(self, key: str) -> tuple[int, ...]:
-        """The shape that an array declares. Raises FormatError as :meth:`array`."""
+        """The shape that an array declares."""
         return self._declared(key)[0]
 
     def array(
@@ -82,8 +87,6 @@ class NpzArchive:
 
         Parameters
         ----------
-        key
-            Its name.
         shape
             The shape that it must have, None for an axis of any length; None for any shape.
         kind
@@ -91,23 +94,23 @@ class NpzArchive:
             (whole numbers that are stored as floats will do); "bool".
         finite
             Refuse numbers that are not finite.
-
-        Raises
-        ------
-        FormatError
-            Where the array is missing, damaged, of another shape or kind, or not finite.
         """
         found, dtype = self._declared(key)
-        if dtype.kind not in _KINDS[kind] and (kind, dtype.kind) != ("integer", "f"):
-            what = {"number": "numbers", "integer": "whole numbers", "bool": "booleans"}[kind]
-            raise self._error(key, f"holds {_in_words(dtype)}, not {what}")
+        if dtype.kind not in _KINDS[kind]:
+            raise self._error(key, f"holds {_described(dtype)}, not {_IN_WORDS[kind]}")
         if shape is not None and not _fits(found, shape):
-            raise self._error(key, f"is {found}, expected {_expected(shape)}")
+            expected = ", ".join("any" if length is None else str(length) for length in shape)
+            raise self._error(key, f"is {found}, expected ({expected})")
         array = self._content(key)
-        if dtype.kind == "b":
-            return self._booleans(key, array)
-        if dtype.kind == "f" and finite:
-            self._check_finite(key, array)
+        if kind == "bool":
+            # A boolean byte beyond 1 is undefined to numpy.
+            if (array.view(np.uint8) > 1).any():
+                raise self._error(key, "holds booleans that are neither 0 nor 1")
+            return array
+        if dtype.kind == "f" and finite and not (good := np.isfinite(array)).all():
+            first = np.unravel_index(int(np.argmin(good)), array.shape)
+            place = f"[{', '.join(map(str, first))}]" if first else ""
+            raise self._error(key, f"has {array[first]} at {key}{place}: every number is finite")
         if kind == "integer":
             with np.errstate(invalid="ignore"):
                 whole = array.astype(np.int64)
@@ -118,20 +121,17 @@ class NpzArchive:
         return array.astype(dtype.newbyteorder("=") if kept else np.float64, copy=False)
 
     def scalar(self, key: str) -> float:
-        """A single finite number, whatever the number of its axes. Raises FormatError."""
+        """A single finite number, whatever the number of its axes."""
         array = self.array(key)
         if array.size != 1:
             raise self._error(key, f"is {array.shape}, expected a single number")
         return float(array.reshape(-1)[0])
 
     def strings(self, key: str) -> tuple[str, ...]:
-        """The texts of an array, whatever its axes; bytes are read as UTF-8, else Latin-1.
-
-        Raises FormatError as :meth:`array`.
-        """
+        """The texts of an array, whatever its axes; bytes are read as UTF-8, else Latin-1."""
         _, dtype = self._declared(key)
         if dtype.kind not in "SU":
-            raise self._error(key, f"holds {_in_words(dtype)}, not text")
+            raise self._error(key, f"holds {_described(dtype)}, not text")
         array = self._content(key).reshape(-1)
         if array.dtype.kind == "S":
             return tuple(_decoded(text) for text in array.tolist())
@@ -144,38 +144,25 @@ class NpzArchive:
         return tuple(codes.tolist())
 
     def text(self, key: str) -> str:
-        """A single text. Raises FormatError as :meth:`array`."""
+        """A single text."""
         strings = self.strings(key)
         if len(strings) != 1:
             raise self._error(key, f"holds {len(strings)} texts, expected one")
         return strings[0]
 
     def json(self, key: str) -> Any:
-        """What a single text of JSON says. Raises FormatError."""
+        """What a single text of JSON says."""
         try:
             return json.loads(self.text(key), parse_constant=_refuse_constant)
         except (ValueError, RecursionError) as error:
             raise self._error(key, f"is not JSON: {str(error)[:80]}") from None
 
     def meta(self, format: str, version: int) -> dict[str, Any]:
-        """The mapping in the array `meta` of a file of ours.
-
-        Parameters
-        ----------
-        format, version
-            Name of the file's schema, and the newest version of it that the caller reads.
-
-        Raises
-        ------
-        FormatError
-            Where it is missing, no mapping, of another schema or of a newer version.
-        """
+        """The mapping in the array `meta` of a file of ours, of a format and up to a version."""
         meta = self.json("meta")
         if not isinstance(meta, dict):
-            raise FormatError(
-                "array 'meta' is not a JSON object",
-                path=self.path,
-                hint="save the file again with the program that wrote it",
+            raise self._error(
+                "meta", "is not a JSON object", "save it again with the program that wrote it"
             )
         found, of_version = meta.get("format", format), meta.get("version", version)
         if found != format:
@@ -192,19 +179,6 @@ class NpzArchive:
             )
         return meta
 
-    def _booleans(self, key: str, array: Array) -> Array:
-        # A boolean byte beyond 1 is undefined to numpy.
-        if (array.view(np.uint8) > 1).any():
-            raise self._error(key, "holds booleans that are neither 0 nor 1")
-        return array
-
-    def _check_finite(self, key: str, array: Array) -> None:
-        finite = np.isfinite(array)
-        if not finite.all():
-            first = np.unravel_index(int(np.argmin(finite)), array.shape)
-            place = f"[{', '.join(map(str, first))}]" if first else ""
-            raise self._error(key, f"has {array[first]} at {key}{place}: every number is finite")
-
     def _error(self, key: str, fact: str, hint: str = "") -> FormatError:
         return FormatError(f"array {key!r} {fact}", hint=hint, path=self.path)
 
@@ -212,8 +186,8 @@ class NpzArchive:
         """Shape and type that an array declares, checked against the member's size."""
         if key not in self:
             raise FormatError(f"there is no array {key!r}", hint=self.contents, path=self.path)
-        with as_format_error(self.path, key), zipfile.ZipFile(self.path) as archive:
-            info = archive.getinfo(key + ARRAY_SUFFIX)
+        with _as_format_error(self.path, key), zipfile.ZipFile(self.path) as archive:
+            info = archive.getinfo(key + _SUFFIX)
             with archive.open(info) as file:
                 front = io.BytesIO(file.read(_LONGEST_FRONT + _LONGEST_HEADER))
         return _checked_header(front, info.file_size, lambda *words: self._error(key, *words))
@@ -221,55 +195,62 @@ class NpzArchive:
     def _content(self, key: str) -> Array:
         """An array whose declaration was checked."""
         with (
-            as_format_error(self.path, key),
+            _as_format_error(self.path, key),
             zipfile.ZipFile(self.path) as archive,
-            archive.open(key + ARRAY_SUFFIX) as file,
+            archive.open(key + _SUFFIX) as file,
         ):
             return _read_array(file)
 
 
-def _checked_header(
-    front: io.BytesIO, size: int, error: Callable[..., FormatError]
-) -> tuple[tuple[int, ...], np.dtype]:
-    """Shape and type in the first bytes of a .npy array of `size` bytes, which must fit them."""
-    try:
-        with warnings.catch_warnings():
-            # NumPy warns of the long integers of Python 2, which it reads.
-            warnings.simplefilter("ignore")
-            read_header = _NPY_VERSIONS[np.lib.format.read_magic(front)]
-            shape, _, dtype = read_header(front, max_header_size=_LONGEST_HEADER)
-    # The header is read as Python, whose parser has many errors.
-    except Exception:
-        raise error("is not a NumPy array, or is damaged", MAKE_AGAIN) from None
-    if dtype.hasobject:
-        raise error(
-            "holds Python objects, which may run code and are never loaded",
-            "save it again as plain numbers or text",
+def read_npz(path: str | Path) -> NpzArchive:
+    """Open an .npz file: its list of arrays is read and checked, no array yet.
+
+    FormatError where it cannot be read, is not an .npz archive, does not match its checksum, or
+    would unpack to more than 20 times its size (and more than 16 MiB).
+    """
+    path = Path(path)
+    with _as_format_error(path):
+        check_is_file(path)
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            front = file.read(FRONT_BYTES)
+        if not front.startswith(b"PK"):
+            found = foreign_content(front) or "it does not begin as a zip archive"
+            raise FormatError(f"not an .npz file: {found}" if front else "an empty file", path=path)
+        with zipfile.ZipFile(path) as archive:
+            members, comment = archive.infolist(), archive.comment
+    names = [info.filename for info in members]
+    unpacked = sum(info.file_size for info in members)
+    arrays = [info for info in members if info.filename.endswith(_SUFFIX)]
+    fact, hint = "", _MAKE_AGAIN
+    if comment.startswith(_CHECKSUM_MARK) and comment != _checksum(members):
+        fact = "a damaged archive: its members are not those that were written"
+    elif len(members) > _MAX_MEMBERS:
+        fact = f"this archive has {len(members):,} files and is not a motion file"
+        hint = "unpack it, if motion files are in it"
+    elif len(set(names)) != len(names):
+        fact = f"an archive that holds {next(n for n in names if names.count(n) > 1)!r} twice"
+    elif unpacked > max(_LARGEST_RATIO * size, _ALWAYS_ALLOWED_BYTES):
+        fact = (
+            f"{size:,} bytes that would unpack to {unpacked:,}: more than {_LARGEST_RATIO} times "
+            "as many are not read"
         )
-    # NumPy multiplies the sizes other than 0 even where the array is empty.
-    largest = math.prod(length or 1 for length in shape) * dtype.itemsize
-    if min(shape, default=0) < 0 or largest >= _LARGEST_ARRAY or len(shape) > _MAX_DIMENSIONS:
-        raise error("declares an impossible shape", MAKE_AGAIN)
-    held, declared = size - front.tell(), math.prod(shape) * dtype.itemsize
-    if held != declared:
-        raise error(f"declares {shape} {dtype}, {declared:,} bytes, but holds {held:,}", MAKE_AGAIN)
-    return shape, dtype
-
-
-def _read_array(file: IO[bytes]) -> Array:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return np.lib.format.read_array(file, allow_pickle=False, max_header_size=_LONGEST_HEADER)
+        hint = "if the file is sound, save it again without compression"
+    elif not arrays:
+        fact = "this is a zip archive without NumPy arrays, not an .npz file"
+        hint = "unpack it, if motion files are in it"
+    elif any(info.flag_bits & _ENCRYPTED for info in arrays):
+        fact, hint = "this is an encrypted archive", "unpack and save it again"
+    elif any(info.compress_type not in _COMPRESSIONS for info in arrays):
+        fact = "a compression that NumPy does not write"
+        hint = "save it again with numpy.savez_compressed"
+    if fact:
+        raise FormatError(fact, hint=hint, path=path)
+    return NpzArchive(path, tuple(info.filename.removesuffix(_SUFFIX) for info in arrays))
 
 
 def read_npy(path: str | Path) -> Array:
-    """Read a single array of any plain type from a .npy file.
-
-    Raises
-    ------
-    FormatError
-        Where it cannot be read, is not such a file or is damaged.
-    """
+    """Read a single array of any plain type from a .npy file; raises FormatError."""
     content = read_content(Path(path))
 
     def error(fact: str, hint: str) -> FormatError:
@@ -277,20 +258,6 @@ def read_npy(path: str | Path) -> Array:
 
     _checked_header(io.BytesIO(content), len(content), error)
     return _read_array(io.BytesIO(content))
-
-
-def read_npz(path: str | Path) -> NpzArchive:
-    """Open an .npz file: its list of arrays is read and checked, no array yet.
-
-    An archive that would unpack to more than 20 times its size (and more than 16 MiB) is refused.
-
-    Raises
-    ------
-    FormatError
-        Where it cannot be read or is not an .npz archive.
-    """
-    members = array_members(Path(path))
-    return NpzArchive(Path(path), tuple(name.removesuffix(ARRAY_SUFFIX) for name in members))
 
 
 def write_npz(path: str | Path, arrays: Mapping[str, Any]) -> None:
@@ -314,33 +281,89 @@ def write_npz(path: str | Path, arrays: Mapping[str, Any]) -> None:
     prepared = {name: _storable(name, np.asanyarray(array)) for name, array in arrays.items()}
     with atomic_write(path) as file, zipfile.ZipFile(file, "w") as archive:
         for name, array in prepared.items():
-            info = zipfile.ZipInfo(name + ARRAY_SUFFIX, _EARLIEST_DATE)
+            info = zipfile.ZipInfo(name + _SUFFIX, _EARLIEST_DATE)
             info.create_system = _UNIX
             with archive.open(info, "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, array, allow_pickle=False)
         # Copies that NumPy saves have no comment, so that they can be edited.
-        archive.comment = checksum(archive.infolist())
+        archive.comment = _checksum(archive.infolist())
+
+
+def _checksum(members: Iterable[zipfile.ZipInfo]) -> bytes:
+    """A hash of names, sizes and CRC-32 of all members, of which zip does not protect the names."""
+    rows = sorted(f"{info.filename}\0{info.file_size}\0{info.CRC}\n" for info in members)
+    return _CHECKSUM_MARK + hashlib.sha256("".join(rows).encode()).hexdigest().encode()
+
+
+@contextmanager
+def _as_format_error(path: Path, key: str = "") -> Iterator[None]:
+    """Errors of the disk and of zipfile as FormatError."""
+    try:
+        yield
+    except OSError as error:
+        fact = f"cannot be read: {error.strerror or error}"
+        if error.errno == errno.EINVAL:
+            # A seek to before the beginning, where an archive's numbers send zipfile.
+            fact = "this is a damaged archive"
+        raise FormatError(fact, hint=_MAKE_AGAIN, path=path) from None
+    except _ZIP_ERRORS as error:
+        fact = f"a damaged archive: {' '.join(str(error).split())[:120]}"
+        if "null byte" in str(error):
+            fact = "cannot be read: a null byte in the path"
+        where = f", in array {key!r}" if key else ""
+        raise FormatError(fact + where, hint=_MAKE_AGAIN, path=path) from None
+
+
+def _checked_header(
+    front: io.BytesIO, size: int, error: Callable[..., FormatError]
+) -> tuple[tuple[int, ...], np.dtype]:
+    """Shape and type in the first bytes of a .npy array of `size` bytes, which must fit them."""
+    try:
+        with warnings.catch_warnings():
+            # NumPy warns of the long integers of Python 2, which it reads.
+            warnings.simplefilter("ignore")
+            read_header = _NPY_VERSIONS[np.lib.format.read_magic(front)]
+            shape, _, dtype = read_header(front, max_header_size=_LONGEST_HEADER)
+    # The header is read as Python, whose parser has many errors.
+    except Exception:
+        raise error("is not a NumPy array, or is damaged", _MAKE_AGAIN) from None
+    if dtype.hasobject:
+        raise error(
+            "holds Python objects, which may run code and are never loaded",
+            "save it again as plain numbers or text",
+        )
+    # NumPy multiplies the sizes other than 0 even where the array is empty.
+    largest = math.prod(length or 1 for length in shape) * dtype.itemsize
+    if min(shape, default=0) < 0 or largest >= _LARGEST_ARRAY or len(shape) > _MAX_DIMENSIONS:
+        raise error("declares an impossible shape", _MAKE_AGAIN)
+    held, declared = size - front.tell(), math.prod(shape) * dtype.itemsize
+    if held != declared:
+        fact = f"declares {shape} {dtype}, {declared:,} bytes, but holds {held:,}"
+        raise error(fact, _MAKE_AGAIN)
+    return shape, dtype
+
+
+def _read_array(file: IO[bytes]) -> Array:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return np.lib.format.read_array(file, allow_pickle=False, max_header_size=_LONGEST_HEADER)
 
 
 def _storable(name: str, array: Array) -> Array:
+    fact, hint = "", ""
     if array.dtype.kind not in "biufU":
-        raise ParameterError(
-            f"array {name!r} of type {array.dtype} cannot be stored",
-            hint="store finite numbers, booleans or text",
-        )
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise ParameterError(
-            f"array {name!r} has values that are not finite; nothing was written",
-            hint="find where the first NaN or infinity comes from",
-        )
-    if array.dtype.kind == "U":
-        try:
-            "".join(array.reshape(-1).tolist()).encode()
-        except UnicodeEncodeError:
-            raise ParameterError(
-                f"array {name!r} has text that no file can hold",
-                hint="remove characters that are half of a surrogate pair",
-            ) from None
+        fact = f"of type {array.dtype} cannot be stored"
+        hint = "store finite numbers, booleans or text"
+    elif array.dtype.kind == "f" and not np.isfinite(array).all():
+        fact = "has values that are not finite; nothing was written"
+        hint = "find where the first NaN or infinity comes from"
+    elif array.dtype.kind == "U" and any(
+        0xD800 <= ord(letter) <= 0xDFFF for text in array.flat for letter in text
+    ):
+        fact = "has text that no file can hold"
+        hint = "remove characters that are half of a surrogate pair"
+    if fact:
+        raise ParameterError(f"array {name!r} {fact}", hint=hint)
     return array.astype(array.dtype.newbyteorder("<"), order="C", copy=False)
 
 
@@ -350,12 +373,7 @@ def _fits(found: tuple[int, ...], expected: Shape) -> bool:
     )
 
 
-def _expected(shape: Shape) -> str:
-    parts = ["any" if length is None else str(length) for length in shape]
-    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
-
-
-def _in_words(dtype: np.dtype) -> str:
+def _described(dtype: np.dtype) -> str:
     plain = f"numbers of type {dtype}" if dtype.kind in "fiu" else f"values of type {dtype!s:.40}"
     return {"b": "booleans", "S": "text", "U": "text"}.get(dtype.kind, plain)
 

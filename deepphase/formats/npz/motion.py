@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Collection
-from dataclasses import asdict, fields
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +42,7 @@ def save_npz_motion(clip: Clip, path: str | Path) -> None:
     """Write a clip, whole or not at all; reading it gives the same clip, bit by bit.
 
     The line of the source's first frame is not kept: no line of this file is a frame.
-
-    Raises
-    ------
-    CheckpointError
-        Where the file cannot be written.
+    CheckpointError where the file cannot be written.
     """
     check_writable_body(clip, path)
     source = {name: value for name, value in asdict(clip.source).items() if name != "first_line"}
@@ -78,21 +74,10 @@ def save_npz_motion(clip: Clip, path: str | Path) -> None:
 
 
 def load_npz_motion(path: str | Path, *, fps: float | None = None) -> Clip:
-    """Read a clip.
+    """Read a clip; `fps` replaces the file's rate.
 
-    Files of other hands may lack `meta`, the end sites and `translated_joints` (then the root).
-
-    Parameters
-    ----------
-    fps
-        Frames a second, in place of the file's.
-
-    Raises
-    ------
-    FormatError
-        Where the file cannot be read, or its arrays do not fit each other.
-    ParameterError
-        If the given rate is invalid.
+    Files of other programs may lack `meta`, the end sites and `translated_joints` (then the root).
+    FormatError where the file cannot be read, or its arrays do not fit each other.
     """
     check_rate_option(fps)
     path = Path(path)
@@ -111,7 +96,7 @@ def load_npz_motion(path: str | Path, *, fps: float | None = None) -> Clip:
     if fps is None:
         rate, notes = stated["fps"], ()
     if notes:
-        source = Source(**{**_fields_of(source), "notes": (*source.notes, *notes)})
+        source = replace(source, notes=(*source.notes, *notes))
     check_joint_count(math.prod(archive.shape("names")), path)
     names = archive.strings("names")
     joints = len(names)
@@ -164,7 +149,3 @@ def _meta(archive: NpzArchive) -> tuple[str, dict[str, str], Source]:
             hint="save the file again with the program that wrote it",
             path=path,
         ) from None
-
-
-def _fields_of(source: Source) -> dict[str, Any]:
-    return {item.name: getattr(source, item.name) for item in fields(source)}

@@ -9,8 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deepphase.errors import FormatError, ParameterError, SkeletonError
-from deepphase.formats.gltf.phase_extras import PhaseTrack
-from deepphase.formats.gltf.reader import load_gltf, load_gltf_clips, load_gltf_phases
+from deepphase.formats.gltf.reader import load_gltf, load_gltf_clips
 from deepphase.formats.gltf.writer import save_gltf
 from deepphase.formats.load import load, save
 from deepphase.motion.clip import Clip
@@ -36,12 +35,6 @@ def point_clip(frames=20, points=5):
         [f"P{i}" for i in range(points)], np.arange(points) - 1, np.zeros((points, 3))
     )
     return Clip(skeleton, rotations, translations, 60.0, np.arange(points))
-
-
-def phases(frames=40, channels=3, fps=60.0):
-    random = np.random.default_rng(1)
-    values = random.uniform(-0.5, 0.4999, (4, frames, channels)).astype(np.float32)
-    return PhaseTrack(fps, values[0], abs(values[1]), abs(values[2]), values[3])
 
 
 def assert_same(again, clip, atol=1e-5):
@@ -143,8 +136,8 @@ def test_long_clip_keeps_its_frames(tmp_path):
 
 def test_same_clips_give_the_same_bytes(tmp_path):
     clip = random_clip(translated=(0, 3))
-    save_gltf(clip, tmp_path / "a.glb", phases=phases())
-    save_gltf(clip, tmp_path / "b.glb", phases=phases())
+    save_gltf(clip, tmp_path / "a.glb")
+    save_gltf(clip, tmp_path / "b.glb")
     assert (tmp_path / "a.glb").read_bytes() == (tmp_path / "b.glb").read_bytes()
 
 
@@ -186,41 +179,6 @@ def test_mesh_follows_the_joints(tmp_path):
             assert ((faces * normals[triangles[:, 0]]).sum(axis=1) > 0).all()
 
 
-def test_phases_are_read_back(tmp_path):
-    clip, track = random_clip(), phases()
-    save_gltf([clip, replace(clip, name="second")], tmp_path / "clip.glb", phases=[None, track])
-    again = load_gltf_phases(tmp_path / "clip.glb")
-    assert again.fps == track.fps
-    for name in ("phase", "frequency", "amplitude", "offset"):
-        np.testing.assert_allclose(getattr(again, name), getattr(track, name), atol=1e-6)
-    with pytest.raises(FormatError, match="no phases"):
-        load_gltf_phases(tmp_path / "clip.glb", animation=0)
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "fact"),
-    [
-        ("format", "others", "unknown format"),
-        ("version", 99, "newer version"),
-        ("version", "1", "newer version"),
-        ("frames", 3, "another than declared"),
-        ("phase", [[0.9] * 40] * 3, "outside"),
-        ("phase", [[0.1], [0.1, 0.2]], "damaged"),
-        ("frequency", "fast", "damaged"),
-        ("offset", [[None] * 40] * 3, "damaged"),
-        ("fps", 0, "damaged"),
-        ("amplitude", None, "damaged"),
-    ],
-)
-def test_damaged_phases(tmp_path, key, value, fact):
-    save_gltf(random_clip(), tmp_path / "clip.gltf", phases=phases())
-    document = json.loads((tmp_path / "clip.gltf").read_text())
-    document["animations"][0]["extras"]["deepphase"]["phases"][key] = value
-    (tmp_path / "clip.gltf").write_text(json.dumps(document))
-    with pytest.raises(FormatError, match=fact):
-        load_gltf_phases(tmp_path / "clip.gltf")
-
-
 def test_impossible_writings(tmp_path):
     clip = random_clip()
     other = replace(clip.skeleton, names=[f"K{i}" for i in range(8)])
@@ -235,6 +193,4 @@ def test_impossible_writings(tmp_path):
     ):
         with pytest.raises(error, match=fact):
             save_gltf(clips, tmp_path / name)
-    with pytest.raises(ParameterError, match="2 phases for 1"):
-        save_gltf(clip, tmp_path / "a.glb", phases=[phases(), phases()])
     assert list(tmp_path.iterdir()) == []

@@ -18,7 +18,7 @@ from deepphase.formats.gltf.writer import save_gltf
 from deepphase.motion.kinematics import joint_positions
 from deepphase.synthetic.gait_motion import locomotion
 from tests.formats.test_bvh_round_trip import random_clip
-from tests.formats.test_gltf_round_trip import phases, point_clip
+from tests.formats.test_gltf_round_trip import point_clip
 
 HERE = Path(__file__).parent
 FIND = (
@@ -65,8 +65,7 @@ def clips():
 def test_validator_finds_nothing(tmp_path, name, suffix):
     modules = modules_with("gltf-validator", "package.json")
     clip = clips()[name]
-    track = None if isinstance(clip, list) else phases()
-    save_gltf(clip, tmp_path / f"clip{suffix}", phases=track)
+    save_gltf(clip, tmp_path / f"clip{suffix}")
     issues = node(str(HERE / "gltf_validator.cjs"), modules, str(tmp_path / f"clip{suffix}"))
     assert issues["messages"] == []
     assert issues["numErrors"] == issues["numWarnings"] == issues["numInfos"] == 0
@@ -76,14 +75,13 @@ def test_validator_finds_nothing(tmp_path, name, suffix):
 def test_three_js_plays_the_same(tmp_path, name):
     modules = modules_with("three", "examples/jsm/loaders/GLTFLoader.js")
     clip = clips()[name]
-    save_gltf(clip, tmp_path / "clip.glb", phases=phases(channels=2))
+    save_gltf(clip, tmp_path / "clip.glb")
     frames = [0, 1, 7, 20, len(clip) - 2]
     times = json.dumps([frame / clip.fps for frame in frames])
     script, path = str(HERE / "gltf_in_three.mjs"), str(tmp_path / "clip.glb")
     played = node(script, modules, path, "0", times)
     np.testing.assert_allclose(played["positions"], joint_positions(clip)[frames], atol=1e-5)
     assert played["duration"] == pytest.approx(clip.duration)
-    assert len(played["extras"]["phases"]["phase"]) == 2
 
 
 def test_three_js_plays_several(tmp_path):

@@ -36,9 +36,6 @@ from deepphase.edit.targets import read_keys, read_targets
 from deepphase.edit.training import train_editor
 from deepphase.errors import CheckpointError
 from deepphase.features.layout import FeatureLayout
-from deepphase.formats.gltf.phase_extras import PhaseTrack
-from deepphase.formats.gltf.reader import load_gltf_phases
-from deepphase.formats.gltf.writer import save_gltf
 from deepphase.formats.load import load, load_all, save
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.learned.matcher import Matcher
@@ -232,13 +229,6 @@ def _truth(path: Path) -> None:
     replace(truth, **{name: getattr(truth, name)[:6] for name in names}).save(path)
 
 
-def _with_phases(path: Path) -> None:
-    walk = _walk().sliced(0, 6)
-    values = np.linspace(-0.4, 0.4, 12).reshape(6, 2)
-    track = PhaseTrack(walk.fps, values, 1.0 + values, 2.0 + values, values)
-    save_gltf(walk, path, phases=track)
-
-
 def _ground() -> Heightmap:
     return Heightmap.centred(np.tile(np.linspace(0.0, 1.0, 9), (7, 1)), 0.25, "slope")
 
@@ -402,9 +392,6 @@ KINDS: dict[str, Kind] = {
     "motive": Kind(".csv", load_all, _markers(motive_text, metres=True), _WORDS),
     "mvnx": Kind(
         ".mvnx", load_all, lambda folder: [mvnx_text(_walk().sliced(0, 6)).encode()], _WORDS
-    ),
-    "phases in glTF": Kind(
-        ".gltf", load_gltf_phases, _by(_with_phases, ".gltf"), (*mutations.GLTF, *_WORDS)
     ),
     "store": Kind(".store", open_store, _kept("clips.store"), _ARRAYS, hashed=True),
     "model": Kind(".model", load_extractor, _kept("default.model"), _ARRAYS, hashed=True),

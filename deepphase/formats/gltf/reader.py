@@ -16,7 +16,6 @@ from deepphase.formats.gltf.document import GltfFile, Item, open_gltf
 from deepphase.formats.gltf.joint_motion import sample_joints
 from deepphase.formats.gltf.joints import EXTRAS_KEY, JointTree, find_joints, named_number
 from deepphase.formats.gltf.nodes import NodeTree, read_nodes
-from deepphase.formats.gltf.phase_extras import PhaseTrack, parse_phases
 from deepphase.formats.gltf.tracks import Keys, channel_target, read_tracks
 from deepphase.formats.joint_checks import unique_names
 from deepphase.formats.key_times import (
@@ -114,36 +113,6 @@ def gltf_animations(path: str | Path) -> tuple[tuple[int, str], ...]:
     Raises FormatError as `load_gltf`.
     """
     return _named_animations(_opened(path, None))
-
-
-def load_gltf_phases(path: str | Path, *, animation: str | int | None = None) -> PhaseTrack:
-    """Read the phases that `save_gltf` wrote beside an animation.
-
-    Parameters
-    ----------
-    animation
-        Name or number; None takes the first that has phases.
-
-    Raises
-    ------
-    FormatError
-        Where there are none, or they are damaged.
-    ParameterError
-        Where there is no such animation.
-    """
-    file = open_gltf(path)
-    animations = file.document.elements("animations")
-    if animation is not None:
-        animations = [animations[named_number(animations, animation, "animation")]]
-    for item in animations:
-        extras = _our_extras(item)
-        if "phases" in extras:
-            return parse_phases(extras["phases"], f"{item.place}.extras", file.path)
-    raise FormatError(
-        "there are no phases beside the animation",
-        hint="write them with `save_gltf(..., phases=)`",
-        path=path,
-    )
 
 
 def _checked_options(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,6 @@ from deepphase.formats.bvh.channels import STILL
 from deepphase.formats.gltf.buffers import BinaryWriter, document_bytes, write_glb
 from deepphase.formats.gltf.joints import END_SITE_KEY, EXTRAS_KEY
 from deepphase.formats.gltf.mesh import joint_mesh
-from deepphase.formats.gltf.phase_extras import PhaseTrack, phases_extra
-from deepphase.formats.gltf.scene_object import SceneObject
 from deepphase.formats.joint_checks import unique_names
 from deepphase.motion.clip import Clip
 from deepphase.motion.quaternions import sign_continuous
@@ -32,13 +30,7 @@ _MAX_BYTE_JOINTS, _MAX_JOINTS = 1 << 8, 1 << 16
 _WHOLE_WEIGHT = 255
 
 
-def save_gltf(
-    clips: Clip | Sequence[Clip],
-    path: str | Path,
-    *,
-    phases: PhaseTrack | Sequence[PhaseTrack | None] | None = None,
-    objects: Sequence[SceneObject] = (),
-) -> None:
+def save_gltf(clips: Clip | Sequence[Clip], path: str | Path) -> None:
     """Write clips of one skeleton as the animations of a .glb, or a .gltf that holds all it needs.
 
     Joints are nodes and a skin, at rest in the pose that the offsets say; end sites are nodes
@@ -50,22 +42,17 @@ def save_gltf(
     clips
         One, or several of the same hierarchy; the first one's offsets are the rest pose, its
         order of joints is the file's. Each is an animation of its name.
-    phases
-        Of each clip, written into the animation's extras; see docs/formats.md.
-    objects
-        Meshes beside the body, which move in the animation of the first clip.
 
     Raises
     ------
     FormatError
-        Where the suffix is another, a joint's name is not text.
+        If the suffix is another, or a joint's name is not text.
     ParameterError
-        Where there is no clip, phases or objects do not fit the clips, or joints or frames are too
-        many.
+        If there is no clip, or joints or frames are too many.
     SkeletonError
-        Where the hierarchies differ.
+        If the hierarchies differ.
     CheckpointError
-        Where the file cannot be written.
+        If the file cannot be written.
     """
     path = Path(path)
     if path.suffix.lower() not in _SUFFIXES:
@@ -79,16 +66,7 @@ def save_gltf(
         raise ParameterError("there are no clips to write", hint="give at least one")
     for clip in clips:
         check_writable_body(clip, path)
-    tracks = [phases] if phases is None or isinstance(phases, PhaseTrack) else list(phases)
-    if phases is not None and len(tracks) != len(clips):
-        raise ParameterError(
-            f"there are {len(tracks)} phases for {len(clips)} clips",
-            hint="give one for each clip, or None",
-        )
-    tracks += [None] * (len(clips) - len(tracks))
-    for each in objects:
-        each.check_frames(len(clips[0]))
-    document, chunks = _document(clips, tracks, path, objects)
+    document, chunks = _document(clips, path)
     with atomic_write(path) as file:
         if path.suffix.lower() == ".glb":
             write_glb(file, document, chunks)
@@ -98,12 +76,7 @@ def save_gltf(
             file.write(document_bytes(document))
 
 
-def _document(
-    clips: list[Clip],
-    tracks: list[PhaseTrack | None],
-    path: Path,
-    objects: Sequence[SceneObject],
-) -> tuple[dict[str, Any], list[bytes]]:
+def _document(clips: list[Clip], path: Path) -> tuple[dict[str, Any], list[bytes]]:
     skeleton = clips[0].skeleton
     if len(skeleton) > _MAX_JOINTS:
         raise ParameterError(f"there are {len(skeleton):,} joints; glTF numbers {_MAX_JOINTS:,}")
@@ -120,19 +93,16 @@ def _document(
     names, _ = unique_names([clip.name or "clip" for clip in clips])
     body = len(nodes)
     nodes.append({"name": "mesh", "mesh": 0, "skin": 0})
-    meshes = [each.write_mesh(binary, 1 + at) for at, each in enumerate(objects)]
-    nodes += [{"name": each.name, "mesh": 1 + at} for at, each in enumerate(objects)]
-    moving = dict(enumerate(objects, start=body + 1))
     animations = [
-        _animation(binary, clip, _text(name, path), skeleton, track, {} if at else moving)
-        for at, (clip, name, track) in enumerate(zip(clips, names, tracks, strict=True))
+        _animation(binary, clip, _text(name, path), skeleton)
+        for clip, name in zip(clips, names, strict=True)
     ]
     document = {
         "asset": {"version": "2.0", "generator": "deepphase"},
         "scene": 0,
-        "scenes": [{"nodes": [0, *range(body, len(nodes))]}],
+        "scenes": [{"nodes": [0, body]}],
         "nodes": nodes,
-        "meshes": [mesh, *meshes],
+        "meshes": [mesh],
         "materials": [
             {
                 "name": "joints",
@@ -143,7 +113,6 @@ def _document(
                     "roughnessFactor": _ROUGHNESS,
                 },
             },
-            *(each.material for each in objects),
         ],
         "skins": [
             {
@@ -229,14 +198,7 @@ def _moved_offsets(clip: Clip, skeleton: Skeleton) -> Array:
     return moved
 
 
-def _animation(
-    binary: BinaryWriter,
-    clip: Clip,
-    name: str,
-    skeleton: Skeleton,
-    phases: PhaseTrack | None,
-    moving: Mapping[int, SceneObject],
-) -> dict[str, Any]:
+def _animation(binary: BinaryWriter, clip: Clip, name: str, skeleton: Skeleton) -> dict[str, Any]:
     times = (np.arange(len(clip)) / clip.fps).astype(np.float32)
     if (np.diff(times) <= 0).any():
         raise ParameterError(
@@ -267,16 +229,9 @@ def _animation(
     rotations = sign_continuous(clip.rotations)
     for joint in range(len(skeleton)):
         add(joint, "rotation", rotations[:, joint], "VEC4")
-    for node, each in moving.items():
-        if each.translations is not None:
-            add(node, "translation", each.translations, "VEC3")
-        if each.rotations is not None:
-            add(node, "rotation", sign_continuous(each.rotations), "VEC4")
     extras: dict[str, Any] = {"fps": float(clip.fps)}
     if clip.labels:
         extras["labels"] = {str(key): str(value) for key, value in clip.labels.items()}
-    if phases is not None:
-        extras["phases"] = phases_extra(phases)
     return {
         "name": name,
         "samplers": samplers,

@@ -44,7 +44,7 @@ def command(
     from deepphase.apps.reports.evaluation_report import evaluation_report
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.prepare import corpus_of
-    from deepphase.formats.array_file import is_array_file
+    from deepphase.corpus.store import is_store
     from deepphase.phase.encoding import encode_clips
     from deepphase.phase.extractor import load_model
 
@@ -82,7 +82,7 @@ def command(
         for measure in measures:
             note(f"{measure.name}, {name}: {measure.value:.4g} {measure.unit}".rstrip())
     note(f"report: {result.page}")
-    if is_array_file(store):
+    if is_store(store):
         next_step("match", "build", store, "--model", model, "-o", "mocap.db")
     else:
         next_step("prepare", store, "-o", "mocap.store")

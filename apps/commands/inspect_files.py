@@ -24,9 +24,9 @@ from deepphase.corpus.group_passes import other_axes
 from deepphase.corpus.inspection import FileFacts, inspect_files, inspected_floors
 from deepphase.corpus.motion_files import find_motion_files
 from deepphase.corpus.name_labels import named_labels
+from deepphase.corpus.store import is_store
 from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.features.moment_kinds import KINDS, clip_kinds
-from deepphase.formats.array_file import is_array_file
 from deepphase.formats.frame_rates import CORRECTED
 from deepphase.motion.clip import Clip
 from deepphase.motion.orientation import body_length
@@ -48,7 +48,7 @@ def command(
     allow_truncated
         Use the readable frames of files that end too early.
     """
-    stores = [each for each in path if is_array_file(each)]
+    stores = [each for each in path if is_store(each)]
     path = [each for each in path if each not in stores]
     documents = [_show_store(store) for store in stores]
     if not path:

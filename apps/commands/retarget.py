@@ -47,13 +47,12 @@ def command(
     import numpy as np
 
     from deepphase.corpus.clips import clips_in
-    from deepphase.corpus.store import open_store
-    from deepphase.formats.array_file import is_array_file
+    from deepphase.corpus.store import is_store, open_store
     from deepphase.motion.retargeting.retarget import retarget
 
     if to is None:
         raise ParameterError("there is no target skeleton", hint="name a motion file: --to FILE")
-    sample = open_store(to).clip(0) if is_array_file(to) else clips_in([to])[0].load()
+    sample = open_store(to).clip(0) if is_store(to) else clips_in([to])[0].load()
     rows: list[tuple[str, ...]] = []
     unmatched: dict[str, None] = {}
 

@@ -15,9 +15,8 @@ from deepphase.apps.terminal import next_step, note, progress, silence, warn
 from deepphase.atomic_write import atomic_write, check_writable
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.prepare import corpus_of, prepare
-from deepphase.corpus.store import open_store
+from deepphase.corpus.store import is_store, open_store
 from deepphase.errors import ParameterError
-from deepphase.formats.array_file import is_array_file
 from deepphase.progress import Progress
 from deepphase.temporary_files import temporary_folder
 
@@ -219,7 +218,7 @@ def shared_corpus(world: World, path: Path, **options: Any) -> ClipStore:
     options
         Arguments of `corpus_of`.
     """
-    if world.size == 1 or is_array_file(path):
+    if world.size == 1 or is_store(path):
         return world.together(lambda: corpus_of(path, **options))
     skeleton, joints = options.pop("skeleton", None), options.pop("joints", ())
     with temporary_folder() as folder:

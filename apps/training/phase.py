@@ -12,9 +12,8 @@ from deepphase.apps.options.groups import StoreOptions
 from deepphase.apps.terminal import list_left_out, note, progress
 from deepphase.apps.training.command import TrainingInputs
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.corpus.store import open_store, store_groups
+from deepphase.corpus.store import is_store, open_store, store_groups
 from deepphase.errors import DeepPhaseError, ParameterError
-from deepphase.formats.array_file import is_array_file
 from deepphase.phase.config import PhaseConfig
 from deepphase.progress import Progress
 
@@ -111,8 +110,8 @@ def _report(model: PhaseModel, corpus: Any, folder: Path, output: Path) -> Path:
 
 
 def _groups(path: Path, options: dict[str, Any]) -> list[ClipStore]:
-    """All skeleton groups of a store file, if none is named; empty for other paths."""
-    if options["skeleton"] is not None or not is_array_file(path):
+    """All skeleton groups of a store, if none is named; empty for other paths."""
+    if options["skeleton"] is not None or not is_store(path):
         return []
     return [open_store(path, group.name) for group in store_groups(path)]
 

@@ -28,12 +28,12 @@ _FILE = "request.json"
 
 @dataclass(frozen=True)
 class TrainingRequest:
-    """Request to train a phase model on clips of a store file.
+    """Request to train a phase model on clips of a store.
 
     Parameters
     ----------
     store, group
-        The store file and the name of its skeleton group.
+        The store and the name of its skeleton group.
     clips
         Names of the clips to train on; empty for all.
     config_name

@@ -1,4 +1,4 @@
-"""Clip stores: many clips of one skeleton in a few long arrays, in memory or memory-mapped."""
+"""Clip stores: many clips of one skeleton group in a few long arrays, in memory or mapped."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.corpus.skeleton_group import (
-    check_rates,
     default_group_name,
     shared_skeletons,
     spread_translations,
@@ -59,9 +58,9 @@ class ClipStore:
     provenance
         Mapping for each clip: sha256 of the captured file, glitches and steps of preparation.
     header
-        Header of the store's file: options, left_out, made_with. Empty in memory.
+        JSON of the store: options, left_out, made_with. Empty in memory.
     path
-        The store's file; None in memory.
+        The store; None in memory.
 
     Raises
     ------
@@ -144,7 +143,7 @@ class ClipStore:
         given = list(clips)
         if not given:
             raise ParameterError("a store must have at least one clip")
-        check_rates(given)
+        _check_rates(given)
         first = given[0].skeleton
         for clip in given:
             if not first.same_hierarchy(clip.skeleton):
@@ -246,12 +245,12 @@ class ClipStore:
         )
 
     def save(self, path: str | Path) -> None:
-        """Write the clips atomically as a store file, which `open_store` reads.
+        """Write the clips as a store, which `open_store` reads.
 
         Raises
         ------
         CheckpointError
-            Where the file cannot be written.
+            Where the store cannot be written.
         """
         options = self.header.get("options")
         write_store(path, self, options=options, left_out=self.left_out)
@@ -327,3 +326,14 @@ class ClipStore:
             raise ParameterError(
                 f"there is no clip {name!r} in this store", hint=f"similar names: {', '.join(near)}"
             ) from None
+
+
+def _check_rates(clips: Iterable[Clip]) -> None:
+    """Raise ParameterError unless all clips have the same rate."""
+    rates = sorted({float(clip.fps) for clip in clips})
+    if len(rates) > 1:
+        raise ParameterError(
+            "the clips of one store must have one frame rate, but these have "
+            f"{' and '.join(f'{rate:g}' for rate in rates)} frames a second",
+            hint="resample them to one rate",
+        )

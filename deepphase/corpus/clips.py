@@ -12,9 +12,8 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.motion_files import MotionFile, find_motion_files
 from deepphase.corpus.point_sets import PointSets, agreed_point_sets, load_point_clip
 from deepphase.corpus.songs import find_songs
-from deepphase.corpus.store import open_store, store_groups
+from deepphase.corpus.store import is_store, open_store, store_groups
 from deepphase.errors import DeepPhaseError
-from deepphase.formats.array_file import is_array_file
 from deepphase.formats.load import list_animations, load, load_all
 from deepphase.formats.points import holds_points
 from deepphase.formats.units import checked_options
@@ -163,7 +162,7 @@ def clips_in(
     """
     checked_options(reader.get("unit"), reader.get("up"), reader.get("fps"))
     entries = []
-    stores = [path for path in paths if is_array_file(path)]
+    stores = [path for path in paths if is_store(path)]
     for path in stores:
         if skeleton is None and not joints:
             groups = [open_store(path, group.name) for group in store_groups(path)]

@@ -11,8 +11,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.corpus.skeleton_group import default_group_name
-from deepphase.corpus.spool import Record
-from deepphase.corpus.store_writer import StoreWriter
+from deepphase.corpus.store_writer import Record, StoreWriter
 from deepphase.errors import SkeletonError
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.mirror import mirror_map, mirrored

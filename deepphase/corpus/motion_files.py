@@ -11,6 +11,7 @@ from typing import Any
 
 from deepphase.corpus.folder_settings import FolderSettings, settings_in
 from deepphase.corpus.parallel import workers_for
+from deepphase.corpus.store_writer import STORE_JSON, is_store_folder
 from deepphase.errors import FormatError
 from deepphase.formats.load import MOTION_FORMATS
 from deepphase.formats.markers.motive import is_motive_csv
@@ -149,7 +150,10 @@ def is_motion_file(path: Path) -> bool:
 
 
 def files_under(root: Path) -> Iterator[Path]:
-    """Files under a folder that are not hidden, by name; linked folders are entered once."""
+    """Files under a folder that are not hidden, by name; linked folders are entered once.
+
+    Of a store in it, its JSON is the only one.
+    """
     entered: set[str] = set()
     for folder, folders, names in os.walk(root, followlinks=True):
         # A linked folder may lead back into itself.
@@ -158,6 +162,9 @@ def files_under(root: Path) -> Iterator[Path]:
             folders.clear()
             continue
         entered.add(real)
+        if STORE_JSON in names and is_store_folder(Path(folder)):
+            folders.clear()
+            names = [STORE_JSON]
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         yield from (Path(folder) / name for name in sorted(names) if not name.startswith("."))
 

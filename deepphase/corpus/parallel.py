@@ -12,9 +12,6 @@ from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
 from typing import Any, TypeVar
 
-from joblib import Parallel, cpu_count, delayed
-from joblib.parallel import BACKENDS, get_active_backend
-
 from deepphase.errors import ParameterError
 
 Task = TypeVar("Task")
@@ -39,6 +36,9 @@ def workers_for(
     """
     check_workers(workers)
     if workers is None:
+        # Imported where it is used: most commands need one process.
+        from joblib import cpu_count
+
         workers = min(cpu_count(), 1 + sum(sizes) // bytes_per_worker)
     return max(1, min(workers, tasks))
 
@@ -106,6 +106,9 @@ def _run_alone(function: Callable[[Any], Any], task: Any, workers: int) -> Any:
 
 
 def _run(function: Callable[[Any], Any], tasks: Sequence[Any], workers: int) -> Iterator[Any]:
+    from joblib import Parallel, delayed
+    from joblib.parallel import BACKENDS, get_active_backend
+
     backend, _ = get_active_backend()
     if backend.supports_inner_max_num_threads:
         # Sums of several threads differ in the last bits, and threads of all processes would be

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.group_passes import (
     add_mirrored_clips,
     files_of_another_axis,
@@ -25,9 +26,9 @@ from deepphase.corpus.name_labels import NameLabels, named_labels
 from deepphase.corpus.parallel import check_workers, map_in_order
 from deepphase.corpus.point_sets import PointSets, agreed_point_sets
 from deepphase.corpus.prepared_file import FileTask, PreparedFile, left_out_file, prepare_file
-from deepphase.corpus.store import ClipStore, StoreGroup, StoreWriter, open_store, store_groups
+from deepphase.corpus.store import StoreGroup, is_store, open_store, store_groups
+from deepphase.corpus.store_writer import StoreWriter
 from deepphase.errors import FormatError, ParameterError
-from deepphase.formats.array_file import is_array_file
 from deepphase.formats.load import MOTION_FORMATS
 from deepphase.formats.units import checked_options
 from deepphase.motion.glitches import Glitch
@@ -281,7 +282,7 @@ def corpus_of(
     As :func:`prepare` and :func:`deepphase.corpus.store.open_store` do; ParameterError too where a
     unit, up axis or rate is given for a store, whose own are fixed by its preparation.
     """
-    if is_array_file(path):
+    if is_store(path):
         given = [name for name in ("unit", "up", "file_fps") if options.get(name) is not None]
         if given:
             raise ParameterError(

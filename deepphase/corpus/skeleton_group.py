@@ -1,4 +1,4 @@
-"""Skeleton groups: hierarchy, rate, names and translated joints shared by several clips."""
+"""Skeleton groups: hierarchy, names and translated joints that several clips share."""
 
 from __future__ import annotations
 
@@ -8,20 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.errors import ParameterError
-from deepphase.motion.clip import Clip
 from deepphase.motion.skeleton import Skeleton
-
-
-def check_rates(clips: Iterable[Clip]) -> None:
-    """Raise ParameterError unless all clips have the same rate."""
-    rates = sorted({float(clip.fps) for clip in clips})
-    if len(rates) > 1:
-        raise ParameterError(
-            "the clips of one store must have one frame rate, but these have "
-            f"{' and '.join(f'{rate:g}' for rate in rates)} frames a second",
-            hint="resample them to one rate",
-        )
 
 
 def hierarchy(skeleton: Skeleton) -> frozenset[tuple[str, str | None]]:

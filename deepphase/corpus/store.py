@@ -1,9 +1,10 @@
-"""Store files: one array file with the clips of one or more skeleton groups.
+"""Stores: folders of NumPy files and one JSON with the clips of one or more skeleton groups.
 
-Format "deepphase.store", version 1. The header has ``fps``, ``options``, ``made_with``,
+Format "deepphase.store", version 2. ``store.json`` has ``fps``, ``options``, ``made_with``,
 ``left_out`` and ``groups``, each with ``name``, ``joints``, ``parents``, ``frames`` and ``clips``
-(``name``, ``labels``, ``source``, ``provenance``). The arrays of a group are named
-``<group>/<array>``:
+(``name``, ``labels``, ``source``, ``provenance``), ``sha256`` (of each NumPy file, by its name
+without the suffix) and ``json_sha256`` (of all this). The arrays of a group are the files
+``<group>/<array>.npy``:
 
 ===================  ===================================  =======================================
 rotations            (frames, joints, 4) float32          local, x y z w, clip behind clip
@@ -15,11 +16,17 @@ end_starts           (clips + 1,) int64                   clip i: ends start i t
 end_parents          (ends,) int64                        the joint that an end site hangs from
 end_offsets          (ends, 3) float64                    metres
 ===================  ===================================  =======================================
+
+Version 1 was one safetensors file with the same header and arrays; it is still read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,16 +36,18 @@ from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.skeleton_group import shared_skeletons
 from deepphase.corpus.store_writer import (
+    ARRAY_TYPES,
     STORE_FORMAT,
+    STORE_JSON,
     STORE_VERSION,
-    StoreGroup,
-    StoreWriter,
-    write_store,
+    is_store_folder,
+    json_hash,
 )
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
-from deepphase.formats.array_file import map_arrays, read_header
+from deepphase.formats.array_file import is_array_file, map_arrays, read_header
 from deepphase.formats.body_checks import checked_skeleton
 from deepphase.formats.header_values import (
+    check_numbers,
     checked_count,
     checked_joints,
     checked_labels,
@@ -48,38 +57,76 @@ from deepphase.formats.header_values import (
     checked_text,
 )
 from deepphase.motion.skeleton import Skeleton
+from deepphase.short_repr import brief_repr
 
-__all__ = ["ClipStore", "StoreGroup", "StoreWriter", "open_store", "store_groups", "write_store"]
+# These stay in their files.
+_MAPPED = ("rotations", "translations")
+_PREPARE_AGAIN = "prepare the store again"
 
-# Types of the arrays of every group.
-STORE_TYPES = {
-    "*/rotations": "F32",
-    "*/translations": "F32",
-    "*/offsets": "F64",
-    "*/end_offsets": "F64",
-    "*": "I64",
-}
+
+@brief_repr
+@dataclass(frozen=True)
+class StoreGroup:
+    """Summary of a skeleton group of a store: its name, joints, clips and duration."""
+
+    name: str
+    joints: tuple[str, ...] = field(repr=False)
+    clips: int
+    minutes: float
+
+
+def is_store(path: str | Path) -> bool:
+    """Whether a path is to be opened as a store: its folder, or a file of an earlier version.
+
+    Other files of deepphase are, too: `open_store` says what they are.
+    """
+    path = Path(path)
+    return is_store_folder(path) if path.is_dir() else is_array_file(path)
+
+
+def store_header(path: str | Path) -> dict[str, Any]:
+    """The JSON of a store. Raises CheckpointError as :func:`open_store`."""
+    path = Path(path)
+    if not path.is_dir():
+        return read_header(path, STORE_FORMAT, STORE_VERSION)
+    if not is_store_folder(path):
+        raise CheckpointError(
+            "this is a folder, but not a store",
+            hint="`deepphase prepare` makes one store of a folder of clips",
+            path=path,
+        )
+    try:
+        header = json.loads((path / STORE_JSON).read_bytes())
+        stated = header.pop("json_sha256")
+        if type(header["version"]) is int and header["version"] > STORE_VERSION:
+            raise CheckpointError(
+                f"written by a newer deepphase: version {header['version']} of {STORE_FORMAT}, "
+                f"this one reads up to {STORE_VERSION}",
+                hint="upgrade deepphase: pip install -U deepphase",
+                path=path,
+            )
+        if json_hash(header) != stated:
+            raise ValueError(f"{STORE_JSON} does not match its hash")
+        check_numbers(header)
+        checked_labels(header["sha256"])
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise _inconsistent(path, error) from None
+    except ParameterError as error:
+        raise _inconsistent(path, error.fact) from None
+    return dict(header)
 
 
 def store_groups(path: str | Path) -> list[StoreGroup]:
-    """The skeleton groups of a store file.
+    """The skeleton groups of a store.
 
     Raises
     ------
     CheckpointError
         Where it is not a store, damaged, or written by a newer deepphase.
     """
-    header = read_header(path, STORE_FORMAT, STORE_VERSION)
-    try:
-        fps = checked_rate(header["fps"])
-        groups = [_group(description, fps) for description in header["groups"]]
-        if not groups:
-            raise ValueError("no groups")
-        return groups
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise _inconsistent(path, error) from None
-    except ParameterError as error:
-        raise _inconsistent(path, error.fact) from None
+    return _groups(path, store_header(path))
 
 
 def open_store(
@@ -89,14 +136,14 @@ def open_store(
     joints: Sequence[str] = (),
     verify: bool = True,
 ) -> ClipStore:
-    """Open one group of a store file; its frames are memory-mapped.
+    """Open one group of a store; its frames are memory-mapped.
 
     Parameters
     ----------
     path
-        A file of :func:`write_store` or :func:`deepphase.corpus.prepare.prepare`.
+        A store of :func:`write_store` or :func:`deepphase.corpus.prepare.prepare`.
     skeleton
-        Name of the group; needed where the file has several.
+        Name of the group; needed where the store has several.
     joints
         Joints that are read, as a model's. Of several groups the one that has all of them is
         opened where `skeleton` is not given, of two such groups the one with fewer others.
@@ -110,76 +157,105 @@ def open_store(
     CheckpointError
         Where it is not a store, damaged, or written by a newer deepphase.
     """
-    groups = store_groups(path)
-    name = _chosen(path, groups, skeleton, joints)
-    arrays, header = map_arrays(
-        path,
-        format=STORE_FORMAT,
-        version=STORE_VERSION,
-        prefix=f"{name}/",
-        verify=verify,
-        types=STORE_TYPES,
-    )
-    return store_of_group(path, name, header, arrays)
-
-
-def store_of_group(
-    path: str | Path, name: str, header: Mapping[str, Any], arrays: Mapping[str, Array]
-) -> ClipStore:
-    """The clips of one group of a file, out of the file's header and arrays.
-
-    Raises CheckpointError where they do not fit together.
-    """
-    prefix = f"{name}/"
-    arrays = {
-        key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)
-    }
+    path = Path(path)
+    header = store_header(path)
+    name = _chosen(path, _groups(path, header), skeleton, joints)
     try:
-        description = next(each for each in header["groups"] if each["name"] == name)
-        clips = description["clips"]
+        description = next(group for group in header["groups"] if group["name"] == name)
+        arrays = _arrays(path, name, header, verify)
         if description["frames"] != len(arrays["rotations"]):
             raise ParameterError(
-                f"a group declares {description['frames']} frames, but the file has "
-                f"{len(arrays['rotations'])} rotations",
-                hint="prepare the store again",
+                f"a group declares {description['frames']} frames, but the store has "
+                f"{len(arrays['rotations'])} rotations"
             )
+        clips = description["clips"]
         return ClipStore(
             group=name,
             fps=checked_rate(header["fps"]),
             skeletons=_skeletons(description, arrays),
             rotations=arrays["rotations"],
             translations=arrays["translations"],
-            translated_joints=np.array(arrays["translated_joints"]),
-            range_starts=np.array(arrays["range_starts"]),
-            range_stops=np.array(arrays["range_stops"]),
+            translated_joints=arrays["translated_joints"],
+            range_starts=arrays["range_starts"],
+            range_stops=arrays["range_stops"],
             names=tuple(checked_text(clip["name"], "name") for clip in clips),
             labels=tuple(checked_labels(clip["labels"]) for clip in clips),
             sources=tuple(checked_source(clip["source"]) for clip in clips),
             provenance=tuple(checked_mapping(clip["provenance"], "provenance") for clip in clips),
             header=header,
-            path=Path(path),
+            path=path,
         )
+    except CheckpointError:
+        raise
     # A header whose hash is right and whose content is not was made by another program.
-    except (KeyError, TypeError, ValueError, IndexError, StopIteration, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise _inconsistent(path, error) from None
     except DeepPhaseError as error:
         raise _inconsistent(path, error.fact) from None
 
 
-def group_list(groups: list[StoreGroup]) -> str:
+def group_list(groups: Iterable[StoreGroup]) -> str:
     """Text for messages: name, clips and minutes of each group."""
     return "; ".join(
         f"{group.name} ({group.clips} clips, {group.minutes:.1f} min)" for group in groups
     )
 
 
-def _group(description: Mapping[str, Any], fps: float) -> StoreGroup:
-    return StoreGroup(
-        name=checked_text(description["name"], "name"),
-        joints=checked_joints(description["joints"]),
-        clips=len(description["clips"]),
-        minutes=checked_count(description["frames"], "frames") / fps / 60.0,
-    )
+def _arrays(path: Path, group: str, header: Mapping[str, Any], verify: bool) -> dict[str, Array]:
+    """The arrays of a group, of the right types; the long ones are mapped."""
+    if path.is_dir():
+        arrays = {
+            name: _read_npy(path, group, name, header["sha256"] if verify else None)
+            for name in ARRAY_TYPES
+        }
+    else:
+        prefix = f"{group}/"
+        mapped, _ = map_arrays(path, format=STORE_FORMAT, version=1, prefix=prefix, verify=verify)
+        arrays = {name: mapped[prefix + name] for name in ARRAY_TYPES}
+    for name, dtype in ARRAY_TYPES.items():
+        if arrays[name].dtype != dtype:
+            raise ValueError(f"{name} is of type {arrays[name].dtype}, not {np.dtype(dtype)}")
+        if name not in _MAPPED:
+            arrays[name] = np.array(arrays[name])
+    return arrays
+
+
+def _read_npy(path: Path, group: str, name: str, hashes: Mapping[str, str] | None) -> Array:
+    file = path / group / f"{name}.npy"
+    try:
+        if hashes is not None:
+            with file.open("rb") as opened:
+                digest = hashlib.file_digest(opened, "sha256").hexdigest()
+            if digest != hashes[f"{group}/{name}"]:
+                raise ValueError(f"{group}/{name}.npy does not match its hash")
+        if name in _MAPPED:
+            return np.lib.format.open_memmap(file, mode="r")
+        with file.open("rb") as opened:
+            return np.lib.format.read_array(opened, allow_pickle=False)
+    except OSError as error:
+        raise _unreadable(file, error) from None
+
+
+def _groups(path: str | Path, header: Mapping[str, Any]) -> list[StoreGroup]:
+    try:
+        fps = checked_rate(header["fps"])
+        groups = [
+            StoreGroup(
+                name=checked_text(group["name"], "name"),
+                joints=checked_joints(group["joints"]),
+                clips=len(group["clips"]),
+                minutes=checked_count(group["frames"], "frames") / fps / 60.0,
+            )
+            for group in header["groups"]
+        ]
+        # Names of groups are names of folders.
+        if not groups or not all(re.fullmatch(r"[\w-]+", group.name) for group in groups):
+            raise ValueError("no groups, or a group without a plain name")
+        return groups
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise _inconsistent(path, error) from None
+    except ParameterError as error:
+        raise _inconsistent(path, error.fact) from None
 
 
 def _chosen(
@@ -205,31 +281,34 @@ def _chosen(
 
 def _skeletons(description: Mapping[str, Any], arrays: Mapping[str, Array]) -> tuple:
     names = checked_joints(description["joints"])
-    listed = [checked_count(each, "parent", -1, len(names)) for each in description["parents"]]
-    parents = np.array(listed, np.int64)
-    ends = np.array(arrays["end_starts"])
+    parents = [checked_count(each, "parent", -1, len(names)) for each in description["parents"]]
+    ends = arrays["end_starts"]
     if len(ends) != len(arrays["offsets"]) + 1 or (np.diff(ends) < 0).any():
-        raise ParameterError(
-            "the ranges of end sites do not fit the clips", hint="prepare the store again"
-        )
+        raise ParameterError("the ranges of end sites do not fit the clips")
     return shared_skeletons(
         checked_skeleton(
             Skeleton(
                 names,
-                parents,
-                np.array(offsets),
-                np.array(arrays["end_parents"][start:stop]),
-                np.array(arrays["end_offsets"][start:stop]),
+                np.array(parents, np.int64),
+                offsets,
+                arrays["end_parents"][start:stop],
+                arrays["end_offsets"][start:stop],
             )
         )
         for offsets, start, stop in zip(arrays["offsets"], ends[:-1], ends[1:], strict=True)
     )
 
 
+def _unreadable(path: Path, error: OSError) -> CheckpointError:
+    return CheckpointError(
+        f"the store cannot be read: {error.strerror or error}", hint=_PREPARE_AGAIN, path=path
+    )
+
+
 def _inconsistent(path: str | Path, error: object) -> CheckpointError:
     reason = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
     return CheckpointError(
-        f"this is not a store of this version of deepphase ({reason})",
-        hint="prepare the store again",
+        f"this is not a store of this version of deepphase, or it is damaged ({reason})",
+        hint=_PREPARE_AGAIN,
         path=path,
     )

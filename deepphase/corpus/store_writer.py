@@ -1,51 +1,112 @@
-"""Writer of store files, clip by clip, atomically and in constant memory."""
+"""Writer of stores, clip by clip, in constant memory; a store appears whole or not at all."""
 
 from __future__ import annotations
 
 import hashlib
 import importlib.metadata
-from collections.abc import Iterable, Mapping
+import io
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
+import numpy as np
+
 from deepphase.arrays import Array
-from deepphase.atomic_write import check_writable, writing
-from deepphase.checkout import version
-from deepphase.corpus.skeleton_group import default_group_name, hierarchy, unique_clip_names
-from deepphase.corpus.spool import GroupSpool, Record
-from deepphase.errors import ParameterError
-from deepphase.formats.array_file import write_arrays
+from deepphase.atomic_write import writing
+from deepphase.corpus.skeleton_group import (
+    default_group_name,
+    hierarchy,
+    spread_translations,
+    translated_by_any,
+    unique_clip_names,
+)
+from deepphase.errors import CheckpointError, ParameterError
+from deepphase.formats.array_file import is_array_file
 from deepphase.formats.header_values import checked_rate
-from deepphase.motion.clip import Clip
-from deepphase.short_repr import brief_repr
+from deepphase.motion.clip import Clip, Source
+from deepphase.motion.skeleton import Skeleton
 from deepphase.temporary_files import temporary_folder
 
-STORE_FORMAT = "deepphase.store"
-STORE_VERSION = 1
+STORE_FORMAT, STORE_VERSION = "deepphase.store", 2
+STORE_JSON = "store.json"
+ARRAY_TYPES = {
+    "rotations": np.float32,
+    "translations": np.float32,
+    "translated_joints": np.int64,
+    "range_starts": np.int64,
+    "range_stops": np.int64,
+    "offsets": np.float64,
+    "end_starts": np.int64,
+    "end_parents": np.int64,
+    "end_offsets": np.float64,
+}
+_QUATERNION_BYTES = 16
 
 
-@brief_repr
-@dataclass(frozen=True)
-class StoreGroup:
-    """Summary of a skeleton group of a store.
+def write_store(
+    path: str | Path,
+    clips: Iterable[Clip],
+    *,
+    options: Mapping[str, Any] | None = None,
+    left_out: Iterable[Mapping[str, Any]] = (),
+) -> None:
+    """Write clips of one rate as a store, with a group for every hierarchy.
 
     Parameters
     ----------
-    name
-        Name, such as "Hips-22".
-    joints
-        Joint names.
-    clips, minutes
-        Number of clips, and their total duration.
+    path
+        The store; an existing one is replaced at the end.
+    clips
+        A list, a generator, or a `ClipStore`, whose provenance is kept. One clip at a time is
+        in memory.
+    options, left_out
+        Options of the preparation, and the files that could not be used (file, reason, line).
+
+    Raises
+    ------
+    ParameterError
+        Where there is no clip or the rates differ.
+    CheckpointError
+        Where the store cannot be written.
     """
+    provenance = iter(getattr(clips, "provenance", ()))
+    with StoreWriter(path) as writer:
+        for clip in clips:
+            writer.add(clip, next(provenance, None))
+        writer.finish(options, left_out)
+
+
+def is_store_folder(path: Path) -> bool:
+    """Whether a folder has the JSON of a store."""
+    try:
+        with (path / STORE_JSON).open("rb") as file:
+            return STORE_FORMAT.encode() in file.read(100)
+    except OSError:
+        return False
+
+
+def json_hash(header: Mapping[str, Any]) -> str:
+    """Hash of the JSON of a store, its own hash left out."""
+    text = json.dumps(header, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Record:
+    """A clip of a `StoreWriter` without its frames, and where these are in the group's spool."""
 
     name: str
-    joints: tuple[str, ...] = field(repr=False)
-    clips: int
-    minutes: float
+    labels: Mapping[str, str]
+    source: Source
+    provenance: Mapping[str, Any]
+    skeleton: Skeleton
+    translated_joints: Array
+    frames: int
+    start: int
 
 
 class StoreWriter:
@@ -57,29 +118,27 @@ class StoreWriter:
     Parameters
     ----------
     path
-        The store file. A missing folder is created.
+        The store. A missing parent folder is created.
     """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self._groups: dict[frozenset, GroupSpool] = {}
-        self._places: list[tuple[GroupSpool, int]] = []
+        self._groups: dict[frozenset, _Spool] = {}
+        self._places: list[tuple[_Spool, int]] = []
         self._fps: float | None = None
         self._open = ExitStack()
 
     def __enter__(self) -> StoreWriter:
         # Checked now, not after an hour of reading files.
-        check_writable(self.path, example="motions.store")
         with writing(self.path):
-            self._spool = self._open.enter_context(temporary_folder(self.path.parent))
+            target = Path(os.path.realpath(self.path))
+            _check_replaceable(self.path, target)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            self._folder = self._open.enter_context(temporary_folder(target.parent))
+            self._target = target
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._open.close()
 
     def __len__(self) -> int:
@@ -102,19 +161,19 @@ class StoreWriter:
             )
         self._fps = checked_rate(float(clip.fps))
         key = hierarchy(clip.skeleton)
+        if key not in self._groups:
+            self._groups[key] = _Spool(clip.skeleton, self._folder / f"{len(self._groups)}.frames")
+        group = self._groups[key]
         with writing(self.path):
-            group = self._groups.get(key)
-            if group is None:
-                group = GroupSpool(clip.skeleton, self._spool / str(len(self._groups)))
-                self._groups[key] = group
-            self._places.append((group, group.append(clip, provenance or {})))
+            group.records.append(group.spooled(clip, provenance or {}))
+        self._places.append((group, len(group.records) - 1))
         return len(self._places) - 1
 
     def replace(self, number: int, clip: Clip, provenance: Mapping[str, Any]) -> None:
         """Replace an added clip by another one of the same hierarchy."""
         group, place = self._places[number]
         with writing(self.path):
-            group.replace(place, clip, provenance)
+            group.records[place] = group.spooled(clip, provenance)
 
     def record(self, number: int) -> Record:
         """An added clip without its frames."""
@@ -126,7 +185,18 @@ class StoreWriter:
         if self._fps is None:
             raise IndexError(number)
         group, place = self._places[number]
-        return group.clip(place, self._fps)
+        record = group.records[place]
+        rotations, translations = group.frames_of(record)
+        return Clip(
+            skeleton=record.skeleton,
+            rotations=rotations,
+            translations=translations,
+            fps=self._fps,
+            translated_joints=record.translated_joints,
+            labels=record.labels,
+            source=record.source,
+            name=record.name,
+        )
 
     def groups(self) -> list[list[tuple[int, Record]]]:
         """Number and record of each clip, by group, in the order of addition."""
@@ -134,19 +204,6 @@ class StoreWriter:
         for number, (group, place) in enumerate(self._places):
             by_group.setdefault(id(group), []).append((number, group.records[place]))
         return list(by_group.values())
-
-    def summary(self) -> list[StoreGroup]:
-        """The skeleton groups of the clips added so far."""
-        fps = self._fps or 1.0
-        return [
-            StoreGroup(
-                name=name,
-                joints=tuple(group.skeleton.names),
-                clips=len(group.records),
-                minutes=group.frames / fps / 60.0,
-            )
-            for name, group in zip(self._group_names(), self._groups.values(), strict=True)
-        ]
 
     def finish(
         self,
@@ -158,31 +215,45 @@ class StoreWriter:
         Raises
         ------
         ParameterError
-            Where no clip was added to a store.
+            Where no clip was added.
         CheckpointError
-            Where the file cannot be written.
+            Where the store cannot be written.
         """
         if self._fps is None:
             raise ParameterError("a store must have at least one clip")
-        arrays: dict[str, Array] = {}
-        described = []
-        for name, group in zip(self._group_names(), self._groups.values(), strict=True):
-            with writing(self.path):
-                own = group.arrays()
-            arrays.update({f"{name}/{key}": array for key, array in own.items()})
-            described.append(group.description(name))
-        header = {
+        names = self._group_names()
+        header: dict[str, Any] = {
+            "format": STORE_FORMAT,
+            "version": STORE_VERSION,
             "made_with": {
-                "deepphase": version(),
-                "numpy": importlib.metadata.version("numpy"),
-                "scipy": importlib.metadata.version("scipy"),
+                package: importlib.metadata.version(package)
+                for package in ("deepphase", "numpy", "scipy")
             },
             "options": dict(options or {}),
             "fps": self._fps,
-            "groups": described,
-            "left_out": [dict(each) for each in left_out],
+            "left_out": [dict(entry) for entry in left_out],
+            "groups": [
+                group.description(name)
+                for name, group in zip(names, self._groups.values(), strict=True)
+            ],
         }
-        return write_arrays(self.path, arrays, header, format=STORE_FORMAT, version=STORE_VERSION)
+        new = self._folder / "store"
+        with writing(self.path):
+            hashes: dict[str, str] = {}
+            for name, group in zip(names, self._groups.values(), strict=True):
+                (new / name).mkdir(parents=True)
+                for key, digest in group.write(new / name):
+                    hashes[f"{name}/{key}"] = digest
+            header["sha256"] = hashes
+            text = json.dumps(
+                header | {"json_sha256": json_hash(header)}, ensure_ascii=False, indent=1
+            )
+            (new / STORE_JSON).write_text(text, encoding="utf-8")
+            _check_replaceable(self.path, self._target)
+            if self._target.exists():
+                os.replace(self._target, self._folder / "older")
+            os.replace(new, self._target)
+        return header
 
     def _group_names(self) -> list[str]:
         plain = [default_group_name(group.skeleton) for group in self._groups.values()]
@@ -194,34 +265,125 @@ class StoreWriter:
         return list(unique_clip_names(names))
 
 
-def write_store(
-    path: str | Path,
-    clips: Iterable[Clip],
-    *,
-    options: Mapping[str, Any] | None = None,
-    left_out: Iterable[Mapping[str, Any]] = (),
-) -> None:
-    """Write clips of one rate as a store, with a group for every hierarchy.
+class _Spool:
+    """Clips of one hierarchy, their frames in a file of raw float32 numbers."""
 
-    Parameters
-    ----------
-    path
-        The file; an existing one is replaced at the end.
-    clips
-        A list, a generator, or a `ClipStore`, whose provenance is kept. One clip at a time is
-        in memory.
-    options, left_out
-        Options of the preparation, and the files that could not be used (file, reason, line).
+    def __init__(self, skeleton: Skeleton, path: Path) -> None:
+        self.skeleton = skeleton
+        self.records: list[Record] = []
+        self._path = path
 
-    Raises
-    ------
-    ParameterError
-        Where there is no clip or the rates differ.
-    CheckpointError
-        Where the file cannot be written.
-    """
-    provenance = iter(getattr(clips, "provenance", ()))
-    with StoreWriter(path) as writer:
-        for clip in clips:
-            writer.add(clip, next(provenance, None))
-        writer.finish(options, left_out)
+    def spooled(self, clip: Clip, provenance: Mapping[str, Any]) -> Record:
+        clip = clip.in_order_of(self.skeleton)
+        with self._path.open("ab") as file:
+            start = file.tell()
+            file.write(_float32_bytes(clip.rotations))
+            file.write(_float32_bytes(clip.translations))
+        return Record(
+            name=clip.name,
+            labels=clip.labels,
+            source=clip.source,
+            provenance=provenance,
+            skeleton=clip.skeleton,
+            translated_joints=clip.translated_joints,
+            frames=len(clip),
+            start=start,
+        )
+
+    def frames_of(self, record: Record) -> tuple[Array, Array]:
+        """Rotations and translations of a clip, memory-mapped."""
+        shape = record.frames, len(self.skeleton), 4
+        behind = record.start + record.frames * len(self.skeleton) * _QUATERNION_BYTES
+        moving = record.frames, len(record.translated_joints), 3
+        return (
+            np.memmap(self._path, "<f4", "r", record.start, shape),
+            np.memmap(self._path, "<f4", "r", behind, moving),
+        )
+
+    def description(self, name: str) -> dict[str, Any]:
+        """Header entry of the group."""
+        names = unique_clip_names(record.name for record in self.records)
+        return {
+            "name": name,
+            "joints": list(self.skeleton.names),
+            "parents": self.skeleton.parents.tolist(),
+            "frames": sum(record.frames for record in self.records),
+            "clips": [
+                {
+                    "name": unique,
+                    "labels": dict(record.labels),
+                    "source": asdict(record.source),
+                    "provenance": dict(record.provenance),
+                }
+                for unique, record in zip(names, self.records, strict=True)
+            ],
+        }
+
+    def write(self, folder: Path) -> Iterator[tuple[str, str]]:
+        """Write the group's arrays; name and hash of each."""
+        records, joints = self.records, len(self.skeleton)
+        moving = translated_by_any(record.translated_joints for record in records)
+        lengths = np.array([record.frames for record in records])
+        stops = np.cumsum(lengths)
+        frames = int(stops[-1])
+        skeletons = [record.skeleton for record in records]
+        rotations = (self.frames_of(record)[0] for record in records)
+        translations = (
+            spread_translations(
+                self.frames_of(record)[1], record.translated_joints, moving, record.skeleton
+            )
+            for record in records
+        )
+        yield "rotations", _write_npy(folder, "rotations", (frames, joints, 4), rotations)
+        shape = frames, len(moving), 3
+        yield "translations", _write_npy(folder, "translations", shape, translations)
+        for key, values in (
+            ("translated_joints", moving),
+            ("range_starts", stops - lengths),
+            ("range_stops", stops),
+            ("offsets", np.stack([skeleton.offsets for skeleton in skeletons])),
+            ("end_starts", np.cumsum([0, *(len(each.end_parents) for each in skeletons)])),
+            ("end_parents", np.concatenate([each.end_parents for each in skeletons])),
+            ("end_offsets", np.concatenate([each.end_offsets for each in skeletons])),
+        ):
+            yield key, _write_npy(folder, key, values.shape, [values])
+
+
+def _float32_bytes(array: Array) -> Any:
+    return np.ascontiguousarray(array, "<f4").reshape(-1).view(np.uint8).data
+
+
+def _write_npy(folder: Path, name: str, shape: tuple[int, ...], parts: Iterable[Array]) -> str:
+    """Write an array, part after part along its first axis; returns the hash of the file."""
+    dtype = np.dtype(ARRAY_TYPES[name]).newbyteorder("<")
+    front = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        front, {"descr": dtype.str, "fortran_order": False, "shape": shape}
+    )
+    digest = hashlib.sha256(front.getvalue())
+    with (folder / f"{name}.npy").open("wb") as file:
+        file.write(front.getvalue())
+        for part in parts:
+            content = np.ascontiguousarray(part, dtype).reshape(-1).view(np.uint8).data
+            digest.update(content)
+            file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    return digest.hexdigest()
+
+
+def _check_replaceable(path: Path, target: Path) -> None:
+    if target.is_dir():
+        fact = "" if is_store_folder(target) or not any(target.iterdir()) else "a folder"
+    else:
+        fact = "another file" if target.exists() and not is_array_file(target) else ""
+    if fact:
+        raise CheckpointError(
+            f"a store would be written over {fact}",
+            hint=f"give a new name, such as {_other_name(path)}",
+            path=path,
+        )
+
+
+def _other_name(path: Path) -> Path:
+    return path / "motions.store" if path.is_dir() else path.with_suffix(".store")

@@ -10,7 +10,6 @@ from typing import Any
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import open_store
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
-from deepphase.formats.array_file import read_header
 from deepphase.formats.header_values import checked_text
 
 
@@ -21,7 +20,7 @@ class StoreLink:
     Parameters
     ----------
     path
-        The store's file; empty for a store in memory.
+        The store; empty for a store in memory.
     group
         The skeleton group.
     sha256
@@ -43,7 +42,7 @@ class StoreLink:
         return cls(
             os.path.abspath(store.path),
             store.group,
-            store.header.get("sha256", {}).get(f"{store.group}/rotations", ""),
+            _rotations_sha256(store),
             store,
         )
 
@@ -88,23 +87,22 @@ class StoreLink:
             for name in ("path", "relative_path", "group", "sha256")
         }
         relative = os.path.abspath(beside.parent / texts["relative_path"])
-        moved = bool(texts["relative_path"]) and Path(relative).is_file()
+        moved = bool(texts["relative_path"]) and Path(relative).exists()
         return cls(relative if moved else texts["path"], texts["group"], texts["sha256"])
 
     def _opened(self, beside: Path | None) -> ClipStore:
         if self._store is None:
-            if not self.path or not Path(self.path).is_file():
+            if not self.path or not Path(self.path).exists():
                 raise self._missing(
                     f"the store of the clips is missing: {self.path or 'it was never saved'}"
                 )
             try:
-                sha256 = read_header(self.path)["sha256"].get(f"{self.group}/rotations", "")
                 store = open_store(self.path, self.group)
             except ParameterError as error:
                 raise self._missing(error.fact) from None
             except DeepPhaseError as error:
                 raise self._missing(f"{error.fact}: {self.path}") from None
-            if sha256 != self.sha256:
+            if _rotations_sha256(store) != self.sha256:
                 raise self._missing(
                     f"{self.path} is not the store that the database was built from"
                 )
@@ -117,3 +115,7 @@ class StoreLink:
             fact,
             hint="put the store back, give its new path as --store, or build the database again",
         )
+
+
+def _rotations_sha256(store: ClipStore) -> str:
+    return str(store.header.get("sha256", {}).get(f"{store.group}/rotations", ""))

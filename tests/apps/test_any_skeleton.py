@@ -10,7 +10,7 @@ import pytest
 from deepphase.apps import cli
 from deepphase.apps.reports import training_report
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.corpus.store import write_store
+from deepphase.corpus.store_writer import write_store
 from deepphase.formats.load import save
 from deepphase.phase.extractor import load_model, shipped_model
 from deepphase.phase.model import PhaseModel

@@ -232,7 +232,7 @@ def test_quiet_leaves_warnings_and_errors(swings, broken, tmp_path):
     ran = run("prepare", swings, broken, "-o", tmp_path / "s.store", "--quiet")
     assert (ran.status, ran.out) == (0, "")
     assert "left out: " in ran.err
-    assert (tmp_path / "s.store").is_file()
+    assert (tmp_path / "s.store" / "store.json").is_file()
     # The next run of the program prints again.
     assert "next: deepphase prepare" in run("inspect", swings).out
 

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from deepphase.apps.cli import main
-from deepphase.corpus.store import write_store
+from deepphase.corpus.store_writer import write_store
 from deepphase.formats.load import load
 from deepphase.matching.database.database import MotionDatabase
 from tests.matching.made_databases import swinging_store, untrained_model

@@ -92,3 +92,12 @@ def write_bvh(path: Path, clip: Clip) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     save(clip, path)
     return path
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Content of every file under a folder."""
+    return {
+        file.relative_to(folder).as_posix(): file.read_bytes()
+        for file in folder.rglob("*")
+        if file.is_file()
+    }

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from deepphase.corpus import spool
-from deepphase.corpus.store import ClipStore, StoreWriter, open_store, store_groups, write_store
+from deepphase.corpus import store_writer
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.corpus.store import open_store, store_groups
+from deepphase.corpus.store_writer import StoreWriter, json_hash, write_store
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError, SkeletonError
-from deepphase.formats.array_file import read_arrays, write_arrays
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.skeleton import Skeleton
-from tests.corpus.made_clips import OTHER_ORDER, in_other_order, made_clip, made_skeleton
+from tests.corpus.made_clips import (
+    OTHER_ORDER,
+    contents,
+    in_other_order,
+    made_clip,
+    made_skeleton,
+)
+
+FILES = Path(__file__).parents[1] / "compatibility" / "files"
 
 
 def with_moving_head(clip: Clip) -> Clip:
@@ -207,7 +219,7 @@ def test_replaced_clips_take_the_place_of_the_first(tmp_path):
 def test_an_interrupted_writer_leaves_the_older_store_and_nothing_else(tmp_path, error):
     path = tmp_path / "some.store"
     write_store(path, varied_clips())
-    before = path.read_bytes()
+    before = contents(path)
 
     def clips():
         yield made_clip(0)
@@ -216,15 +228,15 @@ def test_an_interrupted_writer_leaves_the_older_store_and_nothing_else(tmp_path,
 
     with pytest.raises(error):
         write_store(path, clips())
-    assert path.read_bytes() == before
+    assert contents(path) == before
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_full_disk_is_one_error(tmp_path, monkeypatch):
-    def full(path, array):
+    def full(array):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(spool, "_append", full)
+    monkeypatch.setattr(store_writer, "_float32_bytes", full)
     with pytest.raises(CheckpointError, match="No space left"):
         write_store(tmp_path / "some.store", varied_clips())
     assert list(tmp_path.iterdir()) == []
@@ -237,20 +249,36 @@ def test_places_that_cannot_be_written_are_said_at_once(tmp_path):
             StoreWriter(path).__enter__()
 
 
+def test_only_stores_are_replaced(tmp_path):
+    (tmp_path / "some.store").mkdir()
+    write_store(tmp_path / "some.store", varied_clips())
+    write_store(tmp_path / "some.store", varied_clips()[:1])
+    assert open_store(tmp_path / "some.store").names == ("walk0",)
+    shutil.copy(FILES / "clips.store", tmp_path / "older.store")
+    write_store(tmp_path / "older.store", open_store(tmp_path / "older.store"))
+    assert (tmp_path / "older.store").is_dir()
+
+
 def test_damaged_stores_are_refused(tmp_path):
     path = tmp_path / "some.store"
     write_store(path, varied_clips())
-    data = path.read_bytes()
     rng = np.random.default_rng(0)
-    for place in rng.integers(0, len(data), 60):
-        damaged = bytearray(data)
-        damaged[place] ^= 1 << int(rng.integers(8))
-        path.write_bytes(damaged)
+    for file in sorted(file for file in path.rglob("*") if file.is_file()):
+        data = file.read_bytes()
+        for place in rng.integers(0, len(data), 8):
+            damaged = bytearray(data)
+            damaged[place] ^= 1 << int(rng.integers(8))
+            file.write_bytes(damaged)
+            with pytest.raises(CheckpointError):
+                open_store(path)
+        file.write_bytes(data[:-7])
+        with pytest.raises(CheckpointError):
+            open_store(path, verify=False)
+        file.unlink()
         with pytest.raises(CheckpointError):
             open_store(path)
-    path.write_bytes(data[:-7])
-    with pytest.raises(CheckpointError):
-        open_store(path, verify=False)
+        file.write_bytes(data)
+    open_store(path)
 
 
 @pytest.mark.parametrize(
@@ -279,17 +307,25 @@ def test_damaged_stores_are_refused(tmp_path):
 def test_stores_that_another_program_got_wrong_are_refused(tmp_path, spoil):
     path = tmp_path / "some.store"
     write_store(path, varied_clips())
-    arrays, header = read_arrays(path, format="deepphase.store", version=1)
-    header = json.loads(json.dumps(header))
+    header = json.loads((path / "store.json").read_text())
+    del header["json_sha256"]
+    arrays = {
+        file.relative_to(path).with_suffix("").as_posix(): np.load(file)
+        for file in path.rglob("*.npy")
+    }
     spoil(header, arrays)
-    write_arrays(path, arrays, header, format="deepphase.store", version=1)
+    for file in path.rglob("*.npy"):
+        file.unlink()
+    for name, array in arrays.items():
+        np.save(path / name, array)
+        header["sha256"][name] = hashlib.sha256((path / f"{name}.npy").read_bytes()).hexdigest()
+    (path / "store.json").write_text(json.dumps(header | {"json_sha256": json_hash(header)}))
     with pytest.raises(DeepPhaseError) as caught:
         open_store(path)
-    assert caught.value.path == path
     assert isinstance(caught.value, CheckpointError)
 
 
 def test_a_store_is_the_same_bytes_each_time(tmp_path):
     for name in ("a", "b"):
         write_store(tmp_path / name, varied_clips())
-    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert contents(tmp_path / "a") == contents(tmp_path / "b")

@@ -20,7 +20,7 @@ from deepphase.apps.dashboard.parts.channel_views import (
 from deepphase.apps.dashboard.parts.collection import OpenClips, OpenModel
 from deepphase.apps.dashboard.parts.encodings import encodings
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.corpus.store import write_store
+from deepphase.corpus.store_writer import write_store
 from deepphase.formats.bvh.writer import save_bvh
 from deepphase.motion.clip import Clip
 from deepphase.synthetic.gait_motion import locomotion

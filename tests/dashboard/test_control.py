@@ -32,7 +32,8 @@ from deepphase.apps.runs.run import run_goal
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.corpus.store import open_store, write_store
+from deepphase.corpus.store import open_store
+from deepphase.corpus.store_writer import write_store
 from deepphase.errors import CheckpointError, DeepPhaseError, FormatError, ParameterError
 from deepphase.evaluation.measure import values_by_name
 from deepphase.formats.bvh.writer import save_bvh

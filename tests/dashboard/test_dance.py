@@ -29,7 +29,8 @@ from deepphase.apps.demo import CONTROLLER
 from deepphase.apps.demo.dances import made_dances
 from deepphase.controllers.dance.config import DanceConfig
 from deepphase.controllers.dance.training import DanceData, train_dance
-from deepphase.corpus.store import open_store, write_store
+from deepphase.corpus.store import open_store
+from deepphase.corpus.store_writer import write_store
 from deepphase.errors import FormatError
 from deepphase.formats.load import load
 from deepphase.matching.database.database import MotionDatabase

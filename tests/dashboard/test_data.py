@@ -6,6 +6,7 @@ import gc
 import io
 import json
 import re
+import shutil
 import zipfile
 from dataclasses import replace
 
@@ -18,7 +19,7 @@ from deepphase.apps.dashboard.parts.session import Session, safe_name
 from deepphase.apps.dashboard.parts.uploads import read_upload, suffix_of
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.folder_settings import FolderSettings, read_settings
-from deepphase.corpus.store import write_store
+from deepphase.corpus.store_writer import write_store
 from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.formats.bvh.writer import save_bvh
 from deepphase.formats.gltf.writer import save_gltf
@@ -93,10 +94,13 @@ def test_an_empty_folder_says_what_to_do(tmp_path, monkeypatch):
 
 def test_a_damaged_store_is_a_sentence(tmp_path, monkeypatch, clip):
     write_store(tmp_path / "good.store", ClipStore.from_clips([clip]))
-    content = bytearray((tmp_path / "good.store").read_bytes())
+    for name in ("bad", "cut"):
+        shutil.copytree(tmp_path / "good.store", tmp_path / f"{name}.store")
+    (damaged,) = (tmp_path / "bad.store").glob("*/rotations.npy")
+    content = bytearray(damaged.read_bytes())
     content[-40] ^= 0xFF
-    (tmp_path / "bad.store").write_bytes(content)
-    (tmp_path / "cut.store").write_bytes(bytes(content[:5000]))
+    damaged.write_bytes(content)
+    (tmp_path / "cut.store" / "store.json").write_text('{"format": "deepphase.store", "ver')
     app = opened("data", monkeypatch, tmp_path)
     assert "bad.store" in words(app).replace("\\", "")
     assert "Traceback" not in words(app)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pytest
 
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.corpus.store import write_store
+from deepphase.corpus.store_writer import write_store
 from deepphase.edit.control_data import PathTraining
 from deepphase.edit.control_training import train_path
 from deepphase.edit.editor import MotionEditor
@@ -75,7 +77,7 @@ def test_an_editor_is_trained_on_the_open_clips_and_kept(folder, tmp_path, monke
         return MotionEditor.load(folder / "walk.editor")
 
     monkeypatch.setattr("deepphase.edit.training.train_editor", trained)
-    (tmp_path / "walks.store").write_bytes((folder / "walks.store").read_bytes())
+    shutil.copytree(folder / "walks.store", tmp_path / "walks.store")
     for place in (tmp_path, None):
         app = opened("edit", monkeypatch, place)
         widget(app, "Train the editor").click().run()

@@ -15,7 +15,7 @@ from google.protobuf.message import Message
 from deepphase.apps.dashboard.pages import PAGES
 from deepphase.apps.demo import PHASES
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.corpus.store import write_store
+from deepphase.corpus.store_writer import write_store
 from deepphase.synthetic.gait_motion import locomotion
 from tests.dashboard.app_pages import components, opened, players
 from tests.hostile_names import HOSTILE_NAMES

@@ -38,7 +38,7 @@ from deepphase.apps.dashboard.parts.result_cache import shared_cache
 from deepphase.apps.dashboard.parts.umap_maps import make_map, waited
 from deepphase.apps.demo.model import demo_config
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.corpus.store import write_store
+from deepphase.corpus.store_writer import write_store
 from deepphase.figures.colouring import Colouring
 from deepphase.motion.kinematics import joint_positions
 from deepphase.phase.model import PhaseModel

@@ -28,7 +28,7 @@ from deepphase.apps.training.status import (
     load_curve_points,
     load_views,
 )
-from deepphase.corpus.store import write_store
+from deepphase.corpus.store_writer import write_store
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.phase.model import PhaseModel
 from deepphase.synthetic.gait_motion import locomotion

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from deepphase.corpus.clips import clips_in
-from deepphase.corpus.store import open_store, write_store
+from deepphase.corpus.store import open_store
+from deepphase.corpus.store_writer import write_store
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.phase import encoding
 from deepphase.phase.baselines.pca_phase import PcaPhase

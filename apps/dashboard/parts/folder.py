@@ -23,7 +23,8 @@ from deepphase.corpus.motion_files import (
     is_motion_file,
 )
 from deepphase.corpus.prepare import prepare
-from deepphase.corpus.store_writer import STORE_FORMAT
+from deepphase.corpus.store import store_header
+from deepphase.corpus.store_writer import STORE_FORMAT, STORE_JSON, is_store_folder
 from deepphase.errors import DeepPhaseError
 from deepphase.formats.array_file import is_array_file, read_header
 from deepphase.formats.load import MOTION_FORMATS
@@ -73,7 +74,7 @@ class FoundFile:
     @classmethod
     def described(cls, path: Path, name: str, *, own: bool = False) -> FoundFile:
         """Read the header of a file. CheckpointError where it is damaged."""
-        header = read_header(path)
+        header = store_header(path) if path.is_dir() else read_header(path)
         about = {name: header[name] for name in _KEPT if name in header}
         return cls(path, name, str(header["format"]), stamp_of(path), about, own)
 
@@ -180,7 +181,10 @@ def look_into(folder: Path) -> FoundFolder:
             cut = True
             break
         try:
-            if is_motion_file(path):
+            if path.name == STORE_JSON and is_store_folder(path.parent):
+                name = path.parent.relative_to(folder).as_posix()
+                files.append(FoundFile.described(path.parent, name))
+            elif is_motion_file(path):
                 recorded = path.parent == folder / RECORDINGS_FOLDER
                 (recordings if recorded else motion).append(stamp_of(path))
             elif path.suffix.lower() in SONG_SUFFIXES:

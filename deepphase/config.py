@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import yaml
 
 from deepphase.errors import ParameterError
-from deepphase.short_repr import html_by, short_repr
+from deepphase.short_repr import short_repr
 
 ConfigValues = TypeVar("ConfigValues")
 
@@ -216,8 +216,6 @@ class SectionedConfig:
         kinds: dict[str, Any] = {each.name: each.default_factory for each in fields(cls)}
         check_known(given, kinds, "the config")
         return cls(**{name: section(kind, given.get(name), name) for name, kind in kinds.items()})
-
-    _repr_html_ = html_by("config")
 
     def __repr__(self) -> str:
         """What differs from the defaults, with their names in files."""

@@ -1,10 +1,9 @@
-"""One-line representations of objects that hold large arrays, and what notebooks show of them."""
+"""One-line representations of objects that hold large arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
-from importlib import import_module
 from typing import Any, TypeVar
 
 Class = TypeVar("Class", bound=type)
@@ -66,15 +65,6 @@ def _given(value: Any) -> Iterator[str]:
             yield f"{item.name}={own!r}"
         elif not isinstance(own, str):
             yield f"{item.name}=<{type(own).__name__}>"
-
-
-def html_by(function: str) -> Callable[[Any], str]:
-    """A `_repr_html_`: a function of `deepphase.viewer.notebook`, imported when a notebook asks."""
-
-    def shown(self: Any) -> str:
-        return getattr(import_module("deepphase.viewer.notebook"), function)(self)
-
-    return shown
 
 
 def counted(number: int, noun: str) -> str:

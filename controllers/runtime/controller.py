@@ -33,7 +33,7 @@ from deepphase.motion.clip import Source
 from deepphase.motion.skeleton import Skeleton
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.model import load_weights
-from deepphase.short_repr import counted, html_by, short_repr
+from deepphase.short_repr import counted, short_repr
 from deepphase.steering.goal_limits import GoalLimits
 
 FORMAT, VERSION = "deepphase.controller", 3
@@ -142,8 +142,6 @@ class Controller:
         scale = float(self.network.get_buffer("inputs_scale")[last][0])
         reach = float(np.hypot(*mean)) + (_REACH * weight / scale if scale > 0 else 0.0)
         return GoalLimits.of_top_speed(max(reach, _MIN_REACH_M) / self.schema.config.offsets_s[-1])
-
-    _repr_html_ = html_by("controller")
 
     def __repr__(self) -> str:
         return short_repr(

@@ -23,7 +23,7 @@ from deepphase.corpus.store_writer import write_store
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.skeleton import Skeleton
-from deepphase.short_repr import counted, html_by, short_repr, timed
+from deepphase.short_repr import counted, short_repr, timed
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,8 +177,6 @@ class ClipStore:
             sources=tuple(clip.source for clip in ordered),
             provenance=tuple({} for _ in given) if provenance is None else tuple(provenance),
         )
-
-    _repr_html_ = html_by("store")
 
     def __repr__(self) -> str:
         return short_repr(

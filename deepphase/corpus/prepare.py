@@ -33,7 +33,7 @@ from deepphase.formats.load import MOTION_FORMATS
 from deepphase.formats.units import checked_options
 from deepphase.motion.glitches import Glitch
 from deepphase.progress import Progress
-from deepphase.short_repr import counted, html_by, short_repr
+from deepphase.short_repr import counted, short_repr
 from deepphase.temporary_files import temporary_folder
 
 
@@ -80,8 +80,6 @@ class Preparation:
     notes: tuple[tuple[str, str], ...]
     glitches: tuple[tuple[str, Glitch], ...]
     name_labels: NameLabels | None = None
-
-    _repr_html_ = html_by("preparation")
 
     def __repr__(self) -> str:
         return short_repr(

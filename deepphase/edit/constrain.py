@@ -30,7 +30,7 @@ from deepphase.motion.root_trajectory import (
     root_trajectory,
     to_root_space,
 )
-from deepphase.short_repr import counted, html_by, short_repr
+from deepphase.short_repr import counted, short_repr
 from deepphase.solving.feet import faded_corrections, find_holds
 from deepphase.steering.path import GroundPath
 
@@ -61,8 +61,6 @@ class ConstrainedMotion:
     distances: Array
     searched: Array
     iterations: int
-
-    _repr_html_ = html_by("result_player")
 
     def __repr__(self) -> str:
         farthest = f"{self.distances.max(initial=0.0):.3f} m at most"

@@ -29,7 +29,7 @@ from deepphase.motion.root_trajectory import (
     from_root_space,
     to_root_space,
 )
-from deepphase.short_repr import counted, html_by, short_repr
+from deepphase.short_repr import counted, short_repr
 from deepphase.solving.feet import HOLD_BLEND_S, faded_corrections
 from deepphase.steering.path import GroundPath
 
@@ -119,8 +119,6 @@ class EffectorMotion:
     distances: Array
     estimated: Array
     findings: tuple[str, ...] = ()
-
-    _repr_html_ = html_by("result_player")
 
     def __repr__(self) -> str:
         farthest = f"{self.distances.max(initial=0.0):.3f} m from the paths at most"

@@ -21,7 +21,7 @@ from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.root_trajectory import RootTrajectory
-from deepphase.short_repr import counted, html_by, short_repr
+from deepphase.short_repr import counted, short_repr
 from deepphase.steering.path import GroundPath
 
 MARGIN_S = 2.0
@@ -53,8 +53,6 @@ class PathMotion:
     footsteps: Footsteps
     root: RootTrajectory
     findings: tuple[str, ...] = ()
-
-    _repr_html_ = html_by("result_player")
 
     def __repr__(self) -> str:
         return short_repr(self, self.clip.name, counted(len(self.clip), "frame"))

@@ -20,7 +20,7 @@ from deepphase.errors import ParameterError
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.resample import low_passed
-from deepphase.short_repr import html_by, short_repr
+from deepphase.short_repr import short_repr
 
 MAX_AMOUNT = 1.5
 _ITERATIONS, _RATE = 250, 0.05
@@ -50,8 +50,6 @@ class StyledMotion:
     clip: Clip
     distance_before: float
     distance_after: float
-
-    _repr_html_ = html_by("result_player")
 
     def __repr__(self) -> str:
         moved = f"Gram distance {self.distance_before:.3f} to {self.distance_after:.3f}"

@@ -12,7 +12,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.motion.skeleton import Skeleton
-from deepphase.short_repr import brief_repr, counted, html_by, short_repr, timed
+from deepphase.short_repr import brief_repr, counted, short_repr, timed
 
 # Sine of half the largest angle that counts as rounding.
 _NO_TURN = 1e-6
@@ -136,8 +136,6 @@ class Clip:
                 f"a quaternion of length {np.sqrt(lengths[frame, joint]):.3g} is not a rotation",
                 hint="normalise rotations before making a clip of them",
             )
-
-    _repr_html_ = html_by("player")
 
     def __repr__(self) -> str:
         joints = counted(len(self.skeleton), "joint")

@@ -13,7 +13,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.motion.clip import Source
-from deepphase.short_repr import counted, html_by, short_repr, timed
+from deepphase.short_repr import counted, short_repr, timed
 
 # A prefix of the subject or the sport, as markers have it, and a number.
 _BALL = re.compile(r"(?:.*[:/])?(?:foot|soccer|basket|hand|volley)?[ _-]?ball[ _-]?\d*")
@@ -90,8 +90,6 @@ class PointTrack:
         edges = self.edges
         if ((edges < 0) | (edges >= points)).any() or (edges[:, 0] == edges[:, 1]).any():
             raise ParameterError(f"{self.name}: an edge does not join two of the {points} points")
-
-    _repr_html_ = html_by("player")
 
     def __repr__(self) -> str:
         points = counted(len(self.names), "point")

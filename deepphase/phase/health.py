@@ -19,7 +19,7 @@ from deepphase.formats.header_values import (
 )
 from deepphase.phase.parameter_errors import weighted_percentile
 from deepphase.phase.parameters import PhaseParameters
-from deepphase.short_repr import counted, html_by, short_repr
+from deepphase.short_repr import counted, short_repr
 
 # A channel whose mean amplitude is below this share of the strongest one's is not in use.
 _IN_USE = 0.1
@@ -74,8 +74,6 @@ class Health:
     frequency_roughness: float
     channels: tuple[ChannelHealth, ...]
     findings: tuple[str, ...] = ()
-
-    _repr_html_ = html_by("health")
 
     def __repr__(self) -> str:
         used = sum(channel.in_use for channel in self.channels)

@@ -34,7 +34,7 @@ from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.signals import JointVelocities
 from deepphase.phase.song_signals import SongSignals
 from deepphase.phase.windows import gather, interior_frames
-from deepphase.short_repr import counted, html_by, short_repr, timed
+from deepphase.short_repr import counted, short_repr, timed
 
 Signals = TypeVar("Signals", bound=JointVelocities | SongSignals | PointVelocities)
 
@@ -76,8 +76,6 @@ class ClipPhases:
     fps: float
     name: str
     source: str = ""
-
-    _repr_html_ = html_by("phase_plot")
 
     def __repr__(self) -> str:
         channels = counted(self.parameters.channels, "channel")
@@ -249,8 +247,6 @@ class PhaseModel(Generic[Signals]):
 
     def __post_init__(self) -> None:
         self.network.eval()
-
-    _repr_html_ = html_by("phase_model")
 
     def __repr__(self) -> str:
         return short_repr(

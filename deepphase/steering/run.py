@@ -18,7 +18,7 @@ from deepphase.motion.root_trajectory import RootTrajectory
 from deepphase.motion.skeleton import Skeleton
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.progress import Progress
-from deepphase.short_repr import counted, html_by, short_repr, timed
+from deepphase.short_repr import counted, short_repr, timed
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import (
     GamepadSettings,
@@ -303,8 +303,6 @@ class Run:
     commanded_velocities: Array | None = None
     commanded_angles: Array | None = None
     goals: GoalSource | None = None
-
-    _repr_html_ = html_by("run_player")
 
     def __repr__(self) -> str:
         return short_repr(self, counted(self.characters, "character"), timed(len(self), self.fps))

@@ -13,7 +13,7 @@ from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.contacts import GRAVITY
-from deepphase.short_repr import counted, html_by, short_repr, timed
+from deepphase.short_repr import counted, short_repr, timed
 from deepphase.synthetic.bodies import Body, body_named
 from deepphase.synthetic.footholds import follow_footholds, gait_footholds
 from deepphase.synthetic.gait import FREEDOMS, Gait, Style
@@ -72,8 +72,6 @@ class SyntheticMotion:
     oscillator_amplitude: Array
     gait_names: tuple[str, ...]
     gait: Array
-
-    _repr_html_ = html_by("result_player")
 
     def __repr__(self) -> str:
         limbs = counted(len(self.limb_names), "limb")

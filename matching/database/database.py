@@ -39,7 +39,7 @@ from deepphase.matching.database.store_link import StoreLink
 from deepphase.motion.clip import Clip
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.progress import Progress
-from deepphase.short_repr import counted, html_by, short_repr
+from deepphase.short_repr import counted, short_repr
 
 if TYPE_CHECKING:
     from deepphase.phase.extractor import PhaseExtractor
@@ -162,8 +162,6 @@ class MotionDatabase:
             raise ParameterError("the normalisation is of another layout", hint=_DAMAGED)
         if self.kinds is not None and len(self.kinds) and np.max(self.kinds) >= len(KINDS):
             raise ParameterError(f"{np.max(self.kinds)} is not a kind of moments", hint=_DAMAGED)
-
-    _repr_html_ = html_by("database")
 
     def __repr__(self) -> str:
         return short_repr(

@@ -26,7 +26,7 @@ from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.signals import JointVelocities
 from deepphase.phase.windows import interior_frames
 from deepphase.progress import Progress
-from deepphase.short_repr import counted, html_by, short_repr
+from deepphase.short_repr import counted, short_repr
 
 _VERSION = 1
 # Frames that the projection is fitted to, at most, and of one clip.
@@ -71,8 +71,6 @@ class Baseline:
     projection: ManifoldProjection | None = None
     health: Health | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
-
-    _repr_html_ = html_by("phase_model")
 
     def __repr__(self) -> str:
         return short_repr(

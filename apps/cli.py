@@ -80,10 +80,6 @@ JOBS = {
             "match_find:query_command",
             "find the frames of a database nearest to a frame of a clip",
         ),
-        "match similar": (
-            "match_find:similar_command",
-            "find the clips of a store that are most similar to a clip",
-        ),
         "match run": (
             "match_run",
             "move characters along a path or by a gamepad, by motion matching",

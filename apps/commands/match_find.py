@@ -1,4 +1,4 @@
-"""`deepphase match query`, `match similar` and `match why`: what a search finds."""
+"""`deepphase match query`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from deepphase.apps.edit_files import load_editor, read_clip
 from deepphase.apps.options.groups import parse_labels
 from deepphase.apps.terminal import Outcome, next_step, note, progress, table, warn
 from deepphase.errors import ParameterError
@@ -24,7 +23,6 @@ def query_command(
     model: Path | None = None,
     index: str = "auto",
     labels: str | None = None,
-    why: bool = False,
     apart_s: float = 0.5,
     seconds: float = 2.0,
     format: Literal["bvh", "glb"] = "bvh",
@@ -54,9 +52,6 @@ def query_command(
         of the database.
     labels
         Search only clips with these labels, as in style=old+happy,action=walk.
-    why
-        Print the cost of every match by feature: squared distances, which add up to the square
-        of the cost. matches.csv and the page have them in any case.
     apart_s
         Smallest distance in seconds between two matches in one clip; 0 allows neighbouring
         frames.
@@ -104,16 +99,6 @@ def query_command(
         (*columns, "labels"),
         [(*row, _labels(each.labels)) for row, each in zip(moments, found, strict=True)],
     )
-    if why:
-        note("squared distances by feature, which add up to the square of the distance:")
-        cells = [[f"{term:.4f}" for term in own] for own in terms]
-        table(
-            ("rank", *features, "sum"),
-            [
-                (row[0], *own, f"{total:.4f}")
-                for row, own, total in zip(moments, cells, terms.sum(1), strict=True)
-            ],
-        )
     note(index_line(searcher))
     note(f"page: {page}")
     next_step("match", "run", database, "--path", "square", "-o", "run")
@@ -138,82 +123,6 @@ def query_command(
             ],
         }
     )
-
-
-def similar_command(
-    clip: Path,
-    store: Path,
-    editor: Path | None = None,
-    model: Path | None = None,
-    k: int = 10,
-) -> Outcome:
-    """Find the clips of a store that are most similar to a clip, wherever in it things happen.
-
-    Sorted by the distance in the hidden units of an editor. The rank of each clip by its mean pose,
-    and by its phases with --model, stands beside it.
-
-    Parameters
-    ----------
-    clip
-        Motion file.
-    store
-        Store of `deepphase prepare`, of the same skeleton.
-    editor
-        Editor of `deepphase train editor`, of that skeleton.
-    model
-        Phase model, for the distance of phases.
-    k
-        Number of clips.
-    """
-    from deepphase.corpus.store import open_store
-    from deepphase.edit.similarity import similar_clips
-    from deepphase.phase.model import PhaseModel
-
-    if k < 1:
-        raise ParameterError(f"-k must be positive, not {k}")
-    trained = load_editor(editor)
-    opened = open_store(store, joints=trained.space.skeleton.names)
-    phases = None if model is None else PhaseModel.load(model)
-    given = read_clip(clip, trained)
-    with progress() as report_progress:
-        found = similar_clips(given, opened, trained, model=phases, progress=report_progress)
-    by_pose = _ranks([each.pose for each in found])
-    by_phases = _ranks([each.phases or 0.0 for each in found])
-    columns = ["rank", "clip", "hidden", "pose (m)", "rank by pose"]
-    columns += [] if model is None else ["phases", "rank by phases"]
-    rows = []
-    for place, each in enumerate(found[:k]):
-        cells = [str(place + 1), opened.names[each.index], f"{each.hidden:.3f}"]
-        cells += [f"{each.pose:.3f}", str(by_pose[place])]
-        if each.phases is not None:
-            cells += [f"{each.phases:.3f}", str(by_phases[place])]
-        rows.append(tuple(cells))
-    table(
-        (*columns, "labels"),
-        [
-            (*row, _labels(opened.labels[each.index]))
-            for row, each in zip(rows, found, strict=False)
-        ],
-    )
-    return Outcome(
-        {
-            "matches": [
-                {
-                    "clip": opened.names[each.index],
-                    "hidden": each.hidden,
-                    "pose_m": each.pose,
-                    "phases": each.phases,
-                }
-                for each in found[:k]
-            ]
-        }
-    )
-
-
-def _ranks(values: list[float]) -> list[int]:
-    """The rank of each value, from 1 for the smallest."""
-    order = sorted(range(len(values)), key=values.__getitem__)
-    return [order.index(place) + 1 for place in range(len(values))]
 
 
 def _labels(labels: Mapping[str, str]) -> str:

@@ -37,7 +37,6 @@ from deepphase.steering.run import (
 )
 from deepphase.terrain.ground_measures import GROUND_MEASURES
 from deepphase.terrain.heightmap import Heightmap
-from deepphase.viewer.costs import CostComparison
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,15 +52,12 @@ class RunResult:
     measures, findings
         Measures, those of feet on ground and of balls included, and sentences on characters that
         ran away, stood still or were lost. Without measures, no character was alive long enough.
-    costs
-        Costs of the searches of the first character, for the player's page; None without searches.
     """
 
     goal: str
     run: Run
     measures: list[Measure]
     findings: list[str]
-    costs: CostComparison | None = None
 
 
 def run_goal(
@@ -124,12 +120,7 @@ def run_goal(
             feet = feet_on_ground(run)
         findings += ground_findings(feet, laid=is_laid)
         measures += _ground_measures(feet)
-    costs = None
-    if getattr(runner, "log", None) is not None:
-        from deepphase.apps.runs.costs import run_costs
-
-        costs = run_costs(source, runner)
-    return RunResult(goal.name, run, measures, findings, costs)
+    return RunResult(goal.name, run, measures, findings)
 
 
 def _ball_measures(run: Run, ball: Ball, data: Mapping[str, Any]) -> list[Measure]:
@@ -199,7 +190,7 @@ def write_runs(
             label = f"{result.goal}, {name}" if several else result.goal
             stem = label.replace(", ", "-").replace(" ", "-")
             files += write_motions(result.run, folder, stem, root_motion)
-            takes.append(run_take(result.run, label, result.costs))
+            takes.append(run_take(result.run, label))
             columns[label] = result.measures
             findings += [f"{label}: {text}" for text in result.findings]
             by = {"goal": result.goal} | ({"features": name} if several else {})

@@ -10,10 +10,10 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.phase.manifold import ManifoldProjection
-from deepphase.steering.run import Run
+from deepphase.steering.run import SQUARED, Run
 from deepphase.terrain.heightmap import Heightmap
 from deepphase.viewer.actor import Actor
-from deepphase.viewer.costs import CostComparison
+from deepphase.viewer.costs import ComparedCosts, CostComparison, CostOption
 from deepphase.viewer.take import Channels, Curve, Gating, ManifoldCloud, Marker, Take
 
 _IN_CONTACT = 0.5
@@ -28,7 +28,7 @@ _MARGIN_M, _SPACING_M, _MAX_POINTS = 3.0, 0.1, 400
 _CURVES = {"cost": ("cost of the last search", "")}
 
 
-def run_take(run: Run, name: str, costs: CostComparison | None = None) -> Take:
+def run_take(run: Run, name: str) -> Take:
     """All characters of a run; phases, weights, jumps and costs are the first one's."""
     ground = run.spec.ground
     shown = min(run.characters, MAX_ACTORS)
@@ -40,6 +40,7 @@ def run_take(run: Run, name: str, costs: CostComparison | None = None) -> Take:
     for track, (title, unit) in _CURVES.items():
         if track in run.tracks:
             curves.append(Curve(title, unit, run.tracks[track][:shown].T, run.fps))
+    costs = _costs(run)
     jumps = np.zeros(0) if run.jumped is None else np.flatnonzero(run.jumped[0]) / run.fps
     note = f"Motion {run.spec.note}. Circles ahead: the trajectory of the next second."
     if run.characters > 1:
@@ -59,6 +60,24 @@ def run_take(run: Run, name: str, costs: CostComparison | None = None) -> Take:
         costs=costs,
         terrain=None if ground is None else ground_patch(ground, run.positions),
     )
+
+
+def _costs(run: Run) -> CostComparison | None:
+    """Costs of the first character by feature, of runs that search."""
+    names = [name for name in run.tracks if name.startswith(SQUARED)]
+    if not names:
+        return None
+    terms = np.stack([run.tracks[name][0] for name in names], axis=1)
+    changed = [0, *(1 + np.flatnonzero((np.diff(terms, axis=0) != 0).any(axis=1))).tolist()]
+    searches = [
+        ComparedCosts(
+            frame / run.fps,
+            "Squared distances of the search's result by feature add up to the square of its cost.",
+            [CostOption("plays", terms[frame])],
+        )
+        for frame in changed
+    ]
+    return CostComparison(tuple(name.removeprefix(SQUARED) for name in names), searches)
 
 
 def _ring(run: Run) -> ManifoldCloud | None:

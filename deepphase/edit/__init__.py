@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from deepphase.edit.path_motion import motion_on_path as motion_on_path
     from deepphase.edit.path_motion import motions_on_paths as motions_on_paths
     from deepphase.edit.repair import repaired as repaired
-    from deepphase.edit.similarity import SimilarClip as SimilarClip
-    from deepphase.edit.similarity import similar_clips as similar_clips
     from deepphase.edit.style import StyledMotion as StyledMotion
     from deepphase.edit.style import styled as styled
     from deepphase.edit.targets import JointTarget as JointTarget
@@ -53,7 +51,6 @@ _NAMES = {
     "deepphase.edit.inbetween": ("between_keys", "in_between"),
     "deepphase.edit.path_motion": ("PathMotion", "motion_on_path", "motions_on_paths"),
     "deepphase.edit.repair": ("repaired",),
-    "deepphase.edit.similarity": ("SimilarClip", "similar_clips"),
     "deepphase.edit.style": ("StyledMotion", "styled"),
     "deepphase.edit.targets": ("JointTarget", "read_targets"),
     "deepphase.edit.timing": ("PhaseTiming", "phase_key_times", "phase_timing"),

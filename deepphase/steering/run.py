@@ -32,6 +32,9 @@ from deepphase.steering.root_states import RootStates, side_by_side
 from deepphase.steering.velocity_goals import GamepadGoals
 from deepphase.terrain.heightmap import Heightmap
 
+SQUARED = "squared_"
+"""Beginning of the names of tracks with the parts of a squared cost, one for each feature."""
+
 
 @dataclass(frozen=True, eq=False)
 class Frame:

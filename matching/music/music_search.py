@@ -12,7 +12,8 @@ from deepphase.errors import ParameterError
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.music.song_tracks import song_track, track_features
 from deepphase.matching.player.playback import Playback
-from deepphase.matching.player.trajectory_search import JumpRequest
+from deepphase.matching.player.trajectory_search import JumpRequest, SearchResult
+from deepphase.matching.search.cost_terms import cost_terms
 from deepphase.matching.search.searcher import Searcher
 from deepphase.music.conditioning import sample_at
 from deepphase.music.features import SongFeatures
@@ -161,7 +162,7 @@ class MusicSearch:
         """As `SearchPolicy.goals`: raw values of the music features."""
         return self._audio()
 
-    def search(self, request: JumpRequest, goals: dict[str, Array]) -> tuple[Array, Array, Array]:
+    def search(self, request: JumpRequest, goals: dict[str, Array]) -> SearchResult:
         """As `SearchPolicy.search`, for a single dancer.
 
         The required improvement is that of the dance's own settings, and labels are not read.
@@ -170,7 +171,8 @@ class MusicSearch:
         rows, leaving = request.rows, request.leaving
         query = database.query(rows, goals)
         staying = float(np.linalg.norm(query[0] - database.features[rows[0]]))
-        nowhere = np.full(1, -1), np.full(1, staying), np.ones(1, bool)
+        terms = cost_terms(database.layout, query, database.features[rows])
+        nowhere = SearchResult(np.full(1, -1), np.full(1, staying), np.ones(1, bool), terms)
         if not leaving[0] and self.time_s - self._jumped_s < settings.least_s:
             return nowhere
         ending = database.frames_left(rows)[0] < settings.ending_s * database.fps
@@ -201,7 +203,9 @@ class MusicSearch:
         smooth = bool(transition[best] < _SMOOTH)
         if smooth:
             self._jumped_s = self.time_s
-        return near[kept[[best]]], costs[kept[[best]]], np.array([smooth])
+        row = near[kept[[best]]]
+        terms = cost_terms(database.layout, query, database.features[row])
+        return SearchResult(row, costs[kept[[best]]], np.array([smooth]), terms)
 
     def rest(self, playback: Playback, keep: Sequence[str]) -> None:
         """None: goals of a dance do not say where to stand."""

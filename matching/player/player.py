@@ -13,14 +13,13 @@ from deepphase.evaluation.runs import pose_distances
 from deepphase.features.trajectory import complex_of, pairs
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.player.constants import CONSTANTS
-from deepphase.matching.player.decisions import DecisionLog
 from deepphase.matching.player.facing import HeldFacings
 from deepphase.matching.player.moment_filter import MomentFilter
 from deepphase.matching.player.playback import Playback, check_same_rows
 from deepphase.matching.player.resting import style_of
 from deepphase.matching.player.root_steps import RootSteps
 from deepphase.matching.player.trajectory_queries import future_offsets
-from deepphase.matching.player.trajectory_search import JumpRequest, SearchPolicy, TrajectorySearch
+from deepphase.matching.player.trajectory_search import JumpRequest, SearchPolicy
 from deepphase.matching.player.transitions import PosePair, Transitions
 from deepphase.motion import quaternions
 from deepphase.short_repr import brief_repr
@@ -31,7 +30,7 @@ from deepphase.steering.goal_sources import GoalSource
 from deepphase.steering.rest import CONSTANTS as REST
 from deepphase.steering.rest import RestChain, standing_goals
 from deepphase.steering.root_states import RootStates
-from deepphase.steering.run import Frame, RunnerSpec
+from deepphase.steering.run import SQUARED, Frame, RunnerSpec
 from deepphase.steering.springs import spring_rate
 from deepphase.steering.steep_ground import SteepGround
 from deepphase.terrain.heightmap import Heightmap
@@ -126,11 +125,11 @@ def runner_spec(database: MotionDatabase, playback: Playback) -> RunnerSpec:
 class Player:
     """Characters that play a database's motion. A `Runner`.
 
-    Its frames have the tracks ``row``, the row of the database that plays, ``cost``, the distance
-    between the query of the last search and the row that plays since, ``jump_distance``, the mean
-    distance in metres of corresponding joints on both sides of a jump, 0 without one, and
-    ``facing_replaced``, whether it faces its direction of travel because the motion cannot travel
-    with the desired facing.
+    Its frames have the tracks ``row``, the row of the database that plays; ``cost``, the distance
+    between the query of the last search and the row that it found, and ``squared_`` with the name
+    of each feature, its part of the square of the cost; ``jump_distance``, the mean distance in
+    metres of corresponding joints on both sides of a jump, 0 without one; and ``facing_replaced``,
+    whether it faces its direction of travel because the motion cannot travel with the desired one.
 
     Parameters
     ----------
@@ -148,9 +147,6 @@ class Player:
     ground
         Uneven ground to walk on: the body follows its level, feet are moved to it, and characters
         keep off its walls, ledges and pits. A flat floor by default.
-    log_decisions
-        Whether to record the searches of the first character in `log`, for
-        :func:`deepphase.matching.player.decisions.decisions`.
 
     Raises
     ------
@@ -169,7 +165,6 @@ class Player:
         angles: Array | None = None,
         settings: PlayerSettings | None = None,
         ground: Heightmap | None = None,
-        log_decisions: bool = False,
     ) -> None:
         check_same_rows(database, playback)
         self._database = database
@@ -185,10 +180,6 @@ class Player:
             self._steep = SteepGround(ground, playback.step_m)
             under = FootGround(ground, playback.soles, len(self.rows))
             self.spec = replace(self.spec, ground=ground, soles=playback.soles)
-        self.log: DecisionLog | None = None
-        if log_decisions and isinstance(self._search_policy, TrajectorySearch):
-            self.log = DecisionLog(self._search_policy)
-        self._frame = 0
         self._seconds = 1.0 / playback.fps
         self._ranges = database.ranges_of
         starts, self._stops = self._ranges(self.rows)
@@ -205,6 +196,7 @@ class Player:
         self._since_change = np.full(count, np.inf)
         self._waited_s = np.zeros(count)
         self._costs = np.zeros(count)
+        self._terms = np.zeros((count, len(database.layout.features)))
         # Seconds since the goals last travelled.
         self._since_travel = np.zeros(count)
         moments = search_policy.rest(playback, self.settings.keep)
@@ -266,7 +258,6 @@ class Player:
         jumped = self._search(goal_source, changed)
         if self._rest is not None:
             self._rest.advance()
-        self._frame += 1
         jump_distance = self._jump_distances(before, jumped)
         held_s = np.zeros(len(self.rows)) if self._rest is None else self._rest.held_s
         played, plays = self.rows, held_s == 0.0
@@ -295,6 +286,10 @@ class Player:
                 "cost": self._costs.copy(),
                 "jump_distance": jump_distance,
                 "facing_replaced": np.isfinite(self._ways),
+                **{
+                    f"{SQUARED}{name}": terms.copy()
+                    for name, terms in zip(self._database.layout.slices, self._terms.T, strict=True)
+                },
             },
         )
 
@@ -350,23 +345,12 @@ class Player:
             ),
             lambda some, rows: self._transitions.costs(rows, current.of(which[some])),
         )
-        targets, costs, smooth = self._search_policy.search(request, goals)
+        targets, costs, smooth, terms = self._search_policy.search(request, goals)
         self._until_search[which] = np.where(smooth, settings.search_interval_s, CONSTANTS.retry_s)
         self._waited_s[which] = np.where(smooth, 0.0, self._waited_s[which] + CONSTANTS.retry_s)
-        self._costs[which] = costs
+        self._costs[which], self._terms[which] = costs, terms
         # A transition that is not smooth is put off, up to the clip's last frame.
         jumps = (targets >= 0) & (smooth | forced[which])
-        if self.log is not None:
-            for index in np.flatnonzero(which == self.log.character).tolist():
-                self.log.add(
-                    self._frame,
-                    request,
-                    index,
-                    tuple(each[index : index + 1] for each in goals),
-                    int(targets[index]),
-                    bool(smooth[index]),
-                    bool(jumps[index]),
-                )
         which, rows = which[jumps], targets[jumps]
         if which.size:
             jumped[which] = True

@@ -95,7 +95,6 @@ class PlayerSource:
             angles=root_states.angles,
             settings=self.settings,
             ground=self.ground,
-            log_decisions=True,
         )
 
     def _rows(

@@ -17,6 +17,7 @@ from deepphase.matching.player.moment_filter import MomentFilter
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.resting import rest_moments
 from deepphase.matching.player.trajectory_queries import TrajectoryQueries
+from deepphase.matching.search.cost_terms import cost_terms
 from deepphase.matching.search.searcher import Searcher
 from deepphase.steering.goal_sources import GoalSource
 from deepphase.steering.rest import RestMoments
@@ -73,6 +74,27 @@ class JumpRequest:
     transition_costs: Callable[[Array, Array], Array]
 
 
+class SearchResult(NamedTuple):
+    """Rows that characters jump to.
+
+    Parameters
+    ----------
+    rows
+        (q,) -1 where the current clip is to be continued.
+    costs
+        (q,) distance between the query and the row that was found, or that plays.
+    smooth
+        (q,) bool: False where the transition to the row is not smooth.
+    terms
+        (q, features) squared distances of that row, feature by feature.
+    """
+
+    rows: Array
+    costs: Array
+    smooth: Array
+    terms: Array
+
+
 class SearchPolicy(Protocol):
     """Choice of the row that each character jumps to.
 
@@ -88,8 +110,8 @@ class SearchPolicy(Protocol):
         """Goals of the characters `which`, as `search` takes them."""
         ...
 
-    def search(self, request: JumpRequest, goals: Any) -> tuple[Array, Array, Array]:
-        """Rows to jump to, their distances, and whether the transitions are smooth."""
+    def search(self, request: JumpRequest, goals: Any) -> SearchResult:
+        """Rows to jump to."""
         ...
 
     def rest(self, playback: Playback, keep: Sequence[str]) -> RestMoments | None:
@@ -188,7 +210,7 @@ class TrajectorySearch(TrajectoryQueries):
 
     def search(
         self, request: JumpRequest, goals: tuple[Array, Array, Array, Array]
-    ) -> tuple[Array, Array, Array]:
+    ) -> SearchResult:
         """Rows to jump to.
 
         Among the rows whose distance is close to the smallest, the one with the lowest transition
@@ -200,15 +222,6 @@ class TrajectorySearch(TrajectoryQueries):
             The characters.
         goals
             As the method `goals` returns them.
-
-        Returns
-        -------
-        rows : (q,)
-            -1 where the current clip is to be continued.
-        costs : (q,)
-            Distance between the query and the row that plays from now on.
-        smooth : (q,) bool
-            False where the transition to the row is not smooth.
         """
         rows = request.rows
         database = self._database
@@ -248,7 +261,7 @@ class TrajectorySearch(TrajectoryQueries):
         # At once for all groups: transitions of many characters take little longer than of one.
         some, distances, nearest, ranks, must_jump = map(np.concatenate, zip(*found, strict=True))
         if not len(some):
-            return chosen, costs, smooth
+            return SearchResult(chosen, costs, smooth, self._terms(queries, rows))
         usable = (nearest >= 0) & (
             must_jump[:, None] | (ranks <= (1.0 + CONSTANTS.tolerance) * ranks[:, :1])
         )
@@ -261,7 +274,11 @@ class TrajectorySearch(TrajectoryQueries):
         costs[some] = np.take_along_axis(distances, best, 1)[:, 0]
         cost = np.take_along_axis(transition, best, 1)[:, 0]
         smooth[some] = cost < request.max_transition_costs[some]
-        return chosen, costs, smooth
+        terms = self._terms(queries, np.where(chosen >= 0, chosen, rows))
+        return SearchResult(chosen, costs, smooth, terms)
+
+    def _terms(self, queries: Array, rows: Array) -> Array:
+        return cost_terms(self._database.layout, queries, self._database.features[rows])
 
     def _moving(self, targets: Array | None) -> Array:
         """(rows,) bool: targets of a start; all of them if the others are at rest, too."""
@@ -387,15 +404,11 @@ class TrajectorySearch(TrajectoryQueries):
         _, stops = self._database.ranges_of(rows)
         return np.minimum(rows + self._margin, stops - 1)
 
-    def keeps(self, row: int, kept: Mapping[str, str]) -> bool:
-        """Whether a row keeps labels.
+    def _keeping_rows(self, kept: Mapping[str, str]) -> Array:
+        """(rows,) bool: rows that keep labels.
 
         Idle moments keep them all: a body that stands may have come there in any style.
         """
-        return not kept or bool(self._keeping_rows(kept)[row])
-
-    def _keeping_rows(self, kept: Mapping[str, str]) -> Array:
-        """(rows,) bool: rows that keep labels."""
         key = tuple(sorted(kept.items()))
         if key not in self._keeping:
             database = self._database

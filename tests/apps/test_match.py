@@ -97,13 +97,6 @@ def test_query_of_a_clip_and_of_a_file(database, folder, capsys):
     for row, distance in zip(rows, distances, strict=True):
         total = sum(float(row[name]) for name in squared)
         assert distance**2 == pytest.approx(total, rel=1e-4)
-    capsys.readouterr()
-    out_why = folder / "found_and_why"
-    words = ("match", "query", database, name, "--frame", 100, "-k", 3, "--why", "-o", out_why)
-    assert run(*words) == 0
-    said = capsys.readouterr().out
-    assert "squared distances by feature" in said
-    assert f"{distances[2] ** 2:.4f}" in said
     clips = {clip.name: clip for clip in swinging_store()}
     expected = clips[rows[0]["clip"]].sliced(int(rows[0]["frame"]), int(rows[0]["frame"]) + 121)
     written = load(out / "match_01.bvh")

@@ -1,11 +1,10 @@
-"""Styles by Gram matrices, and similar clips by extremes of hidden units."""
+"""Styles by Gram matrices."""
 
 import numpy as np
 import pytest
 import torch
 
 from deepphase.apps.cli import main
-from deepphase.edit.similarity import similar_clips
 from deepphase.edit.style import gram_distance, gram_matrix, styled
 from deepphase.errors import ParameterError
 from deepphase.formats.load import load, save
@@ -47,21 +46,6 @@ def test_mistakes_in_styles_are_stated(editor):
         styled(clip, [], editor)
     with pytest.raises(ParameterError, match=r"lasts 0\.2. s"):
         styled(clip, [clip.sliced(0, 15)], editor)
-
-
-@pytest.mark.slow
-def test_similar_clips_do_not_depend_on_the_moment(editor):
-    store = swings(5)
-    clip, _ = swinging(1.2, 5.0, start=0.77, seed=2)
-    found = similar_clips(clip, store, editor)
-    # Clip 2 is the same swing that begins at another phase.
-    assert found[0].index == 2
-    assert found[0].hidden < 0.7 * found[1].hidden
-    assert sorted(each.index for each in found) == [0, 1, 2, 3, 4]
-    itself = similar_clips(store.clip(3), store, editor)[0]
-    assert itself.index == 3
-    assert itself.hidden < 1e-3
-    assert itself.pose < 1e-4
 
 
 @pytest.mark.slow

@@ -9,8 +9,7 @@ import pytest
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.features.moment_kinds import KINDS
-from deepphase.matching.player.decisions import decisions
-from deepphase.matching.player.player import Player, PlayerSettings
+from deepphase.matching.player.player import PlayerSettings
 from deepphase.matching.player.source import PlayerSource
 from deepphase.matching.player.trajectory_search import JumpRequest, TrajectorySearch
 from deepphase.steering.made_paths import made_path
@@ -93,7 +92,7 @@ def test_candidates_are_those_of_a_full_comparison(alike, improvement):
         np.full(count, 0.65),
         lambda some, near: np.tile(np.arange(near.shape[1]) * 1e-3, (len(some), 1)),
     )
-    found, costs, _ = search.search(request, goals)
+    found, costs, _, _ = search.search(request, goals)
     queries = search.queries(rows, goals)
     offered = database.offered_rows
     distances = np.linalg.norm(queries[:, None] - database.features[offered], axis=2)
@@ -132,18 +131,3 @@ def test_idle_moments_keep_every_label(alike):
     player.rows[:] = idle[5]
     player._keep_labels(np.arange(1))
     assert player._kept == [{"style": "old"}]
-
-
-def test_reasons_say_that_a_moment_has_other_labels(alike):
-    database, play, searcher = alike
-    player = Player(database, play, PlayerSource(*alike).policy(), [100], log_decisions=True)
-    _, goals = start_on_path(PlayerSource(*alike), made_path("wave", SPEED, 10.0))
-    rollout(player, goals, 1.0)
-    log = player.log
-    search = next(each for each in log.searches if each.target < 0)
-    for kept in ({}, {"style": "old"}, {"style": "proud"}):
-        log.searches = [replace(search, kept=kept)]
-        (found,) = decisions(log, database, searcher)
-        style = database.labels[int(database.clip_of(found.rows[1]))]["style"]
-        other = bool(kept) and kept["style"] != style
-        assert ("It has not style=" in found.reason) == other

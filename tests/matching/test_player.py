@@ -235,7 +235,7 @@ def clips_that_played(run, database):
     return {database.clip_names[clip] for clip in database.clip_of(run.tracks["row"].ravel())}
 
 
-@pytest.mark.parametrize("index", ["exact", "ivf"])
+@pytest.mark.parametrize("index", ["exact", "IVF4,Flat"])
 def test_actions_are_played_only_where_they_are_included(walks, index):
     database, play, _ = walks
     # Every second clip is an action. The path turns both ways.

@@ -146,4 +146,4 @@ def steered_run(
             f"The network diverged after {run.survived_s.min():.1f} s, and the character stands "
             "still from there. Try a slower or smoother path, or a more natural blending."
         )
-    return SteeredRun(run_take(run, name, result.costs), result.measures, note, run, name)
+    return SteeredRun(run_take(run, name), result.measures, note, run, name)

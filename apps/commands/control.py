@@ -14,7 +14,6 @@ def command(
     output: Path,
     label: str | None = None,
     blend: str = "balanced",
-    obstacles: Path | None = None,
     start: Path | None = None,
     frame: int = 0,
     model: Path | None = None,
@@ -37,8 +36,6 @@ def command(
     blend
         Weight of the desired trajectory against the predicted one: natural, balanced, responsive,
         or the biases of positions and directions as in 0.5,2.
-    obstacles
-        Walls and pits to avoid: a JSON file, or a CSV file with one shape per line.
     ball
         Events of the ball, for controllers that dribble: kick@SECONDS:SPEED kicks it ahead with
         the next touch, pass@SECONDS:X:Z to a place, and place@SECONDS:X:Z puts it there, as in
@@ -64,7 +61,6 @@ def command(
     from deepphase.atomic_write import check_writable
     from deepphase.controllers.runtime.controller import Controller
     from deepphase.controllers.runtime.frame import CharacterSettings
-    from deepphase.controllers.runtime.obstacles import read_obstacles
     from deepphase.controllers.runtime.start import CharacterSource
 
     read = read_goals(steering.path, steering.gamepad)
@@ -73,7 +69,6 @@ def command(
     settings = CharacterSettings(
         position_bias=position_bias, direction_bias=direction_bias, foot_ik=foot_ik
     )
-    walls = None if obstacles is None else read_obstacles(obstacles)
     check_writable(output / "index.html")
     opened = Controller.load(controller)
     labels = parse_label(label, opened)
@@ -86,7 +81,7 @@ def command(
     # The motion of a controller without heights is laid on the ground afterwards.
     walked = ground if opened.schema.config.heights else None
     source = CharacterSource(
-        opened, starts, labels, settings, walls, seed=steering.seed, ground=walked, balls=balls
+        opened, starts, labels, settings, seed=steering.seed, ground=walked, balls=balls
     )
     goals = complete_goals(read, source.travelling_speed, **steering.made_path)
     with progress() as report_progress:

@@ -114,7 +114,7 @@ def ground_command(
         Number of made grounds to lay each clip on, for motion that was captured on a flat floor.
         Of 64 places of each ground, the one where the feet stand best is chosen.
     kinds
-        Kinds of made ground, such as noise,steps,ramps; all kinds if not given.
+        Kinds of made ground, such as hills,stairs; all kinds if not given.
     patches
         Number of patches of made ground to compare with every gait cycle. 0 fits a plane that is
         deformed to touch the footsteps, the paper's baseline.

@@ -132,7 +132,7 @@ def _motion_header(motion: Playback, layout: FeatureLayout, played: Array) -> di
             "keeping": KEEPING,
         },
         "player": asdict(CONSTANTS) | {"candidates": motion.candidates},
-        "ground": {"soles": motion.soles, "step_m": motion.step_m},
+        "ground": {"soles": motion.soles},
         "ground_heights": _ground_heights(layout),
         "foot_lock": asdict(FootLockSettings(release_halflife_s=PlayerSettings().foot_halflife_s)),
     }

@@ -252,7 +252,7 @@ class LaidGroundOptions(OptionGroup):
     Parameters
     ----------
     terrain
-        Ground: noise, hills, steps, stairs, ramps, boxes, platforms, beam, pits or rocks, or a file
+        Ground: hills, stairs or rocks, or a file
         with heights (.npz, .npy or a greyscale image) around the origin.
     terrain_spacing
         Metres between the points of a file with heights; 0.05 if not given, and .npz has its own.
@@ -290,7 +290,7 @@ class SteeringOptions(LaidGroundOptions):
     seed
         Random seed for the start poses of characters 2 to N and for stochastic networks.
     terrain
-        Ground: noise, hills, steps, stairs, ramps, boxes, platforms, beam, pits or rocks, or a file
+        Ground: hills, stairs or rocks, or a file
         with heights (.npz, .npy or a greyscale image) around the origin. Controllers that were
         trained with heights walk on it. The motion of others is made on a flat floor and laid on
         the ground.
@@ -326,8 +326,8 @@ class LiveGroundOptions(LaidGroundOptions):
     Parameters
     ----------
     terrain
-        Ground that the page begins on: noise, hills, steps, stairs, ramps, boxes, platforms, beam,
-        pits or rocks, or a file with heights (.npz, .npy or a greyscale image) around the origin.
+        Ground that the page begins on: hills, stairs or rocks, or a file with heights (.npz, .npy
+        or a greyscale image) around the origin.
         The page offers the kinds of ground in any case.
     """
 

@@ -22,7 +22,6 @@ from deepphase.controllers.runtime.ground import FlatGround, UnevenGround
 from deepphase.controllers.runtime.labels import DesiredLabels, labels_of_each
 from deepphase.controllers.runtime.network_input import NetworkInput
 from deepphase.controllers.runtime.network_state import RunningNetwork, running_phases
-from deepphase.controllers.runtime.obstacles import Obstacles
 from deepphase.controllers.runtime.parts import CharacterPart, StepInput, StepResult
 from deepphase.controllers.runtime.rest import CharacterRest
 from deepphase.controllers.runtime.roots import PoseHistory, StandingRoots, goals_that_stand
@@ -37,8 +36,6 @@ from deepphase.terrain.heightmap import Heightmap
 Tracks = Mapping[str, Array]
 # Bound of all outputs in SI units; larger values mean that the network has diverged.
 _MAX_OUTPUT = 1e3
-# Obstacles are in the way where the end of the trajectory moves by more, metres.
-_BLOCKED_M = 0.05
 _IDENTITY = np.array([1.0, 0.0, 0.0, 0.0, 1.0, 0.0], np.float32)
 
 
@@ -60,11 +57,8 @@ class Characters:
         Random seed of a stochastic network.
     labels
         Desired labels from the first frame on: label -> value, or a value for each character.
-    obstacles
-        Walls and pits to avoid.
     ground
-        Ground to walk on, for controllers with heights; a flat floor by default. Characters avoid
-        its walls, ledges and pits.
+        Ground to walk on, for controllers with heights; a flat floor by default.
     balls
         Settings of the balls, for controllers with a ball.
     network
@@ -74,8 +68,7 @@ class Characters:
     Raises
     ------
     ParameterError
-        If the starts have another schema, shapes do not fit, a label is unknown, or a character
-        starts inside an obstacle.
+        If the starts have another schema, shapes do not fit, or a label is unknown.
     """
 
     def __init__(
@@ -88,7 +81,6 @@ class Characters:
         settings: CharacterSettings | None = None,
         seed: int = 0,
         labels: Mapping[str, str | Sequence[str]] | None = None,
-        obstacles: Obstacles | None = None,
         ground: Heightmap | None = None,
         balls: BallSettings | None = None,
         network: RunningNetwork | None = None,
@@ -98,8 +90,6 @@ class Characters:
         _check_starts(starts, controller)
         places = _placed(positions, (count, 2), "positions")
         facing = _placed(angles, (count,), "angles")
-        if obstacles is not None:
-            obstacles.check_free(places)
         self._seconds = 1.0 / schema.fps
         self._slices = schema.outputs.slices
         self._input = NetworkInput(schema, starts.inputs, starts.gate)
@@ -136,12 +126,9 @@ class Characters:
         parts = [
             self._labels,
             self._uneven_ground(ground),
-            obstacles,
             self.balls,
         ]
         self._parts: tuple[CharacterPart, ...] = tuple(each for each in parts if each is not None)
-        self._barriers = tuple(barrier for part in self._parts for barrier in part.barriers)
-        self._blocked = np.zeros(count, bool)
         self._standing = StandingRoots(count, self._seconds)
         self._rest = None
         if controller.rest is not None:
@@ -252,8 +239,6 @@ class Characters:
             stands = goals_that_stand(desired, self.controller.schema.config.step_s)
             # The goals are those of the start of the step.
             goal_source.advance(root_states, self._seconds)
-        if self._barriers:
-            future = self._around_barriers(future)
         trajectory, trajectory_angles = self._fill_input(future, tracks)
         gating = self._network.gating(self._input.gate) if self.settings.gating else None
         outputs = self._network.step(self._input.inputs, self._input.gate)
@@ -293,7 +278,7 @@ class Characters:
                 translations[:, 0, 1] -= drop
             contacts = np.where(self._feet.stepping, np.float32(0.0), contacts)
             swinging = self._feet.swinging(contacts)
-        made = StepResult(outputs, place, angle, rotations, translations, swinging, self._blocked)
+        made = StepResult(outputs, place, angle, rotations, translations, swinging)
         return Frame(
             rotations,
             translations,
@@ -333,19 +318,6 @@ class Characters:
             )
         self._checked = goal_source
 
-    def _around_barriers(self, future: FutureTrajectory) -> FutureTrajectory:
-        """The trajectory around obstacles and steep ground, slower where they are in the way."""
-        here, turn = self._history.place, np.exp(1j * self._history.angle)[:, None]
-        places = here[:, None] + future.places / turn
-        for barrier in self._barriers:
-            places = barrier.kept_off(here, places)
-        places = (places - here[:, None]) * turn
-        self._blocked = np.abs(places[:, -1] - future.places[:, -1]) > _BLOCKED_M
-        lost = np.diff(places - future.places, axis=1, prepend=0.0)
-        velocities = future.velocities.copy()
-        velocities[:, 1:] += lost / self.controller.schema.config.step_s
-        return FutureTrajectory(places, future.angles, velocities)
-
     def _bounded(self, outputs: Array) -> Array:
         """The outputs; where they have diverged, the last valid ones at rest."""
         # Comparisons are false for NaN. Two numbers tell where all characters are well.
@@ -365,8 +337,6 @@ class Characters:
         velocity = complex_of(outputs[:, self._slices["root_velocity"]])[:, 0]
         velocity = self._standing.steadied(velocity, stands)
         goal = place + self._seconds * velocity * np.exp(-1j * angle)
-        for barrier in self._barriers:
-            goal = barrier.kept_off(place, goal[:, None])[:, 0]
         self._rate = outputs[:, self._slices["root_turn"]][:, 0].astype(np.float64)
         self._velocity = (goal - place) / self._seconds
         self._future = self._reader.read(outputs)

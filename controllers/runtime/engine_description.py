@@ -27,7 +27,6 @@ from deepphase.features.trajectory import TRAJECTORY_VELOCITY
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.skeleton import Skeleton
 from deepphase.steering.goal_sources import GamepadSettings
-from deepphase.steering.steep_ground import STEP_SHARE
 
 # Feet stand in the lowest of this share of the start states.
 _STANDING = 0.1
@@ -133,7 +132,7 @@ def _legs(controller: Controller) -> dict[str, Array]:
 
 
 def _ground(controller: Controller) -> dict[str, Any]:
-    """Soles (2, legs), metres of ankles and toes over the ground, and the highest step, metres."""
+    """Soles (2, legs), metres of ankles and toes over the ground."""
     schema, skeleton = controller.schema, controller.skeleton
     given = controller.data.get("soles")
     feet = CharacterFeet(skeleton, schema, 1, soles=given)
@@ -151,7 +150,7 @@ def _ground(controller: Controller) -> dict[str, Any]:
             for tip, ankle, down in zip(limbs.tips, ankles, below, strict=True)
         ]
         soles = np.array([ankles, toes])
-    return {"soles": soles, "step_m": STEP_SHARE * feet.longest}
+    return {"soles": soles}
 
 
 def _ball(controller: Controller, roles: Roles) -> dict[str, Any]:

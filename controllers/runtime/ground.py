@@ -1,4 +1,4 @@
-"""Uneven ground under characters: heights of their inputs, their level, and steep places."""
+"""Uneven ground under characters: heights of their inputs, and their level."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.controllers.runtime.body_pose import CharacterFeet
-from deepphase.controllers.runtime.parts import CharacterPart, StepInput, StepResult
+from deepphase.controllers.runtime.parts import CharacterPart, StepInput
 from deepphase.controllers.schema.config import TRAJECTORY_HEIGHT
-from deepphase.evaluation.findings import BLOCKED
 from deepphase.features.trajectory import pairs
-from deepphase.steering.steep_ground import STEP_SHARE, SteepGround
 from deepphase.terrain.heightmap import Heightmap
 from deepphase.terrain.underfoot import SIDES, ground_level, trajectory_heights
 
@@ -27,7 +25,7 @@ class FlatGround(CharacterPart):
 
 
 class UnevenGround(CharacterPart):
-    """Ground whose heights the network sees, and whose walls, ledges and pits characters avoid.
+    """Ground whose heights the network sees.
 
     Parameters
     ----------
@@ -39,12 +37,6 @@ class UnevenGround(CharacterPart):
 
     def __init__(self, ground: Heightmap, feet: CharacterFeet) -> None:
         self._ground, self._feet = ground, feet
-        self._steep = SteepGround(ground, STEP_SHARE * feet.longest)
-
-    @property
-    def barriers(self) -> tuple[SteepGround, ...]:
-        """As `CharacterPart.barriers`."""
-        return (self._steep,)
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -66,7 +58,3 @@ class UnevenGround(CharacterPart):
         """As `CharacterPart.level`: `ground_level` at the roots."""
         directions = np.stack([np.sin(angle), np.cos(angle)], axis=-1)
         return ground_level(self._ground, pairs(place), directions)
-
-    def step(self, made: StepResult) -> dict[str, Array]:
-        """As `CharacterPart.step`: whether a barrier was in the way."""
-        return {BLOCKED: made.blocked}

@@ -1,21 +1,13 @@
-"""Parts of characters beside their bodies: labels, ground, obstacles, a ball."""
+"""Parts of characters beside their bodies: labels, ground, a ball."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from deepphase.arrays import Array
 from deepphase.steering.goal_sources import GoalSource
-
-
-class Barrier(Protocol):
-    """Keeps paths off something, as `Obstacles` and `SteepGround` do."""
-
-    def kept_off(self, places: Array, paths: Array) -> Array:
-        """Paths (characters, samples) from places (characters,), complex metres, around it."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +49,6 @@ class StepResult:
     swinging
         (characters, 2) bool: feet that may be moved because they swing, left first; None if no foot
         may.
-    blocked
-        (characters,) bool: a barrier changed the end of the trajectory.
     """
 
     outputs: Array
@@ -67,7 +57,6 @@ class StepResult:
     rotations: Array
     translations: Array
     swinging: Array | None
-    blocked: Array
 
 
 class CharacterPart:
@@ -76,11 +65,6 @@ class CharacterPart:
     In every step of the characters the methods are called in the order in which they stand here. A
     part holds the state of all characters, arrays (characters, ...).
     """
-
-    @property
-    def barriers(self) -> Sequence[Barrier]:
-        """What the trajectory and the roots are kept off."""
-        return ()
 
     @property
     def spec(self) -> Mapping[str, Any]:

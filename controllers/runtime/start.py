@@ -14,7 +14,6 @@ from deepphase.controllers.data.initial_states import InitialStates
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.frame import CharacterSettings
-from deepphase.controllers.runtime.obstacles import Obstacles
 from deepphase.errors import ParameterError
 from deepphase.features.trajectory import TRAJECTORY_POSITION, TrajectoryBlocks, complex_of
 from deepphase.short_repr import brief_repr
@@ -42,7 +41,7 @@ class CharacterSource:
         Initial states, one for all characters or one each. By default the first character starts
         from the controller's state whose trajectory is nearest to the goals, the others from random
         ones among the nearest.
-    labels, settings, obstacles, ground, balls
+    labels, settings, ground, balls
         As in `Characters`.
     seed
         Random seed for the initial states of all characters but the first, and for stochastic
@@ -53,7 +52,6 @@ class CharacterSource:
     starts: InitialStates | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     settings: CharacterSettings = field(default_factory=CharacterSettings)
-    obstacles: Obstacles | None = None
     seed: int = 0
     ground: Heightmap | None = None
     balls: BallSettings | None = None
@@ -89,7 +87,6 @@ class CharacterSource:
             settings=self.settings,
             seed=self.seed,
             labels=self.labels or None,
-            obstacles=self.obstacles,
             ground=self.ground,
             balls=self.balls,
         )

@@ -25,11 +25,6 @@ _STILL_SHARE, _SLOW_SHARE = 0.5, 0.25
 _STATUE_SHARE = 0.25
 # Share of the data's idle movement below which a body that stands is lifeless.
 _LIFELESS_SHARE = 0.5
-BLOCKED = "blocked"
-"""Track of runs on ground: whether walls, ledges or pits were in the way of a character."""
-
-# Share of the frames in which something is in the way from which on it is said.
-_BLOCKED_SHARE = 0.1
 # Share of the frames on cliffs from which on they are said, and of the contact frames with feet in
 # the ground or above it.
 _CLIFF_SHARE, _OFF_GROUND_SHARE = 0.01, 0.25
@@ -54,8 +49,6 @@ def run_findings(run: Run, data: Mapping[str, Any]) -> list[str]:
               frames of the data, as a mean over its seconds
     facing    in more than a twentieth of the frames, the character faced its direction of travel
               because the data has no motion that travels as desired with the desired facing
-    blocked   in more than a tenth of the frames, walls, ledges or pits of the ground were in the
-              way of the characters
     ========  ====================================================================================
 
     Lost characters are in no other count. Characters that lived less than a second are not judged.
@@ -104,12 +97,6 @@ def run_findings(run: Run, data: Mapping[str, Any]) -> list[str]:
         findings.append(
             f"in {replaced.mean():.0%} of the frames the facing was the direction of travel: the "
             "data has too little motion that travels with the desired facing"
-        )
-    blocked = run.tracks.get(BLOCKED)
-    if blocked is not None and blocked.mean() > _BLOCKED_SHARE:
-        findings.append(
-            f"in {blocked.mean():.0%} of the frames walls, ledges or pits were in the way: "
-            "characters do not climb, jump or crouch"
         )
     return findings
 

@@ -1,4 +1,4 @@
-"""Generated ground: noise, hills, steps, stairs, ramps, boxes, platforms, a beam, pits, rocks."""
+"""Generated ground: hills, stairs and rocks."""
 
 from __future__ import annotations
 
@@ -15,26 +15,11 @@ INCH_M = 0.0254
 """Metres: the resolution of heightmaps of Holden, Komura and Saito 2017."""
 
 _TREAD_M, _RISER_M, _LANDING_M = 0.3, 0.17, 2.0
-_MAX_STEEP = np.tan(np.radians(20.0))
-
-
-def _noise(generator: np.random.Generator, x: Array, z: Array) -> Array:
-    """Four octaves of smooth noise: 3 cm of height at a wavelength of a metre."""
-    heights = np.zeros(x.shape)
-    for wavelength in (4.0, 2.0, 1.0, 0.5):
-        heights += 0.03 * wavelength * _smooth_noise(generator, x, z, wavelength)
-    return heights
 
 
 def _hills(generator: np.random.Generator, x: Array, z: Array) -> Array:
     """Long slopes, up to about 15 degrees."""
     return 0.25 * _smooth_noise(generator, x, z, 8.0) + 0.02 * _smooth_noise(generator, x, z, 1.0)
-
-
-def _steps(generator: np.random.Generator, x: Array, z: Array) -> Array:
-    """Plateaus of smooth outline, each 12 cm above the next."""
-    heights = 0.35 * _smooth_noise(generator, x, z, 3.0)
-    return 0.12 * np.round(heights / 0.12)
 
 
 def _stairs(generator: np.random.Generator, x: Array, z: Array) -> Array:
@@ -45,44 +30,6 @@ def _stairs(generator: np.random.Generator, x: Array, z: Array) -> Array:
     up = np.ceil((along - _LANDING_M) / _TREAD_M)
     down = treads - np.ceil((along - 2.0 * _LANDING_M - flight) / _TREAD_M) + 1.0
     return _RISER_M * np.clip(np.minimum(up, down), 0.0, treads)
-
-
-def _ramps(generator: np.random.Generator, x: Array, z: Array) -> Array:
-    """Strips of even slope along +Z, each up to 20 degrees."""
-    ends = np.arange(z.min() - 3.0, z.max() + 6.0, 3.0)
-    slopes = generator.uniform(-_MAX_STEEP, _MAX_STEEP, len(ends) - 1)
-    # Each strip draws the ground back towards 0.
-    levels = np.zeros(len(ends))
-    for index, slope in enumerate(slopes):
-        levels[index + 1] = 0.7 * levels[index] + 3.0 * slope
-    levels -= np.interp(0.0, ends, levels)
-    return np.interp(z, ends, levels)
-
-
-def _boxes(generator: np.random.Generator, x: Array, z: Array) -> Array:
-    """A box of 10 to 40 cm in every third square metre."""
-    return _scattered_boxes(generator, x, z, 0.33, (0.4, 1.2), (0.1, 0.4))
-
-
-def _platforms(generator: np.random.Generator, x: Array, z: Array) -> Array:
-    """Boxes to climb, 20 cm to a metre high and up to two metres long."""
-    return _scattered_boxes(generator, x, z, 0.25, (0.6, 2.0), (0.2, 1.0))
-
-
-def _beam(generator: np.random.Generator, x: Array, z: Array) -> Array:
-    """A beam of 20 cm width along +Z, half a metre above the ground at both sides."""
-    return np.where(np.abs(x) <= 0.1, 0.0, -0.5)
-
-
-def _pits(generator: np.random.Generator, x: Array, z: Array) -> Array:
-    """Round holes of 60 cm depth with rims of 10 cm."""
-    heights = np.zeros(x.shape)
-    for cx, cz in _scattered(generator, x, z, 0.12):
-        radius = generator.uniform(0.3, 0.7)
-        part, along, across = _around(x, z, cx, cz, radius, 0.0)
-        inside = radius - np.hypot(along, across)
-        heights[part] = np.minimum(heights[part], -0.6 * np.clip(inside / 0.1, 0.0, 1.0))
-    return heights
 
 
 def _rocks(generator: np.random.Generator, x: Array, z: Array) -> Array:
@@ -100,15 +47,8 @@ def _rocks(generator: np.random.Generator, x: Array, z: Array) -> Array:
 
 
 MADE_GROUNDS: dict[str, Callable[[np.random.Generator, Array, Array], Array]] = {
-    "noise": _noise,
     "hills": _hills,
-    "steps": _steps,
     "stairs": _stairs,
-    "ramps": _ramps,
-    "boxes": _boxes,
-    "platforms": _platforms,
-    "beam": _beam,
-    "pits": _pits,
     "rocks": _rocks,
 }
 """Name -> heights (rows, columns) in metres at x and z (rows, columns)."""
@@ -155,25 +95,6 @@ def _scattered(generator: np.random.Generator, x: Array, z: Array, per_m2: float
     low, high = np.array([x.min(), z.min()]), np.array([x.max(), z.max()])
     count = int(np.ceil(per_m2 * np.prod(high - low)))
     return generator.uniform(low, high, (count, 2))
-
-
-def _scattered_boxes(
-    generator: np.random.Generator,
-    x: Array,
-    z: Array,
-    per_m2: float,
-    sizes: tuple[float, float],
-    tall: tuple[float, float],
-) -> Array:
-    """Turned boxes at random places; sides and heights in metres are between the numbers given."""
-    heights = np.zeros(x.shape)
-    for cx, cz in _scattered(generator, x, z, per_m2):
-        angle, (width, depth) = generator.uniform(0, np.pi), generator.uniform(*sizes, 2)
-        height = generator.uniform(*tall)
-        part, along, across = _around(x, z, cx, cz, np.hypot(width, depth), angle)
-        inside = (np.abs(along) < 0.5 * width) & (np.abs(across) < 0.5 * depth)
-        heights[part] = np.maximum(heights[part], np.where(inside, height, 0.0))
-    return heights
 
 
 def _around(

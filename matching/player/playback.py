@@ -22,7 +22,7 @@ from deepphase.motion.clip import Clip, Source
 from deepphase.motion.contacts import GRAVITY, foot_contacts
 from deepphase.motion.foot_ik import LegChains, LimbSolver
 from deepphase.motion.kinematics import global_transforms, joint_positions
-from deepphase.motion.limbs import ancestors, bone_lengths, path_length
+from deepphase.motion.limbs import ancestors, bone_lengths
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.skeleton import Skeleton
 from deepphase.progress import Progress
@@ -31,7 +31,6 @@ from deepphase.steering.goal_limits import GoalLimits
 from deepphase.steering.inertialization import from_rotation_vectors
 from deepphase.steering.rest import CONSTANTS as REST
 from deepphase.steering.rest import breathing
-from deepphase.steering.steep_ground import STEP_SHARE
 from deepphase.terrain.foot_track import ANY_HEIGHT
 
 
@@ -299,13 +298,6 @@ class Playback:
     def lowest_tips(self) -> Array | None:
         """(limbs,) metres: lowest usual places of the tips; None where they are not known."""
         return np.percentile(self._foot_heights[0][1], LOWEST_PERCENTILE, axis=0)
-
-    @property
-    def step_m(self) -> float:
-        """Metres of the highest step that characters walk up or down."""
-        ends = zip(self.limbs.upper, self.limbs.last, strict=True)
-        longest = max((path_length(self.skeleton, *each) for each in ends), default=0.0)
-        return STEP_SHARE * (longest or self.leg_length)
 
     @cached_property
     def trunk(self) -> Array:

@@ -32,7 +32,6 @@ from deepphase.steering.rest import RestChain, standing_goals
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import SQUARED, Frame, RunnerSpec
 from deepphase.steering.springs import spring_rate
-from deepphase.steering.steep_ground import SteepGround
 from deepphase.terrain.heightmap import Heightmap
 from deepphase.terrain.underfoot import ground_level
 
@@ -145,8 +144,8 @@ class Player:
     settings
         Intervals, halflives and limits.
     ground
-        Uneven ground to walk on: the body follows its level, feet are moved to it, and characters
-        keep off its walls, ledges and pits. A flat floor by default.
+        Uneven ground to walk on: the body follows its level, and feet are moved to it. A flat floor
+        by default.
 
     Raises
     ------
@@ -175,9 +174,8 @@ class Player:
         if not count or self.rows.min() < 0 or self.rows.max() >= len(database):
             raise ParameterError(f"start rows must lie between 0 and {len(database) - 1}")
         self._search_policy = search_policy
-        self._ground, self._steep, under = ground, None, None
+        self._ground, under = ground, None
         if ground is not None:
-            self._steep = SteepGround(ground, playback.step_m)
             under = FootGround(ground, playback.soles, len(self.rows))
             self.spec = replace(self.spec, ground=ground, soles=playback.soles)
         self._seconds = 1.0 / playback.fps
@@ -437,8 +435,6 @@ class Player:
         self._step = np.column_stack([pairs(local), moved[:, 2]])
         step = local * turned
         there = place + step + steps.shift(step, gap - step)
-        if self._steep is not None:
-            there = self._steep.kept_off(place, there[:, None])[:, 0]
         position, angle = pairs(there), self._angle + turns
         self._velocity = (position - self._position) / seconds
         self._rate = turns / seconds

@@ -120,7 +120,6 @@ class PlayerSource:
             keep_improvement=self.settings.keep_improvement,
             neighbourhood_s=self.settings.neighbourhood_s,
             ground=self.ground,
-            step_m=self.playback.step_m,
             candidates=self.playback.candidates,
         )
 

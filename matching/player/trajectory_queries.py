@@ -10,16 +10,13 @@ from deepphase.features.feature import Feature
 from deepphase.features.layout import FeatureLayout
 from deepphase.features.trajectory import (
     TRAJECTORY_PATH,
-    complex_of,
     facing_directions,
-    pairs,
     relative_trajectory,
 )
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.database.on_ground import GROUND_HEIGHTS
 from deepphase.steering.goal_sources import GoalSource
 from deepphase.steering.root_states import RootStates
-from deepphase.steering.steep_ground import SteepGround
 from deepphase.terrain.heightmap import Heightmap
 from deepphase.terrain.underfoot import SIDES, ground_level, trajectory_heights
 
@@ -65,7 +62,7 @@ class TrajectoryQueries:
     ----------
     rows
         The rows that play.
-    ground, step_m
+    ground
         As of `TrajectorySearch`.
 
     Raises
@@ -74,9 +71,8 @@ class TrajectoryQueries:
         Where the layout has no future trajectory.
     """
 
-    def __init__(self, rows: MotionDatabase, ground: Heightmap | None, step_m: float) -> None:
+    def __init__(self, rows: MotionDatabase, ground: Heightmap | None) -> None:
         self._rows, self._ground = rows, ground
-        self._steep = None if ground is None else SteepGround(ground, step_m)
         layout = rows.layout
         self._heights = [each.name for each in ground_features(layout)]
         self._features = _trajectory_features(layout)
@@ -98,10 +94,6 @@ class TrajectoryQueries:
         and directions (which, 3), in the world.
         """
         positions, angles = goal_source.trajectory(root_states, which, self.offsets_s)
-        if self._steep is not None:
-            starts = complex_of(root_states.positions[which])[:, 0]
-            kept = self._steep.kept_off(starts, complex_of(positions)[..., 0])
-            positions = pairs(kept)
         return (
             np.insert(positions, 1, 0.0, axis=-1),
             facing_directions(angles),

@@ -163,9 +163,7 @@ class TrajectorySearch(TrajectoryQueries):
         Rows of the same clip within this many seconds of the current row are excluded.
     ground
         Uneven ground that characters walk on; a flat floor by default. Its heights ahead are in
-        the queries of databases that have them, and paths keep off steep places.
-    step_m
-        Metres of the highest step up or down on that ground.
+        the queries of databases that have them.
     candidates
         Number of nearest rows whose transitions are compared.
 
@@ -185,10 +183,9 @@ class TrajectorySearch(TrajectoryQueries):
         keep_improvement: float = 0.0,
         neighbourhood_s: float = 0.0,
         ground: Heightmap | None = None,
-        step_m: float = 0.0,
         candidates: int = CONSTANTS.candidates,
     ) -> None:
-        super().__init__(database, ground, step_m)
+        super().__init__(database, ground)
         self._candidates = candidates
         self.max_improvement = max_improvement(database.layout)
         self._database, self._opened = database, searcher

@@ -114,9 +114,7 @@ def test_the_first_frames_go_on_from_the_file_that_was_given(files, tmp_path):
 def test_a_label_is_wished_and_a_stick_leads(files, tmp_path):
     gamepad = tmp_path / "hand.csv"
     gamepad.write_text("t,move_x,move_z,mood\n0,0,1,calm\n1,0,1,merry\n")
-    walls = tmp_path / "walls.csv"
-    walls.write_text("wall,segment,-9,8,9,8\n")
-    words = ["-o", tmp_path / "out", "--gamepad", gamepad, "--obstacles", walls]
+    words = ["-o", tmp_path / "out", "--gamepad", gamepad]
     words += ["--root-motion", "root"]
     assert control(files, "moods.controller", *words, "--label", "mood=merry") == 0
     clip = load(tmp_path / "out" / "hand.bvh")
@@ -146,7 +144,6 @@ def test_a_controller_is_exported_with_its_parity(files, tmp_path, capsys):
         (["--label", "calm"], "not of the form label=value"),
         (["--blend", "wild"], "no blend 'wild'"),
         (["--blend", "1,-2"], "direction_bias"),
-        (["--obstacles", "one.csv"], "this line cannot be read: it starts with"),
         (["--start", "walk.bvh", "--frame", "9000", "--label", "mood=calm"], "no frame"),
         (["--start", "other.bvh", "--label", "mood=calm"], "another skeleton"),
         (["--seconds", "-3"], "duration"),

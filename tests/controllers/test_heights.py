@@ -155,7 +155,7 @@ def test_a_body_stays_whole_at_cliffs_and_walls(walk, schema):
 
 def test_samples_of_every_ground_and_of_their_mirror_images(walk, store, schema):
     grounds = ClipGrounds(
-        [ClipGround(made_ground(kind, size_m=20.0), walk.name, True) for kind in ("noise", "ramps")]
+        [ClipGround(made_ground(kind, size_m=20.0), walk.name, True) for kind in ("hills", "rocks")]
     )
     once = ControllerSamples.read(store, schema)
     read = ControllerSamples.read(store, schema, mirror=True, grounds=grounds)
@@ -175,7 +175,7 @@ def test_samples_of_every_ground_and_of_their_mirror_images(walk, store, schema)
 def test_networks_with_phases_have_the_same_heights(walk, store, schema, name):
     kind, config = network_kind(name), ControllerConfig.load(name, **{"schema.heights": True})
     made = schema_of_store(store, kind.gate, config.schema, channels=2, tracks=None)
-    grounds = ClipGrounds([ClipGround(made_ground("ramps", size_m=20.0), walk.name, True)])
+    grounds = ClipGrounds([ClipGround(made_ground("rocks", size_m=20.0), walk.name, True)])
     read = ControllerSamples.read(store, made, FormulaPhases(), grounds=grounds)
     heights = read.inputs[:, made.inputs.slices[TRAJECTORY_HEIGHT]]
     half = len(read) // 2
@@ -187,7 +187,7 @@ def test_networks_with_phases_have_the_same_heights(walk, store, schema, name):
 
 def test_heights_and_grounds_belong_together(walk, store):
     config = ControllerConfig.load("nn", **{"training.samples": 100})
-    of_other = ClipGrounds([ClipGround(made_ground("noise", size_m=10.0), "other", True)])
+    of_other = ClipGrounds([ClipGround(made_ground("hills", size_m=10.0), "other", True)])
     with pytest.raises(ParameterError, match="needs the ground"):
         ControllerData.read(store, replace(config, schema=replace(config.schema, heights=True)))
     with pytest.raises(ParameterError, match="has no heights"):

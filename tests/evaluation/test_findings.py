@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from deepphase.controllers.runtime.characters import Characters
-from deepphase.evaluation.findings import BLOCKED, ground_findings
+from deepphase.evaluation.findings import ground_findings
 from deepphase.evaluation.findings import run_findings as findings_of_run
 from deepphase.evaluation.motion_measures import measured_data
 from deepphase.steering.laid_run import FeetOnGround
@@ -33,16 +33,6 @@ def walked():
 
 def test_characters_that_do_as_desired_are_no_finding(walked):
     assert run_findings(*walked) == []
-
-
-def test_walls_and_pits_that_are_often_in_the_way_are_a_finding(walked):
-    run, data, speeds = walked
-    blocked = np.zeros(run.alive.shape, bool)
-    blocked[:, ::20] = True
-    assert run_findings(replace(run, tracks={BLOCKED: blocked}), data, speeds) == []
-    blocked[:, : len(run) // 2] = True
-    (found,) = run_findings(replace(run, tracks={BLOCKED: blocked}), data, speeds)
-    assert "in 52% of the frames walls, ledges or pits were in the way" in found
 
 
 def run_findings(run, data, speeds):

@@ -24,7 +24,6 @@ from deepphase.controllers.config import ControllerConfig
 from deepphase.controllers.dance.config import DanceConfig
 from deepphase.controllers.dance.dancer import Dancer
 from deepphase.controllers.runtime.controller import Controller
-from deepphase.controllers.runtime.obstacles import read_obstacles
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.folder_settings import FILE, read_settings
 from deepphase.corpus.labels import read_label_table
@@ -347,14 +346,6 @@ def _configs(kind: str) -> Callable[[Path], list[bytes]]:
 _PATHS = "t,x,z,facing,gait\n0,0,0,0,walk\n0.5,0,1.5,0.1,walk\n2,1,3,0.8,run\n"
 _GAMEPAD = "t,move_x,move_z,look_x,look_z,style\n0,0,0,0,0,a\n1,0.5,-1,0,0.25,b\n2,0,1,0,0,b\n"
 _LABELS = "file,style,start_s,stop_s\nwalk_1.bvh,old,0,1.5\nwalk_1.bvh,young,2,3\nrun,old,,\n"
-_OBSTACLES_JSON = (
-    '{"walls": [{"segment": [0, 3, 2, 3]}, {"box": [0, 5, 1, 1, 0.5]}], "pits": '
-    '[{"circle": [4, 0, 1]}, {"polygon": [1, 1, 2, 1, 2, 2]}], "clearance": 0.3}'
-)
-_OBSTACLES_CSV = (
-    "wall,segment,0,3,2,3\nwall,box,0,5,1,1,0.5\npit,circle,4,0,1\n"
-    "pit,polygon,1,1,2,1,2,2\n# a comment\nclearance,0.3\n"
-)
 _DESCRIPTION = (
     "kind: biped\nhips: Hips\nleft_hip: LeftUpLeg\ntail: [Tail1, Tail2]\n"
     "pairs:\n  - [LeftEar, RightEar]\nnames: [a, b, c]\nedges: [[a, b], [b, c]]\n"
@@ -475,13 +466,6 @@ KINDS: dict[str, Kind] = {
     ),
     "ground array": Kind(".npy", read_ground, _array),
     "ground image": Kind(".png", read_ground, _image),
-    "obstacles": Kind(
-        ".json",
-        read_obstacles,
-        _text(_OBSTACLES_JSON),
-        (mutations.changed_json, *_WORDS),
-    ),
-    "obstacle rows": Kind(".csv", read_obstacles, _text(_OBSTACLES_CSV), mutations.TABLE),
     "targets": Kind(
         ".csv",
         read_targets,

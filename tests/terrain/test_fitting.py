@@ -22,7 +22,7 @@ from deepphase.terrain.laying import lay_on_ground
 
 @pytest.fixture(scope="module")
 def library():
-    names = ("noise", "steps", "stairs", "boxes", "rocks")
+    names = ("hills", "stairs", "rocks")
     return PatchLibrary.of_grounds(
         tuple(made_ground(name, size_m=10.0, spacing_m=0.05) for name in names), 600
     )

@@ -66,7 +66,7 @@ def test_feet_stand_on_slopes_and_are_as_steep(walk, rise):
     np.testing.assert_allclose(normal, expected / np.linalg.norm(expected), atol=0.02)
 
 
-@pytest.mark.parametrize("name", ["noise", "hills", "ramps", "rocks"])
+@pytest.mark.parametrize("name", ["hills", "rocks"])
 def test_feet_stay_out_of_uneven_ground_and_on_it(walk, name):
     ground = made_ground(name, seed=5, size_m=20.0)
     laid = lay_on_ground(walk, ground)

@@ -4,7 +4,7 @@ import { createRandom } from "./random.js";
 import { Heightmap } from "./heightmap.js";
 
 const SIZE_M = 24, SPACING_M = 0.08;
-const TREAD_M = 0.3, RISER_M = 0.17, LANDING_M = 2, STRIP_M = 3, STEEPEST = Math.tan((20 * Math.PI) / 180);
+const TREAD_M = 0.3, RISER_M = 0.17, LANDING_M = 2;
 
 /** Smooth noise of a wavelength in metres, with a standard deviation of about 1. */
 function noise(random, wavelength) {
@@ -41,30 +41,10 @@ function scattered(random, perSquareMetre, shape) {
 
 const between = (random, low, high) => low + (high - low) * random.uniform();
 
-function boxes(perSquareMetre, sizes, tall) {
-  return (random) => {
-    const heights = scattered(random, perSquareMetre, () => {
-      const angle = between(random, 0, Math.PI), [c, s] = [Math.cos(angle), Math.sin(angle)];
-      const [width, depth, top] = [between(random, ...sizes), between(random, ...sizes), between(random, ...tall)];
-      const inside = (x, z) => Math.abs(x * c + z * s) < 0.5 * width && Math.abs(z * c - x * s) < 0.5 * depth;
-      return { reach: 0.5 * Math.hypot(width, depth), height: (x, z) => (inside(x, z) ? top : 0) };
-    });
-    return (x, z) => Math.max(0, ...heights(x, z));
-  };
-}
-
 const KINDS = {
-  noise(random) {
-    const octaves = [4, 2, 1, 0.5].map((wavelength) => [0.03 * wavelength, noise(random, wavelength)]);
-    return (x, z) => octaves.reduce((sum, [size, of]) => sum + size * of(x, z), 0);
-  },
   hills(random) {
     const [long, short] = [noise(random, 8), noise(random, 1)];
     return (x, z) => 0.25 * long(x, z) + 0.02 * short(x, z);
-  },
-  steps(random) {
-    const smooth = noise(random, 3);
-    return (x, z) => 0.12 * Math.round((0.35 * smooth(x, z)) / 0.12);
   },
   stairs(random) {
     const treads = 5 + Math.floor(5 * random.uniform()), flight = treads * TREAD_M, period = 2 * (flight + LANDING_M);
@@ -74,24 +54,6 @@ const KINDS = {
       const down = treads - Math.ceil((along - 2 * LANDING_M - flight) / TREAD_M) + 1;
       return RISER_M * Math.min(Math.max(Math.min(up, down), 0), treads);
     };
-  },
-  ramps(random) {
-    const levels = [0];
-    for (let n = Math.ceil(SIZE_M / STRIP_M) + 1; n > 0; n--) levels.push(0.7 * levels[levels.length - 1] + STRIP_M * between(random, -STEEPEST, STEEPEST));
-    return (_, z) => {
-      const place = (z + 0.5 * SIZE_M) / STRIP_M, strip = Math.floor(place);
-      return levels[strip] + (place - strip) * (levels[strip + 1] - levels[strip]);
-    };
-  },
-  boxes: boxes(0.33, [0.4, 1.2], [0.1, 0.4]),
-  platforms: boxes(0.25, [0.6, 2], [0.2, 1]),
-  beam: () => (x) => (Math.abs(x) <= 0.1 ? 0 : -0.5),
-  pits(random) {
-    const depths = scattered(random, 0.12, () => {
-      const reach = between(random, 0.3, 0.7);
-      return { reach, height: (x, z) => -0.6 * Math.min(Math.max((reach - Math.hypot(x, z)) / 0.1, 0), 1) };
-    });
-    return (x, z) => Math.min(0, ...depths(x, z));
   },
   rocks(random) {
     const base = noise(random, 2);

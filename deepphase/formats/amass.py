@@ -94,13 +94,7 @@ def has_pose(keys: Collection[str]) -> bool:
 
 
 def read_pose(archive: NpzArchive) -> Pose:
-    """Read the rotations of all joints of a file.
-
-    Raises
-    ------
-    FormatError
-        If the arrays have other shapes than those of the SMPL family, or no frames.
-    """
+    """Read the rotations of all joints of a file."""
     root = _first(_ROOT, archive.keys)
     body = _first(_WITHOUT_ROOT, archive.keys)
     whole = _first(_WHOLE, archive.keys)

@@ -20,26 +20,14 @@ LARGEST_LENGTH_M = 1e6
 
 
 def checked_body(clip: Clip, path: str | Path) -> Clip:
-    """The clip, if its lengths are those of a body.
-
-    Raises
-    ------
-    FormatError
-        If an offset, an end site or a translation is beyond `LARGEST_LENGTH_M`.
-    """
+    """The clip; FormatError if its lengths are not those of a body."""
     checked_skeleton(clip.skeleton, path)
     _check_lengths("a translation", clip.translations, path)
     return clip
 
 
 def checked_skeleton(skeleton: Skeleton, path: str | Path | None = None) -> Skeleton:
-    """The skeleton, if its lengths are those of a body.
-
-    Raises
-    ------
-    FormatError
-        If an offset or an end site is beyond `LARGEST_LENGTH_M`.
-    """
+    """The skeleton; FormatError if its lengths are not those of a body."""
     _check_lengths("an offset", skeleton.offsets, path)
     _check_lengths("the offset of an end site", skeleton.end_offsets, path)
     return skeleton
@@ -56,22 +44,7 @@ def _check_lengths(what: str, lengths: Array, path: str | Path | None) -> None:
 
 
 def in_metres_y_up(clip: Clip, unit_m: float | None, up: str | None, source: Source) -> Clip:
-    """The clip of a file in metres with Y up, named after its file.
-
-    Parameters
-    ----------
-    clip
-        In the file's unit and axes.
-    unit_m, up
-        Metres in one unit, and the up axis; None infers them, with notes.
-    source
-        The file, its rate and what was noted so far.
-
-    Raises
-    ------
-    FormatError
-        As `checked_body`.
-    """
+    """The clip of a file in metres with Y up, named after its file."""
     notes = source.notes
     if unit_m is None:
         unit_m, note = infer_unit(clip.skeleton)

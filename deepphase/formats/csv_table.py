@@ -32,21 +32,7 @@ class CsvTable:
 
 
 def read_csv_table(path: str | Path, required: Sequence[str], hint: str) -> CsvTable:
-    """Read a table; empty rows and spaces around cells are left out.
-
-    Parameters
-    ----------
-    required
-        Columns that the table must have.
-    hint
-        What the table should look like, for errors.
-
-    Raises
-    ------
-    FormatError
-        With the line: where a column is missing, twice or without a name, or a row has another
-        number of cells.
-    """
+    """Read a table; empty rows and spaces around cells are left out."""
     path = Path(path)
     reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
     try:

@@ -173,15 +173,7 @@ def blender_program(path: Path | None = None) -> str | None:
 def call_blender(
     request: dict[str, Any], folder: Path, path: Path, seconds: float = TIME_LIMIT_S
 ) -> dict[str, Any]:
-    """The worker's answer to a request; see `deepphase.formats.fbx_worker`.
-
-    Parameters
-    ----------
-    folder
-        Where files of the request lie; Blender's home and temporary folder.
-    path
-        The file that is read or written, for errors.
-    """
+    """The worker's answer to a request; see `deepphase.formats.fbx_worker`."""
     program = blender_program(path)
     assert program is not None
     (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")

@@ -93,18 +93,6 @@ def resolve_frame_time(
 
     The time is in seconds. One of 2 to 200 is taken for milliseconds, unless it is also a usual
     rate, such as 30: that could be the rate itself, written in the wrong place.
-
-    Parameters
-    ----------
-    word
-        The time as written: a decimal number.
-    given
-        Rate given by the user, already checked; it has precedence.
-
-    Raises
-    ------
-    FormatError
-        If no rate is given and a body cannot have been captured at the file's.
     """
     if given is not None:
         instead = f"{given:g} frames a second as given, instead of the file's Frame Time"
@@ -136,21 +124,9 @@ def resolve_rate(
 ) -> tuple[float, tuple[str, ...]]:
     """Frames per second of a file that states its rate as a number, under one of several names.
 
-    Parameters
-    ----------
-    stated
-        Name -> rate in the file.
-    given
-        Rate given by the user, already checked; it has precedence.
-
     Returns
     -------
     The rate, replaced by a whole or NTSC rate within 0.1 %; and notes, one sentence each.
-
-    Raises
-    ------
-    FormatError
-        If no rate is given and the file has none, several, or an impossible one.
     """
     if given is not None:
         said = ", ".join(f"{name} {value:.6g}" for name, value in stated.items())

@@ -28,13 +28,6 @@ def sampling_rate(key_times: Sequence[Array], stated: float | None) -> tuple[flo
     """Frames a second for an animation, and a note on why.
 
     Keys at every frame tell it; keys with gaps are held against the usual rates.
-
-    Parameters
-    ----------
-    key_times
-        Seconds, rising, of each track.
-    stated
-        What the file says beside the keys, taken where the keys agree.
     """
     keys = merged_times(key_times)
     if len(keys) < 2:

@@ -22,15 +22,7 @@ def option_names(function: Callable[..., Any]) -> tuple[str, ...]:
 def call_reader(
     reader: Callable[..., Clips], path: str | Path, options: Mapping[str, Any], files: str
 ) -> Clips:
-    """Read with the options that a reader has; notes in the clips name the others.
-
-    Parameters
-    ----------
-    reader
-        Reads one clip, or several.
-    files
-        Name of the reader's files, as in "AMASS files".
-    """
+    """Read with the options that a reader has; notes in the clips name the others."""
     known = option_names(reader)
     read = reader(path, **{name: value for name, value in options.items() if name in known})
     # False and None are defaults, not options that were ignored.

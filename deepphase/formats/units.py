@@ -20,13 +20,7 @@ _UNIT_NAMES = {
 
 
 def metres_per_unit(unit: str | float) -> float:
-    """Metres in one unit: "m", "cm", "mm", "inch", "foot", or the number itself.
-
-    Raises
-    ------
-    ParameterError
-        If it is neither a known name nor a positive number.
-    """
+    """Metres in one unit: "m", "cm", "mm", "inch", "foot", or the number itself."""
     if isinstance(unit, str):
         known = METRES_PER_UNIT.get(unit.strip().lower())
         if known is not None:

@@ -31,8 +31,6 @@ def quaternions_from_euler(angles: Array, order: str) -> Array:
     ----------
     angles : (3, ...)
         Degrees, in the order's order.
-    order
-        One of `EULER_ORDERS`.
 
     Returns
     -------
@@ -66,8 +64,6 @@ def continuous_euler(rotations: Array, order: str) -> Array:
     ----------
     rotations : (frames, ..., 4)
         Quaternions (x, y, z, w).
-    order
-        One of `EULER_ORDERS`.
 
     Returns
     -------

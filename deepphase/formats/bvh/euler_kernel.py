@@ -33,8 +33,6 @@ def rotate_joints(tangents, columns, joints, axes, parity, rotations):
         (joints,) their places in `rotations`.
     axes
         (3,) the order's axes: 0 for X, 1 for Y, 2 for Z.
-    parity
-        Of the order, as in `EULER_ORDERS`.
     rotations
         (frames, all joints, 4) quaternions (x, y, z, w).
     """

@@ -89,11 +89,7 @@ def parse_frames(
 ) -> tuple[Array, tuple[str, ...]]:
     """(frames, channels) float64, and notes.
 
-    Raises
-    ------
-    FormatError
-        Where the table has other than `head.frames` rows of `channels` finite numbers. With
-        `allow_truncated`, the whole frames before the first fault are taken if there are any.
+    With `allow_truncated`, the whole frames before the first fault are taken if there are any.
     """
     # A view of the bytes, not a copy.
     body = io.BytesIO(text)

@@ -73,11 +73,6 @@ def parse_hierarchy(text: str, path: Path) -> Hierarchy:
 
     Keywords are taken in any case, names to the end of the line or to the brace. A name that
     occurs twice gets "#2" behind it, and a note.
-
-    Raises
-    ------
-    FormatError
-        With the line, where the section is not one complete tree of joints.
     """
     return _HierarchyParser(path).parse(text)
 

@@ -41,13 +41,7 @@ def loaded_kernels() -> Kernels | None:
 
 
 def kernels_for(size: int) -> Kernels | None:
-    """The compiled code, once this process has read so much text that loading it pays.
-
-    Parameters
-    ----------
-    size
-        Bytes of text to be read now.
-    """
+    """The compiled code, once this process has read so much text that loading it pays."""
     global _bytes_read
     _bytes_read += size
     return load_kernels() if _bytes_read >= _BYTES_BEFORE else loaded_kernels()

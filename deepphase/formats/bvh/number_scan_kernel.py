@@ -88,14 +88,8 @@ def scan_numbers(text, start, columns, values, limit, odd):
     ----------
     text
         (bytes,) uint8.
-    start
-        Offset of the first line.
-    columns
-        Numbers per line.
     values
         (numbers,) float64: filled.
-    limit
-        Absolute value that no number reaches.
     odd
         (n, 3) int64: filled with index, start and stop of the numbers that are left to `float`.
 

@@ -101,20 +101,6 @@ def read_bvh(
     OFFSETs of six numbers, as of the SOMA skeleton, have the joint's rest rotation in degrees about
     X, Y and Z, in the order of its channels, which are not relative to it. Joints are turned so
     that the rest pose has no rotations.
-
-    Parameters
-    ----------
-    fps
-        Frames a second, in place of the file's.
-    allow_truncated
-        Take the whole frames before the first fault of the motion, if there are any.
-
-    Raises
-    ------
-    FormatError
-        Where the file cannot be read or is not what the format promises; it names the line.
-    ParameterError
-        If the given rate is impossible.
     """
     path = Path(path)
     check_rate_option(fps)

@@ -70,22 +70,7 @@ class AccessorTable:
 def read_accessor(
     file: GltfFile, index: int, kind: str, component_types: Collection[int] = (FLOAT,)
 ) -> AccessorTable:
-    """An accessor of the kind that is expected, checked against its buffer before it is touched.
-
-    Parameters
-    ----------
-    index
-        Of the accessor, in bounds.
-    kind
-        "SCALAR", "VEC3", ...
-    component_types
-        Those that are allowed.
-
-    Raises
-    ------
-    FormatError
-        Where it is of another kind, reaches out of its buffer or holds what is not finite.
-    """
+    """An accessor of the kind that is expected, checked against its buffer before it is touched."""
     item = file.document.element("accessors", index)
     found = item.text("type")
     if found != kind:
@@ -192,11 +177,6 @@ class BinaryWriter:
         """Number of the accessor of an array (elements, components), put into the open view.
 
         Floating-point numbers are stored as float32.
-
-        Raises
-        ------
-        ParameterError
-            Where a number is too large for float32.
         """
         if array.dtype.kind == "f":
             with np.errstate(over="ignore"):
@@ -236,8 +216,6 @@ class BinaryWriter:
 
         Parameters
         ----------
-        attributes
-            Name of each, (vertices, components) and kind; of weights, whole numbers are shares.
         triangles
             (triangles, 3) vertices, uint32.
         """
@@ -262,13 +240,7 @@ def document_bytes(document: dict[str, Any]) -> bytes:
 
 
 def write_glb(file: BinaryIO, document: dict[str, Any], chunks: list[bytes]) -> None:
-    """Write a .glb: header, JSON, binary.
-
-    Raises
-    ------
-    ParameterError
-        Where it would be longer than its header can say.
-    """
+    """Write a .glb: header, JSON, binary."""
     text = document_bytes(document)
     text += b" " * (-len(text) % _ALIGNMENT)
     binary = sum(map(len, chunks))

@@ -124,13 +124,7 @@ def is_index(value: Any) -> bool:
 
 
 def parse_document(text: bytes | memoryview, path: Path) -> Item:
-    """The document of a glTF file.
-
-    Raises
-    ------
-    FormatError
-        Where it is not JSON, or so dense in objects that it could not be glTF.
-    """
+    """The document of a glTF file."""
     text = bytes(text)
     objects = text.count(b"{") + text.count(b"[")
     if objects > _FREE_OBJECTS + len(text) // _BYTES_PER_OBJECT:
@@ -209,13 +203,7 @@ class GltfFile:
         return self.size + sum(len(each) for each in self._buffers.values())
 
     def buffer(self, index: int) -> memoryview:
-        """The bytes of a buffer, read when it is first asked for.
-
-        Raises
-        ------
-        FormatError
-            Where they are not there, fewer than declared, or outside the file's folder.
-        """
+        """The bytes of a buffer, read when it is first asked for."""
         if index not in self._buffers:
             item = self.document.element("buffers", index)
             declared = item.integer("byteLength", least=1)
@@ -276,13 +264,7 @@ def _decoded(item: Item, uri: str) -> memoryview:
 
 
 def open_gltf(path: str | Path) -> GltfFile:
-    """Read a .glb or .gltf; what it is stands in its first bytes, not in its suffix.
-
-    Raises
-    ------
-    FormatError
-        Where it cannot be read, is not glTF 2.0, or its lengths do not fit the file.
-    """
+    """Read a .glb or .gltf; what it is stands in its first bytes, not in its suffix."""
     path = Path(path)
     content = read_content(path)
     if content[:4] == GLB_MAGIC:

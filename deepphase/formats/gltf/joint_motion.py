@@ -55,20 +55,7 @@ class JointMotion:
 def sample_joints(
     tree: NodeTree, joints: JointTree, tracks: list[Track], seconds: Array
 ) -> JointMotion:
-    """The joints' motion at times (frames,) in an animation.
-
-    Parameters
-    ----------
-    tree, joints
-        The file's nodes and which of them are joints.
-    tracks
-        Of the animation, at nodes on the way to joints.
-
-    Raises
-    ------
-    FormatError
-        Where a scale cannot be folded into lengths.
-    """
+    """The joints' motion at times (frames,) in an animation."""
     folded = _Folding(tree, joints, _sampled(tracks, seconds, scales=True))
     at_rest = folded.relative({})
     axes = _axes_at_rest(joints, at_rest)

@@ -46,23 +46,7 @@ class JointTree:
 
 
 def find_joints(tree: NodeTree, animated: Collection[int], skin: str | int | None) -> JointTree:
-    """The joints of a skin, or the animated nodes of a file without one.
-
-    Parameters
-    ----------
-    animated
-        Nodes that any animation moves.
-    skin
-        Name or number; None takes the one of the most animated joints.
-
-    Raises
-    ------
-    FormatError
-        Where a skin names joints that do not exist, nothing is animated, or there are more nodes
-        than any body has joints.
-    ParameterError
-        Where there is no such skin.
-    """
+    """The joints of a skin, or the animated nodes of a file without one."""
     skins = tree.document.elements("skins")
     joints, notes = _chosen_skin(tree, skins, set(animated), skin)
     if not joints:

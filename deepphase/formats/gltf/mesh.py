@@ -101,8 +101,6 @@ def joint_mesh(skeleton: Skeleton, rest: Array, reaches: Array) -> JointMesh:
 
     Parameters
     ----------
-    skeleton
-        Its offsets are its rest pose.
     rest
         (joints, 3) metres: the joints in the world at rest.
     reaches

@@ -52,13 +52,7 @@ class NodeTree:
 
 
 def read_nodes(document: Item) -> NodeTree:
-    """The hierarchy of a document's nodes.
-
-    Raises
-    ------
-    FormatError
-        Where a child does not exist, hangs from two nodes, or nodes hang from each other.
-    """
+    """The hierarchy of a document's nodes."""
     nodes = document.array("nodes")
     count = len(nodes)
     parents = [count] * count + [-1]
@@ -97,14 +91,7 @@ class Transform:
 
 
 def rest_transform(tree: NodeTree, node: int) -> Transform:
-    """A node's own transform, without animation.
-
-    Raises
-    ------
-    FormatError
-        Where a number is not finite, a rotation has no direction, or a matrix is not a turn and
-        scale of right angles.
-    """
+    """A node's own transform, without animation."""
     if node == tree.world:
         return Transform(_NO_TRANSLATION, IDENTITY, NO_SCALE)
     item = tree.item(node)

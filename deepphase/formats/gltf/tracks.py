@@ -122,18 +122,7 @@ class Track:
 
 
 def read_tracks(file: GltfFile, animation: Item, known_keys: dict[int, Keys]) -> list[Track]:
-    """What an animation does to nodes; channels of weights and of extensions are passed over.
-
-    Parameters
-    ----------
-    known_keys
-        Key times that were read already, by accessor; filled up.
-
-    Raises
-    ------
-    FormatError
-        Where a channel or sampler does not fit the rest of the file; it names the place.
-    """
+    """What an animation does to nodes; channels of weights and of extensions are passed over."""
     document = file.document
     nodes, accessors = len(document.array("nodes")), len(document.array("accessors"))
     tracks: dict[tuple[int, str], Track] = {}

@@ -58,11 +58,6 @@ def seen_markers(data: MarkerData, path: Path) -> tuple[MarkerData, Array]:
         Without NaN; notes state the gaps.
     present : (frames, points) bool
         Whether each marker was seen.
-
-    Raises
-    ------
-    FormatError
-        If there are no frames, or too many or too few markers.
     """
     names, renamed = unique_names(data.names)
     notes = [*data.notes]

@@ -48,22 +48,6 @@ def load_mvnx(
     """Read the first subject of an MVNX file as a clip: metres, Y up.
 
     Joints are the segments, at their origins; the calibration poses before the motion are skipped.
-
-    Parameters
-    ----------
-    unit
-        The file's unit; None takes metres, Xsens's own.
-    up
-        The file's up axis; None infers it from the pose.
-    fps
-        Frames a second, in place of the file's.
-
-    Raises
-    ------
-    FormatError
-        If the file cannot be read, or lacks orientations or positions; the error names the line.
-    ParameterError
-        If an option is invalid.
     """
     path = Path(path)
     unit_m = checked_options(unit, up, fps) or 1.0

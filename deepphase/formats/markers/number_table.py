@@ -44,11 +44,6 @@ def number_rows(rows: Sequence[tuple[int, Sequence[str]]], width: int, path: Pat
     ----------
     rows
         (line number, cells) of each row.
-
-    Raises
-    ------
-    FormatError
-        If a row is too long or a cell is not a number; it names the line.
     """
     cells_in_file = sum(len(cells) for _, cells in rows)
     if len(rows) * width > _MOST_MISSING * cells_in_file + _FEW_CELLS:

@@ -83,18 +83,7 @@ class NpzArchive:
     def array(
         self, key: str, shape: Shape | None = None, kind: str = "number", *, finite: bool = True
     ) -> Array:
-        """One array of finite numbers.
-
-        Parameters
-        ----------
-        shape
-            The shape that it must have, None for an axis of any length; None for any shape.
-        kind
-            "number": float32 or float64 as stored, float64 for all other numbers; "integer": int64
-            (whole numbers that are stored as floats will do); "bool".
-        finite
-            Refuse numbers that are not finite.
-        """
+        """One array of finite numbers."""
         found, dtype = self._declared(key)
         if dtype.kind not in _KINDS[kind]:
             raise self._error(key, f"holds {_described(dtype)}, not {_IN_WORDS[kind]}")

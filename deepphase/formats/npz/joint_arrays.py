@@ -338,10 +338,6 @@ def fitted_clip(
         Unit quaternions, w first or last.
     positions : (frames, joints, 3)
         In the world, or in the frames of the parents.
-    space
-        "local" or "global" quaternions; None finds it.
-    local_positions
-        Whether positions are in the parents' frames; None finds it.
     """
     w_first = float(np.abs(stored[..., 0]).mean()) > float(np.abs(stored[..., 3]).mean())
     step = max(1, len(stored) // _FRAMES_COMPARED)

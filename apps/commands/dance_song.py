@@ -20,7 +20,6 @@ def command(
     lock: float | None = None,
     beats: Path | None = None,
     variety: float | None = None,
-    stage: tuple[float, float] | None = None,
     store: Path | None = None,
     root_motion: Literal["auto", "root", "hips", "in_place"] = "auto",
 ) -> None:
@@ -59,9 +58,6 @@ def command(
         How much the dance varies, from 0 to 2. A trained dancer continues from another training
         pose every 8 / variety seconds, 5.3 s if not given, and never at 0. A database chooses among
         pieces that cost up to so much more, 0.1 if not given.
-    stage
-        Width and depth of a stage in metres. The path of the dance is bent to stay on it, by turns
-        about the foot that the body stands on.
     store
         Store of the database's clips, if it was moved.
     root_motion
@@ -114,8 +110,6 @@ def command(
     check_writable(output / "index.html")
     with progress() as shown:
         result = maker.dance(features, request, shown)
-        if stage is not None:
-            result = result.on_stage(*stage)
         page, measures, findings = dance_report(result, song, output, shown, root_motion)
     for text in result.notes:
         warn(text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from deepphase.apps.dances.databases import dance_reference
@@ -18,10 +18,8 @@ from deepphase.matching.player.playback import Playback
 from deepphase.matching.search.searcher import Searcher, open_searcher
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import low_passed_clip
-from deepphase.motion.roles import find_roles
 from deepphase.motion.root_motion import RootMotion, with_root_motion
 from deepphase.motion.root_trajectory import RootTrajectory
-from deepphase.motion.stage import on_stage
 from deepphase.music.dance_request import DanceRequest
 from deepphase.music.features import SongFeatures
 from deepphase.phase.parameters import PhaseParameters
@@ -72,22 +70,6 @@ class DanceResult:
     restarts_s: tuple[float, ...] | None = None
     reference: DanceReference | None = None
     made_with: Mapping[str, Any] = field(default_factory=dict)
-
-    def on_stage(self, width: float, depth: float) -> DanceResult:
-        """The dance on a stage of so many metres, see :func:`deepphase.motion.stage.on_stage`.
-
-        Raises ParameterError if the stage is too small for any dance.
-        """
-        roles = find_roles(self.clip.skeleton, clip=self.clip)
-        staged = on_stage(self.clip, roles, self.root, width, depth)
-        notes = self.notes
-        if staged.outside_m > 0:
-            notes += (
-                f"the dance leaves the stage of {width:g} by {depth:g} m by "
-                f"{staged.outside_m:.1f} m at most",
-            )
-        made_with = {**self.made_with, "stage_m": [width, depth]}
-        return replace(self, clip=staged.clip, root=staged.root, notes=notes, made_with=made_with)
 
     def motion(self, root_motion: RootMotion = "auto") -> Clip:
         """The motion with its travel on this joint, see :func:`with_root_motion`.

@@ -200,18 +200,12 @@ def test_a_store_is_of_a_database(folder, tmp_path, capsys):
     assert "--store needs --database" in capsys.readouterr().err
 
 
-def test_what_stands_in_the_folder_dances_on_a_stage(
-    folder, database, tmp_path, monkeypatch, capsys
-):
+def test_what_stands_in_the_folder_dances(folder, database, tmp_path, monkeypatch, capsys):
     (tmp_path / "old.db").write_bytes(b"no database")
     (tmp_path / "dances.db").write_bytes(database.read_bytes())
     song = make_song(8, 4.0, tempo_bpm=104.0)
     soundfile.write(tmp_path / "song.wav", song.samples, song.sample_rate)
     monkeypatch.chdir(tmp_path)
-    words = ["dance", "song.wav", "--stage", 3, 2, "--variety", 0.3]
+    words = ["dance", "song.wav", "--variety", 0.3]
     assert run(*words) == 0
     assert "danced by dances.db" in capsys.readouterr().out
-    report = json.loads((tmp_path / "dance" / "report.json").read_text())
-    assert report["made_with"]["stage_m"] == [3.0, 2.0]
-    assert run("dance", "song.wav", "--stage", 0.1, 2) == 2
-    assert "a stage of 0.1 by 2 m" in capsys.readouterr().err

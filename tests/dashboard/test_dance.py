@@ -350,10 +350,6 @@ def test_a_dancer_says_how_it_followed_songs(folder, monkeypatch):
     chosen(app, "Dancer", f"file:{folder / 'made.dancer'}")
     chosen(app, "Length of the song (s)", _SHORT_S)
     assert re.search(r"dances to \d+ (held-out songs|songs of the training)", words(app).lower())
-    app.toggle(key="staged").set_value(True).run()
-    app.number_input(key="stage width").set_value(2.0).run()
-    assert not app.exception, app.exception
-    assert players(app)
 
 
 def test_a_folder_opens_on_its_first_song(folder, tmp_path, monkeypatch):

@@ -89,8 +89,6 @@ def dance_of_song(
         If the dancer cannot meet the request.
     """
     dance = dancer.maker.dance(song.features, chosen.request, progress)
-    if chosen.stage_m is not None:
-        dance = dance.on_stage(*chosen.stage_m)
     with temporary_folder() as folder, song.as_file() as file:
         _, measures, findings = dance_report(dance, file, folder, progress)
         # The page shows the notes beside the player, so the take has none.

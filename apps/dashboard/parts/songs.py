@@ -121,20 +121,17 @@ class ChosenDance:
     ----------
     request
         The part, and how it is danced to.
-    stage_m
-        Width and depth of a stage.
     tries
         Dances of seeds that follow each other, of which the best is shown first.
     """
 
     request: DanceRequest
-    stage_m: tuple[float, float] | None = None
     tries: int = 1
 
     @property
     def key(self) -> Hashable:
         """Hashable content: equal requests have equal keys."""
-        return (self.request, self.stage_m, self.tries)
+        return (self.request, self.tries)
 
     def seeds(self) -> list[ChosenDance]:
         """The same of as many seeds as there are tries, one each."""
@@ -191,19 +188,13 @@ def choose_part(
             "Held to the beat (%)", 0, 100, round(100 * usual_lock), step=5, key=f"lock {about}",
             help="At 100 %, playback is up to a tenth faster or slower than captured",
         )  # fmt: skip
-    variety = stage = None
+    variety = None
     if st.toggle("Choose the variety", key="varied"):
         variety = st.slider(
             "Variety", 0.0, 2.0, 0.5, step=0.1, key="variety",
             help="A trained dancer continues from another pose every 8 / variety seconds, 5.3 s "
             "without a choice; a database chooses among pieces that cost up to so much more",
         )  # fmt: skip
-    if st.toggle("Stay on a stage", key="staged"):
-        columns = st.columns(2)
-        stage = (
-            columns[0].number_input("Width (m)", 1.0, 30.0, 4.0, step=0.5, key="stage width"),
-            columns[1].number_input("Depth (m)", 1.0, 30.0, 3.0, step=0.5, key="stage depth"),
-        )
     request = DanceRequest(
         start,
         stop - start,
@@ -211,7 +202,7 @@ def choose_part(
         None if lock is None else lock / 100,
         variety,
     )
-    return ChosenDance(request, stage, int(tries or 1))
+    return ChosenDance(request, int(tries or 1))
 
 
 def _again(key: str, tries: int) -> None:

@@ -23,7 +23,6 @@ EXTRAS = {
     "tensorboard": "loggers",
     "wandb": "loggers",
     "av": "av",
-    "umap": "umap",
 }
 """Package, as it is imported -> the extra of deepphase that installs it."""
 

@@ -23,7 +23,6 @@ const POSE = 96, SMALL = 300, PRINTED = 2400;
 const BELOW = 0.26, AROUND = 400, LEAST = 300, MOST = 640;
 // Width of windows in which the player is below the figure.
 const NARROW = 1100;
-const UMAP = "UMAP";
 
 class Cloud {
   constructor(root) {
@@ -99,7 +98,7 @@ class Cloud {
     this.fill("colour", colours);
     const channels = Array.from({ length: this.frames.channels }, (_, channel) => `Channel ${channel}`);
     const spaces = Object.keys(this.spaces);
-    this.fill("axes", [...spaces, ...(spaces.includes(UMAP) || data.sent ? [] : [UMAP]), STRONGEST, TWO, ...channels]);
+    this.fill("axes", [...spaces, STRONGEST, TWO, ...channels]);
     this.seen = { colour: colours[0], axes: spaces[0], view: PLANE, ...data.seen, ...this.chosen };
     if (data.small) this.seen.colour = window.deepphaseColour ?? this.seen.colour;
     if (!colours.includes(this.seen.colour)) [this.seen.colour] = colours;
@@ -125,13 +124,6 @@ class Cloud {
       for (const [name, value] of Object.entries(change)) address.searchParams.set(name, value);
       history.replaceState(history.state, "", address);
     }
-    // What the page has not computed yet.
-    if (this.seen.axes === UMAP && (change.axes || change.view) && !this.data.sent) {
-      this.of(".said").textContent = this.of(".note").textContent = "Mapping the frames by UMAP";
-      this.root.classList.add("waits");
-      this.send({ seen: this.seen });
-      if (!this.spaces[UMAP]) return;
-    }
     this.draw();
   }
 
@@ -142,7 +134,6 @@ class Cloud {
   // Bring axes, colours and heading to what was chosen.
   draw() {
     const { of, frames, data, seen } = this;
-    this.root.classList.remove("waits");
     const space = seen.view === SPACE;
     const axes = this.spaces[seen.axes] || seen.axes === STRONGEST || seen.axes === TWO || /^Channel/.test(seen.axes)
       ? seen.axes : Object.keys(this.spaces)[0];

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import base64
 import re
-import sys
-import threading
 import time
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -34,8 +31,6 @@ from deepphase.apps.dashboard.parts.clouds import (
 )
 from deepphase.apps.dashboard.parts.collection import OpenClips, OpenModel
 from deepphase.apps.dashboard.parts.encodings import Encodings
-from deepphase.apps.dashboard.parts.result_cache import shared_cache
-from deepphase.apps.dashboard.parts.umap_maps import make_map, waited
 from deepphase.apps.demo.model import demo_config
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store_writer import write_store
@@ -344,7 +339,7 @@ def test_clips_shorter_than_a_window_are_shown_with_a_word(tmp_path, monkeypatch
 
 
 def test_the_autoencoder_beside_is_trained_where_there_is_none(tmp_path, monkeypatch):
-    monkeypatch.setattr("deepphase.apps.dashboard.parts.model_comparison._WINDOWS", 512)
+    monkeypatch.setattr("deepphase.apps.dashboard.parts.embedding._WINDOWS", 512)
     dogs = [locomotion(seed, 6.0, body="quadruped", gait="trot").clip for seed in (1, 2, 3)]
     store = ClipStore.from_clips(dogs)
     write_store(tmp_path / "dogs.store", store)
@@ -360,96 +355,3 @@ def test_the_autoencoder_beside_is_trained_where_there_is_none(tmp_path, monkeyp
     assert "Autoencoder without phases" in titles(app)
     # It is this session's alone.
     assert len(titles(read_through(opened("manifold", monkeypatch, tmp_path)))) == 3
-
-
-class MadeUmap:
-    """The first values as places, in the place of the package that is an extra."""
-
-    def __init__(self, *, n_components, n_neighbors, random_state, n_jobs, precomputed_knn):
-        self.dimensions = n_components
-        nearest, distances, _ = precomputed_knn
-        # Each point is its own nearest one, as the package has it.
-        assert nearest.shape == distances.shape == (len(nearest), n_neighbors)
-        assert (nearest[:, 0] == np.arange(len(nearest))).mean() > 0.9
-
-    def fit_transform(self, values):
-        return 10 * values[:, : self.dimensions]
-
-
-def test_other_frames_lie_between_the_most_similar_points_of_a_map(monkeypatch):
-    monkeypatch.setitem(sys.modules, "umap", SimpleNamespace(UMAP=MadeUmap))
-    turn = 2 * np.pi * np.linspace(0, 1, 200, endpoint=False)
-    values = np.stack([np.cos(turn), np.sin(turn), 0 * turn], axis=1).astype(np.float32)
-    made = make_map(values, 2)
-    np.testing.assert_allclose(made.points[:, :2], 10 * values[:, :2])
-    assert not made.points[:, 2].any()
-    np.testing.assert_allclose(made(values), made.points, atol=0.05)
-    between = (values[:-1] + values[1:]) / 2
-    np.testing.assert_allclose(made(between)[:, :2], 10 * between[:, :2], atol=0.35)
-    # Of many points some are mapped, and the others lie between them.
-    turn = 2 * np.pi * np.linspace(0, 1, 9_000, endpoint=False)
-    values = np.stack([np.cos(turn), np.sin(turn), 0 * turn], axis=1).astype(np.float32)
-    made = make_map(values, 2)
-    assert len(made.mapped) < 4_096
-    assert made.points.shape == (9_000, 3)
-    np.testing.assert_allclose(made.points[:, :2], 10 * values[:, :2], atol=0.05)
-
-
-def test_the_page_maps_its_frames_by_umap(monkeypatch):
-    shared_cache.clear()
-    shown = []
-    monkeypatch.setitem(sys.modules, "umap", SimpleNamespace(UMAP=MadeUmap))
-    monkeypatch.setattr(
-        "deepphase.apps.dashboard.pages.manifold.cloud_view",
-        lambda cloud, id, spaces, title, key, **given: shown.append(
-            (title, spaces.get("UMAP"), given["played"])
-        ),
-    )
-    app = opened("manifold", monkeypatch, query={"axes": "UMAP"})
-    while len(shown) < 3:
-        shown.clear()
-        time.sleep(0.1)
-        app.run()
-    shared_cache.clear()
-    assert [title for title, *_ in shown[:3]][1:] == ["Poses", "Joint velocities"]
-    for _, picture, played in shown[:3]:
-        assert list(picture.axes[:2]) == ["UMAP 1", "UMAP 2"]
-        assert not picture.points[:, 2].any()
-        # What plays moves among the points.
-        low, high = picture.points.min(0) - 1e-3, picture.points.max(0) + 1e-3
-        path = played[0].paths["UMAP"]
-        assert len(path) > 100
-        assert ((path >= low) & (path <= high)).all()
-
-
-def test_a_click_ends_the_wait_for_a_map_and_not_its_making(monkeypatch):
-    goes_on = threading.Event()
-
-    class SlowUmap(MadeUmap):
-        def fit_transform(self, values):
-            assert goes_on.wait(60)
-            return super().fit_transform(values)
-
-    class Click(BaseException):
-        pass
-
-    said = []
-
-    def clicked(step, *_):
-        said.append(step)
-        raise Click
-
-    monkeypatch.setitem(sys.modules, "umap", SimpleNamespace(UMAP=SlowUmap))
-    values = np.random.default_rng(0).normal(size=(100, 4))
-    with pytest.raises(Click):
-        waited("a map", values, 2, clicked)
-    goes_on.set()
-    assert waited("a map", values, 2, lambda *_: None).points.shape == (100, 3)
-    assert "choose PCA" in said[-1]
-
-
-def test_a_map_without_its_package_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "umap", None)
-    app = opened("manifold", monkeypatch, query={"axes": "UMAP"})
-    assert "install" in words(app)
-    assert "deepphase\\[umap\\]" in words(app)

@@ -11,11 +11,7 @@ import pytest
 
 import deepphase.apps.dashboard.pages.train as page
 import deepphase.apps.training.run as runs
-from deepphase.apps.dashboard.parts import demo
-from deepphase.apps.dashboard.parts.clouds import make_cloud
-from deepphase.apps.dashboard.parts.collection import MODELS, OpenClips, OpenModel
-from deepphase.apps.dashboard.parts.encodings import Encodings
-from deepphase.apps.dashboard.parts.model_comparison import aligned_clouds
+from deepphase.apps.dashboard.parts.collection import MODELS
 from deepphase.apps.dashboard.parts.session import Session
 from deepphase.apps.demo import PHASES
 from deepphase.apps.training.request import TrainingRequest
@@ -186,7 +182,7 @@ def button(app, name):
     return next(each for each in app.button if each.label == name)
 
 
-def test_the_page_trains_opens_and_compares(store, monkeypatch):
+def test_the_page_trains_and_opens(store, monkeypatch):
     monkeypatch.setattr(
         "deepphase.apps.dashboard.pages.train._LENGTHS", {"Usual": 256, "Long": 512}
     )
@@ -247,37 +243,6 @@ def test_the_page_stops_and_keeps_or_discards(store, monkeypatch):
     assert not discarded.run.running
     assert not discarded.run.folder.exists()
     assert app.session_state["trainings"] == [training]
-
-
-def test_two_models_are_compared(monkeypatch, finished):
-    app = opened("train", monkeypatch)
-    # The demo's model, and that for any skeleton.
-    assert "Only one model" not in words(app)
-    app.toggle(key="compare").set_value(True).run()
-    assert not app.exception
-    # The second is turned towards the first, whose frames it shares.
-    assert "as near to each other as they can" in words(app)
-    # Beside those of the sample.
-    assert sum("compared" in each.key for each in app.get("plotly_chart")) == 2
-    (table,) = app.dataframe
-    assert "Explained variance" in table.value.iloc[:, 0].tolist()
-
-
-def test_the_same_model_turned_is_aligned_again():
-    model = demo.demo_model()
-    clips = OpenClips("demo", "demo", "demo", demo.demo_clips())
-    opened = make_cloud(Encodings(clips, OpenModel("demo", "demo", model.sha256, model)), 2_000)
-    turn = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
-    # Another one has frames that the first lacks.
-    kept = np.arange(len(opened.clip)) % 5 > 0
-    seen = replace(opened.cloud, points=opened.cloud.points[kept], time=opened.cloud.time[kept])
-    first = replace(opened, cloud=seen, clip=opened.clip[kept])
-    other = replace(opened, cloud=replace(opened.cloud, points=opened.cloud.points @ turn))
-    (_, places), alike = aligned_clouds([first, other])
-    np.testing.assert_allclose(places, opened.cloud.points, atol=1e-4)
-    assert alike == pytest.approx(1.0)
-    elsewhere = replace(other, clip=other.clip + 99)
-    assert aligned_clouds([first, elsewhere])[1] is None
 
 
 def test_no_model_is_refused(finished):

@@ -21,7 +21,6 @@ from deepphase.apps.dashboard.parts.channel_views import excerpt_take, signals
 from deepphase.apps.dashboard.parts.cloud_view import (
     PCA,
     SEEN,
-    UMAP,
     CloudAnswer,
     PlayedPart,
     cloud_view,
@@ -53,14 +52,13 @@ from deepphase.apps.dashboard.parts.collection import (
     open_clips,
     open_model,
 )
+from deepphase.apps.dashboard.parts.embedding import embedding_for
 from deepphase.apps.dashboard.parts.encodings import MAX_POINTS, Encodings, encodings
 from deepphase.apps.dashboard.parts.live_view import steer_on_the_manifold
-from deepphase.apps.dashboard.parts.messages import error_sentence, plain, show_error
-from deepphase.apps.dashboard.parts.model_comparison import embedding_for
+from deepphase.apps.dashboard.parts.messages import error_sentence, plain
 from deepphase.apps.dashboard.parts.theme import heading, wide_columns
 from deepphase.apps.dashboard.parts.widgets import offer_player, show_player
 from deepphase.arrays import Array
-from deepphase.errors import DeepPhaseError
 from deepphase.viewer.take import Take
 
 _IN_SEQUENCE, _SIDE_BY_SIDE = "In sequence", "Side by side"
@@ -171,13 +169,7 @@ def _picture(
         )
     seen = {name: st.query_params[name] for name in SEEN if name in st.query_params}
     seen = {"axes": usual_axes(cloud)} | seen
-    spaces = {PCA: cloud.phases.places((), 0), **cloud.label_places}
-    if seen["axes"] == UMAP and len(known) == len(read.store):
-        dimensions = 3 if seen.get("view") == "Space" else 2
-        try:
-            spaces[UMAP] = cloud.phases.places((clips.key, model.key, len(cloud.clip)), dimensions)
-        except DeepPhaseError as error:
-            show_error(error)
+    spaces = {PCA: cloud.phases.places, **cloud.label_places}
     id = frames_id(clips, model, cloud)
     keep_frames(cloud, id)
     paths = {
@@ -220,9 +212,7 @@ def _answered(clips: OpenClips, read: Encodings, cloud: OpenCloud, answer: Cloud
     """Keep what was done in the cloud in the address, before the page runs again."""
     st.session_state[_ANSWERED] = True
     fps = read.extractor.fps
-    if answer.seen is not None:
-        st.query_params.update(answer.seen)
-    elif answer.clicked is not None:
+    if answer.clicked is not None:
         choose_clip(clips.store.names[int(cloud.clip[answer.clicked])])
         put_moment(float(cloud.cloud.time[answer.clicked]))
         _forget_passages()
@@ -348,7 +338,6 @@ def _other_spaces(clips: OpenClips, model: OpenModel, max_points: int, played: _
     id = frames_id(clips, model, cloud)
     if few != max_points:
         keep_frames(cloud, id)
-    dimensions = 2 if st.query_params.get("axes") == UMAP else 0
 
     def posed(each: Passage) -> Array:
         poses = read.extractor.signals.poses(clips.store.clip(each.clip))[each.start : each.stop]
@@ -365,20 +354,18 @@ def _other_spaces(clips: OpenClips, model: OpenModel, max_points: int, played: _
         values: Callable[[Passage], Array] | None,
         read: Encodings,
     ) -> None:
-        name = UMAP if dimensions else PCA
         parts = []
         if values is not None:
             given = values
-            paths = {name: lambda each: places.of(given(each))}
+            paths = {PCA: lambda each: places.of(given(each))}
             parts = played.parts(read, paths, phases=False)
-        cloud_view(cloud, id, {name: places}, title, title, played=parts, small=True)
+        cloud_view(cloud, id, {PCA: places}, title, title, played=parts, small=True)
 
     columns = wide_columns("beside", 3)
     spaces = other_spaces(clips, model, few)
     for column, each, values in zip(columns, spaces, (posed, moved), strict=False):
         with column:
-            places = each.places((clips.key, model.key, len(cloud.clip)), dimensions)
-            draw(cloud, id, places, each.name, values, read)
+            draw(cloud, id, each.places, each.name, values, read)
     with columns[2]:
         embedding = embedding_for(clips, model)
         if embedding is None:
@@ -387,7 +374,6 @@ def _other_spaces(clips: OpenClips, model: OpenModel, max_points: int, played: _
         key = frames_id(clips, embedding, other)
         keep_frames(other, key)
         same_rate = embedding.extractor.fps == model.extractor.fps
-        places = other.phases.places((clips.key, embedding.key, len(other.clip)), dimensions)
         curves = partial(_manifold_of, other_read) if same_rate else None
-        draw(other, key, places, "Autoencoder without phases", curves, other_read)
+        draw(other, key, other.phases.places, "Autoencoder without phases", curves, other_read)
         st.caption(f"Autoencoder without phases: {plain(embedding.name)}.")

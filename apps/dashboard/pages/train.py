@@ -1,4 +1,4 @@
-"""Page Train: small trainings on the open clips with live curves, and comparison of models."""
+"""Page Train: small trainings on the open clips with live curves."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from deepphase.apps.dashboard.parts.collection import (
 )
 from deepphase.apps.dashboard.parts.files import choose
 from deepphase.apps.dashboard.parts.messages import plain, show_error
-from deepphase.apps.dashboard.parts.model_comparison import compare_models
 from deepphase.apps.dashboard.parts.session import plain_file_name
 from deepphase.apps.dashboard.parts.theme import heading
 from deepphase.apps.dashboard.parts.trainings import (
@@ -68,7 +67,6 @@ def page() -> None:
         )
     with right:
         _trainings()
-    compare_models(clips)
 
 
 def _form(clips: OpenClips) -> None:

@@ -36,7 +36,7 @@ _frames = st.components.v2.component(
 )
 # Axes that are chosen at first: a plane of principal components with a smaller share of the
 # variance is a ball without rings.
-PCA, STRONGEST, UMAP = "PCA", "Strongest channel", "UMAP"
+PCA, STRONGEST = "PCA", "Strongest channel"
 _LEAST_EXPLAINED = 0.4
 # Parts of the address with what a cloud shows.
 SEEN = ("axes", "colour", "view")
@@ -53,13 +53,10 @@ class CloudAnswer(NamedTuple):
         Index of the point; None if there was no click.
     selected
         Sorted indices of the points; empty where a selection was cleared, None without one.
-    seen
-        The axes, colours and view that the browser shows, where it needs others than it has.
     """
 
     clicked: int | None = None
     selected: Array | None = None
-    seen: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,9 +222,7 @@ def read_answer(done: Any, points: int) -> CloudAnswer:
     """The answer in what a browser sent, which is not trusted."""
     if not isinstance(done, dict):
         return CloudAnswer()
-    clicked, selected, seen = done.get("clicked"), done.get("selected"), done.get("seen")
-    if isinstance(seen, dict) and all(isinstance(each, str) for each in seen.values()):
-        return CloudAnswer(seen={name: seen[name] for name in SEEN if name in seen})
+    clicked, selected = done.get("clicked"), done.get("selected")
     if isinstance(clicked, int) and 0 <= clicked < points:
         return CloudAnswer(clicked=clicked)
     if isinstance(selected, list):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -19,7 +19,6 @@ from deepphase.apps.dashboard.parts.encodings import (
     all_phases,
     encodings,
 )
-from deepphase.apps.dashboard.parts.umap_maps import cached_map
 from deepphase.apps.reports.manifold_cloud import PhaseCloud
 from deepphase.apps.reports.matches_page import moment_actor
 from deepphase.arrays import Array
@@ -142,19 +141,9 @@ class Space:
     points: Array
     projection: ManifoldProjection
 
-    def places(self, key: Hashable, dimensions: int) -> Places:
-        """The principal components, or a map by UMAP of two or three dimensions.
-
-        Parameters
-        ----------
-        key
-            Name of the cloud.
-        dimensions
-            Those of the map; 0 for the components.
-        """
-        if dimensions:
-            made = cached_map((key, self.name), dimensions, self.values)
-            return Places(made.points, [f"UMAP {axis + 1}" for axis in range(3)], made)
+    @property
+    def places(self) -> Places:
+        """The principal components."""
         axes = [axis_title(axis, self.projection.explained, self.unit) for axis in range(3)]
         return Places(self.points, axes, self.projection)
 

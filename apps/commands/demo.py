@@ -1,251 +1,320 @@
-"""`deepphase demo`."""
+"""`deepphase demo`: commands of the program one after the other, and a page of their reports."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from dataclasses import fields
+import contextlib
+import shlex
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from deepphase.apps.demo.folder import OutputFolder
-from deepphase.apps.demo.motion import HELD_OUT, LIVE, MODEL, PHASES, STORE, TRAINING, TRUTH
 from deepphase.apps.terminal import next_step, note, progress
 from deepphase.errors import ParameterError
-from deepphase.phase.config import PhaseConfig
 
-if TYPE_CHECKING:
-    from deepphase.apps.demo.motion import DemoSize
-    from deepphase.corpus.clip_store import ClipStore
-    from deepphase.evaluation.known_phase import KnownClip, KnownPhaseError
-    from deepphase.motion.clip import Clip
-    from deepphase.phase.model import ClipPhases, PhaseModel
-    from deepphase.synthetic.truth_file import Truth
-
+# What the demo writes into its folder, and a second run replaces.
+_FILES = (
+    *("index.html", "clips", "clips.store", "phases.model", "phases.model.report", "phases"),
+    *("phases.model.metrics.csv", "evaluation", "figures", "clips.db", "clips.db.exact.index"),
+    *("matches", "gaits.controller", "run", "steered.db", "steered.db.exact.index"),
+    *("steered.matcher", "steered.matcher.metrics.csv", "compared", "dances.store", "dances.db"),
+    *("dances.db.exact.index", "song.wav", "dance", "live.html"),
+)
+_MARKER = ".deepphase-demo"
 # For a small corpus the batch size is reduced until a pass has this many optimizer steps.
-_MIN_STEPS, _MIN_BATCH_SIZE = 8, 8
+_MIN_STEPS, _MIN_BATCH = 8, 8
+# Tempo and metre of the song that is danced to; no dance of the database has that tempo.
+_TEMPO_BPM, _BEATS_PER_BAR, _SONG_SEED, _SONG_S = 110.0, 4, 77, 14.0
+# Separates the seed of held-out motion from that of training motion.
+_HELD_OUT_SEED = 1 << 32
 
 
-def command(
-    output: Path = Path("demo"),
-    data: Path | None = None,
-    smallest: bool = False,
-    seed: int = 0,
-) -> None:
-    """Run the whole chain on synthetic motion with known phases, offline.
+@dataclass(frozen=True)
+class _Size:
+    """Minutes of training motion, seconds of its clips and of held-out ones, and the training."""
+
+    minutes: float
+    clip_s: float
+    held_out_s: float
+    windows: int
+    batch_size: int
+    matcher_windows: int
+    songs: int
+    run_s: int
+
+
+_FULL = _Size(6.0, 10.0, 12.0, 102_400, 256, 64_000, 5, 12)
+# One minute in clips of 6 s makes ten clips, the smallest number that includes all gaits.
+_SMALLEST = _Size(1.0, 6.0, 5.0, 6_400, 64, 9_600, 2, 6)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A command as one types it in the folder, what it does, and the page that it writes."""
+
+    heading: str
+    words: str
+    line: str
+    report: str = ""
+
+
+def command(output: Path = Path("demo"), data: Path | None = None, smallest: bool = False) -> None:
+    """Run the whole chain on synthetic motion, offline.
 
     Generates motion by formula (or takes your own) and runs the commands of the program on it:
     prepare, train, encode, evaluate, figures, match, control, dance and export. OUTPUT/index.html
-    compares the phases with the true ones and shows every command with its report.
-    OUTPUT/live.html is a page in which you steer a character. A second run replaces the files of
-    the first, and no others.
+    shows every command with its report, and OUTPUT/live.html is a page in which you steer a
+    character. A second run replaces the files of the first.
 
     Parameters
     ----------
     output
         Folder to write.
     data
-        Folder of your own motion files to use instead. Their true phases are unknown, and nothing
-        is compared with them.
+        Folder of your own motion files to use instead.
     smallest
-        Run in a minute on very little data, without writing figures as PNG: a check that
-        everything works, whose errors are larger than those of the method.
-    seed
-        Random seed for the synthetic motion and the training.
+        Run in a minute on very little data: a check that everything works, whose errors are larger
+        than those of the method.
     """
-    if not 0 <= seed < 2**31:
-        raise ParameterError(f"--seed must be at least 0 and below {2**31}, not {seed}")
-    folder = OutputFolder(output, "deepphase demo")
+    from deepphase.atomic_write import check_writable
+
     if data is not None:
         from deepphase.corpus.motion_files import find_motion_files
 
         # Checked before any file is removed.
-        if Path(os.path.realpath(data)).is_relative_to(os.path.realpath(output)):
+        if data.resolve().is_relative_to(output.resolve()):
             raise ParameterError(
                 f"the motion files of --data lie inside {output}, which the demo replaces",
                 hint="choose another folder: -o FOLDER",
             )
         find_motion_files(data)
-    folder.clear()
-    try:
-        page = _demo(output, data, smallest, seed)
-    finally:
-        # Files of an interrupted run are listed too, so that the next run can replace them.
-        folder.record()
-    note(f"open {page}")
-    note(f"steer a character: open {output / LIVE}")
+        data = data.resolve()
+    if output.exists() and not output.is_dir():
+        raise ParameterError(
+            "is a file, not a folder", hint="choose another folder: -o FOLDER", path=output
+        )
+    if output.is_dir() and any(output.iterdir()) and not (output / _MARKER).is_file():
+        raise ParameterError(
+            "this folder contains files that `deepphase demo` did not write",
+            hint="choose a new or an empty folder: -o FOLDER",
+            path=output,
+        )
+    check_writable(output / _MARKER)
+    (output / _MARKER).touch()
+    for name in _FILES:
+        path = output / name
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    with contextlib.chdir(output):
+        _run(data, _SMALLEST if smallest else _FULL, smallest)
+    note(f"open {output / 'index.html'}")
+    note(f"steer a character: open {output / 'live.html'}")
     next_step("app", output)
 
 
-def _demo(output: Path, data: Path | None, smallest: bool, seed: int) -> Path:
-    from deepphase.apps.demo.motion import FULL, SMALLEST
-    from deepphase.apps.demo.page import Demo, demo_page
-    from deepphase.apps.demo.steps import (
-        compared_steps,
-        encode_step,
-        prepare_step,
-        shown_path,
-        steps_after_encoding,
-        train_step,
-        write_inputs,
+def _run(data: Path | None, size: _Size, smallest: bool) -> None:
+    """Run all commands in the current folder, and write the page."""
+    if data is None:
+        _write_motion(size)
+    clips, held_out = (
+        ("clips/training", "clips/held_out") if data is None else (data, "clips.store")
     )
+    steps: list[_Step] = []
+    for step in _steps(str(clips), held_out, size, smallest, own=data is not None):
+        _call(shlex.split(step.line))
+        steps.append(step)
+    _write_page(steps, smallest)
+
+
+def _call(words: list[str]) -> None:
+    """Call the function of a command line."""
+    from deepphase.apps.cli import COMMANDS, command_named
+    from deepphase.apps.options.command_line import read_command_line
+
+    count = 2 if " ".join(words[:2]) in COMMANDS else 1
+    name = " ".join(words[:count])
+    function = command_named(name)
+    function(**read_command_line(name, function, words[count:]).arguments)
+
+
+def _steps(clips: str, held_out: str, size: _Size, smallest: bool, *, own: bool) -> Iterator[_Step]:
+    """The commands, each with the options that the files before it ask for."""
+    from deepphase.corpus.store import open_store, store_groups
+    from deepphase.phase.config import PhaseConfig
+
+    yield _Step(
+        "Read the clips",
+        "The files are checked, resampled to 60 frames per second and written into one store.",
+        shlex.join(["prepare", clips, "-o", "clips.store"]),
+    )
+    groups = store_groups(Path("clips.store"))
+    group = max(groups, key=lambda group: group.minutes).name
+    skeleton = shlex.join(["--skeleton", group]) if len(groups) > 1 else ""
+    store = open_store(Path("clips.store"), group)
+    window = PhaseConfig.load("default").network.window(store.fps)
+    windows = int((store.lengths - window + 1).clip(0).sum())
+    batch = min(size.batch_size, max(windows // _MIN_STEPS, _MIN_BATCH))
+    yield _Step(
+        "Learn phases",
+        "From joint velocities alone, without labels, a periodic autoencoder learns to describe "
+        "the movement around every frame by a few sinusoids, its phase channels. The report says "
+        "whether the training worked.",
+        f"train phase clips.store -o phases.model --set training.windows={size.windows} "
+        f"--set training.batch_size={batch} {skeleton}".rstrip(),
+        "phases.model.report/index.html",
+    )
+    yield _Step(
+        "Compute phases",
+        "Phase, frequency, amplitude and offset of every frame and channel, one file per clip.",
+        f"encode phases.model {held_out} -o phases",
+    )
+    yield _Step(
+        "Measure the model",
+        "The wheels are the phase channels: the angle of a hand is the phase, its length the "
+        "amplitude. The report measures how well the phases describe clips outside the training.",
+        f"evaluate phases.model {held_out} -o evaluation --queries 1000",
+        "evaluation/index.html",
+    )
+    yield _Step(
+        "Draw figures",
+        "The phase manifold in 2D and 3D, the parameters over time, and their distributions. "
+        "Periodic movement forms rings, with one turn per cycle.",
+        f"figures phases.model {held_out} -o figures{'' if smallest else ' --png'}",
+        "figures/index.html",
+    )
+    yield _Step(
+        "Build a motion database",
+        "The features of every frame, and an index for the search.",
+        "match build clips.store --model phases.model --config phase -o clips.db",
+    )
+    yield _Step(
+        "Find similar moments",
+        "A moment of one clip, and the moments of other clips that are nearest in phase. Equal "
+        "phases are equal places in the cycle; no label says what a step is.",
+        f"match query clips.db {shlex.quote(store.names[0])} --frame {int(store.lengths[0]) // 2} "
+        "-k 4 -o matches",
+        "matches/index.html",
+    )
+    _write_inputs(size)
+    yield _Step(
+        "Steer a controller",
+        "A network that reads its own phases moves this character frame by frame, along the path "
+        "on the ground. It comes with the program and learnt from synthetic gaits.",
+        f"control gaits.controller --path circle --seconds {size.run_s} -o run",
+        "run/index.html",
+    )
+    # Clips of a user may not be such that characters can be steered with them.
+    if not own:
+        yield _Step(
+            "Build a database to steer",
+            "The same with the trajectory of every frame, for which goals can ask.",
+            "match build clips.store --model phases.model -o steered.db",
+        )
+        yield _Step(
+            "Compress it",
+            "Learned motion matching: a network makes the poses, in a fraction of the memory.",
+            "train matching steered.db -o steered.matcher "
+            f"--set training.windows={size.matcher_windows}",
+        )
+        yield _Step(
+            "Compare them",
+            "Three bodies on one path: motion matching by the database, by the compressed one, and "
+            "the controller. The report has their measures beside each other.",
+            "match run steered.db --beside steered.matcher,gaits.controller --path circle "
+            f"--seconds {size.run_s} -o compared",
+            "compared/index.html",
+        )
+    yield _Step(
+        "Dance to a song",
+        "Motion matching with music: passages of recorded dances follow each other, chosen and "
+        "timed so that steps fall on the beats of a song that they do not belong to.",
+        f"dance song.wav --database dances.db --seconds {size.run_s} -o dance",
+        "dance/index.html",
+    )
+    yield _Step(
+        "Steer it yourself",
+        "A page in which the character obeys keys, mouse, gamepad or touch.",
+        "export gaits.controller --web -o live.html",
+        "live.html",
+    )
+
+
+def _write_motion(size: _Size) -> None:
+    """Write training clips of all gaits, and held-out clips in styles that these do not contain."""
+    import numpy as np
+
+    from deepphase.formats.bvh.writer import save_bvh
+    from deepphase.synthetic.gait import gaits_of
+    from deepphase.synthetic.gait_motion import locomotion
+    from deepphase.synthetic.training_set import corpus
+
+    generator = np.random.default_rng([0, _HELD_OUT_SEED])
+    gaits = [(gait.name, "constant") for gait in gaits_of("biped").values() if gait.moves]
+    with progress() as report:
+        for motion in corpus(0, size.minutes, body="biped", clip_seconds=size.clip_s):
+            save_bvh(motion.clip, Path("clips/training") / f"{motion.clip.name}.bvh")
+            report("generating motion", 1, 2, motion.clip.name)
+        for gait, profile in [*gaits, ("walk", "drift"), ("walk", "ramp")]:
+            seed = int(generator.integers(2**31))
+            motion = locomotion(seed, size.held_out_s, body="biped", gait=gait, profile=profile)
+            name = gait if profile == "constant" else f"{gait}_{profile}"
+            save_bvh(replace(motion.clip, name=name), Path("clips/held_out") / f"{name}.bvh")
+        report("generating motion", 2, 2, "")
+
+
+def _write_inputs(size: _Size) -> None:
+    """Write what the later commands read beside the clips: a controller, dances and a song."""
+    import soundfile
+
+    from deepphase.apps.demo import CONTROLLER, PHASES
+    from deepphase.apps.demo.dances import SONGS, made_dances
+    from deepphase.phase.model import PhaseModel
+    from deepphase.synthetic.song import make_song
+
+    shutil.copyfile(CONTROLLER, "gaits.controller")
+    with progress() as report:
+        model = PhaseModel.load(PHASES)
+        dances = made_dances(model, report, SONGS[: size.songs], file=Path("dances.store"))
+    dances.save(Path("dances.db"))
+    song = make_song(_SONG_SEED, _SONG_S, tempo_bpm=_TEMPO_BPM, beats_per_bar=_BEATS_PER_BAR)
+    soundfile.write("song.wav", song.samples, song.sample_rate)
+
+
+def _write_page(steps: list[_Step], smallest: bool) -> None:
+    from deepphase.apps.reports.page import Link, Page
+    from deepphase.apps.reports.player_takes import takes_of_store
     from deepphase.corpus.store import open_store
     from deepphase.phase.model import PhaseModel
-    from deepphase.phase.phase_file import load_phases
 
-    size = SMALLEST if smallest else FULL
-    truths: dict[str, Truth] = {}
-    if data is None:
-        truths = _make_motion(output, size, seed)
-        source, held_out = Path(TRAINING), Path(HELD_OUT)
-    else:
-        source, held_out = shown_path(data, output), Path(STORE)
-    steps = [prepare_step(source)]
-    steps[0].run(output)
-    group = None if data is None else _largest_group(output / STORE)
-    chosen = () if group is None else ("--skeleton", group)
-    store = open_store(output / STORE, group)
-    config = _config(store, size, seed)
-    steps += [train_step([*chosen, *_training_words(config)], toy=smallest), encode_step(held_out)]
-    for step in steps[1:]:
-        step.run(output)
-    model = PhaseModel.load(output / MODEL)
-    read = [load_phases(path) for path in sorted((output / PHASES).glob("*.phases.npz"))]
-    # The folder may contain phases of other models.
-    phases = [each for each, meta in read if meta["model_sha256"] == model.sha256]
-    if data is not None:
-        names = _held_out_names(store, config)
-        phases = [each for each in phases if each.name in names]
-    with progress() as on_progress:
-        write_inputs(output, on_progress, toy=smallest)
-    query = phases[0] if phases else None
-    name, frame = store.names[0], int(store.lengths[0]) // 2
-    last = steps_after_encoding(held_out, name, frame, toy=smallest)
-    # Clips of a user may not be such that characters can be steered with them.
-    last[-1:-1] = compared_steps(toy=smallest) if data is None else []
-    for step in last:
-        step.run(output)
-        steps.append(step)
-    demo = Demo(
-        model=model,
-        steps=steps,
-        clip=None if query is None else _clip(output / held_out, model, query.name),
-        phases=query,
-        errors=_errors(model, store, phases, truths) if truths else [],
-        toy=smallest,
+    model = PhaseModel.load(Path("phases.model"))
+    page = Page(
+        "deepphase demo: from motion capture to phases",
+        "Movement that repeats has a phase: where in its cycle it is. This folder shows how phases "
+        "are learnt from unlabelled clips, and what they are used for.",
     )
-    return demo_page(demo, output)
-
-
-def _training_words(config: PhaseConfig) -> tuple[str, ...]:
-    """Options of `train phase` that differ from the default config."""
-    default = PhaseConfig.load("default").training
-    return tuple(
-        word
-        for item in fields(default)
-        if (value := getattr(config.training, item.name)) != getattr(default, item.name)
-        for word in ("--set", f"training.{item.name}={value}")
+    store = open_store(Path("clips.store"), joints=model.signals.joints)
+    page.add_takes(takes_of_store(model, store))
+    if smallest:
+        page.add_text(
+            "This is a toy run (--smallest). It shows that everything works on this machine. With "
+            "so little motion and training, its errors are larger than those of the method.",
+            heading="Limits of this run",
+        )
+    if model.health is not None:
+        page.add_list(list(model.health.words()), heading="Did the training work?")
+    for step in steps:
+        page.add_text(step.words, heading=step.heading)
+        page.add_commands([f"deepphase {step.line}"])
+        if step.report:
+            page.add_table(("Report",), [(Link(step.report),)])
+    page.add_commands(
+        [
+            "deepphase demo --data captures -o my_demo           # this page for your motion",
+            "deepphase inspect captures                          # content of the files",
+            "deepphase play captures --model phases.model        # watch them with their phases",
+        ],
+        heading="With your own motion capture (captures is a folder of BVH files)",
     )
-
-
-def _clip(files: Path, model: PhaseModel, name: str) -> Clip:
-    from deepphase.corpus.clips import clips_in
-
-    entries = clips_in([files], joints=model.signals.joints)
-    (entry,) = [each for each in entries if each.name == name]
-    return entry.load()
-
-
-def _make_motion(output: Path, size: DemoSize, seed: int) -> dict[str, Truth]:
-    """Write clips and their truth; returns the truths by clip."""
-    from deepphase.apps.demo.motion import held_out_motions, training_motions
-    from deepphase.formats.bvh.writer import save_bvh
-    from deepphase.synthetic.truth_file import Truth
-
-    sets = {
-        TRAINING: training_motions(size, seed),
-        HELD_OUT: list(held_out_motions(size, seed)),
-    }
-    total = sum(len(motions) for motions in sets.values())
-    truths: dict[str, Truth] = {}
-    with progress() as on_progress:
-        for name, motions in sets.items():
-            for motion in motions:
-                clip = motion.clip
-                save_bvh(clip, output / name / f"{clip.name}.bvh")
-                truths[clip.name] = Truth.of(motion)
-                truths[clip.name].save(output / TRUTH / f"{clip.name}.truth.npz")
-                on_progress("generating motion", len(truths), total, clip.name)
-    return truths
-
-
-def _largest_group(store: Path) -> str:
-    from deepphase.corpus.store import store_groups
-
-    groups = store_groups(store)
-    largest = max(groups, key=lambda group: group.minutes)
-    if len(groups) > 1:
-        note(f"continuing with the skeleton with the most motion: {largest.name}")
-    return largest.name
-
-
-def _config(store: ClipStore, size: DemoSize, seed: int) -> PhaseConfig:
-    config = PhaseConfig.load("default")
-    window = config.network.window(store.fps)
-    windows = int((store.lengths - window + 1).clip(0).sum())
-    batch = min(size.batch_size, max(windows // _MIN_STEPS, _MIN_BATCH_SIZE))
-    changes = {"windows": size.windows, "batch_size": batch, "seed": seed}
-    return PhaseConfig.load("default", **{f"training.{k}": v for k, v in changes.items()})
-
-
-def _held_out_names(store: ClipStore, config: PhaseConfig) -> list[str]:
-    """Clips that were held out of the training; all clips if parts of each were held out."""
-    from deepphase.features.moment_kinds import source_kinds
-    from deepphase.phase.windows import split_by_source
-
-    starts, stops = store.range_starts, store.range_stops
-    sources = [source.path or name for source, name in zip(store.sources, store.names, strict=True)]
-    options = config.training
-    window = config.network.window(store.fps)
-    split = split_by_source(
-        starts, stops, sources, window, options.held_out, options.seed, source_kinds(store)
-    )
-    held_out = {(int(start), int(stop)) for start, stop in split.held_out_ranges}
-    ranges = zip(starts.tolist(), stops.tolist(), strict=True)
-    names = [n for n, each in zip(store.names, ranges, strict=True) if each in held_out]
-    return names or list(store.names)
-
-
-def _errors(
-    model: PhaseModel,
-    store: ClipStore,
-    phases: Sequence[ClipPhases],
-    truths: dict[str, Truth],
-) -> list[KnownPhaseError]:
-    """Phase errors of each held-out clip, with channels and shifts chosen on training clips."""
-    from deepphase.evaluation.known_phase import known_phase_errors
-
-    training = []
-    with progress() as on_progress:
-        for index in range(len(store)):
-            truth = truths[store.names[index]]
-            # Medleys are left out: their transitions belong to no gait.
-            if len(truth.gait_names) == 1:
-                training.append(_known(model.encode(store.clip(index)), truth))
-            on_progress("comparing with the truth", index + 1, len(store), "")
-    held_out = [_known(each, truths[each.name]) for each in phases]
-    # A channel at twice the stride frequency would be as valid, but strides are easier to read.
-    return known_phase_errors(training, held_out, multiples=(1,))
-
-
-def _known(phases: ClipPhases, truth: Truth) -> KnownClip:
-    from deepphase.evaluation.known_phase import KnownClip
-
-    inside = phases.interior
-    return KnownClip(
-        phases.name,
-        truth.gait_names[0],
-        phases.parameters.phase[inside],
-        truth.phase[inside],
-        truth.frequency[inside],
-    )
+    page.write(Path("index.html"))

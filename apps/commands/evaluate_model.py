@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from deepphase.apps.options.groups import StoreOptions
-from deepphase.apps.terminal import Outcome, next_step, note, progress
-
-if TYPE_CHECKING:
-    from deepphase.apps.reports.evaluation_report import ReportedMeasure
+from deepphase.apps.terminal import Outcome, next_step, note, progress, table
 
 
 def command(
@@ -42,6 +38,7 @@ def command(
     """
     from deepphase.apps.corpus_notes import note_chosen_skeleton
     from deepphase.apps.reports.evaluation_report import evaluation_report
+    from deepphase.apps.reports.measures import measure_table
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.prepare import corpus_of
     from deepphase.corpus.store import is_store
@@ -76,29 +73,25 @@ def command(
     note_chosen_skeleton(clips, store)
     for line in result.health.words():
         note(line)
-    for measure in result.measures:
-        note(f"{measure.name}: {measure.value:.4g} {measure.unit}".rstrip())
-    for name, measures in result.others.items():
-        for measure in measures:
-            note(f"{measure.name}, {name}: {measure.value:.4g} {measure.unit}".rstrip())
+    table(*measure_table(result.measures))
     note(f"report: {result.page}")
     if is_store(store):
         next_step("match", "build", store, "--model", model, "-o", "mocap.db")
     else:
         next_step("prepare", store, "-o", "mocap.store")
+    plain = {
+        name: [
+            {"name": each.name, "value": each.value, "unit": each.unit or None} for each in measures
+        ]
+        for name, measures in result.measures.items()
+    }
     return Outcome(
         {
             "model": str(model),
             "store": str(store),
             "report": str(result.page),
             "health": result.health.as_mapping(),
-            "measures": _plain(result.measures),
-            **({"against": {k: _plain(v) for k, v in result.others.items()}} if others else {}),
+            "measures": plain.pop("this model"),
+            **({"against": plain} if plain else {}),
         }
     )
-
-
-def _plain(measures: list[ReportedMeasure]) -> list[dict[str, object]]:
-    return [
-        {"name": each.name, "value": each.value, "unit": each.unit or None} for each in measures
-    ]

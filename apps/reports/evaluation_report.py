@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from deepphase.apps.reports.health_section import add_health
+from deepphase.apps.reports.measures import measure_entries
 from deepphase.apps.reports.page import Page
 from deepphase.apps.reports.player_takes import takes_of_store
 from deepphase.apps.reports.report_file import save_report
 from deepphase.arrays import Array, release_pages
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
-from deepphase.evaluation.phase_measures import MeasuredPhases, ReportedMeasure, measured
-from deepphase.phase.extractor import (
-    BASELINES,
-    PhaseExtractor,
-    fit_phases,
-    load_model,
-)
+from deepphase.evaluation.measure import Measure
+from deepphase.evaluation.phase_measures import MeasuredPhases, measured
+from deepphase.phase.extractor import BASELINES, PhaseExtractor, fit_phases, load_model
 from deepphase.phase.health import Health
 from deepphase.phase.health import measure as measure_phases
 from deepphase.phase.matches import Frames
@@ -39,33 +36,19 @@ _SIGNAL_BYTES = 1_000_000_000
 
 @dataclass(frozen=True, eq=False)
 class EvaluationResult:
-    """Result of `evaluation_report`.
-
-    Parameters
-    ----------
-    page
-        Path of the page.
-    measures
-        The model's measures.
-    health
-        Its health on these clips.
-    others
-        Name -> measures of the other phases on the same frames.
-    """
+    """The page, the health of a model, and the measures of it ("this model") and of others."""
 
     page: Path
-    measures: list[ReportedMeasure]
     health: Health
-    others: Mapping[str, list[ReportedMeasure]]
+    measures: Mapping[str, list[Measure]]
 
 
 def evaluation_report(
     model: PhaseExtractor,
     store: ClipStore,
-    folder: str | Path,
+    folder: Path,
     *,
     queries: int = 10_000,
-    seed: int = 0,
     encoded: Iterable[ClipPhases] | None = None,
     against: Sequence[str] = (),
     description: Mapping[str, Any] | None = None,
@@ -80,9 +63,7 @@ def evaluation_report(
     store
         Clips that the model was not trained on.
     queries
-        Number of frames on which alignment and future ranks are measured.
-    seed
-        Random seed for the choice of these frames.
+        Number of random frames on which alignment and future ranks are measured.
     encoded
         Phases of every clip, in their order, as other processes encode them; the model encodes the
         clips if not given.
@@ -110,37 +91,40 @@ def evaluation_report(
             f"no clip is as long as the model's window of {model.window} frames",
             hint="evaluate on longer clips",
         )
-    if encoded is None:
-        encoded = map(model.encode, store)
     phases = []
-    for each in encoded:
-        phases.append(each)
+    for clip_phases in map(model.encode, store) if encoded is None else encoded:
+        phases.append(clip_phases)
         if progress is not None:
             progress("encoding", len(phases), len(store), "")
-    health = _health(model, store, phases)
+    if isinstance(model, PhaseModel):
+        corpus = SignalCorpus.read(store, signals=model.signals, memory=_SIGNAL_BYTES)
+        ranges = np.stack([corpus.starts, corpus.stops], axis=1)
+        health = measured_health(model, corpus.values, ranges)
+    else:
+        health = measure_phases([own.parameters[own.interior] for own in phases], model.fps)
     if progress is not None:
         progress("measuring", 1, 2, "")
     frames, inside, poses = frames_and_poses(model, store, phases)
-
-    def measures_of(encoded: list[ClipPhases], health: Health | None) -> list[ReportedMeasure]:
-        whole = gathered_parameters(encoded, inside)
-        return measured(
-            MeasuredPhases(whole, poses, frames, model.fps, model.window, queries, seed, health)
+    options = (poses, frames, model.fps, model.window, queries, 0)
+    measures = {
+        "this model": measured(
+            MeasuredPhases(gathered_parameters(phases, inside), *options, health)
         )
-
-    measures = measures_of(phases, health)
-    others = {
-        name: measures_of(other_phases(name, model, store, description), None)
-        for name in dict.fromkeys(against)
     }
+    for name in dict.fromkeys(against):
+        other = gathered_parameters(other_phases(name, model, store, description), inside)
+        measures[name] = measured(MeasuredPhases(other, *options))
     if progress is not None:
         progress("measuring", 2, 2, "")
-    folder = Path(folder)
-    page = _page(store, health, measures, others)
+    page = Page(
+        "Evaluation of the phase model",
+        f"Measured on {len(store)} clips, {store.minutes:.1f} minutes at {store.fps:g} frames per "
+        "second. The measures are valid only for clips that the model was not trained on.",
+    )
     page.add_takes(takes_of_store(model, store))
+    page.add_measures(measures)
     add_health(page, health)
-    compared = {name: [asdict(measure) for measure in found] for name, found in others.items()}
-    written = page.write(folder / "index.html")
+    own, *others = (measure_entries(found, len(poses), {}) for found in measures.values())
     save_report(
         folder,
         {"model_sha256": model.sha256},
@@ -150,35 +134,42 @@ def evaluation_report(
             "fps": store.fps,
             "skeleton": store.group,
         },
-        seed,
-        [asdict(measure) for measure in measures],
+        0,
+        own,
         health=health.as_mapping(),
-        **({"against": compared} if compared else {}),
+        **({"against": dict(zip(dict.fromkeys(against), others, strict=True))} if others else {}),
     )
-    return EvaluationResult(written, measures, health, others)
-
-
-def _health(model: PhaseExtractor, store: ClipStore, phases: list[ClipPhases]) -> Health:
-    if not isinstance(model, PhaseModel):
-        return measure_phases([each.parameters[each.interior] for each in phases], model.fps)
-    corpus = SignalCorpus.read(store, signals=model.signals, memory=_SIGNAL_BYTES)
-    return measured_health(model, corpus.values, np.stack([corpus.starts, corpus.stops], axis=1))
+    return EvaluationResult(page.write(folder / "index.html"), health, measures)
 
 
 def frames_and_poses(
-    model: PhaseExtractor, store: ClipStore, phases: list[ClipPhases]
+    model: PhaseExtractor, store: ClipStore, phases: Sequence[ClipPhases]
 ) -> tuple[Frames, list[Array], Array]:
-    """The interior frames of all clips, their indices in each clip, and their poses."""
+    """The interior frames of all clips, their indices in each clip, and their poses.
+
+    Poses, (frames, joints, 3) metres, are mapped from a file.
+    """
     inside = [np.flatnonzero(encoded.interior) for encoded in phases]
-    counts = np.array([each.size for each in inside])
+    counts = np.array([indices.size for indices in inside])
     frames = Frames(np.repeat(np.arange(len(phases)), counts), np.concatenate(inside))
-    return frames, inside, _poses(model, store, inside)
+    poses: Array | None = None
+    stop = 0
+    for number, kept in enumerate(inside):
+        own = model.signals.poses(store.clip(number))[kept]
+        if poses is None:
+            poses = mapped_array((int(counts.sum()), *own.shape[1:]), own.dtype)
+        start, stop = stop, stop + kept.size
+        poses[start:stop] = own
+        for array in (poses, store.rotations, store.translations):
+            release_pages(array)
+    assert poses is not None
+    return frames, inside, poses
 
 
 def gathered_parameters(phases: Sequence[ClipPhases], inside: Sequence[Array]) -> PhaseParameters:
     """Phase parameters (frames, channels) of the frames `inside` of each clip, clip by clip."""
     return PhaseParameters.joined(
-        [each.parameters[kept] for each, kept in zip(phases, inside, strict=True)]
+        [own.parameters[kept] for own, kept in zip(phases, inside, strict=True)]
     )
 
 
@@ -190,12 +181,7 @@ def other_phases(
 ) -> list[ClipPhases]:
     """Phases of every clip by a baseline, fitted to these clips, or by another model's file.
 
-    Raises
-    ------
-    ParameterError
-        If the other model has another frame rate.
-    SkeletonError
-        If the body lacks the limbs that a baseline needs, or the joints that a model reads.
+    Raises ParameterError if the other model has another frame rate.
     """
     other: PhaseExtractor
     if name in BASELINES:
@@ -209,64 +195,3 @@ def other_phases(
             hint="compare models of one frame rate",
         )
     return [other.encode(clip) for clip in store]
-
-
-def _poses(model: PhaseExtractor, store: ClipStore, inside: list[Array]) -> Array:
-    """(frames, joints, 3) m: poses of the chosen frames of all clips, mapped from a file."""
-    poses: Array | None = None
-    stop = 0
-    for number, kept in enumerate(inside):
-        own = model.signals.poses(store.clip(number))[kept]
-        if poses is None:
-            frames = sum(each.size for each in inside)
-            poses = mapped_array((frames, *own.shape[1:]), own.dtype)
-        start, stop = stop, stop + kept.size
-        poses[start:stop] = own
-        for array in (poses, store.rotations, store.translations):
-            release_pages(array)
-    assert poses is not None
-    return poses
-
-
-def _page(
-    store: ClipStore,
-    health: Health,
-    measures: list[ReportedMeasure],
-    others: Mapping[str, list[ReportedMeasure]],
-) -> Page:
-    page = Page(
-        "Evaluation of the phase model",
-        f"Measured on {len(store)} clips, {store.minutes:.1f} minutes at {store.fps:g} frames per "
-        "second. The measures are valid only for clips that the model was not trained on.",
-    )
-    page.add_table(
-        ("Measure", "Value", "95 % interval", "n", "Definition"),
-        [
-            (
-                each.name,
-                f"{each.value:.4g} {each.unit}".strip(),
-                ""
-                if each.interval_95 is None
-                else f"{each.interval_95[0]:.4g} to {each.interval_95[1]:.4g}",
-                f"{each.n:,}",
-                each.definition,
-            )
-            for each in measures
-        ],
-        heading="Measures",
-    )
-    if others:
-        names = [each.name for found in others.values() for each in found]
-        value = {
-            key: {each.name: f"{each.value:.4g} {each.unit}".strip() for each in found}
-            for key, found in {"this model": measures, **others}.items()
-        }
-        page.add_table(
-            ("Measure", *value),
-            [
-                (name, *(found.get(name, "") for found in value.values()))
-                for name in dict.fromkeys(names)
-            ],
-            heading="Other phases on the same frames",
-        )
-    return page

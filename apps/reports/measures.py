@@ -60,8 +60,9 @@ def measure_entries(
             **({} if math.isfinite(each.value) else {"text": "never"}),
             "unit": each.unit,
             "better": each.better,
-            "n": count,
+            "n": each.n or count,
             "by": dict(by),
+            **({} if each.interval_95 is None else {"interval_95": list(each.interval_95)}),
             **({} if each.data is None else {key: each.data}),
         }
         for each in measures

@@ -22,7 +22,7 @@ from deepphase.viewer.take import Take
 
 _FOLDER = Path(__file__).parent
 # Height of the player above the title, in pixels.
-_PLAYER_HEIGHT = 640
+_PLAYER_HEIGHT = 780
 
 # The page may load nothing from the network, whatever a name or a figure holds. plotly's WebGL
 # compiles its drawing functions and needs 'unsafe-eval'.

@@ -66,6 +66,10 @@ class Measure:
         Which values are better: "less", "more" or "like the data"; empty where neither is.
     sentence
         What it is.
+    n
+        Number of frames that were measured; 0 where all of a motion are.
+    interval_95
+        95 % interval of the value, if it is known.
     """
 
     name: str
@@ -74,6 +78,8 @@ class Measure:
     data: float | None = None
     better: str = ""
     sentence: str = ""
+    n: int = 0
+    interval_95: tuple[float, float] | None = None
 
 
 def measures_of(

@@ -10,6 +10,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
+from deepphase.evaluation.measure import Measure
 from deepphase.phase.health import Health
 from deepphase.phase.matches import (
     Frames,
@@ -23,28 +24,6 @@ from deepphase.phase.parameters import PhaseParameters
 
 # Time over which phases are advanced for future ranks, in seconds.
 _AHEAD_S = 0.25
-
-
-@dataclass(frozen=True)
-class ReportedMeasure:
-    """One measured value, as report.json lists it.
-
-    Parameters
-    ----------
-    name, definition, unit
-        The unit is "" for shares and counts.
-    value, n
-        The value, and of how many frames it is.
-    interval_95
-        95 % interval of the value, if it is known.
-    """
-
-    name: str
-    definition: str
-    value: float
-    unit: str
-    n: int
-    interval_95: list[float] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,70 +76,61 @@ class MeasuredPhases:
             return None
 
 
-def variance_explained(phases: MeasuredPhases) -> ReportedMeasure | None:
+def variance_explained(phases: MeasuredPhases) -> Measure | None:
     """How well the sinusoids reconstruct the signals; None for baselines."""
     health = phases.health
     if health is None or health.explained_variance is None:
         return None
-    definition = "1 - squared reconstruction error / squared deviation from the window's mean"
-    return ReportedMeasure(
-        "explained variance", definition, health.explained_variance, "", health.frames
-    )
+    sentence = "1 - squared reconstruction error / squared deviation from the window's mean"
+    value = health.explained_variance
+    return Measure("explained variance", value, "", None, "more", sentence, health.frames)
 
 
-def speed_error(phases: MeasuredPhases) -> ReportedMeasure | None:
+def speed_error(phases: MeasuredPhases) -> Measure | None:
     """How far phases advance as their frequency says; None without frequencies."""
     health = phases.health
     if health is None or health.speed_error is None:
         return None
-    definition = "median of |phase step - F dt| / (F dt), weighted by amplitude"
-    return ReportedMeasure("phase-speed error", definition, health.speed_error, "", health.frames)
+    sentence = "median of |phase step - F dt| / (F dt), weighted by amplitude"
+    value = health.speed_error
+    return Measure("phase-speed error", value, "", None, "less", sentence, health.frames)
 
 
-def phase_goes_forward(phases: MeasuredPhases) -> ReportedMeasure | None:
+def phase_goes_forward(phases: MeasuredPhases) -> Measure | None:
     """How often the phase grows."""
     health = phases.health
     if health is None:
         return None
-    definition = "share of steps in which the phase of the strongest channel grows"
-    return ReportedMeasure(
-        "phase goes forward", definition, health.forward_strongest, "", health.frames
-    )
+    sentence = "share of steps in which the phase of the strongest channel grows"
+    value = health.forward_strongest
+    return Measure("phase goes forward", value, "", None, "more", sentence, health.frames)
 
 
-def alignment_error(phases: MeasuredPhases) -> ReportedMeasure | None:
+def alignment_error(phases: MeasuredPhases) -> Measure | None:
     """Distance of poses with similar phases; None with too few clips."""
     errors = phases.alignment
     if errors is None:
         return None
     queries = query_frames(len(phases.poses), phases.queries, phases.seed)
-    return ReportedMeasure(
-        "alignment error",
-        "mean distance of corresponding joints, 10 matches by phase manifold",
-        float(errors.mean()),
-        "m",
-        len(errors),
-        interval_95(errors, phases.frames.clip[queries]),
-    )
+    low, high = interval_95(errors, phases.frames.clip[queries])
+    sentence = "mean distance of corresponding joints, 10 matches by phase manifold"
+    value = float(errors.mean())
+    return Measure("alignment error", value, "m", None, "less", sentence, len(errors), (low, high))
 
 
-def normalised_alignment_error(phases: MeasuredPhases) -> ReportedMeasure | None:
+def normalised_alignment_error(phases: MeasuredPhases) -> Measure | None:
     """The same between matches by the pose and random ones; None with too few clips."""
     errors, by_pose = phases.alignment, phases.alignment_by_pose
     if errors is None or by_pose is None:
         return None
     chance = alignment_by_chance(phases.poses, queries=phases.queries, seed=phases.seed)
     best = by_pose.mean()
-    return ReportedMeasure(
-        "alignment error, normalised",
-        "0: as good as matching by the pose itself; 1: chance",
-        float((errors.mean() - best) / max(chance - best, 1e-9)),
-        "",
-        len(errors),
-    )
+    sentence = "0: as good as matching by the pose itself; 1: chance"
+    value = float((errors.mean() - best) / max(chance - best, 1e-9))
+    return Measure("alignment error, normalised", value, "", None, "less", sentence, len(errors))
 
 
-def future_rank(phases: MeasuredPhases) -> ReportedMeasure:
+def future_rank(phases: MeasuredPhases) -> Measure:
     """Rank of the true frame among those that resemble the advanced phases."""
     ahead = round(_AHEAD_S * phases.fps)
     ranks = future_ranks(
@@ -171,16 +141,12 @@ def future_rank(phases: MeasuredPhases) -> ReportedMeasure:
         queries=phases.queries,
         seed=phases.seed,
     )
-    return ReportedMeasure(
-        f"rank of the frame {ahead} frames ahead",
-        "among all frames, by the manifold advanced by frequency * time",
-        float(np.mean(ranks)),
-        "",
-        len(ranks),
-    )
+    name = f"rank of the frame {ahead} frames ahead"
+    sentence = "among all frames, by the manifold advanced by frequency * time"
+    return Measure(name, float(np.mean(ranks)), "", None, "less", sentence, len(ranks))
 
 
-MEASURES: tuple[Callable[[MeasuredPhases], ReportedMeasure | None], ...] = (
+MEASURES: tuple[Callable[[MeasuredPhases], Measure | None], ...] = (
     variance_explained,
     speed_error,
     phase_goes_forward,
@@ -191,6 +157,6 @@ MEASURES: tuple[Callable[[MeasuredPhases], ReportedMeasure | None], ...] = (
 """All measures in the order of reports; None of one means that these clips do not have it."""
 
 
-def measured(phases: MeasuredPhases) -> list[ReportedMeasure]:
+def measured(phases: MeasuredPhases) -> list[Measure]:
     """All measures of some phases."""
     return [found for measure in MEASURES if (found := measure(phases)) is not None]

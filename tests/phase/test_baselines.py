@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.cycles import wrapped
 from deepphase.errors import CheckpointError, ParameterError, SkeletonError
-from deepphase.evaluation.known_phase import circular_median
 from deepphase.formats.array_file import write_arrays
 from deepphase.motion.mirror import mirrored
 from deepphase.motion.roles import find_roles
@@ -52,6 +51,12 @@ def fitted(motions):
 
 def of(fitted, motion: str, method: str):
     return fitted["dog" if motion == "dog" else "person", method]
+
+
+def circular_median(cycles):
+    """Median of angles in cycles, around their mean direction."""
+    centre = np.angle(np.exp(2j * np.pi * cycles).mean()) / (2 * np.pi)
+    return centre + np.median(wrapped(cycles - centre))
 
 
 def errors(phase, truth) -> np.ndarray:

@@ -76,6 +76,7 @@ MOTION_FORMATS = Registry(
         ".trc": MotionFormat("markers of Motion Analysis and OpenSim", _POINTS),
         ".csv": MotionFormat("markers of Motive", _POINTS),
         ".mvnx": MotionFormat("segments of Xsens", "deepphase.formats.markers.mvnx:load_mvnx"),
+        ".amc": MotionFormat("AMC with its ASF skeleton", "deepphase.formats.amc:load_amc"),
         ".fbx": MotionFormat(
             "FBX, through Blender",
             "deepphase.formats.fbx:load_fbx",

@@ -27,7 +27,7 @@ UPLOAD_FPS = 60.0
 
 # Suffixes that the browser's file dialog lists: formats of one file that need no other program.
 MOTION_SUFFIXES = tuple(
-    suffix.removeprefix(".") for suffix in MOTION_FORMATS if suffix not in (".gltf", ".fbx")
+    suffix.removeprefix(".") for suffix in MOTION_FORMATS if suffix not in (".gltf", ".fbx", ".amc")
 )
 # First bytes -> suffix of the format.
 _CONTENT = {

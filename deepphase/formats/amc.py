@@ -1,0 +1,308 @@
+"""AMC files of joint angles, with the skeleton of the ASF file beside them, as of CMU's captures.
+
+A bone of an ASF file turns about its start and ends where its children start; its angles are about
+axes of its own, C. In the axes of the world at rest its rotation is C R C^-1, so that the rest pose
+of the clip has no rotations. Each bone is a joint at its start; bones without children have an end
+site at their end.
+
+References
+----------
+Schafer 1994, Acclaim skeleton (ASF) and motion (AMC) files,
+research.cs.wisc.edu/graphics/Courses/cs-838-1999/Jeff/ASF-AMC.html.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from deepphase.arrays import Array
+from deepphase.errors import FormatError
+from deepphase.formats.body_checks import in_metres_y_up
+from deepphase.formats.file_content import foreign_content, read_content
+from deepphase.formats.frame_rates import resolve_rate
+from deepphase.formats.joint_checks import check_joint_count, children_of, depth_first
+from deepphase.formats.units import checked_options
+from deepphase.motion import quaternions
+from deepphase.motion.clip import Clip, Source
+from deepphase.motion.skeleton import Skeleton
+
+# Frames a second of CMU's captures; the format states none.
+_CMU_FPS = 120.0
+_INCH_M = 0.0254
+_TURNS, _MOVES = ("rx", "ry", "rz"), ("tx", "ty", "tz")
+# Numbers beyond these are damage.
+_LARGEST_ANGLE, _LARGEST_LENGTH = 1e6, 1e9
+_MAKE_AGAIN = "download or export the file again"
+
+# Number and words of each line.
+Lines = list[tuple[int, list[str]]]
+
+
+@dataclass
+class _Bone:
+    """A bone of an ASF file: its end from its start, its own axes, and its channels."""
+
+    vector: Array
+    axes: Rotation
+    order: str
+    channels: tuple[str, ...]
+
+
+@dataclass
+class _Asf:
+    """An ASF file: bones by name, the root's first, the bone above each, and units."""
+
+    bones: dict[str, _Bone]
+    parents: dict[str, str]
+    # Units of length in an inch, and radians in a unit of angle.
+    per_inch: float
+    radians: float
+    position: Array
+
+
+def load_amc(
+    path: str | Path,
+    *,
+    unit: str | float | None = None,
+    up: str | None = None,
+    fps: float | None = None,
+) -> Clip:
+    """Read an AMC file with the ASF file beside it: metres, Y up.
+
+    The skeleton is `<name>.asf`, else that of the subject (`02.asf` of `02_01.amc`), else the only
+    ASF file of the folder. The format states no rate: 120 frames a second are assumed, as of CMU's
+    captures. Units are inches divided by the `length` that the skeleton states; where it states 1,
+    the unit is inferred.
+    """
+    path = Path(path)
+    unit_m = checked_options(unit, up, fps)
+    lines = _lines(path)
+    skeleton_path = _asf_beside(path)
+    asf = _read_asf(skeleton_path)
+    frames = _read_frames(lines, path, asf)
+    rate, notes = resolve_rate({"CMU's rate": _CMU_FPS}, fps, path)
+    if fps is None:
+        notes = (*notes, f"{_CMU_FPS:g} frames a second are assumed, as of CMU's captures")
+    if unit_m is None and asf.per_inch != 1.0:
+        unit_m = _INCH_M / asf.per_inch
+        notes = (*notes, f"a unit of {unit_m:.4g} m: the file's length is {asf.per_inch:g}")
+    names = list(asf.bones)
+    index = {name: joint for joint, name in enumerate(names)}
+    parents = [index.get(asf.parents.get(name, ""), -1) for name in names]
+    children = children_of(parents)
+    order = depth_first(0, children)
+    if len(order) != len(names):
+        raise FormatError(
+            "bones hang from no other, or in a circle", hint=_MAKE_AGAIN, path=skeleton_path
+        )
+    row = {joint: place for place, joint in enumerate(order)}
+    vectors = np.stack([bone.vector for bone in asf.bones.values()])
+    ends = [joint for joint in order if not children[joint] and joint]
+    body = Skeleton(
+        tuple(names[joint] for joint in order),
+        np.array([-1, *(row[parents[joint]] for joint in order[1:])]),
+        np.stack([asf.position, *(vectors[parents[joint]] for joint in order[1:])]),
+        np.array([row[joint] for joint in ends], np.int64),
+        vectors[ends].reshape(-1, 3),
+    )
+    turns = [_turns(asf.bones[name], frames[name], asf.radians) for name in body.names]
+    rotations = quaternions.sign_continuous(np.stack(turns, axis=1))
+    root = asf.bones[names[0]]
+    moves = np.zeros((len(rotations), 3))
+    for column, channel in enumerate(root.channels):
+        if channel in _MOVES:
+            moves[:, _MOVES.index(channel)] = frames[names[0]][:, column]
+    clip = Clip(body, rotations, (asf.position + moves)[:, None], rate)
+    source = Source(str(path), fps=rate, notes=(f"the skeleton of {skeleton_path.name}", *notes))
+    return in_metres_y_up(clip, unit_m, up, source)
+
+
+def _turns(bone: _Bone, values: Array, radians: float) -> Array:
+    """(frames, 4) rotations from the rest pose in the axes of the world."""
+    angles = np.zeros((len(values), 3))
+    for column, channel in enumerate(bone.channels):
+        if channel in _TURNS:
+            angles[:, bone.order.index(channel[1])] = values[:, column] * radians
+    turned = bone.axes * Rotation.from_euler(bone.order, angles) * bone.axes.inv()
+    return np.asarray(turned.as_quat())
+
+
+def _asf_beside(path: Path) -> Path:
+    found = sorted(each for each in path.parent.glob("*") if each.suffix.lower() == ".asf")
+    for stem in (path.stem, path.stem.partition("_")[0]):
+        for each in found:
+            if each.stem.lower() == stem.lower():
+                return each
+    if len(found) != 1:
+        raise FormatError(
+            f"its skeleton is missing: none of {len(found)} ASF files beside it is its own",
+            hint=f"put {path.stem}.asf beside it",
+            path=path,
+        )
+    return found[0]
+
+
+def _lines(path: Path) -> Lines:
+    """Number and words of the lines that are not empty or comments."""
+    content = read_content(path)
+    if b"\0" in content or foreign_content(content):
+        found = foreign_content(content) or "it is not text"
+        raise FormatError(f"this is not an {path.suffix.upper()[1:]} file: {found}", path=path)
+    text = content.decode("latin-1").removeprefix("\xef\xbb\xbf")
+    numbered = enumerate(re.split(r"\r\n?|\n", text), start=1)
+    return [(number, words) for number, line in numbered if (words := line.split("#")[0].split())]
+
+
+def _numbers(words: Sequence[str], limit: float, path: Path, line: int) -> list[float]:
+    try:
+        values = [float(word) for word in words]
+    except ValueError:
+        values = [math.nan]
+    if not all(abs(value) <= limit for value in values):
+        raise FormatError(
+            f"{' '.join(words)[:40]!r}: numbers are expected that a body can have",
+            hint=_MAKE_AGAIN,
+            path=path,
+            line=line,
+        )
+    return values
+
+
+def _read_asf(path: Path) -> _Asf:
+    sections: dict[str, list[tuple[int, list[str]]]] = {}
+    section = ""
+    for line, words in _lines(path):
+        if words[0].startswith(":"):
+            section = words[0].lower()
+            words = words[1:]
+        sections.setdefault(section, []).append((line, words))
+
+    def fault(fact: str, line: int | None = None) -> FormatError:
+        return FormatError(fact, hint=_MAKE_AGAIN, path=path, line=line)
+
+    def vector(words: Sequence[str], line: int) -> Array:
+        values = _numbers(words[:3], _LARGEST_LENGTH, path, line)
+        if len(values) != 3:
+            raise fault(f"{len(values)} numbers, expected 3", line)
+        return np.array(values)
+
+    def axes(angles: Array, order: str, line: int) -> tuple[Rotation, str]:
+        if sorted(order.lower()) != ["x", "y", "z"]:
+            raise fault(f"an order of axes {order[:20]!r}, expected one such as XYZ", line)
+        return Rotation.from_euler(order.lower(), angles * radians), order.lower()
+
+    if not all(sections.get(f":{name}") for name in ("root", "bonedata", "hierarchy")):
+        raise fault("this is not an ASF file: it lacks :root, :bonedata or :hierarchy")
+    units = {
+        words[0].lower(): (line, words[1:]) for line, words in sections.get(":units", []) if words
+    }
+    radians = 1.0 if units.get("angle", (0, ["deg"]))[1][:1] == ["rad"] else math.pi / 180.0
+    line, words = units.get("length", (0, ["1"]))
+    (per_inch,) = _numbers(words[:1], _LARGEST_LENGTH, path, line) or [0.0]
+    if not per_inch > 1e-6:
+        raise fault(f"a length of {per_inch:g} for an inch", line)
+    root = {words[0].lower(): (line, words[1:]) for line, words in sections[":root"] if words}
+    line, position = root.get("position", (0, ["0", "0", "0"]))
+    line_axes, orientation = root.get("orientation", (0, ["0", "0", "0"]))
+    own, order = axes(
+        vector(orientation, line_axes), (root.get("axis", (0, ["XYZ"]))[1] or [""])[0], line_axes
+    )
+    channels = _channels(root.get("order", (0, [*_MOVES, *_TURNS]))[1])
+    if channels is None:
+        raise fault("channels of the root other than TX to TZ and RX to RZ", root["order"][0])
+    bones = {"root": _Bone(np.zeros(3), own, order, channels)}
+    bone: dict[str, tuple[int, list[str]]] = {}
+    for line, words in sections[":bonedata"]:
+        word = words[0].lower() if words else ""
+        if word == "begin":
+            bone = {}
+        elif word == "end":
+            if not {"name", "direction", "length"} <= bone.keys() or not bone["name"][1]:
+                raise fault("a bone without name, direction or length", line)
+            name = bone["name"][1][0]
+            (length,) = _numbers(bone["length"][1][:1], _LARGEST_LENGTH, path, line) or [0.0]
+            way = vector(bone["direction"][1], bone["direction"][0])
+            at, given = bone.get("axis", (line, ["0", "0", "0", "XYZ"]))
+            own, order = axes(vector(given, at), given[3] if len(given) > 3 else "XYZ", at)
+            turning = _channels(bone.get("dof", (line, []))[1])
+            if turning is None or set(turning) & set(_MOVES):
+                raise fault(f"bone {name[:40]!r} changes more than its angles", line)
+            if name in bones:
+                raise fault(f"a second bone {name[:40]!r}", line)
+            size = float(np.linalg.norm(way))
+            if length and not size > 1e-9:
+                raise fault(f"bone {name[:40]!r} has no direction", line)
+            bones[name] = _Bone(way * (length / size if size else 0.0), own, order, turning)
+        elif words:
+            bone[word] = (line, words[1:])
+    check_joint_count(len(bones), path)
+    parents: dict[str, str] = {}
+    for line, words in sections[":hierarchy"]:
+        for child in words[1:]:
+            if words[0] not in bones or child not in bones or child in parents or child == "root":
+                raise fault(
+                    f"{' '.join(words)[:60]!r}: bones that do not exist, or hang twice", line
+                )
+            parents[child] = words[0]
+    return _Asf(bones, parents, per_inch, radians, vector(position, line))
+
+
+def _channels(words: Sequence[str]) -> tuple[str, ...] | None:
+    """Channels of a bone in small letters; None if there are others than turns and moves."""
+    channels = tuple(word.lower() for word in words)
+    known = set(channels) <= {*_TURNS, *_MOVES} and len(set(channels)) == len(channels)
+    return channels if known else None
+
+
+def _read_frames(lines: Lines, path: Path, asf: _Asf) -> dict[str, Array]:
+    """Bone -> (frames, channels) values; bones that a frame leaves out are at rest."""
+    rows: dict[str, list[list[float]]] = {name: [] for name in asf.bones}
+    frames = 0
+    for line, words in lines:
+        if words[0].startswith(":"):
+            if words[0].lower() == ":radians":
+                asf.radians = 1.0
+            continue
+        if len(words) == 1 and words[0].isdigit():
+            frames += 1
+            continue
+        bone = asf.bones.get(words[0])
+        if bone is None or not frames:
+            raise FormatError(
+                f"{words[0][:40]!r} is not a bone of the skeleton"
+                if frames
+                else "this is not an AMC file: no number of a frame comes first",
+                hint="is the ASF file beside it that of the same subject?",
+                path=path,
+                line=line,
+            )
+        values = _numbers(words[1:], _LARGEST_ANGLE, path, line)
+        if len(values) != len(bone.channels):
+            raise FormatError(
+                f"{len(values)} numbers, but bone {words[0]!r} has {len(bone.channels)} channels",
+                hint=_MAKE_AGAIN,
+                path=path,
+                line=line,
+            )
+        own = rows[words[0]]
+        own.extend([0.0] * len(values) for _ in range(frames - 1 - len(own)))
+        if len(own) == frames:
+            raise FormatError(
+                f"a second line of {words[0]!r} in frame {frames}", path=path, line=line
+            )
+        own.append(values)
+    if not frames:
+        raise FormatError("there are no frames", hint=_MAKE_AGAIN, path=path)
+    found = {}
+    for name, own in rows.items():
+        width = len(asf.bones[name].channels)
+        own.extend([0.0] * width for _ in range(frames - len(own)))
+        found[name] = np.array(own, np.float64).reshape(frames, width)
+    return found

@@ -35,7 +35,8 @@ def controller_asset(controller: Controller, *, weights: Weights = "float32") ->
     """
     kind = controller.network.network.page_form
     config = controller.schema.config
-    if not kind:
+    # The page evaluates closed splines only.
+    if not kind or not getattr(controller.config.network, "cyclic", True):
         known = [name for name, network in NETWORKS.items() if network.has_page_form]
         raise ParameterError(
             f"the network {controller.name!r} has no JavaScript form, which pages need",

@@ -50,7 +50,6 @@ class Recurrent(ControllerNetwork):
 
     state_names = ("hidden", "cell")
     is_recurrent = True
-    page_form = "recurrent"
 
     def __init__(self, dims: NetworkDims, config: RecurrentConfig) -> None:
         super().__init__(dims)

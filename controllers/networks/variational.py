@@ -90,7 +90,6 @@ class Variational(ControllerNetwork):
     state_names = ("noise",)
     state_is_kept = True
     is_stochastic = True
-    page_form = "variational"
 
     def __init__(self, dims: NetworkDims, config: VariationalConfig) -> None:
         super().__init__(dims)

@@ -15,7 +15,6 @@ import { readBody } from "../../deepphase/viewer/body/skin.js";
 import { networkOf } from "../../deepphase/viewer/runtime/network.js";
 import { add, cross, distance, dot, inverse, point, rotate, subtract, turn } from "../../deepphase/viewer/vectors.js";
 import { foreignBody } from "./foreign.mjs";
-import { createRandom } from "../../deepphase/viewer/runtime/random.js";
 
 const request = JSON.parse(readFileSync(0, "utf8"));
 if (request.withoutWebAssembly) globalThis.WebAssembly = undefined;
@@ -116,13 +115,11 @@ const tasks = {
       levels: request.places.map(([x, z], i) => ground.level({ x, z, angle: i })),
     };
   },
-  /** Raw outputs of rows of raw inputs and gates, the state carried on from row to row. */
+  /** Raw outputs of rows of raw inputs and gates. */
   network() {
     const network = networkOf(asset);
-    const state = network.initialState(createRandom(0));
-    if (request.noise) state.set(request.noise);
     return request.rows.map(({ inputs, gate }) => ({
-      outputs: Array.from(network.step(inputs, gate, state)),
+      outputs: Array.from(network.step(inputs, gate)),
       blend: network.blendWeights && network.blendWeights.slice(),
     }));
   },

@@ -1,7 +1,5 @@
 /** Assets: what `apps/live/asset.py` writes, read from one buffer without copies. */
 
-import { readSchema } from "./schema.js";
-
 const ASSET_MAGIC = "DPLIVE1\n";
 const ASSET_ALIGNMENT = 16;
 
@@ -110,8 +108,7 @@ function readSkeleton(header) {
 
 function expertsOf(header) {
   if (!header.network) return 0;
-  const { kind, experts, points } = header.network;
-  if (kind === "variational") return 4;
+  const { experts, points } = header.network;
   return experts || points || 0;
 }
 
@@ -126,13 +123,7 @@ function readManifold(arrays) {
   };
 }
 
-/**
- * The point of a manifold at some phases.
- *
- * @param manifold  of an asset
- * @param phases  `phase` in cycles and `amplitude` of each channel, as frames have them
- * @returns {number[]} three coordinates in the space of `manifold.points`
- */
+/** The point of a manifold at some phases. */
 export function projectManifold(manifold, phases) {
   const point = [0, 0, 0];
   const width = manifold.mean.length;
@@ -147,4 +138,43 @@ export function projectManifold(manifold, phases) {
     }
   }
   return point;
+}
+
+/** Read the schema from an asset's header. */
+export function readSchema(header) {
+  const offsets = Float64Array.from(header.offsets_s);
+  const now = offsets.indexOf(0);
+  const { inputs, gate, outputs } = header.layouts;
+  return {
+    frameRate: header.frame_rate,
+    offsets,
+    now,
+    later: offsets.length - now,
+    stepSeconds: header.step_s,
+    joints: Int32Array.from(header.joints),
+    feet: Int32Array.from(header.feet),
+    channels: header.channels,
+    label: header.label,
+    inputs: new Layout(inputs),
+    gate: gate && new Layout(gate),
+    outputs: new Layout(outputs),
+  };
+}
+
+/** Named blocks of a row, each with its first column and the one after its last. */
+export class Layout {
+  constructor(blocks) {
+    this.blocks = new Map(Object.entries(blocks));
+    this.dims = Math.max(...Array.from(this.blocks.values(), ([, stop]) => stop));
+  }
+
+  has(name) {
+    return this.blocks.has(name);
+  }
+
+  /** The columns of a block as a view of the row; null if the layout does not have it. */
+  view(row, name) {
+    const block = this.blocks.get(name);
+    return block ? row.subarray(block[0], block[1]) : null;
+  }
 }

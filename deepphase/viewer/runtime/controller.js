@@ -1,16 +1,14 @@
 /** A character moved by a controller, frame by frame. */
 
 import { FootLock } from "./feet.js";
-import { frameOf } from "./frame.js";
-import { VelocityGoals } from "./goals.js";
+import { frameOf, identityNumbers, PoseReader } from "./pose.js";
+import { VelocityGoals, DesiredLabel } from "./goals.js";
 import { RootHistory } from "./history.js";
-import { DesiredLabel } from "./labels.js";
 import { networkOf } from "./network.js";
 import { NetworkInput } from "./network_input.js";
 import { createPhases } from "./phases.js";
-import { identityNumbers, PoseReader } from "./pose.js";
 import { createRandom } from "./random.js";
-import { CharacterRest, goalStands, StandingRoot } from "./standing.js";
+import { CharacterRest, goalStands, StandingRoot } from "./rest.js";
 import {
   BLENDS, fromFacing, futureInWorld, readFuture, startTrajectory, toFacing, TrajectoryBlend,
   trajectoryRows,
@@ -44,7 +42,6 @@ export class ControllerCharacter {
     const gate = row(arrays["starts.gate"], this.start, schema.gate ? schema.gate.dims : 0);
     this.input = new NetworkInput(schema, inputs, gate);
     this.network = networkOf(asset);
-    this.state = this.network.initialState(this.random);
     this.phases = createPhases(schema, this.input.gate, header.settings.phase_blend);
     this.labels = new DesiredLabel(schema, this.input.label, header.settings.label_halflife_s);
     this.labels.set(label);
@@ -65,11 +62,7 @@ export class ControllerCharacter {
     this.outputs = this.standingOutputs();
   }
 
-  /**
-   * Advance by one frame.
-   *
-   * @param goal  `velocity` [x, z] m/s, `facing` [x, z] or null, `label` or null; null to follow the network's own prediction
-   */
+  /** Advance by one frame. */
   step(goal = null) {
     const { schema } = this.asset;
     const root = this.history.root;
@@ -87,7 +80,7 @@ export class ControllerCharacter {
     this.labels.advance();
     this.input.fill(this.history, future, this.labels.current, this.phases);
     if (this.ground) this.input.put("trajectory_height", this.ground.heights(this.input.trajectory, root));
-    const outputs = this.bounded(this.network.step(this.input.inputs, this.input.gate, this.state));
+    const outputs = this.bounded(this.network.step(this.input.inputs, this.input.gate));
     const gating = this.network.blendWeights && this.network.blendWeights.slice();
     if (this.rest && this.alive) {
       this.rest.replace(outputs, stands, this.speed, root.angle, facing, this.labels.goalValue);
@@ -215,14 +208,9 @@ export class ControllerCharacter {
   }
 
   readContacts(outputs) {
-    const { contacts } = this;
-    let stepped = false;
     this.asset.schema.outputs.view(outputs, "contact").forEach((value, foot) => {
-      const contact = Math.min(Math.max(value, 0), 1);
-      stepped = stepped || (contact > 0.5 && contacts[foot] <= 0.5);
-      contacts[foot] = contact;
+      this.contacts[foot] = Math.min(Math.max(value, 0), 1);
     });
-    this.network.redraw(this.state, stepped, this.random);
   }
 
   /** Outputs of the start pose at rest, as far as the inputs have it. */

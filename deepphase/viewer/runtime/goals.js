@@ -1,4 +1,4 @@
-/** Goals of a character that is steered: a desired velocity and facing, smoothed by springs. */
+/** Goals of a character that is steered: a desired velocity and facing, smoothed by springs, and a desired label. */
 
 import { springRate, springToAngle, springToVelocity } from "./springs.js";
 
@@ -21,13 +21,7 @@ export class VelocityGoals {
     this.goal = null;
   }
 
-  /**
-   * Set the goal of a frame, and advance to it from the last one.
-   *
-   * @param goal  `velocity` [x, z] in m/s and `facing` [x, z], or null for the travel direction
-   * @param {number} seconds  since the last frame
-   * @param root  the character, which `position` stays within a leash of
-   */
+  /** Set the goal {velocity [x, z] m/s, facing [x, z] or null} of a frame, and advance to it from the last one. */
   set(goal, seconds, root) {
     const first = this.goal === null;
     this.goal = goal;
@@ -68,5 +62,39 @@ export class VelocityGoals {
       [angles[i]] = springToAngle(this.angle, this.turning, goalAngle, this.facingRate, seconds);
     });
     return { places, angles };
+  }
+}
+
+export class DesiredLabel {
+  /** `initial`: values of the label in the start state; a half-life of 0 changes it at once. */
+  constructor(schema, initial, halflifeSeconds) {
+    this.label = schema.label;
+    this.current = Float32Array.from(initial);
+    this.goal = Float32Array.from(initial);
+    const seconds = 1 / schema.frameRate;
+    this.share = halflifeSeconds > 0 ? 1 - 0.5 ** (seconds / halflifeSeconds) : 1;
+  }
+
+  /** Set the desired value; null keeps it. */
+  set(value) {
+    if (value === null || value === undefined) return;
+    const index = this.label.values.indexOf(value);
+    if (index < 0) {
+      const known = this.label.values.join(", ") || "none";
+      throw new Error(`${this.label.name || "label"} ${value} is not a value of this controller: ${known}`);
+    }
+    this.goal.fill(0);
+    this.goal[index] = 1;
+  }
+
+  /** The desired value; an empty text without a label. */
+  get goalValue() {
+    return this.label.values[this.goal.indexOf(1)] ?? "";
+  }
+
+  /** Advance by one frame. */
+  advance() {
+    const { current, goal, share } = this;
+    for (let i = 0; i < current.length; i++) current[i] += share * (goal[i] - current[i]);
   }
 }

@@ -1,7 +1,7 @@
 /** A character of a matcher: learned motion matching, frame by frame. */
 
 import { FootLock } from "./feet.js";
-import { frameOf } from "./frame.js";
+import { frameOf } from "./pose.js";
 import { VelocityGoals } from "./goals.js";
 import { aroundY, multiply, rotate } from "../vectors.js";
 import { createRandom } from "./random.js";

@@ -12,7 +12,7 @@ export function networkOf(asset) {
   return (asset.network ??= new Network(asset));
 }
 
-/** A network with its normalisation. Characters share it; each has its own state. */
+/** A network with its normalisation, which characters share. */
 class Network {
   constructor(asset) {
     const make = NETWORKS[asset.header.network.kind];
@@ -26,17 +26,12 @@ class Network {
     this.network = make(asset, this.arena);
   }
 
-  /** The state of one character: null, or the arrays that `step` changes. */
-  initialState(random) {
-    return this.network.initialState ? this.network.initialState(random) : null;
-  }
-
   /** Raw outputs of raw inputs and gate; the array is used again by the next step. */
-  step(inputs, gate, state) {
+  step(inputs, gate) {
     const { arrays, outputs } = this;
     normalise(this.inputs, inputs, arrays.inputs_mean, arrays.inputs_scale);
     normalise(this.gate, gate, arrays.gate_mean, arrays.gate_scale);
-    const { values } = this.network.step(this.inputs, this.gate, state);
+    const { values } = this.network.step(this.inputs, this.gate);
     const { outputs_mean: mean, outputs_unit: unit } = arrays;
     for (let i = 0; i < outputs.length; i++) outputs[i] = values[i] * unit[i] + mean[i];
     const { carried_columns: columns, carried_shares: shares } = arrays;
@@ -49,11 +44,6 @@ class Network {
   /** Shares of the experts or control points in the last step's weights, or null. */
   get blendWeights() {
     return this.network.blend || null;
-  }
-
-  /** Draw new noise for a stochastic network; `stepped` is whether a foot touched down. */
-  redraw(state, stepped, random) {
-    if (this.network.redraw) this.network.redraw(state, stepped, random);
   }
 }
 
@@ -164,49 +154,15 @@ function experts(asset, arena) {
 
 /** Phase-functioned network: weights are a cubic spline of the phase. */
 function pfnn(asset, arena) {
-  const { points, cyclic, spline } = asset.header.network;
+  const { points, spline } = asset.header.network;
   const blend = new Float32Array(points);
-  const coefficients = weightSpline(points, cyclic, spline);
+  const coefficients = weightSpline(points, spline);
   const layers = threeBlended(asset, arena);
   return {
     blend,
     step(inputs, gate) {
       coefficients(blend, gate.values[0]);
       return throughLayers(layers, inputs, blend);
-    },
-  };
-}
-
-/** A variational PFNN. Its state is the noise; layers take the first values that they need. */
-function variational(asset, arena) {
-  const { variational: stochastic, redraw } = asset.header.network;
-  const layers = threeBlended(asset, arena);
-  const width = Math.max(...stochastic.map((number) => layers[number - 1].outs / 2));
-  const blend = new Float32Array(4);
-  const coefficients = weightSpline(4, true, asset.header.network.spline);
-  const draw = (noise, random) => {
-    for (let i = 0; i < noise.length; i++) noise[i] = random.normal();
-    return noise;
-  };
-  return {
-    blend,
-    initialState: (random) => draw(new Float32Array(width), random),
-    redraw(noise, stepped, random) {
-      if (stepped || redraw === "frame") draw(noise, random);
-    },
-    step(inputs, gate, noise) {
-      coefficients(blend, gate.values[0]);
-      let x = inputs;
-      for (let number = 1; number <= 3; number++) {
-        x = layers[number - 1].apply(x, blend);
-        if (number < 3) elu(x);
-        if (stochastic.includes(number)) {
-          const half = layers[number - 1].outs / 2;
-          const { values } = x;
-          for (let i = 0; i < half; i++) values[i] += noise[i] * values[half + i];
-        }
-      }
-      return x;
     },
   };
 }
@@ -234,32 +190,4 @@ function plain(asset, arena) {
   return { step: (inputs, gate) => throughLayers(layers, joined(inputs, gate)) };
 }
 
-/** Encoder, LSTM and decoder (ERD). */
-function recurrent(asset, arena) {
-  const [first, fromInput, fromHidden, last] = ["layer_in", "from_input", "from_hidden", "layer_out"]
-    .map((name) => linear(asset, arena, name));
-  const joined = phaseCircle(asset, arena);
-  const width = fromHidden.matrix.ins;
-  const hidden = arena.vector(width);
-  const sigmoid = (value) => 1 / (1 + Math.exp(-value));
-  return {
-    initialState: () => ({ hidden: new Float32Array(width), cell: new Float32Array(width) }),
-    step(inputs, gate, state) {
-      const x = elu(first.apply(joined(inputs, gate)));
-      const driven = fromInput.apply(x).values;
-      hidden.values.set(state.hidden);
-      const kept = fromHidden.apply(hidden).values;
-      for (let i = 0; i < width; i++) {
-        const [enter, forget, value, leave] = [0, 1, 2, 3].map(
-          (part) => driven[part * width + i] + kept[part * width + i],
-        );
-        state.cell[i] = sigmoid(forget) * state.cell[i] + sigmoid(enter) * Math.tanh(value);
-        state.hidden[i] = sigmoid(leave) * Math.tanh(state.cell[i]);
-      }
-      hidden.values.set(state.hidden);
-      return last.apply(hidden);
-    },
-  };
-}
-
-const NETWORKS = { experts, pfnn, variational, plain, recurrent };
+const NETWORKS = { experts, pfnn, plain };

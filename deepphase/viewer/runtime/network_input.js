@@ -7,10 +7,7 @@ const HEIGHTS = 3;
 const POSE_BLOCKS = ["joint_position", "joint_velocity", "joint_rotation"];
 
 export class NetworkInput {
-  /**
-   * @param schema
-   * @param {Float32Array} inputs, gate  raw values of the start state
-   */
+  /** `inputs` and `gate`: raw values of the start state. */
   constructor(schema, inputs, gate) {
     this.schema = schema;
     this.inputs = Float32Array.from(inputs);

@@ -1,6 +1,6 @@
-/** Poses of a skeleton from predicted values, with constant limb lengths. */
+/** Poses of a skeleton from predicted values, with constant limb lengths, and frames as characters return them. */
 
-import { aroundY, inverse, multiply, multiplyInto, rotateInto } from "../vectors.js";
+import { aroundY, forwardKinematics, inverse, multiply, multiplyInto, rotateInto } from "../vectors.js";
 import { fromFacing } from "./trajectory.js";
 
 const MIN_AXIS = 1e-8;
@@ -29,12 +29,7 @@ export class PoseReader {
     this.positions = new Float64Array(3 * joints.length);
   }
 
-  /**
-   * Read `rotations`, `numbers` (the same rotations, orthonormal) and `positions` in root space.
-   *
-   * @param numbers  six predicted numbers of each joint: its x and y axis in root space
-   * @param hips  predicted position of the hips, m, root space
-   */
+  /** Read `rotations`, `numbers` (the same rotations, orthonormal) and `positions` in root space. */
   read(numbers, hips) {
     const { rotations, positions, parents } = this;
     const turned = [0, 0, 0];
@@ -119,4 +114,20 @@ export function quaternionOf([xx, xy, xz], [yx, yy, yz], [zx, zy, zz]) {
   const found = rows[largest];
   const length = Math.hypot(...found);
   return found.map((value) => value / length);
+}
+
+/** A frame of a pose in the world. */
+export function frameOf(skeleton, root, localRotations, localPositions, facts) {
+  const rotations = new Float32Array(localRotations.length);
+  const positions = new Float32Array(localPositions.length);
+  forwardKinematics(skeleton.parents, localRotations, localPositions, rotations, positions);
+  return {
+    root: { position: [root.x, root.z], heading: root.angle },
+    positions,
+    rotations,
+    localRotations: Float32Array.from(localRotations),
+    rootPosition: Array.from(localPositions.subarray(0, 3)),
+    localPositions: Float32Array.from(localPositions),
+    ...facts,
+  };
 }

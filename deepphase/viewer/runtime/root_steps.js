@@ -31,13 +31,7 @@ export class RootSteps {
     this.extra = [velocity[0], velocity[1]];
   }
 
-  /**
-   * Radians by which the root turns.
-   *
-   * @param {number} turned  of the motion itself
-   * @param velocity, gap  [x, z] in the world: m/s of the motion, m to the target
-   * @param {number} angle, facing  of the root, and desired
-   */
+  /** Radians by which the root turns. */
   turn(turned, velocity, gap, angle, facing) {
     const { settings, constants, seconds } = this;
     const speed = Math.hypot(velocity[0], velocity[1]);
@@ -53,16 +47,7 @@ export class RootSteps {
     return turned + this.turned;
   }
 
-  /**
-   * [x, z] in m, root space, by which the root moves.
-   *
-   * @param own, free  the clip's own step in m, and m/s beside it of a body that no foot carries
-   * @param {number} before, row  rows before and now
-   * @param pose  the pose now
-   * @param {number} turn  radians by which the root turns
-   * @param slips  [x, z] in m, root space, by which the clip's feet move
-   * @param {boolean} resting  whether the body rests, so that its feet take steps
-   */
+  /** [x, z] in m, root space, by which the root moves. */
   step(own, free, before, row, pose, turn, slips, resting) {
     const { legs, constants, seconds } = this;
     const tips = this.tipsOf(pose);

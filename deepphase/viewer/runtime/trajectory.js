@@ -23,11 +23,7 @@ export function fromFacing(x, z, angle) {
   return toFacing(x, z, -angle);
 }
 
-/**
- * The whole trajectory of a start state, placed in the world.
- *
- * @returns `places` [x, z, ...], continuous `angles`, and `velocities` or null
- */
+/** `places` [x, z, ...], continuous `angles` and `velocities` (or null) of a start state, in the world. */
 export function startTrajectory(schema, inputs, position, heading) {
   const read = (name) => schema.inputs.view(inputs, name);
   const relative = read(TRAJECTORY_BLOCKS.places);
@@ -56,12 +52,7 @@ export function startTrajectory(schema, inputs, position, heading) {
   };
 }
 
-/**
- * The trajectory from now on in a row of inputs or outputs, relative to the root.
- *
- * @returns `places` [x, z, ...] m and `angles` rad without now, `velocities` [x, z, ...] m/s from
- *   now on
- */
+/** `places` (m) and `angles` after now in a row of inputs or outputs, and `velocities` (m/s) from now on, by the root. */
 export function readFuture(layout, row, schema) {
   const samples = schema.later - 1;
   const latest = (name, count) => {
@@ -117,10 +108,6 @@ const SLOW = [0.15, 0.4], TURNED = 1e-3;
 
 /** Blends predictions with goals (Holden, Komura and Saito 2017, section 6). */
 export class TrajectoryBlend {
-  /**
-   * @param schema
-   * @param limits  of the asset's header
-   */
   constructor(schema, limits) {
     const later = Array.from(schema.offsets).filter((offset) => offset > 0);
     const frame = 1 / schema.frameRate;
@@ -131,16 +118,7 @@ export class TrajectoryBlend {
     this.limits = limits;
   }
 
-  /**
-   * The blended trajectory.
-   *
-   * @param predicted  as from `readFuture`
-   * @param goals  with `trajectory(root, moments)` -> `places` [x, z, ...] and `angles`, world
-   * @param root  x, z and angle
-   * @param {number[]} biases  of positions and directions, see `BLENDS`
-   * @returns `future`, `desired` (in the world, as from `trajectoryRows`), `limited`: whether the
-   *   goals were out of the limits, and `facing`, the desired one at the end
-   */
+  /** `future` (relative), `desired` (world), whether goals were `limited`, and the `facing` desired at the end. */
   blended(predicted, goals, root, biases) {
     const samples = this.later.length;
     const desired = goals.trajectory(root, this.moments);

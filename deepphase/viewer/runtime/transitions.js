@@ -10,11 +10,7 @@ const SMALL_SINE = 1e-4, SMALL_ANGLE = 1e-2;
 
 /** Offsets of joints, translations and root velocity that the last jump has left. */
 export class Transition {
-  /**
-   * @param {RowMotion} motion
-   * @param asset
-   * @param rangeOf  function of a row: first row and one after the last of its clip
-   */
+  /** `rangeOf(row)`: first row and one after the last of its clip. */
   constructor(motion, asset, rangeOf) {
     this.motion = motion;
     this.rangeOf = rangeOf;
@@ -53,11 +49,7 @@ export class Transition {
     if (this.held) this.held = this.held.map((value) => kept * value);
   }
 
-  /**
-   * Largest acceleration of a joint after a jump to a row, as a share of the data's usual one.
-   *
-   * @param current  `before` and `now`, the last two poses, and `rootVelocity`
-   */
+  /** Largest acceleration of a joint after a jump to a row, as a share of the data's usual one. */
   cost(row, current) {
     const { motion, header, seconds } = this;
     const { offset, rate } = this.offsetsTo(row, current);

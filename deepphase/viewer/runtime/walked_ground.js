@@ -1,6 +1,6 @@
 /** Ground under a character: its level, heights along the trajectory, and feet. */
 
-import { FootGround } from "./foot_ground.js";
+import { faded, springRate } from "./springs.js";
 
 // Metres from a path to the heights at its left and right; see deepphase/terrain/underfoot.py.
 const SIDE_M = 0.25;
@@ -57,5 +57,69 @@ export class WalkedGround {
       });
     }
     return found;
+  }
+}
+
+// Points of a foot from the last joint to the tip, and the times in which a swinging foot clears the ground, s.
+const ALONG = [0, 1 / 3, 2 / 3, 1], AHEAD_S = [0.04, 0.08, 0.12];
+const CLEARANCE_M = 0.01;
+const RATES = { standing: springRate(0.02), swinging: springRate(0.04), hips: springRate(0.05) };
+const MAX_LIFT = 0.6, MAX_DROP = 0.35, MAX_STRETCH = 0.985;
+
+export class FootGround {
+  /** `soles`: heights of the legs' last joints and of their tips over the ground while they stand. */
+  constructor(map, soles) {
+    this.map = map;
+    this.feet = soles[0].map((last, leg) => ({
+      soles: ALONG.map((share) => last + share * (soles[1][leg] - last)), lift: 0, speed: 0, before: null,
+    }));
+    this.drop = 0;
+    this.dropSpeed = 0;
+  }
+
+  /** Metres by which the feet move up and the hips move down. */
+  moved(legs, seconds) {
+    let lowest = 0;
+    const lifts = legs.map(({ upper, last, tip, length, shift, touching }, leg) => {
+      const foot = this.feet[leg];
+      const { standing, swinging } = this.under(foot, last, tip, shift, seconds);
+      const limit = MAX_LIFT * length;
+      const goal = Math.min(Math.max(touching ? standing : swinging, -limit), limit);
+      const rate = touching ? RATES.standing : RATES.swinging;
+      const [offset, speed] = faded(foot.lift - goal, foot.speed, rate, seconds);
+      foot.lift = goal + offset;
+      foot.speed = speed;
+      // The highest place of the hips from which a standing foot is reached.
+      const across2 = (last[0] - upper[0] + shift[0]) ** 2 + (last[2] - upper[2] + shift[1]) ** 2;
+      const own = Math.sqrt(upper.reduce((sum, value, k) => sum + (last[k] - value) ** 2, 0));
+      const reach = Math.max(MAX_STRETCH * length, own);
+      const top = last[1] + foot.lift + Math.sqrt(Math.max(reach ** 2 - across2, 0));
+      const lower = touching ? upper[1] - top : 0;
+      lowest = Math.max(lowest, Math.min(Math.max(lower, 0), MAX_DROP * length));
+      return foot.lift;
+    });
+    const [offset, speed] = faded(this.drop - lowest, this.dropSpeed, RATES.hips, seconds);
+    this.drop = lowest + offset;
+    this.dropSpeed = speed;
+    return { lifts, drop: this.drop };
+  }
+
+  under(foot, last, tip, shift, seconds) {
+    const { map } = this;
+    let standing = -Infinity, highest = -Infinity;
+    const places = ALONG.map((share, at) => {
+      const [x, y, z] = last.map((value, k) => value + share * (tip[k] - value));
+      const place = [x + shift[0], z + shift[1]];
+      const before = foot.before ? foot.before[at] : place;
+      const speed = [0, 1].map((axis) => (place[axis] - before[axis]) / seconds);
+      const bottom = y - foot.soles[at];
+      const here = map.at(...place);
+      const ahead = Math.max(here, ...AHEAD_S.map((time) => map.at(place[0] + time * speed[0], place[1] + time * speed[1])));
+      standing = Math.max(standing, here - bottom);
+      highest = Math.max(highest, ahead - bottom);
+      return place;
+    });
+    foot.before = places;
+    return { standing, swinging: Math.max(highest + CLEARANCE_M, 0) };
   }
 }

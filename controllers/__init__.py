@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from deepphase.controllers.config import ControllerConfig as ControllerConfig
     from deepphase.controllers.dance.config import DanceConfig as DanceConfig
     from deepphase.controllers.dance.dancer import Dancer as Dancer
-    from deepphase.controllers.dance.dancing import NetworkDance as NetworkDance
     from deepphase.controllers.dance.dancing import generate_dances as generate_dances
     from deepphase.controllers.dance.training import DanceData as DanceData
     from deepphase.controllers.dance.training import train_dance as train_dance
@@ -61,7 +60,7 @@ _NAMES = {
     "deepphase.controllers.config": ("ControllerConfig",),
     "deepphase.controllers.dance.config": ("DanceConfig",),
     "deepphase.controllers.dance.dancer": ("Dancer",),
-    "deepphase.controllers.dance.dancing": ("NetworkDance", "generate_dances"),
+    "deepphase.controllers.dance.dancing": ("generate_dances",),
     "deepphase.controllers.dance.training": ("DanceData", "train_dance"),
     "deepphase.controllers.data.controller_batches": ("ControllerBatches",),
     "deepphase.controllers.data.controller_data": ("ControllerData",),

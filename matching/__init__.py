@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from deepphase.matching.learned.config import LearnedConfig as LearnedConfig
     from deepphase.matching.learned.matcher import Matcher as Matcher
     from deepphase.matching.learned.training import train_matcher as train_matcher
-    from deepphase.matching.music.dancing import DatabaseDance as DatabaseDance
     from deepphase.matching.music.dancing import dance_with_database as dance_with_database
     from deepphase.matching.music.song_tracks import ClipSongTracks as ClipSongTracks
     from deepphase.matching.player.playback import Playback as Playback
@@ -50,7 +49,7 @@ _NAMES = {
     "deepphase.matching.learned.config": ("LearnedConfig",),
     "deepphase.matching.learned.matcher": ("Matcher",),
     "deepphase.matching.learned.training": ("train_matcher",),
-    "deepphase.matching.music.dancing": ("DatabaseDance", "dance_with_database"),
+    "deepphase.matching.music.dancing": ("dance_with_database",),
     "deepphase.matching.music.song_tracks": ("ClipSongTracks",),
     "deepphase.matching.player.playback": ("Playback",),
     "deepphase.matching.player.player": ("Player", "PlayerSettings"),

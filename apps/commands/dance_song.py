@@ -65,9 +65,8 @@ def command(
         ground, which is added where there is none), hips, or in_place for none. auto is the topmost
         joint of the skeleton.
     """
-    from deepphase.apps.dances.databases import dance_source
-    from deepphase.apps.dances.makers import DanceMaker, DatabaseDanceMaker, NetworkDanceMaker
     from deepphase.apps.dances.report import dance_report
+    from deepphase.apps.dances.sources import DanceSource, find_dance_source
     from deepphase.apps.demo import PHASES
     from deepphase.apps.demo.dances import SYNTHETIC_DANCES, made_dances
     from deepphase.apps.reports.measures import measure_table
@@ -76,15 +75,15 @@ def command(
     from deepphase.corpus.store import open_store
     from deepphase.matching.database.database import MotionDatabase
     from deepphase.music.cache import song_features
-    from deepphase.music.dance_request import DanceRequest
     from deepphase.phase.model import PhaseModel
+    from deepphase.steering.dance import DanceRequest
 
     if dancer is not None and database is not None:
         raise ParameterError(
             "--dancer and --database cannot be used together", hint="give one of them"
         )
     if dancer is None and database is None:
-        dancer, database = dance_source(Path())
+        dancer, database = find_dance_source(Path())
         note(f"danced by {dancer or database or SYNTHETIC_DANCES}")
     if store is not None and database is None:
         raise ParameterError(
@@ -96,21 +95,20 @@ def command(
             hint="leave out --lock",
         )
     request = DanceRequest(start, seconds, seed, lock, variety)
-    maker: DanceMaker
     if dancer is not None:
-        maker = NetworkDanceMaker(Dancer.load(dancer), dancer.name)
+        source = DanceSource.from_dancer(Dancer.load(dancer), dancer.name)
     elif database is None:
         with progress() as shown:
             motions = made_dances(PhaseModel.load(PHASES), shown)
-        maker = DatabaseDanceMaker(motions, "synthetic dances", warn)
+        source = DanceSource.from_database(motions, "synthetic dances", warn)
     else:
         motions = MotionDatabase.load(database, store=None if store is None else open_store(store))
-        maker = DatabaseDanceMaker(motions, database.name, warn)
+        source = DanceSource.from_database(motions, database.name, warn)
     features = song_features(song, beats=beats)
     check_writable(output / "index.html")
     with progress() as shown:
-        result = maker.dance(features, request, shown)
-        page, measures, findings = dance_report(result, song, output, shown, root_motion)
+        result = source.dance(features, request, shown)
+        page, measures, findings = dance_report(result, source, request, song, output, root_motion)
     for text in result.notes:
         warn(text)
     table(*measure_table({"this dance": measures}, "recorded dances"))

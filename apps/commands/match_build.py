@@ -62,7 +62,7 @@ def build_command(
         Number of processes; chosen by the amount of data if not given.
     """
     from deepphase.apps.corpus_notes import note_chosen_skeleton
-    from deepphase.apps.dances.databases import with_songs
+    from deepphase.apps.dances.sources import with_songs
     from deepphase.apps.runs.database import database_report
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.store import open_store

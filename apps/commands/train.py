@@ -241,8 +241,8 @@ def dance_command(
     songs
         Folder that holds the songs, if the store lies elsewhere.
     """
+    from deepphase.controllers.dance.dance_set import DanceSet
     from deepphase.controllers.dance.health import dance_words
-    from deepphase.controllers.dance.song_clips import song_clips
     from deepphase.controllers.dance.training import DanceData, train_dance
     from deepphase.controllers.training.health import health_lines
     from deepphase.phase.extractor import load_model
@@ -259,7 +259,7 @@ def dance_command(
         corpus = inputs.clips(dances, () if loaded is None else loaded.signals.joints)
         folder = songs or (dances if dances.is_dir() else dances.parent)
         learnt = world.first_then_others(
-            lambda: song_clips(corpus, folder, description=description, progress=shown)
+            lambda: DanceSet.from_store(corpus, folder, description=description, progress=shown)
         )
         for clip, why in learnt.left_out:
             warn(f"{clip}: left out: {why}")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from deepphase.apps.dances.databases import with_songs
+from deepphase.apps.dances.sources import with_songs
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import open_store
 from deepphase.features.layout import FeatureLayout

@@ -8,18 +8,17 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from deepphase.config import load_config, section
-from deepphase.controllers.config import ControllerConfig, ControllerTraining
-from deepphase.controllers.networks.network import ControllerNetworkConfig
-from deepphase.controllers.schema.config import SchemaConfig
+from deepphase.controllers.config import ControllerConfig
 from deepphase.errors import ParameterError
 from deepphase.music.features import check_names
 from deepphase.short_repr import brief_repr
 
-HeldOutBy = Literal["song", "segment"]
 DanceTiming = Literal["bars", "recorded"]
 
 MUSIC = "music"
 """The track of a dancer's schema that holds the song."""
+
+_MOST_COPIES = 64
 
 
 @brief_repr
@@ -49,31 +48,17 @@ class DanceTraining:
 
     Parameters
     ----------
-    held_out_by
-        What is held out of training for measurement: "song" holds out whole songs, "segment"
-        captured segments of movement, in every song that they occur in.
     timing
         The clock of dances: "bars" re-times each dance to the bars of its song, by one rate and one
         offset, where the height of the hips shows the bars clearly; recordings drift by a beat a
         minute and more. "recorded" leaves all dances as they are.
     tempo_copies
         Number of copies of each training dance and its song at other tempi, spread evenly over
-        `slowest` to `fastest`.
-    slowest
-        Lowest tempo of the copies, as a multiple of the song's.
-    fastest
-        Highest tempo of the copies, as a multiple of the song's.
-    measured_seeds
-        Number of dances to each held-out song by which the dancer is measured, at most eight
-        songs of 30 s; 0 leaves out the trials with silence and with songs at other tempi.
+        .8 to 1.25 of the song's.
     """
 
-    held_out_by: HeldOutBy = "song"
     timing: DanceTiming = "bars"
     tempo_copies: int = 0
-    slowest: float = 0.8
-    fastest: float = 1.25
-    measured_seeds: int = 8
 
     def __post_init__(self) -> None:
         if self.timing not in get_args(DanceTiming):
@@ -81,17 +66,9 @@ class DanceTraining:
                 f"timing {self.timing!r} is not possible",
                 hint=f"one of {', '.join(get_args(DanceTiming))}",
             )
-        for name in ("tempo_copies", "measured_seeds"):
-            if not 0 <= getattr(self, name) <= 64:
-                raise ParameterError(f"{name} must lie in 0 to 64, not {getattr(self, name)}")
-        if not 0.5 <= self.slowest <= self.fastest <= 2.0:
+        if not 0 <= self.tempo_copies <= _MOST_COPIES:
             raise ParameterError(
-                f"slowest {self.slowest} and fastest {self.fastest} must lie in 0.5 to 2, in order"
-            )
-        if self.held_out_by not in get_args(HeldOutBy):
-            raise ParameterError(
-                f"held_out_by {self.held_out_by!r} is not possible",
-                hint=f"one of {', '.join(get_args(HeldOutBy))}",
+                f"tempo_copies must lie in 0 to {_MOST_COPIES}, not {self.tempo_copies}"
             )
 
 
@@ -99,15 +76,6 @@ class DanceTraining:
 @dataclass(frozen=True)
 class DanceConfig:
     """Config of a dancer: a controller's config, its audio features and its training data.
-
-    Parameters
-    ----------
-    controller
-        Network, inputs and outputs, and training of the controller.
-    music
-        Audio features that the controller is conditioned on.
-    dance
-        Training data.
 
     Raises
     ------
@@ -120,30 +88,11 @@ class DanceConfig:
     dance: DanceTraining = field(default_factory=DanceTraining)
 
     def __post_init__(self) -> None:
-        if MUSIC not in self.schema.tracks:
+        if set(self.controller.schema.tracks) != {MUSIC}:
             raise ParameterError(
-                "a dancer needs music: its schema has no track 'music'",
+                "a dancer needs music: its schema has the track 'music' and no other",
                 hint="schema: {tracks: [music]}",
             )
-        if unknown := set(self.schema.tracks) - {MUSIC}:
-            raise ParameterError(
-                f"a dancer has no track {min(unknown)!r}", hint="schema: {tracks: [music]}"
-            )
-
-    @property
-    def network(self) -> ControllerNetworkConfig:
-        """Sizes of the network."""
-        return self.controller.network
-
-    @property
-    def schema(self) -> SchemaConfig:
-        """Inputs and outputs."""
-        return self.controller.schema
-
-    @property
-    def training(self) -> ControllerTraining:
-        """Training of the controller."""
-        return self.controller.training
 
     @classmethod
     def load(cls, config: str | Path, **changes: Any) -> DanceConfig:

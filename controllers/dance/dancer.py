@@ -2,20 +2,129 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from scipy.ndimage import convolve1d
+
+from deepphase.arrays import Array
 from deepphase.controllers.dance.config import MUSIC
-from deepphase.controllers.dance.music_input import MusicInput
-from deepphase.controllers.dance.reference import DanceReference
 from deepphase.controllers.runtime.controller import Controller
-from deepphase.errors import CheckpointError
+from deepphase.errors import CheckpointError, ParameterError
+from deepphase.evaluation.dance import DanceReference
+from deepphase.music.conditioning import BEAT_CYCLES, feature_values, sample_at
+from deepphase.music.features import FPS, SONG_FEATURE_KINDS, SongFeatures, value_names
 from deepphase.short_repr import counted, short_repr
 
 # Key of the dancer's part of a controller file.
 _HEADER = "dance"
+# Lower bound of a standard deviation: a feature that hardly changes is not scaled up.
+_MIN_DEVIATION = 1e-3
+# Features that are not smoothed: they are smooth already, or jump where they are wrapped.
+_SMOOTH_ALREADY = (*BEAT_CYCLES, "beat_phase", "bar_phase", "tempo_bpm")
+
+
+@dataclass(frozen=True, eq=False)
+class MusicInput:
+    """Audio features with the normalisation of a training.
+
+    Parameters
+    ----------
+    features
+        Names of song features.
+    values
+        (dims,) names of the columns, as in "chroma.C#".
+    mean, scale
+        (dims,) each, subtracted and then multiplied: each feature has mean 0 and standard
+        deviation 1 over the training songs. Sine and cosine of beat and bar keep mean 0, and are
+        0 in songs without reliable beats.
+    step_s
+        Seconds between the samples of the network's audio window. An onset lasts one frame;
+        sampled every `step_s` it is usually missed, and when hit it makes the motion jerk.
+        Features are therefore smoothed with a Hann window of twice that length, so that every
+        onset reaches one or two samples of every window.
+    """
+
+    features: tuple[str, ...]
+    values: tuple[str, ...]
+    mean: Array
+    scale: Array
+    step_s: float
+
+    @classmethod
+    def from_songs(
+        cls, songs: Sequence[SongFeatures], features: Sequence[str], step_s: float
+    ) -> MusicInput:
+        """Fit the normalisation to songs; raises ParameterError for an unknown feature."""
+        means, scales = [], []
+        for name in features:
+            smoothed = [_smoothed(song, name, step_s) for song in songs]
+            rows = np.concatenate(smoothed).astype(np.float64)
+            mean = np.zeros(rows.shape[1]) if name in BEAT_CYCLES else rows.mean(axis=0)
+            # One scale per feature keeps quiet bands quieter than loud ones.
+            deviation = np.sqrt(np.square(rows - mean).mean())
+            means.append(mean)
+            scales.append(np.full(rows.shape[1], 1.0 / max(deviation, _MIN_DEVIATION)))
+        mean, scale = (np.concatenate(parts).astype(np.float32) for parts in (means, scales))
+        return cls(tuple(features), tuple(value_names(features)), mean, scale, step_s)
+
+    def rows(self, song: SongFeatures) -> Array:
+        """(frames, dims) float32 normalised features of a song, 60 frames a second."""
+        smoothed = [_smoothed(song, name, self.step_s) for name in self.features]
+        values = np.concatenate(smoothed, axis=1)
+        return ((values - self.mean) * self.scale).astype(np.float32)
+
+    def track(self, song: SongFeatures, frames: int, fps: float, start_s: float) -> Array:
+        """(frames, dims) normalised features at the frames of a motion.
+
+        The motion's first frame is at `start_s` of the song. Before the song's start and after its
+        end, the first and last frame are repeated.
+        """
+        return sample_at(self.rows(song), np.arange(frames) / fps + start_s)
+
+    def as_mapping(self) -> dict[str, Any]:
+        """What `from_mapping` reads, and a file's header holds."""
+        return {
+            "features": list(self.features),
+            "values": list(self.values),
+            "mean": self.mean.astype(float).tolist(),
+            "scale": self.scale.astype(float).tolist(),
+            "step_s": self.step_s,
+        }
+
+    @classmethod
+    def from_mapping(cls, content: Mapping[str, Any]) -> MusicInput:
+        """What `as_mapping` wrote; raises CheckpointError if it is invalid."""
+        try:
+            features, values = tuple(content["features"]), tuple(content["values"])
+            mean, scale = (np.array(content[name], np.float32) for name in ("mean", "scale"))
+            step_s = float(content["step_s"])
+            if not 0 < step_s < np.inf:
+                raise ValueError(f"step_s is {step_s}")
+            dims = sum(len(SONG_FEATURE_KINDS[name].values) for name in features)
+            if mean.shape != (dims,) or scale.shape != (dims,):
+                raise ValueError(f"mean of shape {mean.shape}, expected ({dims},)")
+            if list(values) != value_names(features):
+                raise ValueError("other names of values")
+        except (KeyError, TypeError, ValueError, ParameterError) as error:
+            raise CheckpointError(
+                f"the music input is invalid: {' '.join(str(error).split())[:200]}",
+                hint="train the dancer again",
+            ) from None
+        return cls(features, values, mean, scale, step_s)
+
+
+def _smoothed(song: SongFeatures, name: str, step_s: float) -> Array:
+    """(frames, values) of a feature, smoothed for sampling every `step_s` seconds."""
+    values = feature_values(song, name)
+    window = np.hanning(2 * round(step_s * FPS) + 1)
+    # Steps of one frame need no smoothing.
+    if name in _SMOOTH_ALREADY or len(window) < 5:
+        return values
+    return convolve1d(values, window / window.sum(), axis=0, mode="nearest")
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +142,8 @@ class Dancer:
     reference
         Measures of the dances of the training data.
     path_share
-        Share of the network's path over the ground that its dances have, see
-        `deepphase.controllers.dance.path_share`.
+        Share of the network's path over the ground that its dances keep, see
+        `deepphase.controllers.dance.training.path_share`.
     """
 
     controller: Controller
@@ -48,7 +157,7 @@ class Dancer:
 
     def save(self, path: str | Path) -> None:
         """Write the dancer's file atomically."""
-        header: dict[str, Any] = {
+        header = {
             "music": self.music.as_mapping(),
             "reference": self.reference.as_mapping(),
             "path_share": self.path_share,
@@ -82,24 +191,22 @@ class Dancer:
 def _of_header(
     header: Mapping[str, Any], controller: Controller
 ) -> tuple[MusicInput, DanceReference, float]:
+    again = "train the dancer again"
     missing = [name for name in ("music", "reference") if name not in header]
     if missing:
+        raise CheckpointError(f"this is a dancer without {missing[0]} data", hint=again)
+    if others := set(controller.schema.config.tracks) - {MUSIC}:
         raise CheckpointError(
-            f"this is a dancer without {missing[0]} data", hint="train the dancer again"
+            f"this dancer reads {min(others)}, which dances no longer have", hint=again
         )
     music = MusicInput.from_mapping(header["music"])
     width = controller.schema.inputs[MUSIC].channels
-    if music.dims != width:
+    if len(music.mean) != width:
         raise CheckpointError(
-            f"{music.dims} music values a frame, but the network has {width} music inputs",
+            f"{len(music.mean)} music values a frame, but the network has {width} music inputs",
             hint="the file was changed after it was written: train again or use a backup",
-        )
-    if others := set(controller.schema.config.tracks) - {MUSIC}:
-        raise CheckpointError(
-            f"this dancer reads {min(others)}, which dances no longer have",
-            hint="train the dancer again",
         )
     share = header.get("path_share", 1.0)
     if not (isinstance(share, int | float) and 0.0 < share <= 10.0):
-        raise CheckpointError("the share of the path is invalid", hint="train the dancer again")
+        raise CheckpointError("the share of the path is invalid", hint=again)
     return music, DanceReference.from_mapping(header["reference"]), float(share)

@@ -16,17 +16,14 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.controllers.dance.config import MUSIC
 from deepphase.controllers.dance.dancer import Dancer
-from deepphase.controllers.dance.lasting_starts import STALL_S, STALL_SHARE
-from deepphase.controllers.dance.restart_states import RestartStates
+from deepphase.controllers.dance.starts import STALL_S, STALL_SHARE, RestartStates
 from deepphase.controllers.data.initial_states import InitialStates
 from deepphase.controllers.runtime.characters import Characters, Tracks
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.errors import ParameterError
-from deepphase.evaluation.dance_beats import mean_joint_speed
-from deepphase.evaluation.dance_body import body_points
+from deepphase.evaluation.dance import body_of_clip, mean_joint_speed
 from deepphase.motion.clip import Clip
-from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.steering.goal_sources import GoalSource
@@ -283,9 +280,7 @@ class StallGuard:
                 fps=fps,
                 translated_joints=self.spec.translated_joints,
             )
-            points = body_points(joint_positions(clip), self._roles)
-            body = np.stack([points[name] for name in sorted(points)], axis=1)
-            speeds.append(mean_joint_speed(body, fps).mean())
+            speeds.append(mean_joint_speed(body_of_clip(clip, self._roles)[1], fps).mean())
         return np.array(speeds)
 
     def _restart(self, dances: Array, tracks: Tracks | None) -> None:
@@ -303,7 +298,7 @@ class StallGuard:
             last.angles[dances],
         )
         tracks = {name: each[dances] for name, each in tracks.items()}
-        starts = self._restart_states.of(
+        starts = self._restart_states.choose(
             dances, tracks[MUSIC], self._inputs(dances), self._stalled[dances]
         )
         character = BlendedCharacters(

@@ -15,13 +15,10 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.corpus.songs import ClipSongs
-from deepphase.evaluation.dance_bars import BarDirection, BarPhases, bar_phases
-from deepphase.evaluation.dance_beats import mean_joint_speed
-from deepphase.evaluation.dance_body import body_points
+from deepphase.evaluation.dance import body_of_clip, cycle_fit, cycle_windows, cycles_at
 from deepphase.motion.clip import Clip
-from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.resample import at_frames, low_passed
-from deepphase.motion.roles import find_roles
+from deepphase.music.beats import beat_position
 from deepphase.music.features import SongFeatures
 from deepphase.progress import Progress
 
@@ -67,12 +64,12 @@ class DanceClock:
 
 @dataclass(frozen=True, eq=False)
 class DanceInBars:
-    """What the clock of a dance is found by.
+    """Height of a dance, and the bars of its song.
 
     Parameters
     ----------
-    speed, height
-        (frames,) as for :func:`deepphase.evaluation.dance_bars.bar_phases`.
+    height
+        (frames,) metres of the hips.
     fps
         Frames a second.
     downbeats
@@ -81,11 +78,37 @@ class DanceInBars:
         Dances to songs in one metre share a place in the bar.
     """
 
-    speed: Array
     height: Array
     fps: float
     downbeats: Array
     beats_per_bar: int
+
+    @classmethod
+    def from_clip(cls, clip: Clip, song: SongFeatures, start_s: float) -> DanceInBars:
+        """A dance whose first frame is at `start_s` of a song with bars."""
+        assert song.downbeats_s is not None
+        assert song.beats_per_bar is not None
+        downbeats = np.asarray(song.downbeats_s, np.float64) - start_s
+        height = body_of_clip(clip)[0]["root"][:, 1]
+        return cls(height, clip.fps, downbeats, song.beats_per_bar)
+
+    def without_slow_changes(self) -> DanceInBars:
+        """The same without changes of the height that are slower than the bar."""
+        height = self.height.astype(np.float64)
+        return replace(self, height=height - low_passed(height, _SLOWEST_HZ, self.fps))
+
+    def places(self) -> Array:
+        """(windows,) complex: how far the height keeps to the bar, and where it is highest."""
+        bars = cycles_at(self.downbeats, np.arange(len(self.height)) / self.fps)
+        windows = cycle_windows(bars, self.fps)
+        return np.array([cycle_fit(self.height[some], bars[some])[0] for some in windows], complex)
+
+
+def mean_place(places: Sequence[Array]) -> complex:
+    """Direction, of size 1, of the mean over dances of `DanceInBars.places`; 0 without windows."""
+    means = [each.mean() for each in places if len(each)]
+    mean = complex(np.mean(means)) if means else 0j
+    return mean / abs(mean) if abs(mean) > 1e-12 else 0j
 
 
 def dance_clocks(dances: Sequence[DanceInBars]) -> list[DanceClock]:
@@ -95,84 +118,76 @@ def dance_clocks(dances: Sequence[DanceInBars]) -> list[DanceClock]:
     The offset moves the phase of that sinusoid to the mean phase of the dances in that metre whose
     clock is clear; a single one keeps its own, in its middle.
     """
-    found = [_Fit.of(each) for each in dances]
-    clocks = [DanceClock(1.0, 0.0, each.explained, each.by_chance, False) for each in found]
+    fits = [_fit(each) for each in dances]
+    clocks = [DanceClock(1.0, 0.0, fit.explained, fit.by_chance, False) for fit in fits]
     for metre in {each.beats_per_bar for each in dances}:
         members = [
-            i for i, each in enumerate(dances) if each.beats_per_bar == metre and found[i].clear
+            i for i, each in enumerate(dances) if each.beats_per_bar == metre and fits[i].clear
         ]
-        phases = [_phases(dances[i]) for i in members]
-        if not any(map(len, phases)):
-            continue
-        place = np.angle(BarDirection.of(phases).height) / (2.0 * np.pi)
-        for index in members:
-            clocks[index] = found[index].clock(dances[index], place)
+        places = [dances[i].places() for i in members]
+        if any(map(len, places)):
+            place = float(np.angle(mean_place(places)) / (2.0 * np.pi))
+            for index in members:
+                clocks[index] = _clock(dances[index], fits[index], place)
     return clocks
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class _Fit:
     """Best sinusoid of the bar: its rate and phase, in cycles, and what it explains."""
 
-    rate: float
-    phase: float
-    explained: float
-    by_chance: float
-    clear: bool
+    rate: float = 1.0
+    phase: float = 0.0
+    explained: float = 0.0
+    by_chance: float = 0.0
+    clear: bool = False
 
-    @classmethod
-    def of(cls, dance: DanceInBars) -> _Fit:
-        bars = _bars_at(dance, np.arange(len(dance.height)) / dance.fps)
-        if not len(bars) or np.ptp(bars) < _FEWEST_BARS:
-            return cls(1.0, 0.0, 0.0, 0.0, False)
-        height = dance.height.astype(np.float64)
-        height = height - low_passed(height, _SLOWEST_HZ, dance.fps)
-        # Frames beyond the outermost bars tell nothing about them.
-        inside = (bars >= 0) & (bars <= len(dance.downbeats) - 1)
-        height, bars = height[inside], bars[inside]
-        if len(bars) < 2 or np.ptp(bars) < _FEWEST_BARS:
-            return cls(1.0, 0.0, 0.0, 0.0, False)
-        step = _STEP_CYCLES / np.ptp(bars)
-        near = np.arange(-_MAX_CHANGE, _MAX_CHANGE + step, step)
-        rates = 1.0 + near
-        values = _amplitudes(height, bars, rates)
-        best = int(np.argmax(np.abs(values)))
-        explained = float(np.abs(values[best]) ** 2)
-        chance = max(
-            float(np.abs(_amplitudes(height, bars, other * rates)).max() ** 2)
-            for other in _CHANCE_RATES
-        )
-        parts = np.array_split(np.arange(len(bars)), _PARTS)
-        apart = np.mean(
-            [np.abs(_amplitudes(height[some], bars[some], rates[[best]])[0]) ** 2 for some in parts]
-        )
-        clear = (
-            explained > max(_MIN_EXPLAINED, _OVER_CHANCE * chance)
-            and explained > _OF_PARTS * apart
-            # The best rate at the edge of the search is not a maximum.
-            and 0 < best < len(rates) - 1
-        )
-        phase = float(np.angle(values[best]) / (2.0 * np.pi))
-        return cls(float(rates[best]), phase, explained, chance, bool(clear))
 
-    def clock(self, dance: DanceInBars, place: float) -> DanceClock:
-        """The clock that brings the highest point to a place in the bar, in cycles."""
-        times = np.arange(len(dance.height)) / dance.fps
-        bars = _bars_at(dance, times)
-        desired = self.rate * bars - self.phase + place
-        desired -= np.round(np.mean(desired - bars))
-        # One rate and one offset: a straight line through the seconds of the desired places.
-        seconds = _seconds_at(dance, desired)
-        slope, offset = np.polyfit(times, seconds, 1)
-        return DanceClock(float(slope), float(offset), self.explained, self.by_chance, True)
+def _fit(dance: DanceInBars) -> _Fit:
+    if len(dance.downbeats) < 2:
+        return _Fit()
+    bars = beat_position(dance.downbeats, np.arange(len(dance.height)) / dance.fps)
+    # Frames beyond the outermost bars tell nothing about them.
+    inside = (bars >= 0) & (bars <= len(dance.downbeats) - 1)
+    height, bars = dance.without_slow_changes().height[inside], bars[inside]
+    if len(bars) < 2 or np.ptp(bars) < _FEWEST_BARS:
+        return _Fit()
+    step = _STEP_CYCLES / np.ptp(bars)
+    rates = 1.0 + np.arange(-_MAX_CHANGE, _MAX_CHANGE + step, step)
+    values = _amplitudes(height, bars, rates)
+    best = int(np.argmax(np.abs(values)))
+    explained = float(np.abs(values[best]) ** 2)
+    chance = max(
+        float(np.abs(_amplitudes(height, bars, other * rates)).max() ** 2)
+        for other in _CHANCE_RATES
+    )
+    parts = np.array_split(np.arange(len(bars)), _PARTS)
+    apart = np.mean(
+        [np.abs(_amplitudes(height[some], bars[some], rates[[best]])[0]) ** 2 for some in parts]
+    )
+    clear = (
+        explained > max(_MIN_EXPLAINED, _OVER_CHANCE * chance)
+        and explained > _OF_PARTS * apart
+        # The best rate at the edge of the search is not a maximum.
+        and 0 < best < len(rates) - 1
+    )
+    phase = float(np.angle(values[best]) / (2.0 * np.pi))
+    return _Fit(float(rates[best]), phase, explained, chance, bool(clear))
+
+
+def _clock(dance: DanceInBars, fit: _Fit, place: float) -> DanceClock:
+    """The clock that brings the highest point to a place in the bar, in cycles."""
+    times = np.arange(len(dance.height)) / dance.fps
+    bars = beat_position(dance.downbeats, times)
+    desired = fit.rate * bars - fit.phase + place
+    desired -= np.round(np.mean(desired - bars))
+    # One rate and one offset: a straight line through the seconds of the desired places.
+    slope, offset = np.polyfit(times, _seconds_at(dance.downbeats, desired), 1)
+    return DanceClock(float(slope), float(offset), fit.explained, fit.by_chance, True)
 
 
 def _amplitudes(height: Array, bars: Array, rates: Array) -> Array:
-    """(rates,) complex: of each rate the amplitude of its sinusoid, over the whole height's.
-
-    Its squared size is the share of the variance that the sinusoid explains, its angle where in
-    the cycle the height is largest.
-    """
+    """(rates,) complex: of each rate the amplitude of its sinusoid, over the whole height's."""
     centred = height - height.mean()
     power = float(centred @ centred)
     if not power > 0:
@@ -181,23 +196,8 @@ def _amplitudes(height: Array, bars: Array, rates: Array) -> Array:
     return np.asarray(waves @ centred * np.sqrt(2.0 / (len(bars) * power)))
 
 
-def _phases(dance: DanceInBars) -> BarPhases:
-    return bar_phases(dance.speed, dance.height, dance.fps, dance.downbeats)
-
-
-def _bars_at(dance: DanceInBars, seconds: Array) -> Array:
-    """Bars since the first downbeat, linear between downbeats and beyond them."""
-    downbeats = np.asarray(dance.downbeats, np.float64)
-    if len(downbeats) < 2:
-        return np.zeros(0)
-    from deepphase.music.beats import beat_position
-
-    return beat_position(downbeats, seconds)
-
-
-def _seconds_at(dance: DanceInBars, bars: Array) -> Array:
-    """Seconds of places in bars, the inverse of `_bars_at`."""
-    downbeats = np.asarray(dance.downbeats, np.float64)
+def _seconds_at(downbeats: Array, bars: Array) -> Array:
+    """Seconds of places in bars, the inverse of `beat_position`."""
     last, bar_s = len(downbeats) - 1, float(np.median(np.diff(downbeats)))
     inside = np.interp(bars, np.arange(last + 1), downbeats)
     before, after = downbeats[0] + bars * bar_s, downbeats[-1] + (bars - last) * bar_s
@@ -271,7 +271,7 @@ def clocks_of_clips(clips: ClipSongs, progress: Progress | None = None) -> Dance
     for number, clip in enumerate(clips.store, start=1):
         song = clips.songs[clip.source.song]
         if song.downbeats_s is not None and song.beats_per_bar is not None and len(clip) > 2:
-            found[clip.name] = _in_bars(clip, song)
+            found[clip.name] = DanceInBars.from_clip(clip, song, clip.source.song_start_s)
         if progress is not None:
             progress("comparing dances with bars", number, len(clips.store), clip.name)
     clocks = dict(zip(found, dance_clocks(list(found.values())), strict=True))
@@ -291,17 +291,3 @@ def retimed(clip: Clip, clock: DanceClock) -> Clip:
         notes=(*clip.source.notes, note),
     )
     return replace(at_frames(clip, np.arange(count) / clock.rate), source=source)
-
-
-def _in_bars(clip: Clip, song: SongFeatures) -> DanceInBars:
-    points = body_points(joint_positions(clip), find_roles(clip.skeleton, clip=clip))
-    body = np.stack([points[name] for name in sorted(points)], axis=1)
-    assert song.downbeats_s is not None
-    assert song.beats_per_bar is not None
-    return DanceInBars(
-        mean_joint_speed(body, clip.fps),
-        points["root"][:, 1],
-        clip.fps,
-        np.asarray(song.downbeats_s) - clip.source.song_start_s,
-        song.beats_per_bar,
-    )

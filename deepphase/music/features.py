@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -265,6 +265,40 @@ def features_of(
     )
 
 
+def stretched(song: SongFeatures, factor: float) -> SongFeatures:
+    """The song played at `factor` times its tempo, at the same pitch.
+
+    Features of sound are those of the nearest moment, beats and bars are where they are then:
+    nothing is detected again.
+    """
+    frames = max(round(len(song) / factor), 1)
+    nearest = np.clip(np.rint(np.arange(frames) * factor), 0, len(song) - 1).astype(np.intp)
+    blocks = {name: song.blocks[name][nearest] for name in SONG_FEATURE_KINDS}
+    blocks["tempo_bpm"] = (factor * blocks["tempo_bpm"]).astype(np.float32)
+    beats_s = song.beats_s / factor
+    # A beat is one frame: the nearest frames of a faster song would miss some.
+    blocks["beat"] = _beat_pulse(beats_s, frames).astype(np.float32)
+    return replace(
+        song,
+        blocks=blocks,
+        duration_s=song.duration_s / factor,
+        beats_s=beats_s,
+        downbeats_s=None if song.downbeats_s is None else song.downbeats_s / factor,
+        tempo_bpm=song.tempo_bpm * factor,
+        name=f"{song.name} at {factor:g}",
+        source="",
+        sha256="",
+    )
+
+
+def _beat_pulse(beats_s: Array, frames: int) -> Array:
+    """(frames, 1) 1 in the frame that a beat falls on, otherwise 0."""
+    pulse = np.zeros((frames, 1))
+    hit = np.rint(beats_s * FPS).astype(int)
+    pulse[hit[hit < frames]] = 1.0
+    return pulse
+
+
 def _rhythm(
     spectra: Spectra, given: GivenBeats | None, duration_s: float
 ) -> tuple[Beats, Bars | None, float]:
@@ -281,10 +315,7 @@ def _rhythm(
 def rhythm_blocks(beats: Beats, bars: Bars | None, frames: int) -> dict[str, Array]:
     """The features that follow from beats and bars, each (frames, values)."""
     nothing = np.zeros((frames, 1))
-    pulse = nothing.copy()
-    hit = np.rint(beats.beats_s * FPS).astype(int)
-    pulse[hit[hit < frames]] = 1.0
-    found = {"beat": pulse, "tempo_bpm": nothing}
+    found = {"beat": _beat_pulse(beats.beats_s, frames), "tempo_bpm": nothing}
     position = None
     if len(beats.beats_s) > 1:
         times = np.arange(frames) / FPS

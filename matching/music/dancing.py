@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from scipy.interpolate import CubicSpline
@@ -14,14 +14,12 @@ from deepphase.matching.music.playback_sync import MAX_RATE_CHANGE, PlaybackSync
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.player import Player, PlayerSettings
 from deepphase.matching.search.searcher import Searcher
-from deepphase.motion.clip import Clip
 from deepphase.motion.resample import at_frames, values_at_frames
 from deepphase.motion.root_trajectory import RootTrajectory
-from deepphase.music.dance_request import DanceRequest
 from deepphase.music.features import SongFeatures
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.progress import Progress
-from deepphase.short_repr import brief_repr
+from deepphase.steering.dance import DanceRequest, DanceResult
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import Frame, rollout
 
@@ -33,50 +31,6 @@ PLAYING = PlayerSettings(search_interval_s=0.2, transition_halflife_s=0.15)
 
 # Metres around the origin in which a dance moves freely.
 _ROOM_M = 1.5
-
-
-@brief_repr
-@dataclass(frozen=True, eq=False)
-class DatabaseDance:
-    """Dance from a motion database to a song.
-
-    Parameters
-    ----------
-    clip
-        The motion, at the database's rate; its first frame is at `start_s` of the song.
-    start_s
-        Time in the song at the first frame, in seconds.
-    rows
-        (frames,) rows of the database that were played.
-    jumped
-        (frames,) bool: whether the frame follows a jump to another row.
-    costs
-        (frames,) cost of the last search.
-    rates
-        (frames,) playback rate, as a multiple of the captured speed.
-    phases
-        (frames, channels) each; None if the database has none.
-    notes
-        Remarks for the user, such as a missing beat.
-    hips, root
-        Index of the hips in the clip's skeleton, and the root trajectory of the clip.
-    """
-
-    clip: Clip
-    start_s: float
-    rows: Array
-    jumped: Array
-    costs: Array
-    rates: Array
-    phases: PhaseParameters | None
-    notes: tuple[str, ...]
-    hips: int
-    root: RootTrajectory
-
-    @property
-    def jumps_s(self) -> Array:
-        """(jumps,) times of the jumps in the dance, in seconds."""
-        return np.flatnonzero(self.jumped) / self.clip.fps
 
 
 class DanceGoals:
@@ -134,8 +88,11 @@ def dance_with_database(
     settings: DanceSettings | None = None,
     playing: PlayerSettings | None = None,
     progress: Progress | None = None,
-) -> DatabaseDance:
+) -> DanceResult:
     """Generate a dance to a song.
+
+    The tracks of the result are the row of each frame, the cost of its last search and the playback
+    rate; its marks are the clips that were played.
 
     Parameters
     ----------
@@ -205,17 +162,20 @@ def dance_with_database(
     assert run.jumped is not None
     speed = np.array(rates)[nearest]
     positions, angles = (values_at_frames(each[0], moments) for each in (run.positions, run.angles))
-    return DatabaseDance(
+    jumps = np.flatnonzero(_resampled_jumps(run.jumped[0], nearest))
+    clips = database.clip_of(rows)
+    begins = dict.fromkeys([0, *jumps.tolist()])
+    return DanceResult(
         clip=at_frames(run.clip(0, song.name), moments),
+        song=song,
         start_s=start_s,
-        rows=rows,
-        jumped=_resampled_jumps(run.jumped[0], nearest),
-        costs=costs,
-        rates=speed,
-        phases=_phases(database, rows, speed),
-        notes=tuple(notes),
         hips=playback.carrier,
         root=RootTrajectory.of_ground(positions, angles),
+        alive=np.ones(frames, bool),
+        phases=_phases(database, rows, speed),
+        tracks={"row": rows, "cost of the last search": costs, "playback (%)": 100.0 * speed},
+        marks=tuple((database.clip_names[int(clips[at])], at / fps) for at in begins),
+        notes=tuple(notes),
     )
 
 

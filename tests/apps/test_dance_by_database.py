@@ -97,14 +97,13 @@ def test_a_dance_is_files_a_page_and_measures(folder, database, capsys):
     assert report["made_with"]["lock"] == 1.0
     assert report["data"]["tempo_bpm"] == pytest.approx(102.0, abs=1.0)
     values = {each["name"]: each for each in report["measures"]}
-    for name in ("by_motion", "by_motion_chance", "speed", "sliding", "jerk", "standing"):
+    for name in ("by_motion", "by_motion_chance", "speed", "sliding", "jerk", "repeat"):
         assert np.isfinite(values[name]["value"])
         assert "recorded" in values[name]
     assert values["by_motion"]["value"] > values["by_motion_chance"]["value"] + 0.1
-    assert values["standing"]["value"] == 0
     page = html.unescape((out_folder / "index.html").read_text())
     assert "audio/wav" in page
-    assert "speed of playback" in page
+    assert "cost of the last search" in page
     assert '"dance_' in page  # markers: which clip is danced
     assert len((out_folder / "new_song.phases.csv").read_text().splitlines()) == 481
 

@@ -17,9 +17,9 @@ from deepphase.matching.learned.matcher import Matcher
 from deepphase.matching.search.searcher import open_searcher
 from deepphase.motion.kinematics import joint_positions
 from deepphase.music import cache
-from deepphase.music.dance_request import DanceRequest
 from deepphase.phase.extractor import load_extractor
 from deepphase.phase.phase_file import load_phases
+from deepphase.steering.dance import DanceRequest
 from deepphase.synthetic.truth_file import Truth
 
 _FILES = Path(__file__).parent / "files"
@@ -89,7 +89,7 @@ def _contents(name, folder, monkeypatch):
     if kind == "dancer":
         requests = [(_song(folder, monkeypatch), DanceRequest(start_s=1.0, seconds=0.5))]
         (dance,) = generate_dances(Dancer.load(_FILES / name), requests)
-        return joint_positions(dance.clip("dance"))[::10]
+        return joint_positions(dance.clip)[::10]
     if kind == "song":
         return _song(folder, monkeypatch).blocks["mel"][::40]
     if kind == "store":

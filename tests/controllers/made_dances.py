@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from deepphase.controllers.dance.dance_set import DanceSet
 from deepphase.controllers.dance.dancer import Dancer
-from deepphase.controllers.dance.dancing import NetworkDance, generate_dances
-from deepphase.controllers.dance.song_clips import SongClips
+from deepphase.controllers.dance.dancing import generate_dances
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.music.dance_request import DanceRequest
 from deepphase.music.features import SongFeatures, features_of
 from deepphase.phase.model import ClipPhases
 from deepphase.phase.parameters import PhaseParameters
+from deepphase.steering.dance import DanceRequest, DanceResult
 from deepphase.synthetic.dance_motion import dance
 from deepphase.synthetic.song import make_song
 
@@ -26,7 +26,6 @@ TINY = {
     # True phases are of the frames as made.
     "dance.timing": "recorded",
     "dance.tempo_copies": 0,
-    "dance.measured_seeds": 0,
 }
 """Changes of a recipe with which a dancer is trained in a second."""
 
@@ -61,7 +60,7 @@ def made_dances(tempi=(100.0, 120.0, 90.0), seconds=12.0, **song):
         motions.append(replace(motion, clip=clip))
         songs[name] = features_of(made.samples, name=f"song_{number}")
     store = ClipStore.from_clips([each.clip for each in motions])
-    return SongClips(store, songs, (), None), motions
+    return DanceSet(store, songs, (), None), motions
 
 
 def made_song_features(bpm=110.0, seconds=12.0, seed=50, **options) -> SongFeatures:
@@ -70,6 +69,6 @@ def made_song_features(bpm=110.0, seconds=12.0, seed=50, **options) -> SongFeatu
     return features_of(made.samples, name="made")
 
 
-def dance_to(dancer: Dancer, song: SongFeatures, *, guard: bool = True, **options) -> NetworkDance:
+def dance_to(dancer: Dancer, song: SongFeatures, *, guard: bool = True, **options) -> DanceResult:
     """A dance to one song; `options` are those of `DanceRequest`."""
     return generate_dances(dancer, [(song, DanceRequest(**options))], guard=guard)[0]

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from deepphase.apps.dances.makers import DatabaseDanceMaker
+from deepphase.apps.dances.sources import DanceSource
 from deepphase.apps.dashboard.parts import songs
 from deepphase.apps.dashboard.parts.dancers import OpenDancer, dance_of_song
 from deepphase.apps.dashboard.parts.demo import demo_model
@@ -34,7 +34,7 @@ from deepphase.corpus.store_writer import write_store
 from deepphase.errors import FormatError
 from deepphase.formats.load import load
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.music.dance_request import DanceRequest
+from deepphase.steering.dance import DanceRequest
 from deepphase.synthetic.gait_motion import locomotion
 from deepphase.synthetic.song import make_song
 from tests.controllers.made_dances import TINY, BeatAndBarPhases
@@ -51,8 +51,9 @@ def quiet(*_: object) -> None:
 
 @pytest.fixture(scope="module")
 def demo() -> OpenDancer:
-    maker = DatabaseDanceMaker(made_dances(demo_model(), quiet), "made")
-    return OpenDancer("made", "made", maker, 1.0)
+    return OpenDancer(
+        "made", "made", DanceSource.from_database(made_dances(demo_model(), quiet), "made")
+    )
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from deepphase.evaluation.dance_clock import (
     dance_clocks,
     retimed,
 )
-from deepphase.music.song_controls import silent_song
+from deepphase.music.features import features_of
 from deepphase.synthetic.dance_motion import dance
 from deepphase.synthetic.song import make_song
 
@@ -32,7 +32,7 @@ def drifting(rate, ahead_s, *, seconds=60.0, noise=0.3, seed=0, metre=3, bar_s=B
         times, np.arange(0, seconds + 1, 0.5), rng.standard_normal(2 * int(seconds) + 2)
     )
     height = 1.0 + 0.02 * (np.cos(2 * np.pi * (bars - 0.4)) + noise * rough)
-    return DanceInBars(np.ones(len(times)), height, FPS, downbeats, metre)
+    return DanceInBars(height, FPS, downbeats, metre)
 
 
 def test_rate_and_offset_are_found():
@@ -73,7 +73,9 @@ def test_no_clock_is_claimed_where_the_hips_do_not_follow_bars():
 def test_a_dance_that_ran_ahead_is_re_timed_and_says_so():
     song = make_song(3, 24.0, tempo_bpm=90.0, beats_per_bar=3)
     downbeats = song.bars
-    features = replace(silent_song(1.0), downbeats_s=downbeats, beats_per_bar=3)
+    features = replace(
+        features_of(np.zeros(30720, np.float32)), downbeats_s=downbeats, beats_per_bar=3
+    )
     true = dance(song, 3).clip
     true = replace(true, source=replace(true.source, song="waltz.wav"))
     # As recorded with one frame in fifty missing.

@@ -9,8 +9,14 @@ import pytest
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
-from deepphase.evaluation.dance_beats import beat_alignment, beat_alignment_by_chance
-from deepphase.evaluation.dance_measures import measure_dance
+from deepphase.evaluation.dance import (
+    beat_alignment,
+    beat_alignment_by_chance,
+    body_of_clip,
+    mean_joint_speed,
+    measure_dance,
+    motion_beats,
+)
 from deepphase.evaluation.runs import joint_accelerations
 from deepphase.features.layout import FeatureLayout
 from deepphase.matching.database.database import MotionDatabase
@@ -23,9 +29,9 @@ from deepphase.matching.search.searcher import open_searcher
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.root_motion import with_root_motion
 from deepphase.music.audio import SAMPLE_RATE
-from deepphase.music.dance_request import DanceRequest
 from deepphase.music.features import features_of
 from deepphase.phase.signals import JointVelocities
+from deepphase.steering.dance import DanceRequest
 from deepphase.synthetic.song import make_song
 from tests.controllers.made_dances import BeatAndBarPhases, made_dances
 
@@ -87,11 +93,31 @@ def made(with_music, new_song):
     return dance_with_database(*with_music, new_song[0])
 
 
+def rows_of(made):
+    return made.tracks["row"]
+
+
+def jumps_of(made):
+    """Frames that follow a jump."""
+    return np.array([round(60 * second) for _, second in made.marks[1:]])
+
+
+def rates_of(made):
+    return made.tracks["playback (%)"] / 100.0
+
+
+def moving(clip):
+    """m/s: mean joint speed of each second."""
+    speed = mean_joint_speed(body_of_clip(clip)[1], clip.fps)
+    return speed[: len(speed) // 60 * 60].reshape(-1, 60).mean(axis=1)
+
+
 def alignment(clip, beats):
-    dance = measure_dance(clip)
+    movement = motion_beats(mean_joint_speed(body_of_clip(clip)[1], clip.fps), clip.fps)
+    inside = beats[beats <= clip.duration]
     return (
-        beat_alignment(dance.beats, beats, dance.seconds).by_motion,
-        beat_alignment_by_chance(dance.beats, beats, dance.seconds).by_motion,
+        beat_alignment(movement, inside),
+        beat_alignment_by_chance(movement, inside, clip.duration),
     )
 
 
@@ -116,16 +142,16 @@ def test_a_new_song_is_danced_on_its_beats(corpus, made, new_song, without_music
 def test_a_dance_is_as_long_as_its_song_and_whole(made, new_song, with_music):
     database = with_music[0]
     assert len(made.clip) == round(60 * new_song[0].duration_s)
-    assert len(made.rows) == len(made.jumped) == len(made.costs) == len(made.rates) == 840
-    for values in (made.clip.rotations, made.clip.translations, made.costs, made.rates):
+    assert all(len(values) == 840 for values in made.tracks.values())
+    for values in (made.clip.rotations, made.clip.translations, *made.tracks.values()):
         assert np.isfinite(values).all()
     assert made.phases.phase.shape == (840, 2)
     # Between jumps one clip plays on, hurried or held back by a tenth at most.
-    played = ~made.jumped[1:]
-    assert set(np.diff(made.rows)[played]) <= {0, 1, 2}
-    assert (np.diff(database.clip_of(made.rows))[played] == 0).all()
-    assert np.abs(made.rates - 1.0).max() <= MAX_RATE_CHANGE + 1e-9
-    assert made.jumped.sum() >= 2
+    played = np.delete(np.arange(839), jumps_of(made) - 1)
+    assert set(np.diff(rows_of(made))[played]) <= {0, 1, 2}
+    assert (np.diff(database.clip_of(rows_of(made)))[played] == 0).all()
+    assert np.abs(rates_of(made) - 1.0).max() <= MAX_RATE_CHANGE + 1e-9
+    assert len(jumps_of(made)) >= 2
 
 
 def test_jumps_cannot_be_seen(made, with_music):
@@ -144,16 +170,16 @@ def test_jumps_cannot_be_seen(made, with_music):
 
 
 def test_feet_slide_no_more_than_the_data_and_nothing_freezes(made, corpus):
-    dance = measure_dance(made.clip)
-    captured = [measure_dance(motion.clip) for motion in corpus[1]]
-    assert dance.sliding.mean() < 1.3 * max(each.sliding.mean() for each in captured) + 0.005
-    usual = np.median(np.concatenate([each.moving for each in captured]))
-    assert dance.moving.min() > 0.2 * usual
+    sliding = measure_dance(made.clip, None, 0.0)["sliding"]
+    captured = [measure_dance(motion.clip, None, 0.0)["sliding"] for motion in corpus[1]]
+    assert sliding < 1.3 * max(captured) + 0.005
+    usual = np.median(np.concatenate([moving(motion.clip) for motion in corpus[1]]))
+    assert moving(made.clip).min() > 0.2 * usual
 
 
 def test_the_same_seed_is_the_same_dance_and_another_is_another(with_music, new_song):
     rows = [
-        dance_with_database(*with_music, new_song[0], DanceRequest(seconds=4.0, seed=seed)).rows
+        rows_of(dance_with_database(*with_music, new_song[0], DanceRequest(seconds=4.0, seed=seed)))
         for seed in (0, 0, 1, 2)
     ]
     assert np.array_equal(rows[0], rows[1])
@@ -162,8 +188,9 @@ def test_the_same_seed_is_the_same_dance_and_another_is_another(with_music, new_
 
 def test_what_was_danced_is_not_danced_again_at_once(made):
     """No moment comes back within four seconds."""
-    for frame, row in enumerate(made.rows):
-        before = made.rows[max(frame - 240, 0) : max(frame - 30, 0)]
+    rows = rows_of(made)
+    for frame, row in enumerate(rows):
+        before = rows[max(frame - 240, 0) : max(frame - 30, 0)]
         assert not (np.abs(before - row) < 2).any()
 
 
@@ -173,11 +200,11 @@ def test_jumps_lead_where_there_is_something_to_dance(made, without_music, new_s
         (made, None),
         (dance_with_database(*without_music, new_song[0]), without_music[0]),
     ):
-        pieces = np.diff([0, *np.flatnonzero(each.jumped[1:]) + 1, len(each.rows)])
+        pieces = np.diff([0, *jumps_of(each), len(each.clip)])
         # A song's end may come soon after a jump.
         assert (pieces[:-1] >= 54).all()
         if database is not None:
-            landed = each.rows[np.flatnonzero(each.jumped)]
+            landed = rows_of(each)[jumps_of(each)]
             assert (database.frames_left(landed) >= 145).all()
 
 
@@ -208,7 +235,7 @@ def test_silence_is_danced_to_as_it_was_captured(with_music, seconds):
     song = features_of(np.zeros(round(seconds * SAMPLE_RATE), np.float32), name="silence")
     made = dance_with_database(*with_music, song)
     assert len(made.clip) == max(round(60 * seconds), 1)
-    assert (made.rates == 1.0).all()
+    assert (rates_of(made) == 1.0).all()
     assert "no reliable beat in this song: playback does not follow the beat" in made.notes
 
 
@@ -218,9 +245,8 @@ def test_a_database_of_one_short_clip_goes_on(corpus, clips, new_song):
     alone = replace(clips, store=ClipStore.from_clips([clip]))
     ready = opened(MotionDatabase.build(alone.store, LAYOUT, TruePhases(corpus[1]), tracks=alone))
     made = dance_with_database(*ready, new_song[0])
-    speed = measure_dance(made.clip).moving
-    assert made.jumped.sum() >= 3
-    assert speed.min() > 0.2 * np.median(measure_dance(clip).moving)
+    assert len(jumps_of(made)) >= 3
+    assert moving(made.clip).min() > 0.2 * np.median(moving(clip))
 
 
 def test_the_clock_follows_the_beat_up_to_a_tenth(with_music, new_song):

@@ -21,8 +21,8 @@ import torch
 
 from deepphase.controllers.dance.config import MUSIC, DanceConfig
 from deepphase.controllers.dance.dancer import Dancer
-from deepphase.controllers.dance.restart_states import initial_states
 from deepphase.controllers.dance.stall_guard import StallGuard
+from deepphase.controllers.dance.starts import initial_states
 from deepphase.controllers.dance.training import DanceData, train_dance
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.controller import Controller

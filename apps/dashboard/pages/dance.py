@@ -67,7 +67,7 @@ def page() -> None:
             if song is not None:
                 with song_place:
                     show_song_facts(song)
-                chosen = choose_part(song, opened.lock, source.id)
+                chosen = choose_part(song, opened.source.has_lock, source.id)
             _trials(opened)
         except DeepPhaseError as error:
             show_error(error)

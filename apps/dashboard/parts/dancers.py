@@ -8,13 +8,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from deepphase.apps.dances.makers import (
-    DanceMaker,
-    DanceResult,
-    DatabaseDanceMaker,
-    NetworkDanceMaker,
-)
-from deepphase.apps.dances.report import DanceFinding, dance_report, dance_take
+from deepphase.apps.dances.report import dance_report, dance_take
+from deepphase.apps.dances.sources import DanceSource
 from deepphase.apps.dashboard.parts.demo import demo_model
 from deepphase.apps.dashboard.parts.files import FileKind, ListedSource
 from deepphase.apps.dashboard.parts.folder import FoundFile, open_folder
@@ -27,14 +22,15 @@ from deepphase.controllers.dance.dancer import Dancer
 from deepphase.controllers.dance.health import dance_words
 from deepphase.controllers.runtime.controller import FORMAT
 from deepphase.errors import DeepPhaseError
+from deepphase.evaluation.dance import DanceFinding
 from deepphase.evaluation.measure import Measure, values_by_name
 from deepphase.features.layout import FeatureLayout
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.database.file import FORMAT as DATABASE_FORMAT
-from deepphase.matching.music.dancing import DEFAULT_LOCK
 from deepphase.matching.music.song_tracks import has_song_tracks
 from deepphase.matching.player.trajectory_queries import future_offsets
 from deepphase.progress import Progress
+from deepphase.steering.dance import DanceResult
 from deepphase.temporary_files import temporary_folder
 from deepphase.viewer.take import Take
 
@@ -66,11 +62,9 @@ class OpenDance:
     @property
     def score(self) -> float:
         """How much more it is on the beat and in the bars than by chance; ranks dances."""
-        bar = f"bar_{self.result.song.beats_per_bar}_height"
-        pairs = (("by_motion", "by_motion_chance"), (bar, f"{bar}_shifted"))
-        own = values_by_name(self.measures)
-        values = [[own.get(name) for name in pair] for pair in pairs]
-        return sum(own - chance for own, chance in values if own is not None and chance is not None)
+        pairs = (("by_motion", "by_motion_chance"), ("bar_height", "bar_height_shifted"))
+        values = values_by_name(self.measures)
+        return sum(values[own] - values[chance] for own, chance in pairs if own in values)
 
     def files(self) -> dict[str, bytes]:
         """Suffix, as in "bvh" -> content of that file of the report."""
@@ -88,9 +82,9 @@ def dance_of_song(
     DeepPhaseError
         If the dancer cannot meet the request.
     """
-    dance = dancer.maker.dance(song.features, chosen.request, progress)
+    dance = dancer.source.dance(song.features, chosen.request, progress)
     with temporary_folder() as folder, song.as_file() as file:
-        _, measures, findings = dance_report(dance, file, folder, progress)
+        _, measures, findings = dance_report(dance, dancer.source, chosen.request, file, folder)
         # The page shows the notes beside the player, so the take has none.
         take = replace(dance_take(dance, file), note="")
         return OpenDance(take, measures, findings, zip_of(folder), dance)
@@ -107,18 +101,15 @@ class OpenDancer:
 
     Parameters
     ----------
-    maker
+    source
         Makes the dances.
-    lock
-        Default strength, from 0 to 1, with which playback follows the beat; None for networks.
     trials
         Sentences on how dances followed their songs in the trials at the end of the training.
     """
 
     name: str
     key: Hashable
-    maker: DanceMaker
-    lock: float | None
+    source: DanceSource
     trials: tuple[str, ...] = ()
 
 
@@ -126,7 +117,7 @@ def dancer_sources() -> list[ListedSource[OpenDancer]]:
     """The dance databases and dancers of the open folder, then the demo.
 
     Databases come first, as in `deepphase dance`; see
-    `deepphase.apps.dances.sources.dance_source`.
+    `deepphase.apps.dances.sources.find_dance_source`.
     """
     found = open_folder()
     databases = found.of_format(DATABASE_FORMAT) if found is not None else []
@@ -175,8 +166,7 @@ def _load_dancer(file: FoundFile) -> OpenDancer:
     trials = (
         tuple(dance_words(health, dancer.reference.values)) if isinstance(health, Mapping) else ()
     )
-    maker = NetworkDanceMaker(dancer, file.name)
-    return OpenDancer(file.name, file.stamp, maker, None, trials)
+    return OpenDancer(file.name, file.stamp, DanceSource.from_dancer(dancer, file.name), trials)
 
 
 DANCERS = FileKind("dancer", _load_dancer)
@@ -185,8 +175,7 @@ DANCERS = FileKind("dancer", _load_dancer)
 def _database(file: FoundFile) -> OpenDancer:
     def opened(_: object) -> OpenDancer:
         database = MotionDatabase.load(file.path)
-        maker = DatabaseDanceMaker(database, file.name)
-        return OpenDancer(file.name, file.stamp, maker, DEFAULT_LOCK)
+        return OpenDancer(file.name, file.stamp, DanceSource.from_database(database, file.name))
 
     return shared_cache("dances to choose from", _CACHED_DATABASES).find_or_make(
         ("database", file.stamp), opened, _OPENING
@@ -199,8 +188,7 @@ def _open_demo() -> OpenDancer:
         lambda progress: OpenDancer(
             "made dances",
             "demo",
-            DatabaseDanceMaker(made_dances(demo_model(), progress), "made dances"),
-            DEFAULT_LOCK,
+            DanceSource.from_database(made_dances(demo_model(), progress), "made dances"),
         ),
         _OPENING,
     )

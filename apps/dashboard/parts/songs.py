@@ -19,8 +19,8 @@ from deepphase.music.audio import decoded, stated_duration_s
 from deepphase.music.beats_file import BEATS_SUFFIX, GivenBeats, beats_beside, read_beats
 from deepphase.music.cache import song_features
 from deepphase.music.containers import has_av
-from deepphase.music.dance_request import DanceRequest
 from deepphase.music.features import SongFeatures, features_of
+from deepphase.steering.dance import DanceRequest
 from deepphase.synthetic.song import make_song
 
 _FOLDER, MADE, _FILE = "Folder", "Made", "Your own"
@@ -142,16 +142,15 @@ class ChosenDance:
 
 def choose_part(
     song: OpenSong,
-    usual_lock: float | None,
+    has_lock: bool,
     about: str,
 ) -> ChosenDance:
     """Draw the controls that choose a part of a song and how it is danced to.
 
     Parameters
     ----------
-    usual_lock
-        Default strength, from 0 to 1, with which playback follows the beat; None for dancers
-        without that setting.
+    has_lock
+        Whether playback can follow the beat.
     about
         Id of the dancer, so that each dancer keeps a setting of its own.
     """
@@ -183,9 +182,9 @@ def choose_part(
         help="The same passage with seeds that were not danced yet",
     )  # fmt: skip
     lock = None
-    if usual_lock is not None:
+    if has_lock:
         lock = st.slider(
-            "Held to the beat (%)", 0, 100, round(100 * usual_lock), step=5, key=f"lock {about}",
+            "Held to the beat (%)", 0, 100, 100, step=5, key=f"lock {about}",
             help="At 100 %, playback is up to a tenth faster or slower than captured",
         )  # fmt: skip
     variety = None

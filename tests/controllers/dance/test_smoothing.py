@@ -9,7 +9,6 @@ from deepphase.controllers.dance import dancing
 from deepphase.controllers.dance.dancing import smooth_and_lock_feet
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.frame import CharacterSettings
-from deepphase.evaluation.dance_body import bandwidth_hz
 from deepphase.motion import quaternions
 from deepphase.motion.kinematics import joint_positions
 from deepphase.steering.run import rollout
@@ -85,20 +84,3 @@ def test_jerk_of_foot_locking_is_removed(walk, monkeypatch):
     free = smooth_and_lock_feet(run, controller, 6.0, feet=False)
     assert _jerk(rough) > 1.1 * _jerk(free)
     assert _jerk(smooth) - _jerk(free) < 0.6 * (_jerk(rough) - _jerk(free))
-
-
-@pytest.mark.parametrize("hertz", [1.0, 3.0, 9.0])
-def test_the_band_of_a_movement_is_where_its_acceleration_is(hertz):
-    time = np.arange(1200) / 60
-    positions = np.zeros((1200, 2, 3))
-    positions[:, 0, 1] = np.sin(2 * np.pi * hertz * time)
-    positions[:, 1, 0] = 0.3 * np.cos(2 * np.pi * hertz * time)
-    assert bandwidth_hz(positions, 60.0) == pytest.approx(hertz, abs=0.5)
-    # Faster trembling of a thousandth of the size has a share of the acceleration, not of the way.
-    positions[:, 1, 2] = 1e-4 * np.sin(2 * np.pi * 25.0 * time)
-    assert bandwidth_hz(positions, 60.0) == pytest.approx(hertz, abs=0.5)
-
-
-def test_nothing_moves_in_every_band():
-    assert bandwidth_hz(np.zeros((100, 2, 3)), 60.0) == 30.0
-    assert bandwidth_hz(np.zeros((2, 2, 3)), 60.0) == 30.0

@@ -1,4 +1,4 @@
-"""Initial and restart states of dances: training poses whose music is similar to the song's."""
+"""States that dances start and restart from: training poses whose music is like the song's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,17 @@ from deepphase.arrays import Array
 from deepphase.controllers.dance.config import MUSIC
 from deepphase.controllers.dance.dancer import Dancer
 from deepphase.controllers.data.initial_states import InitialStates
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.evaluation.dance import body_of_clip, mean_joint_speed
+from deepphase.motion.clip import Clip
 
+STALL_SHARE, STALL_S = 0.2, 2.0
+"""A dance has stalled if its mean speed over so many seconds is below this share of the recorded
+dances' usual speed: a frozen body that jitters counts as stalled, too."""
+
+# Seconds of the recorded dance after a start that are looked at, longer than from one change of the
+# pose to the next.
+_AHEAD_S = 6.0
 # Number of states with the most similar music, of which one is chosen.
 _CANDIDATES = 24
 # Noise on the chosen pose, as a share of the pose noise of the training.
@@ -22,7 +32,38 @@ _NEAREST, _RECENT = 4, 8
 # Seconds by which velocities are multiplied to be compared with positions.
 _VELOCITY_S = 0.15
 # Minimum speed of a restart state, as a share of the median: slower ones would soon stall again.
-_MIN_SPEED_SHARE = 0.5
+# Slower states have this distance, behind all others.
+_MIN_SPEED_SHARE, _SLOW = 0.5, 1e9
+
+
+def lasting_starts(starts: InitialStates, store: ClipStore, usual_speed: float) -> InitialStates:
+    """The starts after which the recorded dance does not halt; all if none would remain.
+
+    Recorded dances hold a pose at times, and at their ends. A dance that starts shortly before
+    halts as well, and would be restarted.
+    """
+    names = np.array(starts.names)
+    lasting = np.ones(len(starts), bool)
+    for name, clip in zip(store.names, store, strict=True):
+        rows = np.flatnonzero(names == name)
+        if len(rows):
+            lasting[rows] = _lasts(clip, starts.frames[rows], STALL_SHARE * usual_speed)
+    return starts.select(np.flatnonzero(lasting)) if lasting.any() else starts
+
+
+def _lasts(clip: Clip, frames: Array, stalled: float) -> Array:
+    """(n,) bool: whether the clip moves in all windows that begin within six seconds."""
+    speed = mean_joint_speed(body_of_clip(clip)[1], clip.fps)
+    window, ahead = round(STALL_S * clip.fps), round(_AHEAD_S * clip.fps)
+    summed = np.concatenate([[0.0], np.cumsum(speed)])
+    found = []
+    for frame in frames.tolist():
+        # At an end of the clip the last window is shorter.
+        begins = np.arange(frame, min(frame + ahead - window, len(speed) - 1) + 1)
+        ends = np.minimum(begins + window, len(speed))
+        means = (summed[ends] - summed[begins]) / np.maximum(ends - begins, 1)
+        found.append(bool((means[ends - begins > window // 2] >= stalled).all()))
+    return np.array(found, bool)
 
 
 def initial_states(dancer: Dancer, music: Array, seeds: Sequence[int]) -> InitialStates:
@@ -30,8 +71,6 @@ def initial_states(dancer: Dancer, music: Array, seeds: Sequence[int]) -> Initia
 
     Parameters
     ----------
-    dancer
-        Trained dancer.
     music : (dances, offsets, dims)
         Audio window at the start of each dance.
     seeds
@@ -44,18 +83,13 @@ def initial_states(dancer: Dancer, music: Array, seeds: Sequence[int]) -> Initia
     for index, seed in enumerate(seeds):
         candidates = np.argsort(distances[index], kind="stable")[:_CANDIDATES]
         rows[index] = candidates[0]
-        if not seed:
-            continue
-        generator = np.random.default_rng(seed)
-        rows[index] = generator.choice(candidates)
-        # Dances from the same state differ; the network is trained to correct this much noise.
-        noise[index] = _noise(dancer, generator)
+        if seed:
+            generator = np.random.default_rng(seed)
+            rows[index] = generator.choice(candidates)
+            # Dances from the same state differ; the network learnt to correct this much noise.
+            noise[index] = _noise(dancer, generator)
     starts = known.select(rows)
     return replace(starts, inputs=starts.inputs + noise)
-
-
-# Distance of slow states: they sort behind all others.
-_SLOW = 1e9
 
 
 class RestartStates:
@@ -63,8 +97,6 @@ class RestartStates:
 
     Parameters
     ----------
-    dancer
-        Trained dancer.
     seeds
         Random seed of each dance.
     """
@@ -78,7 +110,7 @@ class RestartStates:
         speed = np.sqrt(np.vecdot(velocities, velocities)).mean(axis=1)
         self._slow = speed < _MIN_SPEED_SHARE * np.median(speed)
 
-    def of(self, dances: Array, music: Array, inputs: Array, stalled: Array) -> InitialStates:
+    def choose(self, dances: Array, music: Array, inputs: Array, stalled: Array) -> InitialStates:
         """States for some dances.
 
         Parameters
@@ -94,14 +126,16 @@ class RestartStates:
         """
         known = self._dancer.controller.starts
         rows, noise = [], []
-        music_distances = _music_distances(self._dancer, music)
-        for dance, distances, current, slow in zip(
-            dances.tolist(), music_distances, inputs, stalled.tolist(), strict=True
+        for dance, distances, current, avoids_slow in zip(
+            dances.tolist(),
+            _music_distances(self._dancer, music),
+            inputs,
+            stalled.tolist(),
+            strict=True,
         ):
             used = self._used[dance]
             generator = np.random.default_rng([self._seeds[dance], len(used)])
-            # After a stall slow states sort last, and are used only if there are no others.
-            far = np.where(self._slow & slow, _SLOW, distances)
+            far = np.where(self._slow & avoids_slow, _SLOW, distances)
             order = np.argsort(far, kind="stable")[:_CANDIDATES]
             unused = np.array([row for row in order if row not in used[-_RECENT:]], np.int64)
             unused = unused if len(unused) else order

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from deepphase.controllers.dance.lasting_starts import STALL_S, lasting_starts
+from deepphase.controllers.dance.starts import STALL_S, lasting_starts
 from deepphase.controllers.data.initial_states import InitialStates
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.motion.resample import at_frames

@@ -1,12 +1,19 @@
-"""Request for a dance: the part of the song, the seed and the beat lock."""
+"""Dances to songs: what is asked for, and the result of every maker of dances."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
+from deepphase.motion.clip import Clip
+from deepphase.motion.root_motion import RootMotion, with_root_motion
+from deepphase.motion.root_trajectory import RootTrajectory
 from deepphase.music.features import SongFeatures
+from deepphase.phase.parameters import PhaseParameters
+from deepphase.short_repr import brief_repr
 
 
 @dataclass(frozen=True)
@@ -18,12 +25,12 @@ class DanceRequest:
     start_s
         The song's second at the first frame.
     seconds
-        How long; to the song's end if not given, and not beyond it.
+        Length; to the song's end if not given, and not beyond it.
     seed
         Random seed of the start pose and of choices between equally good candidates.
     lock
         How far the playback of a motion database follows the beats, from 0 (not at all) to 1;
-        the database's default if not given. Trained dancers have none.
+        1 if not given. Trained dancers have none.
     variety
         How much the dance varies, from 0 to 2. Trained dancers continue from another training
         pose every 8 / variety seconds, 5.3 s if not given; databases choose among pieces that cost
@@ -54,19 +61,10 @@ class DanceRequest:
             raise ParameterError(f"lock must lie in 0 to 1, not {self.lock:g}")
 
     def frames(self, song: SongFeatures, fps: float, notes: list[str]) -> int:
-        """Frames of a motion to a song, one at least.
+        """Number of frames of a motion to a song, one at least.
 
-        Parameters
-        ----------
-        fps
-            Frame rate of the motion.
-        notes
-            Receives a note if the song ends before the requested duration.
-
-        Raises
-        ------
-        ParameterError
-            If the song ends before the start.
+        `notes` receives a note if the song ends before the requested length. Raises ParameterError
+        if it ends before the start.
         """
         left = song.duration_s - self.start_s
         if left * fps < 1:
@@ -78,3 +76,52 @@ class DanceRequest:
         if self.seconds is not None and frames < round(self.seconds * fps):
             notes.append(f"the song ends {frames / fps:.1f} s after the start; so does the dance")
         return frames
+
+
+@brief_repr
+@dataclass(frozen=True, eq=False)
+class DanceResult:
+    """Dance to a song.
+
+    Parameters
+    ----------
+    clip
+        The motion; its first frame is at `start_s` of the song.
+    song
+        Features of the song.
+    start_s
+        Second of the song at the first frame.
+    hips, root
+        Index of the hips in the clip's skeleton, and the root trajectory.
+    alive
+        (frames,) bool: whether the pose is within bounds.
+    phases
+        (frames, channels) each; None without phases.
+    gating
+        (frames, experts) blend weights; None if the network has none.
+    tracks
+        Name, with its unit in brackets -> (frames,) further values.
+    marks
+        Words and second of moments in the dance, such as jumps.
+    restarts_s
+        Seconds of restarts after a stall; None for databases, which never restart.
+    notes
+        Remarks for the user, such as a missing beat.
+    """
+
+    clip: Clip
+    song: SongFeatures
+    start_s: float
+    hips: int
+    root: RootTrajectory
+    alive: Array
+    phases: PhaseParameters | None = None
+    gating: Array | None = None
+    tracks: Mapping[str, Array] = field(default_factory=dict)
+    marks: tuple[tuple[str, float], ...] = ()
+    restarts_s: tuple[float, ...] | None = None
+    notes: tuple[str, ...] = ()
+
+    def motion(self, root_motion: RootMotion = "auto") -> Clip:
+        """The motion with its travel on this joint, see :func:`with_root_motion`."""
+        return with_root_motion(self.clip, self.hips, self.root, root_motion)

@@ -1,0 +1,167 @@
+"""Sources of dances: trained dancers and motion databases, from files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from deepphase.controllers.dance.dancer import Dancer
+from deepphase.controllers.dance.dancing import LOCKED_BAND, generate_dances
+from deepphase.errors import DeepPhaseError
+from deepphase.evaluation.dance import DanceReference
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.music.dancing import dance_with_database
+from deepphase.matching.music.music_search import DanceSettings
+from deepphase.matching.music.song_tracks import ClipSongTracks
+from deepphase.matching.player.playback import Playback
+from deepphase.matching.search.searcher import open_searcher
+from deepphase.motion.resample import low_passed_clip
+from deepphase.music.features import SongFeatures
+from deepphase.progress import Progress
+from deepphase.steering.dance import DanceRequest, DanceResult
+
+# Keys of a database's header.
+_SONGS, _REFERENCE = "songs", "dances"
+# Number of dances of a database of which the reference is measured.
+_MEASURED = 12
+
+DanceRequests = Sequence[tuple[SongFeatures, DanceRequest]]
+
+
+@dataclass(frozen=True, eq=False)
+class DanceSource:
+    """A trained dancer or a motion database that dances to songs.
+
+    Parameters
+    ----------
+    dances
+        Function of requests and progress that makes the dances.
+    reference
+        Measures of its recorded dances; None if there are none to compare with.
+    made_with
+        Provenance as plain values, for the report.
+    has_lock
+        Whether playback can follow the beat.
+    """
+
+    dances: Callable[[DanceRequests, Progress | None], list[DanceResult]]
+    reference: DanceReference | None
+    made_with: Mapping[str, Any]
+    has_lock: bool
+
+    def dance(
+        self, song: SongFeatures, request: DanceRequest, progress: Progress | None = None
+    ) -> DanceResult:
+        """A dance to a song; raises ParameterError if the song ends before its start."""
+        return self.dances([(song, request)], progress)[0]
+
+    @classmethod
+    def from_dancer(cls, dancer: Dancer, name: str) -> DanceSource:
+        """All dances are made in one batch."""
+        return cls(
+            lambda requests, progress: generate_dances(dancer, requests, progress=progress),
+            dancer.reference,
+            {"dancer": name, "network": dancer.controller.name},
+            has_lock=False,
+        )
+
+    @classmethod
+    def from_database(
+        cls, database: MotionDatabase, name: str, warn: Callable[[str], None] | None = None
+    ) -> DanceSource:
+        """`warn` is called with the reason if the index of the database cannot be used."""
+        content = database.made_with.get(_REFERENCE)
+        reference = DanceReference.from_mapping(content) if isinstance(content, Mapping) else None
+
+        def dances(requests: DanceRequests, progress: Progress | None) -> list[DanceResult]:
+            searcher = open_searcher(database, progress=progress, note=warn)
+            playback = Playback.of_database(database, progress)
+            results = []
+            for song, request in requests:
+                variety = {} if request.variety is None else {"variety": request.variety}
+                result = dance_with_database(
+                    database,
+                    playback,
+                    searcher,
+                    song,
+                    request,
+                    settings=DanceSettings(**variety),
+                    progress=progress,
+                )
+                if reference is not None:
+                    clip = low_passed_clip(result.clip, LOCKED_BAND * reference.bandwidth_hz)
+                    result = replace(result, clip=clip)
+                results.append(result)
+            return results
+
+        model = {k: v for k, v in database.made_with.items() if k == "model_sha256"}
+        return cls(dances, reference, {"database": name, **model}, has_lock=True)
+
+
+def with_songs(
+    database: MotionDatabase, clips: ClipSongTracks, progress: Progress | None = None
+) -> MotionDatabase:
+    """The database with the names and hashes of its songs, and a `DanceReference` of its dances."""
+    count = len(clips.store)
+    chosen = np.unique(np.linspace(0, count - 1, min(_MEASURED, count)).round()).astype(int)
+    measured = [clip for clip in map(clips.store.clip, chosen.tolist()) if clip.duration >= 1.0]
+    if progress is not None:
+        progress("measuring the dances", 0, 1, "")
+    songs = clips.as_mapping()
+    before = database.made_with.get(_SONGS)
+    if isinstance(before, Mapping):
+        songs["songs"] = {**before.get("songs", {}), **songs["songs"]}
+    header: dict[str, object] = {_SONGS: songs}
+    if measured and _REFERENCE not in database.made_with:
+        try:
+            features = [clips.songs[clip.source.song] for clip in measured]
+            header[_REFERENCE] = DanceReference.from_clips(measured, features).as_mapping()
+        except DeepPhaseError:
+            # Bodies without arms or legs cannot be measured.
+            pass
+    if progress is not None:
+        progress("measuring the dances", 1, 1, "")
+    return replace(database, made_with={**database.made_with, **header})
+
+
+def known_songs(database: MotionDatabase) -> list[str]:
+    """Files of the songs of a database's clips; none if it was built without songs."""
+    songs = database.made_with.get(_SONGS)
+    return [*songs.get("songs", ())] if isinstance(songs, Mapping) else []
+
+
+def find_dance_source(folder: Path) -> tuple[Path | None, Path | None]:
+    """The newest database of dances of a folder, or else its newest dancer.
+
+    Databases repeat less than dancers do and never restart, see docs/measurements/dance.md; that
+    is why they come first.
+
+    Returns
+    -------
+    dancer, database
+        One of them is None; both are where the folder has neither.
+    """
+    for path in _newest(folder, (".db", ".database")):
+        try:
+            if known_songs(MotionDatabase.load(path, verify=False)):
+                return None, path
+        except DeepPhaseError:
+            # A damaged or foreign file is not a reason not to dance with another.
+            continue
+    for path in _newest(folder, (".dancer",)):
+        try:
+            Dancer.load(path)
+        except DeepPhaseError:
+            continue
+        return path, None
+    return None, None
+
+
+def _newest(folder: Path, suffixes: tuple[str, ...]) -> Iterator[Path]:
+    """Files of the folder with one of these suffixes, the newest first."""
+    files = [path for path in folder.iterdir() if path.suffix in suffixes and path.is_file()]
+    yield from sorted(files, key=lambda path: (-path.stat().st_mtime, path.name))

@@ -1,1 +1,0 @@
-"""Dances measured against their songs, and trials of what makes dances."""

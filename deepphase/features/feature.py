@@ -13,21 +13,12 @@ from deepphase.short_repr import brief_repr
 
 @dataclass(frozen=True)
 class FeatureKind:
-    """Kind of a feature: axes, repetition and unit of its values.
+    """Kind of a feature: axes, repetition and unit of its values."""
 
-    Parameters
-    ----------
-    axes
-        Names of the values of one joint, offset or channel.
-    per
-        Dimension over which they are repeated: "joints", "offsets" or "channels" (and offsets).
-    unit
-        Unit of the values.
-    """
-
-    axes: tuple[str, ...]
+    axes: tuple[str, ...]  # Names of the values of one joint, offset or channel
+    # Dimension over which they are repeated: "joints", "offsets" or "channels" (and offsets).
     per: str
-    unit: str
+    unit: str  # Unit of the values
 
 
 FEATURE_KINDS = {

@@ -24,26 +24,12 @@ def frame_rows(
 ) -> tuple[Array, Array]:
     """Raw features of every frame, neither normalised nor weighted.
 
-    Parameters
-    ----------
-    layout
-        Layout resolved for this body.
-    manifold
-        (frames, 2 * channels) phase manifold; needed where the layout has phases.
-    tracks
-        Name -> (frames, values): tracks that the layout names.
-
-    Returns
-    -------
-    rows : (frames, dims) float32
-    inside : (frames,) bool
-        Whether all offsets of trajectories and tracks lie inside the clip. Outside, trajectories
-        are continued straight and tracks repeat their outermost value.
-
-    Raises
-    ------
-    ParameterError
-        Where phases or a track are missing or of another length, or a value is not finite.
+    `manifold` (frames, 2 * channels) phase manifold; needed where the layout has phases; `tracks`:
+    name -> (frames, values): tracks that the layout names. Returns `rows` (frames, dims) float32.
+    `inside` (frames,) bool: Whether all offsets of trajectories and tracks lie inside the clip.
+    Outside, trajectories are continued straight and tracks repeat their outermost value. Raises
+    ParameterError where phases or a track are missing or of another length, or a value is not
+    finite.
     """
     inside = np.ones(len(body), bool)
     blocks = {}
@@ -100,10 +86,7 @@ def _trajectory_block(feature: Feature, body: BodyFrames) -> tuple[Array, Array]
 def _slow(values: Array, smoothing_s: float, fps: float) -> Array:
     """(frames, values) after a Gaussian filter over time; the outermost frames are repeated.
 
-    Parameters
-    ----------
-    smoothing_s
-        Standard deviation in seconds; 0 leaves the values as they are.
+    `smoothing_s`: standard deviation in seconds; 0 leaves the values as they are.
     """
     if not smoothing_s:
         return values

@@ -31,10 +31,7 @@ def named_joints(names: Sequence[str], skeleton: Skeleton, roles: Roles) -> tupl
     "hands", "knees", "elbows", and "all": every joint from the hips down. A joint takes
     precedence over a role of the same name.
 
-    Raises
-    ------
-    ParameterError
-        Where a name is neither a joint nor a role that this body has.
+    Raises ParameterError where a name is neither a joint nor a role that this body has.
     """
     found: list[str] = []
     for name in names:

@@ -85,19 +85,7 @@ _JUMPING_HIPS, _JUMP_S = {"quadruped": 1.35, "biped": 1.17}, 0.35
 def moment_kinds(clip: Clip, frames: BodyFrames, body: Mapping[str, str] | None = None) -> Array:
     """The kind of every frame of a clip.
 
-    Parameters
-    ----------
-    clip
-        The clip. Its label "kind", where it is one of `KINDS`, sets the kind of all frames.
-    frames
-        Its frames in root space.
-    body
-        Role -> joint name, as of `BodyFrames.of_clip`.
-
-    Returns
-    -------
-    (frames,) uint8
-        Numbers of `KINDS`: 0 idle, 1 locomotion, 2 action, 3 sitting, 4 lying.
+    Returns (frames,) uint8: Numbers of `KINDS`: 0 idle, 1 locomotion, 2 action, 3 sitting, 4 lying.
     """
     labelled = clip.labels.get(KIND_LABEL)
     if labelled in KINDS:
@@ -143,10 +131,7 @@ def moment_kinds(clip: Clip, frames: BodyFrames, body: Mapping[str, str] | None 
 def clip_kinds(clip: Clip, body: Mapping[str, str] | None = None) -> Array:
     """(frames,) uint8 kinds of a clip as of `moment_kinds`, which reads its frames in root space.
 
-    Raises
-    ------
-    SkeletonError
-        Where the joints of the body are not found.
+    Raises SkeletonError where the joints of the body are not found.
     """
     return moment_kinds(clip, BodyFrames.of_clip(clip, body), body)
 

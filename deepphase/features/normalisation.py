@@ -22,20 +22,11 @@ class Normalisation:
     Each block has one scale, its weight over the mean standard deviation of its values, so that
     proportions within a block are kept.
 
-    Parameters
-    ----------
-    mean
-        (dims,) float32.
-    scale
-        (dims,) float32.
-
-    References
-    ----------
     Holden, Motion-Matching (2021), normalize_feature.
     """
 
-    mean: Array
-    scale: Array
+    mean: Array  # (dims,) float32
+    scale: Array  # (dims,) float32
 
     def __call__(self, raw: Array) -> Array:
         """(..., dims) -> (..., dims) float32."""

@@ -21,27 +21,13 @@ from deepphase.motion.root_trajectory import (
 
 @dataclass(frozen=True, eq=False)
 class BodyFrames:
-    """Joints of every frame of a motion in root space, and the root trajectory.
+    """Joints of every frame of a motion in root space, and the root trajectory."""
 
-    Parameters
-    ----------
-    joints
-        Joint names.
-    positions
-        (frames, joints, 3) metres, root space.
-    velocities
-        (frames, joints, 3) m/s relative to the world, in the axes of root space.
-    root
-        The root trajectory.
-    fps
-        Frames per second.
-    """
-
-    joints: tuple[str, ...]
-    positions: Array
-    velocities: Array
-    root: RootTrajectory
-    fps: float
+    joints: tuple[str, ...]  # Joint names
+    positions: Array  # (frames, joints, 3) metres, root space
+    velocities: Array  # (frames, joints, 3) m/s relative to the world, in the axes of root space
+    root: RootTrajectory  # The root trajectory
+    fps: float  # Frames per second
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -50,11 +36,8 @@ class BodyFrames:
     def of_clip(cls, clip: Clip, body: Mapping[str, str] | None = None) -> BodyFrames:
         """The frames of a clip.
 
-        Parameters
-        ----------
-        body
-            Role -> joint name (hips, hip and shoulder joints) and "kind", which makes the facing
-            consistent with other clips of the body; found from the clip by default.
+        `body`: role -> joint name (hips, hip and shoulder joints) and "kind", which makes the
+        facing consistent with other clips of the body; found from the clip by default.
         """
         roles = find_roles(clip.skeleton, description=body, clip=clip)
         positions = joint_positions(clip)

@@ -31,18 +31,10 @@ _EXTRAPOLATION_S = 0.2
 
 @dataclass(frozen=True, eq=False)
 class GroundTrajectory:
-    """Positions on the ground and facings at moments, with any leading axes.
+    """Positions on the ground and facings at moments, with any leading axes."""
 
-    Parameters
-    ----------
-    positions
-        (..., moments, 3) metres in the world; the height is ignored.
-    directions
-        (..., moments, 3) unit vectors on the ground.
-    """
-
-    positions: Array
-    directions: Array
+    positions: Array  # (..., moments, 3) metres in the world; the height is ignored
+    directions: Array  # (..., moments, 3) unit vectors on the ground
 
 
 def relative_trajectory(
@@ -52,17 +44,10 @@ def relative_trajectory(
 
     Used for the frames of a clip and for desired paths alike.
 
-    Parameters
-    ----------
-    positions, directions : (..., moments, 3)
-        The path in the world: metres, and unit vectors on the ground.
-    root_position, root_direction : (..., 3)
-        Root position, and its facing (a unit vector on the ground).
-
-    Returns
-    -------
-    Two arrays (..., 2 * moments): x and z of each moment, interleaved (x0, z0, x1, z1, ...), in
-    the frame whose +Z is the facing.
+    `positions, directions` (..., moments, 3) The path in the world: metres, and unit vectors on the
+    ground; `root_position, root_direction` (..., 3) Root position, and its facing (a unit vector on
+    the ground). Returns Two arrays (..., 2 * moments): x and z of each moment, interleaved (x0, z0,
+    x1, z1, ...), in. the frame whose +Z is the facing.
     """
     relative = positions - root_position[..., None, :]
     return _in_frame(relative, root_direction), _in_frame(directions, root_direction)
@@ -76,15 +61,8 @@ def path_of_clip(
     The path is interpolated between frames, and extrapolated beyond the clip's ends with the mean
     velocity of the outermost 0.2 s and constant facing.
 
-    Parameters
-    ----------
-    offsets_s : (moments,)
-
-    Returns
-    -------
-    path : (frames, moments, 3) each
-    inside : (frames,) bool
-        Whether every moment lies within the clip.
+    `offsets_s` (moments,). Returns `path` (frames, moments, 3) each. `inside` (frames,) bool:
+    Whether every moment lies within the clip.
     """
     frames = len(root)
     moments = np.arange(frames)[:, None] + np.asarray(offsets_s, np.float64) * fps
@@ -113,13 +91,6 @@ class TrajectoryBlocks:
 
     The samples of a block rise in time; the last ones are the present and the future. A layout may
     leave out past samples, and whole blocks.
-
-    Parameters
-    ----------
-    slices
-        Block -> columns in a row, as in `FeatureLayout.slices`.
-    later
-        Number of present and future samples.
     """
 
     def __init__(self, slices: Mapping[str, slice], later: int) -> None:
@@ -140,10 +111,8 @@ class TrajectoryBlocks:
     def write(self, rows: Array, trajectory: Array) -> None:
         """Write every block of rows (batch, dims).
 
-        Parameters
-        ----------
-        trajectory : (3, batch, samples)
-            Complex x + i z of TRAJECTORY_BLOCKS; a block with fewer samples takes the last ones.
+        `trajectory` (3, batch, samples) Complex x + i z of TRAJECTORY_BLOCKS; a block with fewer
+        samples takes the last ones.
         """
         values = pairs(trajectory).reshape(3, len(rows), -1)
         for block, name in zip(values, TRAJECTORY_BLOCKS, strict=True):

@@ -29,14 +29,7 @@ class FootGround:
     feet up where they would pass through it. The hips are lowered where a standing foot cannot be
     reached. All moves are eased by springs.
 
-    Parameters
-    ----------
-    ground
-        The ground.
-    soles
-        (2, limbs) metres of the limbs' last joints and tips over the ground while they stand.
-    characters
-        Number of characters.
+    `soles` (2, limbs) metres of the limbs' last joints and tips over the ground while they stand.
     """
 
     def __init__(self, ground: Heightmap, soles: Array, characters: int) -> None:
@@ -53,21 +46,9 @@ class FootGround:
     ) -> tuple[Array, Array]:
         """Metres by which the feet move up and the hips move down.
 
-        Parameters
-        ----------
-        transforms
-            The limbs of this frame.
-        shift : (limbs, characters, 2)
-            Metres along x and z by which the feet are moved as well.
-        touching : (limbs, characters)
-            Bool: the foot stands.
-        seconds
-            Time since the previous frame.
-
-        Returns
-        -------
-        lifts : (limbs, characters)
-        drops : (characters,)
+        `shift` (limbs, characters, 2) Metres along x and z by which the feet are moved as well;
+        `touching` (limbs, characters) Bool: the foot stands. Returns `lifts` (limbs, characters).
+        `drops` (characters,).
         """
         upper, _, last, tips = transforms.positions
         length = transforms.lengths

@@ -24,43 +24,27 @@ _MAX_TURN, _MAX_POINTED, _LEAST_FOOT = 0.6, 1.1, 0.3
 
 @dataclass(frozen=True)
 class FootLockSettings:
-    """Settings of foot locking.
+    """Settings of foot locking."""
 
-    Parameters
-    ----------
-    catch_halflife_s
-        Half-life in seconds of a foot's remaining motion when it is locked.
-    release_halflife_s
-        Half-life in seconds of the distance to the motion when a foot is released.
-    catch_speed
-        Maximum speed of a foot to be locked, as a share of sqrt(g * limb length), which scales with
-        the size of the body. Faster feet are considered swinging.
-    release_share
-        Maximum distance of a locked foot from the motion, as a share of the limb's length. A foot
-        beyond it is released, and locked again within half of it.
-    follow_share
-        Share of the motion's own velocity with which a locked foot moves: captured feet on the
-        floor roll and slide a little.
-    follow_speed
-        Maximum of that velocity, as a share of sqrt(g * limb length).
-    step_share
-        Distance of a locked foot from the motion, as a share of the limb's length, from which on a
-        body at rest takes a step.
-    step_s
-        Seconds of such a step.
-    step_lift
-        Height of such a step as a share of its length.
-    """
-
+    # Half-life in seconds of a foot's remaining motion when it is locked.
     catch_halflife_s: float = 0.05
+    # Half-life in seconds of the distance to the motion when a foot is released.
     release_halflife_s: float = 0.1
+    # Maximum speed of a foot to be locked, as a share of sqrt(g * limb length), which scales with
+    # the size of the body. Faster feet are considered swinging.
     catch_speed: float = 0.3
+    # Maximum distance of a locked foot from the motion, as a share of the limb's length. A foot
+    # beyond it is released, and locked again within half of it.
     release_share: float = 0.45
+    # Share of the motion's own velocity with which a locked foot moves: captured feet on the floor
+    # roll and slide a little.
     follow_share: float = 0.5
-    follow_speed: float = 0.025
+    follow_speed: float = 0.025  # Maximum of that velocity, as a share of sqrt(g * limb length)
+    # Distance of a locked foot from the motion, as a share of the limb's length, from which on a
+    # body at rest takes a step.
     step_share: float = 0.08
-    step_s: float = 0.35
-    step_lift: float = 0.3
+    step_s: float = 0.35  # Seconds of such a step
+    step_lift: float = 0.3  # Height of such a step as a share of its length
 
     def __post_init__(self) -> None:
         spring_rate(self.catch_halflife_s)
@@ -82,19 +66,8 @@ class FootLock:
     released when the contact ends or the motion is too far away. Feet of bodies at rest step to the
     places that the motion has for them, half of the limbs at a time.
 
-    Parameters
-    ----------
-    solver
-        Solver of the characters' limbs.
-    characters
-        Number of characters.
-    settings
-        Settings of foot locking.
-    ground
-        Heights of the feet on uneven ground.
-    lowest
-        (limbs,) metres: lowest places of the tips on a flat floor, to which feet that are lower are
-        lifted. By default feet may be at any height.
+    `lowest` (limbs,) metres: lowest places of the tips on a flat floor, to which feet that are
+    lower are lifted. By default feet may be at any height.
     """
 
     def __init__(
@@ -149,32 +122,17 @@ class FootLock:
     ) -> Array | None:
         """Lock the feet of one frame.
 
-        Parameters
-        ----------
-        rotations : (characters, joints, 4)
-            Local rotations, the root's in the world; changed in place.
-        local_positions : (characters, joints, 3)
-            Metres.
-        contacts : (characters, limbs)
-            Bool: contacts of the motion.
-        left : (characters, 3)
-            Unit vector to each body's left.
-        seconds
-            Time since the previous frame.
-        offsets : (characters, first limbs, 2), optional
-            Metres, x and z, by which feet are moved from the motion before they are locked.
-        resting : (characters,), optional
-            Bool: bodies at rest.
-        slips : (characters, limbs, 2), optional
-            Metres, x and z, by which locked feet of bodies that do not rest move since the previous
-            frame, as captured feet did. All others move by a share of the motion's own.
-        heights : (characters, limbs), optional
-            Metres over a flat floor of the tips of locked feet of bodies that do not rest, as
-            captured ones had. All others, and those on uneven ground, have the motion's own.
-
-        Returns
-        -------
-        (characters,) metres by which the whole body is then to be lowered; None on a flat floor.
+        `rotations` (characters, joints, 4) Local rotations, the root's in the world; changed in
+        place; `local_positions` (characters, joints, 3) Metres; `contacts` (characters, limbs)
+        Bool: contacts of the motion; `left` (characters, 3) Unit vector to each body's left;
+        `offsets` (characters, first limbs, 2) Metres, x and z, by which feet are moved from the
+        motion before they are locked; `resting` (characters,) Bool: bodies at rest; `slips`
+        (characters, limbs, 2) Metres, x and z, by which locked feet of bodies that do not rest move
+        since the previous frame, as captured feet did. All others move by a share of the motion's
+        own; `heights` (characters, limbs) Metres over a flat floor of the tips of locked feet of
+        bodies that do not rest, as captured ones had. All others, and those on uneven ground, have
+        the motion's own. Returns (characters,) metres by which the whole body is then to be
+        lowered; None on a flat floor.
         """
         solver = self._solver
         if not len(solver.limbs):
@@ -296,12 +254,8 @@ def _within_reach(upper: Array, last: Array, targets: Array, length: Array) -> A
 def _toes_down(last: Array, tips: Array, missing: Array) -> Array:
     """(limbs, characters, 4) rotations that lower the tips of feet which do not reach the ground.
 
-    Parameters
-    ----------
-    last, tips : (limbs, characters, 3)
-        Metres: the feet's last joints and tips.
-    missing : (limbs, characters)
-        Metres by which the last joints stay above their targets.
+    `last, tips` (limbs, characters, 3) Metres: the feet's last joints and tips; `missing` (limbs,
+    characters) Metres by which the last joints stay above their targets.
     """
     foot = tips - last
     along = np.sqrt(np.vecdot(foot[..., ::2], foot[..., ::2]))

@@ -21,29 +21,17 @@ _ROUNDING = 1e-6
 class Gamepad:
     """A recording of two sticks in world directions: +1 of z is +Z, +1 of x is +X.
 
-    Parameters
-    ----------
-    times
-        (rows,) seconds, strictly rising.
-    move, look
-        (rows, 2) x and z in [-1, 1]; lengths above 1 count as 1, which is full speed. While `look`
-        is at rest, the facing is the direction of travel.
-    buttons
-        Name -> (rows,) values, each from its time on.
-    name
-        Name in figures and reports.
-
-    Raises
-    ------
-    ParameterError
-        If shapes do not fit, times do not rise, or a value is not in [-1, 1].
+    Raises ParameterError if shapes do not fit, times do not rise, or a value is not in [-1, 1].
     """
 
-    times: Array
+    times: Array  # (rows,) seconds, strictly rising
+    # move, look: (rows, 2) x and z in [-1, 1]; lengths above 1 count as 1, which is full speed.
+    # While `look` is at rest, the facing is the direction of travel.
     move: Array
     look: Array
+    # Name -> (rows,) values, each from its time on.
     buttons: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    name: str = "stick"
+    name: str = "stick"  # Name in figures and reports
 
     def __post_init__(self) -> None:
         for name in ("times", "move", "look"):
@@ -94,11 +82,8 @@ def _in_circle(values: Array) -> Array:
 def read_gamepad(path: str | Path) -> Gamepad:
     """Read a gamepad recording from CSV: t, move_x, move_z, optionally look_x, look_z, and buttons.
 
-    Raises
-    ------
-    FormatError
-        With the line, as for :func:`deepphase.steering.timed_table.read_timed_table`, and if a
-        value is not in [-1, 1].
+    Raises FormatError with the line, as for
+    :func:`deepphase.steering.timed_table.read_timed_table`, and if a value is not in [-1, 1].
     """
     table = read_timed_table(path, ("move_x", "move_z"), ("look_x", "look_z"))
     numbers = table.numbers

@@ -33,26 +33,17 @@ _SLOW, _TURNED = (0.15, 0.4), 1e-3
 class GoalLimits:
     """Limits of desired trajectories.
 
-    Parameters
-    ----------
-    speed
-        m/s: the largest desired velocity. A desired place in t seconds is at most `speed` * t
-        metres away.
-    reaches
-        (directions,) m/s: the same in directions of travel from the facing on, in equal steps to
-        the left, all around; 0 for those that the data never goes; empty for no limit but `speed`.
-    spans
-        First and last angle, radians from ahead to the left, of each range of directions that the
-        data goes; empty for all.
-
-    Raises
-    ------
-    ParameterError
-        If the speed is not above 0.
+    Raises ParameterError if the speed is not above 0.
     """
 
+    # m/s: the largest desired velocity. A desired place in t seconds is at most `speed` * t metres
+    # away.
     speed: float
+    # (directions,) m/s: the same in directions of travel from the facing on, in equal steps to the
+    # left, all around; 0 for those that the data never goes; empty for no limit but `speed`.
     reaches: tuple[float, ...] = ()
+    # First and last angle, radians from ahead to the left, of each range of directions that the
+    # data goes; empty for all.
     spans: tuple[tuple[float, float], ...] = ()
 
     def __post_init__(self) -> None:
@@ -92,21 +83,10 @@ class GoalLimits:
     def limited_places(self, places: Array, root: Array, offsets_s: Array) -> tuple[Array, Array]:
         """Desired places, moved towards the root where they are out of reach at any facing.
 
-        Parameters
-        ----------
-        places : (characters, offsets, 2)
-            Metres in the world. Values that are not finite are not changed to finite ones.
-        root : (characters, 2)
-            Current places, metres.
-        offsets_s : (offsets,)
-            Seconds from now.
-
-        Returns
-        -------
-        places : (characters, offsets, 2)
-            Equal to the given ones within reach.
-        limited : (characters,) bool
-            Whether a place was out of reach.
+        `places` (characters, offsets, 2) Metres in the world. Values that are not finite are not
+        changed to finite ones; `root` (characters, 2) Current places, metres; `offsets_s`
+        (offsets,) Seconds from now. Returns `places` (characters, offsets, 2): Equal to the given
+        ones within reach. `limited` (characters,) bool: Whether a place was out of reach.
         """
         relative = places - root[:, None]
         return self._within(places, relative, root[:, None], self.speed * offsets_s)
@@ -116,21 +96,10 @@ class GoalLimits:
     ) -> tuple[Array, Array, Array]:
         """A desired trajectory, projected onto the directions and speeds of the data.
 
-        Parameters
-        ----------
-        places, facings : (characters, offsets, 2), (characters, offsets)
-            Metres and radians in the world.
-        root_states
-            Current states of the characters.
-        offsets_s : (offsets,)
-            Seconds from now.
-
-        Returns
-        -------
-        places, facings
-            As given, within reach; where one is not finite, only the speed is limited.
-        limited : (characters,) bool
-            Whether a place was out of reach, or a facing was turned.
+        `places, facings` (characters, offsets, 2), (characters, offsets) Metres and radians in the
+        world; `offsets_s` (offsets,) Seconds from now. Returns places, facings: As given, within
+        reach; where one is not finite, only the speed is limited. `limited` (characters,) bool:
+        Whether a place was out of reach, or a facing was turned.
         """
         roots = root_states.positions[:, None]
         places, limited = self.limited_places(places, root_states.positions, offsets_s)
@@ -201,15 +170,8 @@ def _velocities(places: Array, offsets_s: Array) -> Array:
 class LimitedGoals(ForwardedGoals):
     """Goals of another source within limits. A `GoalSource`.
 
-    Parameters
-    ----------
-    goal_source
-        The goals.
-    limits
-        Their limits.
-    limited
-        (characters,) bool: for the characters of each request, it is set to whether their goals
-        were out of the limits.
+    `limited` (characters,) bool: for the characters of each request, it is set to whether their
+    goals were out of the limits.
     """
 
     def __init__(self, goal_source: GoalSource, limits: GoalLimits, limited: Array) -> None:

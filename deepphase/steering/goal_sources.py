@@ -70,13 +70,7 @@ class GoalSource(Protocol):
 
 
 class ForwardedGoals:
-    """Goals of another source as they are. A `GoalSource`; classes that change some extend it.
-
-    Parameters
-    ----------
-    goal_source
-        The goals.
-    """
+    """Goals of another source as they are. A `GoalSource`; classes that change some extend it."""
 
     def __init__(self, goal_source: GoalSource) -> None:
         self._goal_source = goal_source
@@ -111,24 +105,14 @@ class VelocityCommands(Protocol):
 
 @dataclass(frozen=True)
 class PathSettings:
-    """Settings for following a path.
+    """Settings for following a path."""
 
-    Parameters
-    ----------
-    halflife_s
-        Half-life of a deviation from the path in seconds.
-    facing_halflife_s
-        Half-life of a deviation of the facing in seconds.
-    slack_m
-        Distance in metres that a character may lag behind before the path waits for it.
-    lead_s
-        Time constant in seconds with which goals move ahead of a character that lags all the time,
-        and out of a curve that it cuts, by at most `slack_m`; infinite for goals that never do.
-    """
-
-    halflife_s: float = 0.35
-    facing_halflife_s: float = 0.35
+    halflife_s: float = 0.35  # Half-life of a deviation from the path in seconds
+    facing_halflife_s: float = 0.35  # Half-life of a deviation of the facing in seconds
+    # Distance in metres that a character may lag behind before the path waits for it.
     slack_m: float = 0.3
+    # Time constant in seconds with which goals move ahead of a character that lags all the time,
+    # and out of a curve that it cuts, by at most `slack_m`; infinite for goals that never do.
     lead_s: float = 0.5
 
     def __post_init__(self) -> None:
@@ -294,27 +278,14 @@ def _across(way: Array) -> Array:
 
 @dataclass(frozen=True)
 class GamepadSettings:
-    """Settings for the response to a gamepad.
+    """Settings for the response to a gamepad."""
 
-    Parameters
-    ----------
-    top_speed
-        Speed at full deflection in m/s.
-    halflife_s
-        Half-life of a change of velocity in seconds.
-    facing_halflife_s
-        Half-life of a change of facing in seconds.
-    jump
-        Change of a stick since the last jump that counts as an abrupt change of the goals.
-    leash_m
-        Maximum distance in metres of the target from the character.
-    """
-
-    top_speed: float = 1.4
-    halflife_s: float = 0.1
-    facing_halflife_s: float = 0.12
+    top_speed: float = 1.4  # Speed at full deflection in m/s
+    halflife_s: float = 0.1  # Half-life of a change of velocity in seconds
+    facing_halflife_s: float = 0.12  # Half-life of a change of facing in seconds
+    # Change of a stick since the last jump that counts as an abrupt change of the goals.
     jump: float = 0.3
-    leash_m: float = 0.3
+    leash_m: float = 0.3  # Maximum distance in metres of the target from the character
 
     def __post_init__(self) -> None:
         spring_rate(self.halflife_s)

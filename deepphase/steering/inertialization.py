@@ -49,24 +49,12 @@ def rotation_offsets(
 ) -> tuple[Array, Array]:
     """The offset that a new motion needs to continue the old one.
 
-    Parameters
-    ----------
-    old, new : (..., 4)
-        Unit quaternions at the moment of the transition.
-    old_velocity, new_velocity : (..., 3)
-        rad/s, as from `angular_velocities`.
-
-    Returns
-    -------
-    offset, velocity : (..., 3)
-        A rotation vector, radians, and its rate of change: from_rotation_vectors(offset) * new is
-        old, and turns as old does.
-
-    Notes
-    -----
-    The angular velocity of exp(offset) is not the offset's rate of change but J(offset) times it,
-    J the left Jacobian of rotations; its inverse is applied here, so that large offsets too start
-    with the old velocity exactly.
+    `old, new` (..., 4) Unit quaternions at the moment of the transition; `old_velocity,
+    new_velocity` (..., 3) rad/s, as from `angular_velocities`. Returns `offset, velocity` (..., 3):
+    A rotation vector, radians, and its rate of change: from_rotation_vectors(offset) * new is old,
+    and turns as old does. The angular velocity of exp(offset) is not the offset's rate of change
+    but J(offset) times it, J the left Jacobian of rotations; its inverse is applied here, so that
+    large offsets too start with the old velocity exactly.
     """
     turn = quaternions.multiply(old, quaternions.conjugate(new))
     offset = rotation_vectors(turn)

@@ -36,17 +36,8 @@ def lay_run(run: Run, ground: Heightmap) -> tuple[Run, list[FeetOnGround]]:
     Root states, goals and contacts do not change. Frames from which a character's values are not
     those of a body stay as they are.
 
-    Returns
-    -------
-    run
-        The run on the ground.
-    measures
-        Of each character.
-
-    Raises
-    ------
-    SkeletonError
-        If the body has no feet.
+    Returns run: The run on the ground. measures: Of each character. Raises SkeletonError if the
+    body has no feet.
     """
     roles = find_roles(run.spec.skeleton, description=run.spec.body)
     rotations, translations = run.rotations.copy(), run.translations.copy()
@@ -76,12 +67,8 @@ def lay_run(run: Run, ground: Heightmap) -> tuple[Run, list[FeetOnGround]]:
 def feet_on_ground(run: Run) -> list[FeetOnGround]:
     """Measures of all characters of a run that was made on ground, at the contacts predicted.
 
-    Raises
-    ------
-    SkeletonError
-        If the body has no feet.
-    ParameterError
-        If the run was made on a flat floor.
+    Raises SkeletonError if the body has no feet; ParameterError if the run was made on a flat
+    floor.
     """
     spec = run.spec
     if spec.ground is None or spec.soles is None:

@@ -17,19 +17,7 @@ _WAVE_HEIGHT = 0.35
 def wave(speed: float, size: float, seconds: float) -> GroundPath:
     """A sine line along +Z at a constant speed.
 
-    Parameters
-    ----------
-    speed
-        m/s.
-    size
-        Metres from crest to crest.
-    seconds
-        Duration.
-
-    Raises
-    ------
-    ParameterError
-        If one of them is not above 0.
+    `speed`: m/s. Raises ParameterError if one of them is not above 0.
     """
     _check(speed, size, seconds)
     along = np.linspace(0.0, speed * seconds, max(2, round(seconds * _POINTS_PER_S)))

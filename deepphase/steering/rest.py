@@ -14,50 +14,36 @@ from deepphase.steering.springs import wrapped_angle
 
 @dataclass(frozen=True)
 class RestConstants:
-    """Constants of rest that no application changes; exported for other runtimes.
+    """Constants of rest that no application changes; exported for other runtimes."""
 
-    Parameters
-    ----------
-    shortest_s, entry_s, left_s
-        Seconds of the shortest stretch of rest, between two rows at which one may be entered, and
-        left of it after these, where it is that long.
-    other_style
-        Metres that are added to the distance of a pose of another style.
-    other_posture, posture
-        Metres from which on a pose of another style is another posture, such as sitting, and those
-        that are added for it.
-    changing_s
-        A body in another posture than all of its style's, and near one of another style, is left to
-        its own motion for these seconds before it rests.
-    again, again_s
-        Metres that are added for a stretch that was played in the last seconds, and these.
-    stale, stale_s
-        Metres that are added after that, less and less for the next seconds.
-    goal_m_s, near_m, turn
-        A goal stands whose trajectory ends slower than m/s, not farther from the body than m, with
-        a facing that differs less than radians.
-    braking_s
-        Seconds that a body may take to stop by itself where the goal stands.
-    sway, breath
-        Of a body that holds a pose: of its hips, as a share of the leg length, and of each joint
-        of its trunk, in radians.
-    """
-
+    # shortest_s, entry_s, left_s: Seconds of the shortest stretch of rest, between two rows at
+    # which one may be entered, and left of it after these, where it is that long.
     shortest_s: float = 0.4
     entry_s: float = 0.1
     left_s: float = 1.0
-    other_style: float = 0.05
+    other_style: float = 0.05  # Metres that are added to the distance of a pose of another style
+    # other_posture, posture: Metres from which on a pose of another style is another posture, such
+    # as sitting, and those that are added for it.
     other_posture: float = 0.1
     posture: float = 10.0
+    # A body in another posture than all of its style's, and near one of another style, is left to
+    # its own motion for these seconds before it rests.
     changing_s: float = 4.0
+    # again, again_s: Metres that are added for a stretch that was played in the last seconds, and
+    # these.
     again: float = 1.0
     again_s: float = 12.0
+    # stale, stale_s: Metres that are added after that, less and less for the next seconds.
     stale: float = 0.1
     stale_s: float = 30.0
+    # goal_m_s, near_m, turn: A goal stands whose trajectory ends slower than m/s, not farther from
+    # the body than m, with a facing that differs less than radians.
     goal_m_s: float = 0.15
     near_m: float = 0.15
     turn: float = 0.7
-    braking_s: float = 0.5
+    braking_s: float = 0.5  # Seconds that a body may take to stop by itself where the goal stands
+    # sway, breath: Of a body that holds a pose: of its hips, as a share of the leg length, and of
+    # each joint of its trunk, in radians.
     sway: float = 0.012
     breath: float = 0.02
 
@@ -69,30 +55,17 @@ _BREATHING_HZ, _GOLDEN = (0.07, 0.13, 0.29), 0.618
 
 @dataclass(frozen=True, eq=False)
 class RestMoments:
-    """Stretches of captured motion in which a body stands at rest.
+    """Stretches of captured motion in which a body stands at rest."""
 
-    Parameters
-    ----------
-    starts, stops
-        (stretches,) rows: each stretch is rows starts[i] to stops[i] - 1 of the motion.
-    styles
-        (stretches,) the style of each; any text.
-    entries
-        (entries,) rows at which a stretch may be entered.
-    stretch_of
-        (entries,) the stretch of each.
-    poses
-        (entries, joints, 3) float32 metres in root space.
-    held
-        Stretches are of one row that is held, with `breathing` on it: no body rests in the motion.
-    """
-
+    # starts, stops: (stretches,) rows: each stretch is rows starts[i] to stops[i] - 1 of the
+    # motion.
     starts: Array
     stops: Array
-    styles: tuple[str, ...]
-    entries: Array
-    stretch_of: Array
-    poses: Array
+    styles: tuple[str, ...]  # (stretches,) the style of each; any text
+    entries: Array  # (entries,) rows at which a stretch may be entered
+    stretch_of: Array  # (entries,) the stretch of each
+    poses: Array  # (entries, joints, 3) float32 metres in root space
+    # Stretches are of one row that is held, with `breathing` on it: no body rests in the motion.
     held: bool = False
 
     def __len__(self) -> int:
@@ -109,18 +82,10 @@ class RestMoments:
     ) -> RestMoments:
         """The stretches of 0.4 s and more among the rows of clips.
 
-        Parameters
-        ----------
-        rest : (rows,)
-            Bool: a body stands at rest, `deepphase.features.moment_kinds.IDLE`.
-        clip_stops
-            (clips,) last row + 1 of each clip.
-        styles
-            (clips,) the style of each clip.
-        poses_of
-            Function of rows: (rows, joints, 3) metres in root space.
-        fps
-            Frames per second.
+        `rest` (rows,) Bool: a body stands at rest, `deepphase.features.moment_kinds.IDLE`;
+        `clip_stops` (clips,) last row + 1 of each clip; `styles` (clips,) the style of each clip;
+        `poses_of`: function of rows: (rows, joints, 3) metres in root space; `fps`: frames per
+        second.
         """
         rest = rest.copy()
         # Velocities need the row after; so stretches end before their clip.
@@ -162,14 +127,7 @@ class RestChain:
     Each stretch is followed by the one whose pose is nearest, of the same style where that is near,
     and not one of the last twelve seconds.
 
-    Parameters
-    ----------
-    moments
-        The moments; one stretch at least.
-    characters
-        Their number.
-    fps
-        Frames per second.
+    `fps`: frames per second.
     """
 
     def __init__(self, moments: RestMoments, characters: int, fps: float) -> None:
@@ -203,20 +161,9 @@ class RestChain:
     def choose(self, which: Array, rows: Array, poses: Array, styles: Sequence[str]) -> Array:
         """Rows of rest for characters to play from now on.
 
-        Parameters
-        ----------
-        which
-            (chosen,) indices of the characters.
-        rows
-            (chosen,) rows that they play: those that come to rest within a stretch stay there.
-        poses
-            (chosen, joints, 3) metres in root space.
-        styles
-            (chosen,) their styles.
-
-        Returns
-        -------
-        (chosen,) rows.
+        `which` (chosen,) indices of the characters; `rows` (chosen,) rows that they play: those
+        that come to rest within a stretch stay there; `poses` (chosen, joints, 3) metres in root
+        space; `styles` (chosen,) their styles. Returns (chosen,) rows.
         """
         moments = self.moments
         inside = np.searchsorted(moments.starts, rows, side="right") - 1
@@ -269,17 +216,8 @@ class RestChain:
 def breathing(seconds: Array, values: int) -> Array:
     """Slow noise for bodies that hold a pose, between -1 and 1, from 0 on.
 
-    Parameters
-    ----------
-    seconds : (...)
-        Time since the pose is held.
-    values
-        Number of values that change independently.
-
-    Returns
-    -------
-    (..., values)
-        Sums of sines that do not repeat within minutes; the fastest one is a breath.
+    `seconds` (...) Time since the pose is held. Returns (..., values): Sums of sines that do not
+    repeat within minutes; the fastest one is a breath.
     """
     times = np.asarray(seconds, np.float64)[..., None]
     number = np.arange(1, values + 1)
@@ -295,14 +233,9 @@ def standing_goals(
 ) -> Array:
     """(q,) bool: desired trajectories that stand where a body is, with the facing that it has.
 
-    Parameters
-    ----------
-    positions, angles : (q, offsets, 2), (q, offsets)
-        Metres and radians: the desired trajectory.
-    place, angle : (q, 2), (q,)
-        The root state, metres and radians.
-    offsets_s
-        (offsets,) seconds from now, rising.
+    `positions, angles` (q, offsets, 2), (q, offsets) Metres and radians: the desired trajectory;
+    `place, angle` (q, 2), (q,) The root state, metres and radians; `offsets_s` (offsets,) seconds
+    from now, rising.
     """
     seconds = np.diff(offsets_s, prepend=0.0)[-1]
     before = positions[:, -2] if len(offsets_s) > 1 else place

@@ -38,110 +38,68 @@ SQUARED = "squared_"
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """One frame of all characters of a runner.
+    """One frame of all characters of a runner."""
 
-    Parameters
-    ----------
-    rotations
-        (characters, joints, 4) float32 local rotations of the skeleton, in the world. Where a
-        joint stands above the hips, the topmost one is the root: it stands on the ground at
-        `positions` and turns by `angles`.
-    translations
-        (characters, translated joints, 3) metres.
-    positions, angles
-        (characters, 2) m, x and z, and (characters,) rad about Y from +Z: the root states.
-    contacts
-        (characters, feet) in [0, 1]: feet on the floor.
-    alive
-        (characters,) bool: the values are those of a body.
-    limb_errors
-        (characters,) mean metres between joints as predicted and as the limbs' lengths have them;
-        None where joints are not predicted.
-    jumped
-        (characters,) bool: the frame follows from a transition to another place of the captured
-        motion. None where there are no transitions.
-    gating
-        (characters, experts or control points) weights that the frame was made with, or None.
-    phases
-        (characters, channels) of this frame, or None.
-    trajectory, trajectory_angles
-        (characters, samples, 2) m in the world and (characters, samples) rad: the trajectory
-        ahead that the frame was made with, at `RunnerSpec.offsets_s`. None where it is the
-        desired one alone.
-    desired
-        (characters, samples, 2) m in the world: the desired trajectory; None without goals.
-    limited
-        (characters,) bool: the goals were out of `goal_limits.GoalLimits`, and were limited. None
-        without goals.
-    unlocked
-        (characters, joints, 4) local rotations of `RunnerSpec.locked_joints` before foot locking;
-        None without it.
-    tracks
-        Name -> (characters, ...) further values of this kind of runner.
-    """
-
+    # (characters, joints, 4) float32 local rotations of the skeleton, in the world. Where a joint
+    # stands above the hips, the topmost one is the root: it stands on the ground at `positions` and
+    # turns by `angles`.
     rotations: Array
-    translations: Array
+    translations: Array  # (characters, translated joints, 3) metres
+    # positions, angles: (characters, 2) m, x and z, and (characters,) rad about Y from +Z: the root
+    # states.
     positions: Array
     angles: Array
-    contacts: Array
-    alive: Array
+    contacts: Array  # (characters, feet) in [0, 1]: feet on the floor
+    alive: Array  # (characters,) bool: the values are those of a body
+    # (characters,) mean metres between joints as predicted and as the limbs' lengths have them;
+    # None where joints are not predicted.
     limb_errors: Array | None = None
+    # (characters,) bool: the frame follows from a transition to another place of the captured
+    # motion. None where there are no transitions.
     jumped: Array | None = None
+    # (characters, experts or control points) weights that the frame was made with, or None.
     gating: Array | None = None
-    phases: PhaseParameters | None = None
+    phases: PhaseParameters | None = None  # (characters, channels) of this frame, or None
+    # trajectory, trajectory_angles: (characters, samples, 2) m in the world and (characters,
+    # samples) rad: the trajectory ahead that the frame was made with, at `RunnerSpec.offsets_s`.
+    # None where it is the desired one alone.
     trajectory: Array | None = None
     trajectory_angles: Array | None = None
+    # (characters, samples, 2) m in the world: the desired trajectory; None without goals.
     desired: Array | None = None
+    # (characters,) bool: the goals were out of `goal_limits.GoalLimits`, and were limited. None
+    # without goals.
     limited: Array | None = None
+    # (characters, joints, 4) local rotations of `RunnerSpec.locked_joints` before foot locking;
+    # None without it.
     unlocked: Array | None = None
+    # Name -> (characters, ...) further values of this kind of runner.
     tracks: Mapping[str, Array] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
 class RunnerSpec:
-    """What a runner moves, and how its frames are to be read.
+    """What a runner moves, and how its frames are to be read."""
 
-    Parameters
-    ----------
-    fps
-        Frames per second.
-    skeleton, translated_joints
-        Of the motion that comes out; (translated joints,) have translations.
-    joints
-        Names of the joints of the body, the hips first: what stands above them is left out.
-    feet
-        Names of the joints that `Frame.contacts` is of.
-    body
-        Role -> joint name, as `find_roles` takes a description.
-    offsets_s
-        (samples,) seconds from now of the trajectory ahead; all above 0.
-    note
-        Where the motion comes from, for `Clip.source`.
-    locked_joints
-        (joints,) of the skeleton that foot locking turns; none by default.
-    conventions
-        Unit, up axis and rotation orders of the source clips' files, which writers use again.
-    ground
-        Uneven ground that the runner walks on; None on a flat floor.
-    soles
-        (2, limbs) metres of the limbs' last joints and tips over that ground while they stand.
-    ball
-        Properties of the characters' balls, whose places are tracks; None without balls.
-    """
-
-    fps: float
+    fps: float  # Frames per second
+    # skeleton, translated_joints: Of the motion that comes out; (translated joints,) have
+    # translations.
     skeleton: Skeleton
     translated_joints: Array
+    # Names of the joints of the body, the hips first: what stands above them is left out.
     joints: tuple[str, ...]
-    feet: tuple[str, ...]
-    body: Mapping[str, str]
-    offsets_s: Array
-    note: str
+    feet: tuple[str, ...]  # Names of the joints that `Frame.contacts` is of
+    body: Mapping[str, str]  # Role -> joint name, as `find_roles` takes a description
+    offsets_s: Array  # (samples,) seconds from now of the trajectory ahead; all above 0
+    note: str  # Where the motion comes from, for `Clip.source`
+    # (joints,) of the skeleton that foot locking turns; none by default.
     locked_joints: Array = field(default_factory=lambda: np.zeros(0, np.int64))
+    # Unit, up axis and rotation orders of the source clips' files, which writers use again.
     conventions: Source = Source()  # noqa: RUF009 (frozen)
-    ground: Heightmap | None = None
+    ground: Heightmap | None = None  # Uneven ground that the runner walks on; None on a flat floor
+    # (2, limbs) metres of the limbs' last joints and tips over that ground while they stand.
     soles: Array | None = None
+    # Properties of the characters' balls, whose places are tracks; None without balls.
     ball: Ball | None = None
 
     @property

@@ -21,10 +21,7 @@ _HALVING = 1.6783469900166605
 def spring_rate(halflife_s: float) -> float:
     """1/s: rate w of the critically damped spring with this half-life from rest.
 
-    Raises
-    ------
-    ParameterError
-        If the half-life is not above 0.
+    Raises ParameterError if the half-life is not above 0.
     """
     if not (np.isfinite(halflife_s) and halflife_s > 0):
         raise ParameterError(
@@ -38,16 +35,7 @@ def decayed(
 ) -> tuple[Array, Array]:
     """An offset that decays to 0 by a spring, after some seconds.
 
-    Parameters
-    ----------
-    offset, velocity : (...)
-        Any unit, and that unit a second.
-    seconds
-        One time, or an array that broadcasts against them.
-
-    Returns
-    -------
-    offset, velocity : (...)
+    `offset, velocity` (...) Any unit, and that unit a second. Returns `offset, velocity` (...).
     """
     return faded(offset, velocity, spring_rate(halflife_s), seconds)
 
@@ -80,9 +68,7 @@ def spring_to(
 ) -> tuple[Array, Array]:
     """A value that a spring moves to a constant goal, after some seconds.
 
-    Returns
-    -------
-    value, velocity : (...)
+    Returns `value, velocity` (...).
     """
     offset, velocity = decayed(value - goal, velocity, halflife_s, seconds)
     return goal + offset, velocity
@@ -113,20 +99,9 @@ def spring_to_velocity(
 ) -> tuple[Array, Array, Array]:
     """A position whose velocity a spring moves to a desired one, after some seconds.
 
-    Parameters
-    ----------
-    position, velocity, acceleration : (...)
-        Metres, or any unit, and its derivatives.
-    goal : (...)
-        The desired velocity.
-
-    Returns
-    -------
-    position, velocity, acceleration : (...)
-
-    Notes
-    -----
-    The position is the integral of the spring's velocity, in closed form.
+    `position, velocity, acceleration` (...) Metres, or any unit, and its derivatives; `goal` (...)
+    The desired velocity. Returns `position, velocity, acceleration` (...). The position is the
+    integral of the spring's velocity, in closed form.
     """
     place, rate, difference, slope, fading = _sprung_place(
         position, velocity, acceleration, goal, halflife_s, seconds

@@ -18,21 +18,11 @@ _TIME = "t"
 
 @dataclass(frozen=True, eq=False)
 class TimedTable:
-    """Columns of a table with a time in each row.
+    """Columns of a table with a time in each row."""
 
-    Parameters
-    ----------
-    times
-        (rows,) seconds, strictly rising.
-    numbers
-        Column -> (rows,) float64, finite.
-    texts
-        Every other column -> its cells.
-    """
-
-    times: Array
-    numbers: dict[str, Array]
-    texts: dict[str, tuple[str, ...]]
+    times: Array  # (rows,) seconds, strictly rising
+    numbers: dict[str, Array]  # Column -> (rows,) float64, finite
+    texts: dict[str, tuple[str, ...]]  # Every other column -> its cells
 
 
 def read_timed_table(
@@ -40,11 +30,8 @@ def read_timed_table(
 ) -> TimedTable:
     """Read a CSV with the columns t and `required`, numbers of `optional`, and others as text.
 
-    Raises
-    ------
-    FormatError
-        With the line: where a column is missing or twice, a cell is not a finite number, t does not
-        rise, or there are fewer than two rows.
+    Raises FormatError with the line: where a column is missing or twice, a cell is not a finite
+    number, t does not rise, or there are fewer than two rows.
     """
     path = Path(path)
     hint = f"columns: {', '.join((_TIME, *required))}, optionally {', '.join(optional)}, and labels"

@@ -41,21 +41,12 @@ _SAME_PLACE_M = 0.02
 
 @dataclass(frozen=True, eq=False)
 class PatchLibrary:
-    """Patches of ground at random places and turns of heightmaps.
+    """Patches of ground at random places and turns of heightmaps."""
 
-    Parameters
-    ----------
-    grounds
-        The heightmaps.
-    patches
-        (patches, 4) x and z of the centre in its heightmap, cosine and sine of the turn.
-    ground_of
-        (patches,) index of each patch's heightmap, rising.
-    """
-
-    grounds: tuple[Heightmap, ...]
+    grounds: tuple[Heightmap, ...]  # The heightmaps
+    # (patches, 4) x and z of the centre in its heightmap, cosine and sine of the turn.
     patches: Array
-    ground_of: Array
+    ground_of: Array  # (patches,) index of each patch's heightmap, rising
 
     def __len__(self) -> int:
         return len(self.patches)
@@ -66,10 +57,7 @@ class PatchLibrary:
     ) -> PatchLibrary:
         """Patches of these heightmaps, about as many of each.
 
-        Raises
-        ------
-        ParameterError
-            If there is no heightmap or no patch.
+        Raises ParameterError if there is no heightmap or no patch.
         """
         if not grounds or count < 1:
             raise ParameterError(
@@ -126,29 +114,15 @@ class PatchLibrary:
 
 @dataclass(frozen=True, eq=False)
 class FittedGround:
-    """Ground under one gait cycle: a patch, deformed so that the feet touch it.
+    """Ground under one gait cycle: a patch, deformed so that the feet touch it."""
 
-    Parameters
-    ----------
-    library
-        The patches.
-    patch
-        Index of the patch.
-    centre
-        (2,) metres: x and z of the patch's centre.
-    height
-        Metres added to the patch.
-    errors
-        Down, up and over, m2 on average over frames and points, before the deformation.
-    deformation
-        Interpolates what is added at places (n, 2); None without contacts.
-    """
-
-    library: PatchLibrary
-    patch: int
-    centre: Array
-    height: float
+    library: PatchLibrary  # The patches
+    patch: int  # Index of the patch
+    centre: Array  # (2,) metres: x and z of the patch's centre
+    height: float  # Metres added to the patch
+    # Down, up and over, m2 on average over frames and points, before the deformation.
     errors: tuple[float, float, float]
+    # Interpolates what is added at places (n, 2); None without contacts.
     deformation: RBFInterpolator | None
 
     def at(self, places: Array) -> Array:
@@ -179,27 +153,12 @@ class FittedGround:
 def patch_errors(heights, spacing, origin, patches, places, feet, contacts, jump, reach, out):
     """Fill the errors of patches of one heightmap (Holden et al. 2017, equations 1 to 4).
 
-    Parameters
-    ----------
-    heights
-        (rows, columns) metres of the heightmap.
-    spacing, origin
-        Metres between its points, and x and z of the first.
-    patches
-        (patches, 4) x and z of the centre, cosine and sine of the turn.
-    places
-        (points, 2) metres of foot points relative to the mean place of contacts.
-    feet
-        (points,) metres: heights of the soles relative to their mean at contacts.
-    contacts
-        (points,) 1 at contacts, else 0.
-    jump
-        1 if the cycle is a jump, whose feet shall not pass high above the ground.
-    reach
-        Metres that the feet of a jump may be above the ground.
-    out
-        (patches, 4) errors down, up and over, summed over points, and metres by which the patch is
-        lowered so that its mean height at contacts is 0.
+    `heights` (rows, columns) metres of the heightmap; `patches` (patches, 4) x and z of the centre,
+    cosine and sine of the turn; `places` (points, 2) metres of foot points relative to the mean
+    place of contacts; `feet` (points,) metres: heights of the soles relative to their mean at
+    contacts; `contacts` (points,) 1 at contacts, else 0; `out` (patches, 4) errors down, up and
+    over, summed over points, and metres by which the patch is lowered so that its mean height at
+    contacts is 0.
     """
     rows, columns = heights.shape
     count = places.shape[0]
@@ -236,15 +195,7 @@ def fit_cycle(
 ) -> list[FittedGround]:
     """The best ground under frames begin to end - 1, best first.
 
-    Parameters
-    ----------
-    best
-        Number of patches that are kept.
-
-    Raises
-    ------
-    ParameterError
-        If there are no such frames.
+    Raises ParameterError if there are no such frames.
     """
     if not 0 <= begin < end <= len(track):
         raise ParameterError(
@@ -323,20 +274,8 @@ def grounds_of_clip(
 
     Each place has the ground of the cycle whose contacts are nearest.
 
-    Parameters
-    ----------
-    count
-        Number of grounds.
-    spacing_m
-        Metres between the points of the result.
-    margin_m
-        Metres of ground around the feet's places.
-
-    Raises
-    ------
-    ParameterError
-        If a number is not above 0, there are not as many patches as grounds, or the ground would
-        be too large.
+    Raises ParameterError if a number is not above 0, there are not as many patches as grounds, or
+    the ground would be too large.
     """
     if not 1 <= count <= len(library):
         raise ParameterError(

@@ -38,25 +38,14 @@ def contacts_at_any_height(clip: Clip, roles: Roles) -> Contacts:
 
 @dataclass(frozen=True, eq=False)
 class FootTrack:
-    """Points of the feet over time.
+    """Points of the feet over time."""
 
-    Parameters
-    ----------
-    places
-        (frames, points, 2) metres: x and z of heel and toe of each foot; points of one foot are
-        neighbours, the left foot's first.
-    heights
-        (frames, points) metres of the soles below these points.
-    contacts
-        (frames, points) bool: the point stands on the ground.
-    fps
-        Frames a second.
-    """
-
+    # (frames, points, 2) metres: x and z of heel and toe of each foot; points of one foot are
+    # neighbours, the left foot's first.
     places: Array
-    heights: Array
-    contacts: Array
-    fps: float
+    heights: Array  # (frames, points) metres of the soles below these points
+    contacts: Array  # (frames, points) bool: the point stands on the ground
+    fps: float  # Frames a second
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.places).all() and np.isfinite(self.heights).all()):
@@ -74,16 +63,9 @@ class FootTrack:
     ) -> FootTrack:
         """The feet of a clip over its floor, whose height is 0.
 
-        Parameters
-        ----------
-        roles, contacts
-            Of the clip, if they were found before. By default contacts are found by speed alone,
-            so that feet on boxes and stairs are in contact.
-
-        Raises
-        ------
-        SkeletonError
-            If no feet are found.
+        `roles, contacts`: of the clip, if they were found before. By default contacts are found by
+        speed alone, so that feet on boxes and stairs are in contact. Raises SkeletonError if no
+        feet are found.
         """
         roles = roles or find_roles(clip.skeleton, clip=clip)
         contacts = contacts or contacts_at_any_height(clip, roles)
@@ -117,10 +99,7 @@ class FootTrack:
         further pairs. Each point's sole is where it comes to rest lowest; the ground's height is 0
         there. A foot that never comes down to where the other one rests has the other's soles.
 
-        Raises
-        ------
-        ParameterError
-            If the points are not those of pairs of feet, or are not finite.
+        Raises ParameterError if the points are not those of pairs of feet, or are not finite.
         """
         count = points.shape[1]
         if count % 4:
@@ -140,21 +119,8 @@ class FootTrack:
     def grid(self, spacing_m: float, margin_m: float) -> tuple[Array, Array]:
         """Points of ground around the places of the feet.
 
-        Parameters
-        ----------
-        spacing_m, margin_m
-            Metres between the points, and of ground around the places.
-
-        Returns
-        -------
-        origin : (2,)
-            x and z of the first point.
-        points : (rows, columns, 2)
-
-        Raises
-        ------
-        ParameterError
-            If a number is not above 0, or the grid would be too large.
+        Returns `origin` (2,): x and z of the first point. `points` (rows, columns, 2). Raises
+        ParameterError if a number is not above 0, or the grid would be too large.
         """
         if not (spacing_m > 0 and margin_m > 0):
             raise ParameterError(

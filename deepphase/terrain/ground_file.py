@@ -89,17 +89,8 @@ def read_ground(
 def save_ground(ground: Heightmap, path: str | Path, **about: str) -> None:
     """Write ground as .npz with `heights`, `spacing_m` and `origin`, atomically.
 
-    Parameters
-    ----------
-    about
-        Further texts of the file.
-
-    Raises
-    ------
-    ParameterError
-        If the name does not end in .npz.
-    CheckpointError
-        If the file cannot be written.
+    Raises ParameterError if the name does not end in .npz; CheckpointError if the file cannot be
+    written.
     """
     path = Path(path)
     if path.suffix.lower() != ".npz":

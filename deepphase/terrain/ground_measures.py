@@ -38,36 +38,23 @@ _ALONG = np.linspace(0.0, 1.0, 4)
 
 @dataclass(frozen=True)
 class GroundMeasures:
-    """Feet of a motion against the ground, over its contact frames.
+    """Feet of a motion against the ground, over its contact frames."""
 
-    Parameters
-    ----------
-    deep, floating
-        Shares of contact frames with a foot more than 2 cm in the ground, and with all of a foot
-        more than 3 cm above it.
-    depth, depth_95, gap, gap_95
-        Metres: mean and 95th percentile of the depth of the deepest point of a foot, and of the
-        distance of its nearest point above the ground.
-    swing_deep
-        Share of the other frames with a foot more than 2 cm in the ground.
-    sliding
-        m/s: mean speed over the ground of the nearest point of feet in contact.
-    slope
-        Mean rise of the ground per metre under the feet.
-    cliffs
-        Share of all frames in which the ground under the left and the right foot of a pair differs
-        by more than half a leg: a body cannot stand there.
-    """
-
+    # deep, floating: Shares of contact frames with a foot more than 2 cm in the ground, and with
+    # all of a foot more than 3 cm above it.
     deep: float
     floating: float
+    # depth, depth_95, gap, gap_95: Metres: mean and 95th percentile of the depth of the deepest
+    # point of a foot, and of the distance of its nearest point above the ground.
     depth: float
     depth_95: float
     gap: float
     gap_95: float
-    swing_deep: float
-    sliding: float
-    slope: float
+    swing_deep: float  # Share of the other frames with a foot more than 2 cm in the ground
+    sliding: float  # m/s: mean speed over the ground of the nearest point of feet in contact
+    slope: float  # Mean rise of the ground per metre under the feet
+    # Share of all frames in which the ground under the left and the right foot of a pair differs by
+    # more than half a leg: a body cannot stand there.
     cliffs: float
 
 

@@ -21,21 +21,12 @@ from deepphase.terrain.laying import lay_on_ground
 
 @dataclass(frozen=True, eq=False)
 class ClipGround:
-    """Ground of a clip.
+    """Ground of a clip."""
 
-    Parameters
-    ----------
-    ground
-        The ground, in the clip's places.
-    clip
-        Name of the clip.
-    laid
-        The clip was captured on a flat floor and is to be laid on the ground. Otherwise the ground
-        was fitted to the clip as it is.
-    """
-
-    ground: Heightmap
-    clip: str
+    ground: Heightmap  # The ground, in the clip's places
+    clip: str  # Name of the clip
+    # The clip was captured on a flat floor and is to be laid on the ground. Otherwise the ground
+    # was fitted to the clip as it is.
     laid: bool
 
     def save(self, path: str | Path) -> None:
@@ -49,10 +40,7 @@ class ClipGround:
     def load(cls, path: str | Path) -> ClipGround:
         """Read a .npz of `save`.
 
-        Raises
-        ------
-        FormatError
-            If it cannot be read, or does not say which clip it belongs to.
+        Raises FormatError if it cannot be read, or does not say which clip it belongs to.
         """
         archive = read_npz(path)
         texts = {key: archive.text(key) for key in ("clip", "motion") if key in archive}
@@ -66,13 +54,7 @@ class ClipGround:
 
 
 class ClipGrounds:
-    """Grounds of the clips of a store, by the clips' names.
-
-    Parameters
-    ----------
-    grounds
-        The grounds, several of a clip.
-    """
+    """Grounds of the clips of a store, by the clips' names."""
 
     def __init__(self, grounds: Iterable[ClipGround]) -> None:
         self._of_clip: dict[str, list[ClipGround]] = {}
@@ -96,10 +78,7 @@ class ClipGrounds:
     def read(cls, paths: Iterable[str | Path]) -> ClipGrounds:
         """The grounds in files and folders of `deepphase fit ground`.
 
-        Raises
-        ------
-        FormatError, ParameterError
-            If one cannot be read, or there is none.
+        Raises FormatError, ParameterError if one cannot be read, or there is none.
         """
         files: list[Path] = []
         for path in map(Path, paths):
@@ -115,11 +94,6 @@ class ClipGrounds:
         """A clip on each of its grounds.
 
         The floor is one of them, except for clips whose ground was fitted to them as they are.
-
-        Parameters
-        ----------
-        mirrored
-            Whether the clip is the mirror image of the one whose ground it is.
         """
         grounds = self._of_clip.get(clip.name, [])
         made = [
@@ -135,21 +109,11 @@ class ClipGrounds:
 
 @dataclass(frozen=True, eq=False)
 class GroundedClip:
-    """A clip on ground.
+    """A clip on ground."""
 
-    Parameters
-    ----------
-    clip
-        The motion on the ground.
-    ground
-        The ground, in the clip's places and heights.
-    contacts
-        Contacts of its feet.
-    """
-
-    clip: Clip
-    ground: Heightmap
-    contacts: Contacts
+    clip: Clip  # The motion on the ground
+    ground: Heightmap  # The ground, in the clip's places and heights
+    contacts: Contacts  # Contacts of its feet
 
     @classmethod
     def of_clip(cls, clip: Clip, ground: Heightmap, roles: Roles, *, laid: bool) -> GroundedClip:

@@ -46,27 +46,13 @@ _MAX_PITCH = np.radians(35.0)
 
 @dataclass(frozen=True, eq=False)
 class LaidMotion:
-    """A motion on ground.
+    """A motion on ground."""
 
-    Parameters
-    ----------
-    clip
-        The motion.
-    lift
-        (frames,) metres by which the hips moved up.
-    chains
-        The limbs.
-    contacts
-        Contacts of the motion on the flat floor.
-    soles
-        (2, limbs) metres: heights of the limbs' last joints and tips over the floor while they
-        stand.
-    """
-
-    clip: Clip
-    lift: Array
-    chains: LegChains
-    contacts: Array
+    clip: Clip  # The motion
+    lift: Array  # (frames,) metres by which the hips moved up
+    chains: LegChains  # The limbs
+    contacts: Array  # Contacts of the motion on the flat floor
+    # (2, limbs) metres: heights of the limbs' last joints and tips over the floor while they stand.
     soles: Array
     floor: float
 
@@ -128,15 +114,7 @@ def median_soles(clips: Iterable[Clip], body: Mapping[str, Any]) -> Array:
 
     The median over clips that were captured on a flat floor.
 
-    Parameters
-    ----------
-    body
-        A skeleton description.
-
-    Raises
-    ------
-    SkeletonError
-        If no feet are found.
+    Raises SkeletonError if no feet are found.
     """
     found = []
     for clip in clips:

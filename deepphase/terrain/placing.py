@@ -38,28 +38,8 @@ def best_place(
 ) -> Heightmap:
     """The part of a ground under a clip, out of random places and turns of it.
 
-    Parameters
-    ----------
-    track
-        The feet of the clip, on its flat floor.
-    ground
-        The ground, larger than the clip's path.
-    candidates
-        Number of places that are compared. Those where the ground rises too little under the feet
-        count only if all do.
-    spacing_m, margin_m
-        Metres between the points of the result, and of ground around the feet's places.
-    seed
-        Random seed of the places.
-
-    Returns
-    -------
-    Ground in the clip's places, whose mean height at contacts is 0.
-
-    Raises
-    ------
-    ParameterError
-        If a number is not above 0, or the ground would be too large.
+    Returns Ground in the clip's places, whose mean height at contacts is 0. Raises ParameterError
+    if a number is not above 0, or the ground would be too large.
     """
     if candidates < 1:
         raise ParameterError(
@@ -96,24 +76,13 @@ def _placed(ground: Heightmap, places: Array, centre: Array, angle: float) -> Ar
 
 @dataclass(frozen=True, eq=False)
 class _Steps:
-    """Points of the feet, as far as their cost needs them.
+    """Points of the feet, as far as their cost needs them."""
 
-    Parameters
-    ----------
-    points
-        (5, feet, frames, 2) metres: heel, middle, toe, and beside the middle at both sides.
-    lengths
-        (feet, frames) metres from heel to toe.
-    stands
-        (feet, frames) bool.
-    clear
-        (feet, frames) metres of the lower one of heel and toe over the floor.
-    """
-
+    # (5, feet, frames, 2) metres: heel, middle, toe, and beside the middle at both sides.
     points: Array
-    lengths: Array
-    stands: Array
-    clear: Array
+    lengths: Array  # (feet, frames) metres from heel to toe
+    stands: Array  # (feet, frames) bool
+    clear: Array  # (feet, frames) metres of the lower one of heel and toe over the floor
 
     @classmethod
     def of_track(cls, track: FootTrack, middle: Array) -> _Steps:

@@ -24,10 +24,7 @@ def ground_level(ground: Heightmap, places: Array, directions: Array) -> Array:
     The mean of the ground in front of and behind a root, over about as much as a step, so that
     it rises evenly on stairs. The sides do not count: on a beam it is that of the beam.
 
-    Parameters
-    ----------
-    places, directions
-        (..., 2) x and z in metres of roots, and unit vectors of their facings.
+    `places, directions` (..., 2) x and z in metres of roots, and unit vectors of their facings.
     """
     steps = _LEVEL_M * _STEPS[:, None] * np.asarray(directions, np.float64)[..., None, :]
     return ground.at(np.asarray(places, np.float64)[..., None, :] + steps) @ _WEIGHTS
@@ -36,12 +33,8 @@ def ground_level(ground: Heightmap, places: Array, directions: Array) -> Array:
 def trajectory_heights(ground: Heightmap, places: Array, directions: Array, level: Array) -> Array:
     """(..., samples, 3) metres over the level: left, centre and right of each sample of paths.
 
-    Parameters
-    ----------
-    places, directions
-        (..., samples, 2) x and z in metres, and unit vectors of the facing.
-    level
-        (...) metres, of `ground_level`.
+    `places, directions` (..., samples, 2) x and z in metres, and unit vectors of the facing;
+    `level` (...) metres, of `ground_level`.
     """
     places = np.asarray(places, np.float64)
     # The left of a body that faces +Z is +X.

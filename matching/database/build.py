@@ -131,10 +131,7 @@ def extended_rows(
 ) -> dict[str, Any]:
     """The fields of a `MotionDatabase` with one entry a row, with the clips of a store appended.
 
-    Parameters
-    ----------
-    old
-        Name -> (rows, ...) arrays of the database, those of its phases among them.
+    `old`: name -> (rows, ...) arrays of the database, those of its phases among them.
     """
     rows = len(old["features"])
     clips = ClipSequence.of(store)

@@ -18,17 +18,7 @@ def clips_with(
 ) -> Array:
     """(clips,) bool: clips that have all wanted labels.
 
-    Parameters
-    ----------
-    labels
-        Labels of each clip.
-    wanted
-        Label -> value, or alternative values.
-
-    Raises
-    ------
-    ParameterError
-        Where a label is unknown, or no clip has all of them.
+    Raises ParameterError where a label is unknown, or no clip has all of them.
     """
     clips = np.ones(len(labels), bool)
     for name, values in wanted.items():

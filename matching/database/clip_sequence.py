@@ -26,15 +26,9 @@ _MANY_TASKS = 32
 
 @dataclass(frozen=True, eq=False)
 class ClipSequence:
-    """Clips of one or more stores, one after the other.
+    """Clips of one or more stores, one after the other."""
 
-    Parameters
-    ----------
-    stores
-        Stores of one rate.
-    """
-
-    stores: tuple[ClipStore, ...]
+    stores: tuple[ClipStore, ...]  # Stores of one rate
 
     @classmethod
     def of(cls, stores: ClipStore | Sequence[ClipStore]) -> ClipSequence:
@@ -72,14 +66,7 @@ class ClipSequence:
         workers: int | None = None,
         progress: Progress | None = None,
     ) -> Iterator[dict[str, Array]]:
-        """Results of `FrameReader.read` for every clip, in order.
-
-        Parameters
-        ----------
-        workers
-            Number of processes; one, or one a core for long sequences, if not given. Stores in
-            memory and tracks are read in this one.
-        """
+        """Results of `FrameReader.read` for every clip, in order."""
         done = 0
         saved = all(store.path is not None for store in self.stores) and reader.tracks is None
         tasks = self._tasks(reader)

@@ -158,19 +158,7 @@ def check_rate(store: ClipStore, fps: float, whose: str) -> None:
 class RowColumns:
     """Arrays with one entry a row, filled from the first row on.
 
-    Parameters
-    ----------
-    kinds
-        Name -> shape of a row's entry, and type.
-    rows
-        Number of rows.
-    folder
-        Folder of temporary files without a name, for rows that may exceed the memory.
-
-    Raises
-    ------
-    CheckpointError
-        Where the disk has no room for the rows.
+    Raises CheckpointError where the disk has no room for the rows.
     """
 
     def __init__(

@@ -49,23 +49,10 @@ class ClipsOnGround:
 
     It is a `TrackReader` of the clips in `store`.
 
-    Parameters
-    ----------
-    store
-        The clips.
-    grounds
-        Their grounds.
-    offsets_s
-        (offsets,) seconds from now of the heights ahead.
-    body
-        A skeleton description; found from the first clip by default.
-    progress
-        Called after each clip.
+    `offsets_s` (offsets,) seconds from now of the heights ahead; `body`: a skeleton description;
+    found from the first clip by default.
 
-    Raises
-    ------
-    ParameterError
-        If no clip of the store has a ground.
+    Raises ParameterError if no clip of the store has a ground.
     """
 
     def __init__(

@@ -41,8 +41,6 @@ def pose_databases(
 ) -> Iterator[tuple[str, MotionDatabase]]:
     """Names and databases of reduced and full pose features, with the rows of a database.
 
-    References
-    ----------
     Starke et al. 2022, section 5.3: the baselines of motion matching.
     """
     store = ClipStore.from_clips(database.clip(index) for index in range(len(database.clip_names)))

@@ -32,25 +32,9 @@ def clip_queries(
 ) -> tuple[np.ndarray, Clip]:
     """Query of every frame of a clip.
 
-    Parameters
-    ----------
-    model
-        The phase model that the database was built with, where it has phases.
-    tracks
-        Reads the clip's tracks, where the layout has some; a flat floor gives those of the ground.
-
-    Returns
-    -------
-    queries : (frames, dims) float32, normalised
-    clip
-        At the database's rate: frame i has query i.
-
-    Raises
-    ------
-    ParameterError
-        Where the model is a different one or missing.
-    SkeletonError
-        Where the clip lacks a joint.
+    Returns `queries` (frames, dims) float32, normalised. clip: At the database's rate: frame i has
+    query i. Raises ParameterError where the model is a different one or missing; SkeletonError
+    where the clip lacks a joint.
     """
     if clip.fps != database.fps:
         clip = resample(clip, database.fps)
@@ -61,24 +45,14 @@ def clip_queries(
 
 @dataclass(frozen=True, eq=False)
 class QueryMoment:
-    """One frame of a clip, with its query.
+    """One frame of a clip, with its query."""
 
-    Parameters
-    ----------
-    query
-        (dims,) float32, normalised.
-    clip, frame
-        The clip at the database's rate, and the frame in it.
-    row
-        Its row, where the clip is in the database.
-    root_position, root_angle
-        (3,) metres on the ground, and facing in radians.
-    """
-
-    query: Array
+    query: Array  # (dims,) float32, normalised
+    # clip, frame: The clip at the database's rate, and the frame in it.
     clip: Clip
     frame: int
-    row: int | None
+    row: int | None  # Its row, where the clip is in the database
+    # root_position, root_angle: (3,) metres on the ground, and facing in radians.
     root_position: Array
     root_angle: float
 
@@ -92,17 +66,7 @@ def query_moment(
 ) -> QueryMoment:
     """The query of a frame of a clip in the database or of a motion file.
 
-    Parameters
-    ----------
-    clip
-        Name of a clip in the database, or path of a motion file.
-    model
-        File of the phase model, needed for a motion file where the database has phases.
-
-    Raises
-    ------
-    ParameterError
-        Where there is no such clip or frame.
+    Raises ParameterError where there is no such clip or frame.
     """
     if clip in database.clip_names:
         row = database.row_of(clip, frame)

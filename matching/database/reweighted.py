@@ -19,19 +19,8 @@ def reweighted(database: MotionDatabase, factors: Mapping[str, float]) -> Motion
 
     Its features are in memory, and its index is built again.
 
-    Parameters
-    ----------
-    factors
-        Feature name -> factor of the feature's weight, 0 or more; 0 ignores the feature.
-
-    Returns
-    -------
-    The database itself if all factors are 1.
-
-    Raises
-    ------
-    ParameterError
-        If a feature is unknown, a factor is negative or not finite, or all weights are 0.
+    Returns The database itself if all factors are 1. Raises ParameterError if a feature is unknown,
+    a factor is negative or not finite, or all weights are 0.
     """
     layout = database.layout
     for name, factor in factors.items():

@@ -15,21 +15,12 @@ from deepphase.formats.header_values import checked_text
 
 @dataclass(eq=False)
 class StoreLink:
-    """A store that a database was built from, opened on first use.
+    """A store that a database was built from, opened on first use."""
 
-    Parameters
-    ----------
-    path
-        The store; empty for a store in memory.
-    group
-        The skeleton group.
-    sha256
-        Hash of the group's rotations, to detect a store that was prepared again under the same
-        name; empty for a store in memory.
-    """
-
-    path: str
-    group: str
+    path: str  # The store; empty for a store in memory
+    group: str  # The skeleton group
+    # Hash of the group's rotations, to detect a store that was prepared again under the same name;
+    # empty for a store in memory.
     sha256: str = ""
     _store: ClipStore | None = field(default=None, repr=False)
     _places: dict[str, int] | None = field(default=None, repr=False)

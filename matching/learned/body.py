@@ -17,29 +17,18 @@ from deepphase.motion.skeleton import Skeleton
 
 @dataclass(frozen=True, eq=False)
 class MatcherBody:
-    """The body of a matcher, and what was measured in all of the database's motion.
+    """The body of a matcher, and what was measured in all of the database's motion."""
 
-    Parameters
-    ----------
-    skeleton, translated_joints, source
-        As of a `Playback`.
-    description
-        Role -> joint name, as `find_roles` takes a description.
-    usual_acceleration
-        As of a `Playback`.
-    top_speed, travelling_speed
-        m/s: 99th percentile of all rows, and median of those in locomotion.
-    covered
-        (8,) bool: as of `FacingCoverage`.
-    """
-
+    # skeleton, translated_joints, source: As of a `Playback`.
     skeleton: Skeleton
-    description: Mapping[str, str]
+    description: Mapping[str, str]  # Role -> joint name, as `find_roles` takes a description
     translated_joints: Array
-    usual_acceleration: float
+    usual_acceleration: float  # As of a `Playback`
+    # top_speed, travelling_speed: m/s: 99th percentile of all rows, and median of those in
+    # locomotion.
     top_speed: float
     travelling_speed: float
-    covered: tuple[bool, ...]
+    covered: tuple[bool, ...]  # (8,) bool: as of `FacingCoverage`
     source: Source = Source()  # noqa: RUF009 (frozen)
 
     @classmethod

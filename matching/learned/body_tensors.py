@@ -11,15 +11,7 @@ from deepphase.matching.player.playback import Playback
 
 
 class BodyTensors(nn.Module):
-    """Positions and rotations of the body's joints in root space.
-
-    Parameters
-    ----------
-    values
-        The values of a pose.
-    playback
-        The motion, for its skeleton.
-    """
+    """Positions and rotations of the body's joints in root space."""
 
     offsets: Tensor
 

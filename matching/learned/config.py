@@ -10,20 +10,11 @@ from deepphase.config import SectionedConfig, require
 
 @dataclass(frozen=True)
 class LearnedNetwork:
-    """Sizes of the networks.
+    """Sizes of the networks."""
 
-    Parameters
-    ----------
-    latents
-        Latent values of a state, beside its features.
-    width
-        Hidden units of a layer of the decompressor, which every frame needs.
-    compressor_width
-        Hidden units of a layer of the compressor, which only the training needs.
-    """
-
-    latents: int = 32
-    width: int = 256
+    latents: int = 32  # Latent values of a state, beside its features
+    width: int = 256  # Hidden units of a layer of the decompressor, which every frame needs
+    # Hidden units of a layer of the compressor, which only the training needs.
     compressor_width: int = 256
 
     def __post_init__(self) -> None:
@@ -35,30 +26,16 @@ class LearnedNetwork:
 
 @dataclass(frozen=True)
 class LearnedTraining:
-    """Training of compressor and decompressor.
+    """Training of compressor and decompressor."""
 
-    Parameters
-    ----------
-    windows
-        Total number of windows of motion to train on: the frames from one kept state to the next.
-    batch_size
-        Windows in a batch, on each device.
-    spacing_s
-        Seconds from one kept state to the next. The file grows as this shrinks.
-    learning_rate
-        Highest learning rate of AdamW; it falls to a hundredth.
-    weight_decay
-        Weight decay of AdamW.
-    seed
-        Random seed of the initial weights and the order of the windows.
-    """
-
+    # Total number of windows of motion to train on: the frames from one kept state to the next.
     windows: int = 600_000
-    batch_size: int = 32
+    batch_size: int = 32  # Windows in a batch, on each device
+    # Seconds from one kept state to the next. The file grows as this shrinks.
     spacing_s: float = 0.1
-    learning_rate: float = 1e-3
-    weight_decay: float = 1e-3
-    seed: int = 0
+    learning_rate: float = 1e-3  # Highest learning rate of AdamW; it falls to a hundredth
+    weight_decay: float = 1e-3  # Weight decay of AdamW
+    seed: int = 0  # Random seed of the initial weights and the order of the windows
 
     def __post_init__(self) -> None:
         require(self.windows >= 1, f"windows must be positive, not {self.windows}")

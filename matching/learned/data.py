@@ -34,35 +34,14 @@ class LearnedData(ResumableData, pl.LightningDataModule):
     database is compressed, so all rows that are played are trained on; what is validated are
     windows spread over them.
 
-    Parameters
-    ----------
-    database
-        The database.
-    config
-        Networks and training.
-    moments
-        The moments that are played; idle and locomotion where kinds are known by default.
-    progress
-        Called after each clip; see `Progress`.
+    `moments`: the moments that are played; idle and locomotion where kinds are known by default.
 
-    Attributes
-    ----------
-    playback
-        The motion of the rows.
-    values
-        The values of a pose.
-    kept
-        Kept states, without latents, of the stretches of rows that are played. The first row of
-        the database of each stretch is in `firsts`.
-    offered
-        (kept,) bool: kept states that may be jumped to.
+    Attributes: `playback`: The motion of the rows. `values`: The values of a pose. `kept`: Kept
+    states, without latents, of the stretches of rows that are played. The first row of the database
+    of each stretch is in `firsts`. `offered`: (kept,) bool: kept states that may be jumped to.
 
-    Raises
-    ------
-    ParameterError
-        Where the features have no trajectory ahead, or no stretch has two kept states.
-    CheckpointError
-        Where a store of the clips is missing or was replaced.
+    Raises ParameterError where the features have no trajectory ahead, or no stretch has two kept
+    states; CheckpointError where a store of the clips is missing or was replaced.
     """
 
     def __init__(

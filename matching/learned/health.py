@@ -20,11 +20,9 @@ _MOMENTS, _FRAMES = 2_000, 4
 def matcher_health(matcher: Matcher, data: LearnedData) -> dict[str, Any]:
     """Measures of a matcher on moments spread over its database.
 
-    Returns
-    -------
-    ``pose_error_cm``, ``pose_error_95_cm`` and ``rotation_error_degrees`` of decompressed poses, in
-    root space; ``root_speed_error``, m/s; and ``speed_ratio`` and ``jerk_ratio``: of the joints
-    in root space, the mean over that of the database.
+    Returns ``pose_error_cm``, ``pose_error_95_cm`` and ``rotation_error_degrees`` of decompressed
+    poses, in. root space; ``root_speed_error``, m/s; and ``speed_ratio`` and ``jerk_ratio``: of the
+    joints. in root space, the mean over that of the database.
     """
     rows = data.measured_rows
     rows = rows[rows + _FRAMES <= data.kept.stops[data.kept.stretch_of(rows)]]

@@ -21,23 +21,12 @@ class KeptStates:
 
     A state consists of the features of a row, as a search compares them, and of its latents. Rows
     form stretches of successive frames; the first and the last row of each has a kept state.
-
-    Parameters
-    ----------
-    features
-        (kept, dims) float32, normalised as in the database.
-    latents
-        (kept, latents) float32.
-    spacing
-        Rows from one kept state to the next of the same stretch.
-    counts
-        (stretches,) int64 kept states of each stretch; at least two.
     """
 
-    features: Array
-    latents: Array
-    spacing: int
-    counts: Array
+    features: Array  # (kept, dims) float32, normalised as in the database
+    latents: Array  # (kept, latents) float32
+    spacing: int  # Rows from one kept state to the next of the same stretch
+    counts: Array  # (stretches,) int64 kept states of each stretch; at least two
 
     def __len__(self) -> int:
         """Number of rows."""
@@ -141,12 +130,7 @@ class _Searched:
 class KeptSearcher:
     """Exact search of kept states, with the numbers of their rows. A `Searcher`.
 
-    Parameters
-    ----------
-    kept
-        The states.
-    offered
-        (kept,) bool: those that may be found.
+    `offered` (kept,) bool: those that may be found.
     """
 
     name = "exact"

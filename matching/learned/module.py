@@ -35,11 +35,6 @@ class LearnedModule(ResumableModule):
 
     A LightningModule for any `pytorch_lightning.Trainer`; its batches are first kept states of
     windows, as `LearnedData` makes them.
-
-    Parameters
-    ----------
-    data
-        The training data.
     """
 
     network: MatchingNetworks

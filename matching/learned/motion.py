@@ -27,12 +27,7 @@ _CANDIDATES = 4
 class DecompressedRows:
     """Poses of rows; the last ones that were read stay decompressed.
 
-    Parameters
-    ----------
-    decompressed
-        Function of rows (n,): their poses.
-    count
-        Number of all rows.
+    `decompressed`: function of rows (n,): their poses.
     """
 
     def __init__(self, decompressed: Callable[[Array], RootPoses], count: int) -> None:
@@ -89,16 +84,11 @@ class _Values:
 class DecompressedMotion(Playback):
     """Motion of the rows of a matcher.
 
-    Parameters
-    ----------
-    body
-        What was measured in the motion of the database.
-    rows
-        Number of rows.
+    `body`: What was measured in the motion of the database.
     """
 
     measured: MatcherBody = None  # type: ignore[assignment]  # fields before have defaults
-    rows: int = 0
+    rows: int = 0  # Number of rows
 
     @classmethod
     def of_rows(

@@ -22,8 +22,6 @@ def layers(inputs: int, outputs: int, width: int, hidden: int, act: type[nn.Modu
 class SmoothReLU(nn.Module):
     """A ReLU without a kink, (x + sqrt(x^2 + 1/4)) / 2, so that motion has no jerks.
 
-    References
-    ----------
     Barron 2021, Squareplus: A Softplus-Like Algebraic Rectifier.
     """
 
@@ -32,19 +30,7 @@ class SmoothReLU(nn.Module):
 
 
 class MatchingNetworks(nn.Module):
-    """Compressor and decompressor, which read and give normalised values.
-
-    Parameters
-    ----------
-    features
-        Values of a feature row.
-    read
-        Values that the compressor reads of a frame.
-    pose
-        Values of a pose, which the decompressor gives.
-    config
-        Sizes.
-    """
+    """Compressor and decompressor, which read and give normalised values."""
 
     def __init__(self, features: int, read: int, pose: int, config: LearnedNetwork) -> None:
         super().__init__()

@@ -91,16 +91,8 @@ def export_matcher(matcher: Matcher, path: str | Path) -> dict[Path, list[Parity
     with a kept state that is nearest to a query. Their metadata has the features of a state, the
     first row and the labels of each stretch, and the first column of each kind of values of a pose.
 
-    Returns
-    -------
-    File -> differences at batches of 1, 7 and 32.
-
-    Raises
-    ------
-    ParameterError
-        If packages are missing.
-    CheckpointError
-        As for `export_onnx`.
+    Returns File -> differences at batches of 1, 7 and 32. Raises ParameterError if packages are
+    missing; CheckpointError as for `export_onnx`.
     """
     path, kept = Path(path), matcher.kept
     generator = np.random.default_rng(0)

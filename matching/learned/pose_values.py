@@ -17,18 +17,14 @@ from deepphase.motion.skeleton import Skeleton
 
 
 class RootPoses(NamedTuple):
-    """Poses of frames in root space, with their motion to the next frame.
+    """Poses of frames in root space, with their motion to the next frame."""
 
-    Parameters
-    ----------
-    rotations, translations
-        (..., joints, 4) and (..., translated joints, 3) float32, as those of a `Playback`.
-    steps, slips
-        (..., 3) and (..., limbs, 2) float32: motion of the root and of feet, as of a `Playback`.
-    """
-
+    # rotations, translations: (..., joints, 4) and (..., translated joints, 3) float32, as those of
+    # a `Playback`.
     rotations: Array
     translations: Array
+    # steps, slips: (..., 3) and (..., limbs, 2) float32: motion of the root and of feet, as of a
+    # `Playback`.
     steps: Array
     slips: Array
 
@@ -39,29 +35,14 @@ class PoseValues:
 
     They are rotations (body, 6), the rotated x and y axes; translations (moved, 3) m; and
     velocities in root space: of the root (3), m/s, m/s and rad/s, and of feet (limbs, 2), m/s.
-
-    Parameters
-    ----------
-    joints
-        Joints of the skeleton.
-    body
-        Joints from the carrier down, of which rotations are.
-    translated
-        Number of translated joints.
-    moved
-        Those of them that are in the body.
-    limbs
-        Number of limbs that end in feet.
-    fps
-        Frames per second.
     """
 
-    joints: int
-    body: tuple[int, ...]
-    translated: int
-    moved: tuple[int, ...]
-    limbs: int
-    fps: float
+    joints: int  # Joints of the skeleton
+    body: tuple[int, ...]  # Joints from the carrier down, of which rotations are
+    translated: int  # Number of translated joints
+    moved: tuple[int, ...]  # Those of them that are in the body
+    limbs: int  # Number of limbs that end in feet
+    fps: float  # Frames per second
 
     @classmethod
     def of_body(

@@ -34,32 +34,19 @@ _LONG_AGO = -1e9
 
 @dataclass(frozen=True)
 class DanceSettings:
-    """Settings of the search for dances.
+    """Settings of the search for dances."""
 
-    Parameters
-    ----------
-    min_improvement
-        Minimum improvement of a jump over continued playback, as a share of its cost.
-    least_s
-        Minimum time between two jumps, in seconds, unless the clip ends.
-    ending_s
-        Time before a clip's end from which on any smooth transition is taken, in seconds.
-    neighbourhood_s
-        Rows this near to the current one are not jump targets, in seconds.
-    memory_s
-        Time constant with which the cost of repetition decays, in seconds.
-    memory
-        Cost of repeating what was just played, in the unit of the database's distances.
-    variety
-        Standard deviation of random cost factors, which make the dances of seeds differ.
-    """
-
+    # Minimum improvement of a jump over continued playback, as a share of its cost.
     min_improvement: float = 0.1
-    least_s: float = 1.0
+    least_s: float = 1.0  # Minimum time between two jumps, in seconds, unless the clip ends
+    # Time before a clip's end from which on any smooth transition is taken, in seconds.
     ending_s: float = 1.5
+    # Rows this near to the current one are not jump targets, in seconds.
     neighbourhood_s: float = 1.0
-    memory_s: float = 60.0
+    memory_s: float = 60.0  # Time constant with which the cost of repetition decays, in seconds
+    # Cost of repeating what was just played, in the unit of the database's distances.
     memory: float = 6.0
+    # Standard deviation of random cost factors, which make the dances of seeds differ.
     variety: float = 0.1
 
     def __post_init__(self) -> None:
@@ -80,23 +67,10 @@ class MusicSearch:
     The query is the current pose and phases, and the audio features of the song, now and in the
     future. Rows that were played recently cost more.
 
-    Parameters
-    ----------
-    database, searcher
-        Motion database and the search over its rows.
-    song
-        Features of the song.
-    start_s
-        Time in the song at the first frame, in seconds.
-    settings
-        Settings of the search.
-    seed
-        Random seed for choices between rows of similar cost.
+    `start_s`: time in the song at the first frame, in seconds.
 
-    Attributes
-    ----------
-    time_s
-        Current time in the song, in seconds; the goal source sets it before every frame.
+    Attributes: `time_s`: Current time in the song, in seconds; the goal source sets it before every
+    frame.
     """
 
     def __init__(

@@ -25,11 +25,8 @@ _MIN_LENGTH = 0.5
 def beat_phases(database: MotionDatabase) -> tuple[Array, Array] | None:
     """Beat phase and beat frequency of the rows of a database, in their own songs.
 
-    Returns
-    -------
-    phase, frequency : (rows,) each
-        Cycles in [-0.5, 0.5), and Hz; 0 Hz in rows without a clear beat. None if the database has
-        no beat feature at the current frame.
+    Returns `phase, frequency` (rows,) each: Cycles in [-0.5, 0.5), and Hz; 0 Hz in rows without a
+    clear beat. None if the database has no beat feature at the current frame.
     """
     feature = next(
         (
@@ -57,26 +54,9 @@ def beat_phases(database: MotionDatabase) -> tuple[Array, Array] | None:
 class PlaybackSync:
     """Playback rate that keeps the recorded beats of a database on the beats of a song.
 
-    Parameters
-    ----------
-    database
-        Database that is played.
-    song
-        Song whose beats are followed.
-    lock
-        Strength, from 0 (captured speed) to 1 (up to `MAX_RATE_CHANGE` faster or slower).
-    notes
-        Receives a note if playback cannot be locked.
+    Attributes: `runs`: Whether the rate follows the beat; it is 1 otherwise.
 
-    Attributes
-    ----------
-    runs
-        Whether the rate follows the beat; it is 1 otherwise.
-
-    Raises
-    ------
-    ParameterError
-        If the lock is not between 0 and 1.
+    Raises ParameterError if the lock is not between 0 and 1.
     """
 
     def __init__(
@@ -102,12 +82,7 @@ class PlaybackSync:
     def rate(self, row: int, time_s: float) -> float:
         """Frames of the database per frame of the song, about 1.
 
-        Parameters
-        ----------
-        row
-            Row that is played now.
-        time_s
-            Time in the song, in seconds.
+        `time_s`: time in the song, in seconds.
         """
         if not self.runs:
             return 1.0

@@ -19,18 +19,11 @@ _COVERED_S = 2.0
 
 @dataclass(frozen=True, eq=False)
 class FacingCoverage:
-    """Directions, relative to the facing, in which motion travels.
+    """Directions, relative to the facing, in which motion travels."""
 
-    Parameters
-    ----------
-    covered
-        (8,) bool: sectors of 45 degrees. The first is centred on the front, the third on the left.
-    standing_speed
-        m/s: slower motion has no direction.
-    """
-
+    # (8,) bool: sectors of 45 degrees. The first is centred on the front, the third on the left.
     covered: Array
-    standing_speed: float
+    standing_speed: float  # m/s: slower motion has no direction
 
     @classmethod
     def of_velocities(cls, velocities: Array, fps: float, standing_speed: float) -> FacingCoverage:
@@ -67,15 +60,8 @@ class HeldFacings(ForwardedGoals):
     times ahead, it faces its direction of travel. During a turn, facing and travel differ for a
     moment only, which counts as nothing.
 
-    Parameters
-    ----------
-    goal_source
-        The goals.
-    coverage
-        Of the motion.
-    ways
-        (characters,) radians: for the characters of each request, it is set to the direction of
-        travel that replaces the facing, or to NaN.
+    `ways` (characters,) radians: for the characters of each request, it is set to the direction of
+    travel that replaces the facing, or to NaN.
     """
 
     def __init__(self, goal_source: GoalSource, coverage: FacingCoverage, ways: Array) -> None:

@@ -14,20 +14,11 @@ from deepphase.matching.database.database import MotionDatabase
 class MomentFilter:
     """Kinds of moments that are played, and clips of which all moments are.
 
-    Parameters
-    ----------
-    kinds
-        Of `deepphase.features.moment_kinds.KINDS`.
-    clips
-        Label -> value or values: clips that have them are played whole.
-
-    Raises
-    ------
-    ParameterError
-        Where a kind is unknown.
+    Raises ParameterError where a kind is unknown.
     """
 
-    kinds: tuple[str, ...] = ("idle", "locomotion")
+    kinds: tuple[str, ...] = ("idle", "locomotion")  # Of `deepphase.features.moment_kinds.KINDS`
+    # Label -> value or values: clips that have them are played whole.
     clips: Mapping[str, str | Sequence[str]] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
@@ -45,10 +36,7 @@ class MomentFilter:
 def moments_line(database: MotionDatabase, played: Array | None) -> str:
     """One line on how much of a database is played, and on its moments by kind.
 
-    Parameters
-    ----------
-    played
-        (rows,) bool: the rows that are played; None for all.
+    `played` (rows,) bool: the rows that are played; None for all.
     """
     every = 1.0 if played is None else float(played.mean())
     text = f"{every:.0%} of the frames of the database are played"

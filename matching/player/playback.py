@@ -46,16 +46,7 @@ class StoredRotations:
     Only the carrier's rotations are in memory. All others are read from the stores, which lie on
     disk where they are files, when rows are indexed; so databases may exceed memory.
 
-    Parameters
-    ----------
-    database
-        The database of the rows.
-    skeleton
-        Skeleton that gives the order of joints.
-    carriers
-        (rows, 4) float32 rotations of the joint that carries the body, in root space.
-    above
-        Joints from the carrier, which comes first, up to the root.
+    `carriers` (rows, 4) float32 rotations of the joint that carries the body, in root space.
     """
 
     def __init__(

@@ -19,12 +19,7 @@ def rest_moments(
 
     Where no body stands at rest, they are the quietest poses.
 
-    Parameters
-    ----------
-    playable
-        (rows,) bool: the rows that are played; None for all.
-    keep
-        Names of labels whose values make the style of a clip.
+    `playable` (rows,) bool: the rows that are played; None for all.
     """
     rest = np.zeros(len(database), bool)
     if database.kinds is not None:

@@ -19,17 +19,8 @@ class RootSteps:
     move over the ground as they do in the clip. So a body turns about these feet. It turns to its
     path where it is beside it, and a small correction, with which feet slide, does the rest.
 
-    Parameters
-    ----------
-    playback
-        The motion that is played.
-    poses
-        Rotations and translations of the characters' first poses.
-    seconds
-        Of a frame.
-    halflife_s, share, turn
-        Half-life of the correction of the place, the largest correction as a share of the motion's
-        own step and turn, and radians per metre that are added to the latter.
+    `halflife_s, share, turn`: half-life of the correction of the place, the largest correction as a
+    share of the motion's own step and turn, and radians per metre that are added to the latter.
     """
 
     def __init__(
@@ -60,14 +51,9 @@ class RootSteps:
     ) -> Array:
         """(characters,) radians by which roots turn in this frame.
 
-        Parameters
-        ----------
-        turned : (characters,)
-            Radians of the motion's own turn.
-        velocity, gap : (characters,)
-            Complex x + i z in the world: m/s of the motion, and metres from root to target.
-        angle, facing : (characters,)
-            Radians: of the root, and desired.
+        `turned` (characters,) Radians of the motion's own turn; `velocity, gap` (characters,)
+        Complex x + i z in the world: m/s of the motion, and metres from root to target; `angle,
+        facing` (characters,) Radians: of the root, and desired.
         """
         seconds, speed = self._seconds, np.abs(velocity)
         travels = speed > self._playback.standing_speed
@@ -94,22 +80,11 @@ class RootSteps:
     ) -> Array:
         """(characters,) complex metres in root space by which roots move in this frame.
 
-        Parameters
-        ----------
-        own : (characters, 2)
-            Metres of the clips' own steps.
-        rows
-            (characters,) each: rows before and now.
-        poses
-            Rotations and translations of the poses now.
-        turns : (characters,)
-            Radians by which the roots turn.
-        free : (characters, 2)
-            m/s beside the clip's own of a body that no foot carries.
-        slips : (characters, limbs)
-            Complex metres in root space by which the clips' feet move.
-        resting : (characters,), optional
-            Bool: bodies at rest, whose feet take steps.
+        `own` (characters, 2) Metres of the clips' own steps; `rows` (characters,) each: rows before
+        and now; `turns` (characters,) Radians by which the roots turn; `free` (characters, 2) m/s
+        beside the clip's own of a body that no foot carries; `slips` (characters, limbs) Complex
+        metres in root space by which the clips' feet move; `resting` (characters,) Bool: bodies at
+        rest, whose feet take steps.
         """
         before, now = rows
         tips, self._tips = self._tips, self._playback.tips(*poses).T
@@ -127,10 +102,8 @@ class RootSteps:
     def shift(self, step: Array, gap: Array) -> Array:
         """(characters,) complex metres in the world of the correction towards targets.
 
-        Parameters
-        ----------
-        step, gap : (characters,)
-            Complex metres in the world: of the step, and from the root after it to the target.
+        `step, gap` (characters,) Complex metres in the world: of the step, and from the root after
+        it to the target.
         """
         correction = damping_share(self._halflife_s, self._seconds) * gap
         limit = self._share * np.abs(step)

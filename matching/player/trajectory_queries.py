@@ -58,17 +58,7 @@ class TrajectoryQueries:
     A query consists of the features of the row that plays, with the future trajectory replaced
     by the desired one.
 
-    Parameters
-    ----------
-    rows
-        The rows that play.
-    ground
-        As of `TrajectorySearch`.
-
-    Raises
-    ------
-    ParameterError
-        Where the layout has no future trajectory.
+    Raises ParameterError where the layout has no future trajectory.
     """
 
     def __init__(self, rows: MotionDatabase, ground: Heightmap | None) -> None:
@@ -88,10 +78,8 @@ class TrajectoryQueries:
     ) -> tuple[Array, Array, Array, Array]:
         """Goals of the characters `which`, as `search` and `initial` take them.
 
-        Returns
-        -------
-        Desired positions and directions (which, offsets, 3) at `offsets_s`, and root positions
-        and directions (which, 3), in the world.
+        Returns Desired positions and directions (which, offsets, 3) at `offsets_s`, and root
+        positions. and directions (which, 3), in the world.
         """
         positions, angles = goal_source.trajectory(root_states, which, self.offsets_s)
         return (

@@ -41,58 +41,30 @@ def max_improvement(layout: FeatureLayout) -> float:
 
 @dataclass(frozen=True, eq=False)
 class JumpRequest:
-    """Characters that may jump to other rows.
+    """Characters that may jump to other rows."""
 
-    Parameters
-    ----------
-    which
-        (q,) indices of the characters.
-    rows
-        (q,) rows that play.
-    leaving
-        (q,) bool: the clip ends soon, so a jump needs no improvement.
-    min_improvements
-        (q,) shares by which the distance of a row must be below that of the current row.
-    labels
-        (q,) desired labels; labels that the database does not have are ignored.
-    kept
-        (q,) labels that are kept where rows without them are not much better.
-    max_transition_costs
-        (q,) transition costs below which a transition counts as smooth.
-    transition_costs
-        Function of indices (n,) into the q and candidate rows (n, candidates): the peak
-        acceleration of each transition as a share of the data's usual one, (n, candidates).
-    """
-
-    which: Array
-    rows: Array
-    leaving: Array
+    which: Array  # (q,) indices of the characters
+    rows: Array  # (q,) rows that play
+    leaving: Array  # (q,) bool: the clip ends soon, so a jump needs no improvement
+    # (q,) shares by which the distance of a row must be below that of the current row.
     min_improvements: Array
+    # (q,) desired labels; labels that the database does not have are ignored.
     labels: Sequence[Mapping[str, str]]
+    # (q,) labels that are kept where rows without them are not much better.
     kept: Sequence[Mapping[str, str]]
-    max_transition_costs: Array
+    max_transition_costs: Array  # (q,) transition costs below which a transition counts as smooth
+    # Function of indices (n,) into the q and candidate rows (n, candidates): the peak acceleration
+    # of each transition as a share of the data's usual one, (n, candidates).
     transition_costs: Callable[[Array, Array], Array]
 
 
 class SearchResult(NamedTuple):
-    """Rows that characters jump to.
+    """Rows that characters jump to."""
 
-    Parameters
-    ----------
-    rows
-        (q,) -1 where the current clip is to be continued.
-    costs
-        (q,) distance between the query and the row that was found, or that plays.
-    smooth
-        (q,) bool: False where the transition to the row is not smooth.
-    terms
-        (q, features) squared distances of that row, feature by feature.
-    """
-
-    rows: Array
-    costs: Array
-    smooth: Array
-    terms: Array
+    rows: Array  # (q,) -1 where the current clip is to be continued
+    costs: Array  # (q,) distance between the query and the row that was found, or that plays
+    smooth: Array  # (q,) bool: False where the transition to the row is not smooth
+    terms: Array  # (q, features) squared distances of that row, feature by feature
 
 
 class SearchPolicy(Protocol):
@@ -147,30 +119,13 @@ class TrajectorySearch(TrajectoryQueries):
     A query consists of the features of the row that plays, with the future trajectory replaced
     by the desired one.
 
-    Parameters
-    ----------
-    database, searcher
-        The database and the index that searches it; None where only the rows that are played are
-        asked for.
-    labels
-        Label -> value or values that all clips must have.
-    moments
-        The moments that are played; all if not given.
-    keep_improvement
-        A row without the labels that are kept is taken only if its distance is below that of the
-        best row with them by this share.
-    neighbourhood_s
-        Rows of the same clip within this many seconds of the current row are excluded.
-    ground
-        Uneven ground that characters walk on; a flat floor by default. Its heights ahead are in
-        the queries of databases that have them.
-    candidates
-        Number of nearest rows whose transitions are compared.
+    `database, searcher`: the database and the index that searches it; None where only the rows that
+    are played are asked for; `neighbourhood_s`: rows of the same clip within this many seconds of
+    the current row are excluded; `ground`: uneven ground that characters walk on; a flat floor by
+    default. Its heights ahead are in the queries of databases that have them.
 
-    Raises
-    ------
-    ParameterError
-        Where the layout has no future trajectory, or no offered row has the labels.
+    Raises ParameterError where the layout has no future trajectory, or no offered row has the
+    labels.
     """
 
     def __init__(
@@ -212,13 +167,6 @@ class TrajectorySearch(TrajectoryQueries):
 
         Among the rows whose distance is close to the smallest, the one with the lowest transition
         cost is chosen.
-
-        Parameters
-        ----------
-        request
-            The characters.
-        goals
-            As the method `goals` returns them.
         """
         rows = request.rows
         database = self._database
@@ -357,13 +305,7 @@ class TrajectorySearch(TrajectoryQueries):
         return rest_moments(self._database, playback, self.playable, keep)
 
     def initial(self, goals: tuple[Array, Array, Array, Array]) -> Array:
-        """(q,) rows to start with: those that fit the goals best, in any pose.
-
-        Parameters
-        ----------
-        goals
-            As the method `goals` returns them.
-        """
+        """(q,) rows to start with: those that fit the goals best, in any pose."""
         queries = self.initial_queries(goals)
         return self._searcher.search(queries, 1, allowed=self._rows_of({}).targets)[1][:, 0]
 

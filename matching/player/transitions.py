@@ -24,23 +24,15 @@ _HELD_HALFLIFE_S = 2.0
 
 
 class PosePair(NamedTuple):
-    """Poses of characters at this frame and at the one before.
+    """Poses of characters at this frame and at the one before."""
 
-    Parameters
-    ----------
-    rotations_before, rotations
-        (characters, joints, 4), the carrier's in root space.
-    translations_before, translations
-        (characters, translated joints, 3) metres.
-    root_velocity
-        (characters, 3) m/s, m/s and rad/s in root space.
-    """
-
+    # rotations_before, rotations: (characters, joints, 4), the carrier's in root space.
     rotations_before: Array
+    # translations_before, translations: (characters, translated joints, 3) metres.
     translations_before: Array
     rotations: Array
     translations: Array
-    root_velocity: Array
+    root_velocity: Array  # (characters, 3) m/s, m/s and rad/s in root space
 
     def of(self, which: Array) -> PosePair:
         """Some of the characters."""
@@ -48,19 +40,7 @@ class PosePair(NamedTuple):
 
 
 class Transitions:
-    """Decaying offsets of joints and root velocity that each character's last jumps have left.
-
-    Parameters
-    ----------
-    playback
-        The motion that is played.
-    characters
-        Their number.
-    halflife_s
-        Halflife of an offset.
-    ranges
-        Function of rows: first row and last row + 1 of each one's clip.
-    """
+    """Decaying offsets of joints and root velocity that each character's last jumps have left."""
 
     def __init__(
         self,
@@ -87,16 +67,9 @@ class Transitions:
     def begin(self, which: Array, rows: Array, current: PosePair, *, hold: bool = False) -> None:
         """Start the transitions of characters to rows.
 
-        Parameters
-        ----------
-        which
-            (jumping,) indices of the characters.
-        rows
-            (jumping,) rows that replace the current ones at this frame.
-        current
-            Poses of these characters, (jumping, ...).
-        hold
-            Keep the posture, which then changes within seconds.
+        `which` (jumping,) indices of the characters; `rows` (jumping,) rows that replace the
+        current ones at this frame; `current`: poses of these characters, (jumping, ...); `hold`:
+        keep the posture, which then changes within seconds.
         """
         offset, rate = self._offsets(rows, current)
         self._held[which] = 0.0
@@ -111,18 +84,9 @@ class Transitions:
     def costs(self, rows: Array, current: PosePair) -> Array:
         """Transition costs: relative peak accelerations of the body.
 
-        Parameters
-        ----------
-        rows
-            (q, candidates) rows to jump to.
-        current
-            Poses of the characters, (q, ...).
-
-        Returns
-        -------
-        (q, candidates)
-            Largest acceleration of any joint of the body, in root space, in the `BLEND_S` after
-            the jump, divided by the usual acceleration of the data.
+        `rows` (q, candidates) rows to jump to; `current`: poses of the characters, (q, ...).
+        Returns (q, candidates): Largest acceleration of any joint of the body, in root space, in
+        the `BLEND_S` after the jump, divided by the usual acceleration of the data.
         """
         play, count = self._playback, rows.shape[1]
         each = PosePair(*(np.repeat(value, count, axis=0) for value in current))

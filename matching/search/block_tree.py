@@ -34,36 +34,18 @@ _SPREAD_SAMPLE = 2048
 
 @dataclass(frozen=True, eq=False)
 class BlockTree:
-    """Arrays of a block tree; nodes in depth-first order, left child first.
+    """Arrays of a block tree; nodes in depth-first order, left child first."""
 
-    Parameters
-    ----------
-    mean
-        (dims,) float64.
-    axes
-        (dims, axes) float64 orthonormal columns.
-    blocks
-        (blocks, axes, 64) float32: the rows of a block along the axes.
-    rows
-        (blocks, 64) int64 row numbers, rising; -1 for padding.
-    right
-        (nodes,) int64 right child; the left one is the next node. -1 at a leaf.
-    leaves
-        (nodes,) int64 the block of a leaf; -1 elsewhere.
-    lowest, highest
-        (nodes, axes) float32: the box around a node's rows.
-    radius
-        () float64 largest distance of a row from the mean, which bounds rounding errors.
-    """
-
-    mean: Array
-    axes: Array
-    blocks: Array
-    rows: Array
-    right: Array
-    leaves: Array
+    mean: Array  # (dims,) float64
+    axes: Array  # (dims, axes) float64 orthonormal columns
+    blocks: Array  # (blocks, axes, 64) float32: the rows of a block along the axes
+    rows: Array  # (blocks, 64) int64 row numbers, rising; -1 for padding
+    right: Array  # (nodes,) int64 right child; the left one is the next node. -1 at a leaf
+    leaves: Array  # (nodes,) int64 the block of a leaf; -1 elsewhere
+    # lowest, highest: (nodes, axes) float32: the box around a node's rows.
     lowest: Array
     highest: Array
+    # () float64 largest distance of a row from the mean, which bounds rounding errors.
     radius: Array
 
     def projected(self, queries: Array) -> Array:
@@ -122,17 +104,8 @@ class BlockTree:
     ) -> BlockTree:
         """The tree of the offered rows.
 
-        Parameters
-        ----------
-        features
-            (rows, dims) float32, in memory or mapped.
-        offered
-            (n,) row numbers, rising.
-
-        Raises
-        ------
-        ParameterError
-            Where no row is offered.
+        `features` (rows, dims) float32, in memory or mapped; `offered` (n,) row numbers, rising.
+        Raises ParameterError where no row is offered.
         """
         if not len(offered):
             raise ParameterError("there are no rows to search in", hint="offer at least one row")

@@ -101,16 +101,9 @@ def walk(
 ):
     """Fill `distances` (q, k) float32 and `found` (q, k) with the nearest rows of each query.
 
-    Parameters
-    ----------
-    features
-        (rows, dims) float32.
-    row_mean, row_scale
-        (dims,) float32 normalisation of the features; None where they are normalised.
-    mean, axes, radius, blocks, rows, right, leaves, lowest, highest
-        Arrays of a `BlockTree`.
-    queries, allowed, excluded, bounds
-        Arrays of a `SearchRequest`; `allowed` is (0,) where all rows are.
+    `features` (rows, dims) float32; `row_mean, row_scale` (dims,) float32 normalisation of the
+    features; None where they are normalised; `queries, allowed, excluded, bounds`: arrays of a
+    `SearchRequest`; `allowed` is (0,) where all rows are.
     """
     k = distances.shape[1]
     near = np.empty(k)

@@ -49,13 +49,6 @@ class ExactSearcher:
     """Exact search of a database's nearest rows; of equal distances the lower row comes first.
 
     The first search on a machine compiles its code for some seconds; the constructor does this.
-
-    Parameters
-    ----------
-    database
-        The database to search.
-    tree
-        Tree of its offered rows; built if not given.
     """
 
     name = "exact"

@@ -26,19 +26,7 @@ _EFFORTS = (8, 16, 32, 64, 128, 256, 512, 1024)
 
 
 class FaissSearcher:
-    """Search of a database's nearest rows with a FAISS index, ranked again by exact distance.
-
-    Parameters
-    ----------
-    database
-        The database to search.
-    name
-        The string of `faiss.index_factory`, such as "IVF1024,Flat", "HNSW16" or "IVF1024,SQ8".
-    index
-        The index of its offered rows.
-    recall
-        Share of the nearest rows of unusual queries that are found, see `unusual_queries`.
-    """
+    """Search of a database's nearest rows with a FAISS index, ranked again by exact distance."""
 
     exact = False
 
@@ -54,10 +42,8 @@ class FaissSearcher:
     ) -> FaissSearcher:
         """Train and fill an index, and raise its effort until its recall is 0.99.
 
-        Raises
-        ------
-        ParameterError
-            Where no frame is offered, or FAISS does not know the index or cannot train it.
+        Raises ParameterError where no frame is offered, or FAISS does not know the index or cannot
+        train it.
         """
         rows, features = database.offered_rows, database.features
         if not len(rows):

@@ -120,12 +120,8 @@ def following(database: MotionDatabase, row: int, seconds: float, before_s: floa
 def placed(clip: Clip, position: Array, angle: float, to_position: Array, to_angle: float) -> Clip:
     """A clip moved rigidly over the ground.
 
-    Parameters
-    ----------
-    position, angle
-        Position (3,) on the ground and facing about Y from +Z, radians, in the clip's world.
-    to_position, to_angle
-        Position and facing that these are moved to.
+    `position, angle`: position (3,) on the ground and facing about Y from +Z, radians, in the
+    clip's world.
     """
     turn = quaternions.about_axis(_UP, np.array(to_angle - angle))
     rotations, translations = np.array(clip.rotations), np.array(clip.translations)

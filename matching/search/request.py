@@ -12,27 +12,14 @@ from deepphase.errors import ParameterError
 
 @dataclass(frozen=True, eq=False)
 class SearchRequest:
-    """Queries, and the rows that each may find.
+    """Queries, and the rows that each may find."""
 
-    Parameters
-    ----------
-    queries
-        (q, dims) float32, finite.
-    k
-        Number of nearest rows per query.
-    allowed
-        (rows,) bool, or None for all.
-    excluded
-        (q, 2) int64 first row and last row + 1 that each query must not find; equal for none.
-    bounds
-        (q,) float64 squared distances that results must be below.
-    """
-
-    queries: Array
-    k: int
-    allowed: Array | None
+    queries: Array  # (q, dims) float32, finite
+    k: int  # Number of nearest rows per query
+    allowed: Array | None  # (rows,) bool, or None for all
+    # (q, 2) int64 first row and last row + 1 that each query must not find; equal for none.
     excluded: Array
-    bounds: Array
+    bounds: Array  # (q,) float64 squared distances that results must be below
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -57,10 +44,8 @@ class SearchRequest:
     ) -> SearchRequest:
         """A request to a database of `rows` rows with `dims` values.
 
-        Raises
-        ------
-        ParameterError
-            Where a shape does not fit, a query is not finite, or k or a bound is out of range.
+        Raises ParameterError where a shape does not fit, a query is not finite, or k or a bound is
+        out of range.
         """
         queries = _writable(queries, np.float32)
         if queries.ndim == 1:

@@ -37,7 +37,7 @@ _LAZY_IMPORTS = (
     "pandas",
     "pyarrow",
     "plotly.graph_objects",
-    "deepphase.matching.search.block_tree_kernel",
+    "deepphase.matching.search.exact",
 )
 # Seconds that the server waits for the clips of its folder; pages show how far larger ones are.
 _AHEAD_S = 3.0

@@ -13,7 +13,7 @@ from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.music.song_tracks import song_track, track_features
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.trajectory_search import JumpRequest, SearchResult
-from deepphase.matching.search.cost_terms import cost_terms
+from deepphase.matching.search.request import cost_terms
 from deepphase.matching.search.searcher import Searcher
 from deepphase.music.conditioning import sample_at
 from deepphase.music.features import SongFeatures

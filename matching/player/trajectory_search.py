@@ -17,7 +17,7 @@ from deepphase.matching.player.moment_filter import MomentFilter
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.resting import rest_moments
 from deepphase.matching.player.trajectory_queries import TrajectoryQueries
-from deepphase.matching.search.cost_terms import cost_terms
+from deepphase.matching.search.request import cost_terms
 from deepphase.matching.search.searcher import Searcher
 from deepphase.steering.goal_sources import GoalSource
 from deepphase.steering.rest import RestMoments

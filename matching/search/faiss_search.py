@@ -11,8 +11,7 @@ import numpy as np
 from deepphase.arrays import Array, release_pages
 from deepphase.errors import ParameterError
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.search.distances import answer, best, scan, squared_distances
-from deepphase.matching.search.request import SearchRequest
+from deepphase.matching.search.request import SearchRequest, answer, best, scan, squared_distances
 from deepphase.progress import Progress
 
 # Candidates beyond k that are ranked again by exact distance; codes of quantisers need many.

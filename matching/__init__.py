@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from deepphase.matching.music.song_tracks import ClipSongTracks as ClipSongTracks
     from deepphase.matching.player.playback import Playback as Playback
     from deepphase.matching.player.player import Player as Player
-    from deepphase.matching.player.player import PlayerSettings as PlayerSettings
+    from deepphase.matching.player.settings import PlayerSettings as PlayerSettings
     from deepphase.matching.player.source import PlayerSource as PlayerSource
     from deepphase.matching.player.source import database_measures as database_measures
     from deepphase.matching.search.moments import Moment as Moment
@@ -52,7 +52,8 @@ _NAMES = {
     "deepphase.matching.music.dancing": ("dance_with_database",),
     "deepphase.matching.music.song_tracks": ("ClipSongTracks",),
     "deepphase.matching.player.playback": ("Playback",),
-    "deepphase.matching.player.player": ("Player", "PlayerSettings"),
+    "deepphase.matching.player.player": ("Player",),
+    "deepphase.matching.player.settings": ("PlayerSettings",),
     "deepphase.matching.player.source": ("PlayerSource", "database_measures"),
     "deepphase.matching.search.moments": ("Moment", "following", "moment", "nearest_moments"),
     "deepphase.matching.search.searcher": ("Searcher", "open_searcher"),

@@ -12,7 +12,7 @@ from deepphase.apps.terminal import next_step, note, progress, table, warn
 from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:
-    from deepphase.matching.player.player import PlayerSettings
+    from deepphase.matching.player.settings import PlayerSettings
     from deepphase.matching.player.source import PlayerSource
     from deepphase.progress import Progress
     from deepphase.steering.run import Runner, RunnerSource
@@ -66,7 +66,7 @@ def command(
     from deepphase.apps.runs.run import columns_of, run_goal, write_runs
     from deepphase.atomic_write import check_writable
     from deepphase.matching.database.on_ground import has_ground_heights
-    from deepphase.matching.player.moment_filter import moments_line
+    from deepphase.matching.player.settings import moments_line
 
     read = read_goals(steering.path, steering.gamepad)
     ground = run_ground(steering)
@@ -142,7 +142,7 @@ def _opened(
     """The source of the players of a database, with the factors of its weights, or of a matcher."""
     from deepphase.corpus.store import open_store
     from deepphase.matching.database.database import MotionDatabase
-    from deepphase.matching.database.reweighted import reweighted
+    from deepphase.matching.database.variants import reweighted
     from deepphase.matching.learned.matcher import Matcher
     from deepphase.matching.player.playback import Playback
     from deepphase.matching.player.source import PlayerSource, database_measures

@@ -196,8 +196,7 @@ def matching_command(
     from deepphase.apps.runs.matching import played_moments
     from deepphase.corpus.store import open_store
     from deepphase.matching.database.database import MotionDatabase
-    from deepphase.matching.learned.health import matcher_lines
-    from deepphase.matching.learned.training import train_matcher
+    from deepphase.matching.learned.training import matcher_lines, train_matcher
 
     moments = played_moments(include)
 

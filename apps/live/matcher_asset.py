@@ -17,12 +17,9 @@ from deepphase.features.trajectory import TRAJECTORY_DIRECTION, TRAJECTORY_PATH
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.database.on_ground import GROUND_HEIGHTS
 from deepphase.matching.learned.matcher import Matcher, rounded
-from deepphase.matching.player.constants import CONSTANTS
-from deepphase.matching.player.moment_filter import MomentFilter
 from deepphase.matching.player.playback import Playback
-from deepphase.matching.player.player import PlayerSettings
-from deepphase.matching.player.resting import rest_moments
-from deepphase.matching.player.trajectory_search import KEEPING, max_improvement
+from deepphase.matching.player.settings import CONSTANTS, MomentFilter, PlayerSettings
+from deepphase.matching.player.trajectory_search import KEEPING, max_improvement, rest_moments
 from deepphase.steering.foot_lock import FootLockSettings
 
 # Rows whose poses give the height of the body.

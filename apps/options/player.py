@@ -10,8 +10,7 @@ from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:
     from deepphase.matching.database.database import MotionDatabase
-    from deepphase.matching.player.moment_filter import MomentFilter
-    from deepphase.matching.player.player import PlayerSettings
+    from deepphase.matching.player.settings import MomentFilter, PlayerSettings
 
 _NONE = "none"
 
@@ -35,7 +34,7 @@ class PlayerOptions(OptionGroup):
 
     def settings(self, moments: MomentFilter | None = None) -> PlayerSettings:
         """The settings of a player of some moments."""
-        from deepphase.matching.player.player import PlayerSettings
+        from deepphase.matching.player.settings import PlayerSettings
 
         keep = PlayerSettings().keep
         if self.keep is not None:

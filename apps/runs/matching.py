@@ -9,8 +9,8 @@ from typing import Any
 from deepphase.apps.options.groups import parse_labels
 from deepphase.apps.runs.goals import Goal
 from deepphase.features.moment_kinds import KINDS
-from deepphase.matching.database.pose_baselines import pose_databases
-from deepphase.matching.player.moment_filter import MomentFilter
+from deepphase.matching.database.variants import pose_databases
+from deepphase.matching.player.settings import MomentFilter
 from deepphase.matching.player.source import PlayerSource
 from deepphase.matching.search.searcher import open_searcher
 from deepphase.progress import Progress

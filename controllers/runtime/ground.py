@@ -11,8 +11,7 @@ from deepphase.controllers.runtime.body_pose import CharacterFeet
 from deepphase.controllers.runtime.parts import CharacterPart, StepInput
 from deepphase.controllers.schema.config import TRAJECTORY_HEIGHT
 from deepphase.features.trajectory import pairs
-from deepphase.terrain.heightmap import Heightmap
-from deepphase.terrain.underfoot import SIDES, ground_level, trajectory_heights
+from deepphase.terrain.heightmap import SIDES, Heightmap, ground_level, trajectory_heights
 
 
 class FlatGround(CharacterPart):

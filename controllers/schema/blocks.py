@@ -16,7 +16,7 @@ from deepphase.controllers.schema.config import (
 from deepphase.errors import ParameterError
 from deepphase.features.layout import Feature, FeatureLayout
 from deepphase.features.trajectory import TRAJECTORY_PATH, TRAJECTORY_VELOCITY
-from deepphase.terrain.underfoot import SIDES
+from deepphase.terrain.heightmap import SIDES
 
 # Numbers of a rotation: its x and y axis.
 _ROTATION_NUMBERS = 6

@@ -41,7 +41,7 @@ from deepphase.motion.root_trajectory import (
 from deepphase.motion.rotations_6d import six_numbers
 from deepphase.phase.model import ClipPhases
 from deepphase.terrain.grounded_clip import GroundedClip
-from deepphase.terrain.underfoot import ground_level, trajectory_heights
+from deepphase.terrain.heightmap import ground_level, trajectory_heights
 
 
 class PhaseSource(Protocol):

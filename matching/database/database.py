@@ -18,9 +18,13 @@ from deepphase.features.layout import FeatureLayout, checked_block
 from deepphase.features.moment_kinds import IDLE, KINDS, clip_kinds, kind_numbers
 from deepphase.features.normalisation import Normalisation
 from deepphase.features.trajectory import facing_directions
-from deepphase.matching.database.build import END_MARGIN_S, built_fields, clip_fields, extended_rows
-from deepphase.matching.database.clip_labels import clips_with
-from deepphase.matching.database.clip_sequence import ClipSequence
+from deepphase.matching.database.build import (
+    END_MARGIN_S,
+    ClipSequence,
+    built_fields,
+    clip_fields,
+    extended_rows,
+)
 from deepphase.matching.database.file import (
     database_fields,
     not_a_database,
@@ -43,6 +47,45 @@ from deepphase.short_repr import counted, short_repr
 
 if TYPE_CHECKING:
     from deepphase.phase.extractor import PhaseExtractor
+
+# Values of a label that an error lists.
+_LISTED_VALUES = 8
+
+
+def clips_with(
+    labels: Sequence[Mapping[str, str]], wanted: Mapping[str, str | Sequence[str]]
+) -> Array:
+    """(clips,) bool: clips that have all wanted labels.
+
+    Raises ParameterError where a label is unknown, or no clip has all of them.
+    """
+    clips = np.ones(len(labels), bool)
+    for name, values in wanted.items():
+        allowed = {values} if isinstance(values, str) else set(values)
+        column = [each.get(name) for each in labels]
+        if all(value is None for value in column):
+            known = dict.fromkeys(key for each in labels for key in each)
+            raise ParameterError(
+                f"there is no label {name!r} in this database",
+                hint=f"it has {', '.join(known) or 'none'}",
+            )
+        clips &= np.array([value in allowed for value in column])
+    if not clips.any():
+        raise ParameterError(
+            f"no clip has the labels {dict(wanted)}", hint=_listed_values(labels, wanted)
+        )
+    return clips
+
+
+def _listed_values(labels: Sequence[Mapping[str, str]], names: Iterable[str]) -> str:
+    parts = []
+    for name in names:
+        values = sorted({each[name] for each in labels if name in each})
+        extra = len(values) - _LISTED_VALUES
+        more = f" and {extra} more" if extra > 0 else ""
+        parts.append(f"{name} is {', '.join(values[:_LISTED_VALUES])}{more}")
+    return "; ".join(parts)
+
 
 _ROWS_AT_ONCE = 1 << 16
 # Way out where the arrays do not fit together, which those of `MotionDatabase.build` do.

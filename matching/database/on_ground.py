@@ -19,7 +19,7 @@ from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.progress import Progress
 from deepphase.terrain.grounded_clip import ClipGrounds, GroundedClip
-from deepphase.terrain.underfoot import ground_level, trajectory_heights
+from deepphase.terrain.heightmap import ground_level, trajectory_heights
 
 GROUND_HEIGHTS = "ground_heights"
 """Track of a layout: heights left of, below and right of the trajectory ahead, over the level."""

@@ -27,11 +27,10 @@ from deepphase.formats.header_values import (
     checked_texts,
 )
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.learned.body import MatcherBody
+from deepphase.matching.learned.body import MatcherBody, PoseValues, RootPoses
 from deepphase.matching.learned.config import LearnedConfig
 from deepphase.matching.learned.kept_states import InterpolatedFeatures, KeptSearcher, KeptStates
 from deepphase.matching.learned.motion import DecompressedMotion
-from deepphase.matching.learned.pose_values import PoseValues, RootPoses
 from deepphase.matching.player.facing import SECTORS
 from deepphase.matching.player.source import PlayerSource
 from deepphase.motion.skeleton import Skeleton
@@ -99,7 +98,7 @@ class Matcher:
     data
         Measures of the database's clips, as `database_measures` gives them.
     health
-        What was measured after the training; see `deepphase.matching.learned.health`.
+        What was measured after the training; see `deepphase.matching.learned.training`.
     provenance
         What it was trained with.
 

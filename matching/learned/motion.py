@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.matching.learned.body import MatcherBody
+from deepphase.matching.learned.body import MatcherBody, RootPoses
 from deepphase.matching.learned.kept_states import KeptStates
-from deepphase.matching.learned.pose_values import RootPoses
-from deepphase.matching.player.constants import CONSTANTS
 from deepphase.matching.player.facing import FacingCoverage
 from deepphase.matching.player.playback import Playback, supports
+from deepphase.matching.player.settings import CONSTANTS
 
 # Rows that stay decompressed: a thousand characters read three thousand in a frame.
 _KEPT = 1 << 14

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from deepphase.arrays import Array
 from deepphase.export.onnx_file import PARITY_BATCHES, Parity, export_onnx
 from deepphase.matching.learned.matcher import Matcher, rounded
-from deepphase.matching.learned.networks import SmoothReLU
+from deepphase.matching.learned.module import SmoothReLU
 
 # Cost of what may not be found.
 _NEVER = 1e9

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
 
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.learned.assembly import new_matcher
+from deepphase.matching.learned.body import MatcherBody
 from deepphase.matching.learned.config import LearnedConfig
 from deepphase.matching.learned.data import LearnedData
-from deepphase.matching.learned.health import matcher_health
-from deepphase.matching.learned.matcher import Matcher
+from deepphase.matching.learned.kept_states import KeptStates
+from deepphase.matching.learned.matcher import Layer, Matcher, rounded
 from deepphase.matching.learned.module import LearnedModule
-from deepphase.matching.player.moment_filter import MomentFilter
+from deepphase.matching.player.settings import MomentFilter
+from deepphase.matching.player.source import database_measures
+from deepphase.motion import quaternions
 from deepphase.progress import Progress
 from deepphase.training.task import TrainedTask, run_task
 from deepphase.training.trainer import versions
+
+if TYPE_CHECKING:
+    from deepphase.matching.learned.data import LearnedData
+    from deepphase.matching.learned.module import LearnedModule
 
 
 def train_matcher(
@@ -73,3 +84,111 @@ def train_matcher(
         result=result,
     )
     return run_task(task, folder=folder, resume=resume, progress=progress, trainer=trainer)
+
+
+def new_matcher(module: LearnedModule, provenance: Mapping[str, Any]) -> Matcher:
+    """The matcher of a module whose training has ended, on the processor.
+
+    What the decompressor reads and gives is no longer normalised: weights and biases contain it.
+    States are rounded as in a file.
+    """
+    data, latents = module.data, module.latents()
+    playback, database = data.playback, data.database
+    count = torch.zeros(latents.shape[1])
+    read = (
+        torch.cat([module.feature_mean, count]),
+        torch.cat([module.feature_scale, count + 1.0]),
+    )
+    kept = replace(data.kept, latents=latents)
+    features, latents = (
+        numbers * step for numbers, step in map(rounded, (kept.features, kept.latents))
+    )
+    clips, frames = database.clip_of(data.firsts), database.frame_of(data.firsts)
+    rows = data.rows_of(np.arange(len(kept)))
+    return Matcher(
+        config=data.config,
+        body=MatcherBody.of_playback(playback, database.body, data.playable),
+        layout=database.layout,
+        normalisation=database.normalisation,
+        values=data.values,
+        kept=KeptStates(features, latents, kept.spacing, kept.counts),
+        offered=data.offered,
+        names=tuple(
+            database.clip_names[clip] + (f" from frame {frame}" if frame else "")
+            for clip, frame in zip(clips.tolist(), frames.tolist(), strict=True)
+        ),
+        labels=tuple(database.labels[clip] for clip in clips.tolist()),
+        contacts=playback.contacts[rows],
+        kinds=np.asarray(database.kinds)[rows],
+        decompressor=folded(
+            module.network.decompressor, read, (module.pose_mean, module.pose_scale)
+        ),
+        data=database_measures(database, playback),
+        provenance=dict(provenance),
+    )
+
+
+def folded(
+    network: nn.Module, before: tuple[Tensor, Tensor], after: tuple[Tensor, Tensor]
+) -> tuple[Layer, ...]:
+    """Layers that read and give raw values.
+
+    `before` and `after` are mean and scale of the network's inputs and outputs.
+    """
+    linear = [each for each in network.modules() if isinstance(each, nn.Linear)]
+    parts = [(each.weight.detach().T.double(), each.bias.detach().double()) for each in linear]
+    mean, scale = (each.double() for each in before)
+    weight, bias = parts[0]
+    weight = weight / scale[:, None]
+    parts[0] = (weight, bias - mean @ weight)
+    mean, scale = (each.double() for each in after)
+    weight, bias = parts[-1]
+    parts[-1] = (weight * scale, bias * scale + mean)
+    return tuple(Layer(weight.float().numpy(), bias.float().numpy()) for weight, bias in parts)
+
+
+# Moments that are measured, and successive rows of each.
+_MOMENTS, _FRAMES = 2_000, 4
+
+
+def matcher_health(matcher: Matcher, data: LearnedData) -> dict[str, Any]:
+    """Measures of a matcher on moments spread over its database.
+
+    Returns ``pose_error_cm``, ``pose_error_95_cm`` and ``rotation_error_degrees`` of decompressed
+    poses, in. root space; ``root_speed_error``, m/s; and ``speed_ratio`` and ``jerk_ratio``: of the
+    joints. in root space, the mean over that of the database.
+    """
+    rows = data.measured_rows
+    rows = rows[rows + _FRAMES <= data.kept.stops[data.kept.stretch_of(rows)]]
+    rows = rows[:: max(len(rows) // _MOMENTS, 1)][:, None] + np.arange(_FRAMES)
+    motion, playback = matcher.motion, data.playback
+    found = [getattr(motion, name)[rows] for name in ("rotations", "translations", "steps")]
+    truth = data.poses(data.rows_of(rows))
+    places = [playback.positions(*each[:2]) for each in (found, truth)]
+    apart = 100.0 * np.linalg.norm(places[0] - places[1], axis=-1)
+    turns = quaternions.multiply(found[0], quaternions.conjugate(truth.rotations))
+    angles = 2.0 * np.degrees(np.arccos(np.clip(np.abs(turns[..., 3]), 0.0, 1.0)))
+    speeds, jerks = (
+        [np.linalg.norm(np.diff(each, order, axis=1), axis=-1).mean() for each in places]
+        for order in (1, 3)
+    )
+    steps = (found[2] - truth.steps)[..., :2] * matcher.fps
+    return {
+        "pose_error_cm": float(apart.mean()),
+        "pose_error_95_cm": float(np.percentile(apart, 95)),
+        "rotation_error_degrees": float(angles[..., list(data.values.body)].mean()),
+        "root_speed_error": float(np.linalg.norm(steps, axis=-1).mean()),
+        "speed_ratio": float(speeds[0] / max(speeds[1], 1e-9)),
+        "jerk_ratio": float(jerks[0] / max(jerks[1], 1e-9)),
+    }
+
+
+def matcher_lines(health: Mapping[str, Any]) -> list[str]:
+    """Sentences on the measures."""
+    return [
+        f"decompressed poses: joints {health['pose_error_cm']:.2f} cm from the database's on "
+        f"average, {health['rotation_error_degrees']:.2f} degrees; root "
+        f"{health['root_speed_error']:.3f} m/s",
+        f"joints move {health['speed_ratio']:.2f} times as fast as the database's, with "
+        f"{health['jerk_ratio']:.2f} times the jerk",
+    ]

@@ -12,7 +12,8 @@ from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.music.music_search import DanceSettings, MusicSearch
 from deepphase.matching.music.playback_sync import MAX_RATE_CHANGE, PlaybackSync
 from deepphase.matching.player.playback import Playback
-from deepphase.matching.player.player import Player, PlayerSettings
+from deepphase.matching.player.player import Player
+from deepphase.matching.player.settings import PlayerSettings
 from deepphase.matching.search.searcher import Searcher
 from deepphase.motion.resample import at_frames, values_at_frames
 from deepphase.motion.root_trajectory import RootTrajectory

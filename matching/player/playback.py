@@ -15,8 +15,8 @@ from deepphase.evaluation.runs import joint_accelerations
 from deepphase.features.trajectory import complex_of, pairs
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.database.on_ground import has_ground_heights
-from deepphase.matching.player.constants import CONSTANTS
 from deepphase.matching.player.facing import FacingCoverage
+from deepphase.matching.player.settings import CONSTANTS
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.contacts import GRAVITY, foot_contacts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,17 +12,14 @@ from deepphase.errors import ParameterError
 from deepphase.evaluation.runs import pose_distances
 from deepphase.features.trajectory import complex_of, pairs
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.player.constants import CONSTANTS
 from deepphase.matching.player.facing import HeldFacings
-from deepphase.matching.player.moment_filter import MomentFilter
 from deepphase.matching.player.playback import Playback, check_same_rows
-from deepphase.matching.player.resting import style_of
 from deepphase.matching.player.root_steps import RootSteps
+from deepphase.matching.player.settings import CONSTANTS, PlayerSettings
 from deepphase.matching.player.trajectory_queries import future_offsets
-from deepphase.matching.player.trajectory_search import JumpRequest, SearchPolicy
+from deepphase.matching.player.trajectory_search import JumpRequest, SearchPolicy, style_of
 from deepphase.matching.player.transitions import PosePair, Transitions
 from deepphase.motion import quaternions
-from deepphase.short_repr import brief_repr
 from deepphase.steering.foot_ground import FootGround
 from deepphase.steering.foot_lock import FootLock, FootLockSettings
 from deepphase.steering.goal_limits import LimitedGoals
@@ -31,77 +28,7 @@ from deepphase.steering.rest import CONSTANTS as REST
 from deepphase.steering.rest import RestChain, standing_goals
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import SQUARED, Frame, RunnerSpec
-from deepphase.steering.springs import spring_rate
-from deepphase.terrain.heightmap import Heightmap
-from deepphase.terrain.underfoot import ground_level
-
-
-@brief_repr
-@dataclass(frozen=True)
-class PlayerSettings:
-    """Settings of a `Player`.
-
-    Parameters
-    ----------
-    search_interval_s
-        Seconds between two searches. Abruptly changed goals start a search at once.
-    transition_halflife_s
-        Halflife of the offset that inertializes a jump.
-    min_improvement
-        A jump must reduce the cost of continuing the clip by this share.
-    change_s, change_improvement
-        For `change_s` seconds after an abrupt change of the goals, a jump must reduce the cost by
-        the share `change_improvement` only.
-    keep
-        Names of labels whose values are kept: rows of clips with other values are jumped to only
-        where they reduce the cost by the share `keep_improvement` against the best row that keeps
-        them all. Labels that goals ask for, or that the database lacks, are not kept.
-    keep_improvement
-        See `keep`; 0 keeps nothing.
-    neighbourhood_s
-        Rows of the same clip within this many seconds are not targets of a jump.
-    adjust_halflife_s
-        Halflife of the root's correction towards the desired position and facing.
-    adjust_share
-        Maximum root correction as a share of the clip's own speed and turning rate.
-    adjust_turn
-        Additional correction of the facing, in radians per metre travelled.
-    foot_lock
-        Keep feet in place while they are in contact.
-    foot_halflife_s
-        Halflife of a released foot's return to the clip's motion.
-    moments
-        The moments that are played; all if None.
-    """
-
-    search_interval_s: float = 0.1
-    transition_halflife_s: float = 0.12
-    min_improvement: float = 0.3
-    change_s: float = 0.6
-    change_improvement: float = 0.1
-    keep: tuple[str, ...] = ("style",)
-    keep_improvement: float = 0.7
-    neighbourhood_s: float = 0.3
-    adjust_halflife_s: float = 0.2
-    adjust_share: float = 0.4
-    adjust_turn: float = 1.5
-    foot_lock: bool = True
-    foot_halflife_s: float = 0.1
-    moments: MomentFilter | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("transition_halflife_s", "adjust_halflife_s", "foot_halflife_s"):
-            spring_rate(getattr(self, name))
-        if not (np.isfinite(self.search_interval_s) and self.search_interval_s > 0):
-            raise ParameterError(f"search_interval_s {self.search_interval_s}: it must be above 0")
-        for name in ("min_improvement", "change_improvement", "keep_improvement"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ParameterError(
-                    f"{name} {getattr(self, name)}: it must be at least 0 and below 1"
-                )
-        for name in ("neighbourhood_s", "change_s", "adjust_share", "adjust_turn"):
-            if not getattr(self, name) >= 0:
-                raise ParameterError(f"{name} {getattr(self, name)}: it must not be negative")
+from deepphase.terrain.heightmap import Heightmap, ground_level
 
 
 def runner_spec(database: MotionDatabase, playback: Playback) -> RunnerSpec:

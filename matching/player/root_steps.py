@@ -6,8 +6,8 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.features.trajectory import complex_of
-from deepphase.matching.player.constants import CONSTANTS
 from deepphase.matching.player.playback import Playback
+from deepphase.matching.player.settings import CONSTANTS
 from deepphase.steering.springs import damping_share, wrapped_angle
 
 

@@ -13,7 +13,8 @@ from deepphase.evaluation.motion_measures import measured_data
 from deepphase.features.moment_kinds import KINDS
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.player.playback import Playback
-from deepphase.matching.player.player import Player, PlayerSettings, runner_spec
+from deepphase.matching.player.player import Player, runner_spec
+from deepphase.matching.player.settings import PlayerSettings
 from deepphase.matching.player.trajectory_search import TrajectorySearch
 from deepphase.matching.search.searcher import Searcher, open_searcher
 from deepphase.short_repr import brief_repr

@@ -17,8 +17,7 @@ from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.database.on_ground import GROUND_HEIGHTS
 from deepphase.steering.goal_sources import GoalSource
 from deepphase.steering.root_states import RootStates
-from deepphase.terrain.heightmap import Heightmap
-from deepphase.terrain.underfoot import SIDES, ground_level, trajectory_heights
+from deepphase.terrain.heightmap import SIDES, Heightmap, ground_level, trajectory_heights
 
 # Speed at which a desired trajectory begins, m/s, from which on a character at rest starts.
 _STARTING_M_S = 0.35

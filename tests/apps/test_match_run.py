@@ -13,7 +13,7 @@ from deepphase.apps.options.player import PlayerOptions
 from deepphase.corpus.store import open_store
 from deepphase.formats.load import load, save
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.player.player import PlayerSettings
+from deepphase.matching.player.settings import PlayerSettings
 from deepphase.motion.kinematics import joint_positions
 from deepphase.steering.path import read_path
 from deepphase.synthetic.gait_motion import locomotion

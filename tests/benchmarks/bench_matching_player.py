@@ -19,7 +19,7 @@ from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.learned.matcher import FORMAT as MATCHER
 from deepphase.matching.learned.matcher import Matcher
 from deepphase.matching.player.playback import Playback
-from deepphase.matching.player.player import PlayerSettings
+from deepphase.matching.player.settings import PlayerSettings
 from deepphase.matching.player.source import PlayerSource
 from deepphase.matching.search.searcher import open_searcher
 from deepphase.steering.made_paths import circle

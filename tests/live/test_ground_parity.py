@@ -24,7 +24,7 @@ from deepphase.steering.velocity_goals import GamepadGoals
 from deepphase.synthetic.gait_motion import locomotion
 from deepphase.terrain.ground_shapes import made_ground
 from deepphase.terrain.grounded_clip import GroundedClip
-from deepphase.terrain.underfoot import ground_level
+from deepphase.terrain.heightmap import ground_level
 from tests.controllers.replaying import unchanged
 from tests.controllers.test_heights import FIRST, replayed
 from tests.live.node import TOP_SPEED, ask_node, needs_node, stick_goal

@@ -7,8 +7,7 @@ import pytest
 
 from deepphase.apps.live.sources import asset_of
 from deepphase.matching.learned.matcher import Matcher
-from deepphase.matching.player.moment_filter import MomentFilter
-from deepphase.matching.player.player import PlayerSettings
+from deepphase.matching.player.settings import MomentFilter, PlayerSettings
 from deepphase.matching.player.source import PlayerSource
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions

@@ -9,7 +9,7 @@ import pytest
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.features.moment_kinds import KINDS
-from deepphase.matching.player.player import PlayerSettings
+from deepphase.matching.player.settings import PlayerSettings
 from deepphase.matching.player.source import PlayerSource
 from deepphase.matching.player.trajectory_search import JumpRequest, TrajectorySearch
 from deepphase.steering.made_paths import made_path

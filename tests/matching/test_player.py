@@ -13,10 +13,10 @@ from deepphase.evaluation.measure import measure, values_by_name
 from deepphase.features.layout import Feature, FeatureLayout
 from deepphase.features.moment_kinds import KINDS
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.database.pose_baselines import pose_databases
-from deepphase.matching.player.moment_filter import MomentFilter, moments_line
+from deepphase.matching.database.variants import pose_databases
 from deepphase.matching.player.playback import Playback
-from deepphase.matching.player.player import Player, PlayerSettings
+from deepphase.matching.player.player import Player
+from deepphase.matching.player.settings import MomentFilter, PlayerSettings, moments_line
 from deepphase.matching.player.source import PlayerSource, database_measures
 from deepphase.matching.player.transitions import PosePair, Transitions
 from deepphase.matching.search.searcher import open_searcher

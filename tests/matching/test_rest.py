@@ -7,8 +7,7 @@ import pytest
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.features.moment_kinds import IDLE, LOCOMOTION
-from deepphase.matching.player.moment_filter import MomentFilter
-from deepphase.matching.player.player import PlayerSettings
+from deepphase.matching.player.settings import MomentFilter, PlayerSettings
 from deepphase.matching.player.source import PlayerSource
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.rest import CONSTANTS, RestChain, RestMoments, breathing

@@ -9,7 +9,7 @@ import pytest
 
 from deepphase.arrays import JoinedRows
 from deepphase.errors import ParameterError
-from deepphase.matching.database.reweighted import reweighted
+from deepphase.matching.database.variants import reweighted
 from deepphase.matching.search.searcher import open_searcher
 from tests.matching.test_player import opened, walking_store
 

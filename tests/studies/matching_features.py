@@ -20,12 +20,11 @@ from deepphase.evaluation.measure import measure, values_by_name
 from deepphase.evaluation.runs import BLEND_S, joint_accelerations, near_marked
 from deepphase.formats.array_file import read_header
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.database.reweighted import reweighted
+from deepphase.matching.database.variants import reweighted
 from deepphase.matching.learned.matcher import FORMAT as MATCHER
 from deepphase.matching.learned.matcher import Matcher
-from deepphase.matching.player.moment_filter import MomentFilter
 from deepphase.matching.player.playback import Playback
-from deepphase.matching.player.player import PlayerSettings
+from deepphase.matching.player.settings import MomentFilter, PlayerSettings
 from deepphase.matching.player.source import PlayerSource, database_measures
 from deepphase.matching.search.searcher import open_searcher
 from deepphase.motion.kinematics import joint_positions

@@ -22,9 +22,8 @@ from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.corpus.store import open_store
 from deepphase.features.moment_kinds import ACTION, IDLE, LYING, SITTING
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.player.moment_filter import MomentFilter
 from deepphase.matching.player.playback import Playback
-from deepphase.matching.player.player import PlayerSettings
+from deepphase.matching.player.settings import MomentFilter, PlayerSettings
 from deepphase.matching.player.source import PlayerSource
 from deepphase.matching.search.searcher import open_searcher
 from deepphase.motion.clip import Clip

@@ -12,10 +12,9 @@ from deepphase.terrain.foot_track import FootTrack
 from deepphase.terrain.ground_file import read_ground, save_ground
 from deepphase.terrain.ground_shapes import made_ground
 from deepphase.terrain.grounded_clip import ClipGround, ClipGrounds, GroundedClip
-from deepphase.terrain.heightmap import Heightmap
+from deepphase.terrain.heightmap import Heightmap, ground_level, trajectory_heights
 from deepphase.terrain.laying import median_soles
 from deepphase.terrain.placing import best_place
-from deepphase.terrain.underfoot import ground_level, trajectory_heights
 
 
 @pytest.fixture(scope="module")

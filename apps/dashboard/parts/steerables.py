@@ -34,9 +34,8 @@ from deepphase.formats.array_file import read_header
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.database.file import FORMAT as DATABASE_FORMAT
 from deepphase.matching.learned.matcher import Matcher
-from deepphase.matching.player.moment_filter import MomentFilter
 from deepphase.matching.player.playback import Playback
-from deepphase.matching.player.player import PlayerSettings
+from deepphase.matching.player.settings import MomentFilter, PlayerSettings
 from deepphase.matching.player.source import PlayerSource, database_measures
 from deepphase.matching.search.searcher import Searcher, open_searcher
 from deepphase.motion.clip import Clip

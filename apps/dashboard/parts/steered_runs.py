@@ -12,7 +12,7 @@ from deepphase.apps.runs.run import run_goal
 from deepphase.apps.runs.take import compared_take, run_take
 from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.evaluation.measure import Measure
-from deepphase.matching.player.player import PlayerSettings
+from deepphase.matching.player.settings import PlayerSettings
 from deepphase.motion.clip import Clip
 from deepphase.motion.root_motion import RootMotion
 from deepphase.progress import Progress

@@ -15,8 +15,7 @@ from deepphase.apps.dashboard.parts.steered_runs import MAX_CHARACTER_S, Steerin
 from deepphase.arrays import Array
 from deepphase.controllers.runtime.frame import BLENDS, CharacterSettings
 from deepphase.errors import FormatError, ParameterError
-from deepphase.matching.player.moment_filter import MomentFilter
-from deepphase.matching.player.player import PlayerSettings
+from deepphase.matching.player.settings import MomentFilter, PlayerSettings
 from deepphase.steering.made_paths import MADE_PATHS, made_path, usual_size
 from deepphase.steering.path import GroundPath, read_path
 from deepphase.viewer.bundle import component_script

@@ -2,7 +2,7 @@
 
 import { faded, springRate } from "./springs.js";
 
-// Metres from a path to the heights at its left and right; see deepphase/terrain/underfoot.py.
+// Metres from a path to the heights at its left and right; see deepphase/terrain/heightmap.py.
 const SIDE_M = 0.25;
 // The level is the mean of the ground along the facing, weighted by a Gaussian of this width in metres.
 const LEVEL_M = 0.3;

@@ -68,7 +68,7 @@ def write_clips(
     paths
         Motion files, folders of motion files, or stores.
     output, format
-        As of :func:`deepphase.corpus.clip_files.clip_targets`.
+        As of :func:`deepphase.corpus.motion_files.clip_targets`.
     change
         Makes the clip that is written of the clip that is read.
     write
@@ -81,8 +81,8 @@ def write_clips(
     DeepPhaseError
         If no clip can be written.
     """
-    from deepphase.corpus.clip_files import clip_targets
     from deepphase.corpus.clips import clips_in
+    from deepphase.corpus.motion_files import clip_targets
     from deepphase.formats.load import save
 
     entries = clips_in(paths, **reading.clips, **options)

@@ -53,8 +53,8 @@ def command(
     workers
         Number of processes; chosen by cores and amount of data if not given.
     """
+    from deepphase.corpus.clips import agreed_point_sets
     from deepphase.corpus.motion_files import find_motion_files
-    from deepphase.corpus.point_sets import agreed_point_sets
     from deepphase.corpus.solved_files import solve_files
     from deepphase.formats.units import checked_options
 

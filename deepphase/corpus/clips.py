@@ -1,28 +1,131 @@
-"""Clips at paths: of motion files, folders and stores."""
+"""Clips at paths: of motion files, folders and stores, with the hierarchies of point tracks."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.motion_files import MotionFile, find_motion_files
-from deepphase.corpus.point_sets import PointSets, agreed_point_sets, load_point_clip
 from deepphase.corpus.songs import find_songs
 from deepphase.corpus.store import is_store, open_store, store_groups
 from deepphase.errors import DeepPhaseError
 from deepphase.formats.load import list_animations, load, load_all
-from deepphase.formats.points import holds_points
+from deepphase.formats.points import holds_points, load_points
 from deepphase.formats.units import checked_options
 from deepphase.memory import within_memory
 from deepphase.motion.clip import Clip
+from deepphase.motion.point_track import PointTrack, without_balls
 from deepphase.music.cache import song_features
+from deepphase.solving.point_clip import clip_of_points
+from deepphase.solving.point_structure import find_structure
+from deepphase.solving.point_tree import PointStructure
 
 # Label with the animation of a clip, for files with several.
 ANIMATION_LABEL = "animation"
+# Number of files, evenly spread, that determine a hierarchy.
+_MAX_SAMPLES = 60
+_POINT_OPTIONS = ("unit", "up", "fps", "floor")
+
+
+@dataclass(frozen=True)
+class PointSets:
+    """The hierarchy of each kind of point tracks: those of the same points.
+
+    Parameters
+    ----------
+    structures
+        Names of the points (generic ones where files have none) -> their structure.
+    description
+        The given skeleton description.
+    notes
+        (points, sentence) where files of one kind disagree.
+    """
+
+    structures: Mapping[tuple[str, ...], PointStructure] = field(default_factory=dict)
+    description: Mapping[str, Any] | None = None
+    notes: tuple[tuple[str, str], ...] = ()
+
+    def clip_of(self, track: PointTrack) -> Clip:
+        """The track as a clip of its kind's skeleton. Raises SkeletonError as `clip_of_points`."""
+        return clip_of_points(track, self.description, structure=self.structures.get(track.names))
+
+
+def agreed_point_sets(
+    files: Sequence[MotionFile], description: Mapping[str, Any] | None = None, **reader: Any
+) -> PointSets:
+    """Hierarchies of the point tracks among files, by majority of the files of each kind.
+
+    Files that cannot be read are ignored. `reader` has options of `deepphase.formats.load.load`.
+    """
+    tracks = [file for file in files if holds_points(file.path)]
+    step = -(-len(tracks) // _MAX_SAMPLES) or 1
+    found: dict[tuple[str, ...], list[PointStructure]] = defaultdict(list)
+    for file in tracks[::step]:
+        try:
+            names, structure = within_memory(
+                _structure, file.path, description, file.reader(reader)
+            )
+        except DeepPhaseError:
+            continue
+        found[names].append(structure)
+    structures, notes = {}, []
+    for names, candidates in found.items():
+        structures[names] = _most_common(candidates)
+        agreeing = candidates.count(structures[names])
+        if agreeing < len(candidates):
+            notes.append(
+                (
+                    f"{len(names)} points",
+                    f"{agreeing} of {len(candidates)} files agree on the roles of the points, "
+                    "which are used for all",
+                )
+            )
+    return PointSets(structures, description, tuple(notes))
+
+
+def _structure(
+    path: Path, description: Mapping[str, Any] | None, reader: Mapping[str, Any]
+) -> tuple[tuple[str, ...], PointStructure]:
+    track = _point_track(path, reader)
+    return track.names, find_structure(track, description)
+
+
+def _point_track(path: Path, reader: Mapping[str, Any]) -> PointTrack:
+    given = {name: reader[name] for name in _POINT_OPTIONS if name in reader}
+    return without_balls(load_points(path, **given))
+
+
+def _most_common(candidates: list[PointStructure]) -> PointStructure:
+    # Ties go to the higher confidence in left and right.
+    def weight(candidate: PointStructure) -> tuple[int, float]:
+        same = [other.confidence for other in candidates if other == candidate]
+        return len(same), sum(same)
+
+    return max(candidates, key=weight)
+
+
+def load_clips(path: Path, name: str, point_sets: PointSets, **reader: Any) -> tuple[Clip, ...]:
+    """All clips of a motion file, a point track with the hierarchy of its set.
+
+    The only clip of a file has `name`; of several, the name of the animation is appended, and
+    added as a label. `reader` has options of `deepphase.formats.load.load`, as which it raises.
+    """
+    if holds_points(path):
+        return (replace(point_sets.clip_of(_point_track(path, reader)), name=name),)
+    clips = load_all(path, **reader)
+    if len(clips) == 1:
+        return (replace(clips[0], name=name),)
+    return tuple(_of_animation(clip, name, clip.name) for clip in clips)
+
+
+def _of_animation(clip: Clip, file_name: str, animation: str) -> Clip:
+    labels = {**clip.labels, ANIMATION_LABEL: animation}
+    return replace(clip, name=f"{file_name} {animation}", labels=labels)
 
 
 @dataclass(frozen=True)
@@ -43,93 +146,6 @@ class ClipEntry:
     name: str
     load: Callable[[], Any]
     size: int = 0
-
-
-def load_clips(path: Path, name: str, point_sets: PointSets, **reader: Any) -> tuple[Clip, ...]:
-    """All clips of a motion file, a point track with the hierarchy of its set.
-
-    The only clip of a file has the file's name. For several, the animation's name is appended,
-    and added as a label.
-
-    Parameters
-    ----------
-    name
-        Name of the file's clip.
-    reader
-        Options of :func:`deepphase.formats.load.load`.
-
-    Raises DeepPhaseError as :func:`deepphase.formats.load.load_all` does.
-    """
-    if holds_points(path):
-        return (replace(load_point_clip(path, point_sets, **reader), name=name),)
-    clips = load_all(path, **reader)
-    if len(clips) == 1:
-        return (replace(clips[0], name=name),)
-    return tuple(_of_animation(clip, name, clip.name) for clip in clips)
-
-
-def clip_entries(file: MotionFile, point_sets: PointSets, **reader: Any) -> list[ClipEntry]:
-    """The clips of a motion file, read one by one; named as by :func:`load_clips`.
-
-    A file that cannot be read is one entry, whose `load` raises.
-    """
-    reader = file.reader(reader)
-    try:
-        animations = within_memory(list_animations, file.path)
-    except DeepPhaseError:
-        animations = ()
-    try:
-        size = file.path.stat().st_size
-    except OSError:
-        size = 0
-    if len(animations) < 2:
-        only = partial(_only_clip, file, point_sets, reader)
-        return [ClipEntry(file.name, only, size)]
-    return [
-        ClipEntry(
-            f"{file.name} {name}",
-            partial(_animation, file, number, name, reader),
-            size // len(animations),
-        )
-        for number, name in animations
-    ]
-
-
-def _entries_of_store(store: ClipStore, path: Path) -> list[ClipEntry]:
-    frame_bytes = (store.rotations.nbytes + store.translations.nbytes) // len(store.rotations)
-    return [
-        ClipEntry(name, partial(_stored_clip, path, store.group, index), size)
-        for index, (name, size) in enumerate(
-            zip(store.names, (store.lengths * frame_bytes).tolist(), strict=True)
-        )
-    ]
-
-
-def _stored_clip(path: Path, group: str, index: int) -> Clip:
-    # Not of the open store, whose frames would be pickled.
-    status = path.stat()
-    return _opened(path, group, status.st_mtime_ns, status.st_size).clip(index)
-
-
-@lru_cache(maxsize=4)
-def _opened(path: Path, group: str, written_ns: int, size: int) -> ClipStore:
-    """A store whose content was verified before, opened once per process."""
-    return open_store(path, group, verify=False)
-
-
-def _only_clip(file: MotionFile, point_sets: PointSets, reader: dict[str, Any]) -> Clip:
-    (clip,) = within_memory(load_clips, file.path, file.name, point_sets, about=file.path, **reader)
-    return clip
-
-
-def _animation(file: MotionFile, number: int, name: str, reader: dict[str, Any]) -> Clip:
-    clip = within_memory(load, file.path, about=file.path, animation=number, **reader)
-    return _of_animation(clip, file.name, name)
-
-
-def _of_animation(clip: Clip, file_name: str, animation: str) -> Clip:
-    labels = {**clip.labels, ANIMATION_LABEL: animation}
-    return replace(clip, name=f"{file_name} {animation}", labels=labels)
 
 
 def clips_in(
@@ -175,9 +191,66 @@ def clips_in(
         given = {name: value for name, value in reader.items() if value not in (None, False)}
         found = find_motion_files(files)
         point_sets = agreed_point_sets(found, description, **given)
-        for each in found:
-            entries += clip_entries(each, point_sets, **given)
+        for file in found:
+            entries += clip_entries(file, point_sets, **given)
     return entries
+
+
+def _entries_of_store(store: ClipStore, path: Path) -> list[ClipEntry]:
+    frame_bytes = (store.rotations.nbytes + store.translations.nbytes) // len(store.rotations)
+    return [
+        ClipEntry(name, partial(_stored_clip, path, store.group, index), length * frame_bytes)
+        for index, (name, length) in enumerate(
+            zip(store.names, store.lengths.tolist(), strict=True)
+        )
+    ]
+
+
+def _stored_clip(path: Path, group: str, index: int) -> Clip:
+    # Not of the open store, whose frames would be pickled.
+    return _opened(path, group, path.stat().st_mtime_ns).clip(index)
+
+
+@lru_cache(maxsize=4)
+def _opened(path: Path, group: str, written_ns: int) -> ClipStore:
+    """A store whose content was verified before, opened once per process."""
+    return open_store(path, group, verify=False)
+
+
+def clip_entries(file: MotionFile, point_sets: PointSets, **reader: Any) -> list[ClipEntry]:
+    """The clips of a motion file, read one by one; named as by :func:`load_clips`.
+
+    A file that cannot be read is one entry, whose `load` raises.
+    """
+    reader = file.reader(reader)
+    try:
+        animations = within_memory(list_animations, file.path)
+    except DeepPhaseError:
+        animations = ()
+    try:
+        size = file.path.stat().st_size
+    except OSError:
+        size = 0
+    if len(animations) < 2:
+        return [ClipEntry(file.name, partial(_only_clip, file, point_sets, reader), size)]
+    return [
+        ClipEntry(
+            f"{file.name} {name}",
+            partial(_animation, file, number, name, reader),
+            size // len(animations),
+        )
+        for number, name in animations
+    ]
+
+
+def _only_clip(file: MotionFile, point_sets: PointSets, reader: dict[str, Any]) -> Clip:
+    (clip,) = within_memory(load_clips, file.path, file.name, point_sets, about=file.path, **reader)
+    return clip
+
+
+def _animation(file: MotionFile, number: int, name: str, reader: dict[str, Any]) -> Clip:
+    clip = within_memory(load, file.path, about=file.path, animation=number, **reader)
+    return _of_animation(clip, file.name, name)
 
 
 def song_entries(paths: str | Path | Sequence[str | Path]) -> list[ClipEntry]:
@@ -187,10 +260,5 @@ def song_entries(paths: str | Path | Sequence[str | Path]) -> list[ClipEntry]:
     """
     songs = [song.absolute() for song in find_songs(paths)]
     return [
-        ClipEntry(
-            song.stem,
-            partial(song_features, song),
-            song.stat().st_size,
-        )
-        for song in songs
+        ClipEntry(song.stem, partial(song_features, song), song.stat().st_size) for song in songs
     ]

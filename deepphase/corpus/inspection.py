@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from deepphase.arrays import Array
-from deepphase.corpus.clips import ANIMATION_LABEL, load_clips
+from deepphase.corpus.clips import ANIMATION_LABEL, PointSets, agreed_point_sets, load_clips
 from deepphase.corpus.motion_files import (
     MotionFile,
     find_motion_files,
@@ -16,7 +16,6 @@ from deepphase.corpus.motion_files import (
     song_beside,
 )
 from deepphase.corpus.parallel import map_in_order
-from deepphase.corpus.point_sets import PointSets, agreed_point_sets
 from deepphase.corpus.skeleton_group import default_group_name
 from deepphase.errors import DeepPhaseError
 from deepphase.formats.units import checked_options

@@ -1,18 +1,19 @@
-"""Search for motion files under folders, in an order that does not depend on the disk."""
+"""Motion files under folders, in an order that does not depend on the disk; files of clips."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from deepphase.atomic_write import check_writable
 from deepphase.corpus.folder_settings import FolderSettings, settings_in
 from deepphase.corpus.parallel import workers_for
 from deepphase.corpus.store_writer import STORE_JSON, is_store_folder
-from deepphase.errors import FormatError
+from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.load import MOTION_FORMATS
 from deepphase.formats.markers.motive import is_motive_csv
 
@@ -25,6 +26,8 @@ _BESIDE_MOTION = (".phases.npz", ".truth.npz")
 # Largest number of files of a folder that programs examine only to list them, in case it is a whole
 # disk.
 MAX_LISTED_FILES = 20_000
+# Bytes. With a number and the suffix, the name of a file stays within the 255 of file systems.
+_MAX_STEM_BYTES = 230
 # Below this much data per process, starting one costs more than it saves.
 _BYTES_PER_WORKER = 4_000_000
 
@@ -178,3 +181,68 @@ def _clip_name(file: str, with_folders: bool) -> str:
 def _plain(text: str) -> str:
     """The text with bytes that cannot be decoded as escapes."""
     return text.encode("utf-8", "backslashreplace").decode()
+
+
+def clip_targets(
+    names: Sequence[str], inputs: Sequence[Path], output: Path, format: str
+) -> list[Path]:
+    """The file of each clip: `output` itself for a single one, else files in that folder.
+
+    Parameters
+    ----------
+    names
+        Names of the clips.
+    inputs
+        Files and folders that they are read from, none of which is overwritten.
+    output
+        A motion file (by its suffix), or a folder.
+    format
+        Suffix of files in a folder, without its dot.
+
+    Raises
+    ------
+    ParameterError
+        If one file is named for several clips, or an input would be overwritten.
+    CheckpointError
+        If the files cannot be written.
+    """
+    is_file = output.suffix.lower() in MOTION_FORMATS
+    if is_file and not output.is_dir():
+        if len(names) > 1:
+            raise ParameterError(
+                f"-o names one file, but there are {len(names)} clips to write",
+                hint="name a folder with -o",
+                path=output,
+            )
+        targets = [output]
+    else:
+        targets = [output / f"{stem}.{format}" for stem in unique_stems(names)]
+    read = {path.resolve() for path in inputs if path.is_file()}
+    folders = {path.resolve() for path in inputs if path.is_dir()}
+    for target in targets:
+        place = target.resolve()
+        if place in read or (place.is_file() and folders & set(place.parents)):
+            raise ParameterError(
+                "the clip would overwrite a file that is read",
+                hint="choose another folder",
+                path=target,
+            )
+    for target in targets[:1]:
+        check_writable(target)
+    return targets
+
+
+def unique_stems(names: Iterable[str]) -> list[str]:
+    """A file stem for each name, unique even where names differ in upper and lower case only."""
+    written: set[str] = set()
+    stems = []
+    for name in names:
+        safe = "".join(c if c.isalnum() or c in "-_.() " else "_" for c in name)
+        safe = safe.encode()[:_MAX_STEM_BYTES].decode(errors="ignore").strip() or "clip"
+        stem, count = safe, 1
+        while stem.lower() in written:
+            count += 1
+            stem = f"{safe}-{count}"
+        written.add(stem.lower())
+        stems.append(stem)
+    return stems

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.corpus.clips import agreed_point_sets
 from deepphase.corpus.group_passes import (
     add_mirrored_clips,
     files_of_another_axis,
@@ -17,15 +18,10 @@ from deepphase.corpus.group_passes import (
     files_of_another_unit,
 )
 from deepphase.corpus.labels import LabelPattern, read_label_table
-from deepphase.corpus.motion_files import (
-    MotionFile,
-    find_motion_files,
-    fitting_workers,
-)
+from deepphase.corpus.motion_files import MotionFile, find_motion_files, fitting_workers
 from deepphase.corpus.name_labels import NameLabels, named_labels
 from deepphase.corpus.parallel import check_workers, map_in_order
-from deepphase.corpus.point_sets import PointSets, agreed_point_sets
-from deepphase.corpus.prepared_file import FileTask, PreparedFile, left_out_file, prepare_file
+from deepphase.corpus.prepare_file import FileTask, PreparedFile, left_out_file, prepare_file
 from deepphase.corpus.store import StoreGroup, is_store, open_store, store_groups
 from deepphase.corpus.store_writer import StoreWriter
 from deepphase.errors import FormatError, ParameterError
@@ -183,36 +179,31 @@ def prepare(
     checked_options(unit, up, file_fps)
     _check_options(fps, min_seconds, clean, clean_hz)
     check_workers(workers)
-    read_names = labels == NAMES or (labels is None and labels_csv is None)
-    pattern = LabelPattern(labels) if labels not in (None, NAMES, NO_LABELS) else None
     files = find_motion_files(inputs)
     output = Path(output)
-    real = output.resolve()
-    if output.suffix.lower() in MOTION_FORMATS or any(
-        real == each.path.resolve() for each in files
-    ):
-        raise ParameterError(
-            f"the store would be written as {output.name}, a motion file",
-            hint=f"choose another name, such as {output.with_suffix('.store').name}",
-        )
-    reader: dict[str, Any] = {
-        "unit": unit,
-        "up": up,
-        "fps": file_fps,
-        "allow_truncated": allow_truncated,
-    }
+    _check_output(output, files)
     # Only given options: not every format has all of them.
+    reader = {"unit": unit, "up": up, "fps": file_fps, "allow_truncated": allow_truncated}
     reader = {name: value for name, value in reader.items() if value not in (None, False)}
     point_sets = agreed_point_sets(files, description, **reader)
-    notes: list[tuple[str, str]] = list(point_sets.notes)
-    in_names = named_labels(files) if read_names else None
-    tasks = _tasks(
-        files, pattern, in_names, labels_csv, reader, fps, min_seconds, point_sets, notes
+    notes = list(point_sets.notes)
+    in_names = None
+    if labels == NAMES or (labels is None and labels_csv is None):
+        in_names = named_labels(files)
+    pattern = LabelPattern(labels) if labels not in (None, NAMES, NO_LABELS) else None
+    common = FileTask(
+        files[0],
+        float(fps),
+        point_sets=point_sets,
+        table=None if labels_csv is None else Path(labels_csv),
+        min_seconds=min_seconds,
+        clean=clean,
+        clean_hz=clean_hz,
     )
-    # Only where it is given: other stores have the same bytes as before.
-    cleaning = {"clean": True, "clean_hz": clean_hz} if clean else {}
-    if clean:
-        tasks = [replace(task, clean=True, clean_hz=clean_hz) for task in tasks]
+    tasks = [
+        replace(task, reader=task.file.reader(reader))
+        for task in _labelled(common, files, pattern, in_names, notes)
+    ]
     run = _Run(tasks, notes)
     with StoreWriter(output) as writer:
         results = map_in_order(
@@ -222,9 +213,9 @@ def prepare(
             lost=lambda _, error: left_out_file(error),
         )
         for done, (task, result) in enumerate(zip(tasks, results, strict=True), start=1):
-            run.take(writer, task, result)
+            run.add(writer, task.file.file, result)
             if progress is not None:
-                progress("preparing", done, len(tasks), task.file)
+                progress("preparing", done, len(tasks), task.file.file)
         if not len(writer):
             raise _nothing_left(run.left_out, inputs)
         # Units first: floors are compared in metres.
@@ -236,7 +227,7 @@ def prepare(
         if mirror:
             notes.extend(add_mirrored_clips(writer, description))
         options = {
-            "inputs": [Path(each).absolute().name for each in _listed(inputs)],
+            "inputs": [Path(path).absolute().name for path in _listed(inputs)],
             "unit": unit,
             "up": up,
             "file_fps": file_fps,
@@ -246,11 +237,22 @@ def prepare(
             "labels_csv": None if labels_csv is None else Path(labels_csv).name,
             "allow_truncated": allow_truncated,
             "min_seconds": min_seconds,
-            **cleaning,
+            "clean": clean,
+            "clean_hz": clean_hz,
             "notes": [list(note) for note in notes],
         }
-        writer.finish(options, [vars(each) for each in run.left_out])
-    return run.preparation(output, len(files), store_groups(output), in_names)
+        writer.finish(options, [vars(file) for file in run.left_out])
+    return Preparation(
+        path=output,
+        files=len(files),
+        groups=tuple(store_groups(output)),
+        left_out=tuple(run.left_out),
+        notes=tuple(notes),
+        glitches=tuple(
+            (file, glitch) for file, glitches in run.glitches.items() for glitch in glitches
+        ),
+        name_labels=in_names,
+    )
 
 
 def corpus_of(
@@ -302,45 +304,25 @@ def corpus_of(
 class _Run:
     """Results of the files prepared so far."""
 
-    def __init__(self, tasks: list[FileTask], notes: list[tuple[str, str]]) -> None:
+    def __init__(self, tasks: Iterable[FileTask], notes: list[tuple[str, str]]) -> None:
         self.left_out: list[LeftOut] = []
         self.glitches: dict[str, tuple[Glitch, ...]] = {}
         self._notes = notes
-        self._tasks: dict[str, FileTask] = {task.file: task for task in tasks}
+        self._tasks = {task.file.file: task for task in tasks}
         self._numbers: dict[str, list[int]] = {}
         self._contents: dict[str, str] = {}
 
-    def preparation(
-        self,
-        path: Path,
-        files: int,
-        groups: Iterable[StoreGroup],
-        name_labels: NameLabels | None,
-    ) -> Preparation:
-        return Preparation(
-            path=path,
-            files=files,
-            groups=tuple(groups),
-            left_out=tuple(self.left_out),
-            notes=tuple(self._notes),
-            glitches=tuple(
-                (file, glitch) for file, glitches in self.glitches.items() for glitch in glitches
-            ),
-            name_labels=name_labels,
-        )
-
-    def take(self, writer: StoreWriter, task: FileTask, result: PreparedFile) -> None:
+    def add(self, writer: StoreWriter, file: str, result: PreparedFile) -> None:
+        """Add the clips of a file to the store."""
         if result.reason is not None:
-            self.left_out.append(LeftOut(task.file, result.reason, result.line, result.hint))
+            self.left_out.append(LeftOut(file, result.reason, result.line, result.hint))
             return
-        same = self._contents.setdefault(result.sha256, task.file)
-        if same != task.file:
-            self._notes.append((task.file, f"the same content as {same}"))
-        self._notes.extend((task.file, note) for note in result.notes)
-        self.glitches[task.file] = result.glitches
-        self._numbers[task.file] = [
-            writer.add(clip, provenance) for clip, provenance in result.clips
-        ]
+        same = self._contents.setdefault(result.sha256, file)
+        if same != file:
+            self._notes.append((file, f"the same content as {same}"))
+        self._notes.extend((file, note) for note in result.notes)
+        self.glitches[file] = result.glitches
+        self._numbers[file] = [writer.add(clip, provenance) for clip, provenance in result.clips]
 
     def read_again(
         self, writer: StoreWriter, option: str, files: Iterable[tuple[str, Any, str]]
@@ -363,47 +345,49 @@ class _Run:
             self._notes.append((file, sentence))
 
 
-def _tasks(
-    files: list[MotionFile],
+def _labelled(
+    common: FileTask,
+    files: Sequence[MotionFile],
     pattern: LabelPattern | None,
     in_names: NameLabels | None,
-    table: str | Path | None,
-    reader: dict[str, Any],
-    fps: float,
-    min_seconds: float,
-    point_sets: PointSets,
     notes: list[tuple[str, str]],
 ) -> list[FileTask]:
-    pieces = {} if table is None else read_label_table(table, [each.file for each in files])
+    """A task for each file, with its labels; files without labels are noted."""
+    table = common.table
+    pieces = {} if table is None else read_label_table(table, [file.file for file in files])
     tasks = []
     for each in files:
+        file = each.file
         labels: dict[str, str] | None = {}
         if pattern is not None:
-            labels = pattern.labels(each.file)
+            labels = pattern.labels(file)
             if labels is None:
-                notes.append((each.file, f"no labels: its name is not like {pattern.pattern}"))
-        if in_names is not None and each.file in in_names.unlike:
-            notes.append(
-                (each.file, f"no labels: its name is not like {in_names.unlike[each.file]}")
-            )
-        if table is not None and each.file not in pieces:
-            notes.append((each.file, f"no labels: it has no row in {Path(table).name}"))
+                notes.append((file, f"no labels: its name is not like {pattern.pattern}"))
+        if in_names is not None and file in in_names.unlike:
+            notes.append((file, f"no labels: its name is not like {in_names.unlike[file]}"))
+        if table is not None and file not in pieces:
+            notes.append((file, f"no labels: it has no row in {table.name}"))
         tasks.append(
-            FileTask(
-                path=each.path,
-                file=each.file,
-                name=each.name,
+            replace(
+                common,
+                file=each,
                 labels=labels or {},
-                name_labels={} if in_names is None else in_names.labels[each.file],
-                pieces=tuple(pieces.get(each.file, ())),
-                table=None if table is None else Path(table),
-                fps=float(fps),
-                reader=each.reader(reader),
-                min_seconds=min_seconds,
-                point_sets=point_sets,
+                name_labels={} if in_names is None else in_names.labels[file],
+                pieces=tuple(pieces.get(file, ())),
             )
         )
     return tasks
+
+
+def _check_output(output: Path, files: Sequence[MotionFile]) -> None:
+    real = output.resolve()
+    if output.suffix.lower() in MOTION_FORMATS or any(
+        real == file.path.resolve() for file in files
+    ):
+        raise ParameterError(
+            f"the store would be written as {output.name}, a motion file",
+            hint=f"choose another name, such as {output.with_suffix('.store').name}",
+        )
 
 
 def _check_options(fps: float, min_seconds: float, clean: bool, clean_hz: float | None) -> None:

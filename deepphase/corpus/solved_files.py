@@ -14,9 +14,9 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write
+from deepphase.corpus.clips import PointSets
 from deepphase.corpus.motion_files import MotionFile, fitting_workers, song_beside
 from deepphase.corpus.parallel import check_workers, map_in_order
-from deepphase.corpus.point_sets import PointSets
 from deepphase.errors import CheckpointError, DeepPhaseError, SkeletonError
 from deepphase.formats.load import load, save
 from deepphase.formats.points import holds_points, load_points
@@ -111,7 +111,7 @@ def solve_files(
     files, targets
         The tracks, and the file of each clip.
     point_sets
-        Hierarchies of the files, by :func:`deepphase.corpus.point_sets.agreed_point_sets`.
+        Hierarchies of the files, by :func:`deepphase.corpus.clips.agreed_point_sets`.
     own_lengths
         Fit a body to each file instead.
     skeleton_of

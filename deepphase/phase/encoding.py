@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
-from deepphase.corpus.clip_files import unique_stems
 from deepphase.corpus.clips import ClipEntry
+from deepphase.corpus.motion_files import unique_stems
 from deepphase.corpus.parallel import check_workers, map_in_order, workers_for
 from deepphase.errors import DeepPhaseError
 from deepphase.formats.frame_rates import corrections

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import deepphase.corpus.clips
 import deepphase.corpus.inspection
-import deepphase.corpus.point_sets
-import deepphase.corpus.prepared_file
+import deepphase.corpus.prepare_file
 import deepphase.formats.bvh.reader
 from deepphase.apps.dashboard.parts.session import MAX_FRAMES, Session
 from deepphase.apps.dashboard.parts.uploads import read_upload
@@ -106,9 +106,9 @@ def test_an_upload_is_limited_before_it_is_resampled(monkeypatch):
         "deepphase.formats.bvh.reader.parse_frames",
         "deepphase.formats.bvh.reader.local_rotations",
         "deepphase.formats.bvh.reader.in_metres_y_up",
-        "deepphase.corpus.prepared_file.find_glitches",
-        "deepphase.corpus.prepared_file.resample",
-        "deepphase.corpus.prepared_file._in_float32",
+        "deepphase.corpus.prepare_file.find_glitches",
+        "deepphase.corpus.prepare_file.resample",
+        "deepphase.corpus.prepare_file._in_float32",
     ],
 )
 def test_a_shortage_at_any_stage_is_a_refusal(folder, tmp_path, monkeypatch, stage):
@@ -141,9 +141,9 @@ def test_a_shortage_among_points(tmp_path, monkeypatch):
     np.savez(tmp_path / "points.npz", positions=positions, fps=30.0)
     with monkeypatch.context() as patch:
         # Files from which no hierarchy was found are read one by one.
-        patch.setattr(deepphase.corpus.point_sets, "find_structure", out_of_memory)
+        patch.setattr(deepphase.corpus.clips, "find_structure", out_of_memory)
         assert prepare(tmp_path / "points.npz", tmp_path / "walk.store", workers=1).clips == 1
-        patch.setattr(deepphase.corpus.point_sets, "load_points", out_of_memory)
+        patch.setattr(deepphase.corpus.clips, "load_points", out_of_memory)
         with pytest.raises(DeepPhaseError, match="memory"):
             prepare(tmp_path / "points.npz", tmp_path / "walk.store", workers=1)
     with monkeypatch.context() as patch:

@@ -5,10 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from deepphase.corpus.clips import clips_in
+from deepphase.corpus.clips import agreed_point_sets, clips_in
 from deepphase.corpus.inspection import inspect_files
 from deepphase.corpus.motion_files import find_motion_files
-from deepphase.corpus.point_sets import agreed_point_sets
 from deepphase.corpus.prepare import prepare
 from deepphase.corpus.store import open_store
 from deepphase.formats.bvh.writer import save_bvh

@@ -8,8 +8,8 @@ import pytest
 
 from deepphase.apps.cli import main
 from deepphase.corpus import solved_files
+from deepphase.corpus.clips import agreed_point_sets
 from deepphase.corpus.motion_files import find_motion_files
-from deepphase.corpus.point_sets import agreed_point_sets
 from deepphase.corpus.solved_files import solve_files
 from deepphase.errors import ParameterError
 from deepphase.formats.points import save_points

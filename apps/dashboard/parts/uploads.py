@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from deepphase.apps.dashboard.parts.session import Session, safe_name
+from deepphase.corpus.clips import agreed_point_sets
 from deepphase.corpus.motion_files import MotionFile
-from deepphase.corpus.point_sets import agreed_point_sets
-from deepphase.corpus.prepared_file import FileTask, PreparedFile, prepare_file
+from deepphase.corpus.prepare_file import FileTask, PreparedFile, prepare_file
 from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.formats.file_content import FRONT_BYTES, foreign_content
 from deepphase.formats.load import MOTION_FORMATS
@@ -129,17 +129,12 @@ def _read(
     own: Session, name: str, content: bytes, fps: float, limit: ResampleLimit
 ) -> PreparedFile:
     with own.uploaded(content, suffix_of(content)) as path:
+        file = MotionFile(path, name, name)
         task = FileTask(
-            path=path,
-            file=name,
-            name=name,
+            file,
+            fps,
+            point_sets=agreed_point_sets([file]),
             labels={"from": "upload"},
-            pieces=(),
-            table=None,
-            fps=fps,
-            reader={},
-            min_seconds=0.0,
-            point_sets=agreed_point_sets([MotionFile(path, name, name)], None),
             limit=limit,
         )
         prepared = prepare_file(task)

@@ -69,6 +69,7 @@ def turned_by(vectors: Tensor, angle: Tensor) -> Tensor:
 def _directions(vectors: Tensor) -> tuple[Tensor, Tensor]:
     """Unit vectors of (..., 2), and whether there is a direction (..., 1); if not, phase 0."""
     found = vectors.square().sum(-1, keepdim=True) > MIN_LENGTH**2
-    ahead = torch.tensor([0.0, 1.0], dtype=vectors.dtype, device=vectors.device)
+    # Made on the device: a copy to it would wait for all that it computes.
+    ahead = torch.eye(2, dtype=vectors.dtype, device=vectors.device)[1]
     safe = torch.where(found, vectors, ahead)
     return safe / safe.square().sum(-1, keepdim=True).sqrt(), found

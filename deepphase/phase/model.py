@@ -50,8 +50,9 @@ _SIGNALS: dict[str, Any] = {
 }
 # Architecture of a model that is bound to a skeleton: the same, over its joints.
 _BOUND_PRESET = "sine_fit"
-# Windows encoded at once: large enough for the matrix products, small enough for the cache.
-_BATCH = 256
+# Windows encoded at once: on a CPU large enough for the matrix products and small enough for the
+# cache; elsewhere more, since each batch waits for its results.
+_BATCH, _BATCH_ELSEWHERE = 256, 8192
 
 
 @dataclass(frozen=True, eq=False)
@@ -535,7 +536,7 @@ def encode_windows(
     data = torch.as_tensor(signals, device=device)
     centres = torch.as_tensor(starts, device=device) + network.window // 2
     parts: list[list[Array]] = [[] for _ in range(4)]
-    for batch in centres.split(_BATCH):
+    for batch in centres.split(_BATCH if device.type == "cpu" else _BATCH_ELSEWHERE):
         windows = gather(data, batch, network.window)
         encoding = network.encode(windows)
         for part, value in zip(parts, encoding[:4], strict=True):

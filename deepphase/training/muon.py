@@ -55,6 +55,7 @@ class Muon(torch.optim.AdamW):
                 {"params": others, "weight_decay": 0.0},
             ],
             lr=lr,
+            fused=others[0].device.type in ("cpu", "cuda", "mps") if others else None,
         )
 
     @torch.no_grad()
@@ -79,9 +80,9 @@ class Muon(torch.optim.AdamW):
             momentum.lerp_(gradient, 1.0 - _MOMENTUM)
             # Nesterov's: the momentum as it will be.
             change = _orthogonal(gradient.lerp(momentum, _MOMENTUM), axes)
-            change /= change.square().mean().sqrt() + 1e-12
+            change *= _SHARE * group["lr"] / (change.square().mean().sqrt() + 1e-12)
             weight.mul_(1.0 - group["lr"] * group["weight_decay"])
-            weight.add_(change, alpha=-_SHARE * group["lr"])
+            weight.sub_(change)
             # AdamW leaves weights without a gradient as they are.
             weight.grad = None
         super().step()

@@ -37,6 +37,7 @@ import pytorch_lightning as pl
 import torch
 
 import deepphase as dp
+from deepphase.training.captured_step import CapturedStep
 
 ROOT = Path(__file__).parents[2]
 # Bandai's 931 clips: 80 minutes, 5 seconds each.
@@ -181,7 +182,16 @@ def gpu_tests(bench: Bench) -> None:
     began = time.perf_counter()
     with bench.alone():
         code = pytest.main(
-            ["-m", "gpu", "-q", "-p", "no:cacheprovider", "tests/phase", "tests/controllers"]
+            [
+                "-m",
+                "gpu",
+                "-q",
+                "-p",
+                "no:cacheprovider",
+                "tests/phase",
+                "tests/controllers",
+                "tests/training",
+            ]
         )
     bench.row("tests with the mark gpu", code.name, f"{time.perf_counter() - began:.0f} s")
 
@@ -317,7 +327,9 @@ def frames(bench: Bench) -> None:
     )
     store = dp.ClipStore.from_clips(bench.clips(200.0))
     data = ControllerData.read(store, config, dp.load_model(bench.folder / MODEL))
-    controller = train_controller(data, config, folder=bench.folder / "frames", accelerator="cpu")
+    controller = train_controller(
+        data, config, folder=bench.folder / f"frames_{bench.device}", accelerator="cpu"
+    )
     assert controller is not None
     with bench.alone():
         controller.network.to(bench.device)
@@ -379,24 +391,31 @@ class Counter(pl.Callback):
 
 
 class Clock(pl.Callback):
-    """Times the steps of a training alone on its device, until the part's limit.
+    """Times a training alone on its device, until the part's limit.
 
-    Reading of data before and measures after the training are left out; checks and resume points
-    during the training belong to it.
+    Reading of data before and measures after the training are left out. The whole training is
+    projected from its steps and from what lies between them: resume points and validations, of
+    which there are as many in a share of a training as in all of it.
     """
 
     def __init__(self, bench: Bench, share: float) -> None:
         self._bench, self._share, self._held = bench, share, ExitStack()
+        self._in_steps = 0.0
 
     def on_train_start(self, trainer: pl.Trainer, _: Any) -> None:
         self._held.enter_context(self._bench.alone())
         if self._bench.device == "cuda":
             torch.cuda.reset_peak_memory_stats()
-        self._bench.synchronise()
-        self._began = time.perf_counter()
+        self._began = self._now()
+
+    def on_train_epoch_start(self, trainer: pl.Trainer, _: Any) -> None:
+        self._segment_began = self._now()
 
     def on_train_batch_end(self, trainer: pl.Trainer, module: Any, *_: Any) -> None:
-        if time.perf_counter() - self._began > self._bench.limit_s:
+        late = time.perf_counter() - self._began > self._bench.limit_s
+        if late or trainer.is_last_batch:
+            self._in_steps += self._now() - self._segment_began
+        if late:
             self._write(trainer, module)
             raise EnoughError
 
@@ -406,16 +425,20 @@ class Clock(pl.Callback):
             # Only phases are measured after the training.
             raise EnoughError
 
-    def _write(self, trainer: pl.Trainer, module: Any) -> None:
+    def _now(self) -> float:
         self._bench.synchronise()
-        spent, steps = time.perf_counter() - self._began, trainer.global_step
+        return time.perf_counter()
+
+    def _write(self, trainer: pl.Trainer, module: Any) -> None:
+        between = self._now() - self._began - self._in_steps
         self._held.close()
-        given = getattr(module, "total_steps", None) or trainer.estimated_stepping_batches
-        whole = float(given) / self._share
-        note = f"{_projected(steps, round(whole), 'steps')}; {self._bench.memory()}"
-        bench, step = self._bench, spent / max(steps, 1)
-        bench.row("whole training", f"{step * whole:.1f} s", note)
-        bench.row("a step", f"{1e3 * step:.1f} ms")
+        steps, bench = max(trainer.global_step, 1), self._bench
+        given = float(getattr(module, "total_steps", None) or trainer.estimated_stepping_batches)
+        step, between = self._in_steps / steps, between * given / steps
+        whole = step * given / self._share + between
+        note = f"{_projected(steps, round(given / self._share), 'steps')}; {bench.memory()}"
+        bench.row("whole training", f"{whole:.1f} s", note)
+        bench.row("a step", f"{1e3 * step:.1f} ms", f"between steps {between:.1f} s in all")
 
 
 def _projected(done: int, whole: int, things: str) -> str:
@@ -552,6 +575,12 @@ def run_part(bench: Bench) -> None:
     for each in shares:
         with suppress(EnoughError):
             TRAININGS[bench.part](bench, each, Clock(bench, each))
+    if bench.part == "phase" and bench.device == "cuda":
+        # Each kernel by a launch of its own.
+        CapturedStep.of_trainer = classmethod(lambda *_: None)  # type: ignore
+        launched = replace(bench, part="phase, launched")
+        with suppress(EnoughError):
+            train_phase(launched, CPU_SHARE, Clock(launched, CPU_SHARE))
 
 
 # Processes ---------------------------------------------------------------------------------------
@@ -630,9 +659,7 @@ def run_all(
         run_process(bench, deadline, threads, output)
 
     # While one part has the device, two others read their data.
-    lanes = (
-        {"cpu": (1, 1)} if not cuda else {"cuda": (3, 2), "cpu": (2, max(min(8, cores // 2), 1))}
-    )
+    lanes = {"cpu": (1, 1)} if not cuda else {"cuda": (3, 2), "cpu": (2, max(3 * cores // 8, 1))}
     pools = {device: ThreadPoolExecutor(workers) for device, (workers, _) in lanes.items()}
 
     def submit(chosen: Iterable[str]) -> list[Future]:

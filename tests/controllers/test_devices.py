@@ -12,7 +12,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from torch._subclasses.fake_tensor import FakeTensorDeviceMismatchError
 
 from deepphase.controllers.config import ControllerConfig
 from deepphase.controllers.dance.config import DanceConfig
@@ -152,7 +151,7 @@ def test_a_tensor_left_on_the_cpu_is_found(name, store, monkeypatch):
         "target",
         lambda self, outputs, inputs: target(self, outputs, inputs) * rows,
     )
-    with pytest.raises(FakeTensorDeviceMismatchError, match="cpu"):
+    with pytest.raises(RuntimeError, match="cpu"):
         _train_and_validate(*_made(name, store))
     normalised = NormalisedController.normalised
     monkeypatch.setattr(
@@ -161,7 +160,7 @@ def test_a_tensor_left_on_the_cpu_is_found(name, store, monkeypatch):
         lambda self, inputs, gate: normalised(self, inputs * rows, gate),
     )
     config, data = _made(name, store)
-    with pytest.raises(FakeTensorDeviceMismatchError, match="cpu"):
+    with pytest.raises(RuntimeError, match="cpu"):
         _step(new_network(config, data).eval(), config, data)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import struct
 
 import numpy as np
@@ -15,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as numpy_strategies
 
-from deepphase.atomic_write import atomic_write
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.formats import array_file
 from deepphase.formats.array_file import map_arrays, read_arrays, read_header, write_arrays
@@ -107,21 +105,6 @@ def test_maps_are_lazy_read_only_and_aligned(file):
     assert list(only) == ["weights"]
 
 
-def test_changes_of_writable_maps_stay_in_memory(file):
-    before = file.read_bytes()
-    arrays, _ = map_arrays(file, writable=True, **FORMAT)
-    arrays["counts"][:] = -1
-    assert (arrays["counts"] == -1).all()
-    assert file.read_bytes() == before
-
-
-def test_a_file_is_the_same_bytes_whatever_the_order_of_its_arrays(file, tmp_path):
-    other = tmp_path / "other"
-    backwards = dict(reversed(sample_arrays().items()))
-    write_arrays(other, backwards, {"names": ["Hüfte", "knee"], "rate": 60.0}, **FORMAT)
-    assert other.read_bytes() == file.read_bytes()
-
-
 def test_data_larger_than_a_piece_is_streamed(tmp_path, monkeypatch):
     monkeypatch.setattr(array_file, "_CHUNK_BYTES", 64)
     spool = np.memmap(tmp_path / "spool", np.float32, "w+", shape=(50, 7))
@@ -172,25 +155,6 @@ def test_an_interrupted_write_leaves_the_older_file_and_nothing_else(file, monke
         write_arrays(file, {"array": np.zeros(1000).view(Unwilling)}, {}, **FORMAT)
     assert file.read_bytes() == before
     assert list(file.parent.iterdir()) == [file]
-
-
-def test_a_full_disk_is_one_error_and_leaves_nothing(tmp_path):
-    with (
-        pytest.raises(CheckpointError, match="No space left") as caught,
-        atomic_write(tmp_path / "f"),
-    ):
-        raise OSError(28, os.strerror(28))
-    assert caught.value.hint
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_link_stays_a_link_and_a_missing_folder_is_made(tmp_path):
-    target = tmp_path / "deep" / "folder" / "target"
-    link = tmp_path / "link"
-    link.symlink_to(target)
-    write_arrays(link, {}, {"a": 1}, **FORMAT)
-    assert link.is_symlink()
-    assert read_header(target)["a"] == 1
 
 
 def test_format_and_version_are_checked(file):

@@ -8,11 +8,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from deepphase.errors import CheckpointError, FormatError, ParameterError
+from deepphase.errors import FormatError
 from deepphase.formats.bvh.channels import EULER_ORDERS
 from deepphase.formats.bvh.reader import load_bvh, read_bvh
 from deepphase.formats.bvh.writer import save_bvh
-from deepphase.motion.clip import Clip, Source
+from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.skeleton import Skeleton
 from tests.formats.bvh_text import bvh_text, two_joints, written
@@ -115,25 +115,6 @@ def test_source_says_how_it_is_written(tmp_path):
     assert again.channels == raw.channels
 
 
-def test_clip_without_source_is_in_metres(tmp_path):
-    clip = random_clip()
-    save_bvh(clip, tmp_path / "clip.bvh")
-    raw = read_bvh(tmp_path / "clip.bvh")
-    np.testing.assert_allclose(raw.translations, clip.translations, atol=1e-6)
-    assert set(raw.rotation_orders) == {"ZXY"}
-    assert raw.fps == 60
-
-
-def test_short_orders_of_the_source_are_filled_up(tmp_path):
-    orders = ("ZX", "", "Y", "XYZ", "ZXY", "X", "YX", "Z")
-    clip = replace(random_clip(), source=Source(rotation_orders=orders))
-    save_bvh(clip, tmp_path / "clip.bvh")
-    again = read_bvh(tmp_path / "clip.bvh")
-    for full, order in zip(again.rotation_orders, orders, strict=True):
-        assert full.startswith(order)
-    assert turn_degrees(again.rotations, clip.rotations) < 1e-5
-
-
 def test_joints_are_written_depth_first(tmp_path):
     clip = random_clip(seed=5, joints=12, translated=(0, 4), depth_first=False)
     orders = [sorted(EULER_ORDERS)[joint % 6] for joint in range(12)]
@@ -185,32 +166,3 @@ def test_names_that_bvh_cannot_hold(tmp_path, name):
     with pytest.raises(FormatError, match="name"):
         save_bvh(replace(clip, skeleton=skeleton), tmp_path / "clip.bvh")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_nothing_half_written_stays(tmp_path, monkeypatch):
-    path = written(tmp_path, "before")
-
-    def full(*_):
-        yield b"1 2 3\n"
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("deepphase.formats.bvh.writer._frames", full)
-    with pytest.raises(CheckpointError, match="No space left"):
-        save_bvh(random_clip(), path)
-    assert path.read_text() == "before"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"rotation_order": "XXY"},
-        {"rotation_order": ["ZXY"]},
-        {"decimals": -1},
-        {"unit": "ell"},
-        {"up": "up"},
-    ],
-)
-def test_impossible_options(tmp_path, options):
-    with pytest.raises(ParameterError):
-        save_bvh(random_clip(), tmp_path / "clip.bvh", **options)

@@ -60,15 +60,6 @@ def test_what_stands_under_a_wrong_name_is_said(tmp_path, suffix, content, what)
         load(path)
 
 
-@pytest.mark.parametrize("fps", [0, -1, float("nan"), float("inf"), 1e9])
-@pytest.mark.parametrize("suffix", WRITTEN_SUFFIXES)
-def test_an_impossible_rate_is_refused_in_every_format(tmp_path, suffix, fps):
-    clip = load(written(tmp_path, two_joints()), unit="m", up="y")
-    save(clip, tmp_path / f"again{suffix}")
-    with pytest.raises(ParameterError, match="frames a second"):
-        load(tmp_path / f"again{suffix}", fps=fps)
-
-
 @pytest.mark.parametrize("suffix", WRITTEN_SUFFIXES)
 def test_points_keep_their_places_in_every_format(tmp_path, suffix):
     positions = POINTS["positions"]

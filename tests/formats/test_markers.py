@@ -135,14 +135,6 @@ def test_c3d_leaves_out_angles_and_unlabelled_points(tmp_path):
     assert any("RTHI" in note for note in track.source.notes)
 
 
-def test_c3d_with_more_labels_than_one_parameter_holds(tmp_path):
-    labels = [f"M{index}" for index in range(300)]
-    rng = np.random.default_rng(0)
-    truth = 1000 * rng.random((4, 300, 3))
-    (tmp_path / "many.c3d").write_bytes(c3d_bytes(truth, labels))
-    assert list(load_points(tmp_path / "many.c3d", up="z", unit="mm").names) == labels
-
-
 def test_c3d_by_its_reference_library():
     track = load_points(BY_EZC3D)
     assert list(track.names) == LABELS

@@ -87,12 +87,6 @@ def test_numpy_alone_reads_it(tmp_path, clip):
     assert "x, y, z, w" in meta["conventions"]
 
 
-def test_a_line_of_the_captured_file_is_no_line_of_this_one(tmp_path, clip):
-    save(clip, tmp_path / "clip.npz")
-    assert clip.source.first_line > 0
-    assert load(tmp_path / "clip.npz").source == replace(clip.source, first_line=0)
-
-
 def test_files_of_other_hands_may_lack_what_can_be_assumed(tmp_path, clip):
     path = tmp_path / "clip.npz"
     whole = {"names": clip.skeleton.names, "parents": clip.skeleton.parents}
@@ -104,13 +98,6 @@ def test_files_of_other_hands_may_lack_what_can_be_assumed(tmp_path, clip):
     with pytest.raises(FormatError, match="no frame rate"):
         load(path)
     assert load(path, fps=10).fps == 10.0
-
-
-def test_a_told_rate_is_said(tmp_path, clip):
-    save(clip, tmp_path / "clip.npz")
-    again = load(tmp_path / "clip.npz", fps=12)
-    assert again.fps == 12.0
-    assert "12 frames a second as given" in again.source.notes[-1]
 
 
 def test_what_cannot_be_stored_is_refused_before_anything_is_written(tmp_path, clip):

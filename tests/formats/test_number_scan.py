@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deepphase.errors import FormatError
-from deepphase.formats.bvh import channels, frames, kernels
+from deepphase.formats.bvh import channels, frames
 from deepphase.formats.bvh.frames import scan_table
 from deepphase.formats.bvh.hierarchy import DECIMAL, LARGEST_NUMBER, LONGEST_NUMBER
 from deepphase.formats.bvh.kernels import load_kernels
@@ -68,30 +65,6 @@ def test_numbers_are_those_of_float_or_refused(texts, blank):
             assert values.tobytes() == expected.tobytes(), texts
 
 
-def test_every_length_of_number_and_place():
-    texts = [
-        f"{sign}{'123456789012345678'[:left]}{point}{'987654321098765432'[:right]}{exponent}"
-        for sign in ("", "-", "+")
-        for left in range(12)
-        for right in range(12)
-        for point in ((".",) if right else ("", "."))
-        for exponent in ("", "e5", "E-07", "e+22", "e-22", "e-23")
-        if left + right
-    ]
-    texts = [text for text in texts if abs(float(text)) < LARGEST_NUMBER]
-    assert len(texts) > 1000
-    expected = np.array([float(text) for text in texts])
-    for shift in range(3):
-        text = b" " * shift + " ".join(texts).encode()
-        values = scan_table(KERNELS, text, 0, 1, len(texts))
-        if values is None:
-            # More numbers than the scan leaves to `float`: in pieces.
-            for number, one in zip(expected, texts, strict=True):
-                assert scanned(one.encode() + b" " * 20, 1, 1)[0, 0] == number, one
-        else:
-            assert values.tobytes() == expected.tobytes()
-
-
 @pytest.mark.parametrize(
     ("text", "rows", "columns"),
     [
@@ -109,11 +82,6 @@ def test_every_length_of_number_and_place():
 )
 def test_what_is_no_such_table_is_left_to_the_careful_reader(text, rows, columns):
     assert scanned(text.encode(), rows, columns) is None
-
-
-def test_blank_lines_and_blanks_are_nothing():
-    values = scanned(b"  \n\n 1\t2 \n \n3 4\n\t\n", 2, 2)
-    assert values.tolist() == [[1, 2], [3, 4]]
 
 
 def _outcome(path):
@@ -151,51 +119,3 @@ def test_rotations_of_all_orders_are_the_same_bits(tmp_path, monkeypatch):
             patch.setattr(channels, "loaded_kernels", lambda used=used: used)
             outcomes.append(_outcome(path))
     assert outcomes[0] == outcomes[1]
-
-
-def test_compiled_code_is_loaded_after_so_much_text(monkeypatch):
-    loaded = []
-    monkeypatch.setattr(kernels, "load_kernels", lambda: loaded.append(1))
-    monkeypatch.setattr(kernels, "loaded_kernels", lambda: None)
-    monkeypatch.setattr(kernels, "_bytes_read", 0)
-    kernels.kernels_for(63_000_000)
-    assert not loaded
-    kernels.kernels_for(1_000_000)
-    assert loaded
-
-
-READ = """
-import sys
-from deepphase.formats.bvh.kernels import load_kernels
-from deepphase.formats.bvh.frames import scan_table
-kernels = load_kernels()
-print(None if kernels is None else scan_table(kernels, b"1.5 2\\n", 0, 1, 2).tolist())
-"""
-
-
-def _start(cache: Path) -> subprocess.Popen:
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
-    return subprocess.Popen(
-        [sys.executable, "-c", READ],
-        cwd=ROOT,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-@pytest.mark.slow
-def test_a_damaged_or_unwritable_cache_and_many_processes(tmp_path):
-    cache = tmp_path / "cache"
-    for started in [_start(cache) for _ in range(3)]:
-        assert started.communicate() == ("[[1.5, 2.0]]\n", "")
-    stored = [path for path in cache.rglob("*.nb?") if "scan" in path.name]
-    assert {path.suffix for path in stored} == {".nbi", ".nbc"}
-    for path in stored:
-        content = path.read_bytes()
-        path.write_bytes(content[: len(content) // 2])
-    assert _start(cache).communicate() == ("[[1.5, 2.0]]\n", "")
-    # A folder that cannot be made.
-    (tmp_path / "file").write_text("")
-    assert _start(tmp_path / "file" / "cache").communicate() == ("[[1.5, 2.0]]\n", "")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from deepphase.errors import FormatError, ParameterError
+from deepphase.errors import FormatError
 from deepphase.formats.load import load
 from deepphase.formats.points import holds_points, load_points, save_points
 from tests.solving.point_bodies import points_of, walker
@@ -47,13 +47,6 @@ def test_a_unit_that_is_told_goes_first_and_an_unlikely_one_is_said(tmp_path, tr
     assert not any("check the unit" in note for note in given.source.notes)
 
 
-def test_relative_points_and_centre(tmp_path, track):
-    path = tmp_path / "walk.npz"
-    centre = track.positions.mean(axis=1)
-    np.savez(path, joints_rel=track.positions - centre[:, None], center=centre, fps=30)
-    np.testing.assert_allclose(load_points(path).positions, track.positions, atol=1e-12)
-
-
 def test_another_up_axis(tmp_path, track):
     x, y, z = np.moveaxis(track.positions, -1, 0)
     path = tmp_path / "walk.npz"
@@ -91,11 +84,3 @@ def test_bad_files_get_one_clear_error(tmp_path):
     assert "from the origin" in refused(tmp_path, positions=np.full((5, 4, 3), 1e9))
     assert "not a point track" in refused(tmp_path, positions=None)
     assert "center" in refused(tmp_path, positions=None, joints_rel=np.zeros((5, 4, 3)))
-
-
-def test_impossible_options(tmp_path, track):
-    path = tmp_path / "walk.npz"
-    save_points(track, path)
-    for options in ({"unit": "parsec"}, {"up": "w"}, {"fps": 0.0}):
-        with pytest.raises(ParameterError):
-            load_points(path, **options)

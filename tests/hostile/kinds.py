@@ -73,6 +73,7 @@ from tests.compatibility.test_formats import _FILES as FILES
 from tests.controllers.made_controllers import walking_store
 from tests.formats.bvh_text import two_joints
 from tests.formats.marker_files import c3d_bytes, markers_of, motive_text, mvnx_text, trc_text
+from tests.formats.test_amc import AMC, ASF
 from tests.formula_motion import swinging
 from tests.hostile import mutations
 from tests.hostile.mutations import Change
@@ -216,9 +217,7 @@ def _rig_keys(path: Path) -> None:
 
 def _phases(path: Path) -> None:
     phases, _ = load_phases(FILES / "walk_1.phases.npz")
-    short = replace(
-        phases, parameters=phases.parameters[:6], interior=phases.interior[:6], confidence=None
-    )
+    short = replace(phases, parameters=phases.parameters[:6], interior=phases.interior[:6])
     save_phases(short, path, window_s=1.0, model_sha256="")
 
 
@@ -311,6 +310,18 @@ def _saved_in_folder(name: str, value: Any) -> Callable[[Path], list[bytes]]:
     return examples
 
 
+def _beside(own: str, other: str, content: str) -> Callable[[Path], Any]:
+    """A reader of an AMC file, or of its skeleton, beside the other one."""
+
+    def reader(path: Path) -> Any:
+        with temporary_folder() as folder:
+            (folder / own).write_bytes(path.read_bytes())
+            (folder / other).write_text(content)
+            return load_all(folder / "a.amc")
+
+    return reader
+
+
 def _driven(folder: Path) -> list[bytes]:
     walk = _walk().sliced(0, 6)
     save(walk, folder / "walk.bvh")
@@ -357,6 +368,13 @@ _AUDACITY = "0.5\t0.5\t1\n\\\t100\t200\n1.0\t1.0\t2\n1.5\t1.5\t1\n"
 _ARRAYS = mutations.ARRAY_FILE
 _WORDS = mutations.TEXT
 
+_CONFIGS = {
+    "phase": PhaseConfig,
+    "controller": ControllerConfig,
+    "dance": DanceConfig,
+    "editor": EditorConfig,
+    "rig": RigConfig,
+}
 KINDS: dict[str, Kind] = {
     "bvh": Kind(".bvh", load_all, _saved(".bvh", two_joints().encode()), _WORDS),
     "npz": Kind(
@@ -384,6 +402,8 @@ KINDS: dict[str, Kind] = {
     "mvnx": Kind(
         ".mvnx", load_all, lambda folder: [mvnx_text(_walk().sliced(0, 6)).encode()], _WORDS
     ),
+    "amc": Kind(".amc", _beside("a.amc", "a.asf", ASF), _text(AMC), _WORDS),
+    "asf": Kind(".asf", _beside("a.asf", "a.amc", AMC), _text(ASF), _WORDS),
     "store": Kind(".store", open_store, _kept("clips.store"), _ARRAYS, hashed=True),
     "model": Kind(".model", load_extractor, _kept("default.model"), _ARRAYS, hashed=True),
     "model of any skeleton": Kind(
@@ -497,13 +517,10 @@ KINDS: dict[str, Kind] = {
         ".parquet", lambda path: read_label_table(path, ["walk_1.bvh", "run.bvh"]), _parquet
     ),
     "description": Kind(".yaml", load_description, _text(_DESCRIPTION), mutations.YAML),
-    "phase config": Kind(".yaml", PhaseConfig.load, _configs("phase"), mutations.YAML),
-    "controller config": Kind(
-        ".yaml", ControllerConfig.load, _configs("controller"), mutations.YAML
-    ),
-    "dance config": Kind(".yaml", DanceConfig.load, _configs("dance"), mutations.YAML),
-    "editor config": Kind(".yaml", EditorConfig.load, _configs("editor"), mutations.YAML),
-    "rig config": Kind(".yaml", RigConfig.load, _configs("rig"), mutations.YAML),
+    **{
+        f"{name} config": Kind(".yaml", config.load, _configs(name), mutations.YAML)
+        for name, config in _CONFIGS.items()
+    },
     "layout": Kind(".yaml", FeatureLayout.load, _configs("matching"), mutations.YAML),
     "beats": Kind(".beats", read_beats, _text(_BEATS, _AUDACITY), mutations.TABLE),
     "sound": Kind(".wav", read_sound, _sounds),

@@ -167,16 +167,8 @@ class FeatureLayout:
     def resolved(self, skeleton: Skeleton, roles: Roles, channels: int = 0) -> FeatureLayout:
         """The layout for one skeleton and phase model.
 
-        Parameters
-        ----------
-        channels
-            Phase channels of the model; 0 without a model.
-
-        Raises
-        ------
-        ParameterError
-            Where a joint or role does not exist, or phases are needed and there is no model, or
-            one with another number of channels.
+        Raises ParameterError where a joint or role does not exist, or phases are needed and there
+        is no model, or one with another number of channels.
         """
         features = []
         for feature in self.features:
@@ -229,10 +221,7 @@ class FeatureLayout:
     def assembled(self, blocks: Mapping[str, Array]) -> Array:
         """(..., dims) float32 rows of blocks (..., feature dims) by feature name.
 
-        Raises
-        ------
-        ParameterError
-            Where a block is missing, unknown, not finite or of the wrong width.
+        Raises ParameterError where a block is missing, unknown, not finite or of the wrong width.
         """
         unknown = [name for name in blocks if name not in self]
         if unknown:

@@ -20,32 +20,18 @@ from deepphase.short_repr import brief_repr
 class DanceRequest:
     """Which part of a song is danced to, and how.
 
-    Parameters
-    ----------
-    start_s
-        The song's second at the first frame.
-    seconds
-        Length; to the song's end if not given, and not beyond it.
-    seed
-        Random seed of the start pose and of choices between equally good candidates.
-    lock
-        How far the playback of a motion database follows the beats, from 0 (not at all) to 1;
-        1 if not given. Trained dancers have none.
-    variety
-        How much the dance varies, from 0 to 2. Trained dancers continue from another training
-        pose every 8 / variety seconds, 5.3 s if not given; databases choose among pieces that cost
-        up to so much more, 0.1 if not given.
-
-    Raises
-    ------
-    ParameterError
-        If a value is out of range.
+    Raises ParameterError if a value is out of range.
     """
 
-    start_s: float = 0.0
-    seconds: float | None = None
-    seed: int = 0
+    start_s: float = 0.0  # The song's second at the first frame
+    seconds: float | None = None  # Length; to the song's end if not given, and not beyond it
+    seed: int = 0  # Random seed of the start pose and of choices between equally good candidates
+    # How far the playback of a motion database follows the beats, from 0 (not at all) to 1; 1 if
+    # not given. Trained dancers have none.
     lock: float | None = None
+    # How much the dance varies, from 0 to 2. Trained dancers continue from another training pose
+    # every 8 / variety seconds, 5.3 s if not given; databases choose among pieces that cost up to
+    # so much more, 0.1 if not given.
     variety: float | None = None
 
     def __post_init__(self) -> None:
@@ -81,46 +67,24 @@ class DanceRequest:
 @brief_repr
 @dataclass(frozen=True, eq=False)
 class DanceResult:
-    """Dance to a song.
+    """Dance to a song."""
 
-    Parameters
-    ----------
-    clip
-        The motion; its first frame is at `start_s` of the song.
-    song
-        Features of the song.
-    start_s
-        Second of the song at the first frame.
-    hips, root
-        Index of the hips in the clip's skeleton, and the root trajectory.
-    alive
-        (frames,) bool: whether the pose is within bounds.
-    phases
-        (frames, channels) each; None without phases.
-    gating
-        (frames, experts) blend weights; None if the network has none.
-    tracks
-        Name, with its unit in brackets -> (frames,) further values.
-    marks
-        Words and second of moments in the dance, such as jumps.
-    restarts_s
-        Seconds of restarts after a stall; None for databases, which never restart.
-    notes
-        Remarks for the user, such as a missing beat.
-    """
-
-    clip: Clip
-    song: SongFeatures
-    start_s: float
+    clip: Clip  # The motion; its first frame is at `start_s` of the song
+    song: SongFeatures  # Features of the song
+    start_s: float  # Second of the song at the first frame
+    # hips, root: Index of the hips in the clip's skeleton, and the root trajectory.
     hips: int
     root: RootTrajectory
-    alive: Array
-    phases: PhaseParameters | None = None
-    gating: Array | None = None
+    alive: Array  # (frames,) bool: whether the pose is within bounds
+    phases: PhaseParameters | None = None  # (frames, channels) each; None without phases
+    gating: Array | None = None  # (frames, experts) blend weights; None if the network has none
+    # Name, with its unit in brackets -> (frames,) further values.
     tracks: Mapping[str, Array] = field(default_factory=dict)
+    # Words and second of moments in the dance, such as jumps.
     marks: tuple[tuple[str, float], ...] = ()
+    # Seconds of restarts after a stall; None for databases, which never restart.
     restarts_s: tuple[float, ...] | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # Remarks for the user, such as a missing beat
 
     def motion(self, root_motion: RootMotion = "auto") -> Clip:
         """The motion with its travel on this joint, see :func:`with_root_motion`."""

@@ -310,17 +310,9 @@ class Run:
     def clip(self, character: int = 0, name: str = "run", root_motion: RootMotion = "auto") -> Clip:
         """The motion of one character.
 
-        Parameters
-        ----------
-        root_motion
-            The joint that carries the travel, see :func:`with_root_motion`. By default it is the
-            topmost joint: a root above the hips, which lies on the ground at `positions` and turns
-            by `angles`, or the hips.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such root motion.
+        `root_motion`: the joint that carries the travel, see :func:`with_root_motion`. By default
+        it is the topmost joint: a root above the hips, which lies on the ground at `positions` and
+        turns by `angles`, or the hips. Raises ParameterError if there is no such root motion.
         """
         notes = [self.spec.note]
         stop = self.lived(character)

@@ -111,10 +111,7 @@ class Heightmap:
     def gradients(self, places: Array, width_m: float | None = None) -> Array:
         """(..., 2) rise in metres per metre along x and z at places (..., 2).
 
-        Parameters
-        ----------
-        width_m
-            Distance of the two heights that are compared; by default two points of the grid.
+        `width_m`: distance of the two heights that are compared; by default two points of the grid.
         """
         half = 0.5 * (width_m or 2.0 * self.spacing_m)
         places = np.asarray(places, np.float64)

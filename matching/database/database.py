@@ -305,15 +305,7 @@ class MotionDatabase:
     def rows_with(self, labels: Mapping[str, str | Sequence[str]]) -> Array:
         """(rows,) bool: rows of clips with these labels, all of which must hold.
 
-        Parameters
-        ----------
-        labels
-            Label -> value, or alternative values.
-
-        Raises
-        ------
-        ParameterError
-            Where a label is unknown, or no clip has all of them.
+        Raises ParameterError where a label is unknown, or no clip has all of them.
         """
         clips = clips_with(self.labels, labels)
         return np.repeat(clips, self.range_stops - self.range_starts)
@@ -321,15 +313,7 @@ class MotionDatabase:
     def rows_of_kinds(self, names: Iterable[str]) -> Array:
         """(rows,) bool: rows whose moments are of some kinds.
 
-        Parameters
-        ----------
-        names
-            Of `deepphase.features.moment_kinds.KINDS`.
-
-        Raises
-        ------
-        ParameterError
-            Where a name is unknown, or the database has no kinds.
+        Raises ParameterError where a name is unknown, or the database has no kinds.
         """
         numbers = kind_numbers(names)
         if self.kinds is None:
@@ -342,10 +326,7 @@ class MotionDatabase:
     def with_kinds(self, progress: Progress | None = None) -> MotionDatabase:
         """The database with the kinds of its moments, found in the clips where it has none.
 
-        Raises
-        ------
-        CheckpointError
-            Where the store of the clips is missing or has been replaced.
+        Raises CheckpointError where the store of the clips is missing or has been replaced.
         """
         if self.kinds is not None:
             return self
@@ -375,10 +356,7 @@ class MotionDatabase:
     def clip(self, index: int) -> Clip:
         """A clip with its rotations, from its store.
 
-        Raises
-        ------
-        CheckpointError
-            Where the store is missing or has been replaced.
+        Raises CheckpointError where the store is missing or has been replaced.
         """
         store, place = self._in_store(index)
         return store.clip(place)

@@ -80,10 +80,8 @@ class ClipSongTracks(ClipSongs):
     ) -> ClipSongTracks:
         """Read the songs of a store's clips for the tracks of a layout; see `songs_of_clips`.
 
-        Raises
-        ------
-        ParameterError
-            If no clip has a song that can be read, or a track is not a song track.
+        Raises ParameterError if no clip has a song that can be read, or a track is not a song
+        track.
         """
         tracks = tuple(track_features(layout))
         clips = songs_of_clips(store, folder, progress)

@@ -306,10 +306,7 @@ class Playback:
     def breathe(self, rotations: Array, translations: Array, seconds: Array) -> None:
         """Move poses that are held for some seconds (characters,) a little, in place.
 
-        Parameters
-        ----------
-        rotations, translations
-            (characters, joints, 4) and (characters, translated joints, 3).
+        `rotations, translations` (characters, joints, 4) and (characters, translated joints, 3).
         """
         noise = breathing(seconds, 3 * (1 + len(self.trunk))).reshape(len(seconds), -1, 3)
         carrier = self.translated_joints.tolist().index(self.carrier)
@@ -337,10 +334,8 @@ class Playback:
     def positions(self, rotations: Array, translations: Array) -> Array:
         """(..., body, 3) positions of the body's joints in poses, metres.
 
-        Parameters
-        ----------
-        rotations, translations
-            (..., joints, 4) and (..., translated joints, 3), as the attributes of these names.
+        `rotations, translations` (..., joints, 4) and (..., translated joints, 3), as the
+        attributes of these names.
         """
         shape = rotations.shape[:-2]
         clip = Clip(

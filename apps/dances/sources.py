@@ -15,7 +15,6 @@ from deepphase.errors import DeepPhaseError
 from deepphase.evaluation.dance import DanceReference
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.music.dancing import dance_with_database
-from deepphase.matching.music.music_search import DanceSettings
 from deepphase.matching.music.song_tracks import ClipSongTracks
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.search.searcher import open_searcher
@@ -82,14 +81,12 @@ class DanceSource:
             playback = Playback.of_database(database, progress)
             results = []
             for song, request in requests:
-                variety = {} if request.variety is None else {"variety": request.variety}
                 result = dance_with_database(
                     database,
                     playback,
                     searcher,
                     song,
                     request,
-                    settings=DanceSettings(**variety),
                     progress=progress,
                 )
                 if reference is not None:

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from deepphase.steering.made_paths import made_path as made_path
     from deepphase.steering.path import GroundPath as GroundPath
     from deepphase.steering.path import read_path as read_path
-    from deepphase.steering.place_goals import PlaceGoals as PlaceGoals
     from deepphase.steering.root_states import RootStates as RootStates
     from deepphase.steering.run import Run as Run
     from deepphase.steering.run import Runner as Runner
@@ -27,7 +26,6 @@ _NAMES = {
     "deepphase.steering.goal_sources": ("GoalSource", "PathGoals"),
     "deepphase.steering.made_paths": ("made_path",),
     "deepphase.steering.path": ("GroundPath", "read_path"),
-    "deepphase.steering.place_goals": ("PlaceGoals",),
     "deepphase.steering.root_states": ("RootStates",),
     "deepphase.steering.run": ("Run", "Runner", "rollout", "start_on_path", "start_under_gamepad"),
     "deepphase.steering.velocity_goals": ("GamepadGoals", "VelocityGoals"),

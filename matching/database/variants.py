@@ -1,4 +1,4 @@
-"""Databases with other weights of their features, to change what a search weighs at run time."""
+"""Databases of the same clips with other weights, or with pose features in place of phases."""
 
 from __future__ import annotations
 

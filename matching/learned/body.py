@@ -1,4 +1,4 @@
-"""Bodies of matchers, with what was measured in the motion of their databases."""
+"""Bodies of matchers, and the values of their poses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Losses of learned motion matching: latents from which poses between them are decompressed."""
+"""Networks of learned motion matching and their losses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Training of learned motion matching on a database."""
+"""Training of learned motion matching on a database, and the measures of what it made."""
 
 from __future__ import annotations
 

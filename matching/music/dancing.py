@@ -9,7 +9,7 @@ from scipy.interpolate import CubicSpline
 
 from deepphase.arrays import Array
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.music.music_search import DanceSettings, MusicSearch
+from deepphase.matching.music.music_search import VARIETY, MusicSearch
 from deepphase.matching.music.playback_sync import MAX_RATE_CHANGE, PlaybackSync
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.player import Player
@@ -82,8 +82,6 @@ def dance_with_database(
     song: SongFeatures,
     request: DanceRequest = DanceRequest(),  # noqa: B008 (frozen)
     *,
-    settings: DanceSettings | None = None,
-    playing: PlayerSettings | None = None,
     progress: Progress | None = None,
 ) -> DanceResult:
     """Generate a dance to a song.
@@ -98,10 +96,8 @@ def dance_with_database(
     song
         Features of the song.
     request
-        Part of the song, seed and lock. The lock is how far the playback rate follows the beat,
-        from 0 to 1, see `PlaybackSync`; `DEFAULT_LOCK` if not given.
-    settings, playing
-        Settings of the search and of the player.
+        Part of the song, seed, variety and lock. The lock is how far the playback rate follows the
+        beat, from 0 to 1, see `PlaybackSync`; `DEFAULT_LOCK` if not given.
     progress
         Called with the number of frames done.
 
@@ -121,7 +117,7 @@ def dance_with_database(
         searcher,
         song,
         start_s=start_s,
-        settings=settings,
+        variety=VARIETY if request.variety is None else request.variety,
         seed=request.seed,
     )
     if not policy.has_music:
@@ -131,7 +127,7 @@ def dance_with_database(
         playback,
         policy,
         policy.initial(),
-        settings=playing or PLAYING,
+        settings=PLAYING,
     )
     # The first step advances to the start.
     goal_source = DanceGoals(policy, clock, start_s - 1.0 / fps)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.errors import ParameterError
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.music.song_tracks import song_track, track_features
 from deepphase.matching.player.playback import Playback
@@ -30,35 +28,15 @@ _SMOOTH = 0.8
 # Number of initial moments to choose from, and of rows that the search for them returns.
 _BEGINNINGS, _BEGINNING_ROWS = 24, 2048
 _LONG_AGO = -1e9
-
-
-@dataclass(frozen=True)
-class DanceSettings:
-    """Settings of the search for dances."""
-
-    # Minimum improvement of a jump over continued playback, as a share of its cost.
-    min_improvement: float = 0.1
-    least_s: float = 1.0  # Minimum time between two jumps, in seconds, unless the clip ends
-    # Time before a clip's end from which on any smooth transition is taken, in seconds.
-    ending_s: float = 1.5
-    # Rows this near to the current one are not jump targets, in seconds.
-    neighbourhood_s: float = 1.0
-    memory_s: float = 60.0  # Time constant with which the cost of repetition decays, in seconds
-    # Cost of repeating what was just played, in the unit of the database's distances.
-    memory: float = 6.0
-    # Standard deviation of random cost factors, which make the dances of seeds differ.
-    variety: float = 0.1
-
-    def __post_init__(self) -> None:
-        for name in ("least_s", "ending_s", "neighbourhood_s", "memory", "variety"):
-            if not getattr(self, name) >= 0:
-                raise ParameterError(f"{name} {getattr(self, name)}: it must not be negative")
-        if not self.memory_s > 0:
-            raise ParameterError(f"memory_s {self.memory_s}: it must be above 0")
-        if not 0 <= self.min_improvement < 1:
-            raise ParameterError(
-                f"min_improvement {self.min_improvement}: it must be at least 0 and below 1"
-            )
+# A jump costs less than continued playback by this share, and comes this long after the last one.
+_MIN_IMPROVEMENT, _LEAST_S = 0.1, 1.0
+# Seconds before a clip's end from which on any smooth transition is taken, and near the current row
+# within which rows are not jumped to.
+_ENDING_S, _NEIGHBOURHOOD_S = 1.5, 1.0
+# Cost of repeating what was just played, in the unit of distances, and seconds in which it decays.
+_MEMORY, _MEMORY_S = 6.0, 60.0
+VARIETY = 0.1
+"""Standard deviation of random cost factors, which make the dances of seeds differ."""
 
 
 class MusicSearch:
@@ -80,16 +58,16 @@ class MusicSearch:
         song: SongFeatures,
         *,
         start_s: float = 0.0,
-        settings: DanceSettings | None = None,
+        variety: float = VARIETY,
         seed: int = 0,
     ) -> None:
         self._database, self._searcher = database, searcher
-        self._settings = settings or DanceSettings()
+        self._variety = variety
         self.time_s = start_s
         self._random = np.random.default_rng(seed)
         self._played_s = np.full(len(database), _LONG_AGO)
         self._jumped_s = _LONG_AGO
-        self._lasting = _lasting(database, self._settings.least_s + self._settings.ending_s)
+        self._lasting = _lasting(database, _LEAST_S + _ENDING_S)
         tracks = {name: song_track(song, name) for name in track_features(database.layout)}
         self._tracks = [
             (feature, tracks[feature.track]) for feature in database.layout.of_kind("track")
@@ -139,26 +117,25 @@ class MusicSearch:
     def search(self, request: JumpRequest, goals: dict[str, Array]) -> SearchResult:
         """As `SearchPolicy.search`, for a single dancer.
 
-        The required improvement is that of the dance's own settings, and labels are not read.
+        The required improvement is the dance's own, and labels are not read.
         """
-        database, settings = self._database, self._settings
-        rows, leaving = request.rows, request.leaving
+        database, rows, leaving = self._database, request.rows, request.leaving
         query = database.query(rows, goals)
         staying = float(np.linalg.norm(query[0] - database.features[rows[0]]))
         terms = cost_terms(database.layout, query, database.features[rows])
         nowhere = SearchResult(np.full(1, -1), np.full(1, staying), np.ones(1, bool), terms)
-        if not leaving[0] and self.time_s - self._jumped_s < settings.least_s:
+        if not leaving[0] and self.time_s - self._jumped_s < _LEAST_S:
             return nowhere
-        ending = database.frames_left(rows)[0] < settings.ending_s * database.fps
+        ending = database.frames_left(rows)[0] < _ENDING_S * database.fps
         left = bool(leaving[0] or ending)
-        bound = np.inf if left else (1.0 - settings.min_improvement) * staying
+        bound = np.inf if left else (1.0 - _MIN_IMPROVEMENT) * staying
         if not bound > 0:
             return nowhere
         distances, near = self._searcher.search(
             query,
             _CANDIDATES,
             allowed=self._lasting,
-            excluded=database.neighbourhood(rows, settings.neighbourhood_s),
+            excluded=database.neighbourhood(rows, _NEIGHBOURHOOD_S),
             cost_bound=bound,
         )
         if leaving[0] and near[0, 0] < 0:
@@ -193,11 +170,10 @@ class MusicSearch:
 
     def _costs(self, rows: Array, distances: Array) -> Array:
         """(n,) distances, with the cost of repetition and the random factors of the seed."""
-        settings = self._settings
         elapsed_s = self.time_s - self._played_s[rows]
-        repetition = settings.memory * np.exp(-elapsed_s / settings.memory_s)
+        repetition = _MEMORY * np.exp(-elapsed_s / _MEMORY_S)
         costs = np.hypot(distances.astype(np.float64), repetition)
-        return costs * np.exp(settings.variety * self._random.standard_normal(len(rows)))
+        return costs * np.exp(self._variety * self._random.standard_normal(len(rows)))
 
     def _moments(self, rows: Array, costs: Array) -> Array:
         """(m,) indices of the cheapest row of each moment, in the order of their costs."""

@@ -1,4 +1,4 @@
-"""Search policies: the row that a character plays next, given its pose and its goals."""
+"""Search policies: the row that a character plays next, given its pose and goals, or its rest."""
 
 from __future__ import annotations
 

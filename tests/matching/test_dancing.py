@@ -21,7 +21,6 @@ from deepphase.evaluation.runs import joint_accelerations
 from deepphase.features.layout import FeatureLayout
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.music.dancing import dance_with_database
-from deepphase.matching.music.music_search import DanceSettings
 from deepphase.matching.music.playback_sync import MAX_RATE_CHANGE, PlaybackSync, beat_phases
 from deepphase.matching.music.song_tracks import ClipSongTracks, track_features
 from deepphase.matching.player.playback import Playback
@@ -287,12 +286,3 @@ def test_a_database_without_a_beat_feature_says_so(without_music, new_song):
     notes: list[str] = []
     assert PlaybackSync(without_music[0], new_song[0], 1.0, notes).rate(5, 1.0) == 1.0
     assert notes == ["the database has no beat feature: playback does not follow the beat"]
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("least_s", -1.0), ("memory_s", 0.0), ("min_improvement", 1.0), ("variety", np.nan)],
-)
-def test_impossible_settings_are_refused(name, value):
-    with pytest.raises(ParameterError, match=name):
-        DanceSettings(**{name: value})

@@ -24,8 +24,6 @@ from deepphase.motion.kinematics import joint_positions
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_limits import GoalLimits
 from deepphase.steering.made_paths import MADE_PATHS, made_path
-from deepphase.steering.place_goals import PlaceGoals
-from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import rollout, start_on_path, start_under_gamepad
 from deepphase.synthetic.gait_motion import locomotion
 from tests.steering.absurd_goals import AbsurdGoals, every_kind
@@ -398,15 +396,3 @@ def test_ordinary_goals_of_players_are_not_limited(walks, monkeypatch):
     assert not runs[0].limited.any()
     np.testing.assert_array_equal(runs[0].rotations, runs[1].rotations)
     np.testing.assert_array_equal(runs[0].positions, runs[1].positions)
-
-
-def test_a_place_is_reached_and_held(rested):
-    places = np.array([[0.5, 4.0], [-0.5, 3.0]])
-    goals = PlaceGoals(places, np.full(2, 6.0), speed=SPEED)
-    player = PlayerSource(*rested).start(goals, RootStates.at_rest(np.zeros((2, 2))))
-    run = rollout(player, goals, 12.0)
-    away = np.linalg.norm(run.positions - places[:, None], axis=-1)
-    assert away[:, 0].min() > 2.5
-    # These clips neither start nor stop: they come by, and stay around.
-    assert (away.min(axis=1) < 0.4).all()
-    assert away[:, 6 * 60 :].max() < 2.0

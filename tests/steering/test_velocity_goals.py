@@ -8,7 +8,6 @@ import pytest
 from deepphase.errors import ParameterError
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import GamepadSettings
-from deepphase.steering.place_goals import PlaceGoals
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.velocity_goals import GamepadGoals, VelocityGoals
 
@@ -78,30 +77,6 @@ def test_a_standing_character_keeps_its_facing_or_turns_on_the_spot():
     np.testing.assert_allclose(goals.target()[1], [0.0, 1.0], atol=1e-3)
 
 
-@pytest.mark.parametrize("facing", [0.0, 2.0, -3.0, np.nan])
-def test_a_place_is_reached_in_time_turned_as_desired(facing):
-    places = np.array([[3.0, 4.0], [0.0, -2.0], [0.0, 0.0]])
-    times = np.array([6.0, 4.0, 3.0])
-    goals = PlaceGoals(places, times, np.full(3, facing))
-    positions, angles = followed(goals, 3, 8.0)
-    for index, time in enumerate(times):
-        arrived = positions[round(time * FPS) :, index]
-        np.testing.assert_allclose(arrived, places[[index]].repeat(len(arrived), 0), atol=0.06)
-        if np.isfinite(facing):
-            late = angles[round(time * FPS) :, index]
-            np.testing.assert_allclose(np.cos(late - facing), 1.0, atol=1e-2)
-    speeds = np.linalg.norm(np.diff(positions, axis=0), axis=-1) * FPS
-    assert speeds.max() < 2.5
-    # The way there faces the travel.
-    assert np.cos(angles[60, 0] - np.arctan2(3.0, 4.0)) > 0.99
-
-
-def test_a_character_sets_out_at_once_and_waits_there():
-    goals = PlaceGoals(np.array([[0.0, 2.0]]), np.array([20.0]), speed=1.0)
-    positions, _ = followed(goals, 1, 5.0)
-    np.testing.assert_allclose(positions[round(3.0 * FPS) :, 0, 1], 2.0, atol=0.05)
-
-
 def test_impossible_goals_are_refused():
     goals = VelocityGoals(RootStates.at_rest(np.zeros((2, 2))))
     for velocities, facings in (
@@ -112,12 +87,3 @@ def test_impossible_goals_are_refused():
     ):
         with pytest.raises(ParameterError):
             goals.set(velocities, facings)
-    for values in (
-        (np.zeros((2, 2)), np.zeros(1)),
-        (np.zeros((2, 3)), np.zeros(2)),
-        (np.full((1, 2), np.inf), np.zeros(1)),
-    ):
-        with pytest.raises(ParameterError):
-            PlaceGoals(*values)
-    with pytest.raises(ParameterError, match="speed"):
-        PlaceGoals(np.zeros((1, 2)), np.ones(1), speed=0.0)

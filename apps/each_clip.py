@@ -21,24 +21,7 @@ _MAX_NOTES = 12
 def each_clip(
     entries: Sequence[ClipEntry], use: Callable[[ClipEntry], object], doing: str, done: str
 ) -> None:
-    """Call a function with every clip; those that it refuses are listed.
-
-    Parameters
-    ----------
-    entries
-        Clips that can be loaded.
-    use
-        Function that raises DeepPhaseError for a clip that is left out.
-    doing
-        What it does, for the progress.
-    done
-        The same in the past, as in "written".
-
-    Raises
-    ------
-    DeepPhaseError
-        If no clip is left.
-    """
+    """Call a function with every clip; those that it refuses are listed."""
     refused: list[DeepPhaseError] = []
     with progress() as report:
         for number, entry in enumerate(entries, start=1):
@@ -65,21 +48,8 @@ def write_clips(
 
     Parameters
     ----------
-    paths
-        Motion files, folders of motion files, or stores.
-    output, format
-        As of :func:`deepphase.corpus.motion_files.clip_targets`.
-    change
-        Makes the clip that is written of the clip that is read.
     write
         Writes a clip as a file; by default the suffix selects the format.
-    options
-        More options of the readers.
-
-    Raises
-    ------
-    DeepPhaseError
-        If no clip can be written.
     """
     from deepphase.corpus.clips import clips_in
     from deepphase.corpus.motion_files import clip_targets

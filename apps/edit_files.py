@@ -55,17 +55,6 @@ def edited(
 ) -> tuple[list[Clip], Made]:
     """Read an editor and its clips, and edit them with progress.
 
-    Parameters
-    ----------
-    doing
-        What `make` does, for the progress.
-    make
-        Called with the clips and the editor.
-    without
-        Called with the one clip and its body if no editor is given, where that is possible.
-    shipped
-        Whether the shipped editor makes it if no editor is given.
-
     Returns
     -------
     The clips, with their travel on the hips, and what `make` returned.
@@ -108,13 +97,7 @@ def write_edited(
     before: Clip | None = None,
     title: str = "Before and after",
 ) -> None:
-    """Write edited clips, and a page that plays them, with the clip before if there is one.
-
-    Parameters
-    ----------
-    made
-        One clip for a file; several for a folder.
-    """
+    """Write edited clips, and a page that plays them, with the clip before if there is one."""
     from dataclasses import replace
 
     from deepphase.formats.load import save
@@ -162,20 +145,7 @@ def report_timing(timing: PhaseTiming, passed: float) -> None:
 def check_output(
     clip: Path | None, output: Path, player: Path | None, *, also: Sequence[str] = ()
 ) -> None:
-    """Refuse outputs that cannot be written, before long work.
-
-    Parameters
-    ----------
-    also
-        Suffixes that can be written beside those of clips.
-
-    Raises
-    ------
-    ParameterError
-        If the clip would be overwritten.
-    FormatError
-        If clips of that kind cannot be written.
-    """
+    """Refuse outputs that cannot be written, before long work."""
     from deepphase.atomic_write import check_writable
     from deepphase.formats.load import MOTION_FORMATS
 

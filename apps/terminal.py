@@ -51,15 +51,7 @@ _FILES_LISTED = 3
 
 @contextmanager
 def output(*, quiet: bool = False, to_stderr: bool = False) -> Iterator[None]:
-    """Context that sets what the functions of this module print, and where.
-
-    Parameters
-    ----------
-    quiet
-        Print warnings only, without progress, notes and tables.
-    to_stderr
-        Print to standard error, so that standard output contains only a JSON document.
-    """
+    """Context that sets what the functions of this module print, and where."""
     before = console.quiet, console.stderr
     console.quiet, console.stderr = quiet, to_stderr
     try:
@@ -146,14 +138,7 @@ def note(text: str) -> None:
 
 
 def next_step(*words: object) -> None:
-    """Print the command to type next, as the last line of a command.
-
-    Parameters
-    ----------
-    words
-        The command line after `deepphase`, not yet quoted for the shell. Words in capitals are
-        placeholders.
-    """
+    """Print the command to type next, as the last line of a command."""
     note(f"next: deepphase {shlex.join(str(word) for word in words)}")
 
 
@@ -183,22 +168,7 @@ def list_left_out(what: str, errors: Iterable[DeepPhaseError]) -> None:
 
 
 def list_or_refuse(refused: Sequence[DeepPhaseError], total: int, what: str, done: str) -> None:
-    """List what was left out of some files.
-
-    Parameters
-    ----------
-    refused
-        Errors of the files that were left out.
-    total
-        Number of all files.
-    what, done
-        What the files are, and what could not be done with them, as in "clips" and "read".
-
-    Raises
-    ------
-    DeepPhaseError
-        If nothing is left: the error itself where there is one file, else that of all.
-    """
+    """List what was left out of some files."""
     if total == len(refused) == 1:
         raise refused[0]
     list_left_out("left out", refused)

@@ -37,17 +37,7 @@ def made_dances(
     *,
     file: Path | None = None,
 ) -> MotionDatabase:
-    """A motion database of synthetic dances, each to a song of another tempo.
-
-    Parameters
-    ----------
-    model
-        A phase model of the synthetic body.
-    songs
-        Beats a minute, and beats in a bar, of each song.
-    file
-        Store to save the dances in, for commands that read the database from a file.
-    """
+    """A motion database of synthetic dances, each to a song of another tempo."""
     clips, features = [], {}
     for number, (bpm, beats_per_bar) in enumerate(songs):
         song = make_song(number, _SONG_S, tempo_bpm=float(bpm), beats_per_bar=beats_per_bar)

@@ -66,25 +66,6 @@ def read_command_line(
     :class:`OptionGroup` gives one option per field. A parameter whose default is a
     :class:`ConfigOption` is the config that --config names, with the changes of
     ``--set SECTION.KEY=VALUE``.
-
-    Parameters
-    ----------
-    name
-        Name of the command, such as "train phase".
-    command
-        A function whose docstring has the NumPy section "Parameters", which gives the help texts.
-    words
-        The command line after the command. Flags may have underscores instead of hyphens.
-    check_inputs
-        Refuse files that are missing or of another format.
-
-    Raises
-    ------
-    SystemExit
-        For --help.
-    ParameterError, FormatError, CheckpointError
-        If an option is unknown, a value or the config is invalid, or with `check_inputs`, a file is
-        missing or of another kind.
     """
     config = _config_option(command)
     prints_config = config is not None and "--print-config" in words
@@ -224,6 +205,9 @@ class CommandParser(argparse.ArgumentParser):
         """Raise the error of a message."""
         fact = re.sub(r"^argument (?:-\w/)?", "", message)
         fact = fact.replace("the following arguments are required:", "missing:")
+        fact = re.sub(
+            r"invalid choice: (.*) \(choose from (.*)\)", r"expected one of \2, not \1", fact
+        )
         fact = re.sub(r"invalid int value:", "expected a whole number, not", fact)
         fact = re.sub(r"invalid _number value:", "expected a number, not", fact)
         hint = f"{self.prog} --help lists its options"

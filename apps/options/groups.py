@@ -210,18 +210,7 @@ class TrainingOptions(OptionGroup):
     logger: Literal["csv", "tensorboard", "wandb"] = "csv"
 
     def trainer(self, output: Path) -> dict[str, Any]:
-        """Keyword arguments of Lightning's Trainer; a number of devices is given as an int.
-
-        Parameters
-        ----------
-        output
-            Output file of the training; logs are written beside it.
-
-        Raises
-        ------
-        ParameterError
-            If the logger's package is not installed.
-        """
+        """Keyword arguments of Lightning's Trainer; a number of devices is given as an int."""
         whole = self.devices.lstrip("-").isdigit()
         return {
             "accelerator": self.accelerator,
@@ -333,13 +322,7 @@ class LiveGroundOptions(LaidGroundOptions):
 
 
 def parse_labels(text: str) -> dict[str, list[str]]:
-    """Values of each label, parsed from text such as "style=old+happy,action=walk".
-
-    Raises
-    ------
-    ParameterError
-        If a part of the text is not of the form label=value.
-    """
+    """Values of each label, parsed from text such as "style=old+happy,action=walk"."""
     labels = {}
     for part in text.split(","):
         name, equals, values = part.partition("=")
@@ -353,13 +336,7 @@ def parse_labels(text: str) -> dict[str, list[str]]:
 
 
 def parse_stretches(text: str | None) -> list[tuple[int, int]]:
-    """First and last frames of a list such as "40-65,90"; none of None.
-
-    Raises
-    ------
-    ParameterError
-        If a part of the text is not a stretch.
-    """
+    """First and last frames of a list such as "40-65,90"; none of None."""
     stretches = []
     for part in [] if text is None else text.split(","):
         first, dash, last = part.strip().partition("-")

@@ -58,27 +58,9 @@ def evaluation_report(
 
     Parameters
     ----------
-    model
-        A phase model or a baseline.
-    store
-        Clips that the model was not trained on.
-    queries
-        Number of random frames on which alignment and future ranks are measured.
     encoded
         Phases of every clip, in their order, as other processes encode them; the model encodes the
         clips if not given.
-    against
-        Phases to measure on the same frames: names of baselines, which are fitted to these clips,
-        or files of other models.
-    description
-        A skeleton description (`load_description`), for the other phases.
-
-    Raises
-    ------
-    ParameterError
-        If no clip is as long as the model's window, or a name in `against` is unknown.
-    SkeletonError
-        If the clips lack a joint that the model reads.
     """
     for name in against:
         if name not in BASELINES and not Path(name).is_file():

@@ -22,19 +22,8 @@ def example_window(
 
     Parameters
     ----------
-    model
-        The model.
     signals
         (frames, signals), as `model.signals.read` returns them.
-    frame
-        Middle frame of the window. Beyond the ends of the clip, edge poses are repeated.
-    clip
-        Name of the clip.
-
-    Raises
-    ------
-    ParameterError
-        If the clip has no such frame.
     """
     if not 0 <= frame < len(signals):
         raise ParameterError(

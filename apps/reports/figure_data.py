@@ -66,18 +66,7 @@ class FigureData:
         projection_file: Path,
         progress: Progress | None = None,
     ) -> FigureData:
-        """Encode some clips of a store, spread evenly.
-
-        Parameters
-        ----------
-        projection_file
-            File of the projection, for a model without one; written if it is missing.
-
-        Raises
-        ------
-        SkeletonError
-            If a clip lacks a joint that the model reads.
-        """
+        """Encode some clips of a store, spread evenly."""
         chosen = _spread(store, model.window)
         phases, signals = [], []
         for done, index in enumerate(chosen, start=1):
@@ -115,11 +104,6 @@ class FigureData:
         names
             Names in this order; by default all, of the labels those with at least two and not too
             many values.
-
-        Raises
-        ------
-        ParameterError
-            If a name is unknown; the hint lists the names.
         """
         cloud, known = self.cloud, {"clip": self.cloud.by_clip()}
         usual = ["clip"]

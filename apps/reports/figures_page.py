@@ -46,27 +46,9 @@ def figures_page(
 ) -> tuple[Path, Images]:
     """Write FOLDER/index.html with all figures and, on request, each as FOLDER/<figure>.png.
 
-    Parameters
-    ----------
-    data
-        Clips with their phases.
-    folder
-        Folder of the page.
-    colours
-        Colourings of the manifold, as in `FigureData.colourings`.
-    pictures
-        Also write PNG files.
-
     Returns
     -------
     The page, and the PNG files, with the reason if some are missing.
-
-    Raises
-    ------
-    ParameterError
-        If a colour is unknown.
-    CheckpointError
-        If a file cannot be written.
     """
     model = data.model
     clips = f"{len(data.phases)} clips"

@@ -15,8 +15,6 @@ def add_health(page: Page, health: Health | None, *, of_songs: bool = False) -> 
     ----------
     health
         Health of the model; None if it was not measured.
-    of_songs
-        Whether the model is one of songs, whose signals are audio features instead of joints.
     """
     data = "songs" if of_songs else "motion"
     if health is None:

@@ -68,14 +68,8 @@ class PhaseCloud:
 
         Parameters
         ----------
-        model
-            The model, or a baseline.
-        clips
-            Phases of the clips.
         projection
             Projection of the manifold; the model's own by default, else fitted to the points.
-        max_points
-            Largest number of points.
         frames
             Indices of the frames of each clip to choose from; interior ones by default.
         """
@@ -124,8 +118,6 @@ class PhaseCloud:
         space
             (points, 3) places in another space than the phase manifold, and the share of the
             variance (3,) on its axes.
-        options
-            As of `phase_manifold`.
         """
         points, explained = (self.points, self.explained) if space is None else space
         given: dict[str, Any] = {"clips": self.clips, "time": self.time, "note": self.note}

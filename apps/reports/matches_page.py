@@ -46,8 +46,6 @@ def moment_actor(
         (3,) metres: where it stands then in the take, facing +Z.
     before_s, seconds
         Length of the part before and after the moment, within the clip.
-    name, colour
-        Name and colour of the actor.
     """
     start = max(frame - round(before_s * clip.fps), 0)
     stop = min(frame + round(seconds * clip.fps) + 1, len(clip))

@@ -104,12 +104,6 @@ class Page:
 
         Parameters
         ----------
-        columns
-            Headings of the columns.
-        rows
-            One value per column: a text, a number, a bool (yes or no) or a `Link`.
-        heading
-            Above the table.
         colours
             (rows,) CSS colours, drawn as a dot before the first cell of each row.
         """
@@ -212,13 +206,7 @@ class Page:
         return self
 
     def write(self, path: str | Path) -> Path:
-        """Write the file atomically, and return its path.
-
-        Raises
-        ------
-        CheckpointError
-            If the file cannot be written.
-        """
+        """Write the file atomically, and return its path."""
         path = Path(path)
         with atomic_write(path) as file:
             file.write(self.html().encode("utf-8", "replace"))

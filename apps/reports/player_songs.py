@@ -27,11 +27,6 @@ def song_for_player(path: str | Path) -> PlayerSong:
 
     Beats and downbeats of low confidence are left out. A file that only browsers can decode has
     no spectrogram, beats or downbeats.
-
-    Raises
-    ------
-    FormatError
-        If the file cannot be read or browsers do not play its format.
     """
     song = PlayerSong.of_file(path)
     try:
@@ -46,10 +41,6 @@ def part_of_song(path: Path, features: SongFeatures, start_s: float, seconds: fl
 
     Parameters
     ----------
-    path
-        The song's file.
-    features
-        Features of the song.
     start_s, seconds
         The part.
     """

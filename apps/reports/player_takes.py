@@ -27,19 +27,7 @@ def takes_of_clips(
     model: PhaseExtractor | None = None,
     song: PlayerSong | None = None,
 ) -> list[Take]:
-    """One take per clip with its body and speed, and with a model its phases and manifold path.
-
-    Parameters
-    ----------
-    clips
-        The clips.
-    phases
-        The model's phases of each clip; empty without a model.
-    model
-        A phase model or baseline.
-    song
-        Song of every take, from its start.
-    """
+    """One take per clip with its body and speed, and with a model its phases and manifold path."""
     channels: list[Channels | None] = [None] * len(clips)
     manifolds: list[ManifoldCloud | None] = [None] * len(clips)
     if model is not None:

@@ -21,26 +21,7 @@ def save_report(
     measures: Sequence[Mapping[str, Any]],
     **more: Any,
 ) -> None:
-    """Write FOLDER/report.json.
-
-    Parameters
-    ----------
-    made_with
-        Provenance beside the version of deepphase.
-    data
-        Properties of what was measured, or of what it is compared with.
-    seed
-        Random seed.
-    measures
-        Name, definition, value and unit of each measure, and what it is of.
-    more
-        Further entries.
-
-    Raises
-    ------
-    CheckpointError
-        If the file cannot be written.
-    """
+    """Write FOLDER/report.json."""
     content = {
         "format": _FORMAT,
         "version": _VERSION,

@@ -45,17 +45,6 @@ def training_report(
 
     The clips are an even selection of those with whole windows. The example window is the middle
     of the clip with the largest mean amplitude.
-
-    Parameters
-    ----------
-    model
-        The trained model.
-    clips
-        Training data: a store, or a corpus of songs.
-    folder
-        Folder of the page.
-    metrics
-        CSV file of the training, whose curves the page shows.
     """
     if isinstance(clips, SignalCorpus):
         lengths, read = clips.stops - clips.starts, _songs_of(clips)
@@ -98,26 +87,7 @@ def training_page(
     *,
     metrics: Mapping[str, Array] | None = None,
 ) -> Path:
-    """Write the page of a trained model.
-
-    Parameters
-    ----------
-    model
-        The trained model.
-    clips
-        Phases of some clips, of the training or held out.
-    example
-        Example window (`example_window`).
-    path
-        The HTML file.
-    metrics
-        Columns of the training's CSV (`read_metrics`).
-
-    Raises
-    ------
-    CheckpointError
-        If a file cannot be written.
-    """
+    """Write the page of a trained model."""
     path = Path(path)
     of_songs = isinstance(model.signals, SongSignals)
     signals = model.signals.names

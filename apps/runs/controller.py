@@ -77,14 +77,7 @@ def start_of_file(
     model: Path | None,
     labels: Mapping[str, str],
 ) -> InitialStates:
-    """A frame of a motion file, at the controller's rate.
-
-    Raises
-    ------
-    ParameterError, SkeletonError
-        If there is no such frame, the skeleton differs, or the phase model is not the one that the
-        controller was trained with.
-    """
+    """A frame of a motion file, at the controller's rate."""
     entries = clips_in([file])
     if len(entries) != 1:
         raise ParameterError(

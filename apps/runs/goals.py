@@ -28,11 +28,6 @@ def read_goals(path: str | None, gamepad: Path | None = None) -> dict[str, Goal 
     """Name -> the goal that a command line names, in order; None for paths that are generated.
 
     `path` has files and names of generated paths, separated by commas; wave if neither is given.
-
-    Raises
-    ------
-    ParameterError, FormatError
-        If both are given, one of them cannot be read, or two goals have the same name.
     """
     if gamepad is not None:
         if path is not None:
@@ -71,11 +66,6 @@ def complete_goals(
     """Name -> goal of `read_goals`, with the generated paths and at the desired speed.
 
     `travelling_speed`, m/s, is that of generated paths if no speed is desired.
-
-    Raises
-    ------
-    ParameterError
-        If a path of that speed or length is not possible.
     """
     complete: dict[str, Goal] = {}
     for name, goal in goals.items():
@@ -93,14 +83,7 @@ def complete_goals(
 
 
 def chosen_ground(options: LaidGroundOptions) -> str | Heightmap | None:
-    """The kind of generated ground in the options, that of their file, or None for a flat floor.
-
-    Raises
-    ------
-    ParameterError, FormatError
-        If there is neither such a kind nor such a file, a number for files is given without one,
-        or the file cannot be read.
-    """
+    """The kind of generated ground in the options, that of their file, or None for a flat floor."""
     name, spacing, scale = options.terrain, options.terrain_spacing, options.terrain_scale
     if name is None or name in MADE_GROUNDS:
         if spacing is not None or scale is not None:

@@ -50,18 +50,7 @@ def feature_entries(sources: Mapping[str, PlayerSource]) -> list[dict[str, Any]]
 
 
 def played_moments(include: str | None) -> MomentFilter:
-    """The moments that a run plays: idle and locomotion, and what is included by an option.
-
-    Parameters
-    ----------
-    include
-        "action", or labels of clips as in "action=bow+kick".
-
-    Raises
-    ------
-    ParameterError
-        If it is neither.
-    """
+    """The moments that a run plays: idle and locomotion, and what is included by an option."""
     if include is None:
         return MomentFilter()
     if include in KINDS:

@@ -78,13 +78,6 @@ def run_goal(
         Length; by default to the end of the path or gamepad recording.
     speed
         m/s at full deflection of the gamepad; by default that of the data.
-    ground
-        Ground that the motion is laid on, unless the runner walks on it.
-
-    Raises
-    ------
-    ParameterError
-        As for the source and its runners, such as for an unknown label.
     """
     if characters < 1:
         raise ParameterError(
@@ -163,18 +156,6 @@ def write_runs(
     entries: Sequence[Mapping[str, Any]] = (),
 ) -> Path:
     """Write runs into a folder: one page with the player, motion files, tables and report.json.
-
-    Parameters
-    ----------
-    results
-        Name of what moves the characters -> its runs along the goals. If there are several, the
-        player shows their first characters side by side, too.
-    source
-        The first source, with the data that the runs are compared with.
-    notes
-        Further sentences of the page.
-    made_with, entries
-        Provenance, and further measures for report.json.
 
     Returns
     -------

@@ -36,11 +36,6 @@ def joints_followed(parameters: PhaseParameters, signals: Array) -> Array:
     Returns
     -------
     (channels, joints) share of the joint's variance, 0 to 1; 0 for a still joint.
-
-    Raises
-    ------
-    ParameterError
-        If the frames do not agree, or are too few.
     """
     frames, channels = parameters.phase.shape
     if signals.ndim != 2 or len(signals) != frames or signals.shape[1] % 3:
@@ -82,11 +77,6 @@ def joints_lost(model: PhaseModel, signals: Array, frames: Array) -> Array:
     (channels, joints) lost share of the joint's variance over these windows. It exceeds 1 if the
     remaining channels mislead the decoder, is negative if the reconstruction is better without the
     channel, and 0 for a still joint.
-
-    Raises
-    ------
-    ParameterError
-        If there is no window.
     """
     frames = np.asarray(frames, np.int64)
     if not frames.size or frames.min() < 0 or frames.max() >= len(signals):
@@ -140,13 +130,7 @@ def followed_parts(shares: Array, energy: Array, parts: Sequence[str]) -> dict[s
 
 
 def part_energy(energy: Array, parts: Sequence[str]) -> dict[str, float]:
-    """Part of the body -> its share of the energy of all joints, 0 to 1.
-
-    Parameters
-    ----------
-    energy, parts
-        As of `followed_parts`.
-    """
+    """Part of the body -> its share of the energy of all joints, 0 to 1."""
     whole = max(float(energy.sum()), 1e-12)
     return {
         part: float(energy[[each == part for each in parts]].sum()) / whole

@@ -128,13 +128,7 @@ class MeasuredMotion:
 
     @classmethod
     def of_clip(cls, clip: Clip, body: MeasuredBody) -> MeasuredMotion:
-        """Measure a clip of at least `MIN_FRAMES` frames.
-
-        Raises
-        ------
-        SkeletonError
-            If the clip has another skeleton.
-        """
+        """Measure a clip of at least `MIN_FRAMES` frames."""
         skeleton, fps = clip.skeleton, clip.fps
         names = skeleton.names
         missing = [name for name in (*body.joints, *body.feet) if name not in names]
@@ -245,11 +239,6 @@ def foot_points(clip: Clip, feet: list[int], transforms: tuple[Array, Array]) ->
 def measured_data(clips: Iterable[Clip], body: MeasuredBody, label: str = "") -> dict[str, Any]:
     """Measures of captured motion as plain numbers, for the headers of files.
 
-    Parameters
-    ----------
-    label
-        Label of the clips whose values are discriminated.
-
     Returns
     -------
 
@@ -284,13 +273,6 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody, label: str = "") ->
     ======================  ================================================================
 
     A spread has the mean, the median, and the 1st and the 99th percentile as low and high.
-
-    Raises
-    ------
-    SkeletonError
-        If a clip has another skeleton than the body.
-    ParameterError
-        If no clip has enough frames.
     """
     rotations, jerks, energies, contacts, speeds, turns, stills = ([] for _ in range(7))
     idle: list[Array] = []

@@ -152,8 +152,6 @@ class Responses:
 
         Parameters
         ----------
-        changes
-            Of its goal, by `goal_changes`.
         positions, angles : (frames, 2), (frames,)
             m and rad of its root.
         """

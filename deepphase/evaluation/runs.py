@@ -179,8 +179,6 @@ def ratio_at_speed(
     ----------
     speeds, values : (frames,)
         m/s of the root, and the measure.
-    reference
-        Of the data, by `means_by_speed`.
     """
     means = np.array([np.nan if each is None else each for each in reference[name]], np.float64)
     bins = (speeds / reference["width"]).astype(np.int64)

@@ -38,11 +38,6 @@ def channel_joints(shares: Array, joints: Sequence[str]) -> go.Figure:
         (channels, joints) shares of each joint's variance; negative shares are drawn as 0.
     joints
         (joints,) names.
-
-    Raises
-    ------
-    ParameterError
-        If the shapes do not fit.
     """
     shares = _checked(shares, joints)
     chart = figure(
@@ -83,8 +78,6 @@ def followed_body(
         (channels, joints) as in `channel_joints`.
     positions
         (joints, 3) metres in root space, viewed from +Z.
-    links
-        (links, 2) pairs of joints that a limb connects.
     joints
         (joints,) names.
     """
@@ -207,8 +200,6 @@ def explained_by_joint(shares: Mapping[str, float], *, what: str = "joint") -> g
     shares
         Joint name -> share of its variance that the reconstruction explains, up to 1. A negative
         share (worse than a constant pose) is drawn as 0, and its value appears on hovering.
-    what
-        Kind of the named things: "joint", or "feature" for songs.
     """
     chart = figure(f"Explained variance by {what}", height=150 + 19 * max(len(shares), 4))
     if not shares:

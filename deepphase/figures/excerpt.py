@@ -26,12 +26,8 @@ def excerpt(frames: int, fps: float, max_frames: int) -> Excerpt:
 
     Parameters
     ----------
-    frames
-        Number of frames of the clip.
     fps
         Frames a second.
-    max_frames
-        Number of frames that can be drawn.
     """
     step = min(thinning(frames, max_frames), max(1, int(fps / _MIN_FPS)))
     stop = min(frames, max_frames * step)

@@ -41,19 +41,12 @@ def write_images(
 
     Parameters
     ----------
-    figures
-        Path -> figure.
     width, height
         Size of the figure in pixels; a height of None takes each figure's own.
     scale
         Pixels of the file per pixel of the figure; 2 suits print.
     time_limit_s
         Time limit for all figures together, seconds.
-
-    Raises
-    ------
-    CheckpointError
-        If a file cannot be written.
     """
     if not figures:
         return Images([])

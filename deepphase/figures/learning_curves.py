@@ -61,12 +61,8 @@ def learning_curves(
 
     Parameters
     ----------
-    runs
-        Trainings, one colour each.
     last_epoch
         End of the axis; by default the last epoch of the trainings.
-    title
-        Title of the figure.
     """
     chart = make_subplots(
         rows=2,

@@ -243,11 +243,6 @@ def aligned_views(views: Sequence[Array]) -> list[Array]:
     ----------
     views
         (points, axes) each, the same points in the same order.
-
-    Raises
-    ------
-    ParameterError
-        If the shapes differ or a value is not finite.
     """
     views = [np.asarray(view, np.float64) for view in views]
     if any(view.ndim != 2 or view.shape != views[0].shape for view in views):
@@ -290,14 +285,6 @@ def manifold_change(
     ----------
     views
         (points, 2 or 3) each, as `aligned_views` returns them.
-    epochs
-        (views,) passes over all windows.
-    colour
-        Categories of the points.
-    axes
-        Names of the axes, without the unit.
-    title
-        Title of the figure.
     """
     chart = figure(title, height=620)
     if not views or not len(views[-1]):

@@ -190,8 +190,6 @@ def _shade_frames(chart: go.Figure, time: Array, chosen: Array, words: str) -> N
         (frames,) seconds, evenly spaced.
     chosen
         (frames,) bool.
-    words
-        Meaning of the band, shown below the figure if any frame is chosen.
     """
     runs = true_runs(chosen)
     half = 0.5 * float(time[1] - time[0]) if len(time) > 1 else 0.0
@@ -274,8 +272,6 @@ def strip(phase: Array, amplitude: Array, strongest: float) -> Array:
         (frames,) cycles in [-0.5, 0.5): -0.5 is empty, up to 0.5 is full.
     amplitude
         (frames,)
-    strongest
-        The largest amplitude, which is opaque.
     """
     height = (np.arange(_LEVELS) + 0.5) / _LEVELS
     share = (amplitude / strongest).clip(0, 1) if strongest > 0 else np.zeros_like(amplitude)

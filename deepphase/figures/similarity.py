@@ -58,11 +58,6 @@ def frame_cosines(one: Array, other: Array) -> Array:
     """(frames, others) cosines between the frames of two clips, in [-1, 1].
 
     A zero vector (a held pose) has cosine 0 with every frame.
-
-    Raises
-    ------
-    ParameterError
-        As `frame_distances`.
     """
     one, other = _checked(one, other)
     lengths = [np.linalg.norm(each, axis=1) for each in (one, other)]
@@ -209,13 +204,8 @@ def match_distances(
 
     Parameters
     ----------
-    matches
-        Name of a search, as in "nearest in pose" -> distances (matches, 2) along both axes, and the
-        description of each match.
     others
         (frames, 2) distances of some other frames, drawn faintly.
-    axes
-        Names of both distances, with their units.
     """
     chart = figure("Distances of the matches", height=460)
     if not any(len(distances) for distances, _ in matches.values()):

@@ -78,15 +78,7 @@ class WindowExample:
 
 
 def window_fit(example: WindowExample, *, signals: int = _SIGNALS) -> go.Figure:
-    """Left: the strongest signals and their reconstruction; right: each channel and its fit.
-
-    Parameters
-    ----------
-    example
-        The window.
-    signals
-        Number of signals.
-    """
+    """Left: the strongest signals and their reconstruction; right: each channel and its fit."""
     shown, channels = example.strongest(signals), example.parameters.channels
     words = f"One window, {100 * example.explained:.0f} % of it explained"
     if example.clip:

@@ -172,7 +172,7 @@ def test_groups_stand_under_a_heading_with_choices(capsys):
 @pytest.mark.parametrize(
     ("words", "fact"),
     [
-        (["--blend", "x"], "--blend: invalid choice: 'x'"),
+        (["--blend", "x"], "--blend: expected one of 'soft', 'hard', not 'x'"),
         (["--hands", "x"], "--hands: expected a whole number, not 'x'"),
         (["--onnx"], "unrecognized arguments: --onnx"),
     ],

@@ -14,7 +14,6 @@ from contextlib import suppress
 from typing import Any
 
 from deepphase.apps.interruption import INTERRUPTED, MESSAGE, interrupts_outside_imports
-from deepphase.apps.printable import printable
 from deepphase.errors import DeepPhaseError, ParameterError
 
 DONE, BUG, MISTAKE = 0, 1, 2
@@ -204,6 +203,8 @@ def _status_of(words: list[str]) -> int:
         with interrupts_outside_imports():
             return _run(words)
     except DeepPhaseError as error:
+        from deepphase.apps.terminal import printable
+
         print(f"deepphase: error: {printable(error)}", file=sys.stderr)
         return MISTAKE
     except KeyboardInterrupt:

@@ -33,8 +33,7 @@ def command(
         Also write every figure as PNG, which needs Chromium.
     """
     from deepphase.apps.corpus_notes import note_chosen_skeleton
-    from deepphase.apps.reports.figure_data import FigureData
-    from deepphase.apps.reports.figures_page import figures_page
+    from deepphase.apps.reports.figures_page import FigureData, figures_page
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.prepare import corpus_of
     from deepphase.phase.extractor import load_model

@@ -63,7 +63,7 @@ def build_command(
     """
     from deepphase.apps.corpus_notes import note_chosen_skeleton
     from deepphase.apps.dances.sources import with_songs
-    from deepphase.apps.runs.database import database_report
+    from deepphase.apps.runs.matching import database_report
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.store import open_store
     from deepphase.features.layout import FeatureLayout

@@ -63,7 +63,7 @@ def query_command(
         Store of the database's clips, if it was moved.
     """
     from deepphase.apps.reports.matches_page import match_terms, save_matches
-    from deepphase.apps.runs.database import index_line
+    from deepphase.apps.runs.matching import index_line
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.store import open_store
     from deepphase.matching.database.database import MotionDatabase

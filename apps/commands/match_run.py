@@ -6,8 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deepphase.apps.options.groups import SteeringOptions, parse_labels
-from deepphase.apps.options.player import PlayerOptions
+from deepphase.apps.options.groups import PlayerOptions, SteeringOptions, parse_labels
 from deepphase.apps.terminal import next_step, note, progress, table, warn
 from deepphase.errors import ParameterError
 
@@ -55,11 +54,11 @@ def command(
         Store of the database's clips, if it was moved.
     """
     from deepphase.apps.reports.measures import measure_table
-    from deepphase.apps.runs.database import index_line
     from deepphase.apps.runs.goals import complete_goals, read_goals, run_ground
     from deepphase.apps.runs.matching import (
         compared_sources,
         feature_entries,
+        index_line,
         played_moments,
         unknown_labels,
     )

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from deepphase.apps.dances.sources import DanceSource
-from deepphase.apps.reports.measures import measure_entries
+from deepphase.apps.reports.measures import measure_entries, save_report
 from deepphase.apps.reports.page import Page
 from deepphase.apps.reports.player_songs import part_of_song
-from deepphase.apps.reports.report_file import save_report
 from deepphase.apps.runs.files import write_motion, write_table
 from deepphase.evaluation.dance import (
     DANCE_MEASURES,

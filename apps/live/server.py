@@ -13,7 +13,7 @@ from deepphase.apps.hosts import is_own_request
 from deepphase.apps.live.page import live_page
 from deepphase.apps.live.recordings import MAX_BYTES, keep_recording
 from deepphase.apps.live.sources import asset_of
-from deepphase.apps.printable import printable
+from deepphase.apps.terminal import printable
 from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.terrain.heightmap import Heightmap
 

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from deepphase.apps.reports.health_section import add_health
-from deepphase.apps.reports.measures import measure_entries
+from deepphase.apps.reports.measures import measure_entries, save_report
 from deepphase.apps.reports.page import Page
 from deepphase.apps.reports.player_takes import takes_of_store
-from deepphase.apps.reports.report_file import save_report
 from deepphase.arrays import Array, release_pages
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError

@@ -1,13 +1,18 @@
-"""Measures of one or several motions as a table, and as entries of report.json."""
+"""Measures of one or several motions as a table, and the file report.json of every report."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from deepphase.atomic_write import atomic_write
+from deepphase.checkout import version
 from deepphase.evaluation.measure import Measure
 
+_FORMAT, _VERSION = "deepphase.report", 1
 # Label of a motion -> its measures.
 Columns = Mapping[str, Sequence[Measure]]
 
@@ -76,3 +81,25 @@ def number_text(value: float | None) -> str:
     if math.isinf(value):
         return "never"
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def save_report(
+    folder: Path,
+    made_with: Mapping[str, Any],
+    data: Mapping[str, Any],
+    seed: int,
+    measures: Sequence[Mapping[str, Any]],
+    **more: Any,
+) -> None:
+    """Write FOLDER/report.json."""
+    content = {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "made_with": {"deepphase": version(), **made_with},
+        "data": dict(data),
+        "seeds": [seed],
+        "measures": list(measures),
+        **more,
+    }
+    with atomic_write(folder / "report.json") as file:
+        file.write(json.dumps(content, indent=1).encode())

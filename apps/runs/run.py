@@ -12,9 +12,9 @@ import numpy as np
 from deepphase.apps.reports.measures import (
     Columns,
     measure_entries,
+    save_report,
 )
 from deepphase.apps.reports.page import Page
-from deepphase.apps.reports.report_file import save_report
 from deepphase.apps.runs.files import motion_note, write_motions
 from deepphase.apps.runs.goals import Goal
 from deepphase.apps.runs.take import compared_take, run_take

@@ -56,11 +56,6 @@ def body_points(positions: Array, roles: Roles) -> dict[str, Array]:
     """(frames, 3) metres each: the points that every body has, as in "left_knee".
 
     `root` is the middle of the hips and `neck` that of the shoulders.
-
-    Raises
-    ------
-    SkeletonError
-        If the body lacks hips, knees, feet, shoulders, elbows or hands.
     """
     lacking = [part for part in _SIDED if part != "toe" and roles.both(part) is None]
     if lacking:
@@ -234,18 +229,8 @@ def measure_dance(clip: Clip, song: SongFeatures | None, start_s: float) -> dict
 
     Parameters
     ----------
-    song
-        Song of the dance. Without a song, or without a reliable beat, beat and bar are left out;
-        without bars, the bar.
     start_s
         Second of the song at the first frame.
-
-    Raises
-    ------
-    ParameterError
-        If the dance is shorter than a second.
-    SkeletonError
-        As `body_points`.
     """
     if clip.duration < 1.0:
         raise ParameterError(

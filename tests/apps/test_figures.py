@@ -13,8 +13,8 @@ import torch
 from plotly.offline import get_plotlyjs
 
 from deepphase.apps.commands import figures as figures_command
-from deepphase.apps.reports import figure_data, figures_page
-from deepphase.apps.reports.figure_data import FigureData
+from deepphase.apps.reports import figures_page
+from deepphase.apps.reports.figures_page import FigureData
 from deepphase.apps.reports.page import Page
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
@@ -60,7 +60,7 @@ def _model(clips: list, channels: int = 3) -> PhaseModel:
 @pytest.fixture(autouse=True)
 def _few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two clips with pictures of their own are as good as four, and quicker."""
-    monkeypatch.setattr(figure_data, "_DETAILED", 2)
+    monkeypatch.setattr(figures_page, "_DETAILED", 2)
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 
 from deepphase.apps.cli import main
 from deepphase.apps.demo import CONTROLLER
-from deepphase.apps.options.player import PlayerOptions
+from deepphase.apps.options.groups import PlayerOptions
 from deepphase.corpus.store import open_store
 from deepphase.formats.load import load, save
 from deepphase.matching.database.database import MotionDatabase

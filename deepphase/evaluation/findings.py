@@ -187,7 +187,7 @@ def _is_lifeless(run: Run, character: int, data: Mapping[str, Any], desired: Arr
     idle = float(data.get("idle_speed", 0.0))
     if not (idle > 0 and (seconds_of(desired, run.fps) < AT_REST_M_S).any()):
         return False
-    speeds = idle_speeds(MeasuredMotion.of_clip(run.clip(character), run.spec), desired)
+    speeds = idle_speeds(MeasuredMotion(run.clip(character), run.spec), desired)
     return bool(speeds.size and speeds.mean() < _LIFELESS_SHARE * idle)
 
 

@@ -123,7 +123,7 @@ class ObservedRun:
                 hint="run the controller for longer, or train it further",
             )
         self.clips = [run.clip(i).sliced(0, self.lived[i]) for i in self.characters]
-        self.motions = [MeasuredMotion.of_clip(clip, run.spec) for clip in self.clips]
+        self.motions = [MeasuredMotion(clip, run.spec) for clip in self.clips]
         self.living = run.alive.astype(bool)
 
     def mean(self, values: Callable[[MeasuredMotion], Array]) -> float:
@@ -142,7 +142,7 @@ class ObservedRun:
         if free is not None:
             clips = [free.clip(i).sliced(0, self.lived[i]) for i in self.characters]
             found["unlocked_"] = [
-                MeasuredMotion.of_clip(clip, free.spec).contact_speeds(own)
+                MeasuredMotion(clip, free.spec).contact_speeds(own)
                 for clip, own in zip(clips, flags, strict=True)
             ]
         return {name: np.concatenate(speeds) for name, speeds in found.items()}

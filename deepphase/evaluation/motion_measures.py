@@ -6,7 +6,7 @@ Captured clips and runs have the same measures, to be comparable.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -70,67 +70,14 @@ class MeasuredBody(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
 class MeasuredMotion:
-    """A motion's measures at every frame, of the joints and feet of a `MeasuredBody`.
+    """A motion of at least `MIN_FRAMES` frames with its measures, of the parts of a body.
 
-    Parameters
-    ----------
-    fps
-        Frames per second.
-    rotations, positions
-        (frames, joints, 4) local, and (frames, joints, 3) metres in the world.
-    rotation_rates
-        (frames - 1, joints) degrees per second, of local rotations.
-    jerks
-        (frames,) m/s^3, mean over joints.
-    accelerations
-        (frames,) m/s^2, of the joint that accelerates most.
-    energies
-        (frames,) m^2/s^2.
-    poses
-        (frames, joints, 3) metres, root space.
-    pose_speeds
-        (frames, joints) m/s, relative to the root.
-    root_positions
-        (frames, 2) metres: x and z.
-    root_angles
-        (frames,) radians.
-    contacts
-        (frames, feet) bool: feet on the floor by `foot_contacts`; no contacts if it detects no
-        pair of feet.
-    feet
-        (frames, feet, 3) metres: the feet's joints.
-    foot_speeds
-        (frames - 1, feet) m/s over the ground of each foot's slowest point.
-    standing_speed
-        m/s: slower motion counts as standing.
+    Raises SkeletonError if the clip has another skeleton.
     """
 
-    fps: float
-    rotations: Array
-    positions: Array
-    rotation_rates: Array
-    jerks: Array
-    accelerations: Array
-    energies: Array
-    poses: Array
-    pose_speeds: Array
-    root_positions: Array
-    root_angles: Array
-    contacts: Array
-    feet: Array
-    foot_speeds: Array
-    standing_speed: float
-
-    def __len__(self) -> int:
-        return len(self.energies)
-
-    @classmethod
-    def of_clip(cls, clip: Clip, body: MeasuredBody) -> MeasuredMotion:
-        """Measure a clip of at least `MIN_FRAMES` frames."""
-        skeleton, fps = clip.skeleton, clip.fps
-        names = skeleton.names
+    def __init__(self, clip: Clip, body: MeasuredBody) -> None:
+        names = clip.skeleton.names
         missing = [name for name in (*body.joints, *body.feet) if name not in names]
         if missing:
             raise SkeletonError(
@@ -138,59 +85,81 @@ class MeasuredMotion:
                 hint=f"measured joints: {', '.join(body.joints)}; the clip has {', '.join(names)}",
                 path=clip.source.path or None,
             )
-        roles = find_roles(skeleton, description=dict(body.body), clip=clip)
+        roles = find_roles(clip.skeleton, description=dict(body.body), clip=clip)
         transforms = global_transforms(clip)
         root = root_trajectory(clip, roles, positions=transforms[1])
         joints = [names.index(name) for name in body.joints]
         feet = [names.index(name) for name in body.feet]
-        positions = transforms[1][:, joints].astype(np.float64)
-        poses = to_root_space(positions, root)
         legs = [
-            path_length(skeleton, *leg)
+            path_length(clip.skeleton, *leg)
             for leg in zip(roles.both("hip") or (), roles.both("foot") or (), strict=False)
         ]
-        return cls(
-            fps=fps,
-            rotations=clip.rotations[:, joints],
-            positions=positions,
-            rotation_rates=joint_rotation_rates(clip.rotations[:, joints], fps),
-            jerks=joint_jerks(positions, fps),
-            accelerations=joint_accelerations(positions, fps),
-            energies=kinetic_energies(positions, fps),
-            poses=poses,
-            pose_speeds=np.linalg.norm(velocities(poses, fps), axis=-1),
-            root_positions=root.positions[:, ::2].astype(np.float64),
-            root_angles=root.angles.astype(np.float64),
-            contacts=_contacts(clip, roles, transforms, feet),
-            feet=transforms[1][:, feet].astype(np.float64),
-            foot_speeds=foot_speeds(foot_points(clip, feet, transforms), fps)
-            if feet
-            else np.zeros((len(clip) - 1, 0)),
-            standing_speed=_STANDING * float(np.sqrt(GRAVITY * max(legs, default=0.0))),
-        )
+        self.fps = clip.fps
+        # (frames, joints, 4) local rotations; (frames, joints, 3) metres, world and root space.
+        self.rotations = clip.rotations[:, joints]
+        self.positions = transforms[1][:, joints].astype(np.float64)
+        self.poses = to_root_space(self.positions, root)
+        # (frames, 2) metres, x and z, and (frames,) radians.
+        self.root_positions = root.positions[:, ::2].astype(np.float64)
+        self.root_angles = root.angles.astype(np.float64)
+        # (frames, feet) bool, feet on the floor by `foot_contacts`; (frames, feet, 3) metres; and
+        # (frames - 1, feet) m/s over the ground of each foot's slowest point.
+        self.contacts = _contacts(clip, roles, transforms, feet)
+        self.feet = transforms[1][:, feet].astype(np.float64)
+        self.foot_speeds = np.zeros((len(clip) - 1, 0))
+        if feet:
+            self.foot_speeds = foot_speeds(foot_points(clip, feet, transforms), clip.fps)
+        # m/s: slower motion counts as standing.
+        self.standing_speed = _STANDING * float(np.sqrt(GRAVITY * max(legs, default=0.0)))
 
-    @property
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    @cached_property
+    def rotation_rates(self) -> Array:
+        """(frames - 1, joints) degrees per second, of local rotations."""
+        return joint_rotation_rates(self.rotations, self.fps)
+
+    @cached_property
+    def jerks(self) -> Array:
+        """(frames,) m/s^3, mean over joints."""
+        return joint_jerks(self.positions, self.fps)
+
+    @cached_property
+    def accelerations(self) -> Array:
+        """(frames,) m/s^2, of the joint that accelerates most."""
+        return joint_accelerations(self.positions, self.fps)
+
+    @cached_property
+    def energies(self) -> Array:
+        """(frames,) m^2/s^2."""
+        return kinetic_energies(self.positions, self.fps)
+
+    @cached_property
+    def pose_speeds(self) -> Array:
+        """(frames, joints) m/s, relative to the root."""
+        return np.linalg.norm(velocities(self.poses, self.fps), axis=-1)
+
+    @cached_property
     def speeds(self) -> Array:
         """(frames,) m/s of the root over the ground."""
         return np.linalg.norm(velocities(self.root_positions, self.fps), axis=-1)
 
-    @property
+    @cached_property
     def smoothed_speeds(self) -> Array:
         """(frames,) m/s of the root over the ground, smoothed over 0.12 s."""
         return np.linalg.norm(smoothed_velocities(self.root_positions, self.fps), axis=-1)
 
-    @property
+    @cached_property
     def by_speed(self) -> dict[str, Array]:
-        """Measures (frames,) that are compared with the data's at the same speed."""
-        rates = {"joint_rotation": self.rotation_rates} | {
-            below("joint_rotation", edge): joint_rotation_rates(
-                low_passed_rotations(self.rotations, edge, self.fps), self.fps
-            )
-            for edge in BANDS_HZ
-        }
-        means = {name: each.mean(axis=1) for name, each in rates.items()}
+        """Name -> (frames,) values that are compared with the data's at the same speed."""
+        rates = {"joint_rotation": self.rotation_rates}
+        for edge in BANDS_HZ:
+            low = low_passed_rotations(self.rotations, edge, self.fps)
+            rates[below("joint_rotation", edge)] = joint_rotation_rates(low, self.fps)
+        means = {name: own.mean(axis=1) for name, own in rates.items()}
         return (
-            {name: np.append(each, each[-1]) for name, each in means.items()}
+            {name: np.append(own, own[-1]) for name, own in means.items()}
             | jerks_in_bands(self.positions, self.fps)
             | {"acceleration": self.accelerations}
         )
@@ -274,35 +243,37 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody, label: str = "") ->
 
     A spread has the mean, the median, and the 1st and the 99th percentile as low and high.
     """
-    rotations, jerks, energies, contacts, speeds, turns, stills = ([] for _ in range(7))
+    motions: list[MeasuredMotion] = []
     idle: list[Array] = []
-    accelerations, smoothed = [], []
-    by_speed: dict[str, list[Array]] = {}
     changes: dict[str, list[float]] = {}
     headings: dict[str, list[float]] = {}
-    lengths: dict[str, float] = {}
     labelled: list[tuple[Array, str]] = []
     tips: dict[str, list[Array]] = {}
-    standing = 0.0
+    lengths: dict[str, float] = {}
+    gathered: dict[str, list[Array]] = {}
     for clip in clips:
         if len(clip) < MIN_FRAMES:
             continue
-        motion = MeasuredMotion.of_clip(clip, body)
+        motion = MeasuredMotion(clip, body)
         if label and clip.labels.get(label):
             labelled.append((motion.poses, clip.labels[label]))
-        rotations.append(motion.rotation_rates)
-        jerks.append(motion.jerks)
-        accelerations.append(motion.accelerations)
-        energies.append(motion.energies)
-        contacts.append(motion.contact_speeds())
-        speeds.append(motion.speeds)
-        turns.append(np.abs(motion.turn_rates))
-        stills.append(_travelling_seconds(motion))
+        travels = seconds_of(motion.speeds, motion.fps) > motion.standing_speed
+        moved = motion.pose_speeds.mean(axis=1)
+        for name, values in {
+            "rates": motion.rotation_rates,
+            "jerks": motion.jerks,
+            "accelerations": motion.accelerations,
+            "energies": motion.energies,
+            "contact_speeds": motion.contact_speeds(),
+            "speeds": motion.speeds,
+            "turn_rates": np.abs(motion.turn_rates),
+            "travelling_seconds": seconds_of(moved, motion.fps)[travels],
+            "smoothed_speeds": motion.smoothed_speeds,
+            **{f"by {name}": values for name, values in motion.by_speed.items()},
+        }.items():
+            gathered.setdefault(name, []).append(values)
         kinds = moment_kinds(clip, BodyFrames.of_clip(clip, dict(body.body)), dict(body.body))
-        idle.append(motion.pose_speeds.mean(axis=1)[kinds == IDLE])
-        smoothed.append(motion.smoothed_speeds)
-        for name, values in motion.by_speed.items():
-            by_speed.setdefault(name, []).append(values)
+        idle.append(moved[kinds == IDLE])
         own = own_changes(
             motion.root_positions, motion.root_angles, motion.fps, motion.standing_speed
         )
@@ -311,34 +282,39 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody, label: str = "") ->
                 every.setdefault(kind, []).extend(durations)
         for name, heights in tip_heights(clip, body).items():
             tips.setdefault(name, []).append(heights)
-        if not lengths:
-            lengths, standing = _limb_lengths(clip, body), motion.standing_speed
-    if not energies:
+        if not motions:
+            lengths = _limb_lengths(clip, body)
+            motions.append(motion)
+    if not motions:
         raise ParameterError(
             f"no clip has {MIN_FRAMES} frames, which measures need", hint="give longer clips"
         )
-    rates, contact = np.concatenate(rotations), np.concatenate(contacts)
-    speed, turn, seconds = np.concatenate(speeds), np.concatenate(turns), np.concatenate(stills)
-    travelling, resting = speed[speed > standing], np.concatenate(idle)
-    largest = float(contact.max(initial=0.0))
+    every_frame = {name: np.concatenate(values) for name, values in gathered.items()}
+    standing = motions[0].standing_speed
+    rates, contact = every_frame["rates"], every_frame["contact_speeds"]
+    speed, turn = every_frame["speeds"], every_frame["turn_rates"]
+    seconds, resting = every_frame["travelling_seconds"], np.concatenate(idle)
+    travelling, largest = speed[speed > standing], float(contact.max(initial=0.0))
     discriminants = None
     if labelled:
-        poses, values = zip(*labelled, strict=True)
-        discriminants = LabelDiscriminants.of_poses(poses, values, clip.fps)
+        poses, labels = zip(*labelled, strict=True)
+        discriminants = LabelDiscriminants.of_poses(poses, labels, clip.fps)
     at_speeds: dict[str, Any] = {}
     if standing > 0:
-        values_of = {name: np.concatenate(each) for name, each in by_speed.items()}
-        at_speeds["by_speed"] = means_by_speed(np.concatenate(smoothed), values_of, standing)
+        by_speed = {n.removeprefix("by "): v for n, v in every_frame.items() if n[:3] == "by "}
+        smoothed = every_frame["smoothed_speeds"]
+        at_speeds["by_speed"] = means_by_speed(smoothed, by_speed, standing)
     return {
-        "clips": len(energies),
+        "clips": len(idle),
         "frames": len(speed),
         "joint_rotation": _spread(rates.mean(axis=1)),
-        "joint_rotations": dict(zip(body.joints, _rounded(rates.mean(axis=0)), strict=True)),
-        "jerk": _spread(np.concatenate(jerks)),
-        "kinetic_energy": _spread(np.concatenate(energies)),
-        "usual_acceleration": float(
-            np.percentile(np.concatenate(accelerations), _USUAL_PERCENTILE)
-        ),
+        "joint_rotations": {
+            name: round(float(rate), 4)
+            for name, rate in zip(body.joints, rates.mean(axis=0), strict=True)
+        },
+        "jerk": _spread(every_frame["jerks"]),
+        "kinetic_energy": _spread(every_frame["energies"]),
+        "usual_acceleration": float(np.percentile(every_frame["accelerations"], _USUAL_PERCENTILE)),
         "largest_contact_speed": largest,
         "mean_contact_speed": float(contact.mean()) if contact.size else 0.0,
         "skating": foot_skating(contact, largest) if largest > 0 else 0.0,
@@ -372,12 +348,6 @@ def tip_heights(clip: Clip, body: MeasuredBody) -> dict[str, Array]:
     return dict(zip((skeleton.names[int(last)] for last in limbs.last), places, strict=True))
 
 
-def _travelling_seconds(motion: MeasuredMotion) -> Array:
-    """(seconds,) m/s: mean joint speed, relative to the root, of the seconds that travel."""
-    travels = seconds_of(motion.speeds, motion.fps) > motion.standing_speed
-    return seconds_of(motion.pose_speeds.mean(axis=1), motion.fps)[travels]
-
-
 def _limb_lengths(clip: Clip, body: MeasuredBody) -> dict[str, float]:
     lengths = dict(zip(clip.skeleton.names, bone_lengths(clip.skeleton).tolist(), strict=True))
     return {name: round(lengths[name], 6) for name in body.joints[1:]}
@@ -391,7 +361,3 @@ def _spread(values: Array) -> dict[str, float]:
         "low": float(low),
         "high": float(high),
     }
-
-
-def _rounded(values: Array) -> list[float]:
-    return [round(float(value), 4) for value in values]

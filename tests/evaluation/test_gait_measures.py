@@ -36,7 +36,7 @@ def body_of(clip, kind):
 def motion_of(gait, kind="quadruped", speed=None, seconds=6.0):
     synthetic = locomotion(2, seconds, body=kind, gait=gait, speed=speed, variety=0.0)
     body = body_of(synthetic.clip, kind)
-    return synthetic, body, MeasuredMotion.of_clip(synthetic.clip, body)
+    return synthetic, body, MeasuredMotion(synthetic.clip, body)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_a_body_that_slides_slides_by_a_known_ratio():
     # Sideways, so that the speed along the way stays.
     translations = clip.translations.copy()
     translations[:, 0, 0] += 0.3 * np.arange(len(clip)) / clip.fps
-    slid = MeasuredMotion.of_clip(replace(clip, translations=translations), body)
+    slid = MeasuredMotion(replace(clip, translations=translations), body)
     expected = np.hypot(own, 0.3) / own
     assert reference.sliding(slid, motion.contacts) == pytest.approx(expected, rel=0.15)
 

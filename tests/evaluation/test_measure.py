@@ -66,7 +66,7 @@ def test_the_measures_of_a_clip_that_comes_back_are_its_own(replayed):
     clip, controller, run = replayed
     found = run_measures(run, controller.data)
     stop = BEGIN + 1 + round(SECONDS * 60)
-    whole = MeasuredMotion.of_clip(clip.sliced(BEGIN + 1, stop), controller.schema)
+    whole = MeasuredMotion(clip.sliced(BEGIN + 1, stop), controller.schema)
     assert found.joint_rotation == pytest.approx(whole.rotation_rates.mean(), rel=0.02)
     assert found.jerk == pytest.approx(whole.jerks.mean(), rel=0.05)
     assert found.speed == pytest.approx(whole.speeds.mean(), rel=0.01)

@@ -64,7 +64,7 @@ def test_a_body_that_stands_does_not_travel(walks):
 
 def test_feet_that_slide_are_fast_in_contact(walks):
     clips, schema = walks
-    motion = MeasuredMotion.of_clip(clips[0], schema)
+    motion = MeasuredMotion(clips[0], schema)
     assert motion.contact_speeds().mean() < 0.05
     always = np.ones_like(motion.contacts)
     assert motion.contact_speeds(always).mean() > 0.5

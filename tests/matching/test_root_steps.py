@@ -121,9 +121,7 @@ def test_feet_hardly_slide_without_foot_lock(walks):
         assert run.jumped.sum() > 6
         free = run.without_foot_lock()
         speeds = [
-            MeasuredMotion.of_clip(free.clip(each), run.spec).contact_speeds(
-                run.contacts[each] > 0.5
-            )
+            MeasuredMotion(free.clip(each), run.spec).contact_speeds(run.contacts[each] > 0.5)
             for each in range(3)
         ]
         slides[share] = np.concatenate(speeds).mean()

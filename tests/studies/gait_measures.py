@@ -186,7 +186,7 @@ class GaitReference:
         """
         motions, values, lows = [], [], []
         for clip in clips:
-            motion = MeasuredMotion.of_clip(clip, body)
+            motion = MeasuredMotion(clip, body)
             motions.append(motion)
             values.append(lively_speeds(clip, body, motion))
             lows.append(lowest_points(clip, body))
@@ -205,7 +205,7 @@ class GaitReference:
 
     def liveliness(self, clip: Clip, body: MeasuredBody) -> dict[str, float | None]:
         """Part -> mean speed over the data's at the same speeds of the root."""
-        motion = MeasuredMotion.of_clip(clip, body)
+        motion = MeasuredMotion(clip, body)
         return {
             part: ratio_at_speed(motion.smoothed_speeds, values, part, self.means)
             for part, values in lively_speeds(clip, body, motion).items()

@@ -82,7 +82,7 @@ def measured(run: Run, reference: GaitReference, clips: Footfalls) -> Row:
     )
     for character in range(run.characters):
         clip = run.clip(character).sliced(first, len(run))
-        motion = MeasuredMotion.of_clip(clip, run.spec)
+        motion = MeasuredMotion(clip, run.spec)
         contacts = run.contacts[character, first:] > 0.5
         motions.append(motion)
         lively.append(reference.liveliness(clip, run.spec))
@@ -90,7 +90,7 @@ def measured(run: Run, reference: GaitReference, clips: Footfalls) -> Row:
         jerks.append(reference.ratio(motion, "jerk"))
         depths.append(reference.depths(clip, run.spec).max())
         if free is not None:
-            bare = MeasuredMotion.of_clip(free.clip(character).sliced(first, len(run)), run.spec)
+            bare = MeasuredMotion(free.clip(character).sliced(first, len(run)), run.spec)
             unlocked.append(reference.sliding(bare, contacts))
     own = Footfalls.of_motions(motions)
     speed = float(np.mean([motion.speeds.mean() for motion in motions]))

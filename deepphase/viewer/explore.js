@@ -1,7 +1,7 @@
 // A cloud of points in the plane or in space, under the time cursor of the page's player.
 
 import { axesOf, CloudFrames, decoded, FramePhases, PLANE, SPACE, STRONGEST, TWO } from "./clouds/cloud_frames.js";
-import { ColouredPoints, escaped } from "./clouds/coloured_points.js";
+import { ColouredPoints } from "./clouds/coloured_points.js";
 import { keptFrames } from "./clouds/kept_frames.js";
 import { Plot } from "./clouds/plot.js";
 import { componentOf } from "./input/component.js";
@@ -50,7 +50,7 @@ class Cloud {
     }
     const acts = {
       in: () => this.zoom(1.4), out: () => this.zoom(1 / 1.4), fit: () => this.fitView(),
-      ...Object.fromEntries(["png", "svg", "html", "csv"].map((kind) => [kind, () => this.save(kind)])),
+      ...Object.fromEntries(["png", "csv"].map((kind) => [kind, () => this.save(kind)])),
     };
     for (const button of root.querySelectorAll("[data-act]")) {
       button.addEventListener("click", acts[button.dataset.act]);
@@ -69,7 +69,7 @@ class Cloud {
   // Once for each run of the page, with what it draws.
   show(data) {
     const { of } = this;
-    const sent = data.sent ?? keptFrames().get(data.frames);
+    const sent = keptFrames().get(data.frames);
     // The frames come in a message of their own; until then the old picture stays.
     this.waiting = sent ? null : data;
     if (!sent) return;
@@ -119,11 +119,9 @@ class Cloud {
   choose(change) {
     this.chosen = { ...this.chosen, ...change };
     this.seen = { ...this.seen, ...change };
-    if (!this.data.sent) {
-      const address = new URL(location.href);
-      for (const [name, value] of Object.entries(change)) address.searchParams.set(name, value);
-      history.replaceState(history.state, "", address);
-    }
+    const address = new URL(location.href);
+    for (const [name, value] of Object.entries(change)) address.searchParams.set(name, value);
+    history.replaceState(history.state, "", address);
     this.draw();
   }
 
@@ -150,7 +148,7 @@ class Cloud {
     this.plot.space = space;
     this.coloured.show(frames.colours(seen.colour), this.count, data.small);
     const { title } = frames.colours(seen.colour);
-    if (!data.small && !data.sent) {
+    if (!data.small) {
       window.deepphaseColour = seen.colour;
       window.dispatchEvent(new CustomEvent("deepphase-colour", { detail: seen.colour }));
     }
@@ -402,8 +400,7 @@ class Cloud {
         this.plot.view.y += y - last[1];
         this.stale = true;
       } else {
-        if (this.tool === "box") this.outline = [from, [x, from[1]], [x, y], [from[0], y]];
-        else this.outline = [...(this.outline || [from]), [x, y]];
+        this.outline = [...(this.outline || [from]), [x, y]];
         this.fresh = true;
       }
       last = [x, y];
@@ -571,14 +568,11 @@ class Cloud {
     this.send({ selected: found });
   }
 
-  // What is seen as a file: a picture or a drawing for print, a page that works offline, or a table.
+  // What is seen as a file: a picture for print, or a table.
   save(kind) {
-    const make = { png: () => this.picture(), svg: () => this.drawing(), html: () => this.page(), csv: () => this.table() };
-    const types = { svg: "image/svg+xml", html: "text/html", csv: "text/csv" };
     const name = `${this.title.toLowerCase().replace(/[^a-z0-9]+/g, "_")}.${kind}`;
-    const content = make[kind]();
-    if (kind === "png") content.toBlob((blob) => download(blob, name), "image/png");
-    else download(new Blob([content], { type: types[kind] }), name);
+    if (kind === "png") this.picture().toBlob((blob) => download(blob, name), "image/png");
+    else download(new Blob([this.table()], { type: "text/csv" }), name);
   }
 
   picture() {
@@ -592,33 +586,6 @@ class Cloud {
     this.drawCloud(context, ratio);
     this.drawNow(context);
     return whole;
-  }
-
-  // The points as a drawing, with a group for each colour.
-  drawing() {
-    const [left, top] = this.plot.margins;
-    const { look } = this.data;
-    const titles = this.plot.space ? "" :
-      `<g fill="${look.ink}" text-anchor="middle"><text x="${left + this.plot.wide / 2}" y="${this.height - 6}">${escaped(this.titles[0])}</text>` +
-      `<text transform="translate(12 ${top + this.plot.tall / 2}) rotate(-90)">${escaped(this.titles[1])}</text></g>`;
-    const size = `width="${PRINTED / 12}mm" viewBox="0 0 ${this.width} ${this.height}"`;
-    return `<svg xmlns="http://www.w3.org/2000/svg" ${size} font-family="sans-serif" font-size="11">` +
-      `<title>${escaped(this.title)}</title><rect width="100%" height="100%" fill="${look.page}"/>` +
-      `${this.coloured.drawing(this.screen)}${titles}</svg>`;
-  }
-
-  // The figure itself, without the page around it.
-  page() {
-    const { sent } = this.frames;
-    const [content, style, script] = sent.page;
-    const data = { ...this.data, seen: this.seen, sent: { ...sent, page: ["", "", ""] } };
-    const json = JSON.stringify(data).replaceAll("<", "\\u003c");
-    // The last words of the script: others of the kind stand in texts, as here.
-    const at = script.lastIndexOf("export default ");
-    const started = `${script.slice(0, at)}const component = ${script.slice(at + "export default ".length)}`;
-    return `<!doctype html><meta charset="utf-8"><title>${escaped(this.title)}</title><style>${style}\nbody { margin: 12px; }</style>` +
-      `<body>${content}<script type="module">${started}\n` +
-      `component({ parentElement: document.body, data: ${json}, setTriggerValue() {}, setStateValue() {} });</` + "script>";
   }
 
   table() {

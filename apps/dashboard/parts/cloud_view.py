@@ -25,10 +25,12 @@ from deepphase.phase.parameters import PhaseParameters
 from deepphase.viewer.bundle import component_script
 
 _FOLDER = Path(__file__).parent
-_HTML = (_FOLDER / "cloud_view.html").read_text(encoding="utf-8")
-_CSS = (_FOLDER / "cloud_view.css").read_text(encoding="utf-8")
-_SCRIPT = component_script("explore.js")
-_component = st.components.v2.component("deepphase_cloud", html=_HTML, css=_CSS, js=_SCRIPT)
+_component = st.components.v2.component(
+    "deepphase_cloud",
+    html=(_FOLDER / "cloud_view.html").read_text(encoding="utf-8"),
+    css=(_FOLDER / "cloud_view.css").read_text(encoding="utf-8"),
+    js=component_script("explore.js"),
+)
 # The frames, which several views and runs of a page share, are a message of their own: where they
 # are the same, the browser has them.
 _frames = st.components.v2.component(
@@ -118,7 +120,6 @@ def keep_frames(cloud: OpenCloud, id: str) -> None:
         "scales": {"cyclic": list(CYCLIC), "sequential": list(SEQUENTIAL)},
         "note": cloud.cloud.note,
         "poses": _stated_poses(cloud.poses),
-        "page": [_HTML, _CSS, _SCRIPT],
     }
     _frames(data=data, key=f"frames {id}")
 

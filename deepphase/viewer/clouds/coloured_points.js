@@ -18,13 +18,6 @@ const SYMBOLS = {
   },
 };
 
-// Text as it stands in a document.
-export function escaped(text) {
-  const box = document.createElement("i");
-  box.textContent = text;
-  return box.innerHTML;
-}
-
 export class ColouredPoints {
   // `root`: the element with the legend; `onChange`: called where the points look different.
   constructor(root, onChange) {
@@ -230,18 +223,5 @@ export class ColouredPoints {
       });
     }
     return this.drawn;
-  }
-
-  // The points as a drawing in SVG, with a group for each colour.
-  drawing(screen) {
-    const points = new Map(this.groups.map(({ key }) => [key, []]));
-    this.keys.forEach((key, i) => points.get(key).push(i));
-    return this.groups.filter(({ key }) => points.get(key).length).map((group) => {
-      const mark = SYMBOLS[group.symbol || "circle"](this.size);
-      const places = points.get(group.key).map((i) =>
-        `<path d="${mark}" transform="translate(${screen[2 * i].toFixed(1)} ${screen[2 * i + 1].toFixed(1)})"/>`);
-      const title = group.name ? `<title>${escaped(group.name)}</title>` : "";
-      return `<g fill="${group.colour}" opacity="${this.opacity(group)}">${title}${places.join("")}</g>`;
-    }).join("");
   }
 }

@@ -12,8 +12,8 @@ import numpy as np
 from deepphase.atomic_write import atomic_write
 from deepphase.errors import FormatError
 from deepphase.terrain.heightmap import Heightmap
+from deepphase.viewer.bundle import json_in_page, mode_page
 from deepphase.viewer.page import palette
-from deepphase.viewer.shell import json_in_page, mode_page
 
 Look = Literal["auto", "light", "dark"]
 

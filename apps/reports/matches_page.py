@@ -17,9 +17,8 @@ from deepphase.matching.search.moments import Moment, following, placed
 from deepphase.matching.search.request import cost_terms
 from deepphase.motion.clip import Clip
 from deepphase.viewer.actor import Actor
-from deepphase.viewer.costs import ComparedCosts, CostComparison, CostOption
 from deepphase.viewer.page import save_player
-from deepphase.viewer.take import Marker, Take
+from deepphase.viewer.take import ComparedCosts, CostComparison, CostOption, Marker, Take
 
 
 def moment_actor(

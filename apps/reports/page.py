@@ -16,8 +16,8 @@ from plotly.offline import get_plotlyjs
 from deepphase.apps.reports.measures import Columns, measure_sentences, measure_table
 from deepphase.atomic_write import atomic_write
 from deepphase.figures.theme import DARK, LIGHT
+from deepphase.viewer.bundle import json_in_page
 from deepphase.viewer.page import player_html
-from deepphase.viewer.shell import json_in_page
 from deepphase.viewer.take import Take
 
 _FOLDER = Path(__file__).parent

@@ -13,8 +13,17 @@ from deepphase.phase.manifold import ManifoldProjection
 from deepphase.steering.run import SQUARED, Run
 from deepphase.terrain.heightmap import Heightmap
 from deepphase.viewer.actor import Actor
-from deepphase.viewer.costs import ComparedCosts, CostComparison, CostOption
-from deepphase.viewer.take import Channels, Curve, Gating, ManifoldCloud, Marker, Take
+from deepphase.viewer.take import (
+    Channels,
+    ComparedCosts,
+    CostComparison,
+    CostOption,
+    Curve,
+    Gating,
+    ManifoldCloud,
+    Marker,
+    Take,
+)
 
 _IN_CONTACT = 0.5
 # Maximum number of characters in one take; pages with more open slowly.

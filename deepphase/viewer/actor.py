@@ -38,11 +38,7 @@ def links_of(parents: Array) -> Array:
 def joints_and_tips(
     clip: Clip, transforms: tuple[Array, Array]
 ) -> tuple[Array, Array, tuple[str, ...]]:
-    """Positions (frames, points, 3) of joints and end sites, their parents and names.
-
-    End sites without length, which some files have at the end of every chain, are left out.
-    `transforms` are the clip's `global_transforms`.
-    """
+    """Positions (frames, points, 3) of joints and end sites with a length, parents and names."""
     skeleton = clip.skeleton
     ends = np.linalg.norm(skeleton.end_offsets, axis=1) > _MIN_TIP_M
     end_parents = skeleton.end_parents[ends]
@@ -63,14 +59,8 @@ def feet_labels(skeleton: Skeleton, roles: Roles, joints: Sequence[int]) -> tupl
 
 
 # Fields of an actor with one entry a frame, besides its skin.
-_PER_FRAME = (
-    "positions",
-    "contacts",
-    "root_positions",
-    "root_directions",
-    "desired_trajectory",
-    "ball",
-)
+_PER_FRAME = ("positions", "contacts", "root_positions", "root_directions")
+_PER_FRAME += ("desired_trajectory", "ball")
 
 
 @brief_repr
@@ -172,14 +162,10 @@ class Actor:
                 f"{self.name}: a colour {self.colour!r} is not possible",
                 hint="write it as in #0072B2",
             )
-        for names, count, what in (
-            (self.joint_names, joints, "joints"),
-            (self.feet_labels, len(self.feet), "feet"),
-        ):
-            if names and len(names) != count:
-                raise ParameterError(
-                    f"{self.name}: there are {len(names)} names for {count} {what}"
-                )
+        if self.joint_names and len(self.joint_names) != joints:
+            raise ParameterError(
+                f"{self.name}: there are {len(self.joint_names)} names for {joints} joints"
+            )
         if self.skin is not None and (
             len(self.skin.rotations) != frames or len(self.skin.parents) > joints
         ):
@@ -224,11 +210,7 @@ class Actor:
 
     @classmethod
     def joined(cls, actors: Sequence[Actor], **given: Any) -> Actor:
-        """The frames of several actors of one body in sequence; `given` as for `of_clip`.
-
-        Fields other than those of every frame are the first one's. What some of them lack is left
-        out.
-        """
+        """The frames of several actors of one body in sequence; what one lacks is left out."""
         first, joined = actors[0], {}
         for name in _PER_FRAME:
             parts = [getattr(each, name) for each in actors]
@@ -249,19 +231,10 @@ class Actor:
         contacts: Array | None = None,
         **given: Any,
     ) -> Actor:
-        """The body of a clip with its end sites, contacts and root motion.
+        """The body of a clip below its hips, with end sites, contacts and root motion.
 
-        Joints above the hips (some files have a node at the origin) are left out.
-
-        Parameters
-        ----------
-        clip
-            The clip.
-        feet, contacts
-            (feet,) joints of the clip's skeleton, and (frames, feet) bool, where they are known;
-            otherwise they are found, and a body without feet has none.
-        given
-            Further fields, such as `name`, `start_s` or `colour`.
+        `feet` (joints of the clip's skeleton) and `contacts` (frames, feet) are found where they
+        are not given; `given` are further fields, such as `name`, `start_s` or `colour`.
         """
         skeleton = clip.skeleton
         transforms = global_transforms(clip)

@@ -1,15 +1,24 @@
-"""The JavaScript modules of a page as one script."""
+"""HTML files of the viewer: one shell with style, data and all JavaScript modules inside."""
 
 from __future__ import annotations
 
+import html
+import json
 import posixpath
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from deepphase.errors import ParameterError
 
 # Folder of the modules, styles and templates of all pages.
 VIEWER = Path(__file__).parent
+# A page may load nothing from the network, whatever a name contains.
+_POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline' 'wasm-unsafe-eval'; style-src 'unsafe-inline'; "
+    "img-src data: blob:; media-src blob:"
+)
 _IMPORT = re.compile(
     r'^import\s+(?:\{(?P<names>[^}]*)\}|\*\s+as\s+(?P<space>\w+))\s+from\s+"(?P<path>[^"]+)";\n?',
     re.MULTILINE,
@@ -26,16 +35,65 @@ _INDENT = re.compile(r"^\s+", re.MULTILINE)
 _LEFT = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
 
 
-def bundled_script(folder: Path, entry: str) -> str:
-    """One script out of ES modules: each is a function that returns its exports.
+def mode_page(
+    mode: str,
+    *,
+    title: str,
+    scene: str,
+    data: Mapping[str, str],
+    entry: str = "",
+    attributes: Mapping[str, str] | None = None,
+    connects: bool = False,
+) -> str:
+    """The HTML of a page: the shell around the content, style and script of a mode.
 
     Parameters
     ----------
-    folder
-        Folder of the modules.
+    mode
+        "play" or "steer": the beginning of the names of its files.
+    scene
+        What the script reads at first, from `json_in_page`.
+    data
+        Id of an element -> base64 text that it holds.
     entry
-        The module to begin with, relative to the folder. Modules follow in the order in which they
-        are imported.
+        The script's first module; that of the mode's name by default.
+    connects
+        The page may send to the server that it is from.
+    """
+    scripts = "\n".join(
+        f'<script type="text/plain" id="{id}">{text}</script>' for id, text in data.items()
+    )
+    named = "".join(f' {name}="{html.escape(value)}"' for name, value in (attributes or {}).items())
+    shown = html.escape(title).encode("utf-8", "replace").decode("utf-8")
+    parts = {
+        "attributes": named,
+        "policy": _POLICY + ("; connect-src 'self'" if connects else ""),
+        "title": shown,
+        "style": _text("page.css") + _text(f"{mode}.css"),
+        "content": _text(f"{mode}.html").replace("%%title%%", shown),
+        "scene": scene,
+        "data": scripts,
+        "script": bundled_script(VIEWER, entry or f"{mode}.js"),
+    }
+    # One pass over the template, so that inserted text is never expanded.
+    segments = _text("page.html").split("%%")
+    return "".join(parts[each] if at % 2 else each for at, each in enumerate(segments))
+
+
+def json_in_page(content: Any) -> str:
+    """JSON text that is safe inside a script element."""
+    text = json.dumps(content, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _text(name: str) -> str:
+    return (VIEWER / name).read_text(encoding="utf-8")
+
+
+def bundled_script(folder: Path, entry: str) -> str:
+    """One script out of ES modules: each is a function that returns its exports.
+
+    Modules follow `entry` in the order in which they are imported.
 
     Raises
     ------
@@ -50,13 +108,7 @@ def bundled_script(folder: Path, entry: str) -> str:
 
 
 def component_script(entry: str) -> str:
-    """The ES module of a dashboard component: its `component` function as the default export.
-
-    Parameters
-    ----------
-    entry
-        The module that exports `component`, relative to the viewer's folder.
-    """
+    """The ES module of a dashboard component: its `component` function as the default export."""
     script = bundled_script(VIEWER, entry)
     return f"{script}\nexport default {_identifier(entry)}.component;\n"
 

@@ -14,10 +14,9 @@ from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write
 from deepphase.errors import ParameterError
 from deepphase.figures.theme import DARK, LIGHT, NEUTRAL, channel_style
-from deepphase.viewer.costs import CostComparison
+from deepphase.viewer.bundle import json_in_page, mode_page
 from deepphase.viewer.packing import PackedArrays
-from deepphase.viewer.shell import json_in_page, mode_page
-from deepphase.viewer.take import Channels, ManifoldCloud, Marker, Take
+from deepphase.viewer.take import Channels, CostComparison, ManifoldCloud, Marker, Take
 
 # Number of distinct styles of channels and experts.
 _STYLES = 32
@@ -81,8 +80,7 @@ def described(part: Any, packed: PackedArrays) -> Any:
 
 def describe_take(take: Take, packed: PackedArrays) -> dict[str, Any]:
     """Describe one take, and add its arrays to `packed`."""
-    times = {"fps": take.fps, "duration": take.duration_s}
-    return described(take, packed) | times
+    return described(take, packed) | {"fps": take.fps, "duration": take.duration_s}
 
 
 def _numbers(values: Array, packed: PackedArrays) -> list[float]:
@@ -249,15 +247,7 @@ def save_player(
     look: str = "auto",
     max_bytes: int = MAX_BYTES,
 ) -> Path:
-    """Write the page of `player_html` atomically, and return its path.
-
-    Raises
-    ------
-    ParameterError
-        As `player_html`.
-    CheckpointError
-        If the file cannot be written.
-    """
+    """Write the page of `player_html` atomically, and return its path."""
     content = player_html(takes, title=title, look=look, max_bytes=max_bytes).encode("utf-8")
     with atomic_write(path) as file:
         file.write(content)

@@ -58,19 +58,7 @@ class Skin:
     def of_joints(
         cls, parents: Array, rotations: Array, roles: Roles, joints: Sequence[int] | None = None
     ) -> Skin:
-        """The skin of all joints of a skeleton, or of some of them in their order.
-
-        Parameters
-        ----------
-        parents
-            (joints,) parents in the skeleton.
-        rotations
-            (frames, joints, 4) rotations in the world, as of `global_transforms`.
-        roles
-            The roles of the skeleton's joints.
-        joints
-            The joints to take; None for all.
-        """
+        """The skin of a skeleton with rotations in the world, or of some joints in their order."""
         chosen = range(len(parents)) if joints is None else joints
         place = {int(joint): new for new, joint in enumerate(chosen)}
         by_role = {

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.errors import FormatError, ParameterError
+from deepphase.errors import FormatError
 from deepphase.viewer.checks import check_array
 
 # Suffix -> MIME type of the formats that browsers play.
@@ -53,7 +53,7 @@ class PlayerSong:
     Raises
     ------
     ParameterError
-        If there are no bytes, a value is not finite, or a spectrogram has no duration.
+        If a shape does not fit or a value is not finite.
     """
 
     data: bytes
@@ -67,23 +67,10 @@ class PlayerSong:
     start_s: float = 0.0
 
     def __post_init__(self) -> None:
-        if not self.data:
-            raise ParameterError(f"{self.name}: the song has no bytes")
-        if not (
-            np.isfinite(self.duration_s) and self.duration_s >= 0 and np.isfinite(self.start_s)
-        ):
-            raise ParameterError(
-                f"{self.name}: {self.duration_s} s from {self.start_s} s is not possible"
-            )
         for what in ("beats", "downbeats"):
             moments = getattr(self, what)
             check_array(f"{self.name}: {what}", moments, len(moments))
         check_array(f"{self.name}: spectrogram", self.spectrogram, "bands", "columns")
-        if self.spectrogram is not None and not self.duration_s:
-            raise ParameterError(
-                f"{self.name}: a spectrogram needs the duration of the song",
-                hint="give duration_s",
-            )
 
     @classmethod
     def of_file(cls, path: str | Path, **given: Any) -> PlayerSong:

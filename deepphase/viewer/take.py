@@ -20,7 +20,6 @@ from deepphase.short_repr import brief_repr
 from deepphase.terrain.heightmap import Heightmap
 from deepphase.viewer.actor import Actor
 from deepphase.viewer.checks import check_array, check_times
-from deepphase.viewer.costs import CostComparison
 from deepphase.viewer.song import PlayerSong
 
 Motion = Clip | PointTrack
@@ -163,13 +162,6 @@ class Marker:
     start_s: float
     stop_s: float
 
-    def __post_init__(self) -> None:
-        if not (np.isfinite([self.start_s, self.stop_s]).all() and self.stop_s >= self.start_s):
-            raise ParameterError(
-                f"marker {self.label!r} from {self.start_s} to {self.stop_s} s is not possible",
-                hint="give finite times, the start first",
-            )
-
 
 @dataclass(frozen=True)
 class Row:
@@ -177,6 +169,46 @@ class Row:
 
     name: str
     spans: Sequence[Marker]
+
+
+@dataclass(frozen=True, eq=False)
+class CostOption:
+    """A moment that a search compared.
+
+    Parameters
+    ----------
+    name
+        As in "walk_01 at 2.50 s".
+    terms
+        (features,) squared distances, which add up to the square of the cost.
+    mark
+        A word for what became of it, as "playing"; empty for most.
+    actor
+        Name of the take's body that plays it; empty if none does.
+    """
+
+    name: str
+    terms: Array
+    mark: str = ""
+    actor: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedCosts:
+    """The moments, at least one, that a search compared, and what was decided and why."""
+
+    time_s: float
+    text: str
+    options: Sequence[CostOption]
+
+
+@dataclass(frozen=True, eq=False)
+class CostComparison:
+    """Searches over a take in rising order of time, with the names and the unit of the terms."""
+
+    features: tuple[str, ...]
+    searches: Sequence[ComparedCosts]
+    unit: str = ""
 
 
 @brief_repr
@@ -222,10 +254,6 @@ class Take:
         **parts: Any,
     ) -> Take:
         """Motions that play together in one place, or one after the other.
-
-        Every take is made by this call: clips, runs, edits and rigs as motions, matches as actors
-        that stand beside each other and begin at times of their own, and passages of clips with
-        `sequence`.
 
         Parameters
         ----------

@@ -13,8 +13,17 @@ import numpy as np
 
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.viewer.actor import Actor
-from deepphase.viewer.costs import ComparedCosts, CostComparison, CostOption
-from deepphase.viewer.take import Channels, Curve, Gating, ManifoldCloud, Marker, Take
+from deepphase.viewer.take import (
+    Channels,
+    ComparedCosts,
+    CostComparison,
+    CostOption,
+    Curve,
+    Gating,
+    ManifoldCloud,
+    Marker,
+    Take,
+)
 from tests.figures.made_phases import FPS, made_phases
 
 # A hip, two legs of two joints each, a head.

@@ -16,7 +16,6 @@ from deepphase.motion.point_track import PointTrack
 from deepphase.synthetic.gait import gaits_of
 from deepphase.synthetic.gait_motion import locomotion
 from deepphase.viewer.actor import Actor, joints_and_tips, links_of
-from deepphase.viewer.costs import ComparedCosts, CostComparison, CostOption
 from deepphase.viewer.packing import PackedArrays
 from deepphase.viewer.page import player_html, save_player
 from deepphase.viewer.skin import Skin
@@ -277,11 +276,8 @@ def test_files_that_are_not_songs_of_a_browser_are_refused(tmp_path, name, conte
         (lambda: Gating(_nan((3, 2)), FPS), "not finite"),
         (lambda: Curve("c", "", _nan(3), FPS), "not finite"),
         (lambda: Curve("c", "", np.zeros((3, 2)), FPS, lines=("a",)), "names"),
-        (lambda: Marker("m", 2, 1), "marker"),
         (lambda: ManifoldCloud(np.zeros((2, 2)), np.zeros((3, 3)), FPS, np.ones(3)), "points"),
         (lambda: ManifoldCloud(np.zeros((2, 3)), _nan((3, 3)), FPS, np.ones(3)), "not finite"),
-        (lambda: PlayerSong(b"", "audio/wav"), "byte"),
-        (lambda: PlayerSong(b"x", "audio/wav", spectrogram=np.zeros((2, 2))), "duration"),
         (lambda: player_html([], look="pink"), "look"),
         (
             lambda: Skin(PARENTS, _turns()[:, :5], "biped", {}),
@@ -315,25 +311,6 @@ def test_costs_come_back_search_by_search():
         parts.array(stated["terms"]), np.outer([1, 4, 1], [1, 2, 3]).astype(np.float32)
     )
     assert PageParts(player_html([made_take()])).scene["takes"][0]["costs"] is None
-
-
-@pytest.mark.parametrize(
-    ("times", "terms", "fact"),
-    [
-        ([], [1.0], "at least one"),
-        ([1.0, 0.5], [1.0], "rising order"),
-        ([np.nan], [1.0], "finite"),
-        ([0.0], None, "no moments to compare"),
-        ([0.0], [1.0, 2.0], "(2,) terms of 1 features"),
-        ([0.0], [-1.0], "0 or more"),
-        ([0.0], [np.inf], "finite"),
-    ],
-)
-def test_costs_that_cannot_be_shown_are_refused(times, terms, fact):
-    options = [] if terms is None else [CostOption("walk", np.array(terms))]
-    with pytest.raises(ParameterError) as caught:
-        CostComparison(("one",), [ComparedCosts(time, "", options) for time in times])
-    assert fact in caught.value.fact
 
 
 def _suffixed(clip):

@@ -23,8 +23,7 @@ from deepphase.matching.search.searcher import Searcher, open_searcher
 from deepphase.motion.roles import body_parts, find_roles
 from deepphase.progress import Progress
 from deepphase.viewer.actor import Actor
-from deepphase.viewer.costs import ComparedCosts, CostComparison, CostOption
-from deepphase.viewer.take import Marker, Take
+from deepphase.viewer.take import ComparedCosts, CostComparison, CostOption, Marker, Take
 
 BY_PHASE, BY_POSE = "phase", "pose"
 # Smallest time between two matches of one clip, and between the query and a match.

@@ -59,8 +59,14 @@ def feet_labels(skeleton: Skeleton, roles: Roles, joints: Sequence[int]) -> tupl
 
 
 # Fields of an actor with one entry a frame, besides its skin.
-_PER_FRAME = ("positions", "contacts", "root_positions", "root_directions")
-_PER_FRAME += ("desired_trajectory", "ball")
+_PER_FRAME = [
+    "positions",
+    "contacts",
+    "root_positions",
+    "root_directions",
+    "desired_trajectory",
+    "ball",
+]
 
 
 @brief_repr

@@ -156,26 +156,7 @@ def clips_in(
     description: Mapping[str, Any] | None = None,
     **reader: Any,
 ) -> list[ClipEntry]:
-    """Every clip of stores, motion files and folders; for glTF every animation.
-
-    Parameters
-    ----------
-    skeleton
-        Skeleton group of stores with several; all of them if neither it nor `joints` are given.
-    joints
-        Joints that are read, as a model's: see :func:`deepphase.corpus.store.open_store`.
-    description
-        A skeleton description, for point tracks.
-    reader
-        Options of :func:`deepphase.formats.load.load` for motion files; None means inferred.
-
-    Raises
-    ------
-    FormatError
-        Where a path does not exist or no motion file is found.
-    ParameterError, CheckpointError
-        As :func:`deepphase.corpus.store.open_store`; also where a unit or up axis is impossible.
-    """
+    """Every clip of stores, motion files and folders; for glTF every animation."""
     checked_options(reader.get("unit"), reader.get("up"), reader.get("fps"))
     entries = []
     stores = [path for path in paths if is_store(path)]

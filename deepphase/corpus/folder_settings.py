@@ -35,11 +35,6 @@ class FolderSettings:
     floor
         Height in metres of the floor in the files, which becomes 0; None leaves heights as they
         are.
-
-    Raises
-    ------
-    ParameterError
-        If an axis, unit or floor is impossible, or a label cannot have such a name.
     """
 
     up: str | None = None
@@ -74,13 +69,7 @@ class FolderSettings:
 
 
 def read_settings(folder: Path) -> FolderSettings:
-    """The settings of a folder; those of a folder without the file change nothing.
-
-    Raises
-    ------
-    ParameterError
-        If the file is damaged, has an unknown key, or an impossible value.
-    """
+    """The settings of a folder; those of a folder without the file change nothing."""
     path = folder / FILE
     try:
         written_ns = path.stat().st_mtime_ns
@@ -110,13 +99,7 @@ def _read(path: Path, written_ns: int) -> FolderSettings:
 
 
 def save_settings(folder: Path, settings: FolderSettings) -> None:
-    """Write the settings of a folder, whole or not at all; without any, the file is removed.
-
-    Raises
-    ------
-    CheckpointError
-        If the folder cannot be written.
-    """
+    """Write the settings of a folder, whole or not at all; without any, the file is removed."""
     path = folder / FILE
     content: dict[str, Any] = settings.reader
     if settings.labels:

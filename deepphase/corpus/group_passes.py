@@ -128,11 +128,6 @@ def add_mirrored_clips(
     """Add the mirror image of every clip; (group, sentence) of groups without two sides.
 
     The correspondence of joints is found once for a group, so that mirrored clips agree.
-
-    Raises
-    ------
-    SkeletonError
-        Where no group has two sides.
     """
     notes: list[tuple[str, str]] = []
     groups = writer.groups()

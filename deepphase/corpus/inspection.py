@@ -139,23 +139,8 @@ def inspect_files(
 
     Parameters
     ----------
-    inputs
-        Files and folders.
-    description
-        A skeleton description that overrides the roles found.
-    measure
-        Function of each clip, called where it is read; its results are `FileFacts.measured`.
-    workers
-        Number of processes; by default chosen by cores and amount of data.
     reader
         Options of :func:`deepphase.formats.load.load`: unit, up, allow_truncated.
-
-    Raises
-    ------
-    FormatError
-        Where there is no motion file.
-    ParameterError
-        Where an option is impossible.
     """
     checked_options(reader.get("unit"), reader.get("up"), reader.get("fps"))
     files = find_motion_files(inputs)

@@ -53,24 +53,6 @@ def read_label_table(
     table of a large set, of which the folder may hold a part: rows of other files are left out, the
     column of files is found where none is called "file", and labels are its columns of text,
     whole numbers and truth values.
-
-    Parameters
-    ----------
-    path
-        The table.
-    files
-        The files, relative to the prepared folder. A row names a file by this path, or by the
-        file's name with or without suffix where this is unique.
-
-    Returns
-    -------
-    File -> its pieces, sorted by start. Files without a row are left out.
-
-    Raises
-    ------
-    FormatError
-        Where a column is missing, a file is unknown or ambiguous, or times are impossible or
-        overlap; with the line.
     """
     path = Path(path)
     by_name = _by_name(files)
@@ -264,12 +246,6 @@ class LabelPattern:
     ----------
     pattern
         Field names in braces, and the literal text between them.
-
-    Raises
-    ------
-    ParameterError
-        Where it has no field, a field twice, a brace that is not closed, or nothing between two
-        fields of which not exactly one is of digits.
     """
 
     def __init__(self, pattern: str) -> None:
@@ -296,13 +272,7 @@ class LabelPattern:
         self._expression = re.compile(expression)
 
     def labels(self, file: str | PurePosixPath) -> dict[str, str] | None:
-        """The labels in a file's name; None where the name does not match.
-
-        Parameters
-        ----------
-        file
-            The file, relative to the folder that is prepared.
-        """
+        """The labels in a file's name; None where the name does not match."""
         parts = PurePosixPath(file).with_suffix("").parts
         match = self._expression.fullmatch("/".join(parts[-1 - self.pattern.count("/") :]))
         if match is None:

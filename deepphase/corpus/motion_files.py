@@ -63,18 +63,6 @@ def find_motion_files(inputs: str | Path | Sequence[str | Path]) -> list[MotionF
 
     Hidden files and folders, and archives of phases and truths, are skipped; linked folders are
     entered once.
-
-    Parameters
-    ----------
-    inputs
-        Folders and files. Files that are given here may have any suffix.
-
-    Raises
-    ------
-    FormatError
-        Where an input does not exist, or nothing is found.
-    ParameterError
-        Where the settings of a folder are damaged.
     """
     given = existing(inputs)
     roots = [each.absolute() for each in given]
@@ -186,26 +174,7 @@ def _plain(text: str) -> str:
 def clip_targets(
     names: Sequence[str], inputs: Sequence[Path], output: Path, format: str
 ) -> list[Path]:
-    """The file of each clip: `output` itself for a single one, else files in that folder.
-
-    Parameters
-    ----------
-    names
-        Names of the clips.
-    inputs
-        Files and folders that they are read from, none of which is overwritten.
-    output
-        A motion file (by its suffix), or a folder.
-    format
-        Suffix of files in a folder, without its dot.
-
-    Raises
-    ------
-    ParameterError
-        If one file is named for several clips, or an input would be overwritten.
-    CheckpointError
-        If the files cannot be written.
-    """
+    """The file of each clip: `output` itself for a single one, else files in that folder."""
     is_file = output.suffix.lower() in MOTION_FORMATS
     if is_file and not output.is_dir():
         if len(names) > 1:

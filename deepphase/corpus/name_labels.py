@@ -95,11 +95,6 @@ def read_name_labels(files: Iterable[str | PurePosixPath]) -> NameLabels:
     before a number, and else "field1" and so on. Folders that vary are the labels "folder",
     "folder2" and so on, or "action" and "style". Names of folders with differently built names are
     read apart.
-
-    Parameters
-    ----------
-    files
-        Relative to the folder that is prepared.
     """
     paths = [PurePosixPath(each) for each in files]
     kinds = [(_with_labels(fields), members) for fields, members in _kinds(paths)]
@@ -137,13 +132,7 @@ _Kind = tuple[list[_Field], list[PurePosixPath]]
 
 
 def named_labels(files: Iterable[MotionFile]) -> NameLabels:
-    """The labels in the names of files, under the names that their folders' settings give them.
-
-    Raises
-    ------
-    ParameterError
-        Where two labels of a file have one name.
-    """
+    """The labels in the names of files, under the names that their folders' settings give them."""
     files = list(files)
     found = read_name_labels(each.file for each in files)
     names = {each.file: each.settings.labels for each in files}
@@ -402,13 +391,7 @@ _WORD = re.compile(r"[A-Z]*[a-z]+|[A-Z]+")
 
 
 def field_name(values: Collection[str]) -> str | None:
-    """ "action" or "style" where most of the values are words for it; None where this is not sure.
-
-    Parameters
-    ----------
-    values
-        The distinct values of a field, such as "walk-turn-left" or "NotConfident".
-    """
+    """ "action" or "style" where most of the values are words for it; None where this is not sure."""
     counts = {
         name: sum(_has_word(value, words) for value in values)
         for name, words in (("action", _ACTIONS), ("style", _STYLES))

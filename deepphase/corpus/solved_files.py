@@ -105,40 +105,6 @@ def solve_files(
 
     Files of the same points share one body. It is fitted to at most 60 of them, evenly spread over
     all files. Each clip has the same bytes for any number of workers.
-
-    Parameters
-    ----------
-    files, targets
-        The tracks, and the file of each clip.
-    point_sets
-        Hierarchies of the files, by :func:`deepphase.corpus.clips.agreed_point_sets`.
-    own_lengths
-        Fit a body to each file instead.
-    skeleton_of
-        A track that all bodies are fitted to instead.
-    settings
-        Smoothing, foot locking and levelling.
-    songs
-        Handling of the sound file beside a track: linked beside the clip, copied, or left.
-    reader
-        Options of :func:`deepphase.formats.load.load`.
-    workers
-        Number of processes; chosen by cores and amount of data if not given.
-    progress
-        Called after every file.
-
-    Yields
-    ------
-    Results in the order of the files. A file that cannot be read or solved has an error.
-
-    Raises
-    ------
-    CheckpointError
-        Where a clip cannot be written.
-    ParameterError
-        Where an option is impossible.
-    DeepPhaseError
-        Where `skeleton_of` cannot be read.
     """
     check_workers(workers)
     given = dict(reader or {})

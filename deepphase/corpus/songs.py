@@ -18,16 +18,6 @@ def find_songs(inputs: str | Path | Sequence[str | Path]) -> list[Path]:
     """All sound files among files and under folders, sorted by their path.
 
     Hidden files and folders are skipped.
-
-    Parameters
-    ----------
-    inputs
-        Folders and files. Files that are given here may have any suffix.
-
-    Raises
-    ------
-    FormatError
-        Where an input does not exist, or no sound file is found.
     """
     given = existing(inputs)
     found: dict[Path, None] = {}
@@ -78,18 +68,7 @@ class ClipSongs:
 
 
 def songs_of_clips(store: ClipStore, folder: Path, progress: Progress | None = None) -> ClipSongs:
-    """Features of the songs of a store's clips.
-
-    Parameters
-    ----------
-    folder
-        Folder that the songs' names are relative to: the one that was prepared.
-
-    Raises
-    ------
-    ParameterError
-        Where no clip has a song that can be read.
-    """
+    """Features of the songs of a store's clips."""
     songs: dict[str, SongFeatures] = {}
     refused: dict[str, str] = {"": "no song beside it"}
     left_out, kept = [], []

@@ -58,20 +58,8 @@ def write_store(
 
     Parameters
     ----------
-    path
-        The store; an existing one is replaced at the end.
-    clips
-        A list, a generator, or a `ClipStore`, whose provenance is kept. One clip at a time is
-        in memory.
     options, left_out
         Options of the preparation, and the files that could not be used (file, reason, line).
-
-    Raises
-    ------
-    ParameterError
-        Where there is no clip or the rates differ.
-    CheckpointError
-        Where the store cannot be written.
     """
     provenance = iter(getattr(clips, "provenance", ()))
     with StoreWriter(path) as writer:

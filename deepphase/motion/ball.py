@@ -41,11 +41,6 @@ class Ball:
     slope
         Rise of the ground in metres for each metre along x and along z. The ground contains the
         origin.
-
-    Raises
-    ------
-    ParameterError
-        If a value is not finite or out of range.
     """
 
     radius_m: float = 0.11
@@ -118,11 +113,6 @@ class BallState:
         (..., 3) metres: the centre.
     velocity
         (..., 3) m/s.
-
-    Raises
-    ------
-    ParameterError
-        If shapes do not fit, or a value is not finite.
     """
 
     position: Array
@@ -160,11 +150,6 @@ def advanced(state: BallState, ball: Ball, seconds: float) -> BallState:
 
     Flights and bounces are exact at any number of seconds, and so is rolling on flat ground. On a
     slope rolling is cut into steps of 1/480 s. A ball below the ground is put on it.
-
-    Raises
-    ------
-    ParameterError
-        If the seconds are negative or not finite.
     """
     if not (np.isfinite(seconds) and seconds >= 0):
         raise ParameterError(f"a ball after {seconds} s is not possible", hint="give 0 or more")
@@ -267,8 +252,6 @@ def touched(
         Balls (..., 3).
     points, point_velocities
         (..., points, 3) metres and m/s.
-    radius_m
-        Radius of the spheres.
     restitution
         Speed at which ball and foot part as a share of that at which they met.
 
@@ -278,11 +261,6 @@ def touched(
         The balls after all collisions.
     impulses : (..., points)
         N s that each point gave.
-
-    Raises
-    ------
-    ParameterError
-        If shapes do not fit, the radius is negative or the restitution is not in 0 to 1.
     """
     points = np.asarray(points, np.float64)
     if points.shape != np.shape(point_velocities) or (

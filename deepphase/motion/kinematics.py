@@ -43,13 +43,7 @@ def joint_positions(clip: Clip) -> Array:
 
 
 def end_positions(clip: Clip, transforms: tuple[Array, Array] | None = None) -> Array:
-    """(frames, ends, 3) metres: the end sites in the world.
-
-    Parameters
-    ----------
-    transforms
-        The clip's `global_transforms`, if they were computed before.
-    """
+    """(frames, ends, 3) metres: the end sites in the world."""
     rotations, positions = global_transforms(clip) if transforms is None else transforms
     parents = clip.skeleton.end_parents
     offsets = clip.skeleton.end_offsets.astype(positions.dtype)
@@ -71,8 +65,6 @@ def velocities(positions: Array, fps: float) -> Array:
     ----------
     positions : (frames, ...)
         Metres, or any quantity.
-    fps
-        Frames a second.
 
     Returns
     -------
@@ -95,11 +87,6 @@ def derivative_sizes(positions: Array, fps: float, order: int) -> Array:
     ----------
     positions : (frames, joints, 3)
         Metres.
-
-    Raises
-    ------
-    ParameterError
-        If there are not more frames than the order.
     """
     if len(positions) <= order:
         raise ParameterError(

@@ -200,8 +200,6 @@ def turn_limbs(positions, above, targets, left, bends, tilts, local):
 
     Parameters
     ----------
-    positions, above
-        As filled by `limb_transforms`.
     targets
         (limbs * frames, 3) metres, limb by limb.
     left

@@ -160,17 +160,7 @@ LimbsBySide = tuple[Limb, Limb]
 def find_limb_roles(
     skeleton: Skeleton, names: list[JointName], pairs: Array, clip: Clip | None
 ) -> tuple[LimbsBySide | None, LimbsBySide | None, list[str], bool]:
-    """Find the legs and the arms of a skeleton, by names first and then by structure.
-
-    Returns
-    -------
-    legs, arms
-        Left and right limb; None if they were not found.
-    notes
-        How they were found, one sentence each.
-    by_motion
-        Whether another clip of this skeleton can give other limbs: true unless names give both.
-    """
+    """Find the legs and the arms of a skeleton, by names first and then by structure."""
     notes = []
     legs = _limbs_by_name(skeleton, names, _LEG, fore=False)
     arms = None

@@ -70,19 +70,7 @@ class MirrorMap:
 
 
 def mirror_map(clips: Clip | Sequence[Clip], roles: Roles) -> MirrorMap:
-    """Correspondence of the joints of a clip's skeleton under mirroring.
-
-    Parameters
-    ----------
-    clips
-        One clip or several of one skeleton; their rotations decide where offsets do not.
-
-    Raises
-    ------
-    SkeletonError
-        If no reflection maps the offsets of one side onto the other's: the body is not
-        symmetric, or the pairs are wrong.
-    """
+    """Correspondence of the joints of a clip's skeleton under mirroring."""
     clips = [clips] if isinstance(clips, Clip) else list(clips)
     skeleton, pairs = clips[0].skeleton, roles.pairs
     _check_pairs(skeleton, pairs)

@@ -138,15 +138,7 @@ def longest_path(skeleton: Skeleton, joint: int) -> float:
 
 
 def infer_up(clip_in_file_units: Clip) -> tuple[str, str]:
-    """The up axis of a file, inferred from the position of the hips over the feet.
-
-    Returns
-    -------
-    up
-        "x", "y", "z", "-x", "-y" or "-z".
-    note
-        One sentence on the evidence.
-    """
+    """The up axis of a file, inferred from the position of the hips over the feet."""
     # A thousand frames, evenly spread, are enough.
     clip = clip_in_file_units
     step = max(1, len(clip) // _FRAMES_LOOKED_AT)
@@ -181,8 +173,6 @@ def axis_levels(positions: Array, up: str) -> Array:
     ----------
     positions
         (frames, joints, 3) metres, Y up.
-    up
-        The axis of the file that was turned to Y.
 
     Returns
     -------
@@ -205,21 +195,8 @@ def agreed_up(
 
     Parameters
     ----------
-    ups
-        Up axis of each clip, as it was read alone.
-    assumed
-        Whether it was inferred; an axis that a file states is kept.
     levels
         (clips, 6, 2) metres of `axis_levels`.
-    length
-        Metres of the body, of `body_length`.
-
-    Returns
-    -------
-    up
-        The axis of most clips.
-    misread
-        Indices of the clips that have another one and belong to `up`.
     """
     votes = Counter(ups)
     up = max(votes, key=lambda axis: (votes[axis], -AXES.index(axis)))
@@ -251,11 +228,6 @@ def rotate_up(clip: Clip, up: str) -> Clip:
     local motion. From "z" it is -90 degrees about X, so a character that
     faced -Y (the front in Z-up programs) faces +Z; from "-z" it is +90 degrees about X, and +Y
     becomes +Z; from "x", "-x" and "-y" it is about Z, and +Z stays +Z.
-
-    Raises
-    ------
-    ParameterError
-        If `up` is not one of "x", "y", "z", "-x", "-y", "-z".
     """
     return _turned(clip, turn_to_y(up))
 

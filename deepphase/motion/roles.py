@@ -51,21 +51,6 @@ def body_kind(
     the floor, the trunk is horizontal (both need a clip, Y up), the trunk is longer than thigh
     and shin, there is a tail, joints have names of an animal's parts. No single sign decides:
     people crawl, and dogs sit up.
-
-    Parameters
-    ----------
-    by_role
-        Role -> joint, `hips` among them.
-    tail
-        The joints of the tail.
-
-    Returns
-    -------
-    kind
-    note
-        One sentence on the evidence.
-    by_motion
-        Whether another clip of this skeleton can give another kind.
     """
     hips, feet = _both(by_role, "hip"), _both(by_role, "foot")
     if hips is None or feet is None:

@@ -34,22 +34,6 @@ def with_root_motion(clip: Clip, hips: int, root: RootTrajectory, root_motion: R
     ========  ====================================================================================
 
     With "root" and "hips" the hips and all joints below them have the same places in the world.
-
-    Parameters
-    ----------
-    hips
-        Index of the joint that carries the body.
-    root
-        The character's root trajectory, for the frames of the clip.
-
-    Returns
-    -------
-    The clip; except for "auto" its arrays are float64.
-
-    Raises
-    ------
-    ParameterError
-        If there is no such root motion, or the trajectory has another length.
     """
     if root_motion not in get_args(RootMotion):
         raise ParameterError(

@@ -82,13 +82,7 @@ def described_joints(skeleton: Skeleton, description: Mapping[str, Any]) -> dict
 
 
 def described_pairs(skeleton: Skeleton, description: Mapping[str, Any], pairs: Array) -> Array:
-    """(joints,) mirror partners, overridden by those of the description.
-
-    Raises
-    ------
-    SkeletonError
-        If a joint does not exist or is paired with itself.
-    """
+    """(joints,) mirror partners, overridden by those of the description."""
     given = [tuple(pair) for pair in description.get("pairs", ())]
     sides = ((f"left_{part}", f"right_{part}") for part in PAIRED_PARTS)
     given.extend(

@@ -64,8 +64,6 @@ def find_holds(
 
     Parameters
     ----------
-    size
-        Metres: the length of a leg.
     flags
         (frames, feet) bool: contacts; those of the clip by default.
     hold_share
@@ -156,10 +154,6 @@ def faded_corrections(shift: Array, holds: list[tuple[int, int]], blend: int) ->
     ----------
     shift : (frames, 3)
         Corrections in the holds, 0 elsewhere; changed in place.
-    holds
-        First frame, and last + 1, of each hold, rising.
-    blend
-        Frames of a fade.
     """
     frames = len(shift)
     edges = [(0, 0), *holds, (frames, frames)]

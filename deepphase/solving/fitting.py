@@ -32,20 +32,6 @@ def solve_body(
     """The body shared by tracks of the same points.
 
     It is fitted to tracks of about the median size; tracks of people of other sizes are ignored.
-
-    Parameters
-    ----------
-    tracks
-        All are read once, and those that the body is fitted to once more.
-    description
-        A skeleton description: see :func:`deepphase.solving.point_structure.find_structure`.
-    structure
-        The hierarchy, if it is known; by default that of the first track.
-
-    Raises
-    ------
-    SkeletonError
-        If the tracks have different points, or no two legs are found.
     """
     if not tracks:
         raise ParameterError("a body needs at least one track")

@@ -26,8 +26,6 @@ def head_joints(
 
     Parameters
     ----------
-    head
-        The joint with the role; joints with its name and a number form its group.
     positions : (frames, joints, 3)
         Metres.
     """

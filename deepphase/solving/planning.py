@@ -78,18 +78,6 @@ def plan_joints(
 
     Limbs have three joints each; several points on a forearm, a hand or a head share one joint.
     Without a point at the spine or the neck, a joint is added there.
-
-    Parameters
-    ----------
-    description
-        A skeleton description: see :func:`find_structure`.
-    structure
-        The hierarchy, if it is known.
-
-    Raises
-    ------
-    SkeletonError
-        If no two legs with hip, knee and foot are found, or the body is a quadruped.
     """
     structure = find_structure(track, description) if structure is None else structure
     clip = clip_of_points(track, description, structure=structure)

@@ -34,15 +34,8 @@ def clip_of_points(
 
     Parameters
     ----------
-    description
-        A skeleton description: see `find_structure`.
     structure
         The hierarchy, if it is known; files of one set share one.
-
-    Raises
-    ------
-    SkeletonError
-        If the description or the structure has other points.
     """
     structure = find_structure(track, description) if structure is None else structure
     points = {point for each in structure.points for point in each}

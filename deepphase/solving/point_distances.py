@@ -109,13 +109,7 @@ def tree_path(neighbours: list[list[int]], first: int, last: int) -> list[int]:
 def tree_parents(
     neighbours: list[list[int]], sources: list[int], within: set[int] | None = None
 ) -> dict[int, int]:
-    """Point -> parent of all points reachable from the sources, breadth first; -1 for sources.
-
-    Parameters
-    ----------
-    within
-        The points that may be visited; all by default.
-    """
+    """Point -> parent of all points reachable from the sources, breadth first; -1 for sources."""
     parents = dict.fromkeys(sources, -1)
     queue = list(sources)
     for point in queue:

@@ -77,15 +77,7 @@ class PointBody:
 def find_point_limbs(
     positions: Array, distances: PointDistances, neighbours: list[list[int]], *, ordered: bool
 ) -> PointBody | None:
-    """Find the body of (frames, points, 3) positions, Y up; None if no legs are found.
-
-    Parameters
-    ----------
-    neighbours
-        The spanning tree of the points.
-    ordered
-        Whether the tree's order within a limb is reliable, since edges were given.
-    """
+    """Find the body of (frames, points, 3) positions, Y up; None if no legs are found."""
     frames = distance_frames(positions)
     heights = np.median(frames[..., 1], axis=0)
     hips = _hips(heights, distances, neighbours)

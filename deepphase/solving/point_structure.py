@@ -59,16 +59,6 @@ def first_points_are_left(
     ----------
     positions
         (frames, points, 3) metres, Y up.
-    joints
-        "knees", "feet", "elbows", "hands" -> the points of both limbs, if they are known.
-
-    Returns
-    -------
-    confidence
-        Weighted votes of the feet (from ankle to toe), the knees and elbows (off the line of their
-        limb) and the direction of travel; 0 without evidence.
-    note
-        The votes, one sentence.
     """
     front = facing(positions, body)
     evidence = {}
@@ -129,11 +119,6 @@ def find_structure(
     points, arms those that leave the middle line above. The root is the hips: a point if there is
     one, else the middle between both hips. Left and right are distinguished by names, else by the
     directions of feet, knees and elbows. Unnamed points get the names of their roles.
-
-    Raises
-    ------
-    SkeletonError
-        If the description names points that the track does not have.
     """
     description = description or {}
     track = _described(track, description)

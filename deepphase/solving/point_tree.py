@@ -181,17 +181,7 @@ class PointTree:
 def add_body(
     tree: PointTree, body: PointBody, distances: PointDistances, neighbours: list[list[int]]
 ) -> None:
-    """Add the legs and the middle line below the root, arms and head below that, then the rest.
-
-    Parameters
-    ----------
-    tree
-        A tree that has its root.
-    body
-        Its first limbs are the left ones.
-    neighbours
-        The spanning tree, which gives the parents of all other points.
-    """
+    """Add the legs and the middle line below the root, arms and head below that, then the rest."""
 
     def add_limb(limb: PointLimb, above: int | None) -> None:
         for point, parent in zip(limb.points, limb.parents, strict=True):

@@ -121,25 +121,7 @@ def solve_points(
     structure: PointStructure | None = None,
     settings: SolveSettings | None = None,
 ) -> SolvedMotion:
-    """Solve for a clip of constant lengths whose joints follow the points of a track.
-
-    Parameters
-    ----------
-    motion
-        A point track, or the clip that a reader made of one.
-    body
-        The body, as of :func:`solve_body`; None fits one to this track. Points of a person of
-        another size are scaled as a whole, including their travel.
-    description, structure
-        See :func:`solve_body`; ignored if a body is given.
-    settings
-        Smoothing, foot locking and levelling.
-
-    Raises
-    ------
-    SkeletonError
-        If the clip has rotations, the points differ from the body's, or no two legs are found.
-    """
+    """Solve for a clip of constant lengths whose joints follow the points of a track."""
     settings = settings or SolveSettings()
     track = track_of(motion)
     if body is None:

@@ -45,11 +45,6 @@ def match_joints(
     Joints of one role correspond. Those between two of them (a spine, a collar) lie at the same
     share of the way, but a joint within a thigh or forearm does not bend it; all others correspond
     if they have the same side and name.
-
-    Raises
-    ------
-    SkeletonError
-        If the bodies are of different kinds, or one has no legs.
     """
     kinds = (source_roles.kind, target_roles.kind)
     if kinds[0] != kinds[1] or "other" in kinds:

@@ -53,11 +53,6 @@ def reference_pose(skeleton: Skeleton, roles: Roles, clip: Clip | None = None) -
 
     In many files the rest pose is not a pose: all offsets point along one axis, and the rotations
     of every frame bend the joints into place.
-
-    Raises
-    ------
-    SkeletonError
-        If the body does not stand at rest and there is no clip.
     """
     rest = rest_clip(skeleton)
     if _stands(rest, roles)[0]:

@@ -40,14 +40,16 @@ def files_of_another_unit(writer: StoreWriter) -> Iterator[tuple[str, float, str
     """
     for group in writer.groups():
         records = [record for _, record in group]
-        votes = Counter(record.source.unit_m for record in records)
+        votes = Counter(record.clip.source.unit_m for record in records)
         # The larger unit wins a tie, so that the order of files does not decide.
         unit_m = max(votes, key=lambda unit: (votes[unit], unit))
-        usual = np.median([_raw_size(each) for each in records if each.source.unit_m == unit_m])
+        usual = np.median(
+            [_raw_size(each) for each in records if each.clip.source.unit_m == unit_m]
+        )
         outvoted = {
-            record.source.path: record.source.unit_m
+            record.clip.source.path: record.clip.source.unit_m
             for record in records
-            if record.source.unit_m != unit_m
+            if record.clip.source.unit_m != unit_m
             and max(_raw_size(record) / usual, usual / max(_raw_size(record), 1e-12))
             < _SAME_UNIT_FACTOR
         }
@@ -66,18 +68,18 @@ def files_of_another_axis(writer: StoreWriter) -> Iterator[tuple[str, str | None
     The axis is the one to read the file with; None where it keeps its own.
     """
     for group in writer.groups():
-        sources = [record.source for _, record in group]
+        sources = [record.clip.source for _, record in group]
         if len({source.up for source in sources}) == 1:
             continue
         levels = [
-            axis_levels(joint_positions(writer.clip(number)), record.source.up)
+            axis_levels(joint_positions(writer.clip(number)), record.clip.source.up)
             for number, record in group
         ]
         differing = other_axes(
             [source.up for source in sources],
             [source.notes for source in sources],
             levels,
-            body_length(group[0][1].skeleton),
+            body_length(group[0][1].clip.skeleton),
         )
         for file, (up, sentence) in {
             sources[i].path: each for i, each in differing.items()
@@ -111,9 +113,9 @@ def files_of_another_floor(writer: StoreWriter) -> Iterator[tuple[str, str]]:
     See :func:`deepphase.motion.orientation.other_floors`.
     """
     for group in writer.groups():
-        heights = {record.source.path: record.provenance["lowest_m"] for _, record in group}
+        heights = {record.clip.source.path: record.provenance["lowest_m"] for _, record in group}
         files = list(heights)
-        usual, apart = other_floors(list(heights.values()), body_length(group[0][1].skeleton))
+        usual, apart = other_floors(list(heights.values()), body_length(group[0][1].clip.skeleton))
         for file in (files[index] for index in apart):
             yield (
                 file,
@@ -170,5 +172,5 @@ def _check_sides(skeleton: Skeleton, pairs: np.ndarray) -> None:
 
 def _raw_size(record: Record) -> float:
     """Total bone length in the file's own unit."""
-    lengths = np.linalg.norm(record.skeleton.offsets[1:], axis=-1)
-    return float(lengths.sum()) / record.source.unit_m
+    lengths = np.linalg.norm(record.clip.skeleton.offsets[1:], axis=-1)
+    return float(lengths.sum()) / record.clip.source.unit_m

@@ -391,7 +391,7 @@ _WORD = re.compile(r"[A-Z]*[a-z]+|[A-Z]+")
 
 
 def field_name(values: Collection[str]) -> str | None:
-    """ "action" or "style" where most of the values are words for it; None where this is not sure."""
+    """Return action or style where most of the values are words for it, else None."""
     counts = {
         name: sum(_has_word(value, words) for value in values)
         for name, words in (("action", _ACTIONS), ("style", _STYLES))

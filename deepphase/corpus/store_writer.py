@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from deepphase.corpus.skeleton_group import (
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.formats.array_file import is_array_file
 from deepphase.formats.header_values import checked_rate
-from deepphase.motion.clip import Clip, Source
+from deepphase.motion.clip import Clip
 from deepphase.motion.skeleton import Skeleton
 from deepphase.temporary_files import temporary_folder
 
@@ -85,14 +85,10 @@ def json_hash(header: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Record:
-    """A clip of a `StoreWriter` without its frames, and where these are in the group's spool."""
+    """A clip of a `StoreWriter` by its first frame, and where all frames are in the spool."""
 
-    name: str
-    labels: Mapping[str, str]
-    source: Source
+    clip: Clip
     provenance: Mapping[str, Any]
-    skeleton: Skeleton
-    translated_joints: Array
     frames: int
     start: int
 
@@ -170,21 +166,10 @@ class StoreWriter:
 
     def clip(self, number: int) -> Clip:
         """An added clip as stored; its frames are memory-mapped."""
-        if self._fps is None:
-            raise IndexError(number)
         group, place = self._places[number]
         record = group.records[place]
         rotations, translations = group.frames_of(record)
-        return Clip(
-            skeleton=record.skeleton,
-            rotations=rotations,
-            translations=translations,
-            fps=self._fps,
-            translated_joints=record.translated_joints,
-            labels=record.labels,
-            source=record.source,
-            name=record.name,
-        )
+        return replace(record.clip, rotations=rotations, translations=translations)
 
     def groups(self) -> list[list[tuple[int, Record]]]:
         """Number and record of each clip, by group, in the order of addition."""
@@ -267,30 +252,30 @@ class _Spool:
             start = file.tell()
             file.write(_float32_bytes(clip.rotations))
             file.write(_float32_bytes(clip.translations))
-        return Record(
-            name=clip.name,
-            labels=clip.labels,
-            source=clip.source,
-            provenance=provenance,
-            skeleton=clip.skeleton,
-            translated_joints=clip.translated_joints,
-            frames=len(clip),
-            start=start,
+        # A copy, which does not keep the other frames in memory.
+        first = replace(
+            clip, rotations=clip.rotations[:1].copy(), translations=clip.translations[:1].copy()
         )
+        return Record(first, provenance, len(clip), start)
 
     def frames_of(self, record: Record) -> tuple[Array, Array]:
         """Rotations and translations of a clip, memory-mapped."""
         shape = record.frames, len(self.skeleton), 4
         behind = record.start + record.frames * len(self.skeleton) * _QUATERNION_BYTES
-        moving = record.frames, len(record.translated_joints), 3
+        moving = record.frames, len(record.clip.translated_joints), 3
         return (
             np.memmap(self._path, "<f4", "r", record.start, shape),
             np.memmap(self._path, "<f4", "r", behind, moving),
         )
 
+    def _translations(self, record: Record, moving: Array) -> Array:
+        clip = record.clip
+        own = self.frames_of(record)[1]
+        return spread_translations(own, clip.translated_joints, moving, clip.skeleton)
+
     def description(self, name: str) -> dict[str, Any]:
         """Header entry of the group."""
-        names = unique_clip_names(record.name for record in self.records)
+        names = unique_clip_names(record.clip.name for record in self.records)
         return {
             "name": name,
             "joints": list(self.skeleton.names),
@@ -299,8 +284,8 @@ class _Spool:
             "clips": [
                 {
                     "name": unique,
-                    "labels": dict(record.labels),
-                    "source": asdict(record.source),
+                    "labels": dict(record.clip.labels),
+                    "source": asdict(record.clip.source),
                     "provenance": dict(record.provenance),
                 }
                 for unique, record in zip(names, self.records, strict=True)
@@ -310,18 +295,13 @@ class _Spool:
     def write(self, folder: Path) -> Iterator[tuple[str, str]]:
         """Write the group's arrays; name and hash of each."""
         records, joints = self.records, len(self.skeleton)
-        moving = translated_by_any(record.translated_joints for record in records)
+        moving = translated_by_any(record.clip.translated_joints for record in records)
         lengths = np.array([record.frames for record in records])
         stops = np.cumsum(lengths)
         frames = int(stops[-1])
-        skeletons = [record.skeleton for record in records]
+        skeletons = [record.clip.skeleton for record in records]
         rotations = (self.frames_of(record)[0] for record in records)
-        translations = (
-            spread_translations(
-                self.frames_of(record)[1], record.translated_joints, moving, record.skeleton
-            )
-            for record in records
-        )
+        translations = (self._translations(record, moving) for record in records)
         yield "rotations", _write_npy(folder, "rotations", (frames, joints, 4), rotations)
         shape = frames, len(moving), 3
         yield "translations", _write_npy(folder, "translations", shape, translations)

@@ -130,17 +130,8 @@ class ControllerModule(ResumableModule):
             fallen = min(max(share - begin, 0.0) / (1.0 - begin), 1.0)
             for layer, initial in self._dropouts:
                 layer.p = initial + fallen * (final - initial)
-                if self._captured is not None:
-                    # Every probability is a graph of its own.
-                    layer.p = round(layer.p, 2)
 
     def training_step(self, batch: FrameBatch) -> Tensor:
-        dropout = tuple(layer.p for layer, _ in self._dropouts)
-        return self.stepped(self._loss, batch.inputs, batch.gate, batch.outputs, key=dropout)
-
-    def _loss(self, inputs: Tensor, gate: Tensor, outputs: Tensor) -> Tensor:
-        """Loss of raw sequences, with all its terms."""
-        batch = FrameBatch(inputs, gate, outputs)
         if self._drift is not None:
             batch = self._drift(batch)
         if self._loop is None or batch.inputs.dim() == 2:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,6 @@ from torch import Tensor
 
 from deepphase.progress import Progress
 from deepphase.temporary_files import temporary_folder
-from deepphase.training.captured_step import CapturedStep
 from deepphase.training.metrics import MetricsCsv
 from deepphase.training.metrics_file import STEP, metrics_file
 from deepphase.training.muon import Muon
@@ -152,8 +151,6 @@ class ResumableModule(pl.LightningModule):
     """
 
     total_steps: int | None = None
-    _captured: CapturedStep | None = None
-    _has_stepped = False
 
     def __init__(
         self,
@@ -200,38 +197,6 @@ class ResumableModule(pl.LightningModule):
 
     def on_train_start(self) -> None:
         self._samples, self._logged_at = 0, time.perf_counter()
-        self._captured = CapturedStep.of_trainer(self.trainer)
-
-    def on_train_end(self) -> None:
-        self._captured = None
-
-    def stepped(self, loss: Callable[..., Tensor], *batch: Tensor, key: Hashable = ()) -> Tensor:
-        """The loss of a training step; on a CUDA device the whole step, see `CapturedStep`."""
-        if self._captured is None:
-            return loss(*batch)
-        self._has_stepped = True
-        return self._captured(loss, *batch, key=key)
-
-    # Lightning calls the optimizer, which calls the others in this order, after `training_step`.
-
-    def optimizer_zero_grad(self, epoch: int, batch_idx: int, optimizer: Any) -> None:
-        if not self._has_stepped:
-            super().optimizer_zero_grad(epoch, batch_idx, optimizer)
-
-    def backward(self, loss: Tensor, *args: Any, **options: Any) -> None:
-        if not self._has_stepped:
-            super().backward(loss, *args, **options)
-
-    def optimizer_step(
-        self, epoch: int, batch_idx: int, optimizer: Any, optimizer_closure: Any = None
-    ) -> None:
-        self._has_stepped = False
-        if self._captured is None:
-            super().optimizer_step(epoch, batch_idx, optimizer, optimizer_closure)
-            return
-        optimizer_closure()
-        if not self._has_stepped:
-            optimizer.step()
 
     def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:
         trainer, step = self.trainer, self.trainer.global_step

@@ -84,7 +84,7 @@ class PhaseModule(ResumableModule):
         return cosine_rate(step, total, options.warmup, options.final_rate)
 
     def training_step(self, windows: Tensor) -> Tensor:
-        loss = self.stepped(self.network.loss, windows)
+        loss = self.network.loss(windows)
         self.last_loss = loss.detach()
         return loss
 

@@ -112,9 +112,8 @@ def _joined(archive: NpzArchive, root: str, body: str) -> Pose:
     blocks = [_vectors(archive, root), _vectors(archive, body)]
     notes: list[str] = []
     if blocks[0].shape[1] != 1:
-        raise FormatError(
-            f"array {root!r} has rotations of {blocks[0].shape[1]} joints, expected one",
-            path=archive.path,
+        raise archive.fault(
+            f"array {root!r} has rotations of {blocks[0].shape[1]} joints, expected one"
         )
     names = {len(BODY) - 1: BODY, len(BODY + HANDS) - 1: BODY + HANDS}.get(blocks[1].shape[1])
     if names is None:
@@ -135,10 +134,9 @@ def _joined(archive: NpzArchive, root: str, body: str) -> Pose:
         names += joints
     frames = {len(block) for block in blocks}
     if len(frames) != 1:
-        raise FormatError(
+        raise archive.fault(
             f"parts of the pose have {', '.join(map(str, sorted(frames)))} frames",
-            hint="all parts of a pose need the same number of frames",
-            path=archive.path,
+            "all parts of a pose need the same number of frames",
         )
     pose = _with_frames(archive, names, np.concatenate(blocks, axis=1), body)
     return Pose(pose.names, pose.rotation_vectors, tuple(notes))
@@ -146,9 +144,7 @@ def _joined(archive: NpzArchive, root: str, body: str) -> Pose:
 
 def _with_frames(archive: NpzArchive, names: tuple[str, ...], vectors: Array, key: str) -> Pose:
     if len(vectors) == 0:
-        raise FormatError(
-            f"array {key!r} has no frames", hint="save at least one pose", path=archive.path
-        )
+        raise archive.fault(f"array {key!r} has no frames", "save at least one pose")
     notes: tuple[str, ...] = ()
     if names == LAYOUTS[len(BODY + FINGERS + JAW)]:
         notes = ("the last of 53 joints is assumed to be the jaw",)
@@ -167,10 +163,9 @@ def _vectors(archive: NpzArchive, key: str) -> Array:
 
 def _unknown_layout(archive: NpzArchive, key: str) -> FormatError:
     widths = ", ".join(f"{3 * joints} ({joints} joints)" for joints in sorted(LAYOUTS))
-    return FormatError(
+    return archive.fault(
         f"array {key!r} is {archive.shape(key)}: no pose of the SMPL family",
-        hint=f"known widths: {widths}; axis times angle for each joint",
-        path=archive.path,
+        f"known widths: {widths}; axis times angle for each joint",
     )
 
 
@@ -289,25 +284,21 @@ def _translations(archive: NpzArchive, frames: int) -> Array:
     """(frames, 3) metres."""
     key = next((key for key in _TRANSLATIONS if key in archive), None)
     if key is None:
-        raise FormatError(
-            "no array 'trans': the file has no translation of the body",
-            hint=archive.contents,
-            path=archive.path,
+        raise archive.fault(
+            "no array 'trans': the file has no translation of the body", archive.contents
         )
     translations = archive.array(key, (None, 3))
     if len(translations) != frames:
-        raise FormatError(
+        raise archive.fault(
             f"there are {frames} frames of poses, but {len(translations)} of {key!r}",
-            hint="save both for the same frames",
-            path=archive.path,
+            "save both for the same frames",
         )
     far = np.abs(translations).max(axis=1) > _LARGEST_TRANSLATION_M
     if far.any():
         frame = int(np.argmax(far))
-        raise FormatError(
+        raise archive.fault(
             f"frame {frame}: a translation of {np.abs(translations[frame]).max():.3g} m is too far",
-            hint="the file is damaged, or not in metres",
-            path=archive.path,
+            "the file is damaged, or not in metres",
         )
     return translations
 

@@ -198,23 +198,17 @@ def _positions(archive: NpzArchive) -> Array:
     key = "positions" if "positions" in archive else "joints_rel"
     if key not in archive:
         held = ", ".join(archive.keys[:20]) or "nothing"
-        raise FormatError(
+        raise archive.fault(
             "this is not a point track: no array 'positions', nor 'joints_rel' and 'center'",
-            hint=f"the file holds {held}",
-            path=archive.path,
+            f"the file holds {held}",
         )
     frames, points, *_ = (*archive.shape(key), 0, 0)
     if points > MAX_POINTS:
-        raise FormatError(
-            f"one body has {points:,} points",
-            hint=f"the limit is {MAX_POINTS:,}",
-            path=archive.path,
-        )
+        raise archive.fault(f"one body has {points:,} points", f"the limit is {MAX_POINTS:,}")
     positions = archive.array(key, (None, None, 3))
     if 0 in positions.shape:
-        raise FormatError(
-            f"positions have {frames} frames of {points} points: both must be at least 1",
-            path=archive.path,
+        raise archive.fault(
+            f"positions have {frames} frames of {points} points: both must be at least 1"
         )
     if key == "joints_rel":
         positions = positions + archive.array("center", (len(positions), 3))[:, None]
@@ -227,16 +221,13 @@ def _names(archive: NpzArchive, points: int) -> tuple[str, ...]:
         return plain_names(points)
     names = archive.strings(key)
     if len(names) != points:
-        raise FormatError(
+        raise archive.fault(
             f"there are {len(names)} names for {points} points",
-            path=archive.path,
-            hint="save the file again with one name for each point",
+            "save the file again with one name for each point",
         )
     if len(set(names)) != points:
         twice = next(name for name in names if names.count(name) > 1)
-        raise FormatError(
-            f"two points are named {twice!r}", path=archive.path, hint="rename one of them"
-        )
+        raise archive.fault(f"two points are named {twice!r}", "rename one of them")
     return names
 
 
@@ -247,10 +238,9 @@ def _edges(archive: NpzArchive, points: int) -> Array:
     wrong = ((edges < 0) | (edges >= points)).any(axis=1) | (edges[:, 0] == edges[:, 1])
     if wrong.any():
         first, second = edges[wrong][0]
-        raise FormatError(
+        raise archive.fault(
             f"an edge is from point {first} to point {second}, of {points} points",
-            hint="edges hold indices of two different points, from 0",
-            path=archive.path,
+            "edges hold indices of two different points, from 0",
         )
     return edges
 
@@ -260,10 +250,9 @@ def _file_unit(archive: NpzArchive) -> float | None:
         return None
     word = archive.text("units")
     if word.strip().lower() not in METRES_PER_UNIT:
-        raise FormatError(
+        raise archive.fault(
             f"units of {word[:40]!r} are not known",
-            hint=f"{', '.join(METRES_PER_UNIT)} are known; give another with --unit",
-            path=archive.path,
+            f"{', '.join(METRES_PER_UNIT)} are known; give another with --unit",
         )
     return metres_per_unit(word)
 

@@ -133,9 +133,7 @@ def smpl_skeleton(names: tuple[str, ...]) -> Skeleton:
     )
 
 
-def _joint(
-    name: str,
-) -> tuple[str, tuple[int, ...], tuple[int, ...] | None]:
+def _joint(name: str) -> tuple[str, tuple[int, ...], tuple[int, ...] | None]:
     """A joint's parent, its offset and its end site, in thousandths of the stature."""
     if name in _CENTRE:
         return (*_CENTRE[name], _CENTRE_ENDS.get(name))

@@ -22,11 +22,7 @@ from deepphase.formats.gltf.document import (
     Item,
 )
 
-BYTE, UNSIGNED_BYTE, SHORT, UNSIGNED_SHORT, UNSIGNED_INT, FLOAT = (
-    *range(5120, 5124),
-    5125,
-    5126,
-)
+BYTE, UNSIGNED_BYTE, SHORT, UNSIGNED_SHORT, UNSIGNED_INT, FLOAT = (*range(5120, 5124), 5125, 5126)
 _DTYPES = {
     BYTE: "<i1",
     UNSIGNED_BYTE: "<u1",
@@ -146,12 +142,7 @@ def _check_finite(item: Item, raw: Array) -> None:
 
 
 VERTICES, TRIANGLES = 34962, 34963
-_COMPONENT_TYPES = {
-    "<f4": FLOAT,
-    "|u1": UNSIGNED_BYTE,
-    "<u2": UNSIGNED_SHORT,
-    "<u4": UNSIGNED_INT,
-}
+_COMPONENT_TYPES = {"<f4": FLOAT, "|u1": UNSIGNED_BYTE, "<u2": UNSIGNED_SHORT, "<u4": UNSIGNED_INT}
 _ALIGNMENT = 4
 
 

@@ -210,8 +210,7 @@ class GltfFile:
             content = self._content(item, index, declared)
             if len(content) < declared:
                 raise item.fault(
-                    f"byteLength is {declared:,}, but there are {len(content):,} bytes",
-                    _MAKE_AGAIN,
+                    f"byteLength is {declared:,}, but there are {len(content):,} bytes", _MAKE_AGAIN
                 )
             self._buffers[index] = content[:declared]
         return self._buffers[index]

@@ -104,9 +104,7 @@ def rest_transform(tree: NodeTree, node: int) -> Transform:
             raise item.fault("a rotation without direction")
         rotation = rotation / length
     return Transform(
-        item.numbers("translation", _NO_TRANSLATION),
-        rotation,
-        item.numbers("scale", NO_SCALE),
+        item.numbers("translation", _NO_TRANSLATION), rotation, item.numbers("scale", NO_SCALE)
     )
 
 

@@ -18,12 +18,7 @@ from deepphase.formats.gltf.joints import EXTRAS_KEY, JointTree, find_joints, na
 from deepphase.formats.gltf.nodes import NodeTree, read_nodes
 from deepphase.formats.gltf.tracks import Keys, channel_target, read_tracks
 from deepphase.formats.joint_checks import unique_names
-from deepphase.formats.key_times import (
-    allowed_poses,
-    frame_count,
-    merged_times,
-    sampling_rate,
-)
+from deepphase.formats.key_times import allowed_poses, frame_count, merged_times, sampling_rate
 from deepphase.formats.units import checked_options
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.orientation import rotate_up, scaled

@@ -112,7 +112,7 @@ def _document(clips: list[Clip], path: Path) -> tuple[dict[str, Any], list[bytes
                     "metallicFactor": 0.0,
                     "roughnessFactor": _ROUGHNESS,
                 },
-            },
+            }
         ],
         "skins": [
             {
@@ -158,7 +158,10 @@ def _nodes(skeleton: Skeleton, path: Path) -> list[dict[str, Any]]:
 def _mesh(
     binary: BinaryWriter, skeleton: Skeleton, rest: Array, clips: list[Clip]
 ) -> dict[str, Any]:
-    mesh = joint_mesh(skeleton, rest, _reaches(skeleton, clips))
+    moving = np.any([_moved_offsets(clip, skeleton) for clip in clips], axis=0)
+    for clip in clips:
+        moving[clip.translated_joints[1:]] = True
+    mesh = joint_mesh(skeleton, rest, moving)
     joints = np.zeros(
         (len(mesh.joints), 4), np.uint8 if len(skeleton) <= _MAX_BYTE_JOINTS else np.uint16
     )
@@ -172,21 +175,6 @@ def _mesh(
         ("WEIGHTS_0", weights, "VEC4"),
     )
     return binary.mesh("joints", attributes, mesh.triangles, 0)
-
-
-def _reaches(skeleton: Skeleton, clips: list[Clip]) -> Array:
-    """(joints, 2) metres, the range of distances to the parent; NaN where a joint is fixed."""
-    reaches = np.full((len(skeleton), 2), np.nan)
-    for clip in clips:
-        moved = np.flatnonzero(_moved_offsets(clip, skeleton))
-        distances = np.linalg.norm(clip.translations[:, 1:], axis=-1)
-        for joints, values in (
-            (clip.translated_joints[1:], distances),
-            (moved, np.linalg.norm(clip.skeleton.offsets[moved], axis=-1)[None]),
-        ):
-            reaches[joints, 0] = np.fmin(reaches[joints, 0], values.min(axis=0))
-            reaches[joints, 1] = np.fmax(reaches[joints, 1], values.max(axis=0))
-    return reaches
 
 
 def _moved_offsets(clip: Clip, skeleton: Skeleton) -> Array:

@@ -83,10 +83,7 @@ def read_motive(path: Path) -> MarkerData:
     )
     if names is None:
         raise FormatError(
-            "there is no row of names",
-            hint="export with a header",
-            path=path,
-            line=rows[place][0],
+            "there is no row of names", hint="export with a header", path=path, line=rows[place][0]
         )
     columns: dict[str, dict[str, tuple[int, int, int]]] = {}
     for column in range(2, width - 2):

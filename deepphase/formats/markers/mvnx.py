@@ -157,8 +157,7 @@ def _parsed(path: Path) -> _Content:
             missing = next((each for each in _READ if each not in frame), None)
             if missing is not None:
                 raise refuse(
-                    f"a frame without <{missing}>",
-                    "export segment orientations and positions",
+                    f"a frame without <{missing}>", "export segment orientations and positions"
                 )
             for each in _READ:
                 content.frames[each].append(frame[each])

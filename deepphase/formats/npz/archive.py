@@ -155,26 +155,25 @@ class NpzArchive:
             )
         found, of_version = meta.get("format", format), meta.get("version", version)
         if found != format:
-            raise FormatError(
-                f"this is a {str(found)[:60]} file, not {format}",
-                path=self.path,
-                hint=f"give a {format} file",
-            )
+            raise self.fault(f"this is a {str(found)[:60]} file, not {format}")
         if type(of_version) is not int or of_version > version:
-            raise FormatError(
+            raise self.fault(
                 f"version {str(of_version)[:20]} of {format}; this deepphase reads up to {version}",
-                hint="upgrade deepphase: pip install -U deepphase",
-                path=self.path,
+                "upgrade deepphase: pip install -U deepphase",
             )
         return meta
 
+    def fault(self, fact: str, hint: str = "") -> FormatError:
+        """The error that the file has something wrong."""
+        return FormatError(fact, hint=hint, path=self.path)
+
     def _error(self, key: str, fact: str, hint: str = "") -> FormatError:
-        return FormatError(f"array {key!r} {fact}", hint=hint, path=self.path)
+        return self.fault(f"array {key!r} {fact}", hint)
 
     def _declared(self, key: str) -> tuple[tuple[int, ...], np.dtype]:
         """Shape and type that an array declares, checked against the member's size."""
         if key not in self:
-            raise FormatError(f"there is no array {key!r}", hint=self.contents, path=self.path)
+            raise self.fault(f"there is no array {key!r}", self.contents)
         with _as_format_error(self.path, key), zipfile.ZipFile(self.path) as archive:
             info = archive.getinfo(key + _SUFFIX)
             with archive.open(info) as file:

@@ -28,12 +28,7 @@ from deepphase.arrays import Array
 from deepphase.errors import FormatError
 from deepphase.formats.body_checks import LARGEST_LENGTH_M, in_metres_y_up
 from deepphase.formats.frame_rates import CORRECTED, resolve_rate
-from deepphase.formats.joint_checks import (
-    check_joint_count,
-    children_of,
-    depth_first,
-    unique_names,
-)
+from deepphase.formats.joint_checks import check_joint_count, children_of, depth_first, unique_names
 from deepphase.formats.npz.archive import NpzArchive, read_npz
 from deepphase.formats.units import METRES_PER_UNIT, checked_options
 from deepphase.motion import quaternions
@@ -185,13 +180,12 @@ def _positions(archive: NpzArchive, frames: int | None) -> tuple[Array, str]:
         key = _key_of(archive, _OFFSET_KEYS)
         positions = archive.array(key, (None, 3))[None]
     if 0 in positions.shape or frames == 0:
-        raise FormatError(f"array {key!r} is {positions.shape}: no joint moves", path=archive.path)
+        raise archive.fault(f"array {key!r} is {positions.shape}: no joint moves")
     # Prevents overflow in squares.
     if np.abs(positions).max() > LARGEST_LENGTH_M / METRES_PER_UNIT["mm"]:
-        raise FormatError(
+        raise archive.fault(
             f"a joint {np.abs(positions).max():.3g} units from the origin is too far",
-            path=archive.path,
-            hint="the file may be damaged: save it again",
+            "the file may be damaged: save it again",
         )
     return positions, key
 
@@ -205,16 +199,13 @@ def _check_count(archive: NpzArchive, key: str) -> None:
 def _root_path(archive: NpzArchive, frames: int) -> Array:
     key = _key_of(archive, _ROOT_KEYS)
     if not key:
-        raise FormatError(
+        raise archive.fault(
             "there are no positions of joints, and no path of the root",
-            hint=f"the file needs one of {', '.join((*_POSITION_KEYS, *_ROOT_KEYS))}",
-            path=archive.path,
+            f"the file needs one of {', '.join((*_POSITION_KEYS, *_ROOT_KEYS))}",
         )
     root = archive.array(key)
     if root.size != 3 * frames:
-        raise FormatError(
-            f"array {key!r} is {root.shape}, expected ({frames}, 3)", path=archive.path
-        )
+        raise archive.fault(f"array {key!r} is {root.shape}, expected ({frames}, 3)")
     return root.reshape(frames, 3)
 
 
@@ -224,10 +215,9 @@ def _names(archive: NpzArchive, joints: int) -> tuple[tuple[str, ...], list[str]
         return plain_names(joints), ["the file names no joints"]
     names = archive.strings(key)
     if len(names) != joints:
-        raise FormatError(
+        raise archive.fault(
             f"there are {len(names)} names for {joints} joints",
-            path=archive.path,
-            hint="save the file again with one name for each joint",
+            "save the file again with one name for each joint",
         )
     unique, renamed = unique_names(names)
     return unique, [f"repeated names were numbered: {', '.join(renamed)}"] if renamed else []

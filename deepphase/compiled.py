@@ -11,14 +11,8 @@ from numba import njit
 def compiled(signature: Any, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     """A decorator that compiles a function when it is defined.
 
-    Parameters
-    ----------
-    signature
-        Types of the result and of the arguments. As there is one signature, all processes that
-        compile at the same time store the same code under the same name, and each file is renamed
-        into its place when it is whole: no process finds other code, or half of it.
-    options
-        Options of `numba.njit`.
+    As there is one signature, processes that compile at the same time store the same code under the
+    same name; each file is renamed into its place when it is whole.
     """
 
     def compile_(function: Callable[..., Any]) -> Any:

@@ -53,13 +53,7 @@ def config_names(kind: str) -> list[str]:
 
 
 def config_path(kind: str, name: str | Path) -> Path:
-    """Path of a config: a file of that path, or else the shipped config of that name.
-
-    Raises
-    ------
-    ParameterError
-        If there is neither; the hint lists the shipped names.
-    """
+    """Path of a config: the file of that path, else the shipped config of that name."""
     own = Path(name)
     if own.is_file():
         return own
@@ -76,13 +70,7 @@ def config_path(kind: str, name: str | Path) -> Path:
 
 
 def read_yaml(path: Path) -> Any:
-    """The content of a YAML file.
-
-    Raises
-    ------
-    ParameterError
-        If it cannot be read or is not YAML; with the line, if it is known.
-    """
+    """The content of a YAML file."""
     try:
         return parse_yaml(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -128,24 +116,7 @@ def load_config(
     changes: Mapping[str, Any],
     read: Callable[[dict[str, Any]], ConfigValues],
 ) -> ConfigValues:
-    """Read a config, with changes, and convert it.
-
-    Parameters
-    ----------
-    kind
-        Folder of the shipped configs, such as "phase".
-    name
-        Path of a YAML file, or name of a shipped config.
-    changes
-        "section.key" -> value.
-    read
-        Function that converts the nested mappings to the result.
-
-    Raises
-    ------
-    ParameterError
-        If there is no such config, it is not valid YAML, or `read` refuses it; with its path.
-    """
+    """Read a config, with changes ("section.key" -> value), and convert it by `read`."""
     path = config_path(kind, name)
     content = read_yaml(path)
     try:
@@ -161,22 +132,7 @@ def load_config(
 def section(
     kind: type, values: Any, where: str, make: Callable[..., ConfigValues] | None = None
 ) -> ConfigValues:
-    """A dataclass from a section of a config; None is an empty section.
-
-    Parameters
-    ----------
-    kind
-        The dataclass whose fields are known.
-    where
-        What the section is called.
-    make
-        What makes the value; `kind` if not given.
-
-    Raises
-    ------
-    ParameterError
-        Where a key is unknown, or a value is none of its field's type.
-    """
+    """A dataclass, or what `make` makes of its fields, from a section; None is an empty one."""
     declared = {item.name: _type_name(item.type) for item in fields(kind)}
     values = as_mapping({} if values is None else values, where)
     check_known(values, declared, where)

@@ -32,11 +32,6 @@ def extra_packages(what: str) -> Iterator[None]:
     """Imports within the block; ParameterError where the package of an extra is missing or broken.
 
     Other import errors pass, since they are not for the user to solve.
-
-    Parameters
-    ----------
-    what
-        What needs the package, as "deepphase app" or "ONNX files".
     """
     try:
         yield

@@ -11,17 +11,7 @@ from typing import Any
 def lazy_names(
     package: str, names: Mapping[str, Iterable[str]], topics: Iterable[str] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """`__getattr__`, `__dir__` and `__all__` of a package.
-
-    Parameters
-    ----------
-    package
-        Its `__name__`.
-    names
-        Module -> the public names that it defines.
-    topics
-        Packages inside this one that are public names themselves.
-    """
+    """`__getattr__`, `__dir__` and `__all__` of a package: names by module, and packages inside."""
     modules = {name: module for module, defined in names.items() for name in defined}
     topics = set(topics)
     public = sorted({*modules, *topics})

@@ -20,18 +20,7 @@ def within_memory(
     about: str | Path | None = None,
     **options: Any,
 ) -> Result:
-    """The result of `function(*args, **options)`.
-
-    Parameters
-    ----------
-    about
-        The file that the error names.
-
-    Raises
-    ------
-    OutOfMemoryError
-        Where the memory does not suffice; else what the function raises.
-    """
+    """The result of a function; OutOfMemoryError, about a file, where memory is short."""
     try:
         return function(*args, **options)
     except MemoryError:

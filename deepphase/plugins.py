@@ -29,15 +29,8 @@ def plug_ins(group: str) -> tuple[EntryPoint, ...]:
 class Registry(MutableMapping[str, Row]):
     """Rows by name: our own and those that programs add, then those of plug-ins.
 
-    Parameters
-    ----------
-    group
-        Group of the plug-ins' entry points.
-    own
-        Our own rows. A plug-in takes the place of none of them.
-    checked
-        What a plug-in's object is passed through, with its name, when it is first used: the row,
-        or a ParameterError with the reason why it is none.
+    A plug-in takes the place of none of our own. `checked` makes the row of a plug-in's name and
+    object when it is first used, or raises ParameterError with what is wrong with it.
     """
 
     def __init__(self, group: str, own: dict[str, Row], checked: Callable[[str, Any], Row]) -> None:

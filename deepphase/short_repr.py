@@ -13,13 +13,7 @@ _LINE, _VALUE = 120, 40
 
 
 def short_repr(value: object, *facts: str) -> str:
-    """`<Type: fact, fact>`: what a `__repr__` returns in place of the arrays.
-
-    Parameters
-    ----------
-    facts
-        Counts with their units, as in "22 joints"; empty ones are left out.
-    """
+    """`<Type: fact, fact>`: what a `__repr__` returns in place of the arrays."""
     said = ", ".join(fact for fact in facts if fact)
     return f"<{type(value).__name__}: {said}>"
 

@@ -34,24 +34,7 @@ def dance_report(
     folder: Path,
     root_motion: RootMotion = "auto",
 ) -> tuple[Path, list[Measure], tuple[DanceFinding, ...]]:
-    """Write all files of a dance into a folder, index.html last; return it with the measures.
-
-    Parameters
-    ----------
-    source, request
-        What it was made with.
-    song
-        The song's file.
-    root_motion
-        The joint of the motion files that carries the travel, see `DanceResult.motion`.
-
-    Raises
-    ------
-    ParameterError
-        If the page would be too large for a browser.
-    CheckpointError
-        If the folder cannot be written.
-    """
+    """Write all files of a dance into a folder, index.html last; return it with the measures."""
     # A file name of characters that every program accepts.
     stem = re.sub(r"[^\w.-]", "_", dance.song.name).strip("._")[:80] or "dance"
     values: dict[str, float] = {}

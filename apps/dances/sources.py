@@ -33,19 +33,7 @@ DanceRequests = Sequence[tuple[SongFeatures, DanceRequest]]
 
 @dataclass(frozen=True, eq=False)
 class DanceSource:
-    """A trained dancer or a motion database that dances to songs.
-
-    Parameters
-    ----------
-    dances
-        Function of requests and progress that makes the dances.
-    reference
-        Measures of its recorded dances; None if there are none to compare with.
-    made_with
-        Provenance as plain values, for the report.
-    has_lock
-        Whether playback can follow the beat.
-    """
+    """A trained dancer or a motion database that dances to songs."""
 
     dances: Callable[[DanceRequests, Progress | None], list[DanceResult]]
     reference: DanceReference | None

@@ -35,8 +35,6 @@ class BallEvent:
 
     Parameters
     ----------
-    time_s
-        Seconds from the beginning.
     kind
         "kick": the next touch kicks the ball ahead of the body. "pass": the next touch kicks it to
         a place. "place": the ball lies at a place.
@@ -84,13 +82,7 @@ def _parsed(text: str) -> BallEvent:
 
 
 class BallSchedule:
-    """Events that are due as the time of a run goes on.
-
-    Parameters
-    ----------
-    events
-        In order of time.
-    """
+    """Events that are due as the time of a run goes on."""
 
     def __init__(self, events: Sequence[BallEvent]) -> None:
         self._events, self._next = tuple(events), 0

@@ -20,15 +20,7 @@ _TYPES = {"touch_frames": "I64", "*": "F64"}
 
 
 def save_ball(track: BallTrack, path: str | Path) -> None:
-    """Write the ball of a clip; the file's name ends in .ball.
-
-    Raises
-    ------
-    ParameterError
-        If the name ends otherwise.
-    CheckpointError
-        If the file cannot be written.
-    """
+    """Write the ball of a clip; the file's name ends in .ball."""
     path = Path(path)
     if path.suffix != SUFFIX:
         raise ParameterError(
@@ -54,15 +46,7 @@ def save_ball(track: BallTrack, path: str | Path) -> None:
 
 
 def load_ball(path: str | Path) -> BallTrack:
-    """Read a ball of `save_ball`.
-
-    Raises
-    ------
-    CheckpointError
-        If the file is damaged or of another kind.
-    FormatError
-        If its content is impossible, such as a ball under the floor.
-    """
+    """Read a ball of `save_ball`."""
     arrays, header = read_arrays(path, format=FORMAT, version=VERSION, types=_TYPES)
     try:
         touches = BallTouches(
@@ -91,18 +75,7 @@ def load_ball(path: str | Path) -> BallTrack:
 
 
 class ClipBalls:
-    """Balls of the clips of a store, by the clips' names.
-
-    Parameters
-    ----------
-    tracks
-        The balls.
-
-    Raises
-    ------
-    ParameterError
-        If a clip has two balls, or the balls differ in size or weight.
-    """
+    """Balls of the clips of a store, by the clips' names."""
 
     def __init__(self, tracks: Iterable[BallTrack]) -> None:
         self._of_clip: dict[str, BallTrack] = {}
@@ -138,13 +111,7 @@ class ClipBalls:
 
     @classmethod
     def read(cls, paths: Iterable[str | Path]) -> ClipBalls:
-        """The balls in files and folders of `deepphase fit ball`.
-
-        Raises
-        ------
-        FormatError, CheckpointError, ParameterError
-            If one cannot be read, there is none, or a clip has two.
-        """
+        """The balls in files and folders of `deepphase fit ball`."""
         files: list[Path] = []
         for path in map(Path, paths):
             files += sorted(path.glob(f"*{SUFFIX}")) if path.is_dir() else [path]

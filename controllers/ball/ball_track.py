@@ -55,8 +55,6 @@ class BallTrack:
 
     Parameters
     ----------
-    clip
-        Name of the clip.
     fps
         Frames per second.
     positions, velocities
@@ -64,17 +62,8 @@ class BallTrack:
     plausible
         (frames,) from 0 to 1: how well the ball's motion until its next touch, with that touch,
         follows from physics and what a foot gives. 1 for captured balls.
-    touches
-        Touches by feet.
-    ball
-        Properties of the ball.
     captured
         Whether the ball was captured with the motion; otherwise it was fitted to it.
-
-    Raises
-    ------
-    ParameterError
-        If shapes do not fit, a value is not finite, or the ball is under the floor.
     """
 
     clip: str

@@ -27,19 +27,6 @@ def captured_ball(track: PointTrack, clip: Clip, ball: Ball, roles: Roles) -> Ba
 
     Gaps of up to half a second are bridged by physics: the ball rolls or flies on from before the
     gap, and what is then missing is spread over the gap.
-
-    Parameters
-    ----------
-    clip
-        The same motion without the ball, whose legs the touches are found by.
-    roles
-        Its joints.
-
-    Raises
-    ------
-    FormatError
-        If there is no ball, or there are two; if it has longer gaps, is under the floor, or is
-        faster than any ball.
     """
     path = track.source.path or None
     points = ball_points(track.names)

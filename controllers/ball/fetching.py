@@ -28,8 +28,6 @@ class FetchingGoals(ForwardedGoals):
 
     Parameters
     ----------
-    goal_source
-        The goals.
     balls
         Function that returns the balls' places (characters, 2) in metres, their velocities
         (characters, 2) in m/s, and the share of the way to each ball in the goals (characters,).

@@ -51,8 +51,6 @@ def touch_cost(
 
     Parameters
     ----------
-    normal_x, normal_z
-        Unit vector from the foot to the ball.
     foot_x, foot_z, before_x, before_z, after_x, after_z
         m/s: the foot, and the ball before and after.
     """
@@ -98,10 +96,6 @@ def roll_cost(
     ----------
     x, z, speed_x, speed_z
         Metres and m/s at frame `begin`.
-    begin, end
-        The frames between them are checked; backwards in time if `end` is lower.
-    seconds
-        Time between frames.
     radius
         Metres: of the ball and of the points' spheres together. The ball's centre is as high as
         the points are measured from.
@@ -182,8 +176,6 @@ def best_touches(
     bodies : (candidates, 2)
         m/s of the body, from which the ball's velocity before the first touch and after the last
         one is taken.
-    points, roots, seconds, radius, deceleration
-        As in `roll_cost`.
     first_stop, last_start
         The first touch is one of the candidates before, the last one from there on.
     chosen : (touches,)

@@ -51,8 +51,6 @@ class LegPoints:
         (frames, points, 3) metres; heights over the floor.
     foremost
         (feet,) the point of each foot that touches a ball in front of it.
-    feet
-        Names of the feet's joints.
     swinging
         (frames, feet) bool: the foot is off the floor.
     roots
@@ -61,8 +59,6 @@ class LegPoints:
         (frames, 2) m/s of the root.
     directions
         (frames, 2) facing.
-    floor
-        Metres: height of the clip's floor.
     """
 
     positions: Array
@@ -138,21 +134,9 @@ def fit_ball(
     swing of a foot, the sequence is taken whose impulses are most like those of a foot, whose rolls
     pass through no leg, and which stays near the body.
 
-    Parameters
-    ----------
-    ball
-        Properties of the ball, a football by default; its ground is flat.
-
     Returns
     -------
     The ball; without a swing it lies in front of the body.
-
-    Raises
-    ------
-    SkeletonError
-        If no feet are found.
-    ParameterError
-        If the ball's ground is not flat.
     """
     ball = ball or Ball()
     if ball.slope != (0.0, 0.0):

@@ -68,11 +68,6 @@ def given_velocities(velocities: Array, wanted: Array, feet: Array) -> Array:
 class ReachingFeet:
     """Offsets of the feet of characters that reach for their ball.
 
-    Parameters
-    ----------
-    characters
-        Number of characters.
-
     Attributes
     ----------
     offsets
@@ -101,8 +96,6 @@ class ReachingFeet:
             (characters, 2) m and m/s: the balls.
         wanted
             (characters, 2) m/s: velocities of `velocities_to`; NaN where no foot reaches.
-        seconds
-            Time since the previous frame.
         """
         change = np.where(np.isfinite(wanted), wanted - velocities, 0.0)
         size = np.sqrt(np.vecdot(change, change))

@@ -64,10 +64,6 @@ class BallSettings:
         Properties of the ball and its ground; None for those of the training data.
     near_m
         Distance of the nearest foot in metres from which on physics alone moves the ball.
-    fetch
-        Whether characters leave their goals to fetch a lost ball.
-    events
-        Kicks, passes and places of the ball during a run; see `parse_ball_events`.
     """
 
     ball: Ball | None = None
@@ -85,14 +81,10 @@ class RunningBalls(CharacterPart):
 
     Parameters
     ----------
-    controller
-        Controller with a ball.
     inputs
         (characters, dims) raw inputs of the initial states.
     places, angles
         (characters,) complex metres and radians: the roots.
-    settings
-        Settings of the balls.
 
     Attributes
     ----------
@@ -100,8 +92,6 @@ class RunningBalls(CharacterPart):
         Positions and velocities over the floor, (characters, 3).
     lost
         (characters,) bool.
-    reaching
-        Offsets of the feet that reach for the balls.
     fetching
         (characters,) share of the way to the ball in the goals: more than 0 where the ball gets
         away, and 1 where it is lost.
@@ -168,11 +158,6 @@ class RunningBalls(CharacterPart):
         ----------
         velocity
             (3,) m/s of the ball after it.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such character, or the kick is harder than a foot gives.
         """
         velocity = np.asarray(velocity, np.float64)
         if not 0 <= character < len(self._kicks):
@@ -192,11 +177,6 @@ class RunningBalls(CharacterPart):
         """Kick a character's ball with its next touch so that it comes to rest at a place (2,).
 
         Places that are too far away are approached as far as the hardest kick goes.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such character, or the place is not finite.
         """
         if not 0 <= character < len(self._kicks):
             raise ParameterError(

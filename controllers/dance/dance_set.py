@@ -48,24 +48,7 @@ class DanceSet(ClipSongs):
         description: Mapping[str, object] | None = None,
         progress: Progress | None = None,
     ) -> DanceSet:
-        """Read the songs of clips, and solve a skeleton for clips that are point tracks.
-
-        Parameters
-        ----------
-        store
-            Clips whose `source.song` names a file.
-        songs
-            The folder that those names are relative to.
-        description
-            Skeleton description, for points whose names and structure do not identify them.
-
-        Raises
-        ------
-        ParameterError
-            If no clip has a song.
-        SkeletonError
-            If the points are not those of a body with two legs.
-        """
+        """Read the songs of clips, and solve a skeleton for clips that are point tracks."""
         found = songs_of_clips(store, songs, progress)
         solved, residual = with_skeleton(found.store, description=description, progress=progress)
         return cls(solved, found.songs, found.left_out, residual)

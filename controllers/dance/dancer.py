@@ -33,8 +33,6 @@ class MusicInput:
 
     Parameters
     ----------
-    features
-        Names of song features.
     values
         (dims,) names of the columns, as in "chroma.C#".
     mean, scale

@@ -120,15 +120,6 @@ def smooth_and_lock_feet(run: Run, controller: Controller, bandwidth_hz: float, 
     The network predicts every frame separately, which adds jitter. This jitter lies above the
     bandwidth of the recordings and explains most of the extra jerk. Foot locking adds the rest,
     which a second low-pass at `LOCKED_BAND` takes off.
-
-    Parameters
-    ----------
-    run
-        Rollout without foot locking.
-    bandwidth_hz
-        Cutoff frequency, as in `DanceReference.bandwidth_hz`.
-    feet
-        Whether feet in contact are locked after the smoothing.
     """
     rotations = _low_passed_rotations(run.rotations, bandwidth_hz, run.fps)
     translations = np.stack(

@@ -62,21 +62,7 @@ class LastPoses(NamedTuple):
 
 
 class BlendedCharacters:
-    """Characters that start from new states and blend in from the poses of earlier characters.
-
-    Parameters
-    ----------
-    controller, starts
-        See `Characters`.
-    last
-        Poses and root states to continue from.
-    settings
-        Settings of the characters; foot locking is switched off.
-    seed
-        Random seed for stochastic networks.
-    tracks
-        Tracks of the first frame, see `Characters.step`.
-    """
+    """Characters that start from new states and blend in from the poses of earlier characters."""
 
     def __init__(
         self,
@@ -175,14 +161,6 @@ class StallGuard:
 
     Parameters
     ----------
-    dancer
-        Trained dancer.
-    character
-        Batch with one character per dance, before its first step.
-    settings
-        Settings of the characters.
-    seeds
-        Random seed of each dance.
     changes_s
         Seconds after which each dance continues from another training pose, at all times without
         a stall, so that long dances do not settle into one bar; infinity for never.
@@ -191,8 +169,6 @@ class StallGuard:
     ----------
     restarts
         For each dance, the frames of its restarts after a stall, counted from 0.
-    changes
-        The same of its changes without a stall.
     """
 
     def __init__(

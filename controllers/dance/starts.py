@@ -93,13 +93,7 @@ def initial_states(dancer: Dancer, music: Array, seeds: Sequence[int]) -> Initia
 
 
 class RestartStates:
-    """Restart states of stalled dances: similar music, similar pose, and enough speed.
-
-    Parameters
-    ----------
-    seeds
-        Random seed of each dance.
-    """
+    """Restart states of stalled dances: similar music, similar pose, and enough speed."""
 
     def __init__(self, dancer: Dancer, seeds: Sequence[int]) -> None:
         self._dancer, self._seeds = dancer, tuple(seeds)

@@ -196,11 +196,6 @@ def path_share(
 
     A network predicts the step of the root and the pose separately. Over long runs the root is
     faster than the legs, by a factor that hardly changes, and standing feet slide along.
-
-    Parameters
-    ----------
-    left_out
-        Songs that are not used, such as those that measure the dancer.
     """
     usable = [
         clip

@@ -28,13 +28,7 @@ _SPARE = 3
 
 @dataclass(frozen=True, eq=False)
 class FrameBatch:
-    """Raw sequences of frames; sequences of one frame have no axis of frames.
-
-    Parameters
-    ----------
-    inputs, gate, outputs
-        (batch[, frames], dims) raw values.
-    """
+    """Raw sequences of frames; sequences of one frame have no axis of frames."""
 
     inputs: Tensor
     gate: Tensor

@@ -395,11 +395,6 @@ def _phase_choice(store: ClipStore, phases: PhaseSource) -> int:
     Returns
     -------
     The channel, of whose phase two harmonics explain the largest share of the variance.
-
-    Raises
-    ------
-    ParameterError
-        If no clip is as long as a window of the phase model.
     """
     signals, cycles = [], []
     count = min(_CHOICE_CLIPS, len(store))

@@ -44,8 +44,6 @@ class DetailRows:
         (stretches,) row after the last one of each stretch.
     styles
         (stretches,) value of the schema's label; empty texts without a label.
-    step
-        Frames of the schema from one row to the next.
     reach
         Distance between keys up to which a moment is like another: that of most captured moments
         to the nearest one of another stretch.

@@ -64,13 +64,7 @@ class InitialStates:
         phases: PhaseSource | None = None,
         tracks: Mapping[str, Array] | None = None,
     ) -> InitialStates:
-        """Some frames of a clip that has the controller's frame rate.
-
-        Raises
-        ------
-        SkeletonError, ParameterError
-            As for `FrameBlocks.of_clip`, and if the clip has no such frame.
-        """
+        """Some frames of a clip that has the controller's frame rate."""
         frames = np.atleast_1d(np.asarray(frames, np.int64))
         if frames.size == 0 or frames.min() < 0 or frames.max() >= len(clip):
             raise ParameterError(

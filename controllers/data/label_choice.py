@@ -23,8 +23,6 @@ class LabelChoice:
 
     Parameters
     ----------
-    name
-        The label; empty for none.
     sentence
         The choice in words; empty where clips have no labels, or the config names one.
     """

@@ -46,8 +46,6 @@ class RestRows:
         (stretches,) row after the last one of each stretch.
     styles
         (stretches,) value of the schema's label; empty texts without a label.
-    captured
-        Whether they are moments of the clips; otherwise one frame with slow noise.
     """
 
     outputs: Array

@@ -43,8 +43,6 @@ def balanced_rows(samples: ControllerSamples, rows: Array, balance: float, seed:
     balance
         Exponent of the rarity of a cell: 0 repeats none, 1 makes all cells equally large, as far
         as no row is repeated more than 12 times.
-    seed
-        Random seed of the rounding of the number of repetitions.
     """
     if not balance:
         return rows

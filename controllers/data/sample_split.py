@@ -21,8 +21,6 @@ class SampleSplit:
     train, held_out
         (rows,) each. If all samples come from one file, the last part of each run is held out,
         after a gap as long as the reach of the inputs.
-    sources
-        Files that are held out; empty if all samples come from one file.
     """
 
     train: Array

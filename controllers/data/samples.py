@@ -40,8 +40,6 @@ class ControllerSamples:
 
     Parameters
     ----------
-    schema
-        Layouts of the columns.
     inputs, gate, outputs
         (samples, dims) float32 each: inputs and gate of a frame, outputs of the next one.
     run_starts, run_stops
@@ -89,17 +87,9 @@ class ControllerSamples:
 
         Parameters
         ----------
-        phases
-            Phase model, if the schema has phases.
-        mirror
-            Whether to read the mirror image of every clip as well.
         ends
             Frames whose trajectory or phase window reaches past an end of their clip are
             "left_out", or their trajectory is "continued" in a straight line, for short clips.
-        actions
-            Whether frames of actions are read, by `moment_kinds`.
-        tracks
-            Function from a clip to its tracks, if the schema names some.
         grounds
             Grounds of the clips, if the schema has heights: a clip is read on each of them.
         balls
@@ -109,11 +99,6 @@ class ControllerSamples:
             Name of a clip -> changes that its trajectory ahead does not show before they happen.
         memory
             Bytes from which on samples are mapped from an unnamed temporary file; 1 GiB if None.
-
-        Raises
-        ------
-        ParameterError
-            If no frame is left, and as for `FrameBlocks.of_clip`.
         """
         if ends not in get_args(Ends):
             raise ParameterError(

@@ -118,14 +118,6 @@ def starts_and_stops(
 
     Parameters
     ----------
-    clips
-        Indices of the clips to make them of.
-    body
-        Role -> joint name.
-    frames
-        Number of frames that they have together, at least, not counting the reach.
-    reach_s
-        Seconds of rest added to both ends.
     sudden
         Share of the starts, and of the stops, by a stick: the trajectory ahead stands until it is
         pressed, just before the root moves, or goes straight on until it is released, up to half a
@@ -136,8 +128,6 @@ def starts_and_stops(
     balance
         A third of the exponent of the rarity of speed and direction of travel with which locomotion
         is used the more often; see `sample_balance.rarity`.
-    label
-        Label that does not change within a clip.
 
     Yields
     ------
@@ -328,16 +318,8 @@ def stitched(
 
     Parameters
     ----------
-    first, second
-        Clips of one skeleton and rate, of three frames or more.
-    roles
-        Their joints.
-    foot
-        Joint that keeps its place.
     turn
         Radians from the facing of the first clip to that of the second.
-    quick
-        Whether the transition takes two thirds of the usual time.
 
     Returns
     -------

@@ -52,11 +52,6 @@ def course(speed: float) -> GroundPath:
 
     It has curves to both sides, corners of 70 and 110 degrees, stretches at 0.7 and 1.3 times the
     speed, a stop, a turn round and a last stop.
-
-    Raises
-    ------
-    ParameterError
-        If the speed is not finite.
     """
     if not np.isfinite(speed):
         raise ParameterError(
@@ -112,14 +107,8 @@ class CourseRun:
 
     Parameters
     ----------
-    run
-        Their run.
     measures
         Name -> value of its measures; none if no character lived for some frames.
-    score
-        How far it is from the goals and from the data's motion.
-    findings
-        Characters that ran away, stood still or were lost, in words.
     """
 
     run: Run
@@ -138,11 +127,6 @@ def course_run(
     """Run a controller along the course, or its beginning, at the data's travelling speed.
 
     With its corners slowed down the course takes a second more than `COURSE_S`.
-
-    Raises
-    ------
-    ParameterError
-        If no motion of the data travels, or the controller needs tracks.
     """
     path = course(travelling_speed(controller.data))
     settings = CharacterSettings(*BLENDS["natural"], foot_ik=False, gating=False)

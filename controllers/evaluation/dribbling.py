@@ -68,18 +68,7 @@ class DribblingMeasures:
 
 
 def dribbling_measures(run: Run, ball: Ball) -> DribblingMeasures:
-    """Measure the balls of a run.
-
-    Parameters
-    ----------
-    ball
-        Properties of the ball in the run.
-
-    Raises
-    ------
-    ParameterError
-        If the run has no balls.
-    """
+    """Measure the balls of a run."""
     if "ball" not in run.tracks:
         raise ParameterError("the run has no ball", hint="run a controller with a ball")
     gap = run.tracks["ball_gap"].astype(np.float64)

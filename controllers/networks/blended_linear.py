@@ -17,13 +17,6 @@ class BlendedLinear(nn.Module):
     product for the whole batch, while a blended matrix for each row takes batch * in * out numbers.
     Both are equal up to rounding. In inference a layer that narrows is computed as
     sum_k c_k (x W_k), which writes batch * out numbers for each k instead of batch * in.
-
-    Parameters
-    ----------
-    points
-        Number of control points or experts that are blended.
-    ins, outs
-        Input and output width.
     """
 
     # Axis of the weight that counts inputs, which all points share, for `Muon`.

@@ -101,13 +101,7 @@ class GaussianProcess(ControllerNetwork):
         return torch.einsum("bp,pbo->bo", nearest_two(gate, phases), each)
 
     def fit(self, inputs: Tensor, gate: Tensor, outputs: Tensor) -> None:
-        """Fit to normalised samples (samples, dims) each.
-
-        Raises
-        ------
-        ParameterError
-            If there are fewer samples than the config asks for, or scikit-learn is missing.
-        """
+        """Fit to normalised samples (samples, dims) each."""
         self.check_dims(inputs, gate)
         rng = np.random.default_rng(self.config.seed)
         phases, wanted = self.config.phases, self.config.samples

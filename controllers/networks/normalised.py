@@ -41,18 +41,9 @@ class NormalisedController(nn.Module):
 
     Parameters
     ----------
-    network
-        Network for normalised values.
-    inputs, gate, outputs
-        Normalisation of each.
     carried
         Columns of the inputs that raw outputs add to, and their shares, (outputs,) each; None where
         outputs are predicted as they are. See `ControllerSchema.carried`.
-
-    Raises
-    ------
-    ParameterError
-        If the width of a normalisation differs from the network's.
     """
 
     inputs_mean: Tensor

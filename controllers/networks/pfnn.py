@@ -114,18 +114,9 @@ class PrecomputedPfnn(ControllerNetwork):
 
     Parameters
     ----------
-    network
-        A trained PFNN.
     form
         "constant": the weights of the nearest phase. "linear": interpolated weights of
         the two nearest.
-    count
-        Number of phases in the table, at least 2; by default the paper's.
-
-    Raises
-    ------
-    ParameterError
-        If there is no such form, or the table has fewer than 2 phases.
     """
 
     weight_0: Tensor

@@ -35,10 +35,6 @@ def updated_phases(
         Predicted phase vectors one step later; their lengths are ignored.
     frequency, amplitude : (..., channels)
         Predicted, in Hz and the latent's unit. Negative values count as 0.
-    seconds
-        Duration of the step.
-    blend
-        Share of the prediction: 0 only rotates, 1 takes the predicted direction.
 
     Returns
     -------

@@ -46,19 +46,7 @@ class UnregisteredNetworkError(ParameterError):
 
 @dataclass(frozen=True)
 class NetworkKind:
-    """A registered network.
-
-    Parameters
-    ----------
-    network
-        Its class, called with dimensions and config.
-    config
-        The class of its config.
-    gate
-        What its weights depend on.
-    defaults
-        Values of the config that differ from the defaults of the class.
-    """
+    """A registered network."""
 
     network: Callable[[NetworkDims, Any], ControllerNetwork]
     config: type[ControllerNetworkConfig]
@@ -187,18 +175,7 @@ def network_kind(name: str) -> NetworkKind:
 def make_network(
     name: str, dims: NetworkDims, config: ControllerNetworkConfig | None = None
 ) -> ControllerNetwork:
-    """A network of that name with fresh weights.
-
-    Parameters
-    ----------
-    config
-        Config of that network; by default with the paper's sizes.
-
-    Raises
-    ------
-    ParameterError
-        If there is no such network, or the dimensions or the config do not fit it.
-    """
+    """A network of that name with fresh weights."""
     kind = network_kind(name)
     config = kind.make_config() if config is None else config
     if type(config) is not kind.config:

@@ -21,8 +21,6 @@ def cyclic_coefficients(phase: Tensor, points: int, kind: SplineKind = "catmull_
     ----------
     phase : (batch, 1)
         Cycles; whole cycles make no difference.
-    points
-        Number of control points, at least 4, at phases 0, 1/points, ...
     kind
         "catmull_rom", whose second derivative jumps at every control point; or "natural", the
         interpolating spline with a continuous second derivative.

@@ -163,10 +163,6 @@ class CharacterFeet:
 
     Parameters
     ----------
-    skeleton, schema
-        Skeleton of the motion, and the schema with the names of the feet.
-    characters
-        Number of characters.
     ground, soles
         Uneven ground, and (2, limbs) metres of the last joints and tips of all limbs over it while
         they stand, see `deepphase.terrain.laying.median_soles`.
@@ -250,15 +246,10 @@ class CharacterFeet:
             Predicted contacts in [0, 1].
         angles : (characters,)
             Facing, radians.
-        seconds
-            Time since the previous frame.
         offsets : (characters, first limbs, 2), optional
             Metres, x and z, by which feet are moved from the motion before they are locked.
         resting : (characters,), optional
             Bool: bodies at rest, whose feet step to their places.
-
-        slips, heights : optional
-            As in `FootLock.apply`.
 
         Returns
         -------
@@ -297,13 +288,6 @@ class BodyPoses:
     ----------
     skeleton
         Skeleton with the limb lengths. Joints that the schema does not have keep their rest pose.
-    schema
-        Schema with the predicted joints, the hips first.
-
-    Raises
-    ------
-    SkeletonError
-        If the skeleton lacks a joint of the schema, or one does not descend from the hips.
     """
 
     def __init__(self, skeleton: Skeleton, schema: ControllerSchema) -> None:

@@ -27,8 +27,6 @@ class DetailConstants:
     ----------
     look_s
         Seconds after which a character looks for a moment that is more like its own.
-    nearer
-        How many times nearer such a moment has to be.
     fade_s
         Half-life in seconds of the difference from the detail of the moment before.
     last_s
@@ -45,15 +43,7 @@ CONSTANTS = DetailConstants()
 
 
 class CharacterDetail:
-    """Adds captured detail to the outputs of a network; see `DetailRows`.
-
-    Parameters
-    ----------
-    detail, schema
-        Detail of a controller, and its schema.
-    count
-        Number of characters.
-    """
+    """Adds captured detail to the outputs of a network; see `DetailRows`."""
 
     def __init__(self, detail: DetailRows, schema: ControllerSchema, count: int) -> None:
         self._detail, self._columns = detail, detail_columns(schema)

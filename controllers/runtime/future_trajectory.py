@@ -53,15 +53,7 @@ class FutureTrajectory:
 
 
 class TrajectoryReader:
-    """Reads future trajectories from rows of inputs or outputs.
-
-    Parameters
-    ----------
-    layout
-        Layout with the trajectory blocks.
-    schema
-        Schema with the offsets.
-    """
+    """Reads future trajectories from rows of inputs or outputs."""
 
     def __init__(self, layout: FeatureLayout, schema: ControllerSchema) -> None:
         self._blocks = TrajectoryBlocks(layout.slices, len(schema.config.later_s))
@@ -81,17 +73,7 @@ class TrajectoryReader:
 
 
 class TrajectoryBlend:
-    """Blends predictions with goals (Holden, Komura and Saito 2017, section 6).
-
-    Parameters
-    ----------
-    schema
-        Schema with the offsets.
-    position_bias, direction_bias
-        Biases of `desired_weights`.
-    limits
-        Limits of the goals.
-    """
+    """Blends predictions with goals (Holden, Komura and Saito 2017, section 6)."""
 
     def __init__(
         self,
@@ -124,11 +106,6 @@ class TrajectoryBlend:
             Whether the goals were out of the limits.
         facings : (characters,)
             Radians in the world: the desired facing at the end.
-
-        Raises
-        ------
-        ParameterError
-            If a desired value is not finite.
         """
         count, samples = len(root_states.angles), self._samples
         goals = LimitedGoals(goal_source, self._limits, np.zeros(count, bool))
@@ -187,8 +164,6 @@ def blended_positions(predicted: Array, desired: Array, bias: float) -> Array:
     ----------
     predicted, desired : (..., samples, axes)
         Metres relative to the current place; evenly spaced in time, without now.
-    bias
-        Bias of `desired_weights`; the paper's "responsive" is 2, its "natural" 0.5.
 
     Returns
     -------

@@ -24,15 +24,7 @@ class FlatGround(CharacterPart):
 
 
 class UnevenGround(CharacterPart):
-    """Ground whose heights the network sees.
-
-    Parameters
-    ----------
-    ground
-        The ground.
-    feet
-        The characters' feet, which stand on it.
-    """
+    """Ground whose heights the network sees."""
 
     def __init__(self, ground: Heightmap, feet: CharacterFeet) -> None:
         self._ground, self._feet = ground, feet

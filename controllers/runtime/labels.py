@@ -21,8 +21,6 @@ class DesiredLabels(CharacterPart):
 
     Parameters
     ----------
-    schema
-        Schema with the label and its values, or without a label.
     inputs
         (characters, dims) raw inputs of the initial states.
     halflife_s
@@ -47,13 +45,7 @@ class DesiredLabels(CharacterPart):
         self._last: list[Mapping[str, str]] | None = None
 
     def set_goals(self, labels: Sequence[Mapping[str, str]]) -> None:
-        """Set the desired labels of each character; characters without one keep their label.
-
-        Raises
-        ------
-        ParameterError
-            If the controller has no such label or value.
-        """
+        """Set the desired labels of each character; characters without one keep their label."""
         if labels == self._last:
             return
         self._last = list(labels)

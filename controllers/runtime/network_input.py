@@ -46,8 +46,6 @@ class NetworkInput:
 
     Parameters
     ----------
-    schema
-        Schema with their layouts.
     inputs, gate
         (characters, dims) raw values of the initial states.
     """
@@ -125,19 +123,8 @@ class NetworkInput:
 
         Parameters
         ----------
-        path
-            Trajectory of `path`.
         parts
             Name -> (characters, values): blocks of `CharacterPart.blocks`.
-        phases
-            Phases of networks that have them.
-        tracks
-            As in `Characters.step`.
-
-        Raises
-        ------
-        ParameterError
-            If a track is missing, has another shape or is not finite.
         """
         blocks = {**parts, **self.pose, **self._of_tracks(tracks)}
         blocks["foot_velocity"] = self.pose["joint_velocity"][:, self._feet]

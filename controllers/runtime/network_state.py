@@ -45,14 +45,6 @@ def advance_phases(
         (rows, 2 * channels) (A sin 2 pi phase, A cos 2 pi phase), interleaved by channel.
     frequency, amplitude
         (rows, channels) predicted, in Hz and the latent's unit.
-    seconds
-        Duration of the step.
-    blend
-        Share of the prediction.
-    least_length
-        Length above which a vector has a direction.
-    nearly_opposite
-        Distance of a cosine from -1 below which two directions are opposite.
     """
     turn = float32(2.0 * math.pi) * seconds
     zero, half, one = float32(0.0), float32(0.5), float32(1.0)
@@ -232,10 +224,6 @@ class RunningNetwork:
 
     Parameters
     ----------
-    network
-        Network for raw values.
-    characters
-        Number of characters.
     seed
         Random seed of the noise of stochastic networks. Torch's global generator is not changed.
     """

@@ -44,8 +44,6 @@ class StepResult:
         (characters, dims) raw outputs.
     place, angle
         (characters,) complex metres and (characters,) radians: the roots after the step.
-    rotations, translations
-        The pose in the world; see `deepphase.steering.run.Frame`.
     swinging
         (characters, 2) bool: feet that may be moved because they swing, left first; None if no foot
         may.

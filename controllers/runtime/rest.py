@@ -27,13 +27,6 @@ class CharacterRest:
     The outputs of the network are replaced by those of the captured moments, plus a difference that
     decays: a character comes to rest without a jump, and the network goes on from the pose of any
     moment.
-
-    Parameters
-    ----------
-    rest, schema
-        Moments of rest of a controller, and its schema.
-    count
-        Number of characters.
     """
 
     def __init__(self, rest: RestRows, schema: ControllerSchema, count: int) -> None:

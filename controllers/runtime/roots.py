@@ -23,8 +23,6 @@ class PoseHistory:
 
     Parameters
     ----------
-    schema
-        Schema with the `offsets_s` of the samples.
     places, angles
         (characters, samples) complex metres and radians: the whole trajectory, in the world.
     velocities
@@ -134,13 +132,6 @@ class StandingRoots:
     The predicted velocity of a body that stands is not 0 on average: some centimetres a second,
     which add up to decimetres. Where the goal stands and the body does, the mean of the last
     predicted velocities is taken from them, so that a body sways about its place.
-
-    Parameters
-    ----------
-    count
-        Number of characters.
-    seconds
-        Duration of a frame.
     """
 
     def __init__(self, count: int, seconds: float) -> None:

@@ -24,21 +24,7 @@ _ROTATION_NUMBERS = 6
 
 @dataclass(frozen=True)
 class SchemaBlocks:
-    """Makes the layouts of a schema for one skeleton.
-
-    Parameters
-    ----------
-    config
-        Config of the schema.
-    joints, feet
-        Names of the joints and of the feet among them.
-    channels
-        Number of phase channels; 0 for none.
-    label_values
-        Number of values of the label; 0 for no label.
-    track_widths
-        Values per frame of each track.
-    """
+    """Makes the layouts of a schema for one skeleton."""
 
     config: SchemaConfig
     joints: tuple[str, ...]

@@ -58,26 +58,14 @@ class FrameBlocks:
 
     Parameters
     ----------
-    schema
-        Schema of the controller.
-    body
-        Joints of the schema and the root trajectory.
     rotations
         (frames, joints, 4) quaternions of the same joints, in root space.
     contacts
         (frames, feet) bool.
-    phases
-        Phases of the clip; None if the schema has none.
-    label
-        The clip's value of the schema's label.
     tracks
         Name -> (frames, values).
     heights
         (frames, 3 * offsets) metres of the ground; no columns if the schema has no heights.
-    ball
-        Ball of the clip; None if the schema has none.
-    sudden
-        Changes that the trajectory ahead does not show before they happen.
     """
 
     schema: ControllerSchema
@@ -111,14 +99,6 @@ class FrameBlocks:
             default the clip is on its floor.
         ball
             Ball of the clip, if the schema has one; by default one is fitted.
-        sudden
-            Changes that the trajectory ahead does not show before they happen.
-
-        Raises
-        ------
-        SkeletonError, ParameterError
-            If the clip has another skeleton, frame rate or label value than the schema, or phases
-            or a track are missing or have another length or number of channels.
         """
         schema.check_clip(clip)
         roles = find_roles(clip.skeleton, description=dict(schema.body), clip=clip)

@@ -23,15 +23,7 @@ _MEAN_S = 0.3
 
 @dataclass(frozen=True)
 class SuddenGoal:
-    """A change of a clip's motion that its trajectory ahead does not show before it happens.
-
-    Parameters
-    ----------
-    frame
-        The frame in which the goal changes.
-    settled
-        A later frame, in which the body has the new velocity and facing.
-    """
+    """A change of a clip's motion that its trajectory ahead does not show before it happens."""
 
     frame: int
     settled: int
@@ -43,8 +35,6 @@ class GoalsAhead:
 
     Parameters
     ----------
-    frames
-        These frames.
     positions
         (frames, offsets, 2) m in the world, x and z.
     angles
@@ -69,8 +59,6 @@ class GoalsAhead:
 
         Parameters
         ----------
-        root
-            Root trajectory of the clip.
         offsets_s
             (offsets,) seconds from each frame. Those up to 0 are never replaced.
         """

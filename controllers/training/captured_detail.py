@@ -49,12 +49,8 @@ def captured_detail(
 
     Parameters
     ----------
-    data
-        Samples that it was trained on.
     minutes
         Minutes of motion to keep; stretches are drawn at random from the training samples.
-    balance, seed
-        As in `ControllerTraining`, for the drawing.
 
     Returns
     -------

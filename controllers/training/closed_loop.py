@@ -53,13 +53,6 @@ class ClosedLoop(nn.Module):
     The pose, the future trajectory and the phases from now on come from the network. The past
     trajectory, tracks and labels remain those of the clip, from which a body does not deviate far
     over the few frames of an unrolled training. `NetworkInput` does the same at run time.
-
-    Parameters
-    ----------
-    schema
-        Layouts of the columns.
-    blend
-        Share of the predicted phase against the advanced one; see `updated_phases`.
     """
 
     inputs_here: Tensor
@@ -194,13 +187,7 @@ class RootOffset(NamedTuple):
 
 
 class ClipGoals(nn.Module):
-    """The clip's trajectory as the goal of the network's own motion in an unrolled training.
-
-    Parameters
-    ----------
-    schema
-        Layouts of the columns; inputs and outputs have positions and directions.
-    """
+    """The clip's trajectory as the goal of the network's own motion in an unrolled training."""
 
     def __init__(self, schema: ControllerSchema) -> None:
         super().__init__()
@@ -274,13 +261,7 @@ class ClipGoals(nn.Module):
 
 
 class FootVelocities(nn.Module):
-    """Velocities of feet over the ground, between the pose of inputs and that of outputs.
-
-    Parameters
-    ----------
-    schema
-        Layouts of the columns.
-    """
+    """Velocities of feet over the ground, between the pose of inputs and that of outputs."""
 
     feet: Tensor
 

@@ -25,20 +25,6 @@ class CourseChecks:
 
     Checks depend on the weights and the config alone. What they found is in the resume points, so
     that a training that is resumed chooses the same weights.
-
-    Parameters
-    ----------
-    config
-        Config with the number of checks in `training.run_checks`.
-    data
-        Training data, whose measures and initial states the runs use.
-    pairs
-        Number of frame pairs in the training.
-
-    Attributes
-    ----------
-    checks
-        For each check so far the step, the score and its terms.
     """
 
     def __init__(self, config: ControllerConfig, data: ControllerData, pairs: int) -> None:

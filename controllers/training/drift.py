@@ -29,13 +29,6 @@ class Drift(nn.Module):
     trained on captured frames alone never sees such a body; from these inputs it learns to bring
     one back to the motion that the trajectory ahead asks for. In runs a part of that trajectory is
     the body's own prediction, the more of it the nearer: this part is scaled as well.
-
-    Parameters
-    ----------
-    schema
-        Layouts of the columns.
-    share
-        Share of the sequences that are changed.
     """
 
     inputs: Tensor

@@ -42,8 +42,6 @@ class RecordedGoals:
         of the run on. They are extrapolated linearly after the last frame.
     fps
         Frames per second.
-    labels
-        Labels of each character; none by default.
     """
 
     def __init__(
@@ -104,8 +102,6 @@ class HeldOutRun:
 
     Parameters
     ----------
-    rollout
-        The runs, one character each.
     rows
         (runs,) row of the first sample of each.
     movement

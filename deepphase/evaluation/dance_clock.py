@@ -51,8 +51,6 @@ class DanceClock:
     explained, by_chance
         Share of the variance of the hips' height that the bar explains at this rate, and the
         largest share at rates of other songs.
-    clear
-        Whether both numbers can be relied on.
     """
 
     rate: float
@@ -206,15 +204,7 @@ def _seconds_at(downbeats: Array, bars: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class DanceClocks:
-    """Clocks of some dances against the bars of their songs.
-
-    Parameters
-    ----------
-    clocks
-        Clip -> its clock; without clips whose songs have no bars.
-    dances
-        Number of dances, those without bars included.
-    """
+    """Clocks of some dances against the bars of their songs."""
 
     clocks: Mapping[str, DanceClock]
     dances: int
@@ -253,20 +243,7 @@ class DanceClocks:
 
 
 def clocks_of_clips(clips: ClipSongs, progress: Progress | None = None) -> DanceClocks:
-    """The clock of each dance against the bars of its song, see :func:`dance_clocks`.
-
-    Parameters
-    ----------
-    clips
-        Dances with their songs.
-    progress
-        Called with the number of clips done.
-
-    Raises
-    ------
-    SkeletonError
-        If a body lacks legs or arms.
-    """
+    """The clock of each dance against the bars of its song, see :func:`dance_clocks`."""
     found: dict[str, DanceInBars] = {}
     for number, clip in enumerate(clips.store, start=1):
         song = clips.songs[clip.source.song]

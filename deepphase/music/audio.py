@@ -69,8 +69,6 @@ class Sound:
     ----------
     samples
         (samples,) float32, mono, SAMPLE_RATE a second, finite; as loud as in the file.
-    sha256
-        Hash of the file's bytes.
     """
 
     samples: Array
@@ -78,13 +76,7 @@ class Sound:
 
 
 def sound_bytes(path: str | Path) -> bytes:
-    """The bytes of a sound file.
-
-    Raises
-    ------
-    FormatError
-        Where the file cannot be read, is empty or larger than a song of an hour.
-    """
+    """The bytes of a sound file."""
     path = Path(path)
     try:
         check_is_file(path)
@@ -107,14 +99,7 @@ def sound_bytes(path: str | Path) -> bytes:
 
 
 def read_sound(path: str | Path) -> Sound:
-    """The sound of a file; its content decides what it is, not its suffix.
-
-    Raises
-    ------
-    FormatError
-        Where it is not sound, damaged, cut off, too short or too long, or holds samples that are
-        not finite.
-    """
+    """The sound of a file; its content decides what it is, not its suffix."""
     return decoded(sound_bytes(path), path)
 
 

@@ -41,8 +41,6 @@ class Bars:
 
     Parameters
     ----------
-    beats_per_bar
-        3 or 4.
     downbeats
         (bars,) index of the beat that each whole or last bar begins with.
     confidence
@@ -67,8 +65,6 @@ class BarEvidence:
         (13,) autocorrelation of what beats sound like, by lag in beats; 0 beyond the beats.
     places
         Metre -> (beats,) each beat's place in its bar, 0 the first.
-    strength
-        Metre -> how much stronger first beats are than others, in standard deviations.
     """
 
     returns: Array

@@ -45,10 +45,6 @@ class Beats:
     ----------
     beats_s
         (beats,) seconds, rising, between the first and the last sound.
-    tempo_bpm
-        Beats a minute, the median; 0 where there are no beats.
-    confidence
-        0 to 1: probability that there is a beat, see `find_rhythm`.
     """
 
     beats_s: Array

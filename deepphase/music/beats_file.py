@@ -43,8 +43,6 @@ class GivenBeats:
         (beats,) number of each beat in its bar, from 1; None where the file has none.
     lines
         (beats,) line of each beat in the file.
-    path, sha256
-        The file, and the hash of its content.
     """
 
     beats_s: Array
@@ -87,12 +85,6 @@ def read_beats(path: str | Path) -> GivenBeats:
     spaces, a tab or a comma; or start, end and text of a label, separated by tabs, as Audacity
     exports them, where a text that is a whole number is the number in the bar. Empty lines and
     lines that begin with # are skipped.
-
-    Raises
-    ------
-    FormatError
-        With the line, for a file that is not that, for times that do not rise, and for numbers
-        that skip a beat or are given for some beats only.
     """
     path = Path(path)
     check_is_file(path)

@@ -31,24 +31,10 @@ def has_av() -> bool:
 class ContainerSound:
     """The first sound stream of a container, opened.
 
-    Parameters
-    ----------
-    content
-        The file's bytes.
-    path
-        Only named.
-
     Attributes
     ----------
     rate, channels
         Samples a second, and channels.
-    duration_s
-        Duration that the file states, 0 where it states none.
-
-    Raises
-    ------
-    FormatError
-        Where the bytes are not a container, or have no sound.
     """
 
     def __init__(self, content: bytes, path: Path) -> None:
@@ -80,11 +66,6 @@ class ContainerSound:
     def pieces(self) -> Iterator[Array]:
         """(samples, channels) float32, from the container's start on: a stream that begins later,
         as in some videos, begins with silence.
-
-        Raises
-        ------
-        FormatError
-            Where the sound is damaged or cut off.
         """
         import av
 

@@ -182,8 +182,6 @@ def both_halves(content: bytes, file: Any) -> Array | None:
 
     Parameters
     ----------
-    content
-        The file's bytes.
     file
         The same as an open `soundfile.SoundFile`; only what its front says is asked for.
 
@@ -246,11 +244,6 @@ def decoder_errors(content: bytes) -> Iterator[list[str]]:
 
     The C library writes to the file descriptor, so that is redirected into a file. What other
     threads write meanwhile is printed at the end.
-
-    Parameters
-    ----------
-    content
-        Bytes of the sound file.
 
     Yields
     ------

@@ -35,8 +35,6 @@ class SongFeatureKind:
     ----------
     values
         Names of its values; one of the name "" where it is a single number.
-    unit
-        Unit of the values.
     """
 
     values: tuple[str, ...]
@@ -222,13 +220,6 @@ def features_of(
     beats
         The beats; they are detected if not given. Bars are detected among given beats that have
         no numbers.
-
-    Raises
-    ------
-    ParameterError
-        Where the samples are not that.
-    FormatError
-        Where a given beat lies behind the song's end.
     """
     samples = np.ascontiguousarray(samples, np.float32)
     if samples.ndim != 1 or len(samples) < HOP or not np.isfinite(samples).all():

@@ -71,8 +71,6 @@ def find_rhythm(spectra: Spectra, fps: float) -> tuple[Beats, Bars | None]:
 
     Parameters
     ----------
-    spectra
-        Spectra of the song.
     fps
         Frames of the spectra a second.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -16,8 +17,10 @@ from deepphase.short_repr import brief_repr
 
 Optimizer = Literal["adamw", "muon"]
 Schedule = Literal["cosine", "restarts", "constant"]
-EndsRule = Literal["auto", "left_out", "continued"]
 ActionsRule = Literal["auto", "left_out", "kept"]
+
+RECORDED_SHARE = 0.4
+"""Share of a training with goals in its unrolled frames that is on recorded frames only."""
 
 
 @brief_repr
@@ -38,29 +41,14 @@ class ControllerTraining:
         Number of frames over which other networks are unrolled in training: from the second on,
         the network's own pose, trajectory and phases are its input. 1 trains on recorded frames
         only, as the papers do.
-    unroll_after
-        Fraction of the training that is on recorded frames only. The number of unrolled frames
-        then doubles from 2 to `unroll_frames`, in stages of equal length. 0 unrolls over
-        `unroll_frames` from the beginning.
-    final_dropout
-        Dropout probability to which that of the network falls, linearly after `unroll_after` of the
-        training; None keeps the network's. Dropout steadies the training on recorded frames, and
-        damps the motion.
     unroll_goals
         Whether unrolled inputs have the clip's trajectory, relative to where the network has moved
         the body, blended with the predicted one as in runs. Otherwise they have the predicted one.
-    root_weight
-        Weight in the loss of the root's mean velocity error since the first of the unrolled frames,
-        in m2/s2. With `unroll_goals` only.
-    foot_weight
-        Weight in the loss of the mean squared error of the velocities of feet on the floor, in
-        m2/s2, from the second of the unrolled frames on.
+        The first `RECORDED_SHARE` of the training is then on recorded frames only; after it the
+        number of unrolled frames doubles from 2 to `unroll_frames`, in stages of equal length, and
+        dropout, which damps the motion, falls to 0.
     phase_weight
         Weight in the loss of each value of the phases, relative to the other outputs.
-    run_checks
-        Number of times in the second half of the training that the controller runs along a course
-        of its own, at most one for 100,000 frame pairs. The weights that run best are kept. 0 keeps
-        the last weights; so do data that do not travel, and controllers with tracks.
     optimizer
         Optimizer of the weights. "muon" makes the changes of blended layers orthogonal, over the
         inputs that their experts share, and leaves the other weights to "adamw".
@@ -83,10 +71,6 @@ class ControllerTraining:
         `deepphase.controllers.training.drift`.
     mirror
         Whether to train on the mirror image of every clip as well.
-    ends
-        Frames whose trajectory or phase window reaches past an end of their clip are "left_out",
-        or their trajectory is "continued" in a straight line. "auto" continues it if more than
-        half of the frames would be left out.
     actions
         Frames of an action, such as a bow or a blow, by `deepphase.features.moment_kinds`, are
         "left_out" or "kept". No goal says when a controller shall begin one, so that it may where
@@ -115,21 +99,14 @@ class ControllerTraining:
         Fraction of the source files that are held out of training for measurement.
     seed
         Random seed for the initial weights, the order of the frame pairs and the noise.
-    split_seed
-        Random seed for the choice of the files that are held out.
     """
 
     samples: int = 1_500_000
     epochs: float = 20.0
     batch_size: int = 256
     unroll_frames: int = 1
-    unroll_after: float = 0.0
-    final_dropout: float | None = None
     unroll_goals: bool = False
-    root_weight: float = 0.0
-    foot_weight: float = 0.0
     phase_weight: float = 1.0
-    run_checks: int = 6
     optimizer: Optimizer = "adamw"
     learning_rate: float = 1e-3
     weight_decay: float = 1e-4
@@ -138,7 +115,6 @@ class ControllerTraining:
     pose_noise: float = 0.0
     drift: float = 0.0
     mirror: bool = False
-    ends: EndsRule = "auto"
     actions: ActionsRule = "kept"
     made_stops: float = 0.0
     sudden_goals: float = 0.0
@@ -147,7 +123,6 @@ class ControllerTraining:
     detail_minutes: float = 0.0
     held_out: float = 0.1
     seed: int = 0
-    split_seed: int = 0
 
     def __post_init__(self) -> None:
         for name in ("batch_size", "unroll_frames"):
@@ -164,20 +139,14 @@ class ControllerTraining:
                 "weight_decay must be at least 0, and its product with the learning rate below "
                 f"0.5, not {self.weight_decay}"
             )
-        for name in ("held_out", "unroll_after", "made_stops"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ParameterError(f"{name} must lie in 0 to 1, not {getattr(self, name)}")
+        if not 0 <= self.made_stops < 1:
+            raise ParameterError(f"made_stops must lie in 0 to 1, not {self.made_stops}")
         if not 0 < self.held_out < 0.9:
             raise ParameterError(f"held_out must lie in 0 to 0.9, not {self.held_out}")
         for name in ("drift", "sudden_goals", "slow_gaits", "balance"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ParameterError(f"{name} must lie in 0 to 1, not {getattr(self, name)}")
-        if self.final_dropout is not None and not 0 <= self.final_dropout < 1:
-            raise ParameterError(f"final_dropout must lie in 0 to 1, not {self.final_dropout}")
-        for name in (
-            *("weight_magnitude", "pose_noise", "root_weight", "foot_weight", "run_checks"),
-            "detail_minutes",
-        ):
+        for name in ("weight_magnitude", "pose_noise", "detail_minutes"):
             if not (math.isfinite(getattr(self, name)) and getattr(self, name) >= 0):
                 raise ParameterError(f"{name} must not be negative, not {getattr(self, name)}")
         if not (math.isfinite(self.phase_weight) and self.phase_weight > 0):
@@ -185,7 +154,6 @@ class ControllerTraining:
         for name, kind in (
             ("optimizer", Optimizer),
             ("schedule", Schedule),
-            ("ends", EndsRule),
             ("actions", ActionsRule),
         ):
             if getattr(self, name) not in get_args(kind):
@@ -193,21 +161,20 @@ class ControllerTraining:
                     f"{name} cannot be {getattr(self, name)!r}",
                     hint=f"one of {', '.join(get_args(kind))}",
                 )
-        for name in ("seed", "split_seed"):
-            if not 0 <= getattr(self, name) < 2**31:
-                raise ParameterError(f"{name} must lie in 0 to 2147483647")
+        if not 0 <= self.seed < 2**31:
+            raise ParameterError("seed must lie in 0 to 2147483647")
 
     @property
     def unroll_stages(self) -> tuple[tuple[float, int], ...]:
         """(fraction of the training, number of unrolled frames from there on) of each stage."""
-        if self.unroll_after == 0 or self.unroll_frames == 1:
+        if not self.unroll_goals or self.unroll_frames == 1:
             return ((0.0, self.unroll_frames),)
         doublings = (self.unroll_frames - 1).bit_length()
-        each = (1.0 - self.unroll_after) / doublings
+        length = (1.0 - RECORDED_SHARE) / doublings
         return (
             (0.0, 1),
             *(
-                (self.unroll_after + stage * each, min(2 ** (stage + 1), self.unroll_frames))
+                (RECORDED_SHARE + stage * length, min(2 ** (stage + 1), self.unroll_frames))
                 for stage in range(doublings)
             ),
         )
@@ -263,8 +230,15 @@ class ControllerConfig:
         return load_config("controller", config, changes, read)
 
     @classmethod
+    def from_header(cls, content: Mapping[str, Any]) -> ControllerConfig:
+        """The config of a controller file, without keys of the training of earlier versions."""
+        known = {item.name for item in fields(ControllerTraining)}
+        training = {k: v for k, v in content.get("training", {}).items() if k in known}
+        return cls.from_mapping({**content, "training": training})
+
+    @classmethod
     def from_mapping(cls, content: Any) -> ControllerConfig:
-        """The config from nested mappings, as in YAML files and headers of controller files."""
+        """The config from nested mappings, as in YAML files."""
         sections = as_mapping(content, "the config")
         check_known(sections, ("network", "schema", "training"), "the config")
         values = dict(as_mapping(sections.get("network"), "network"))

@@ -148,7 +148,7 @@ class ControllerData:
             tracks=tracks,
             description=description,
         )
-        ends = _ends(store, schema, phases, options.ends)
+        ends = _ends(store, schema, phases)
         samples = ControllerSamples.read(
             store,
             schema,
@@ -163,7 +163,7 @@ class ControllerData:
             progress=progress,
         )
         split = SampleSplit.of_samples(
-            samples, options.held_out, options.split_seed, source_kinds(store, dict(schema.body))
+            samples, options.held_out, source_kinds(store, dict(schema.body))
         )
         made = None if tracks else _starts_and_stops(store, schema, split, options)
         if made is not None:
@@ -356,7 +356,6 @@ def _starts_and_stops(
             slow=options.slow_gaits,
             balance=options.balance,
             label=schema.config.label,
-            seed=options.split_seed,
         )
     ]
     if not made:
@@ -372,11 +371,8 @@ def _training_clips(store: ClipStore, split: SampleSplit) -> list[int]:
     ]
 
 
-def _ends(
-    store: ClipStore, schema: ControllerSchema, phases: PhaseExtractor | None, rule: str
-) -> Ends:
-    if rule != "auto":
-        return "left_out" if rule == "left_out" else "continued"
+def _ends(store: ClipStore, schema: ControllerSchema, phases: PhaseExtractor | None) -> Ends:
+    """Trajectories are continued beyond ends of clips that are mostly ends."""
     kept = 0
     for length in store.lengths.tolist():
         inside = reach_inside(length, schema.config.offsets_s, store.fps)

@@ -32,7 +32,6 @@ class SampleSplit:
         cls,
         samples: ControllerSamples,
         share: float,
-        seed: int,
         kinds: Callable[[str], Array] | None = None,
     ) -> SampleSplit:
         """Hold out about this share of the samples, file by file.
@@ -45,7 +44,7 @@ class SampleSplit:
         for source, length in zip(samples.sources, lengths.tolist(), strict=True):
             frames[source] = frames.get(source, 0) + length
         if len(frames) > 1:
-            chosen = held_out_sources(frames, share, seed, kinds)
+            chosen = held_out_sources(frames, share, 0, kinds)
             held = np.array([source in chosen for source in samples.sources])
             return cls(samples.rows_of_runs(~held), samples.rows_of_runs(held), frozenset(chosen))
         reach = max(map(abs, samples.schema.config.offsets_s))

@@ -156,8 +156,7 @@ class ControllerSamples:
                 f"no training frame: the longest clip has "
                 f"{store.lengths.max() / store.fps:.2f} s, but the trajectory reaches {past:g} s "
                 f"back and {future:g} s ahead",
-                hint="use longer clips, reduce schema.past_samples or schema.future_samples, or "
-                "set training.ends=continued",
+                hint="use longer clips, or reduce schema.past_samples or schema.future_samples",
             )
         starts, stops, first_frames, names, sources, flags = zip(*runs, strict=True)
         inputs, gate, outputs = arrays.filled(count)

@@ -239,7 +239,7 @@ class Controller:
                 path=path,
             )
         try:
-            config = ControllerConfig.from_mapping(header["config"])
+            config = ControllerConfig.from_header(header["config"])
             schema = ControllerSchema.from_mapping(header["schema"])
             _check_dims(schema, arrays)
             names = checked_joints(header["skeleton"]["names"])

@@ -16,8 +16,8 @@ from deepphase.controllers.networks.normalised import NormalisedController
 
 # Share of the training after which weights are checked; before, the learning rate is too high.
 _BEGIN = 0.5
-# A check takes as long as the training on a tenth of these frame pairs.
-_PAIRS_PER_CHECK = 100_000
+# Number of checks at most. A check takes as long as the training on a tenth of these frame pairs.
+_CHECKS, _PAIRS_PER_CHECK = 6, 100_000
 
 
 class CourseChecks:
@@ -29,7 +29,7 @@ class CourseChecks:
 
     def __init__(self, config: ControllerConfig, data: ControllerData, pairs: int) -> None:
         self._config, self._data = config, data
-        self._count = min(config.training.run_checks, pairs // _PAIRS_PER_CHECK)
+        self._count = min(_CHECKS, pairs // _PAIRS_PER_CHECK)
         if data.schema.config.tracks or (self._count and not data.measures["travelling_speed"] > 0):
             self._count = 0
         self.checks: list[dict[str, Any]] = []

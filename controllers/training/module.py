@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from deepphase.arrays import Array
-from deepphase.controllers.config import ControllerConfig
+from deepphase.controllers.config import RECORDED_SHARE, ControllerConfig
 from deepphase.controllers.data.controller_batches import ControllerBatches, FrameBatch
 from deepphase.controllers.data.controller_data import ControllerData
 from deepphase.controllers.networks.network import ControllerNetwork
@@ -30,6 +30,9 @@ from deepphase.errors import ParameterError
 from deepphase.features.layout import FeatureLayout
 from deepphase.training.resumable import ResumableModule, cosine_rate
 
+# Weights in the loss, in m2/s2: the root's mean velocity error since the first of the unrolled
+# frames, and the velocities of feet on the floor from the second on.
+_ROOT_WEIGHT, _FOOT_WEIGHT = 3.0, 1.0
 # Entry of checkpoints.
 _CHECKS = "course_checks"
 # Schedule "cosine": length of the warm-up as a share of the training, and last learning rate as
@@ -91,7 +94,7 @@ class ControllerModule(ResumableModule):
         unrolled = batches.frames > 1 and not controller.network.is_recurrent
         self._fps = data.schema.fps
         self._loop = ClosedLoop(data.schema) if unrolled else None
-        self._feet = FootVelocities(data.schema) if unrolled and options.foot_weight else None
+        self._feet = FootVelocities(data.schema) if unrolled and options.unroll_goals else None
         self._goals = ClipGoals(data.schema) if unrolled and options.unroll_goals else None
         self._drift = Drift(data.schema, options.drift) if options.drift else None
         self._checks = CourseChecks(config, data, batches.total_samples)
@@ -125,11 +128,10 @@ class ControllerModule(ResumableModule):
 
     def _set_dropout(self, share: float) -> None:
         """Set the dropout after a share of the training."""
-        final, begin = self.options.final_dropout, self.options.unroll_after
-        if final is not None:
-            fallen = min(max(share - begin, 0.0) / (1.0 - begin), 1.0)
+        if self._goals is not None:
+            fallen = min(max(share - RECORDED_SHARE, 0.0) / (1.0 - RECORDED_SHARE), 1.0)
             for layer, initial in self._dropouts:
-                layer.p = initial + fallen * (final - initial)
+                layer.p = (1.0 - fallen) * initial
 
     def training_step(self, batch: FrameBatch) -> Tensor:
         if self._drift is not None:
@@ -210,11 +212,11 @@ class ControllerModule(ResumableModule):
             if goals is not None:
                 offset = goals.moved(offset, made, outputs[:, frame])
                 seconds = (frame + 1) / self._fps
-                penalty = penalty + self.options.root_weight * offset.mean_square(seconds)
+                penalty = penalty + _ROOT_WEIGHT * offset.mean_square(seconds)
             if self._feet is not None and frame:
                 rows = (inputs, made, recorded[:, frame], outputs[:, frame])
                 # As often as the other terms, though the first frame has none.
-                share = self.options.foot_weight * (last + 1) / last
+                share = _FOOT_WEIGHT * (last + 1) / last
                 penalty = penalty + share * self._feet.error(*rows)
             if frame < last:
                 following = recorded[:, frame + 1]

@@ -321,7 +321,7 @@ def frames(bench: Bench) -> None:
     from deepphase.controllers.runtime.characters import Characters
     from deepphase.controllers.training.train import train_controller
 
-    short = {"samples": 512, "run_checks": 0, "detail_minutes": 0, "unroll_frames": 1}
+    short = {"samples": 512, "detail_minutes": 0, "unroll_frames": 1}
     config = ControllerConfig.load(
         "experts", **{f"training.{name}": value for name, value in short.items()}
     )
@@ -344,7 +344,7 @@ def frames(bench: Bench) -> None:
 def count(bench: Bench) -> None:
     """Operators, launches and waits of a step of the default phase training and of `experts`."""
     for name in ("phase", "experts"):
-        changes = {"training.unroll_after": 0.0} if name == "experts" else {}
+        changes = {"training.unroll_goals": False} if name == "experts" else {}
         counter = Counter(bench, name)
         with suppress(EnoughError):
             TRAININGS[name](bench, 1.0, counter, **changes)

@@ -237,7 +237,7 @@ def test_the_order_of_commands_on_flat_motion(tmp_path, capsys):
         )
         == 0
     )
-    sizes = ["--set=network.hidden=16", "--set=training.samples=600", "--set=training.run_checks=0"]
+    sizes = ["--set=network.hidden=16", "--set=training.samples=600"]
     argv = ["train", "controller", store, "--terrain", ground, "--config", "no_phase", *sizes]
     assert main([*argv, "-o", made]) == 0
     run = ["control", made, "--path", "circle", "--seconds", "2", "--terrain", "rocks"]

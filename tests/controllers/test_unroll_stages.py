@@ -7,6 +7,7 @@ import torch
 from deepphase.controllers.config import ControllerConfig, ControllerTraining
 from deepphase.controllers.data.controller_batches import ControllerBatches
 from deepphase.controllers.runtime.future_trajectory import TrajectoryBlend, TrajectoryReader
+from deepphase.controllers.training import module as training_module
 from deepphase.controllers.training.closed_loop import ClipGoals, FootVelocities, RootOffset
 from deepphase.controllers.training.health import RecordedGoals
 from deepphase.controllers.training.module import ControllerModule
@@ -21,7 +22,7 @@ from tests.controllers.made_controllers import (
     walking_store,
 )
 
-_STAGED = {"training.unroll_frames": 6, "training.unroll_after": 0.4, "training.batch_size": 32}
+_STAGED = {"training.unroll_frames": 6, "training.unroll_goals": True, "training.batch_size": 32}
 
 
 @pytest.fixture(scope="module")
@@ -30,14 +31,12 @@ def samples():
 
 
 def test_the_number_of_frames_doubles_after_the_recorded_frames():
-    training = ControllerTraining(unroll_frames=6, unroll_after=0.4)
+    training = ControllerTraining(unroll_frames=6, unroll_goals=True)
     begins, frames = zip(*training.unroll_stages, strict=True)
     assert frames == (1, 2, 4, 6)
     np.testing.assert_allclose(begins, [0.0, 0.4, 0.6, 0.8])
     assert ControllerTraining(unroll_frames=6).unroll_stages == ((0.0, 6),)
-    assert ControllerTraining(unroll_after=0.4).unroll_stages == ((0.0, 1),)
-    with pytest.raises(ParameterError, match="unroll_after"):
-        ControllerTraining(unroll_after=1.0)
+    assert ControllerTraining(unroll_goals=True).unroll_stages == ((0.0, 1),)
 
 
 def test_every_step_has_as_many_pairs_whatever_the_stage(samples):
@@ -147,12 +146,13 @@ def test_goals_are_blended_as_running_characters_blend_them(samples):
             assert torch.equal(made[:, slices[name]], outputs[:, slices[name]])
 
 
-def test_the_root_term_is_the_velocity_error_and_teaches_the_root(samples):
+def test_the_root_term_is_the_velocity_error_and_teaches_the_root(samples, monkeypatch):
     changes = {"training.unroll_frames": 2, "training.unroll_goals": True, "network.dropout": 0.0}
     rows = np.arange(len(samples) - 2)
     losses, gradients = [], []
     for weight in (0.0, 2.0):
-        config = ControllerConfig.load("experts", **changes, **{"training.root_weight": weight})
+        monkeypatch.setattr(training_module, "_ROOT_WEIGHT", weight)
+        config = ControllerConfig.load("experts", **changes)
         batches = ControllerBatches(data_of(samples, rows, rows[:40]), config)
         controller = small_controller("experts", samples, hidden=8, dropout=0.0)
         module = ControllerModule(batches, controller).train()
@@ -189,7 +189,7 @@ def test_feet_that_step_as_the_clips_have_no_error_and_those_that_glide_have_the
 
 
 def test_dropout_falls_over_the_unrolled_part(samples):
-    config = ControllerConfig.load("experts", **_STAGED, **{"training.final_dropout": 0.1})
+    config = ControllerConfig.load("experts", **_STAGED)
     rows = np.arange(len(samples))
     batches = ControllerBatches(data_of(samples, rows, rows[:40]), config)
     controller = small_controller("experts", samples, hidden=8, dropout=0.3)
@@ -198,9 +198,7 @@ def test_dropout_falls_over_the_unrolled_part(samples):
     for share in (0.0, 0.4, 0.7, 1.0):
         module._set_dropout(share)
         seen.append(controller.network.dropout.p)
-    np.testing.assert_allclose(seen, [0.3, 0.3, 0.2, 0.1])
-    with pytest.raises(ParameterError, match="final_dropout"):
-        ControllerTraining(final_dropout=1.0)
+    np.testing.assert_allclose(seen, [0.3, 0.3, 0.15, 0.0])
 
 
 @pytest.mark.parametrize("weight", [0.25, 1.0, 4.0])

@@ -29,7 +29,7 @@ _SMALL = {
     "network.dropout": 0.0,
     "training.samples": 12_000,
     "training.unroll_frames": 4,
-    "training.unroll_after": 0.0,
+    "training.unroll_goals": False,
     "training.batch_size": 64,
 }
 _SEES = CharacterSettings(feedback="prediction", foot_ik=False)

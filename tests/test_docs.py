@@ -18,7 +18,6 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,7 +26,7 @@ import yaml
 
 from deepphase import config
 from deepphase.apps.cli import FIRST_LINES, main
-from deepphase.apps.reports import figures_page, training_report
+from deepphase.apps.reports import figures_page
 from deepphase.figures.image import write_images
 from deepphase.formats.load import save
 from deepphase.formats.points import save_points
@@ -180,8 +179,6 @@ def small_configs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             path.write_text(yaml.safe_dump(content), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(config, "_FOLDER", folder)
-        pictures = SimpleNamespace(paths=[], problem="")
-        patch.setattr(training_report, "write_images", lambda *_, **__: pictures)
         patch.setattr(
             figures_page,
             "write_images",

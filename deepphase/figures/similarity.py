@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 import numpy as np
 import plotly.graph_objects as go
@@ -25,15 +24,10 @@ from deepphase.figures.theme import (
     label,
 )
 
-Similarity = Literal["distance", "cosine"]
-
 # Frames along an edge; a page holds their square.
 _MAX_EDGE = 300
 # Letters of a clip's name beside an axis, so that names of neighbouring panels do not overlap.
 _NAME_LETTERS = 18
-_TITLES = {"distance": "Distance relative to the mean", "cosine": "Cosine similarity"}
-# Vectors shorter than this share of the longest one have no direction.
-_STILL = 1e-6
 
 
 def frame_distances(one: Array, other: Array) -> Array:
@@ -54,29 +48,11 @@ def frame_distances(one: Array, other: Array) -> Array:
     return np.sqrt(np.maximum(square - 2.0 * (one @ other.T), 0.0))
 
 
-def frame_cosines(one: Array, other: Array) -> Array:
-    """(frames, others) cosines between the frames of two clips, in [-1, 1].
-
-    A zero vector (a held pose) has cosine 0 with every frame.
-    """
-    one, other = _checked(one, other)
-    lengths = [np.linalg.norm(each, axis=1) for each in (one, other)]
-    longest = max((float(each.max(initial=0.0)) for each in lengths), default=0.0)
-    units = []
-    for each, length in zip((one, other), lengths, strict=True):
-        nonzero = length > _STILL * longest
-        units.append(
-            np.where(nonzero[:, None], each / np.where(nonzero, length, 1.0)[:, None], 0.0)
-        )
-    return np.clip(units[0] @ units[1].T, -1.0, 1.0)
-
-
 def similarity_map(
     pairs: Mapping[str, tuple[Array, Array]],
     fps: float,
     *,
     names: tuple[str, str],
-    kind: Similarity = "distance",
     title: str = "",
 ) -> go.Figure:
     """One panel per feature: the axes are the times of two clips, bright pixels similar frames.
@@ -94,9 +70,6 @@ def similarity_map(
         Frames a second of all of them.
     names
         Names of the first clip (horizontal axis) and the second (vertical axis).
-    kind
-        "distance": Euclidean distance, divided by its mean over the panel so that panels compare;
-        "cosine": cosine between two frames, which ignores their amplitude.
     title
         Title of the figure.
 
@@ -126,7 +99,7 @@ def similarity_map(
     part = excerpt(longest, fps, _MAX_EDGE)
     for column, (name, (one, other)) in enumerate(pairs.items(), start=1):
         one, other = one[part.frames], other[part.frames]
-        chart.add_trace(_panel(name, one, other, part.step / fps, kind), 1, column)
+        chart.add_trace(_panel(name, one, other, part.step / fps), 1, column)
         chart.update_xaxes(
             title_text=f"{label(names[0], _NAME_LETTERS)}: time (s)", row=1, col=column
         )
@@ -136,15 +109,19 @@ def similarity_map(
     chart.update_yaxes(matches="y", constrain="domain", constraintoward="top")
     first = {"scaleanchor": "x", "scaleratio": 1, "matches": None}
     chart.update_layout(xaxis={"matches": None}, yaxis=first)
-    low, high = (-1.0, 1.0) if kind == "cosine" else (0.0, _top(chart))
+    # The 98th percentile of all panels, which ignores outliers.
+    top = max(float(np.percentile(panel.z, 98)) for panel in chart.data)
     chart.update_layout(
         coloraxis={
             "colorscale": SEQUENTIAL,
-            # Bright means similar in both kinds.
-            "reversescale": kind == "distance",
-            "cmin": low,
-            "cmax": high,
-            "colorbar": {"title": {"text": _TITLES[kind], "side": "right"}, "len": 0.85},
+            # Bright means similar.
+            "reversescale": True,
+            "cmin": 0.0,
+            "cmax": top if top > 0 else 1.0,
+            "colorbar": {
+                "title": {"text": "Distance relative to the mean", "side": "right"},
+                "len": 0.85,
+            },
         },
         margin={"t": 90},
     )
@@ -158,13 +135,10 @@ def _headline(names: tuple[str, str]) -> str:
     return f"Similar frames: {one}" + ("" if one == other else f" and {other}")
 
 
-def _panel(name: str, one: Array, other: Array, seconds: float, kind: Similarity) -> go.Heatmap:
-    if kind == "cosine":
-        values = frame_cosines(one, other)
-    else:
-        values = frame_distances(one, other)
-        mean = float(values.mean())
-        values = values / mean if mean > 0 else values
+def _panel(name: str, one: Array, other: Array, seconds: float) -> go.Heatmap:
+    values = frame_distances(one, other)
+    mean = float(values.mean())
+    values = values / mean if mean > 0 else values
     return go.Heatmap(
         # Rows are drawn upwards: they belong to the second clip.
         z=as_float32(values.T),
@@ -175,15 +149,9 @@ def _panel(name: str, one: Array, other: Array, seconds: float, kind: Similarity
         coloraxis="coloraxis",
         name=label(name),
         hovertemplate=(
-            f"{label(name)}<br>%{{x:.2f}} s and %{{y:.2f}} s<br>{kind} %{{z:.2f}}<extra></extra>"
+            f"{label(name)}<br>%{{x:.2f}} s and %{{y:.2f}} s<br>distance %{{z:.2f}}<extra></extra>"
         ),
     )
-
-
-def _top(chart: go.Figure) -> float:
-    """Upper end of the scale: the 98th percentile of all panels, which ignores outliers."""
-    top = max(float(np.percentile(panel.z, 98)) for panel in chart.data)
-    return top if top > 0 else 1.0
 
 
 def _checked(one: Array, other: Array) -> tuple[Array, Array]:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
 
 import pytest
 
 from deepphase.apps import cli
-from deepphase.apps.reports import training_report
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store_writer import write_store
 from deepphase.formats.load import save
@@ -71,9 +69,6 @@ def test_several_stores_need_the_config_for_several(stores, tmp_path, capsys):
 def test_a_model_of_two_skeletons_goes_the_way_of_every_model(
     stores, clips, tmp_path, monkeypatch, capsys
 ):
-    # A browser, which makes pictures, takes seconds to start.
-    none = SimpleNamespace(paths=[], problem="")
-    monkeypatch.setattr(training_report, "write_images", lambda *_, **__: none)
     model = tmp_path / "any.model"
     assert run("train", "phase", *stores, "--config", "any_skeleton", "-o", model, *_TINY) == 0
     said = capsys.readouterr().out

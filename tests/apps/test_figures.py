@@ -15,11 +15,10 @@ from plotly.offline import get_plotlyjs
 from deepphase.apps.commands import figures as figures_command
 from deepphase.apps.reports import figures_page
 from deepphase.apps.reports.figures_page import FigureData
-from deepphase.apps.reports.page import Page
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.figures.image import Images
-from deepphase.figures.theme import LIGHT, figure
+from deepphase.figures.theme import LIGHT
 from deepphase.formats.load import save
 from deepphase.phase.config import NetworkConfig, PhaseConfig
 from deepphase.phase.manifold import ManifoldProjection
@@ -138,17 +137,6 @@ def replace_projection(model: PhaseModel, projection: ManifoldProjection) -> Pha
     return PhaseModel(model.network, model.config, model.signals, projection)
 
 
-@pytest.mark.parametrize(("count", "seconds"), [(1, 3.0), (1, 0.4), (2, 0.1)])
-def test_one_clip_one_channel_or_too_short_ones(tmp_path, count, seconds):
-    clips = _clips(count, seconds)
-    page, _ = figures_page.figures_page(
-        _read(_model(clips, channels=1), clips, tmp_path), tmp_path / "out"
-    )
-    text, figures = _content(page)
-    assert len(figures) == len(SECTIONS)
-    assert ("Limits of these figures" in text) == (seconds < 1.0)
-
-
 def test_pictures_are_light_and_named_after_their_figures(model, clips, tmp_path, monkeypatch):
     drawn: dict[Path, object] = {}
 
@@ -179,16 +167,3 @@ def test_the_command_writes_the_page(model, clips, tmp_path, capsys):
     assert (tmp_path / "out" / "index.html").exists()
     assert (tmp_path / "swing.model.projection").exists()
     assert "figures: " in capsys.readouterr().out
-
-
-def test_choices_of_a_page_are_names_and_never_markup():
-    hostile = "</script><img src=x>"
-    charts = {hostile: figure("a", height=300), "b": figure("b", height=700)}
-    text = Page("t").add_choice(charts, "h", "e").html().replace(get_plotlyjs(), "")
-    assert "<img" not in text
-    assert "height:700px" in text
-    (content,) = re.findall(r'id="figure-1-data">(.*?)</script>', text)
-    assert [each["name"] for each in json.loads(content)["choices"]] == [hostile, "b"]
-    # One figure needs no choice.
-    single = Page("t").add_choice({"b": figure("b")}, "h", "e").html()
-    assert "choices" not in re.findall(r'id="figure-1-data">(.*?)</script>', single)[0]

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from deepphase.apps import cli
-from deepphase.apps.reports import training_report
 from deepphase.formats.load import save
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.phase.extractor import BASELINES, load_extractor
@@ -88,9 +86,6 @@ def test_unknown_methods_and_foreign_files(store, clips, tmp_path, capsys):
 
 def test_an_embedding_is_trained_encoded_and_evaluated(store, clips, tmp_path, monkeypatch):
     """The convolutional embedding goes the way of every network, and tells no frequency."""
-    # A browser, which makes pictures, takes seconds to start.
-    none = SimpleNamespace(paths=[], problem="")
-    monkeypatch.setattr(training_report, "write_images", lambda *_, **__: none)
     given = (
         "--set=training.windows=640",
         "--set=training.batch_size=32",

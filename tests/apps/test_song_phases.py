@@ -145,15 +145,6 @@ def test_what_is_for_motion_is_refused_in_one_error(folder, model, tmp_path, cap
     assert not list(tmp_path.rglob("*.*"))
 
 
-def test_features_select_songs_beside_motion(folder, tmp_path, capsys):
-    write(tmp_path / "both" / "a.wav", make_song(2, 6.0))
-    write(tmp_path / "both" / "b.wav", make_song(3, 6.0))
-    save(swinging(1.0, 6.0)[0], tmp_path / "both" / "a.bvh")
-    words = ["train", "phase", tmp_path / "both", "-o", tmp_path / "m", *_TINY]
-    assert run(*words, "--features", "onset_strength") == 0
-    assert "songs: 2" in capsys.readouterr().out
-
-
 def test_an_interrupted_training_goes_on_to_the_same_model(folder, model, monkeypatch):
     from deepphase.apps.training import command
 

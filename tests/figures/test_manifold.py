@@ -5,14 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 
-from deepphase.errors import ParameterError
 from deepphase.figures.manifold import Colouring, phase_manifold
 from deepphase.figures.theme import channel_colour
 from deepphase.phase.manifold import ManifoldProjection
-from deepphase.phase.parameters import PhaseParameters
 from tests.figures.made_phases import FPS, made_phases
 
 DRAWN = {axes: partial(phase_manifold, dimensions=axes) for axes in (2, 3)}
@@ -88,58 +85,6 @@ def test_a_number_is_a_scale_with_its_unit(axes):
     assert chart.layout.coloraxis.cmax < 10
 
 
-def test_phase_has_a_scale_without_a_seam():
-    points, explained, *_ = _cloud()
-    phase = np.linspace(-0.5, 0.49, len(points))
-    chart = phase_manifold(
-        points, explained, colour=Colouring("phase", phase, "cycles", cyclic=True)
-    )
-    scale = chart.layout.coloraxis
-    assert (scale.cmin, scale.cmax) == (-0.5, 0.5)
-    assert scale.colorscale[0][1] == scale.colorscale[-1][1]
-
-
-def test_webgl_draws_what_has_more_than_a_thousand_points():
-    for lengths, kind in (((600, 400), go.Scatter), ((600, 401), go.Scattergl)):
-        points, explained, clips, *_ = _cloud(lengths)
-        chart = phase_manifold(points, explained, colour=Colouring("clip", clips))
-        assert {type(trace) for trace in chart.data} == {kind}
-
-
-def test_the_rarest_of_many_categories_share_a_trace():
-    points, explained, *_ = _cloud((400,))
-    names = np.array([f"clip {min(i // 10, 30)}" for i in range(400)])
-    chart = phase_manifold(points, explained, colour=Colouring("clip", names))
-    assert len(chart.data) == 13
-    # Drawn first, behind the others; last in the legend.
-    assert chart.data[0].name == "19 others"
-    assert chart.data[0].legendrank > 1000
-    assert sum(len(trace.x) for trace in chart.data) == 400
-    assert len({(t.marker.color, t.marker.symbol) for t in chart.data}) == 13
-
-
-@pytest.mark.parametrize("axes", [2, 3])
-@pytest.mark.parametrize("channels", [1, 12])
-def test_channels_without_amplitude_are_a_point(axes, channels):
-    zero = np.zeros((50, channels), np.float32)
-    manifold = PhaseParameters(zero, zero, zero, zero).manifold()
-    projection = ManifoldProjection.fit(manifold)
-    colour = Colouring("frequency", np.zeros(50), "Hz")
-    chart = DRAWN[axes](projection(manifold), projection.explained, colour=colour)
-    assert np.allclose(chart.data[0].x, 0)
-    assert chart.layout.coloraxis.cmin < chart.layout.coloraxis.cmax
-    if axes == 3:
-        assert chart.layout.scene.aspectmode == "cube"
-
-
-@pytest.mark.parametrize("axes", [2, 3])
-def test_no_points_say_so(axes):
-    empty = np.zeros((0, 3))
-    chart = DRAWN[axes](empty, np.zeros(3), colour=Colouring("clip", np.zeros(0, "U1")))
-    assert not chart.data
-    assert "no frames" in chart.layout.annotations[0].text
-
-
 def test_names_are_no_markup():
     points, explained, *_ = _cloud((50,))
     names = np.full(50, "<a href='https://example.org'>x</a>")
@@ -147,16 +92,3 @@ def test_names_are_no_markup():
     chart = phase_manifold(points, explained, colour=colour, clips=names)
     assert "<a" not in chart.data[0].name
     assert "<a" not in chart.data[0].text[0]
-
-
-def test_what_does_not_fit_is_refused():
-    points, explained, clips, *_ = _cloud()
-    for bad in (
-        {"colour": Colouring("clip", clips[1:])},
-        {"colour": Colouring("clip", clips), "time": np.zeros(3)},
-        {"colour": Colouring("speed", np.full(len(points), np.nan), "m/s")},
-    ):
-        with pytest.raises(ParameterError):
-            phase_manifold(points, explained, **bad)
-    with pytest.raises(ParameterError):
-        phase_manifold(points[:, :2], explained, dimensions=3, colour=Colouring("clip", clips))

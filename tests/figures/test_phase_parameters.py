@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import plotly.graph_objects as go
 import pytest
 
 from deepphase.cycles import wrapped
-from deepphase.errors import ParameterError
 from deepphase.figures.phase_parameters import (
     broken_at_wrap,
     parameter_distributions,
@@ -19,7 +16,6 @@ from deepphase.figures.phase_parameters import (
 )
 from deepphase.figures.theme import channel_colour, with_opacity
 from deepphase.phase.parameters import PhaseParameters
-from deepphase.phase.windows import interior_frames
 from tests.figures.made_phases import FPS, made_phases
 
 
@@ -35,12 +31,6 @@ def test_phase_reaches_the_edge_and_returns_at_the_other(direction):
     assert len(times) == len(time) + 3 * len(gaps)
     assert (np.diff(times) >= 0).all()
     assert np.nanmax(np.abs(np.diff(phase))) < 0.02
-
-
-def test_phase_that_stands_is_one_line():
-    times, phase = broken_at_wrap(np.arange(4.0), np.full(4, -0.5))
-    assert len(times) == 4
-    assert not np.isnan(phase).any()
 
 
 @pytest.mark.parametrize("channels", [1, 12])
@@ -63,46 +53,6 @@ def test_values_and_times_are_those_of_the_clip():
     np.testing.assert_array_equal(by_row[2].y, phases.amplitude[:, 1])
     np.testing.assert_array_equal(by_row[3].y, phases.offset[:, 1])
     np.testing.assert_allclose(by_row[1].x, 2 + np.arange(200) / FPS, rtol=1e-6)
-
-
-def test_weak_channels_are_faint():
-    chart = parameters_over_time(made_phases(100, 5), FPS)
-    shown = [t.opacity for t in chart.data if t.showlegend]
-    assert shown[0] == pytest.approx(1)
-    assert min(shown) >= 0.3
-    assert np.argmax(shown) == 0
-    assert shown[4] < shown[2] < shown[0]
-
-
-def test_frames_whose_window_leaves_the_clip_are_shaded():
-    chart = parameters_over_time(made_phases(200, 1), FPS, interior=interior_frames(200, 41))
-    bands = [(s.x0 * FPS, s.x1 * FPS) for s in chart.layout.shapes]
-    np.testing.assert_allclose(bands, [(-0.5, 19.5), (179.5, 199.5)], atol=1e-6)
-    assert not parameters_over_time(made_phases(50, 1), FPS).layout.shapes
-
-
-def test_no_frames_one_frame_and_no_amplitude():
-    empty = parameters_over_time(made_phases(0, 3), FPS)
-    assert not empty.data
-    assert "no frames" in empty.layout.annotations[0].text
-    assert len(parameters_over_time(made_phases(1, 3), FPS).data) == 12
-    zero = np.zeros((20, 2), np.float32)
-    still = parameters_over_time(PhaseParameters(zero, zero, zero, zero), FPS)
-    assert all(t.opacity == pytest.approx(0.3) for t in still.data)
-
-
-def test_long_clips_are_drawn_by_webgl():
-    kinds = [
-        {type(t) for t in parameters_over_time(made_phases(n, 1), FPS).data} for n in (9, 1200)
-    ]
-    assert kinds == [{go.Scatter}, {go.Scattergl}]
-
-
-def test_shapes_that_do_not_fit_are_refused():
-    with pytest.raises(ParameterError):
-        parameters_over_time(made_phases(20, 2), FPS, interior=np.ones(19, bool))
-    with pytest.raises(ParameterError):
-        parameters_over_time(made_phases(20, 2)[0], FPS)
 
 
 def _still(frames: int, channels: int) -> PhaseParameters:
@@ -140,36 +90,6 @@ def test_a_row_a_channel_in_its_colour():
     assert any("amplitude" in note.text for note in chart.layout.annotations)
 
 
-def test_all_channels_share_one_scale_of_opacity():
-    phases = made_phases(400, 3)
-    strips = [t for t in phase_strips(phases, FPS).data if isinstance(t, go.Heatmap)]
-    drawn = np.array([s.z.max() for s in strips]) / 255
-    expected = phases.amplitude.max(0) / phases.amplitude.max()
-    np.testing.assert_allclose(drawn, expected, atol=0.1)
-
-
-def test_edges_are_shaded_and_times_are_the_clips():
-    chart = phase_strips(made_phases(200, 1), FPS, interior=interior_frames(200, 41), start=2.0)
-    assert len(chart.layout.shapes) == 2
-    edge = chart.data[1]
-    np.testing.assert_allclose(edge.x, 2 + np.arange(200) / FPS, rtol=1e-6)
-    assert chart.data[0].x0 == 2
-    assert chart.data[0].dx == pytest.approx(1 / FPS)
-
-
-@pytest.mark.parametrize("draw", [lambda p: phase_strips(p, FPS), parameter_distributions])
-def test_little_or_no_motion_is_a_plain_figure(draw):
-    assert "no frames" in draw(_still(0, 3)).layout.annotations[-1].text
-    for phases in (_still(1, 1), _still(50, 2), made_phases(1, 1)):
-        chart = draw(phases)
-        assert len(chart.data) >= 2
-        for trace in chart.data:
-            values = trace.z if isinstance(trace, go.Heatmap) else trace.y
-            assert np.isfinite(np.asarray(values, float)).all()
-    with pytest.raises(ParameterError):
-        draw(made_phases(20, 2)[0])
-
-
 def test_histograms_hold_every_frame_and_the_median():
     phases = made_phases(2000, 3)
     chart = parameter_distributions(phases)
@@ -184,25 +104,3 @@ def test_histograms_hold_every_frame_and_the_median():
         assert stroke.x[0] == pytest.approx(np.median(each), rel=1e-5)
     assert chart.layout.xaxis.title.text == "Frequency (Hz)"
     assert chart.layout.xaxis2.title.text == "Amplitude (latent unit)"
-
-
-def test_outliers_are_left_out_with_a_note():
-    phases = made_phases(4000, 1)
-    frequency = phases.frequency.copy()
-    frequency[:4] = 500.0
-    chart = parameter_distributions(
-        PhaseParameters(phases.phase, frequency, phases.amplitude, phases.offset)
-    )
-    assert max(chart.data[0].x) < 2
-    assert "0.1 % with a higher frequency" in chart.layout.annotations[0].text
-
-
-def test_frames_whose_window_leaves_the_clip_set_no_scale():
-    phases = made_phases(200, 3)
-    interior = interior_frames(200, 61)
-    amplitude = np.array(phases.amplitude)
-    amplitude[~interior] *= 20
-    chart = phase_strips(replace(phases, amplitude=amplitude), FPS, interior=interior)
-    strips = [trace for trace in chart.data if isinstance(trace, go.Heatmap)]
-    assert max(trace.z[:, interior].max() for trace in strips) == 255
-    assert max(trace.z.max() for trace in strips) == 255

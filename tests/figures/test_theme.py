@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from deepphase.figures.theme import DARK, LIGHT, SEQUENTIAL, channel_colour, channel_style, label
+from deepphase.figures.theme import DARK, LIGHT, SEQUENTIAL, channel_colour, label
 
 # Machado, Oliveira and Fernandes 2009, severity 1, on linear RGB.
 VISION = {
@@ -72,33 +72,12 @@ def _lightness(colour: str) -> float:
     return float(np.cbrt(_linear(colour) @ (0.2126, 0.7152, 0.0722)))
 
 
-def test_channels_differ_in_grey_by_lightness_or_dash_and_symbol():
-    for one, other in itertools.combinations(range(16), 2):
-        styles = channel_style(one), channel_style(other)
-        away = abs(_lightness(styles[0].colour) - _lightness(styles[1].colour))
-        same = styles[0].dash == styles[1].dash or styles[0].symbol == styles[1].symbol
-        assert away > (0.08 if same else -1)
-    # Sequences of phases and experts have colours alone.
-    distances = [
-        abs(_lightness(channel_colour(a)) - _lightness(channel_colour(b)))
-        for a, b in itertools.combinations(range(12), 2)
-    ]
-    assert min(distances) > 0.02
-
-
 @pytest.mark.parametrize("look", [LIGHT, DARK], ids=["light", "dark"])
 def test_colours_show_on_the_page(look):
     page = look.layout.paper_bgcolor
     assert _contrast(look.layout.font.color, page) > 7
     for colour in [*(channel_colour(i) for i in range(12)), *SEQUENTIAL]:
         assert _contrast(colour, page) > 1.7
-
-
-def test_channels_past_the_colours_differ_by_dash_and_symbol():
-    styles = [channel_style(i) for i in range(48)]
-    assert len({(s.colour, s.dash) for s in styles}) == 48
-    assert len({(s.colour, s.symbol) for s in styles}) == 48
-    assert all(channel_style(i).colour == channel_colour(i) for i in range(48))
 
 
 def test_label_is_shown_literally_on_one_short_line():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -70,16 +69,3 @@ def test_input_and_reconstruction_lie_on_the_same_axes():
     assert (given.xaxis, given.yaxis) == (answer.xaxis, answer.yaxis)
     np.testing.assert_allclose(answer.y, 0.9 * np.asarray(given.y), rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(given.y, example.signals[-1], rtol=1e-5, atol=1e-6)
-
-
-def test_title_states_clip_and_share_without_markup():
-    title = window_fit(_example()).layout.title.text
-    assert title == "One window, 99 % of it explained (&lt;i&gt;walk&lt;/i&gt; at 1.50 s)"
-
-
-def test_rows_do_not_overlap():
-    chart = window_fit(_example(12))
-    for column in (0.0, 0.56):
-        own = [a for a in chart.select_xaxes() if a.domain[0] == column]
-        spans = sorted(chart.layout[f"yaxis{a.anchor[1:]}"].domain for a in own)
-        assert all(low[1] < high[0] for low, high in itertools.pairwise(spans))

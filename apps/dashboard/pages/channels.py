@@ -55,7 +55,6 @@ _STRIPS, _WINDOW, _JOINTS, _SIMILAR = (
     "Similar frames",
 )
 _ALONE, _SILENT = "Predicted alone", "Lost without it"
-_KINDS = {"Distance": "distance", "Cosine": "cosine"}
 
 
 def page() -> None:
@@ -231,16 +230,12 @@ def _similar_frames(clips: OpenClips, model: OpenModel, index: int) -> None:
         "cycle. Lines across it are poses that recur in reverse order: the phase manifold should "
         "have none.]"
     )
-    choosers = st.columns([2, 1, 2])
-    other = choosers[0].selectbox(
+    other = st.selectbox(
         "Compared with",
         range(len(store)),
         index=index,
         format_func=store.names.__getitem__,
         key=f"other {clips.id} {index}",
-    )
-    kind = choosers[1].segmented_control(
-        "Similarity", list(_KINDS), default="Distance", required=True, key="likeness"
     )
     manifolds, velocities = [], []
     for each in (index, other):
@@ -256,7 +251,6 @@ def _similar_frames(clips: OpenClips, model: OpenModel, index: int) -> None:
         },
         model.extractor.fps,
         names=names,
-        kind="cosine" if kind == "Cosine" else "distance",
         title=f"{label(names[0], 30)} with {label(names[1], 30) if index != other else 'itself'}",
     )
     show_figure(chart, "alike", file="frames_alike")

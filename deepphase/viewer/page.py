@@ -146,7 +146,6 @@ _FORMS: Mapping[str, Callable[[Any, PackedArrays], Any]] = {
     "rotations": lambda values, packed: packed.add_rotations(values),
     "data": lambda content, packed: packed.add_bytes(content),
     "markers": _spans,
-    "spans": _spans,
     "channels": _channels,
     "manifold": _manifold,
     "costs": _costs,

@@ -8,7 +8,6 @@ import { shortNumber } from "./scene/surface2d.js";
 import { Stage } from "./scene/stage.js";
 import { Wheels } from "./tracks/wheels.js";
 import { Manifold } from "./clouds/manifold.js";
-import { GatingBars } from "./tracks/gating.js";
 import { CostTable } from "./tracks/costs.js";
 import { ChannelChoice } from "./tracks/channel_choice.js";
 import { lanesOf } from "./tracks/lane_kinds.js";
@@ -45,7 +44,6 @@ function startPlayer(Mannequins) {
   const stage = new Stage(element("stage"), invalidate, Mannequins && new Mannequins(invalidate));
   const wheels = new Wheels(element("wheels"), invalidate);
   const manifold = new Manifold(element("manifold"), [element("manifold-2d"), element("manifold-3d")], invalidate);
-  const gating = new GatingBars(element("gating"), invalidate);
   const costs = new CostTable({
     text: element("costs-text"), unit: element("costs-unit"), legend: element("costs-legend"), rows: element("costs-rows"),
     onChoose: (name) => bringForward(stage.bodies.find((body) => body.name === name)),
@@ -80,7 +78,6 @@ function startPlayer(Mannequins) {
     const moving = stage.draw(clock.time, passed);
     wheels.draw(clock.time);
     manifold.draw(clock.time);
-    gating.draw(clock.time);
     costs.draw(clock.time);
     lanes.draw(clock.time);
     overview.draw(clock.time);
@@ -186,7 +183,6 @@ function startPlayer(Mannequins) {
     stage.open(parts.bodies, take.terrain);
     wheels.open(parts.channels);
     manifold.open(take.manifold);
-    gating.open(parts.gating);
     costs.open(take.costs);
     lanes.open(lanesOf({ take, ...parts, song }), clock.duration, take.markers);
     overview.open(take, clock.duration);
@@ -198,12 +194,11 @@ function startPlayer(Mannequins) {
     element("manifold-card").hidden = !take.manifold;
     element("manifold-axes").hidden = take.manifold?.path.shape[1] === 2;
     element("manifold-colours").textContent = take.manifold?.colourTitle ? `coloured by ${take.manifold.colourTitle}` : "";
-    element("gating-card").hidden = !parts.gating;
     element("costs-card").hidden = !take.costs;
     element("wheels").hidden = !parts.channels;
     element("wheels-card").classList.toggle("many", (parts.channels?.phase.columns ?? 0) > MANY_CHANNELS);
     element("wheels-card").hidden = !parts.channels && Boolean(take.manifold || take.costs);
-    const stageOnly = !parts.channels && !take.manifold && !parts.gating && !take.costs;
+    const stageOnly = !parts.channels && !take.manifold && !take.costs;
     element("app").classList.toggle("stage-only", stageOnly && parts.bodies.length > 0);
     showEmpty("wheels-empty", parts.channels ? "" :
       "This clip has no phases. “deepphase play CLIP --model MODEL” adds those of a phase model.");

@@ -163,14 +163,6 @@ class Marker:
     stop_s: float
 
 
-@dataclass(frozen=True)
-class Row:
-    """A row of labelled spans over time, as the bars of a song; equal labels have one colour."""
-
-    name: str
-    spans: Sequence[Marker]
-
-
 @dataclass(frozen=True, eq=False)
 class CostOption:
     """A moment that a search compared.
@@ -222,7 +214,7 @@ class Take:
         Name in the list of clips.
     actors
         Bodies, all on one time axis.
-    channels, manifold, gating, curves, markers, rows, song, costs
+    channels, manifold, gating, curves, markers, song, costs
         Further data on the same time axis.
     note
         A sentence below the name, for example on the origin of the clip.
@@ -237,7 +229,6 @@ class Take:
     gating: Gating | None = None
     curves: Sequence[Curve] = ()
     markers: Sequence[Marker] = ()
-    rows: Sequence[Row] = ()
     song: PlayerSong | None = None
     note: str = ""
     costs: CostComparison | None = None

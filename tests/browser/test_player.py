@@ -137,7 +137,7 @@ def made(open_page):
 
 
 def test_all_parts_are_drawn_where_they_belong_and_explained(made):
-    for canvas in ("stage", "wheels", "manifold", "gating", "overview"):
+    for canvas in ("stage", "wheels", "manifold", "overview"):
         bring_into_view(made, f"#{canvas}")
         assert made.evaluate(COLOURS, canvas) > 3, canvas
     made.locator("#manifold-3d").click()
@@ -181,9 +181,8 @@ def test_all_parts_are_drawn_where_they_belong_and_explained(made):
         np.testing.assert_allclose(given["screen"][:2], wanted, atol=1.0)
         assert made.evaluate(OPAQUE, wanted) > 5, "nothing is drawn at the joint"
     # Channels and experts count from 0, as figures, tables and files do.
-    bring_into_view(made, "#gating")
     calls = made.evaluate(DRAWN)
-    for where, count in (("wheels", 5), ("gating", 4)):
+    for where, count in (("wheels", 5),):
         own = [each for each in calls if (each["where"], each["name"]) == (where, "fillText")]
         numbers = {text for each in own if (text := each["given"][0].strip()).isdigit()}
         assert numbers == {str(number) for number in range(count)}
@@ -546,11 +545,11 @@ def test_pages_fit_their_look_width_and_length(open_page, record_property):
     settle(page)
     boxes = {
         id: page.locator(f"#{id}").bounding_box()
-        for id in ("stage-card", "wheels", "manifold", "gating", "time-card")
+        for id in ("stage-card", "wheels", "manifold", "time-card")
     }
     assert boxes["stage-card"]["y"] < boxes["wheels"]["y"] < boxes["time-card"]["y"]
-    assert boxes["wheels"]["x"] < boxes["manifold"]["x"] < boxes["gating"]["x"]
-    assert boxes["gating"]["x"] + boxes["gating"]["width"] <= 700
+    assert boxes["wheels"]["x"] < boxes["manifold"]["x"]
+    assert boxes["manifold"]["x"] + boxes["manifold"]["width"] <= 700
     assert boxes["time-card"]["y"] < 700
     narrow = {"viewport": {"width": 400, "height": 800}, "device_scale_factor": 2}
     page = opened(open_page, [made_take(), made_take()], options=narrow)

@@ -1,5 +1,5 @@
 // Runs the JavaScript runtime for tests: reads a request from stdin and writes its answer to stdout.
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 
 import { projectManifold, readAsset } from "../../deepphase/viewer/runtime/asset.js";
 import { Heightmap } from "../../deepphase/viewer/runtime/heightmap.js";
@@ -13,8 +13,7 @@ import { buildMannequin } from "../../deepphase/viewer/body/mannequin.js";
 import { bvhText, glbBytes } from "../../deepphase/viewer/body/save.js";
 import { readBody } from "../../deepphase/viewer/body/skin.js";
 import { networkOf } from "../../deepphase/viewer/runtime/network.js";
-import { add, cross, distance, dot, inverse, point, rotate, subtract, turn } from "../../deepphase/viewer/vectors.js";
-import { foreignBody } from "./foreign.mjs";
+import { add, distance, inverse, point, rotate, subtract, turn } from "../../deepphase/viewer/vectors.js";
 
 const request = JSON.parse(readFileSync(0, "utf8"));
 if (request.withoutWebAssembly) globalThis.WebAssembly = undefined;
@@ -23,16 +22,6 @@ const asset = readAsset(readFileSync(request.asset));
 /** Typed arrays as lists. */
 function plain(key, value) {
   return ArrayBuffer.isView(value) ? Array.from(value) : value;
-}
-
-/** Share of triangles whose corners' normals point to the side from which they are seen. */
-function facingShare({ positions, normals, indices }) {
-  let facing = 0;
-  for (let i = 0; i < indices.length; i += 3) {
-    const [a, b, c] = [0, 1, 2].map((k) => point(positions, indices[i + k]));
-    facing += dot(cross(subtract(b, a), subtract(c, a)), point(normals, indices[i])) > 0 ? 1 : 0;
-  }
-  return (3 * facing) / indices.length;
 }
 
 /** Places of vertices that are carried by joints, at a frame. */
@@ -143,24 +132,6 @@ const tasks = {
       } catch (problem) {
         return { problem: problem.message };
       }
-    });
-  },
-  /** The mannequin in a file by other conventions: how far its vertices are from the mannequin's own, in m. */
-  foreign() {
-    const label = firstLabel(asset);
-    const samples = sampleFrames(asset, label);
-    const mannequin = buildMannequin(asset.skeleton, samples, 2.5);
-    const character = createCharacter(asset, { label });
-    let frame = null;
-    for (let i = 0; i < 100; i++) frame = kept(character.step(goalOf([0.5, 1.2], null, label)));
-    return request.turns.map((turned) => {
-      const { bytes, mesh: own } = foreignBody(asset.skeleton, mannequin, turned);
-      if (request.keep) writeFileSync(request.keep, bytes);
-      const mesh = readBody(bytes, asset.skeleton);
-      const [places, others] = [carried(own, frame), carried(mesh, frame)];
-      const apart = Array.from({ length: places.length / 3 }, (_, v) => distance(point(places, v), point(others, v)));
-      const colours = [0, own.colours[1]].map((v) => [...mesh.colours.subarray(4 * v, 4 * v + 4)]);
-      return { matched: mesh.matched, counts: [others.length, places.length], largest: Math.max(...apart), mean: apart.reduce((a, b) => a + b) / apart.length, colours, facing: facingShare(mesh) };
     });
   },
   /** Places in the picture of the ends of a body that runs, at its foot and top, in shares of its size. */

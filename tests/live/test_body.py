@@ -69,27 +69,6 @@ def test_joints_may_have_other_axes_and_other_names(answers):
 
 
 @needs_node
-@pytest.mark.slow
-def test_a_file_by_the_conventions_of_other_programs_moves_like_the_mannequin(tmp_path):
-    # Two skins with other joints, axes and units; scaled joints below an armature; 16-bit joints,
-    # normalised weights, sparse places, colours, no normals; a hat that hangs on the head.
-    half = 0.5**0.5
-    turns = [[0.0, 0.0, 0.0, 1.0], [0.0, half, 0.0, half]]
-    same, turned = ask_node(tmp_path, asset_of(CONTROLLER), "foreign", turns=turns)
-    for given in (same, turned):
-        assert given["matched"] == len(Controller.load(CONTROLLER).skeleton)
-        assert given["counts"][0] == given["counts"][1]
-        assert given["facing"] > 0.97
-        # Colour of the material times that of the vertex; the second mesh has neither.
-        assert given["colours"][0] == pytest.approx([0.5, 0.2, 0.0, 1.0], abs=1e-6)
-        assert given["colours"][1] == [1.0, 1.0, 1.0, 1.0]
-    assert same["largest"] < 1e-4
-    # Turns of a limb about itself cannot be told from directions alone.
-    assert turned["mean"] < 0.015
-    assert turned["largest"] < 0.12
-
-
-@needs_node
 def test_joints_that_do_not_match_are_named(answers):
     _, given = answers
     problem = given["strange names"]["problem"]

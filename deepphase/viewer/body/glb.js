@@ -48,16 +48,8 @@ export class Glb {
     const Type = TYPES[accessor?.componentType];
     const size = SIZES[accessor?.type];
     if (!Type || !size || !(accessor.count >= 0)) throw new Error("the file has an accessor of an unknown type");
-    const out = accessor.bufferView === undefined ? new Float32Array(size * accessor.count) : this.read(accessor, Type, size);
-    const { sparse } = accessor;
-    if (sparse) {
-      const { count } = sparse;
-      const places = this.read({ ...sparse.indices, count }, TYPES[sparse.indices.componentType] ?? Uint32Array, 1);
-      const values = this.read({ ...accessor, ...sparse.values, byteOffset: sparse.values.byteOffset, count }, Type, size);
-      if (places.some((place) => place >= accessor.count)) throw new Error("the file has an accessor with places that it does not have");
-      places.forEach((place, at) => out.set(values.subarray(size * at, size * at + size), size * place));
-    }
-    return out;
+    if (accessor.bufferView === undefined || accessor.sparse) throw new Error("the file has sparse data: export it without");
+    return this.read(accessor, Type, size);
   }
 
   read(accessor, Type, size) {

@@ -3,8 +3,7 @@
 import { quaternionOf } from "../runtime/pose.js";
 import { rolesOf } from "./bodyplan.js";
 import { Glb } from "./glb.js";
-import { IDENTITY, inverseMatrix, movedNormals, movedPlaces, nodesAbove, sceneMatrix } from "./nodes.js";
-import { add, cross, distance, length, multiply, inverse, product, rotate, scaled, shortestArc, subtract, unit } from "../vectors.js";
+import { add, cross, distance, length, multiply, inverse, rotate, scaled, shortestArc, subtract, unit } from "../vectors.js";
 
 // Joints that a body must have, of those that the skeleton has.
 const NEEDED = ["hips", "left_hip", "left_knee", "left_foot", "right_hip", "right_knee", "right_foot"];
@@ -14,6 +13,7 @@ const ROLES = [...NEEDED, "neck", "head", "chest", ...["left", "right"].flatMap(
 // the skeleton.
 const SAME_AXES = 0.03;
 const INFLUENCES = 4;
+const IDENTITY = [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1];
 const NAMED_IN_ERRORS = 6;
 
 // The mesh of a glb file, in the form of `buildMannequin`, with `colours` (4 numbers a vertex, the
@@ -28,45 +28,31 @@ export function readBody(bytes, skeleton) {
   const skinned = nodes.filter((node) => node.skin !== undefined && node.mesh !== undefined);
   if (!skinned.length) throw new Error("it has no skinned mesh: a body needs a mesh that is bound to joints");
   const above = nodesAbove(nodes);
-  const inverseBinds = inverseBindsOf(glb, nodes, above, skins, skinned);
-  const binds = new Map([...inverseBinds.joints].map(([joint, matrix]) => [joint, bindOf(matrix)]));
+  const binds = new Map();
+  for (const { skin } of skinned) {
+    const { joints, inverseBindMatrices } = skins[skin];
+    const numbers = inverseBindMatrices === undefined ? null : glb.numbers(inverseBindMatrices);
+    joints.forEach((joint, at) => binds.set(joint, bindOf(numbers ? numbers.subarray(16 * at, 16 * at + 16) : IDENTITY)));
+  }
   const matches = matchJoints(nodes, above, [...binds.keys()], skeleton);
   const size = sizeRatio(skeleton, matches, binds);
   const pose = poseOf(skeleton, matches, binds, size);
   const carriers = carriersOf(nodes, above, matches, rolesOf(skeleton).hips);
-  const parts = [
-    ...skinned.flatMap(({ mesh, skin }) =>
-      partsOf(glb, mesh, skins[skin].joints.map((joint) => carriers[joint])).map((part) => moved(part, inverseBinds.spaces.get(skin)))),
-    ...rigidPartsOf(glb, nodes, above, inverseBinds.joints, carriers),
-  ];
-  const mesh = joined(parts, size);
-  return { ...mesh, pose, matched: matches.size, unitLength: 1, images: parts };
+  const parts = skinned.flatMap(({ mesh, skin }) => partsOf(glb, mesh, skins[skin].joints.map((joint) => carriers[joint])));
+  return { ...joined(parts, size), pose, matched: matches.size, unitLength: 1, images: parts };
 }
 
-// Inverse bind matrices of all joints, and the matrix from the space of each skin's meshes to the space of the first
-// one's. A joint of both, else the pose in which the file is saved, defines how the spaces lie.
-function inverseBindsOf(glb, nodes, above, skins, skinned) {
-  const joints = new Map();
-  const spaces = new Map();
-  for (const { skin } of skinned) {
-    if (spaces.has(skin)) continue;
-    const { joints: own, inverseBindMatrices } = skins[skin];
-    const numbers = inverseBindMatrices === undefined ? null : glb.numbers(inverseBindMatrices);
-    const given = own.map((_, at) => (numbers ? [...numbers.subarray(16 * at, 16 * at + 16)] : IDENTITY));
-    const shared = own.findIndex((joint) => joints.has(joint));
-    let space = IDENTITY;
-    if (shared >= 0) space = product(inverseMatrix(joints.get(own[shared])) ?? IDENTITY, given[shared]);
-    else if (joints.size) {
-      const [[first, matrix]] = joints;
-      const there = product(sceneMatrix(nodes, above, first), matrix);
-      space = product(inverseMatrix(there) ?? IDENTITY, product(sceneMatrix(nodes, above, own[0]), given[0]));
+// Node -> the node above it, without those that have none.
+function nodesAbove(nodes) {
+  const above = new Map();
+  nodes.forEach((node, at) => (node.children ?? []).forEach((child) => above.set(child, at)));
+  nodes.forEach((_, node) => {
+    let steps = 0;
+    for (let at = node; at !== undefined; at = above.get(at)) {
+      if (steps++ > nodes.length) throw new Error("its nodes are above themselves");
     }
-    spaces.set(skin, space);
-    const back = inverseMatrix(space);
-    if (!back) throw new Error("a skin of it has no volume");
-    own.forEach((joint, at) => joints.has(joint) || joints.set(joint, product(given[at], back)));
-  }
-  return { joints, spaces };
+  });
+  return above;
 }
 
 // Place and rotation of a joint in the space of the meshes, when bound, by its inverse bind matrix.
@@ -207,19 +193,17 @@ function carriersOf(nodes, above, matches, hips) {
   });
 }
 
-// The triangles of a mesh: arrays of each primitive, with joints of the skeleton. Without `joints`, those of a skin, all
-// is carried by one joint.
-function partsOf(glb, mesh, joints, carrier) {
+// The triangles of a mesh: arrays of each primitive, with joints of the skeleton.
+function partsOf(glb, mesh, joints) {
   const { meshes, materials = [] } = glb.json;
-  return meshes[mesh].primitives.filter(({ mode = 4 }) => mode >= 4).map((primitive) => {
+  return meshes[mesh].primitives.filter(({ mode = 4 }) => mode === 4).map((primitive) => {
     const { attributes } = primitive;
     const positions = glb.numbers(attributes.POSITION);
     const count = positions.length / 3;
-    const order = primitive.indices === undefined ? Float32Array.from({ length: count }, (_, i) => i) : glb.numbers(primitive.indices);
-    if (order.some((index) => index >= count)) throw new Error("its triangles name vertices that it does not have");
-    const indices = triangles(order, primitive.mode);
+    const indices = primitive.indices === undefined ? Float32Array.from({ length: count }, (_, i) => i) : glb.numbers(primitive.indices);
+    if (indices.some((index) => index >= count)) throw new Error("its triangles name vertices that it does not have");
     const sets = [0, 1].filter((set) => attributes[`JOINTS_${set}`] !== undefined && attributes[`WEIGHTS_${set}`] !== undefined);
-    if (joints && !sets.length) throw new Error("its mesh is not bound to its joints");
+    if (!sets.length) throw new Error("its mesh is not bound to its joints");
     const bound = sets.map((set) => ({ joints: glb.numbers(attributes[`JOINTS_${set}`]), weights: glb.numbers(attributes[`WEIGHTS_${set}`]) }));
     const material = materials[primitive.material] ?? {};
     const { baseColorFactor: colour = [1, 1, 1, 1], baseColorTexture: texture } = material.pbrMetallicRoughness ?? {};
@@ -228,7 +212,7 @@ function partsOf(glb, mesh, joints, carrier) {
       positions,
       normals: attributes.NORMAL === undefined ? normalsAcross(positions, indices) : glb.numbers(attributes.NORMAL),
       indices,
-      ...(joints ? influences(bound, count, joints) : rigid(count, carrier)),
+      ...influences(bound, count, joints),
       colours: coloursOf(glb, attributes.COLOR_0, count, colour),
       doubleSided: Boolean(material.doubleSided),
       image: places === undefined ? null : imageOf(glb, texture.index),
@@ -237,45 +221,11 @@ function partsOf(glb, mesh, joints, carrier) {
   });
 }
 
-// Corners of triangles, three in turn, of a list (mode 4), a strip (5) or a fan (6).
-function triangles(order, mode = 4) {
-  if (mode === 4) return order;
-  const corners = [];
-  for (let i = 0; i + 2 < order.length; i++) {
-    const [a, b] = mode === 6 ? [0, i + 1] : i % 2 ? [i + 1, i] : [i, i + 1];
-    corners.push(order[a], order[b], order[i + 2]);
-  }
-  return Float32Array.from(corners);
-}
-
 // Colours of vertices (3 numbers each): those of the material times their own.
 function coloursOf(glb, accessor, count, colour) {
   const own = accessor === undefined ? null : glb.numbers(accessor);
   const width = own ? own.length / count : 0;
   return Float32Array.from({ length: 3 * count }, (_, at) => colour[at % 3] * (own ? own[width * Math.floor(at / 3) + (at % 3)] : 1));
-}
-
-// Meshes without a skin that hang on a joint, such as eyes and hats.
-function rigidPartsOf(glb, nodes, above, inverseBinds, carriers) {
-  return nodes.flatMap((node, at) => {
-    let joint = at;
-    while (joint !== undefined && !inverseBinds.has(joint)) joint = above.get(joint);
-    if (node.mesh === undefined || node.skin !== undefined || joint === undefined) return [];
-    const bind = inverseMatrix(product(sceneMatrix(nodes, above, joint), inverseBinds.get(joint))) ?? IDENTITY;
-    const place = product(bind, sceneMatrix(nodes, above, at));
-    return partsOf(glb, node.mesh, null, carriers[joint]).map((part) => moved(part, place));
-  });
-}
-
-function rigid(count, joint) {
-  const weights = Float32Array.from({ length: INFLUENCES * count }, (_, at) => (at % INFLUENCES ? 0 : 1));
-  return { joints: new Uint16Array(INFLUENCES * count).fill(joint), weights };
-}
-
-// A part in another space.
-function moved(part, matrix) {
-  if (matrix === IDENTITY) return part;
-  return { ...part, positions: movedPlaces(matrix, part.positions), normals: movedNormals(matrix, part.normals) };
 }
 
 // Joints and weights of vertices: the largest ones, with a sum of 1.

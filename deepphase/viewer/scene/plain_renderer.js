@@ -1,16 +1,9 @@
 // The picture on a plain canvas: skeletons of limbs, for point tracks and where a browser has no WebGL 2.
 
-import { clamp } from "../vectors.js";
 import { faded, mixed } from "./surface2d.js";
 
 // Lines of the grid on either side of the camera's target, at least and at most.
 const GRID_LINES = 13, MOST_LINES = 40;
-// Cells of uneven ground on either side of the target, the direction to the light, and shades.
-const REACH_CELLS = 36;
-const LIGHT = [0.4, 0.82, 0.41];
-const GROUND_SHADES = 24;
-// Cells that face away from the light by more than this cosine are equally dark.
-const DARKEST = 0.3;
 // Distance from a head's joint to its middle as a share of the body's height, for files without
 // an end site of the head.
 const HEAD_SHARE = 0.06;
@@ -21,17 +14,15 @@ export class PlainRenderer {
     this.look = look;
   }
 
-  // Begin a picture with its ground: uneven `terrain`, or a grid on a floor, the step of which is returned.
+  // Begin a picture with its ground, a grid on a floor or on uneven `terrain`, the step of which is returned.
   // `size`: of a body, in metres.
   begin(context, camera, { terrain, floor, step, size }) {
     Object.assign(this, { context, camera });
     context.lineCap = context.lineJoin = "round";
-    if (!terrain) return this.drawGrid(floor, step, size);
-    this.drawTerrain(terrain, size);
-    return 0;
+    return this.drawGrid(terrain ? (x, z) => terrain.at(x, z) : () => floor, step, size);
   }
 
-  drawGrid(floor, unit, size) {
+  drawGrid(level, unit, size) {
     const { camera, context } = this;
     const reach = Math.ceil(GRID_LINES * Math.max(1, camera.distance / (5 * size)));
     const step = unit * Math.max(1, Math.round(reach / MOST_LINES));
@@ -49,59 +40,15 @@ export class PlainRenderer {
       context.beginPath();
       for (let at = 0; at < cells.length; at += 2) {
         const [i, j] = [cells[at] * step, cells[at + 1] * step];
-        camera.line(context, cx + i, floor, cz + j, cx + i, floor, cz + j + step);
-        camera.line(context, cx + j, floor, cz + i, cx + j + step, floor, cz + i);
+        for (const [ax, az, bx, bz] of [[i, j, i, j + step], [j, i, j + step, i]]) {
+          camera.line(context, cx + ax, level(cx + ax, cz + az), cz + az, cx + bx, level(cx + bx, cz + bz), cz + bz);
+        }
       }
       context.strokeStyle = faded(this.look.soft, [0.34, 0.24, 0.14, 0.06][ring]);
       context.lineWidth = 1;
       context.stroke();
     });
     return step;
-  }
-
-  // Cells of uneven ground from far to near, fading at the edge.
-  drawTerrain(map, size) {
-    const { camera, context } = this;
-    const wide = Math.max(1, Math.round((0.075 * size) / map.spacing)) * map.spacing;
-    const [cx, cz] = [0, 2].map((axis) => Math.round(camera.target[axis] / wide));
-    const side = 2 * REACH_CELLS + 2;
-    const points = new Float64Array(3 * side * side);
-    const levels = new Float64Array(side * side);
-    for (let row = 0; row < side; row++) {
-      for (let column = 0; column < side; column++) {
-        const [x, z] = [(cx + column - REACH_CELLS) * wide, (cz + row - REACH_CELLS) * wide];
-        const at = row * side + column;
-        levels[at] = map.at(x, z);
-        points.set(camera.project(x, levels[at], z), 3 * at);
-      }
-    }
-    const cells = [];
-    for (let row = 0; row + 1 < side; row++) {
-      for (let column = 0; column + 1 < side; column++) {
-        const away = Math.hypot(row - REACH_CELLS, column - REACH_CELLS) / REACH_CELLS;
-        const at = row * side + column;
-        const corners = [at, at + 1, at + side + 1, at + side];
-        if (away < 1 && corners.every((corner) => points[3 * corner + 2] > camera.near)) cells.push([points[3 * at + 2], corners, away]);
-      }
-    }
-    cells.sort((one, other) => other[0] - one[0]);
-    const [dark, bright] = this.look.dark ? ["#0d1117", "#5b6672"] : ["#8d96a0", "#f3f5f7"];
-    const shades = Array.from({ length: GROUND_SHADES + 1 }, (_, at) => mixed(dark, bright, at / GROUND_SHADES));
-    for (const [, corners, away] of cells) {
-      const [at, right, , below] = corners;
-      const dx = (levels[right] - levels[at]) / wide;
-      const dz = (levels[below] - levels[at]) / wide;
-      const lit = (LIGHT[1] - dx * LIGHT[0] - dz * LIGHT[2]) / Math.hypot(1, dx, dz);
-      const shade = shades[clamp(Math.round(((lit - DARKEST) / (1 - DARKEST)) * GROUND_SHADES), 0, GROUND_SHADES)];
-      context.globalAlpha = Math.min(1, 4 * (1 - away));
-      context.fillStyle = context.strokeStyle = shade;
-      context.lineWidth = 0.6;
-      this.polygon(corners.map((corner) => [points[3 * corner], points[3 * corner + 1]]));
-      context.fill();
-      // Without its outline, gaps of less than a pixel show between cells.
-      context.stroke();
-    }
-    context.globalAlpha = 1;
   }
 
   polygon(corners) {

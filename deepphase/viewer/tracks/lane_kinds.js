@@ -198,39 +198,6 @@ function songLane(song) {
   };
 }
 
-// Labelled spans in rows; equal labels of a row have one colour.
-function rowsLane(rows) {
-  const high = 19;
-  return {
-    name: "Bars", unit: "letters repeat", shown: true, height: high * rows.length + 6,
-    draw(context, plot) {
-      rows.forEach(({ name, spans }, row) => {
-        const labels = [...new Set(spans.map(([label]) => label))];
-        const [top, bottom] = [plot.top + 2 + row * high, plot.top + (row + 1) * high];
-        context.font = fontOf(10);
-        context.textAlign = "right";
-        context.textBaseline = "middle";
-        context.fillStyle = look.soft;
-        context.fillText(fitted(context, name, plot.left - 40), plot.left - 6, (top + bottom) / 2);
-        plot.clip(context, () => {
-          context.font = fontOf(10.5, "600");
-          context.textAlign = "center";
-          for (const [label, start, stop] of spans) {
-            const [x, end] = [plot.x(start), plot.x(stop)];
-            if (end < plot.left || x > plot.right) continue;
-            // What occurs once is grey.
-            const repeats = spans.filter((span) => span[0] === label).length > 1;
-            context.fillStyle = faded(repeats ? styleOf(labels.indexOf(label)).colour : look.soft, repeats ? 0.4 : 0.14);
-            context.fillRect(x, top, Math.max(0, end - x - 1), bottom - top);
-            context.fillStyle = look.ink;
-            if (end - x > 10) context.fillText(label, (x + end) / 2, (top + bottom) / 2 + 0.5);
-          }
-        });
-      });
-    },
-  };
-}
-
 function spectrogramImage(described) {
   const [bands, columns] = described.shape;
   const drawn = {};
@@ -265,7 +232,6 @@ function spectrogramImage(described) {
 export function lanesOf({ take, bodies, channels, gating, song }) {
   const lanes = [];
   if (song) lanes.push(songLane({ ...take.song, duration: song.duration || take.song.duration }));
-  if (take.rows.length) lanes.push(rowsLane(take.rows));
   const curveLane = (curve) => {
     const name = curve.name.slice(0, 1).toUpperCase() + curve.name.slice(1);
     return lineLane({ name, unit: curve.unit, series: new Series(curve, curve.values), lines: curve.lines });

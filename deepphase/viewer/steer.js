@@ -5,7 +5,6 @@ import { GROUND_KINDS, madeGround } from "./runtime/made_ground.js";
 import { readAsset } from "./runtime/asset.js";
 import { Driver, sampleFrames } from "./input/driver.js";
 import { firstLabel } from "./input/follow.js";
-import { patchAround } from "./scene/ground_shape.js";
 import { Input, isTyping } from "./input/input.js";
 import { bindActions, onDrag, onTurn } from "./input/pointer.js";
 import { paint, readBody } from "./body/skin.js";
@@ -450,8 +449,7 @@ class App {
     this.view.refine();
     const { skeleton, frameRate } = this.asset;
     const frames = this.driven();
-    const ground = this.view.map && patchAround(this.view.map, frames);
-    const bytes = glbBytes(skeleton, frames, frameRate, this.view.mesh, this.view.tint(0)[0], ground);
+    const bytes = glbBytes(skeleton, frames, frameRate, this.view.mesh, this.view.tint(0)[0]);
     this.download(bytes, ".glb", "model/gltf-binary");
   }
 

@@ -1,7 +1,6 @@
 // Files of what was driven: BVH, and glb with the mannequin's mesh.
 
 import { CHUNKS, MAGIC, SIZES, TYPES } from "./glb.js";
-import { groundMesh } from "../scene/ground_shape.js";
 import { axesOf } from "./turns.js";
 import { inverse, linear, multiply, point, rotate, subtract, turn } from "../vectors.js";
 
@@ -87,8 +86,8 @@ export function bvhText(skeleton, frames, frameRate) {
   return `${lines.join("\n")}\n`;
 }
 
-// The bytes of a glb file: skeleton, skinned mannequin, the ground (a `Heightmap`) if there is one, and animation.
-export function glbBytes(skeleton, frames, frameRate, mesh, tint, ground = null) {
+// The bytes of a glb file: skeleton, skinned mannequin and animation.
+export function glbBytes(skeleton, frames, frameRate, mesh, tint) {
   const poses = frames.map((frame) => localPose(skeleton, frame));
   const lengths = lengthsOf(skeleton, poses);
   const file = new GlbFile();
@@ -123,15 +122,14 @@ export function glbBytes(skeleton, frames, frameRate, mesh, tint, ground = null)
     animate(j, "rotation", turns, "VEC4");
     if (lengths[j].moves) animate(j, "translation", Float32Array.from(poses.flatMap((pose) => pose.translations[j])), "VEC3");
   }
-  if (ground) addMesh(file, "ground", groundMesh(ground, false), [0.42, 0.45, 0.4]);
   file.json.animations = [animation];
   return file.bytes();
 }
 
-// A node with a mesh, in one colour or with those of its vertices, on joints if it has some; returns its number.
+// A node with a skinned mesh, in one colour or with those of its vertices; returns its number.
 function addMesh(file, name, { positions, normals, indices, colours, joints, weights }, colour = [1, 1, 1]) {
   const { nodes, meshes, materials, scenes } = file.json;
-  const node = nodes.push({ name, mesh: meshes.length }) - 1;
+  const node = nodes.push({ name, mesh: 0 }) - 1;
   scenes[0].nodes.push(node);
   meshes.push({
     name,
@@ -139,11 +137,12 @@ function addMesh(file, name, { positions, normals, indices, colours, joints, wei
       attributes: {
         POSITION: file.add(positions, "VEC3", { target: 34962, bounds: true }),
         NORMAL: file.add(normals, "VEC3", { target: 34962 }),
-        ...(joints && { JOINTS_0: file.add(joints, "VEC4", { target: 34962 }), WEIGHTS_0: file.add(weights, "VEC4", { target: 34962 }) }),
+        JOINTS_0: file.add(joints, "VEC4", { target: 34962 }),
+        WEIGHTS_0: file.add(weights, "VEC4", { target: 34962 }),
         ...(colours && { COLOR_0: file.add(colours, "VEC4", { target: 34962 }) }),
       },
       indices: file.add(indices, "SCALAR", { target: 34963 }),
-      material: materials.length,
+      material: 0,
     }],
   });
   materials.push({ name, pbrMetallicRoughness: { baseColorFactor: [...colour, 1], metallicFactor: 0, roughnessFactor: 0.6 } });

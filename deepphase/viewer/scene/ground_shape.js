@@ -1,22 +1,18 @@
-// The ground that is drawn and saved: a mesh over the points of a heightmap.
+// The ground that is drawn: a mesh over the points of a heightmap.
 
-import { Heightmap } from "../runtime/heightmap.js";
-
-// Metres around what was walked.
-const MARGIN_M = 3;
 // Metres to which the edges of a ground go on in the picture.
 const BEYOND_M = 200;
 
-// Lines of points along one axis: those of the grid, and with a border one far away at either end.
-function linesOf(first, count, spacing, border) {
+// Lines of points along one axis: those of the grid, and one far away at either end.
+function linesOf(first, count, spacing) {
   const lines = Array.from({ length: count }, (_, i) => first + i * spacing);
-  return Float32Array.from(border ? [first - BEYOND_M, ...lines, lines[count - 1] + BEYOND_M] : lines);
+  return Float32Array.from([first - BEYOND_M, ...lines, lines[count - 1] + BEYOND_M]);
 }
 
-// {positions, normals, indices}; `border`: with what goes on beyond its edges.
-export function groundMesh(map, border = true) {
-  const xs = linesOf(map.origin[0], map.columns, map.spacing, border);
-  const zs = linesOf(map.origin[1], map.rows, map.spacing, border);
+// {positions, normals, indices} of a ground that goes on beyond its edges.
+export function groundMesh(map) {
+  const xs = linesOf(map.origin[0], map.columns, map.spacing);
+  const zs = linesOf(map.origin[1], map.rows, map.spacing);
   const [columns, rows] = [xs.length, zs.length];
   const positions = new Float32Array(3 * rows * columns), normals = new Float32Array(3 * rows * columns);
   const indices = new Uint32Array(6 * (rows - 1) * (columns - 1));
@@ -34,23 +30,4 @@ export function groundMesh(map, border = true) {
     }
   }
   return { positions, normals, indices };
-}
-
-// The part of a heightmap that frames came near.
-export function patchAround(map, frames) {
-  const ends = [0, 1].map((axis) => {
-    const places = frames.map(({ root }) => root.position[axis]);
-    const most = (axis ? map.rows : map.columns) - 1;
-    return [Math.min(...places) - MARGIN_M, Math.max(...places) + MARGIN_M].map((place, end) => {
-      const at = (place - map.origin[axis]) / map.spacing;
-      return Math.min(Math.max(Math.floor(at) + end, end), most - 1 + end);
-    });
-  });
-  const [[left, right], [top, bottom]] = ends;
-  const columns = right - left + 1;
-  const heights = new Float32Array(columns * (bottom - top + 1));
-  for (let row = top; row <= bottom; row++) {
-    heights.set(map.heights.subarray(row * map.columns + left, row * map.columns + right + 1), (row - top) * columns);
-  }
-  return new Heightmap(heights, columns, map.spacing, [map.origin[0] + left * map.spacing, map.origin[1] + top * map.spacing]);
 }

@@ -19,7 +19,7 @@ from deepphase.evaluation.dance import (
     measure_dance,
 )
 from deepphase.evaluation.measure import Measure, measures_of
-from deepphase.motion.root_motion import RootMotion
+from deepphase.motion.root_trajectory import RootMotion
 from deepphase.steering.dance import DanceRequest, DanceResult
 from deepphase.viewer.take import Channels, Curve, Gating, Marker, Take
 

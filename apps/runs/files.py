@@ -11,7 +11,7 @@ from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write
 from deepphase.formats.load import save
 from deepphase.motion.clip import Clip
-from deepphase.motion.root_motion import RootMotion
+from deepphase.motion.root_trajectory import RootMotion
 from deepphase.steering.run import Run
 
 _SUFFIXES = (".bvh", ".glb")

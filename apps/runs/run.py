@@ -22,7 +22,7 @@ from deepphase.errors import ParameterError
 from deepphase.evaluation.findings import ground_findings, run_findings
 from deepphase.evaluation.measure import Measure, joint_rotations, measure, measures_of
 from deepphase.motion.ball import Ball
-from deepphase.motion.root_motion import RootMotion
+from deepphase.motion.root_trajectory import RootMotion
 from deepphase.progress import Progress
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import GamepadSettings

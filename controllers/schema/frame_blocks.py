@@ -32,13 +32,13 @@ from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.kinematics import global_transforms, velocities
+from deepphase.motion.quaternions import six_numbers
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import (
     root_trajectory,
     to_root_space,
     velocities_in_root_space,
 )
-from deepphase.motion.rotations_6d import six_numbers
 from deepphase.phase.model import ClipPhases
 from deepphase.terrain.grounded_clip import GroundedClip
 from deepphase.terrain.heightmap import ground_level, trajectory_heights

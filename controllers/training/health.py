@@ -23,10 +23,10 @@ from deepphase.evaluation.runs import below, joint_rotation_rates
 from deepphase.features.moment_kinds import ACTION, RESTS, clip_kinds
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.quaternions import from_six_numbers
 from deepphase.motion.resample import BANDS_HZ
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import RootTrajectory, root_trajectory, to_root_space
-from deepphase.motion.rotations_6d import from_six_numbers
 from deepphase.progress import Progress
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import Frame, Run, rollout

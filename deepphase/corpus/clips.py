@@ -21,8 +21,7 @@ from deepphase.memory import within_memory
 from deepphase.motion.clip import Clip
 from deepphase.motion.point_track import PointTrack, without_balls
 from deepphase.music.cache import song_features
-from deepphase.solving.point_clip import clip_of_points
-from deepphase.solving.point_structure import find_structure
+from deepphase.solving.point_structure import clip_of_points, find_structure
 from deepphase.solving.point_tree import PointStructure
 
 # Label with the animation of a clip, for files with several.

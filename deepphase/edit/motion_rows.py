@@ -18,12 +18,12 @@ from deepphase.motion.limbs import ancestors, bone_lengths
 from deepphase.motion.mirror import MirrorMap, mirror_map
 from deepphase.motion.resample import at_frames, resample
 from deepphase.motion.roles import Roles, find_roles
-from deepphase.motion.root_motion import with_root_motion
 from deepphase.motion.root_trajectory import (
     RootTrajectory,
     from_root_space,
     root_trajectory,
     to_root_space,
+    with_root_motion,
 )
 from deepphase.motion.skeleton import Skeleton
 

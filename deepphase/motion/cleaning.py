@@ -13,7 +13,7 @@ from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
-from deepphase.motion.flips import Flip, repair_flips
+from deepphase.motion.glitches import Flip, repair_flips
 from deepphase.motion.kinematics import derivative_sizes, joint_positions
 from deepphase.motion.resample import BANDS_HZ, low_passed, low_passed_clip
 from deepphase.motion.roles import find_roles
@@ -79,8 +79,8 @@ class Cleaning:
 def clean(clip: Clip, cutoff_hz: float | None = None) -> tuple[Clip, Cleaning]:
     """The clip without flips of joints and noise of markers, and what was changed.
 
-    Flips are repaired first, see :func:`deepphase.motion.flips.repair_flips`. Then the spectrum of
-    all rotations and translations is compared with motion, whose power falls with a power of the
+    Flips are repaired first, see :func:`deepphase.motion.glitches.repair_flips`. Then the spectrum
+    of all rotations and translations is compared with motion, whose power falls with a power of the
     frequency, and a constant floor of noise. Where there is a floor, the clip is low-passed,
     forwards and backwards, at the frequency at which the filter takes as much motion as it leaves
     noise, or at a higher one where feet would lose contacts. Fast movements, of which it

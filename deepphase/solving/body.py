@@ -11,7 +11,7 @@ from deepphase.arrays import Array
 from deepphase.motion.point_track import PointTrack
 from deepphase.motion.skeleton import Skeleton
 from deepphase.solving.planning import JointPlan
-from deepphase.solving.point_clip import clip_of_points
+from deepphase.solving.point_structure import clip_of_points
 from deepphase.solving.point_tree import joint_positions_of
 
 _DOWN, _FRONT = np.array([0.0, -1.0, 0.0]), np.array([0.0, 0.0, 1.0])

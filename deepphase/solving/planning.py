@@ -16,8 +16,7 @@ from deepphase.motion.point_track import PointTrack
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.solving.joints import SIDES, JointBuilder, head_joints, limb_end_joints
-from deepphase.solving.point_clip import clip_of_points
-from deepphase.solving.point_structure import find_structure
+from deepphase.solving.point_structure import clip_of_points, find_structure
 from deepphase.solving.point_tree import PointStructure
 
 

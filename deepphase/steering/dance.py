@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.motion.clip import Clip
-from deepphase.motion.root_motion import RootMotion, with_root_motion
-from deepphase.motion.root_trajectory import RootTrajectory
+from deepphase.motion.root_trajectory import RootMotion, RootTrajectory, with_root_motion
 from deepphase.music.features import SongFeatures
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.short_repr import brief_repr

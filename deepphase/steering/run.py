@@ -13,8 +13,7 @@ from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.ball import Ball
 from deepphase.motion.clip import Clip, Source
-from deepphase.motion.root_motion import RootMotion, with_root_motion
-from deepphase.motion.root_trajectory import RootTrajectory
+from deepphase.motion.root_trajectory import RootMotion, RootTrajectory, with_root_motion
 from deepphase.motion.skeleton import Skeleton
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.progress import Progress

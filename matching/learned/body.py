@@ -14,8 +14,8 @@ from deepphase.matching.player.playback import Playback, joints_below
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Source
 from deepphase.motion.foot_ik import LegChains
+from deepphase.motion.quaternions import from_six_numbers, six_numbers
 from deepphase.motion.roles import Roles, find_roles
-from deepphase.motion.rotations_6d import from_six_numbers, six_numbers
 from deepphase.motion.skeleton import Skeleton
 
 

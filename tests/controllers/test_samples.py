@@ -16,8 +16,8 @@ from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.quaternions import from_six_numbers
 from deepphase.motion.roles import find_roles
-from deepphase.motion.rotations_6d import from_six_numbers
 from deepphase.phase.baselines.foot_phases import ContactPhase, PfnnPhase
 from tests.controllers.made_controllers import (
     FREQUENCIES,

@@ -11,8 +11,7 @@ from deepphase.edit.motion_rows import MotionRows, MotionSpace, integrated_root,
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion import quaternions
 from deepphase.motion.kinematics import global_transforms, joint_positions
-from deepphase.motion.root_motion import with_root_motion
-from deepphase.motion.root_trajectory import RootTrajectory, root_trajectory
+from deepphase.motion.root_trajectory import RootTrajectory, root_trajectory, with_root_motion
 from deepphase.motion.skeleton import Skeleton
 from tests.formula_motion import body, swinging
 

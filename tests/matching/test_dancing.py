@@ -26,7 +26,7 @@ from deepphase.matching.music.song_tracks import ClipSongTracks, track_features
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.search.searcher import open_searcher
 from deepphase.motion.kinematics import joint_positions
-from deepphase.motion.root_motion import with_root_motion
+from deepphase.motion.root_trajectory import with_root_motion
 from deepphase.music.audio import SAMPLE_RATE
 from deepphase.music.features import features_of
 from deepphase.phase.signals import JointVelocities

@@ -3,8 +3,7 @@
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from deepphase.motion.quaternions import angle_between
-from deepphase.motion.rotations_6d import from_six_numbers, six_numbers
+from deepphase.motion.quaternions import angle_between, from_six_numbers, six_numbers
 
 
 def test_there_and_back():

@@ -14,7 +14,7 @@ from deepphase.motion.point_track import PointTrack
 from deepphase.motion.roles import find_roles
 from deepphase.solving.feet import toe_positions
 from deepphase.solving.fitting import solve_body
-from deepphase.solving.point_clip import clip_of_points
+from deepphase.solving.point_structure import clip_of_points
 from deepphase.solving.point_tree import plain_names
 from deepphase.solving.solve import SolveSettings, body_roles, solve_points
 from deepphase.synthetic.dance_motion import dance

@@ -20,7 +20,7 @@ from deepphase.matching.search.searcher import open_searcher
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Source
 from deepphase.motion.kinematics import joint_positions
-from deepphase.motion.root_motion import with_root_motion
+from deepphase.motion.root_trajectory import with_root_motion
 from deepphase.motion.skeleton import Skeleton
 from deepphase.steering.made_paths import made_path
 from deepphase.steering.run import rollout, start_on_path

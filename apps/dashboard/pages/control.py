@@ -34,7 +34,7 @@ from deepphase.apps.dashboard.parts.widgets import (
     state_units,
 )
 from deepphase.errors import DeepPhaseError
-from deepphase.motion.root_motion import RootMotion
+from deepphase.motion.root_trajectory import RootMotion
 
 Opened = OpenController | OpenMatching
 

@@ -14,7 +14,7 @@ from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.evaluation.measure import Measure
 from deepphase.matching.player.settings import PlayerSettings
 from deepphase.motion.clip import Clip
-from deepphase.motion.root_motion import RootMotion
+from deepphase.motion.root_trajectory import RootMotion
 from deepphase.progress import Progress
 from deepphase.steering.path import GroundPath
 from deepphase.steering.run import Run, Runner, RunnerSource

@@ -38,7 +38,7 @@ from deepphase.motion.mirror import is_left_handed, reflected
 from deepphase.motion.point_track import PointTrack
 from deepphase.motion.roles import find_roles
 from deepphase.motion.skeleton import Skeleton
-from deepphase.solving.point_clip import clip_of_points
+from deepphase.solving.point_structure import clip_of_points
 from deepphase.solving.point_tree import PointStructure, plain_names
 
 NAME_KEYS = ("names", "bone_names", "joint_names")

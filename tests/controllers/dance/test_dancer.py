@@ -21,7 +21,7 @@ from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.point_track import PointTrack
 from deepphase.music.audio import HOP, SAMPLE_RATE
 from deepphase.music.features import features_of
-from deepphase.solving.point_clip import clip_of_points
+from deepphase.solving.point_structure import clip_of_points
 from deepphase.steering.dance import DanceRequest
 from tests.controllers.made_dances import (
     BeatAndBarPhases,

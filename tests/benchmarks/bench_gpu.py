@@ -4,11 +4,9 @@ python -m tests.benchmarks.bench_gpu [--minutes 8] [--output gpu] [--parts pae,p
 
 It makes its own clips, as many minutes as Bandai's locomotion and actions have. Each part is a
 process with a time limit of its own, so that one that fails or hangs leaves the others. Parts read
-their data at the same time, and take turns on the GPU; in a second lane the CPU has a tenth of each
+their data at the same time and take turns on the GPU; beside it the CPU has a tenth of each
 training. Every row is printed as it is measured; --output writes OUTPUT.md and OUTPUT.jsonl, again
-after each part.
-
-Without a GPU everything is done on the CPU at a hundredth of the size (--scale).
+after each part. Without a GPU everything is done on the CPU at a hundredth of the size (--scale).
 requirements/gpu.in lists what a bare machine with PyTorch needs.
 """
 
@@ -25,7 +23,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -35,23 +33,28 @@ from typing import Any
 import numpy as np
 import pytorch_lightning as pl
 import torch
+from torch.nn.functional import mse_loss
+from torch.profiler import ProfilerActivity, profile
 
 import deepphase as dp
-from deepphase.training.captured_step import CapturedStep
 
 ROOT = Path(__file__).parents[2]
 # Bandai's 931 clips: 80 minutes, 5 seconds each.
 MINUTES, CLIP_S = 80.0, 5.0
-# Share of each training that the CPU has.
-CPU_SHARE = 0.1
-SMALL = 0.01
+CPU_SHARE, SMALL = 0.1, 0.01
 CLIPS, MODEL, ROWS = "clips.pickle", "phases.model", "rows.jsonl"
-# Frames of a clip that is encoded, and hours of clips.
+# Seconds of a clip that is encoded, and hours of such clips.
 ENCODED_S, ENCODED_HOURS = 180.0, 10.0
 CROWDS = (1, 100, 1_000, 10_000)
 SIGNALS, CHANNELS, WINDOW = 72, 5, 121
-# Steps before those that are counted by the profiler, and number of these.
+# Steps before those that are counted, and number of these.
 WARM_UP, COUNTED = 10, 10
+COUNTS = {
+    "operators": "aten::",
+    "launches": "cudaLaunchKernel",
+    "copies": "cudaMemcpyAsync",
+    "waits": "cudaStreamSynchronize",
+}
 
 
 class EnoughError(Exception):
@@ -60,21 +63,8 @@ class EnoughError(Exception):
 
 @dataclass(frozen=True)
 class Bench:
-    """What a part is given.
-
-    Parameters
-    ----------
-    part
-        Its name.
-    device
-        "cuda" or "cpu".
-    scale
-        Size of all data and trainings; 1 is the full size.
-    folder
-        Folder of the clips, of the phase model and of the rows.
-    limit_s
-        Seconds that it may measure.
-    """
+    """A part's name, its device ("cuda" or "cpu"), its share of the full size, the folder of clips,
+    phase model and rows, and the seconds that it may measure."""
 
     part: str
     device: str
@@ -82,22 +72,21 @@ class Bench:
     folder: Path
     limit_s: float
 
-    @property
-    def accelerator(self) -> str:
-        return "gpu" if self.device == "cuda" else "cpu"
-
     def row(self, what: str, value: str, note: str = "") -> None:
         """Write a row of the table."""
         row = {"part": self.part, "device": self.device, "what": what, "value": value, "note": note}
-        print(f"{self.part:14s} {self.device:5s} {what:42s} {value:>14s}  {note}", flush=True)
+        print(f"{self.part:15s} {self.device:5s} {what:36s} {value:>14s}  {note}", flush=True)
         with (self.folder / ROWS).open("a") as file:
             file.write(json.dumps(row) + "\n")
 
-    def clips(self, seconds: float | None = None) -> list[dp.Clip]:
-        """The clips, or so many seconds of them."""
+    def store(self, clips: int | None = None) -> dp.ClipStore:
+        """The clips, or so many of them."""
         with (self.folder / CLIPS).open("rb") as file:
-            clips = pickle.load(file)
-        return clips if seconds is None else clips[: max(round(seconds / CLIP_S), 12)]
+            return dp.ClipStore.from_clips(pickle.load(file)[:clips])
+
+    def model(self) -> Any:
+        """The phase model that `prepare` has trained a little."""
+        return dp.load_model(self.folder / MODEL)
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -114,9 +103,11 @@ class Bench:
             finally:
                 watchdog.cancel()
 
-    def synchronise(self) -> None:
+    def now(self) -> float:
+        """Seconds, when the device has done all that it was given."""
         if self.device == "cuda":
             torch.cuda.synchronize()
+        return time.perf_counter()
 
     def memory(self) -> str:
         """Peak memory of this process on the device."""
@@ -124,53 +115,43 @@ class Bench:
             return f"{torch.cuda.max_memory_allocated() / 1e6:,.0f} MB on the GPU"
         return f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3:,.0f} MB"
 
-    def milliseconds(self, run: Callable[[], object], seconds: float = 0.5) -> float:
-        """Least mean milliseconds of a call over three rounds."""
-        run()
-        self.synchronise()
-        began = time.perf_counter()
-        run()
-        self.synchronise()
-        calls = max(round(seconds / max(time.perf_counter() - began, 1e-6)), 1)
+    def milliseconds(self, run: Callable[[], object]) -> float:
+        """Least mean milliseconds of a call, over three rounds of half a second."""
+        for _ in range(5):
+            began = self.now()
+            run()
+        calls = max(round(0.5 * min(10 * self.scale, 1) / (self.now() - began)), 1)
         spent = []
         for _ in range(3):
-            began = time.perf_counter()
+            began = self.now()
             for _ in range(calls):
                 run()
-            self.synchronise()
-            spent.append((time.perf_counter() - began) / calls)
+            spent.append((self.now() - began) / calls)
         return 1e3 * min(spent)
-
-
-# Parts -------------------------------------------------------------------------------------------
 
 
 def prepare(bench: Bench) -> None:
     """Make the clips, and a phase model for controllers by a short training."""
-    minutes, makers = max(MINUTES * bench.scale, 2.0), min(os.cpu_count() or 1, 8)
-    began = time.perf_counter()
-    if bench.scale < 1:
-        clips = _made((0, minutes))
-    else:
-        from joblib import Parallel, delayed
+    from joblib import Parallel, delayed
 
-        each = [(seed, minutes / makers) for seed in range(makers)]
-        made = Parallel(n_jobs=makers)(delayed(_made)(one) for one in each)
-        clips = [clip for one in made for clip in one]
+    minutes = max(MINUTES * bench.scale, 2.0)
+    makers = 8 if bench.scale == 1 else 1
+    began = time.perf_counter()
+    made = Parallel(n_jobs=makers)(delayed(_made)(seed, minutes / makers) for seed in range(makers))
+    clips = [clip for one in made for clip in one]
     with (bench.folder / CLIPS).open("wb") as file:
         pickle.dump(clips, file)
     bench.row("clips", f"{time.perf_counter() - began:.1f} s", f"{len(clips)} of {minutes:.0f} min")
     config = _phase_config(0.05 * bench.scale, **{"network.channels": CHANNELS})
-    some = dp.ClipStore.from_clips(clips[:100])
-    model = dp.train_phase(some, config, folder=bench.folder / "first", accelerator="cpu")
+    folder = bench.folder / "prepared"
+    model = dp.train_phase(bench.store(100), config, folder=folder, accelerator="cpu")
     assert model is not None
     model.save(bench.folder / MODEL)
 
 
-def _made(seed_and_minutes: tuple[int, float]) -> list[dp.Clip]:
+def _made(seed: int, minutes: float) -> list[dp.Clip]:
     from deepphase.synthetic.training_set import corpus
 
-    seed, minutes = seed_and_minutes
     clips = (motion.clip for motion in corpus(seed, minutes, clip_seconds=CLIP_S))
     return [replace(clip, name=f"{seed}_{clip.name}") for clip in clips]
 
@@ -179,20 +160,10 @@ def gpu_tests(bench: Bench) -> None:
     """The tests with the mark `gpu`."""
     import pytest
 
-    began = time.perf_counter()
+    words = "-m gpu -q -p no:cacheprovider tests/phase tests/controllers tests/training"
     with bench.alone():
-        code = pytest.main(
-            [
-                "-m",
-                "gpu",
-                "-q",
-                "-p",
-                "no:cacheprovider",
-                "tests/phase",
-                "tests/controllers",
-                "tests/training",
-            ]
-        )
+        began = time.perf_counter()
+        code = pytest.main(words.split())
     bench.row("tests with the mark gpu", code.name, f"{time.perf_counter() - began:.0f} s")
 
 
@@ -204,88 +175,69 @@ def pae(bench: Bench) -> None:
     from tests.benchmarks.bench_phase import plain_batch
     from tests.phase.released_form import PlainAutoencoder
 
-    device, seconds = torch.device(bench.device), 0.5 if bench.scale == 1 else 0.05
+    device, cuda = torch.device(bench.device), bench.device == "cuda"
     on_cpu = torch.randn(20_000, SIGNALS)
     signals = on_cpu.to(device)
-    cuda = bench.device == "cuda"
-    batches = (32, 256, 4096) if cuda else (32, 256)
-    for batch in batches if bench.scale == 1 else (32,):
-        centres = torch.randint(WINDOW, 20_000 - WINDOW, (batch,))
-        there = centres.to(device)
-        ready = plain_batch(on_cpu, centres).to(device)
-
-        def theirs(centres: torch.Tensor = centres) -> torch.Tensor:
-            return plain_batch(on_cpu, centres).to(device)
-
-        def ours(there: torch.Tensor = there) -> torch.Tensor:
-            return gather(signals, there, WINDOW)
-
-        def plain_network() -> torch.nn.Module:
-            return PlainAutoencoder(SIGNALS, CHANNELS, WINDOW)
-
-        def our_network() -> torch.nn.Module:
-            return make_autoencoder(SIGNALS, 60.0, NetworkConfig("paper"))
-
-        forms: list[tuple[str, Callable, Callable, torch.dtype, bool]] = [
-            ("authors' form", plain_network, theirs, torch.float32, False),
-            ("authors' form, windows ready", plain_network, lambda ready=ready: ready,
-             torch.float32, False),
-            ("ours", our_network, ours, torch.float32, False),
-            ("ours, bf16", our_network, ours, torch.bfloat16, False),
-            ("authors' form, windows ready, CUDA graph", plain_network, lambda ready=ready: ready,
-             torch.float32, True),
-            ("ours, CUDA graph", our_network, ours, torch.float32, True),
-            ("ours, bf16, CUDA graph", our_network, ours, torch.bfloat16, True),
-        ]  # fmt: skip
+    sizes = [32] if bench.scale < 1 else [32, 256, 4096] if cuda else [32, 256]
+    # Name, network, its windows, whether in bfloat16.
+    forms = [
+        ("authors' form", "plain", "one by one", False),
+        ("authors' network", "plain", "ready", False),
+        ("ours", "ours", "gathered", False),
+        ("ours, bf16", "ours", "gathered", True),
+    ]
+    for size in sizes:
+        centres = torch.randint(WINDOW, 20_000 - WINDOW, (size,))
+        there, ready = centres.to(device), plain_batch(on_cpu, centres).to(device)
+        windows: dict[str, Callable[[], torch.Tensor]] = {
+            "one by one": lambda centres=centres: plain_batch(on_cpu, centres).to(device),
+            "ready": lambda ready=ready: ready,
+            "gathered": lambda there=there: gather(signals, there, WINDOW),
+        }
         first = None
-        with bench.alone():
-            for name, network, windows, precision, graph in forms:
-                if graph and not cuda:
-                    continue
+        for captured in (False, True) if cuda else (False,):
+            for name, kind, how, reduced in forms[captured:]:
+                what = f"step of {size}, {name}{', CUDA graph' if captured else ''}"
+                network: torch.nn.Module = (
+                    PlainAutoencoder(SIGNALS, CHANNELS, WINDOW)
+                    if kind == "plain"
+                    else make_autoencoder(SIGNALS, 60.0, NetworkConfig("paper"))
+                ).to(device)
                 try:
-                    step = _step(network().to(device), windows, precision, capturable=graph)
-                    spent = bench.milliseconds(_captured(step) if graph else step, seconds)
+                    with bench.alone():
+                        spent = bench.milliseconds(_step(network, windows[how], reduced, captured))
                 except Exception as error:  # One form that fails leaves the others.
-                    bench.row(f"step of {batch}, {name}", "failed", _words(error))
+                    bench.row(what, "failed", f"{type(error).__name__}: {str(error)[:120]}")
                     continue
                 first = first or spent
                 ratio = f"{first / spent:.1f} times as fast as the authors' form"
-                bench.row(f"step of {batch}, {name}", f"{spent:.2f} ms", ratio)
+                bench.row(what, f"{spent:.2f} ms", ratio)
     bench.row("peak memory", bench.memory())
 
 
 def _step(
-    network: torch.nn.Module,
-    windows: Callable[[], torch.Tensor],
-    precision: torch.dtype,
-    *,
-    capturable: bool,
-) -> Callable[[], None]:
+    network: torch.nn.Module, windows: Callable[[], torch.Tensor], reduced: bool, captured: bool
+) -> Callable[[], object]:
+    """A training step; captured as one CUDA graph, it is one launch."""
     device = next(network.parameters()).device.type
-    optimizer = torch.optim.AdamW(network.parameters(), 1e-4, fused=True, capturable=capturable)
-    reduced = precision == torch.bfloat16
+    optimizer = torch.optim.AdamW(network.parameters(), 1e-4, fused=True, capturable=captured)
 
     def step() -> None:
         batch = windows()
-        with torch.autocast(device, torch.bfloat16, enabled=reduced, cache_enabled=not capturable):
-            out = network(batch)
-        loss = torch.nn.functional.mse_loss(out.float(), batch)
+        # A graph would keep weights that are cast once.
+        with torch.autocast(device, torch.bfloat16, enabled=reduced, cache_enabled=not captured):
+            loss = mse_loss(network(batch).float(), batch)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
 
-    return step
-
-
-def _captured(step: Callable[[], None]) -> Callable[[], None]:
-    """The step as one CUDA graph."""
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
+    if not captured:
+        return step
+    side, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
     with torch.cuda.stream(side):
         for _ in range(3):
             step()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
+    torch.cuda.synchronize()
     with torch.cuda.graph(graph):
         step()
     return graph.replay
@@ -297,96 +249,76 @@ def encode(bench: Bench) -> None:
 
     seconds = max(ENCODED_S * bench.scale, 10.0)
     (motion,) = corpus(9, seconds / 60.0, clip_seconds=seconds)
-    model: Any = dp.load_model(bench.folder / MODEL)
+    model, done = bench.model(), 0
     expected = model.encode(motion.clip).parameters.manifold()
     clips = max(round(3600.0 * ENCODED_HOURS * bench.scale / seconds), 1)
     with bench.alone():
         model.network.to(bench.device)
-        found = model.encode(motion.clip).parameters.manifold()
-        done, began = 0, time.perf_counter()
+        difference = np.abs(model.encode(motion.clip).parameters.manifold() - expected).max()
+        began = time.perf_counter()
         while done < clips and time.perf_counter() - began < bench.limit_s:
             model.encode(motion.clip)
             done += 1
         spent = time.perf_counter() - began
-    difference = float(np.abs(found - expected).max())
     bench.row("largest difference from the CPU", f"{difference:.1e}", "of the manifold; goal 1e-4")
-    note = _projected(done, clips, "clips of 3 minutes")
-    bench.row("encode of 10 hours", f"{spent * clips / done:.1f} s", f"{note}; {bench.memory()}")
+    note = f"{_projected(done, clips, 'clips of 3 minutes')}; {bench.memory()}"
+    bench.row("encode of 10 hours", f"{spent * clips / done:.1f} s", note)
 
 
 def frames(bench: Bench) -> None:
-    """A frame of many characters, by an untrained controller of the default sizes."""
+    """A frame of many characters, by a controller of the default sizes without much training."""
     from deepphase.controllers.config import ControllerConfig
     from deepphase.controllers.data.controller_data import ControllerData
     from deepphase.controllers.runtime.characters import Characters
     from deepphase.controllers.training.train import train_controller
 
     short = {"samples": 512, "detail_minutes": 0, "unroll_frames": 1}
-    config = ControllerConfig.load(
-        "experts", **{f"training.{name}": value for name, value in short.items()}
-    )
-    store = dp.ClipStore.from_clips(bench.clips(200.0))
-    data = ControllerData.read(store, config, dp.load_model(bench.folder / MODEL))
-    controller = train_controller(
-        data, config, folder=bench.folder / f"frames_{bench.device}", accelerator="cpu"
-    )
+    changes = {f"training.{name}": value for name, value in short.items()}
+    config = ControllerConfig.load("experts", **changes)
+    data = ControllerData.read(bench.store(40), config, bench.model())
+    folder = bench.folder / f"frames_{bench.device}"
+    controller = train_controller(data, config, folder=folder, accelerator="cpu")
     assert controller is not None
     with bench.alone():
         controller.network.to(bench.device)
         for count in CROWDS if bench.scale == 1 else CROWDS[:2]:
             chosen = np.resize(np.arange(len(controller.starts)), count)
             characters = Characters(controller, controller.starts.select(chosen))
-            with torch.inference_mode():
-                spent = bench.milliseconds(characters.step, 0.5 * min(bench.scale * 10, 1))
+            spent = bench.milliseconds(characters.step)
             bench.row(f"a frame of {count:,} characters", f"{spent:.2f} ms", bench.memory())
 
 
 def count(bench: Bench) -> None:
-    """Operators, launches and waits of a step of the default phase training and of `experts`."""
+    """What a step of the default phase training, and of `experts` over its own frames, asks for."""
     for name in ("phase", "experts"):
         changes = {"training.unroll_goals": False} if name == "experts" else {}
-        counter = Counter(bench, name)
         with suppress(EnoughError):
-            TRAININGS[name](bench, 1.0, counter, **changes)
-
-
-# Trainings ---------------------------------------------------------------------------------------
+            TRAININGS[name](bench, 1.0, Counter(bench, name), **changes)
 
 
 class Counter(pl.Callback):
-    """Counts what some steps of a training ask of the device, then ends it."""
+    """Counts calls of some steps of a training, then ends it."""
 
     def __init__(self, bench: Bench, name: str) -> None:
-        self._bench, self._name, self._held = bench, name, ExitStack()
-        self._profile: Any = None
+        self._bench, self._name = bench, name
 
     def on_train_batch_start(self, trainer: pl.Trainer, *_: Any) -> None:
-        if trainer.global_step == WARM_UP and self._profile is None:
-            self._held.enter_context(self._bench.alone())
-            kinds = [torch.profiler.ProfilerActivity.CPU]
-            if self._bench.device == "cuda":
-                kinds.append(torch.profiler.ProfilerActivity.CUDA)
-            self._profile = torch.profiler.profile(activities=kinds)
+        if trainer.global_step == WARM_UP:
+            cuda = [ProfilerActivity.CUDA] if self._bench.device == "cuda" else []
+            self._profile = profile(activities=[ProfilerActivity.CPU, *cuda])
             self._profile.start()
 
     def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
-        if self._profile is None or trainer.global_step < WARM_UP + COUNTED:
+        if trainer.global_step < WARM_UP + COUNTED:
             return
         self._profile.stop()
-        self._held.close()
-        counts = {each.key: each.count / COUNTED for each in self._profile.key_averages()}
-        kinds = {
-            "operators": "aten::",
-            "launches": "cudaLaunchKernel",
-            "copies": "cudaMemcpyAsync",
-            "waits": "cudaStreamSynchronize",
-        }
+        calls = [(each.key, each.count / COUNTED) for each in self._profile.key_averages()]
         found = {
-            kind: sum(n for key, n in counts.items() if key.startswith(begin))
-            for kind, begin in kinds.items()
+            kind: sum(number for key, number in calls if key.startswith(begin))
+            for kind, begin in COUNTS.items()
         }
-        parts = ", ".join(f"{number:,.0f} {kind}" for kind, number in found.items() if number)
-        self._bench.row(f"a step of {self._name}", f"{found['operators']:,.0f}", parts)
+        words = [f"{number:,.0f} {kind}" for kind, number in found.items() if number]
+        self._bench.row(f"a step of {self._name}", words[0], ", ".join(words[1:]))
         raise EnoughError
 
 
@@ -394,51 +326,43 @@ class Clock(pl.Callback):
     """Times a training alone on its device, until the part's limit.
 
     Reading of data before and measures after the training are left out. The whole training is
-    projected from its steps and from what lies between them: resume points and validations, of
-    which there are as many in a share of a training as in all of it.
+    projected from its steps and from what lies between them: checkpoints and validations, of which
+    there are as many in a share of a training as in all of it.
     """
 
     def __init__(self, bench: Bench, share: float) -> None:
         self._bench, self._share, self._held = bench, share, ExitStack()
         self._in_steps = 0.0
 
-    def on_train_start(self, trainer: pl.Trainer, _: Any) -> None:
+    def on_train_start(self, *_: Any) -> None:
         self._held.enter_context(self._bench.alone())
         if self._bench.device == "cuda":
             torch.cuda.reset_peak_memory_stats()
-        self._began = self._now()
+        self._began = self._bench.now()
 
-    def on_train_epoch_start(self, trainer: pl.Trainer, _: Any) -> None:
-        self._segment_began = self._now()
+    def on_train_epoch_start(self, *_: Any) -> None:
+        self._segment_began = self._bench.now()
 
     def on_train_batch_end(self, trainer: pl.Trainer, module: Any, *_: Any) -> None:
         late = time.perf_counter() - self._began > self._bench.limit_s
         if late or trainer.is_last_batch:
-            self._in_steps += self._now() - self._segment_began
+            self._in_steps += self._bench.now() - self._segment_began
         if late:
-            self._write(trainer, module)
+            self.on_train_end(trainer, module)
             raise EnoughError
 
     def on_train_end(self, trainer: pl.Trainer, module: Any) -> None:
-        self._write(trainer, module)
-        if self._bench.part != "phase":
-            # Only phases are measured after the training.
-            raise EnoughError
-
-    def _now(self) -> float:
-        self._bench.synchronise()
-        return time.perf_counter()
-
-    def _write(self, trainer: pl.Trainer, module: Any) -> None:
-        between = self._now() - self._began - self._in_steps
+        between = self._bench.now() - self._began - self._in_steps
         self._held.close()
         steps, bench = max(trainer.global_step, 1), self._bench
         given = float(getattr(module, "total_steps", None) or trainer.estimated_stepping_batches)
         step, between = self._in_steps / steps, between * given / steps
-        whole = step * given / self._share + between
         note = f"{_projected(steps, round(given / self._share), 'steps')}; {bench.memory()}"
-        bench.row("whole training", f"{whole:.1f} s", note)
+        bench.row("whole training", f"{step * given / self._share + between:.1f} s", note)
         bench.row("a step", f"{1e3 * step:.1f} ms", f"between steps {between:.1f} s in all")
+        if bench.part != "phase":
+            # Only phases are measured after the training.
+            raise EnoughError
 
 
 def _projected(done: int, whole: int, things: str) -> str:
@@ -447,74 +371,68 @@ def _projected(done: int, whole: int, things: str) -> str:
     return f"projected from {done:,} of {whole:,} {things} ({done / whole:.2g})"
 
 
+Training = Callable[..., None]
+"""A training of a share of its length: (bench, share, callback, **changes of the config)."""
+
+
 def _phase_config(share: float, **changes: Any) -> dp.PhaseConfig:
     windows = max(round(153_600 * share), 2_560)
     return dp.PhaseConfig.load("default", **{"training.windows": windows, **changes})
 
 
-def train_phase(bench: Bench, share: float, callback: pl.Callback, **changes: Any) -> None:
-    store = dp.ClipStore.from_clips(bench.clips())
-    began = time.perf_counter()
-    model = dp.train_phase(
-        store,
-        _phase_config(share * bench.scale, **changes),
-        folder=bench.folder / f"{bench.part}_{bench.device}_{share}",
-        accelerator=bench.accelerator,
-        devices=1,
-        callbacks=[callback],
-    )
-    spent = time.perf_counter() - began
+def _phase(bench: Bench, share: float, callback: pl.Callback, **changes: Any) -> None:
+    config, began = _phase_config(share * bench.scale, **changes), time.perf_counter()
+    model = dp.train_phase(bench.store(), config, **_trainer(bench, callback))
     health = model.health if model is not None else None
     assert health is not None
     words = f"explained {health.explained_variance:.3f}, speed error {health.speed_error or 0:.2%}"
-    bench.row(f"quality after {share:g} of the training", words, f"{spent:.1f} s with all else")
+    spent = time.perf_counter() - began
+    bench.row(f"after {share:g} of the training", words, f"{spent:.1f} s with all else")
 
 
-def train_controller(
-    name: str, samples: int, bench: Bench, share: float, callback: pl.Callback, **changes: Any
-) -> None:
-    from deepphase.controllers.config import ControllerConfig
-    from deepphase.controllers.data.controller_data import ControllerData
-    from deepphase.controllers.training.train import train_controller as train
+def _controller(name: str, samples: int) -> Training:
+    def train(bench: Bench, share: float, callback: pl.Callback, **changes: Any) -> None:
+        from deepphase.controllers.config import ControllerConfig
+        from deepphase.controllers.data.controller_data import ControllerData
+        from deepphase.controllers.training.train import train_controller
 
-    shortened = {"training.samples": _count(samples, share, bench)} if samples else {}
-    config = ControllerConfig.load(name, **shortened, **changes)
-    store = dp.ClipStore.from_clips(bench.clips())
-    data = ControllerData.read(store, config, dp.load_model(bench.folder / MODEL))
-    train(data, config, **_trainer(bench, callback))
+        # Without a number of samples a training is as many passes over the clips as the paper's.
+        shortened = {"training.samples": _count(samples, share, bench)} if samples else {}
+        config = ControllerConfig.load(name, **shortened, **changes)
+        data = ControllerData.read(bench.store(), config, bench.model())
+        train_controller(data, config, **_trainer(bench, callback))
+
+    return train
 
 
-def train_dancer(bench: Bench, share: float, callback: pl.Callback) -> None:
+def _dancer(bench: Bench, share: float, callback: pl.Callback) -> None:
     from deepphase.controllers.dance.config import DanceConfig
     from deepphase.controllers.dance.training import DanceData, train_dance
     from tests.controllers.made_dances import made_dances
 
-    seconds = 60.0 if bench.scale == 1 else 12.0
-    clips, _ = made_dances((90.0, 100.0, 110.0, 120.0), seconds)
-    config = DanceConfig.load(
-        "experts", **{"training.samples": _count(1_200_000, share, bench), "dance.tempo_copies": 0}
-    )
-    data = DanceData.read(clips, config, dp.load_model(bench.folder / MODEL))
+    samples = _count(1_200_000, share, bench)
+    config = DanceConfig.load("experts", **{"training.samples": samples})
+    clips, _ = made_dances((90.0, 100.0, 110.0, 120.0), 60.0 if bench.scale == 1 else 12.0)
+    data = DanceData.read(clips, config, bench.model())
     train_dance(data, config, **_trainer(bench, callback))
 
 
-def train_editor(bench: Bench, share: float, callback: pl.Callback) -> None:
+def _editor(bench: Bench, share: float, callback: pl.Callback) -> None:
     from deepphase.edit.config import EditorConfig
-    from deepphase.edit.training import train_editor as train
+    from deepphase.edit.training import train_editor
 
     config = EditorConfig.load("masked", **{"training.windows": _count(80_000, share, bench)})
-    train(dp.ClipStore.from_clips(bench.clips()), config, **_trainer(bench, callback))
+    train_editor(bench.store(), config, **_trainer(bench, callback))
 
 
-def train_matcher(bench: Bench, share: float, callback: pl.Callback) -> None:
+def _matcher(bench: Bench, share: float, callback: pl.Callback) -> None:
     from deepphase.matching.database.database import MotionDatabase
     from deepphase.matching.learned.config import LearnedConfig
-    from deepphase.matching.learned.training import train_matcher as train
+    from deepphase.matching.learned.training import train_matcher
 
     config = LearnedConfig.load("default", **{"training.windows": _count(600_000, share, bench)})
-    store = dp.ClipStore.from_clips(bench.clips())
-    database = MotionDatabase.build(store, "pose_trajectory", workers=1)
-    train(database, config, **_trainer(bench, callback))
+    database = MotionDatabase.build(bench.store(), "pose_trajectory", workers=1)
+    train_matcher(database, config, **_trainer(bench, callback))
 
 
 def _count(whole: int, share: float, bench: Bench) -> int:
@@ -522,108 +440,75 @@ def _count(whole: int, share: float, bench: Bench) -> int:
 
 
 def _trainer(bench: Bench, callback: pl.Callback) -> dict[str, Any]:
-    folder = bench.folder / f"{bench.part}_{bench.device}"
-    return {
-        "folder": folder,
-        "accelerator": bench.accelerator,
-        "devices": 1,
-        "callbacks": [callback],
-    }
+    options = {"devices": 1, "accelerator": "gpu" if bench.device == "cuda" else "cpu"}
+    return {"folder": tempfile.mkdtemp(dir=bench.folder), "callbacks": [callback], **options}
 
 
-def _controller(name: str, samples: int) -> Callable[..., None]:
-    def train(bench: Bench, share: float, callback: pl.Callback, **changes: Any) -> None:
-        train_controller(name, samples, bench, share, callback, **changes)
-
-    return train
-
-
-TRAININGS: Mapping[str, Callable[..., None]] = {
-    "phase": train_phase,
+TRAININGS: dict[str, Training] = {
+    "phase": _phase,
     "experts": _controller("experts", 900_000),
-    "pfnn": _controller("pfnn", 1_500_000),
-    "editor": train_editor,
-    "matcher": train_matcher,
-    "dancer": train_dancer,
+    "dancer": _dancer,
     "experts_paper": _controller("experts_paper", 0),
+    "pfnn": _controller("pfnn", 1_500_000),
+    "editor": _editor,
+    "matcher": _matcher,
 }
-# Share of the training that a GPU has within the run. Frames of `experts` become more expensive
-# during the training, so that its share has all of its stages; others may be cut by their limit.
-SHARES = {"experts": 0.2}
-PARTS: Mapping[str, Callable[[Bench], None]] = {
-    "prepare": prepare,
+OTHERS: dict[str, Callable[[Bench], None]] = {
     "tests": gpu_tests,
     "pae": pae,
     "encode": encode,
     "frames": frames,
     "count": count,
 }
-# Seconds that each part may measure.
-LIMITS_S = {"phase": 40.0, "experts": 60.0, "encode": 20.0, "experts_paper": 12.0}
-LIMIT_S = 25.0
 WITHOUT_CLIPS, ONLY_ON_GPU = ("tests", "pae"), ("tests", "count")
 ORDER = ("tests", "pae", "phase", "encode", "frames", "count", *list(TRAININGS)[1:])
+# Frames of `experts` cost more and more in its training, so that a GPU has a share of all of its
+# stages. Other trainings may be cut by their limit.
+SHARES = {"experts": 0.2}
+# Seconds that a part may measure.
+LIMITS_S, LIMIT_S = {"phase": 40.0, "experts": 60.0, "encode": 20.0, "experts_paper": 12.0}, 25.0
 
 
 def run_part(bench: Bench) -> None:
     """Run one part in this process."""
-    if bench.part in PARTS:
-        PARTS[bench.part](bench)
-        return
-    share = SHARES.get(bench.part, 1.0) if bench.device == "cuda" else CPU_SHARE
-    shares = [share, CPU_SHARE] if bench.part == "phase" and share != CPU_SHARE else [share]
-    for each in shares:
-        with suppress(EnoughError):
-            TRAININGS[bench.part](bench, each, Clock(bench, each))
-    if bench.part == "phase" and bench.device == "cuda":
-        # Each kernel by a launch of its own.
-        CapturedStep.of_trainer = classmethod(lambda *_: None)  # type: ignore
-        launched = replace(bench, part="phase, launched")
-        with suppress(EnoughError):
-            train_phase(launched, CPU_SHARE, Clock(launched, CPU_SHARE))
-
-
-# Processes ---------------------------------------------------------------------------------------
+    part, cuda = bench.part, bench.device == "cuda"
+    if part == "prepare":
+        prepare(bench)
+    elif part in OTHERS:
+        OTHERS[part](bench)
+    else:
+        # The share of the CPU as well, so that both models are compared.
+        own = SHARES.get(part, 1.0) if cuda else CPU_SHARE
+        for share in dict.fromkeys((own, CPU_SHARE) if part == "phase" else (own,)):
+            with suppress(EnoughError):
+                TRAININGS[part](bench, share, Clock(bench, share))
 
 
 def run_process(bench: Bench, deadline: float, threads: int, output: Path | None) -> None:
     """Run one part in a process of its own, and write the table again."""
-    left = deadline - time.monotonic()
-    words = ["--part", bench.part, "--device", bench.device, "--folder", str(bench.folder)]
-    words += ["--scale", str(bench.scale)]
     log = bench.folder / f"{bench.part}_{bench.device}.log"
-    ended = "not started: no time was left"
-    if left > 0:
-        environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
-        with log.open("w") as file:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "tests.benchmarks.bench_gpu", *words],
-                cwd=ROOT,
-                env=environment,
-                stderr=file,
-            )
-            try:
-                code = process.wait(left)
-                ended = "" if code == 0 else f"exit {code}: {_last_line(log)}"
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-                ended = "stopped at the end of the run"
-    if ended:
-        bench.row("the part", "failed", ended)
-        with suppress(OSError):
-            print(log.read_text()[-1500:], flush=True)
+    words = ["--part", bench.part, "--device", bench.device, "--folder", str(bench.folder)]
+    command = [sys.executable, "-m", "tests.benchmarks.bench_gpu", *words]
+    with log.open("w") as file:
+        process = subprocess.Popen(
+            [*command, "--scale", str(bench.scale)],
+            cwd=ROOT,
+            env={**os.environ, "OMP_NUM_THREADS": str(threads)},
+            stderr=file,
+        )
+        try:
+            code = process.wait(max(deadline - time.monotonic(), 0.0))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            code = None
+    if code != 0:
+        lines = log.read_text(errors="replace").strip().splitlines() or [""]
+        why = "stopped at the end of the run" if code is None else f"exit {code}: {lines[-1][:200]}"
+        bench.row("the part", "failed", why)
+        print(*lines[-20:], sep="\n", flush=True)
     if output is not None:
         write_table(bench.folder, output)
-
-
-def _last_line(log: Path) -> str:
-    lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
-    return lines[-1][:200] if lines else ""
-
-
-def _words(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"
 
 
 def heading() -> str:
@@ -636,43 +521,37 @@ def heading() -> str:
 def write_table(folder: Path, output: Path) -> None:
     """Write all rows as Markdown and as JSON lines."""
     text = (folder / ROWS).read_text()
-    rows = sorted(map(json.loads, text.splitlines()), key=lambda row: _place(row["part"]))
+    rows = sorted(map(json.loads, text.splitlines()), key=lambda row: row["part"])
     lines = [heading(), "", "| part | device | what | value | note |", "|---|---|---|---|---|"]
     lines += [f"| {' | '.join(row.values())} |" for row in rows]
     output.with_suffix(".md").write_text("\n".join(lines) + "\n")
     output.with_suffix(".jsonl").write_text(text)
 
 
-def _place(part: str) -> int:
-    return ORDER.index(part) if part in ORDER else -1
-
-
 def run_all(
-    folder: Path, scale: float, minutes: float, parts: tuple[str, ...], output: Path | None
+    folder: Path, scale: float, minutes: float, parts: Iterable[str], output: Path | None
 ) -> None:
-    """Run all parts: a lane for the GPU, and one for the CPU's tenth of each training."""
+    """Run all parts: a lane for the GPU, and one for the CPU's share of each training."""
     deadline = time.monotonic() + 60.0 * minutes
     cores, cuda = os.cpu_count() or 1, torch.cuda.is_available()
-
-    def run(part: str, device: str, threads: int) -> None:
-        bench = Bench(part, device, scale, folder, LIMITS_S.get(part, LIMIT_S))
-        run_process(bench, deadline, threads, output)
-
-    # While one part has the device, two others read their data.
-    lanes = {"cpu": (1, 1)} if not cuda else {"cuda": (3, 2), "cpu": (2, max(3 * cores // 8, 1))}
+    # Processes of a lane, and threads of each: while one has the device, others read their data.
+    lanes = {"cuda": (3, 2), "cpu": (2, max(3 * cores // 8, 1))} if cuda else {"cpu": (1, 1)}
     pools = {device: ThreadPoolExecutor(workers) for device, (workers, _) in lanes.items()}
 
-    def submit(chosen: Iterable[str]) -> list[Future]:
+    def run(part: str, device: str, threads: int) -> None:
+        limit = LIMITS_S.get(part, LIMIT_S)
+        run_process(Bench(part, device, scale, folder, limit), deadline, threads, output)
+
+    def submit(chosen: list[str]) -> list[Future[None]]:
         return [
             pool.submit(run, part, device, lanes[device][1])
             for part in chosen
             for device, pool in pools.items()
-            if part not in ONLY_ON_GPU or device == "cuda" or (part == "count" and not cuda)
+            if device == "cuda" or part not in ONLY_ON_GPU or (part == "count" and not cuda)
         ]
 
-    running = submit(part for part in parts if part in WITHOUT_CLIPS)
-    others = [part for part in parts if part not in WITHOUT_CLIPS]
-    if others:
+    running = submit([part for part in parts if part in WITHOUT_CLIPS])
+    if others := [part for part in parts if part not in WITHOUT_CLIPS]:
         run("prepare", "cpu", max(cores // 4, 1))
         running += submit(others)
     for future in running:
@@ -698,7 +577,7 @@ def main() -> None:
         return
     print(heading(), flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        parts = tuple(given.parts.split(","))
+        parts = given.parts.split(",")
         run_all(Path(folder), given.scale, given.minutes, parts, given.output)
 
 

@@ -14,7 +14,7 @@ from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:
     from deepphase.motion.clip import Clip
-    from deepphase.rigs.character_rig import CharacterRig
+    from deepphase.rigs.body_rig import BodyRig
     from deepphase.rigs.inverse import RigInverse, RigSolution
     from deepphase.rigs.keys import RigKeys
     from deepphase.terrain.heightmap import Heightmap
@@ -26,7 +26,7 @@ def command(
     rig: Path,
     clip: Path,
     output: Path,
-    method: Literal["regression", "computed"] | None = None,
+    method: Literal["regression", "computed"] = "computed",
     smoothing: float = 0.03,
     keys_error: float | None = None,
     effectors: str | None = None,
@@ -47,7 +47,7 @@ def command(
     output
         Keys to write (.json), or the clip that the controls give (.bvh, .glb, .npz, .fbx).
     method
-        Regression alone, or refined with computed derivatives of the rig, which is the default.
+        Regression alone, or refined by the derivatives of the rig.
     keys_error
         Centimetres by which joints may move where keys are left out, so that curves have few keys
         to be edited. By default every frame has a key.
@@ -62,7 +62,7 @@ def command(
         0 for none.
     """
     from deepphase.formats.load import load, save
-    from deepphase.rigs.character_rig import CharacterRig
+    from deepphase.rigs.body_rig import BodyRig
     from deepphase.rigs.effectors import inverse_of_effectors, named_effectors
     from deepphase.rigs.examples import motion_on_rig
     from deepphase.rigs.inverse import RigInverse
@@ -77,7 +77,7 @@ def command(
         raise ParameterError(f"--keys-error must lie above 0 and at most at 100 cm: {keys_error}")
     trained = RigInverse.load(rig)
     body = trained.rig
-    assert isinstance(body, CharacterRig)
+    assert isinstance(body, BodyRig)
     edited = clip.suffix.lower() == _KEYS
     if edited and (effectors is not None or ground.terrain is not None):
         raise ParameterError(
@@ -122,17 +122,17 @@ def command(
     note(f"{len(keys.values)} frames of {moving} moving controls{few}: {output}")
 
 
-def _clip_of(keys: RigKeys, body: CharacterRig) -> Clip:
+def _clip_of(keys: RigKeys, body: BodyRig) -> Clip:
     from deepphase.rigs.keying import clip_of_controls
 
     return clip_of_controls(keys.values_of(body), body, keys.trajectory(), keys.fps)
 
 
 def _report(trained: RigInverse, solved: RigSolution) -> None:
-    from deepphase.rigs.character_rig import CharacterRig, part_residuals
+    from deepphase.rigs.body_rig import BodyRig, part_residuals
 
     body = trained.rig
-    assert isinstance(body, CharacterRig)
+    assert isinstance(body, BodyRig)
     if trained.joints is None:
         parts = [
             (each.part, each.mean, each.largest) for each in part_residuals(body, solved.errors)

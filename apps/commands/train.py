@@ -420,7 +420,7 @@ def rig_command(
     from deepphase.rigs.training import rig_report_rows, train_rig
 
     def prepare(inputs: TrainingInputs) -> partial[RigInverse | None]:
-        body = BodyRig.of_clip(load(rig, **folder_reader(rig)), inputs.description)
+        body = BodyRig.from_clip(load(rig, **folder_reader(rig)), inputs.description)
         return partial(train_rig, inputs.clips(rig if poses is None else poses), body, config)
 
     def summary(trained: RigInverse) -> list[str]:

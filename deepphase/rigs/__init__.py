@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from deepphase.rigs.keying import clip_of_controls as clip_of_controls
     from deepphase.rigs.keys import RigKeys as RigKeys
     from deepphase.rigs.rig_function import Control as Control
-    from deepphase.rigs.rig_function import FunctionRig as FunctionRig
     from deepphase.rigs.rig_function import RigFunction as RigFunction
     from deepphase.rigs.training import train_rig as train_rig
 
@@ -32,7 +31,7 @@ _NAMES = {
     "deepphase.rigs.key_thinning": ("thinned_keys",),
     "deepphase.rigs.keying": ("clip_of_controls",),
     "deepphase.rigs.keys": ("RigKeys",),
-    "deepphase.rigs.rig_function": ("Control", "FunctionRig", "RigFunction"),
+    "deepphase.rigs.rig_function": ("Control", "RigFunction"),
     "deepphase.rigs.training": ("train_rig",),
 }
 

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import SkeletonError
+from deepphase.formats.array_file import array_part
+from deepphase.formats.body_checks import checked_skeleton
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.limbs import ancestors, subtree_mask
 from deepphase.motion.retargeting.reference_pose import reference_pose
-from deepphase.motion.roles import Roles, find_roles
+from deepphase.motion.roles import Roles, body_parts, find_roles
 from deepphase.motion.skeleton import Skeleton
-from deepphase.rigs.character_rig import CharacterRig, roles_of_part
-from deepphase.rigs.rig_function import Control
+from deepphase.rigs.rig_function import Control, RigFunction
 from deepphase.rigs.turns import apply, cross, dot, frame, orthonormal, pitch, product, turns, unit
 
 # An end site nearer to its joint is not a joint of the rig, metres.
@@ -30,6 +31,7 @@ _LONGEST, _SHORTEST = 0.9995, 0.01
 # way in which the limb bends.
 _BENT = 0.02
 _AXES = "xyz"
+_SKELETON = ("parents", "offsets", "end_parents", "end_offsets")
 # Poses at a time, so that what one step reads is still in the cache.
 _BATCH = 1024
 
@@ -65,7 +67,7 @@ class RigLimb:
         return self.chain[0]
 
 
-class BodyRig(CharacterRig):
+class BodyRig(RigFunction):
     """Rig of a body: FK of all joints, IK of the limbs with pole vectors, blend and stretch.
 
     Controls, of which several do the same in other ways:
@@ -117,7 +119,7 @@ class BodyRig(CharacterRig):
         self._place = {name: row for row, name in enumerate(self.names)}
 
     @classmethod
-    def of_clip(cls, clip: Clip, description: Mapping[str, Any] | None = None) -> BodyRig:
+    def from_clip(cls, clip: Clip, description: Mapping[str, Any] | None = None) -> BodyRig:
         """The rig of a clip's skeleton.
 
         Parameters
@@ -164,6 +166,52 @@ class BodyRig(CharacterRig):
         pairs = [row.get(int(roles.pairs[joint]), place) for place, joint in enumerate(joints)]
         own = roles_of_part(roles, row, np.array(pairs))
         return cls(skeleton, own, heads[0], _bends(skeleton, own), pose.rotations[joints])
+
+    def parts(self) -> tuple[dict[str, dict[str, Array]], dict[str, Any]]:
+        """Arrays and header of its file, for `from_parts`."""
+        skeleton = {name: getattr(self.skeleton, name) for name in _SKELETON}
+        own = {
+            "pairs": np.asarray(self.roles.pairs, np.int64),
+            "rest_hips": self.rest_hips,
+            "rest_turns": self.rest_turns,
+        }
+        roles = {
+            name: value
+            for name, value in vars(self.roles).items()
+            if isinstance(value, int | str) and value is not None
+        }
+        return {"skeleton": skeleton, "rig": own}, {
+            "kind": "body",
+            "names": list(self.skeleton.names),
+            "roles": roles,
+            "tail": [int(joint) for joint in self.roles.tail],
+            "bends": {name: bend.tolist() for name, bend in self.bends.items()},
+        }
+
+    @classmethod
+    def from_parts(cls, arrays: Mapping[str, Array], header: Mapping[str, Any]) -> BodyRig:
+        """The rig of a file; ValueError, KeyError or TypeError if its parts do not fit."""
+        if header["kind"] != "body":
+            raise ValueError(f"a rig of kind {header['kind']!r}")
+        skeleton = checked_skeleton(
+            Skeleton(tuple(header["names"]), **array_part(arrays, "skeleton"))
+        )
+        joints = len(skeleton)
+        roles = dict(header["roles"])
+        for name, joint in roles.items():
+            if name != "kind" and not 0 <= int(joint) < joints:
+                raise ValueError(f"no joint {joint} for {name}")
+        tail = tuple(int(joint) for joint in header["tail"])
+        if any(not 0 <= joint < joints for joint in tail):
+            raise ValueError("a tail of joints that do not exist")
+        shapes = {"pairs": (joints,), "rest_hips": (3,), "rest_turns": (joints, 4)}
+        own = array_part(arrays, "rig", shapes)
+        pairs = own["pairs"]
+        if not ((pairs >= 0) & (pairs < joints)).all():
+            raise ValueError("pairs of joints that do not exist")
+        found = Roles(pairs=pairs, tail=tail, **roles)
+        bends = {name: np.array(bend, float).reshape(3) for name, bend in header["bends"].items()}
+        return cls(skeleton, found, own["rest_hips"], bends, own["rest_turns"])
 
     def for_own_rest(self) -> BodyRig:
         """The same rig for clips whose rest pose is that of the rig, as its own clips."""
@@ -226,7 +274,15 @@ class BodyRig(CharacterRig):
         return positions
 
     def transforms(self, values: Array) -> tuple[Array, Array]:
-        """See `CharacterRig.transforms`."""
+        """Turns and positions of values (poses, controls).
+
+        Returns
+        -------
+        turns : (poses, joints of the skeleton, 3, 3)
+            From the rest pose, in the space of the character.
+        positions : (poses, joints, 3) metres
+            With the end sites.
+        """
         kind, poses = _kind(values), len(values)
         # Poses last, see `deepphase.rigs.turns`.
         values = np.ascontiguousarray(values.T, kind)
@@ -445,3 +501,47 @@ def _moved(name: str, size: float) -> list[Control]:
 
 def _turned(name: str) -> list[Control]:
     return [Control(f"{name}.r{axis}") for axis in _AXES]
+
+
+class PartResidual(NamedTuple):
+    """Distances of the joints of a part, metres."""
+
+    part: str
+    mean: float
+    largest: float
+
+
+def part_residuals(rig: BodyRig, errors: Array) -> list[PartResidual]:
+    """Mean and largest distance of each part of the body.
+
+    Parameters
+    ----------
+    errors : (frames, joints) metres
+        As in `RigSolution`.
+    """
+    of_joint = body_parts(rig.skeleton, rig.roles)
+    parts = np.array([*of_joint, *(of_joint[joint] for joint in rig.skeleton.end_parents)])
+    return [
+        PartResidual(part, float(own.mean()), float(own.max()))
+        for part in dict.fromkeys(parts.tolist())
+        for own in [errors[:, parts == part]]
+    ]
+
+
+def roles_of_part(roles: Roles, row: Mapping[int, int], pairs: Array) -> Roles:
+    """Roles of a skeleton's joints as those of another skeleton that has some of them.
+
+    Parameters
+    ----------
+    row
+        Joint -> the same joint in the other skeleton. Joints without one lose their role.
+    pairs
+        (joints,) the pairs of the other skeleton.
+    """
+    fields = {
+        name: row.get(value)
+        for name, value in vars(roles).items()
+        if isinstance(value, int) and not name.endswith("_end")
+    }
+    tail = tuple(row[joint] for joint in roles.tail if joint in row)
+    return Roles(pairs=pairs, kind=roles.kind, tail=tail, **fields)  # type: ignore[arg-type]

@@ -10,8 +10,8 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.motion.roles import Roles
-from deepphase.rigs.character_rig import CharacterRig
-from deepphase.rigs.gaussian_process import JACOBIAN_RIDGE, MultiquadricProcess, chosen_width
+from deepphase.rigs.body_rig import BodyRig
+from deepphase.rigs.gaussian_process import EFFECTOR_RIDGE, MultiquadricProcess, chosen_width
 from deepphase.rigs.inverse import RigInverse
 
 # Examples that the width of the kernel is chosen with.
@@ -20,7 +20,7 @@ _SIDES = ("left", "right")
 _BOTH = {"hands": "hand", "feet": "foot", "toes": "toe"}
 
 
-def named_effectors(rig: CharacterRig, names: Sequence[str]) -> Array:
+def named_effectors(rig: BodyRig, names: Sequence[str]) -> Array:
     """Indices of joints that a motion is made from.
 
     Parameters
@@ -43,7 +43,7 @@ def named_effectors(rig: CharacterRig, names: Sequence[str]) -> Array:
     return np.array(list(found), np.int64)
 
 
-def _named(rig: CharacterRig, name: str) -> list[int]:
+def _named(rig: BodyRig, name: str) -> list[int]:
     roles = rig.roles
     joints: list[int | None] = []
     if name == "seven":
@@ -95,18 +95,6 @@ def inverse_of_effectors(inverse: RigInverse, joints: Array) -> RigInverse:
     columns = (3 * joints[:, None] + np.arange(3)).ravel()
     inputs, outputs = process.inputs[:, columns], process.predict(process.inputs)
     some = np.random.default_rng(0).permutation(len(inputs))[:_WIDTH_EXAMPLES]
-    # Poses of the same effectors differ in other joints, so that examples are no longer exact.
-    width = chosen_width(inputs[some], outputs[some], ridge=JACOBIAN_RIDGE)
-    jacobians = inverse.jacobians
-    if jacobians is not None:
-        known = jacobians.predict(jacobians.inputs)
-        jacobians = MultiquadricProcess.fit(
-            jacobians.inputs[:, columns], known, width, JACOBIAN_RIDGE
-        )
-    return replace(
-        inverse,
-        process=MultiquadricProcess.fit(inputs, outputs, width, JACOBIAN_RIDGE),
-        jacobians=jacobians,
-        network=None,
-        joints=joints,
-    )
+    width = chosen_width(inputs[some], outputs[some], ridge=EFFECTOR_RIDGE)
+    process = MultiquadricProcess.fit(inputs, outputs, width, EFFECTOR_RIDGE)
+    return replace(inverse, process=process, network=None, joints=joints)

@@ -14,7 +14,6 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.retargeting.retarget import retarget
 from deepphase.progress import Progress
 from deepphase.rigs.body_rig import BodyRig
-from deepphase.rigs.character_rig import CharacterRig
 from deepphase.rigs.keying import BodyMotion, keyed
 from deepphase.terrain.heightmap import Heightmap
 from deepphase.terrain.laying import lay_on_ground
@@ -89,7 +88,7 @@ class RigExamples:
         return self.taken(np.flatnonzero(~out)), self.taken(np.flatnonzero(out))
 
 
-def motion_on_rig(clip: Clip, rig: CharacterRig, ground: Heightmap | None = None) -> BodyMotion:
+def motion_on_rig(clip: Clip, rig: BodyRig, ground: Heightmap | None = None) -> BodyMotion:
     """The motion of a clip on the body of a rig; clips of other bodies are retargeted.
 
     Parameters
@@ -111,7 +110,7 @@ def motion_on_rig(clip: Clip, rig: CharacterRig, ground: Heightmap | None = None
     return BodyMotion.of_clip(laid.clip, fitting).on_ground(laid.lift)
 
 
-def _rig_of_clip(clip: Clip, rig: CharacterRig) -> CharacterRig | None:
+def _rig_of_clip(clip: Clip, rig: BodyRig) -> BodyRig | None:
     """The rig with the rest pose of a clip; None if the clip has another body."""
     if not set(rig.skeleton.names) <= set(clip.skeleton.names):
         return None

@@ -14,8 +14,8 @@ from scipy.linalg import lu_factor, lu_solve
 from deepphase.arrays import Array
 
 RIDGE = 1e-5
-# Of outputs that need not be exact at the examples, as derivatives, whose weights are float32.
-JACOBIAN_RIDGE = 1e-2
+# Of examples that are not exact: poses of the same effectors differ in other joints.
+EFFECTOR_RIDGE = 1e-2
 WIDTHS = tuple(np.geomspace(1e-4, 1e2, 13).tolist())
 _SPLITS = 10
 
@@ -62,9 +62,7 @@ class MultiquadricProcess:
 
     def predict(self, inputs: Array) -> Array:
         """(n, outputs) of inputs (n, inputs)."""
-        # In the precision of the weights: those of derivatives are too many to convert each time.
-        near = kernel(inputs, self.inputs, self.width).astype(self.weights.dtype, copy=False)
-        return np.asarray(near @ self.weights + self.mean)
+        return np.asarray(kernel(inputs, self.inputs, self.width) @ self.weights + self.mean)
 
 
 def chosen_width(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
@@ -18,12 +18,12 @@ from deepphase.rigs.body_rig import BodyRig
 from deepphase.rigs.gaussian_process import MultiquadricProcess
 from deepphase.rigs.refinement import refined
 from deepphase.rigs.rig_function import RigFunction
-from deepphase.rigs.rig_parts import rig_of_parts, rig_parts
 from deepphase.short_repr import brief_repr, counted, short_repr
 
 FORMAT, VERSION = "deepphase.rig", 2
-Method = Literal["regression", "learned", "computed"]
-"""Regression alone, or refined by learned derivatives, or by computed ones."""
+Method = Literal["regression", "computed"]
+METHODS: tuple[Method, ...] = ("regression", "computed")
+"""Regression alone, or refined by the derivatives of the rig."""
 
 # A control that moves by less, in its unit, is not used.
 _MOVES = 1e-3
@@ -134,8 +134,6 @@ class RigInverse:
         Of refinement, see `refined`.
     process
         Regression of the controls from examples.
-    jacobians
-        Derivatives by normalised controls, of rigs that take long to evaluate; else None.
     network
         Regression that is more exact than the process; None without one.
     config, report, provenance
@@ -149,7 +147,6 @@ class RigInverse:
     scale: RigScale
     damping: float
     process: MultiquadricProcess
-    jacobians: MultiquadricProcess | None = None
     network: ReluNetwork | None = None
     config: Mapping[str, Any] = field(default_factory=dict)
     report: Mapping[str, Any] = field(default_factory=dict)
@@ -160,24 +157,12 @@ class RigInverse:
         return short_repr(
             self,
             f"{len(self.used)} of {counted(len(self.rig.controls), 'control')}",
-            ", ".join(self.methods),
         )
 
     @property
     def used(self) -> Array:
         """Indices of the controls that move."""
         return self.scale.used
-
-    @property
-    def methods(self) -> tuple[Method, ...]:
-        """Available methods, from the fastest to the most accurate."""
-        known = get_args(Method)
-        return tuple(name for name in known if name != "learned" or self.jacobians is not None)
-
-    @property
-    def best(self) -> Method:
-        """The default method: "learned" where the Jacobian of the rig takes seconds per frame."""
-        return "computed" if self.jacobians is None else "learned"
 
     def reach(self, method: Method) -> float:
         """Root mean square error of joints above which a pose counts as out of reach, metres.
@@ -200,17 +185,10 @@ class RigInverse:
         values = self.scale.values(regression.predict(self.inputs(positions)))
         return np.asarray(np.clip(values, self.rig.lower, self.rig.upper))
 
-    def learned_jacobians(self, positions: Array) -> Array:
-        """(poses, 3 joints, used) derivatives by the controls, by regression."""
-        assert self.jacobians is not None
-        flat = self.jacobians.predict(self.inputs(positions))
-        made = flat.reshape(len(positions), -1, len(self.used))
-        return np.asarray(made / self.scale.value_scale)
-
     def solve(
         self,
         positions: Array,
-        method: Method | None = None,
+        method: Method = "computed",
         *,
         fps: float = 60.0,
         smoothing_s: float = 0.0,
@@ -222,8 +200,6 @@ class RigInverse:
         ----------
         positions : (frames, joints, 3) metres
             In the space of the character.
-        method
-            `best` if None.
         fps, smoothing_s
             Frames a second; standard deviation of the Gaussian that smooths what the regression
             says over time, before it is refined.
@@ -233,13 +209,11 @@ class RigInverse:
         Raises
         ------
         ParameterError
-            If the positions do not fit the rig, or the rig has no such method.
+            If the positions do not fit the rig.
         """
-        method = self.best if method is None else method
-        if method not in self.methods:
+        if method not in METHODS:
             raise ParameterError(
-                f"there is no method {method!r} in this rig",
-                hint=f"it has {', '.join(self.methods)}",
+                f"there is no method {method!r}", hint=f"methods: {', '.join(METHODS)}"
             )
         positions = np.asarray(positions, np.float64)
         if positions.shape[1:] != (len(self.rig.joints), 3) or not np.isfinite(positions).all():
@@ -264,9 +238,6 @@ class RigInverse:
                 columns=self.used,
                 scale=self.scale.value_scale,
                 damping=self.damping,
-                jacobians=(lambda part: self.learned_jacobians(positions[part]))
-                if method == "learned"
-                else None,
                 weights=weights,
             )
         errors = np.linalg.norm(made - positions, axis=-1)
@@ -276,34 +247,29 @@ class RigInverse:
 
     def save(self, path: str | Path) -> None:
         """Write the file, whole or not at all."""
-        rig = self.rig
-        if not isinstance(rig, BodyRig):
+        if not isinstance(self.rig, BodyRig) or self.joints is not None:
             raise ParameterError(
-                f"a {type(rig).__name__} cannot be saved",
-                hint="rigs of skeletons have files",
+                "only the inverse of all joints of a body's rig has a file",
+                hint="save the inverse that this one was made from",
             )
-        if self.joints is not None:
-            raise ParameterError(
-                "this inverse follows only some joints and cannot be saved",
-                hint="save the inverse of all joints that it was made from",
-            )
-        processes = {"process": self.process, "jacobians": self.jacobians}
-        known = {name: each for name, each in processes.items() if each is not None}
-        parts = {"scale": vars(self.scale)}
-        for name, process in known.items():
-            parts[name] = {part: getattr(process, part) for part in ("inputs", "weights", "mean")}
+        rig_parts, rig_header = self.rig.parts()
+        parts = {
+            "scale": vars(self.scale),
+            "process": {
+                name: getattr(self.process, name) for name in ("inputs", "weights", "mean")
+            },
+        }
         if self.network is not None:
             parts["network"] = vars(self.network)
-        own_parts, rig_header = rig_parts(rig)
         header = {
             "rig": rig_header,
-            "widths": {name: process.width for name, process in known.items()},
+            "widths": {"process": self.process.width},
             "damping": self.damping,
             "config": dict(self.config),
             "report": dict(self.report),
             "provenance": dict(self.provenance),
         }
-        write_arrays(path, joined_parts(parts | own_parts), header, format=FORMAT, version=VERSION)
+        write_arrays(path, joined_parts(parts | rig_parts), header, format=FORMAT, version=VERSION)
 
     @classmethod
     def load(cls, path: str | Path) -> RigInverse:
@@ -316,7 +282,7 @@ class RigInverse:
         """
         arrays, header = read_arrays(path, format=FORMAT, version=VERSION)
         try:
-            rig = rig_of_parts(arrays, header["rig"])
+            rig = BodyRig.from_parts(arrays, header["rig"])
             count, outputs = len(rig.controls), 3 * len(rig.joints)
             used = np.array(arrays["scale.used"])
             if used.ndim != 1 or used.min() < 0 or used.max() >= count:
@@ -325,14 +291,10 @@ class RigInverse:
             shapes: dict[str, tuple[int, ...]] = {"position_mean": (outputs,), "rest": (count,)}
             shapes |= dict.fromkeys(("value_mean", "value_scale"), moving)
             scale = RigScale(**array_part(arrays, "scale", shapes))
-            processes = {}
-            for name, width in header["widths"].items():
-                given = outputs * len(used) if name == "jacobians" else len(used)
-                examples = len(arrays[f"{name}.inputs"])
-                shapes = {"inputs": (examples, outputs), "weights": (examples, given)}
-                shapes["mean"] = (given,)
-                own = array_part(arrays, name, shapes)
-                processes[name] = MultiquadricProcess(**own, width=float(width))
+            examples = len(arrays["process.inputs"])
+            shapes = {"inputs": (examples, outputs), "weights": (examples, len(used))}
+            own = array_part(arrays, "process", shapes | {"mean": moving})
+            process = MultiquadricProcess(**own, width=float(header["widths"]["process"]))
             network = None
             if "network.first" in arrays:
                 hidden = len(arrays["network.first"])
@@ -343,8 +305,7 @@ class RigInverse:
                 rig,
                 scale,
                 float(header["damping"]),
-                processes["process"],
-                processes.get("jacobians"),
+                process,
                 network,
                 checked_mapping(header["config"], "config"),
                 checked_mapping(header["report"], "report"),

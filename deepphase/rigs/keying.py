@@ -19,8 +19,7 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import end_positions, global_transforms
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import RootTrajectory, root_trajectory
-from deepphase.rigs.body_rig import BodyRig, RigLimb
-from deepphase.rigs.character_rig import CharacterRig, roles_of_part
+from deepphase.rigs.body_rig import BodyRig, RigLimb, roles_of_part
 from deepphase.rigs.turns import angles, unit
 
 # Heights of a foot over its rest, as shares of the leg, between which its limb goes from IK to FK.
@@ -52,7 +51,7 @@ class BodyMotion:
     fps: float
 
     @classmethod
-    def of_clip(cls, clip: Clip, rig: CharacterRig) -> BodyMotion:
+    def of_clip(cls, clip: Clip, rig: BodyRig) -> BodyMotion:
         """Motion of a clip with the joints of the rig.
 
         Raises
@@ -146,9 +145,7 @@ def keyed(motion: BodyMotion, rig: BodyRig) -> Array:
     return values
 
 
-def clip_of_controls(
-    values: Array, rig: CharacterRig, placement: RootTrajectory, fps: float
-) -> Clip:
+def clip_of_controls(values: Array, rig: BodyRig, placement: RootTrajectory, fps: float) -> Clip:
     """The clip that controls give, on the skeleton of the rig.
 
     Parameters
@@ -180,7 +177,7 @@ def clip_of_controls(
     return Clip(skeleton, rotations, shifts[:, moving], fps, moving)
 
 
-def _ends_of(clip: Clip, rig: CharacterRig) -> Array:
+def _ends_of(clip: Clip, rig: BodyRig) -> Array:
     known = clip.skeleton
     found = []
     for parent, offset in zip(rig.skeleton.end_parents, rig.skeleton.end_offsets, strict=True):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from deepphase.arrays import Array
@@ -27,7 +25,6 @@ def refined(
     columns: Array,
     scale: Array,
     damping: float,
-    jacobians: Callable[[slice], Array] | None = None,
     weights: Array | None = None,
     iterations: int = ITERATIONS,
 ) -> tuple[Array, Array]:
@@ -46,9 +43,6 @@ def refined(
         Their deviations, in which steps are measured.
     damping
         In metres for a deviation.
-    jacobians
-        Function from a slice of the poses to their derivatives (poses, 3 joints, used), which are
-        then corrected by what steps do; None computes them at every step.
     weights : (joints,), optional
         Joints with weight 0 are free.
 
@@ -68,9 +62,8 @@ def refined(
     rows_of = np.repeat(importance, 3)
     for start in range(0, len(values), _BATCH):
         part = slice(start, min(start + _BATCH, len(values)))
-        fixed = None if jacobians is None else jacobians(part)
         found[part], positions[part] = _refine(
-            rig, found[part], targets[part], columns, scale, damping, fixed, rows_of, iterations
+            rig, found[part], targets[part], columns, scale, damping, rows_of, iterations
         )
     return found, positions
 
@@ -82,7 +75,6 @@ def _refine(
     columns: Array,
     scale: Array,
     damping: float,
-    fixed: Array | None,
     importance: Array,
     iterations: int,
 ) -> tuple[Array, Array]:
@@ -95,16 +87,13 @@ def _refine(
     failures = np.zeros(poses, np.int64)
     moved = np.ones(poses, bool)
     derivatives = np.empty((poses, goal.shape[1], len(columns)))
-    if fixed is not None:
-        derivatives[:] = fixed
     for _ in range(iterations):
         rows = np.flatnonzero((errors > done_at) & (failures < _TRIES))
         if not len(rows):
             break
-        if fixed is None:
-            again = rows[moved[rows]]
-            if len(again):
-                derivatives[again] = rig.jacobian(values[again], columns, positions=places[again])
+        again = rows[moved[rows]]
+        if len(again):
+            derivatives[again] = rig.jacobian(values[again], columns, positions=places[again])
         weighted = derivatives[rows] * importance[:, None] * scale
         square = weighted @ weighted.swapaxes(1, 2)
         square[:, np.arange(square.shape[1]), np.arange(square.shape[1])] += easing[rows, None] ** 2
@@ -115,9 +104,6 @@ def _refine(
         trial = np.clip(trial, rig.lower, rig.upper)
         there = rig.evaluate(trial).reshape(len(rows), -1)
         after = np.square((goal[rows] - there) * importance).mean(axis=1)
-        if fixed is not None:
-            stepped = trial[:, columns] - values[rows][:, columns]
-            _correct(derivatives, rows, stepped, there - places[rows], scale)
         better = after < errors[rows]
         small = better & (after > 0.97 * errors[rows])
         values[rows[better]], places[rows[better]] = trial[better], there[better]
@@ -126,19 +112,3 @@ def _refine(
         failures[rows] = np.where(better & ~small, 0, failures[rows] + 1)
         easing[rows] *= np.where(better, _EASIER, _HARDER)
     return values, places.reshape(poses, -1, 3)
-
-
-def _correct(derivatives: Array, rows: Array, steps: Array, changes: Array, scale: Array) -> None:
-    """Let the derivatives of poses say what steps (rows, used) did to the joints (rows, 3 joints).
-
-    References
-    ----------
-    Broyden 1965, A class of methods for solving nonlinear simultaneous equations.
-    """
-    ways = steps / scale
-    sizes = np.square(ways).sum(axis=1)
-    moved = sizes > 1e-12
-    rows, steps, changes = rows[moved], steps[moved], changes[moved]
-    missed = changes - np.einsum("pjc,pc->pj", derivatives[rows], steps)
-    directions = ways[moved] / scale / sizes[moved, None]
-    derivatives[rows] += missed[..., None] * directions[:, None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -196,34 +196,3 @@ class RigFunction(ABC):
         both = values[:, None] + moves
         joints = self.evaluate(both.reshape(-1, values.shape[-1]))
         return joints.reshape(*both.shape[:2], -1)
-
-
-class FunctionRig(RigFunction):
-    """Rig function around any callable.
-
-    Parameters
-    ----------
-    controls, joints
-        See `RigFunction`.
-    function
-        (poses, controls) -> (poses, joints, 3) metres.
-    """
-
-    def __init__(
-        self,
-        controls: Sequence[Control],
-        joints: Sequence[str],
-        function: Callable[[Array], Array],
-    ) -> None:
-        super().__init__(controls, joints)
-        self._function = function
-
-    def _positions(self, values: Array) -> Array:
-        positions = np.asarray(self._function(values))
-        expected = (len(values), len(self.joints), 3)
-        if positions.shape != expected:
-            raise ParameterError(
-                f"the function must return an array of shape {expected}, not {positions.shape}",
-                hint="return (poses, joints, 3) metres",
-            )
-        return positions

@@ -21,8 +21,8 @@ from deepphase.progress import Progress
 from deepphase.rigs.body_rig import BodyRig
 from deepphase.rigs.config import RigConfig
 from deepphase.rigs.examples import RigExamples
-from deepphase.rigs.gaussian_process import JACOBIAN_RIDGE, MultiquadricProcess, chosen_width
-from deepphase.rigs.inverse import ReluNetwork, RigInverse, RigScale
+from deepphase.rigs.gaussian_process import MultiquadricProcess, chosen_width
+from deepphase.rigs.inverse import METHODS, ReluNetwork, RigInverse, RigScale
 from deepphase.rigs.rig_function import RigFunction
 from deepphase.training.resumable import ResumableData, ResumableModule, cosine_rate
 from deepphase.training.task import TrainedTask, run_task
@@ -263,8 +263,6 @@ def with_process(
     learnt: RigExamples,
     config: RigConfig,
     progress: Progress | None = None,
-    *,
-    jacobians: bool = False,
 ) -> RigInverse:
     """The inverse by a Gaussian process, without a network.
 
@@ -273,8 +271,6 @@ def with_process(
     learnt
         The poses. The process keeps the rest pose and others by chance: those that lie far apart,
         or that a process misses most, are no better examples.
-    jacobians
-        Learn the derivatives of the rig, too.
     """
     seed, count = config.training.seed, config.process.examples
     if progress is not None:
@@ -288,18 +284,12 @@ def with_process(
     width = chosen_width(inputs[order[:_WIDTH_POSES]], outputs[order[:_WIDTH_POSES]], seed)
     rows = np.concatenate([[0], order[order > 0][: count - 1]])
     process = MultiquadricProcess.fit(inputs[rows], outputs[rows], width)
-    derivatives = rig.jacobian(values[rows if jacobians else rows[:_DAMPING_POSES]], scale.used)
-    derivatives = derivatives * scale.value_scale
-    singular = np.linalg.svd(derivatives[:_DAMPING_POSES], compute_uv=False)
-    learned = None
-    if jacobians:
-        flat = derivatives.reshape(len(derivatives), -1)
-        learned = MultiquadricProcess.fit(inputs[rows], flat, width, JACOBIAN_RIDGE)
-        learned = replace(learned, weights=learned.weights.astype(np.float32))
+    derivatives = rig.jacobian(values[rows[:_DAMPING_POSES]], scale.used)
+    singular = np.linalg.svd(derivatives * scale.value_scale, compute_uv=False)
     if progress is not None:
         progress("fitting the Gaussian process", 1, 1, f"width {width:.2g}")
     damping = _DAMPING * float(singular.max(axis=1).mean())
-    return RigInverse(rig, scale, damping, process, learned, config=config.as_mapping())
+    return RigInverse(rig, scale, damping, process, config=config.as_mapping())
 
 
 def rig_report(
@@ -316,9 +306,9 @@ def rig_report(
     chosen = np.unique(np.linspace(0, len(examples) - 1, _REPORT_POSES).astype(np.int64))
     some = examples.taken(chosen)
     measured: dict[str, Mapping[str, float]] = {}
-    for row, method in enumerate(inverse.methods):
+    for row, method in enumerate(METHODS):
         if progress is not None:
-            progress("measuring", row, len(inverse.methods), method)
+            progress("measuring", row, len(METHODS), method)
         start = time.process_time()
         solved = inverse.solve(some.positions, method)
         seconds = max(time.process_time() - start, 1e-6)

@@ -203,14 +203,14 @@ def _rig(path: Path) -> None:
             "training.epochs": 1.0,
         },
     )
-    store, rig = ClipStore.from_clips([walk]), BodyRig.of_clip(walk)
+    store, rig = ClipStore.from_clips([walk]), BodyRig.from_clip(walk)
     with temporary_folder() as folder:
         train_rig(store, rig, config, folder=folder, accelerator="cpu").save(path)
 
 
 def _rig_keys(path: Path) -> None:
     walk = _walk()
-    rig = BodyRig.of_clip(walk)
+    rig = BodyRig.from_clip(walk)
     motion = motion_on_rig(walk, rig)
     RigKeys.of_rig(rig, keyed(motion, rig), motion.placement, motion.fps).save(path)
 

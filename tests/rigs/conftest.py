@@ -4,7 +4,18 @@ import numpy as np
 import pytest
 
 from deepphase.rigs.body_rig import BodyRig
+from deepphase.rigs.rig_function import RigFunction
 from deepphase.synthetic.gait_motion import locomotion
+
+
+class FunctionRig(RigFunction):
+    """A rig around a function (poses, controls) -> (poses, joints, 3)."""
+
+    def __init__(self, controls, joints, function):
+        super().__init__(controls, joints)
+        self._positions = function
+
+    def _positions(self, values): ...
 
 
 @pytest.fixture(scope="session")
@@ -19,12 +30,12 @@ def trot():
 
 @pytest.fixture(scope="session")
 def person(walk):
-    return BodyRig.of_clip(walk)
+    return BodyRig.from_clip(walk)
 
 
 @pytest.fixture(scope="session")
 def dog(trot):
-    return BodyRig.of_clip(trot)
+    return BodyRig.from_clip(trot)
 
 
 def wild(rig, poses, seed=0):

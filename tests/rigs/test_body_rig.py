@@ -119,4 +119,4 @@ def test_a_body_without_legs_is_refused(walk):
         translated_joints=np.array([0]),
     )
     with pytest.raises(SkeletonError, match="two legs"):
-        BodyRig.of_clip(clip)
+        BodyRig.from_clip(clip)

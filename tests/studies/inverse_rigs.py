@@ -29,7 +29,7 @@ from deepphase.rigs.body_rig import BodyRig
 from deepphase.rigs.config import RigConfig
 from deepphase.rigs.effectors import inverse_of_effectors, named_effectors
 from deepphase.rigs.examples import RigExamples
-from deepphase.rigs.inverse import Method, RigInverse
+from deepphase.rigs.inverse import METHODS, Method, RigInverse
 from deepphase.rigs.training import rig_report, train_rig, with_process
 
 _SINGLE, _POSES = 60, 600
@@ -70,7 +70,7 @@ def main() -> None:
     tests = [each for each in files if any(word in each.stem for word in words)][:: options.every]
     learnt = [each for each in files if not any(word in each.stem for word in words)]
     clips = [load(path) for path in learnt[:: options.every]]
-    rig = BodyRig.of_clip(clips[0])
+    rig = BodyRig.from_clip(clips[0])
     store = ClipStore.from_clips(clips)
     held_out = RigExamples.of_store(ClipStore.from_clips([load(path) for path in tests]), rig, 600)
     print(f"{rig}, {len(clips)} clips learnt, {len(held_out)} poses of {len(tests)} clips measured")
@@ -90,7 +90,7 @@ def main() -> None:
     config = RigConfig.from_mapping(inverse.config)
     poses = RigExamples.of_store(store, rig, config.training.frames)
     learnt_poses = poses.split(config.training.held_out, options.seed)[0]
-    process = with_process(rig, learnt_poses, config, jacobians=True)
+    process = with_process(rig, learnt_poses, config)
     print(f"{len(inverse.used)} of {len(rig.controls)} controls move")
     for name, each in methods(inverse, process).items():
         row(name, each, inverse, held_out)
@@ -120,7 +120,6 @@ def methods(inverse: RigInverse, process: RigInverse) -> dict[str, Solve]:
     still = replace(still, mean=process.scale.normalised(process.scale.rest[None])[0])
     return {
         "process": by(process, "regression"),
-        "process, learned": by(process, "learned"),
         "process, computed": by(process, "computed"),
         "network": by(inverse, "regression"),
         "network, computed": by(inverse, "computed"),
@@ -153,7 +152,7 @@ def effectors(inverse: RigInverse, held_out: RigExamples) -> None:
     for names in (["seven"], ["feet"], ["hands", "head"]):
         joints = named_effectors(inverse.rig, names)  # type: ignore[arg-type]
         few = inverse_of_effectors(inverse, joints)
-        for method in few.methods:
+        for method in METHODS:
             start = time.process_time()
             errors = few.solve(wanted, method).errors
             fps = len(wanted) / (time.process_time() - start)

@@ -68,7 +68,7 @@ class ControllerTraining:
     drift
         Share of the frame sequences in which the body moves less or more than captured while its
         goal stays the clip's: the network learns to bring it back; see
-        `deepphase.controllers.training.drift`.
+        `deepphase.controllers.training.closed_loop`.
     mirror
         Whether to train on the mirror image of every clip as well.
     actions

@@ -117,7 +117,7 @@ def run_goal(
 
 
 def _ball_measures(run: Run, ball: Ball, data: Mapping[str, Any]) -> list[Measure]:
-    from deepphase.controllers.evaluation.dribbling import DRIBBLING_MEASURES, dribbling_measures
+    from deepphase.controllers.ball.dribbling import DRIBBLING_MEASURES, dribbling_measures
 
     touches = data.get("ball", {}).get("touches_per_second")
     return measures_of(

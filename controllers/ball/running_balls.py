@@ -16,13 +16,14 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.controllers.ball.ball_events import BallEvent, BallSchedule
-from deepphase.controllers.ball.fetching import FetchingGoals, fetching_speed
 from deepphase.controllers.ball.fitting import FOOT_RADIUS_M, leg_points
 from deepphase.controllers.ball.reaching import (
     GIVES,
     NEXT_TOUCH_S,
+    FetchingGoals,
     ReachingFeet,
     aims_of,
+    fetching_speed,
     given_velocities,
     velocities_to,
 )

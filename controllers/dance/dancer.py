@@ -15,8 +15,15 @@ from deepphase.controllers.dance.config import MUSIC
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.evaluation.dance import DanceReference
-from deepphase.music.conditioning import BEAT_CYCLES, feature_values, sample_at
-from deepphase.music.features import FPS, SONG_FEATURE_KINDS, SongFeatures, value_names
+from deepphase.music.features import (
+    BEAT_CYCLES,
+    FPS,
+    SONG_FEATURE_KINDS,
+    SongFeatures,
+    feature_values,
+    sample_at,
+    value_names,
+)
 from deepphase.short_repr import counted, short_repr
 
 # Key of the dancer's part of a controller file.

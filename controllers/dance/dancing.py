@@ -23,8 +23,7 @@ from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.frame import BLENDS, CharacterSettings
 from deepphase.motion.resample import low_passed, low_passed_rotations
 from deepphase.motion.root_trajectory import RootTrajectory
-from deepphase.music.conditioning import sample_at
-from deepphase.music.features import SongFeatures
+from deepphase.music.features import SongFeatures, sample_at
 from deepphase.progress import Progress
 from deepphase.steering.dance import DanceRequest, DanceResult
 from deepphase.steering.run import Frame, Run, rollout

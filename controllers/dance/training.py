@@ -17,7 +17,7 @@ from deepphase.controllers.dance.dancing import generate_dances
 from deepphase.controllers.dance.health import MOST_SONGS, SHORTEST_S, dance_health, request_of
 from deepphase.controllers.dance.starts import lasting_starts
 from deepphase.controllers.data.controller_data import ControllerData
-from deepphase.controllers.data.sample_split import SampleSplit
+from deepphase.controllers.data.sample_rows import SampleSplit
 from deepphase.controllers.data.samples import ControllerSamples
 from deepphase.controllers.runtime.frame import BLENDS, CharacterSettings
 from deepphase.controllers.training.train import train_controller

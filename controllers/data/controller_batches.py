@@ -12,7 +12,7 @@ from torch import Tensor
 
 from deepphase.controllers.config import ControllerConfig
 from deepphase.controllers.data.controller_data import ControllerData
-from deepphase.controllers.data.sample_balance import balanced_rows
+from deepphase.controllers.data.sample_rows import balanced_rows
 from deepphase.controllers.networks.registry import network_kind
 from deepphase.errors import ParameterError
 from deepphase.phase.windows import WindowOrder

@@ -15,8 +15,7 @@ from deepphase.controllers.config import ControllerConfig, ControllerTraining
 from deepphase.controllers.data.initial_states import InitialStates
 from deepphase.controllers.data.label_choice import chosen_label
 from deepphase.controllers.data.rest_rows import RestRows
-from deepphase.controllers.data.sample_balance import STANDING_M_S, root_travel
-from deepphase.controllers.data.sample_split import SampleSplit
+from deepphase.controllers.data.sample_rows import STANDING_M_S, SampleSplit, root_travel
 from deepphase.controllers.data.samples import ClipTracks, ControllerSamples, Ends, schema_of_store
 from deepphase.controllers.data.starts_and_stops import starts_and_stops
 from deepphase.controllers.networks.normalised import NormalisedController

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from deepphase.arrays import Array, true_runs
-from deepphase.controllers.data.sample_balance import STANDING_M_S, rarity
+from deepphase.controllers.data.sample_rows import STANDING_M_S, rarity
 from deepphase.controllers.schema.sudden_goals import SuddenGoal
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.features.moment_kinds import IDLE, LOCOMOTION, clip_kinds

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import math
+from functools import cache
+from typing import Literal, get_args
 
+import numpy as np
 import torch
 from torch import Tensor, nn
+
+from deepphase.errors import ParameterError
 
 _MANY_ROWS = 64
 
@@ -42,3 +47,103 @@ class BlendedLinear(nn.Module):
         stacked = coefficients[:, :, None] * x[:, None, :]  # (batch, points, ins)
         weight = self.weight.reshape(self.points * self.ins, self.outs)
         return stacked.flatten(1) @ weight + coefficients @ self.bias
+
+
+SplineKind = Literal["catmull_rom", "natural"]
+
+
+def cyclic_coefficients(phase: Tensor, points: int, kind: SplineKind = "catmull_rom") -> Tensor:
+    """Weights of the control points of a closed cubic spline that passes through them.
+
+    Parameters
+    ----------
+    phase : (batch, 1)
+        Cycles; whole cycles make no difference.
+    kind
+        "catmull_rom", whose second derivative jumps at every control point; or "natural", the
+        interpolating spline with a continuous second derivative.
+
+    Returns
+    -------
+    (batch, points). They sum to 1, and at a control point only its own is not 0. Of a Catmull-Rom
+    spline at most four differ from 0.
+
+    References
+    ----------
+    Holden, Komura and Saito 2017, eq. 7. As functions of the distance to each control point both
+    kinds need neither indices nor branches.
+    """
+    half = points / 2.0
+    distance = torch.remainder(points * phase - _indices(phase, points) + half, points) - half
+    if kind == "catmull_rom":
+        return _catmull_rom(distance.abs())
+    return _b_spline(distance.abs()) @ torch.from_numpy(_closed(points)).to(phase)
+
+
+def open_coefficients(phase: Tensor, points: int, kind: SplineKind = "catmull_rom") -> Tensor:
+    """Weights of the control points of an open spline from phase 0 to 1.
+
+    Phase 0 is the first control point, 1 the last. Beyond the ends, Catmull-Rom splines repeat
+    them; the second derivative of natural splines is 0 there.
+    """
+    place = (points - 1) * open_phase(phase)
+    if kind == "natural":
+        # One more B-spline beyond each end.
+        weights = _b_spline((place - _indices(phase, points + 2) + 1.0).abs())
+        return weights @ torch.from_numpy(_open(points)).to(phase)
+    weights = _catmull_rom((place - _indices(phase, points)).abs())
+    before, behind = _catmull_rom((place + 1.0).abs()), _catmull_rom((place - points).abs())
+    edges = torch.zeros_like(weights)
+    edges = torch.cat([before, edges[:, 1:-1], behind], dim=1)
+    return weights + edges
+
+
+def open_phase(phase: Tensor) -> Tensor:
+    """Cycles -> [0, 1]: phases in [-0.5, 0) are the second half; larger ones are clamped to 1."""
+    return torch.where(phase < 0.0, phase + 1.0, phase).clamp(0.0, 1.0)
+
+
+def check_spline(kind: str) -> None:
+    """Raise ParameterError unless there is a spline of that kind."""
+    if kind not in get_args(SplineKind):
+        raise ParameterError(
+            f"spline {kind!r} is not possible", hint=f"one of {', '.join(get_args(SplineKind))}"
+        )
+
+
+def _indices(phase: Tensor, points: int) -> Tensor:
+    return torch.arange(points, device=phase.device, dtype=phase.dtype)
+
+
+def _catmull_rom(distance: Tensor) -> Tensor:
+    """Cardinal function of Catmull-Rom splines at a distance in control points; 0 beyond 2."""
+    square = distance.square()
+    cube = square * distance
+    near = 1.0 - 2.5 * square + 1.5 * cube
+    far = 2.0 - 4.0 * distance + 2.5 * square - 0.5 * cube
+    zero = torch.zeros_like(distance)
+    return torch.where(distance < 1.0, near, torch.where(distance < 2.0, far, zero))
+
+
+def _b_spline(distance: Tensor) -> Tensor:
+    """Uniform cubic B-spline at a distance in control points; 0 beyond 2 (de Boor 1978)."""
+    near = (2.0 - distance).clamp(min=0.0)
+    inner = (1.0 - distance).clamp(min=0.0)
+    return (near * near * near - 4.0 * inner * inner * inner) / 6.0
+
+
+@cache
+def _closed(points: int) -> np.ndarray:
+    """(points, points) shares of the control points of a closed curve in its B-splines."""
+    eye = np.eye(points)
+    return np.linalg.inv((np.roll(eye, 1, 0) + 4.0 * eye + np.roll(eye, -1, 0)) / 6.0)
+
+
+@cache
+def _open(points: int) -> np.ndarray:
+    """(points + 2, points) the same of an open one, with second derivatives of 0 at its ends."""
+    count = points + 2
+    values = (np.eye(count, k=-1) + 4.0 * np.eye(count) + np.eye(count, k=1)) / 6.0
+    values[[0, -1]] = 0.0
+    values[0, :3] = values[-1, -3:] = 1.0, -2.0, 1.0
+    return np.linalg.inv(values)[:, 1:-1].copy()

@@ -13,20 +13,20 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import elu
 
-from deepphase.controllers.networks.blended_linear import BlendedLinear
+from deepphase.controllers.networks.blended_linear import (
+    BlendedLinear,
+    SplineKind,
+    check_spline,
+    cyclic_coefficients,
+    open_coefficients,
+    open_phase,
+)
 from deepphase.controllers.networks.network import (
     ControllerNetwork,
     ControllerNetworkConfig,
     NetworkDims,
     check_dropout,
     check_positive,
-)
-from deepphase.controllers.networks.weight_spline import (
-    SplineKind,
-    check_spline,
-    cyclic_coefficients,
-    open_coefficients,
-    open_phase,
 )
 from deepphase.errors import ParameterError
 

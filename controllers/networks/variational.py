@@ -10,7 +10,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import elu
 
-from deepphase.controllers.networks.blended_linear import BlendedLinear
+from deepphase.controllers.networks.blended_linear import (
+    BlendedLinear,
+    SplineKind,
+    check_spline,
+    cyclic_coefficients,
+)
 from deepphase.controllers.networks.network import (
     ControllerNetwork,
     ControllerNetworkConfig,
@@ -18,11 +23,6 @@ from deepphase.controllers.networks.network import (
     State,
     check_dropout,
     check_positive,
-)
-from deepphase.controllers.networks.weight_spline import (
-    SplineKind,
-    check_spline,
-    cyclic_coefficients,
 )
 from deepphase.errors import ParameterError
 

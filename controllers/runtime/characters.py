@@ -18,11 +18,17 @@ from deepphase.controllers.runtime.future_trajectory import (
     TrajectoryBlend,
     TrajectoryReader,
 )
-from deepphase.controllers.runtime.ground import FlatGround, UnevenGround
-from deepphase.controllers.runtime.labels import DesiredLabels, labels_of_each
 from deepphase.controllers.runtime.network_input import NetworkInput
 from deepphase.controllers.runtime.network_state import RunningNetwork, running_phases
-from deepphase.controllers.runtime.parts import CharacterPart, StepInput, StepResult
+from deepphase.controllers.runtime.parts import (
+    CharacterPart,
+    DesiredLabels,
+    FlatGround,
+    StepInput,
+    StepResult,
+    UnevenGround,
+    labels_of_each,
+)
 from deepphase.controllers.runtime.rest import CharacterRest
 from deepphase.controllers.runtime.roots import PoseHistory, StandingRoots, goals_that_stand
 from deepphase.errors import ParameterError

@@ -15,8 +15,8 @@ from scipy.interpolate import CubicSpline
 
 from deepphase.arrays import Array
 from deepphase.controllers.ball.ball_track import ball_as_mapping
-from deepphase.controllers.ball.fetching import fetching_speed
 from deepphase.controllers.ball.fitting import leg_joints
+from deepphase.controllers.ball.reaching import fetching_speed
 from deepphase.controllers.ball.running_balls import BallSettings
 from deepphase.controllers.runtime.body_pose import CharacterFeet
 from deepphase.controllers.runtime.controller import Controller

@@ -9,7 +9,7 @@ from scipy.ndimage import uniform_filter1d
 from deepphase.arrays import Array
 from deepphase.controllers.data.controller_data import ControllerData
 from deepphase.controllers.data.detail_rows import DetailRows, detail_columns, root_values
-from deepphase.controllers.data.sample_balance import balanced_rows
+from deepphase.controllers.data.sample_rows import balanced_rows
 from deepphase.controllers.runtime.body_pose import BodyPoses, CharacterFeet
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.features.trajectory import TRAJECTORY_BLOCKS, complex_of, pairs

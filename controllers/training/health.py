@@ -13,11 +13,11 @@ from deepphase.arrays import Array
 from deepphase.controllers.data.controller_data import ControllerData
 from deepphase.controllers.data.initial_states import InitialStates
 from deepphase.controllers.data.samples import ControllerSamples
-from deepphase.controllers.evaluation.course import course_run
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.controllers.schema.schema import ControllerSchema
+from deepphase.controllers.training.course import course_run
 from deepphase.errors import DeepPhaseError, ParameterError
 from deepphase.evaluation.runs import below, joint_rotation_rates
 from deepphase.features.moment_kinds import ACTION, RESTS, clip_kinds
@@ -286,7 +286,7 @@ def training_health(
     run_path_cm          mean distance of the root from the clip's, over the runs
     run_movement         joint rotation rate divided by that of the clips
     alive                share of the runs without diverged values
-    course               measures of a run along `deepphase.controllers.evaluation.course`, if
+    course               measures of a run along `deepphase.controllers.training.course`, if
                          weights were chosen by it: its score, and some of `RUN_MEASURES`
     findings             problems and what to try against them
     ===================  ==========================================================================

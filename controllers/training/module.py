@@ -20,12 +20,12 @@ from deepphase.controllers.schema.config import PHASE_BLOCKS, POSE_BLOCKS
 from deepphase.controllers.training.closed_loop import (
     ClipGoals,
     ClosedLoop,
+    Drift,
     FootVelocities,
     RootOffset,
     random_biases,
 )
-from deepphase.controllers.training.course_checks import CourseChecks
-from deepphase.controllers.training.drift import Drift
+from deepphase.controllers.training.course import CourseChecks
 from deepphase.errors import ParameterError
 from deepphase.features.layout import FeatureLayout
 from deepphase.training.resumable import ResumableModule, cosine_rate

@@ -10,10 +10,9 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.music.audio import HOP, SAMPLE_RATE
-from deepphase.music.bars import BarEvidence, Bars, bar_position, find_bars
+from deepphase.music.bars import BarEvidence, Bars, bar_position, find_bars, find_rhythm
 from deepphase.music.beats import Beats, beat_position, local_tempo_bpm
 from deepphase.music.beats_file import GivenBeats
-from deepphase.music.rhythm import find_rhythm
 from deepphase.music.spectra import (
     MEL_BANDS,
     MFCC,
@@ -323,3 +322,31 @@ def rhythm_blocks(beats: Beats, bars: Bars | None, frames: int) -> dict[str, Arr
             found[f"{name}_phase"] = np.where(phase >= 0.5, np.float32(-0.5), phase)[:, None]
             found[f"{name}_cycle"] = np.stack([np.sin(angle), np.cos(angle)], axis=1)
     return found
+
+
+# Features that are read where the confidence of a song's beats or bars suffices.
+_CYCLES = {"beat_cycle": "beat_confidence", "bar_cycle": "bar_confidence"}
+
+BEAT_CYCLES = tuple(_CYCLES)
+"""Sine and cosine of beat and bar."""
+
+
+def feature_values(song: SongFeatures, name: str) -> Array:
+    """(frames, values) float32 of one feature, 60 frames a second.
+
+    Sine and cosine of beat and bar are 0 where there are no beats or bars, or none that are
+    reliable, as `SongFeatures.has_beat` says. Raises ParameterError for an unknown name.
+    """
+    values = song.array([name])
+    if name in _CYCLES and getattr(song, _CYCLES[name]) < MIN_CONFIDENCE:
+        values = np.zeros_like(values)
+    return values
+
+
+def sample_at(values: Array, times: Array) -> Array:
+    """(..., values) the frames of (frames, values), 60 a second, nearest to seconds of a song.
+
+    Before the start and after the end, the first and last frame are repeated.
+    """
+    frames = np.rint(np.asarray(times, np.float64) * FPS)
+    return values[np.clip(frames, 0, len(values) - 1).astype(np.intp)]

@@ -13,8 +13,7 @@ from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.trajectory_search import JumpRequest, SearchResult
 from deepphase.matching.search.request import cost_terms
 from deepphase.matching.search.searcher import Searcher
-from deepphase.music.conditioning import sample_at
-from deepphase.music.features import SongFeatures
+from deepphase.music.features import SongFeatures, sample_at
 from deepphase.steering.goal_sources import GoalSource
 from deepphase.steering.root_states import RootStates
 

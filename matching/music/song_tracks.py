@@ -17,8 +17,14 @@ from deepphase.errors import ParameterError, SkeletonError
 from deepphase.evaluation.dance_clock import DanceClocks, clocks_of_clips
 from deepphase.features.layout import FeatureLayout
 from deepphase.motion.clip import Clip
-from deepphase.music.conditioning import feature_values, sample_at
-from deepphase.music.features import FPS, SONG_FEATURE_KINDS, SongFeatures, value_names
+from deepphase.music.features import (
+    FPS,
+    SONG_FEATURE_KINDS,
+    SongFeatures,
+    feature_values,
+    sample_at,
+    value_names,
+)
 from deepphase.progress import Progress
 
 _MEAN = "_mean_"

@@ -7,7 +7,7 @@ import torch
 
 from deepphase.controllers.config import ControllerConfig
 from deepphase.controllers.data.controller_data import ControllerData
-from deepphase.controllers.data.sample_split import SampleSplit
+from deepphase.controllers.data.sample_rows import SampleSplit
 from deepphase.controllers.data.samples import ControllerSamples, schema_of_store
 from deepphase.controllers.networks.normalised import NormalisedController
 from deepphase.controllers.networks.registry import make_network, network_kind

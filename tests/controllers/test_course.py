@@ -10,15 +10,16 @@ import torch
 
 from deepphase.controllers.config import ControllerConfig
 from deepphase.controllers.data.controller_data import ControllerData
-from deepphase.controllers.evaluation.course import (
+from deepphase.controllers.training import course as course_module
+from deepphase.controllers.training import health
+from deepphase.controllers.training.course import (
     COURSE_S,
+    CourseChecks,
     CourseScore,
     course,
     course_run,
     course_score,
 )
-from deepphase.controllers.training import course_checks, health
-from deepphase.controllers.training.course_checks import CourseChecks
 from deepphase.controllers.training.train import measured_controller, train_controller
 from deepphase.errors import ParameterError
 from deepphase.steering.made_paths import MADE_PATHS
@@ -42,8 +43,8 @@ def data():
 @pytest.fixture
 def short(monkeypatch):
     """Checks of few characters, in trainings of few pairs."""
-    monkeypatch.setattr(course_checks, "_PAIRS_PER_CHECK", 200)
-    for module in (course_checks, health):
+    monkeypatch.setattr(course_module, "_PAIRS_PER_CHECK", 200)
+    for module in (course_module, health):
         monkeypatch.setattr(
             module, "course_run", lambda made: course_run(made, characters=2, seconds=1.0)
         )

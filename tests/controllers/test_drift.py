@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from deepphase.controllers.data.controller_batches import FrameBatch
-from deepphase.controllers.training.drift import Drift
+from deepphase.controllers.training.closed_loop import Drift
 from tests.controllers.made_controllers import samples_for, walking_store
 
 

@@ -7,10 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.interpolate import CubicSpline
 
-from deepphase.controllers.networks.blended_linear import BlendedLinear
+from deepphase.controllers.networks.blended_linear import (
+    BlendedLinear,
+    cyclic_coefficients,
+    open_coefficients,
+)
 from deepphase.controllers.networks.network import NetworkDims
 from deepphase.controllers.networks.pfnn import Pfnn, PfnnConfig
-from deepphase.controllers.networks.weight_spline import cyclic_coefficients, open_coefficients
 from deepphase.errors import ParameterError
 from tests.controllers.naive_blend import naive_body, naive_linear
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from deepphase.controllers.data.sample_balance import balanced_rows, root_travel
+from deepphase.controllers.data.sample_rows import balanced_rows, root_travel
 
 
 @pytest.fixture

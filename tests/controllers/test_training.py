@@ -14,7 +14,7 @@ from pytorch_lightning.loggers import CSVLogger
 from deepphase.controllers.config import ControllerConfig
 from deepphase.controllers.data.controller_batches import SEQUENCE_FRAMES, ControllerBatches
 from deepphase.controllers.data.controller_data import ControllerData
-from deepphase.controllers.data.sample_split import SampleSplit
+from deepphase.controllers.data.sample_rows import SampleSplit
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.frame import CharacterSettings

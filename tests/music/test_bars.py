@@ -3,9 +3,8 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from deepphase.music.bars import BarEvidence, find_bars
+from deepphase.music.bars import BarEvidence, find_bars, find_rhythm
 from deepphase.music.features import FPS
-from deepphase.music.rhythm import find_rhythm
 from deepphase.music.spectra import short_time_spectra
 from deepphase.synthetic.song import make_song
 
@@ -21,7 +20,7 @@ def made(tempo_bpm, beats_per_bar, seed=3):
 def test_a_song_followed_at_another_level_is_counted_by_its_beats(bpm, metre, ratio, monkeypatch):
     song, spectra = made(bpm, metre)
     tempo = np.full(len(spectra.flux), bpm * ratio)
-    monkeypatch.setattr("deepphase.music.rhythm.follow_tempo", lambda *_: tempo)
+    monkeypatch.setattr("deepphase.music.bars.follow_tempo", lambda *_: tempo)
     beats, bars = find_rhythm(spectra, FPS)
     assert beats.tempo_bpm == pytest.approx(bpm, rel=0.01)
     assert np.abs(beats.beats_s - song.beats).max() < 0.03

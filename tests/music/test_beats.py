@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from deepphase.music.beats import beat_position, local_tempo_bpm
-from deepphase.music.conditioning import feature_values
-from deepphase.music.features import MIN_CONFIDENCE, features_of
+from deepphase.music.features import MIN_CONFIDENCE, feature_values, features_of
 from deepphase.synthetic.song import SAMPLE_RATE, make_song
 from tests.music.made_sounds import babble, clicks, f_measure, white_noise
 

@@ -15,10 +15,9 @@ from deepphase.apps.dashboard.parts.folder import Stamp, open_folder, stamp_of
 from deepphase.apps.dashboard.parts.messages import plain
 from deepphase.apps.dashboard.parts.session import safe_name, session
 from deepphase.errors import FormatError
-from deepphase.music.audio import decoded, stated_duration_s
+from deepphase.music.audio import decoded, has_av, stated_duration_s
 from deepphase.music.beats_file import BEATS_SUFFIX, GivenBeats, beats_beside, read_beats
 from deepphase.music.cache import song_features
-from deepphase.music.containers import has_av
 from deepphase.music.features import SongFeatures, features_of
 from deepphase.steering.dance import DanceRequest
 from deepphase.synthetic.song import make_song

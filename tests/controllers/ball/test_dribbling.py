@@ -12,13 +12,13 @@ import torch
 from deepphase.apps.cli import main
 from deepphase.controllers.ball.ball_events import BallEvent, parse_ball_events
 from deepphase.controllers.ball.ball_file import ClipBalls
-from deepphase.controllers.ball.fetching import FetchingGoals
+from deepphase.controllers.ball.dribbling import dribbling_measures
 from deepphase.controllers.ball.fitting import fit_ball
+from deepphase.controllers.ball.reaching import FetchingGoals
 from deepphase.controllers.ball.running_balls import LOST_M, BallSettings
 from deepphase.controllers.config import ControllerConfig
 from deepphase.controllers.data.controller_data import ControllerData
 from deepphase.controllers.data.samples import ControllerSamples, schema_of_store
-from deepphase.controllers.evaluation.dribbling import dribbling_measures
 from deepphase.controllers.schema.config import BALL_BLOCKS, SchemaConfig
 from deepphase.controllers.schema.frame_blocks import FrameBlocks
 from deepphase.controllers.training.closed_loop import ClipGoals, ClosedLoop, RootOffset

@@ -1,1 +1,0 @@
-"""Evaluation of trained controllers along a course, and with a ball."""

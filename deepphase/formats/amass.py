@@ -53,7 +53,7 @@ LAYOUTS = {
         BODY + JAW + EYES + FINGERS,
     )
 }
-_WHOLE = ("poses", "pose", "full_pose", "fullpose")
+_WHOLE = ("poses", "pose", "full_pose", "fullpose", "smpl_poses")
 _ROOT = ("root_orient", "global_orient")
 _WITHOUT_ROOT = ("pose_body", "body_pose", *_WHOLE)
 # Separate arrays for other body parts, and their joints.
@@ -175,7 +175,9 @@ def _first(spellings: tuple[str, ...], keys: Collection[str]) -> str | None:
 
 # The two spellings of AMASS, and those of other tools.
 _RATES = ("mocap_framerate", "mocap_frame_rate", "fps", "frame_rate", "framerate")
-_TRANSLATIONS = ("trans", "transl", "translation")
+_TRANSLATIONS = ("trans", "transl", "translation", "smpl_trans")
+# AIST++ has no rate, and divides translations by the size of its bodies.
+_AIST_FPS, _AIST_SCALE = 60.0, "smpl_scaling"
 # Larger values are damage.
 _LARGEST_ANGLE = 1e4
 _LARGEST_TRANSLATION_M = 1e6
@@ -196,7 +198,7 @@ def load_amass(path: str | Path, *, up: str | None = None, fps: float | None = N
     Parameters
     ----------
     up
-        The file's up axis; None means z, the axis of AMASS, unless the body stands along y.
+        The file's up axis; None means z, the axis of AMASS, unless the body stands along another.
     fps
         Frames per second that override the file's.
 
@@ -277,7 +279,8 @@ def smpl_layout(clip: Clip) -> tuple[str, ...] | None:
 
 
 def _file_rates(archive: NpzArchive) -> dict[str, float]:
-    return {key: archive.scalar(key) for key in _RATES if key in archive}
+    rates = {key: archive.scalar(key) for key in _RATES if key in archive}
+    return rates or ({"AIST++": _AIST_FPS} if "smpl_poses" in archive else {})
 
 
 def _translations(archive: NpzArchive, frames: int) -> Array:
@@ -288,6 +291,11 @@ def _translations(archive: NpzArchive, frames: int) -> Array:
             "no array 'trans': the file has no translation of the body", archive.contents
         )
     translations = archive.array(key, (None, 3))
+    if _AIST_SCALE in archive:
+        scale = archive.scalar(_AIST_SCALE)
+        if not scale > 1e-6:
+            raise archive.fault(f"array {_AIST_SCALE!r} is {scale:g}, expected a positive number")
+        translations = translations / scale
     if len(translations) != frames:
         raise archive.fault(
             f"there are {frames} frames of poses, but {len(translations)} of {key!r}",
@@ -342,6 +350,6 @@ def _body_notes(archive: NpzArchive, joints: int) -> tuple[str, ...]:
 
 def _file_up(clip: Clip) -> tuple[str, str]:
     found, note = infer_up(clip)
-    if found == "y" and "leans" not in note:
-        return "y", f"{ASSUMED_UP}y, unlike AMASS's own z: {note.partition(': ')[2]}"
+    if found != "z" and "from the feet" in note and "leans" not in note:
+        return found, f"{ASSUMED_UP}{found}, unlike AMASS's own z: {note.partition(': ')[2]}"
     return "z", "up axis z, the axis of AMASS"

@@ -11,12 +11,23 @@ from deepphase.arrays import Array
 from deepphase.errors import FormatError
 from deepphase.formats.frame_rates import is_plausible_rate
 from deepphase.motion.clip import Clip, Source
-from deepphase.motion.orientation import infer_unit, infer_up, rotate_up, scaled
+from deepphase.motion.orientation import (
+    LARGEST_BODY,
+    SMALLEST_BODY,
+    infer_unit,
+    infer_up,
+    rotate_up,
+    scaled,
+)
 from deepphase.motion.skeleton import Skeleton
 
 # Metres, of a bone and from the origin. Beyond this, distances in float32 are off by more than
 # 6 cm. A body in millimetres that is taken for metres stays far below.
 LARGEST_LENGTH_M = 1e6
+# Notes that begin so doubt what was read, and say the way out.
+CHECK = "check: "
+# No body is faster.
+_FASTEST_M_S = 15.0
 
 
 def checked_body(clip: Clip, path: str | Path) -> Clip:
@@ -24,6 +35,24 @@ def checked_body(clip: Clip, path: str | Path) -> Clip:
     checked_skeleton(clip.skeleton, path)
     _check_lengths("a translation", clip.translations, path)
     return clip
+
+
+def with_doubts(clip: Clip) -> Clip:
+    """The clip, with notes where its size or its speed is not that of a body."""
+    notes = []
+    size = float(np.ptp(clip.skeleton.rest_positions, axis=0).max())
+    if size > 0 and not SMALLEST_BODY <= size <= LARGEST_BODY:
+        notes.append(f"{CHECK}the body is {size:.3g} m long: give the unit with --unit")
+    moved = np.diff(clip.translations[:, 0], axis=0)
+    speed = float(np.percentile(np.linalg.norm(moved, axis=-1), 95)) * clip.fps if len(moved) else 0
+    if speed > _FASTEST_M_S:
+        notes.append(
+            f"{CHECK}the root goes at {speed:.3g} m/s: give the unit with --unit, or the rate with "
+            "--file-fps"
+        )
+    if not notes:
+        return clip
+    return replace(clip, source=replace(clip.source, notes=(*clip.source.notes, *notes)))
 
 
 def checked_skeleton(skeleton: Skeleton, path: str | Path | None = None) -> Skeleton:

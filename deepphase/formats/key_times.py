@@ -10,8 +10,8 @@ from deepphase.arrays import Array
 from deepphase.formats.frame_rates import USUAL_RATES, frame_rate
 
 DEFAULT_FPS = 60.0
-# Slower than this, evenly spaced keys are poses between which something shall move.
-_SLOWEST_CAPTURE = 5.0
+# Slower than this, evenly spaced keys are poses between which something moves.
+_SLOWEST_CAPTURE = 20.0
 # Keys this near, in seconds, are one key that two tracks rounded differently.
 _SAME_KEY = 1e-4
 # How far keys may lie beside a rate's frames, as a share of a frame.

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from deepphase.errors import FormatError, ParameterError
+from deepphase.formats.body_checks import with_doubts
 from deepphase.formats.reader_options import call_reader, option_names
 from deepphase.formats.units import checked_floor
 from deepphase.motion.clip import Clip
@@ -108,7 +109,7 @@ def load(path: str | Path, *, floor: float | None = None, **options: Any) -> Cli
     kind = _format_of(path)
     _check_reader_options(options, kind, path)
     clip = call_reader(_function(kind.load), path, options, f"{Path(path).suffix} files")
-    return _over_floor(clip, floor)
+    return with_doubts(_over_floor(clip, floor))
 
 
 def load_all(path: str | Path, *, floor: float | None = None, **options: Any) -> tuple[Clip, ...]:
@@ -122,7 +123,7 @@ def load_all(path: str | Path, *, floor: float | None = None, **options: Any) ->
     _check_reader_options(options, kind, path)
     given = {name: value for name, value in options.items() if name != "animation"}
     clips = call_reader(_function(kind.load_all), path, given, f"{Path(path).suffix} files")
-    return tuple(_over_floor(clip, floor) for clip in clips)
+    return tuple(with_doubts(_over_floor(clip, floor)) for clip in clips)
 
 
 def _over_floor(clip: Clip, floor: float | None) -> Clip:

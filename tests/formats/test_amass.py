@@ -139,6 +139,37 @@ def test_a_body_that_stands_along_y_is_seen_and_can_be_told(tmp_path):
     assert load(path, up="z").source.up == "z"
 
 
+@pytest.mark.parametrize(
+    ("axis", "angle", "up"), [("x", 90, "-y"), ("x", 180, "-z"), ("y", 90, "x")]
+)
+def test_files_of_cameras_have_any_axis_up(tmp_path, axis, angle, up):
+    poses, translations = walk_poses(40, 22), walk_translations(40)
+    whole = load(written_smpl(tmp_path / "walk.npz", joints=22))
+    turn = Rotation.from_euler(axis, angle, degrees=True)
+    poses[:, 0] = (turn * Rotation.from_rotvec(poses[:, 0])).as_rotvec()
+    path = written_smpl(
+        tmp_path / "camera.npz", poses=poses.reshape(40, -1), trans=turn.apply(translations)
+    )
+    clip = load(path)
+    assert clip.source.up == up
+    heights = joint_positions(clip)[..., 1], joint_positions(whole)[..., 1]
+    np.testing.assert_allclose(*heights, atol=1e-9)
+
+
+def test_keys_and_scale_of_aist(tmp_path):
+    poses, translations = walk_poses(40, 24), walk_translations(40)
+    whole = load(written_smpl(tmp_path / "walk.npz", joints=24))
+    np.savez(
+        tmp_path / "dance.npz",
+        smpl_poses=poses.reshape(40, -1),
+        smpl_trans=90 * translations,
+        smpl_scaling=[90.0],
+    )
+    clip = load(tmp_path / "dance.npz", up="z")
+    assert clip.fps == 60.0
+    np.testing.assert_allclose(joint_positions(clip), joint_positions(whole), atol=1e-9)
+
+
 @pytest.mark.parametrize("joints", COUNTS)
 def test_what_is_written_is_read(tmp_path, joints):
     clip = load(written_smpl(tmp_path / "walk.npz", joints=joints))

@@ -240,6 +240,30 @@ def test_impossible_options(tmp_path, options):
         load_bvh(written(tmp_path, two_joints()), **options)
 
 
+def test_one_row_more_than_declared_and_decimal_commas_are_read_with_a_note(tmp_path):
+    text = two_joints(np.arange(27.0).reshape(3, 9) + 0.25)
+    whole = read_bvh(written(tmp_path, text))
+    more = read_bvh(written(tmp_path, text.replace("Frames: 3", "Frames: 2")))
+    assert "declares 2, but 3 frames follow" in more.notes[0]
+    comma = read_bvh(written(tmp_path, text.replace(".", ",")))
+    assert "decimal commas" in comma.notes[0]
+    for other in (more, comma):
+        np.testing.assert_array_equal(other.rotations, whole.rotations)
+        np.testing.assert_array_equal(other.translations, whole.translations)
+    with pytest.raises(FormatError, match="3 frames, but 'Frames:' declares 1"):
+        read_bvh(written(tmp_path, text.replace("Frames: 3", "Frames: 1")))
+
+
+def test_angles_that_may_be_radians_are_doubted(tmp_path):
+    joints = [(f"J{i}", i - 1, (0, 10, 0), JOINT_CHANNELS) for i in range(12)]
+    rows = np.random.default_rng(0).uniform(-1.5, 1.5, (30, 36))
+    radians, degrees = (
+        load_bvh(written(tmp_path, bvh_text(joints, scale * rows))) for scale in (1.0, 57.0)
+    )
+    assert any("are they radians?" in note for note in radians.source.notes)
+    assert not any("radians" in note for note in degrees.source.notes)
+
+
 _SOMA = """HIERARCHY
 ROOT Root
 {

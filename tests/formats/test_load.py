@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from deepphase.errors import FormatError, ParameterError
+from deepphase.formats.body_checks import CHECK
 from deepphase.formats.load import MOTION_FORMATS, WRITTEN_SUFFIXES, load, save
 from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.orientation import scaled
+from deepphase.synthetic.gait_motion import locomotion
 from tests.formats.bvh_text import two_joints, written
 from tests.hostile.npz_cases import POINTS, archive
 
@@ -58,6 +61,14 @@ def test_what_stands_under_a_wrong_name_is_said(tmp_path, suffix, content, what)
     path.write_bytes(content)
     with pytest.raises(FormatError, match=what):
         load(path)
+
+
+def test_sizes_and_speeds_of_no_body_are_doubted(tmp_path):
+    walk = locomotion(0, 1.0).clip
+    for factor, doubts in ((1.0, 0), (100.0, 2), (0.01, 1)):
+        save(scaled(walk, factor), tmp_path / "walk.glb")
+        notes = load(tmp_path / "walk.glb").source.notes
+        assert sum(note.startswith(CHECK) for note in notes) == doubts, notes
 
 
 @pytest.mark.parametrize("suffix", WRITTEN_SUFFIXES)

@@ -1,6 +1,7 @@
 """Files of marker systems: labels, gaps, units and axes; and damaged ones."""
 
 import importlib.util
+import re
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -154,6 +155,48 @@ def test_ezc3d_reads_what_the_tests_write(tmp_path):
     read = ezc3d.c3d(str(tmp_path / "walk.c3d"))
     np.testing.assert_allclose(
         read["data"]["points"][:3].transpose(2, 1, 0), truth, atol=1e-2, equal_nan=True
+    )
+
+
+@pytest.mark.parametrize("unseen", [0.0, 9_999_999.0])
+@pytest.mark.parametrize("suffix", [".trc", ".c3d"])
+def test_what_programs_write_for_unseen_markers_is_a_gap(tmp_path, suffix, unseen):
+    truth = markers_of(WALK)
+    filled = truth.copy()
+    filled[10:20, 6] = unseen
+    written(tmp_path / f"walk{suffix}", filled)
+    track = load_points(tmp_path / f"walk{suffix}", up="z")
+    expected = np.ones(truth.shape[:2], bool)
+    expected[10:20, 6] = False
+    np.testing.assert_array_equal(track.present, expected)
+    np.testing.assert_allclose(
+        track.positions[expected], joint_positions(WALK)[expected], atol=1e-4
+    )
+
+
+def test_markers_without_a_label_are_left_out_of_a_trc(tmp_path):
+    stray = np.concatenate([markers_of(WALK), np.full((len(WALK), 1, 3), 4000.0)], axis=1)
+    (tmp_path / "walk.trc").write_text(trc_text(stray, [*LABELS, "*60"]))
+    assert list(load_points(tmp_path / "walk.trc").names) == LABELS
+
+
+def test_places_of_bones_in_the_frames_of_their_parents_are_refused(tmp_path):
+    text = CSV.replace("Marker", "Bone").replace("Space,Global", "Space,Local")
+    (tmp_path / "walk.csv").write_text(text)
+    with pytest.raises(FormatError, match="Coordinate Space: Local") as caught:
+        load(tmp_path / "walk.csv")
+    assert "Global" in caught.value.hint
+
+
+def test_missing_frames_of_an_mvnx_are_named(tmp_path):
+    path = tmp_path / "walk.mvnx"
+    text = mvnx_text(WALK)
+    path.write_text(text)
+    assert not any("missing" in note for note in load(path).source.notes)
+    path.write_text(re.sub(r'<frame[^>]*index="(5|6|7)".*?</frame>', "", text, flags=re.DOTALL))
+    notes = load(path).source.notes
+    assert any(
+        "3 frames are missing in the file, the first after frame 4" in note for note in notes
     )
 
 

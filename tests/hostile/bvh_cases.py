@@ -78,7 +78,7 @@ BAD = {
     "frame time tiny": (swapped("0.0333333", "1e-300"), "Frame Time", 18),
     "rest pose": (HEAD.replace("Frames: 3", "Frames: 0"), "only a rest pose", None),
     "no rows": (HEAD, "before the first of 3 frames", None),
-    "one frame too many": (GOOD + TABLE.splitlines()[0], "4 frames, but", 22),
+    "two frames too many": (GOOD + "\n".join(TABLE.splitlines()[:2]), "5 frames, but", 22),
     "one frame too few": ("\n".join(GOOD.splitlines()[:-1]), "after 2 of 3", 20),
     "short row": (swapped(" 17.0\n", "\n"), "8 numbers, but the hierarchy declares 9", 20),
     "long row": (swapped(" 17.0\n", " 17.0 18.0\n"), "10 numbers, but the hierarchy", 20),

@@ -149,6 +149,10 @@ def _parse_with_care(
                 lines[row],
             )
         whole = min(whole, row)
+    if fault is None and len(numbers) == wanted + channels and head.frames and not notes:
+        # As Rokoko writes them.
+        notes = (f"'Frames:' declares {head.frames:,}, but {whole:,} frames follow: all were read",)
+        wanted += channels
     if fault is None and len(numbers) > wanted:
         raise FormatError(
             f"{whole:,} frames, but 'Frames:' declares {head.frames:,}",
@@ -158,7 +162,7 @@ def _parse_with_care(
         )
     if fault is None and len(numbers) < wanted:
         fault = f"the file ends after {whole:,} of {head.frames:,} declared frames", lines[-1]
-    whole = min(whole, head.frames)
+    whole = min(whole, wanted // channels)
     values = np.frombuffer(numbers, np.float64)[: whole * channels].reshape(whole, channels)
     if fault is None:
         return values, notes

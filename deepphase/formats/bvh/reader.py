@@ -15,7 +15,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
-from deepphase.formats.body_checks import in_metres_y_up
+from deepphase.formats.body_checks import CHECK, in_metres_y_up
 from deepphase.formats.bvh.channels import (
     local_positions,
     local_rotations,
@@ -23,7 +23,7 @@ from deepphase.formats.bvh.channels import (
     rotation_order,
 )
 from deepphase.formats.bvh.frames import parse_frames, parse_motion_head
-from deepphase.formats.bvh.hierarchy import parse_hierarchy
+from deepphase.formats.bvh.hierarchy import Hierarchy, parse_hierarchy
 from deepphase.formats.file_content import foreign_content, read_content
 from deepphase.formats.frame_rates import check_rate_option
 from deepphase.formats.units import checked_options
@@ -32,6 +32,7 @@ from deepphase.motion.clip import Clip, Source
 from deepphase.motion.skeleton import Skeleton
 
 _HIERARCHY = re.compile(rb"\s*HIERARCHY\b", re.IGNORECASE)
+_DECIMAL_COMMA, _DECIMAL_POINT = re.compile(rb"(?<=[0-9]),(?=[0-9])"), re.compile(rb"[0-9]\.[0-9]")
 _MOTION = re.compile(rb"^[ \t}]*(MOTION)\b", re.IGNORECASE | re.MULTILINE)
 
 
@@ -110,6 +111,10 @@ def read_bvh(
     if not _HIERARCHY.match(content):
         found = foreign_content(content) or "it does not begin with HIERARCHY"
         raise FormatError(f"this is not a BVH file: {found}", path=path, line=1)
+    comma_notes: tuple[str, ...] = ()
+    if _DECIMAL_COMMA.search(content) and not _DECIMAL_POINT.search(content):
+        content = _DECIMAL_COMMA.sub(rb".", content)
+        comma_notes = ("decimal commas were read as points",)
     motion = _MOTION.search(content)
     text, notes = _decoded(content[: motion.start(1)] if motion else content)
     hierarchy = parse_hierarchy(text, path)
@@ -121,6 +126,8 @@ def read_bvh(
     width = sum(len(channels) for channels in hierarchy.channels)
     values, motion_notes = parse_frames(content, head, width, path, allow_truncated=allow_truncated)
     del content
+    if _are_radians(hierarchy, values):
+        notes += (f"{CHECK}no joint turns by more than 6.3 degrees: are they radians?",)
     offsets, translations, translated, position_notes = local_positions(hierarchy, values)
     rotations, end_offsets = local_rotations(hierarchy, values), hierarchy.end_offsets
     if hierarchy.rests is not None:
@@ -146,9 +153,17 @@ def read_bvh(
         translated_joints=translated,
         frame_time=head.frame_time,
         fps=head.fps,
-        notes=notes + hierarchy.notes + head.notes + motion_notes + position_notes,
+        notes=comma_notes + notes + hierarchy.notes + head.notes + motion_notes + position_notes,
         first_motion_line=head.first_line,
     )
+
+
+def _are_radians(hierarchy: Hierarchy, values: Array) -> bool:
+    """Whether the angles of many joints and frames are so small that they may be radians."""
+    names = [name for channels in hierarchy.channels for name in channels]
+    turns = [at for at, name in enumerate(names) if name.lower().endswith("rotation")]
+    some = np.abs(values[:: max(1, len(values) // 200)][:, turns])
+    return len(some) >= 20 and len(turns) >= 30 and 0.5 < some.max() < 2.0 * np.pi
 
 
 def load_bvh(

@@ -14,6 +14,8 @@ from deepphase.formats.joint_checks import unique_names
 
 # Same limit as of point tracks: all pairs of points are compared.
 MAX_POINTS = 4096
+# What programs write for a coordinate of a marker that was not seen; others write 0 for all three.
+_UNSEEN = 9_999_999
 # Markers that are seen in a smaller share of the frames are left out: their gaps cannot be bridged.
 _LEAST_SEEN = 0.1
 _LISTED = 8
@@ -65,6 +67,17 @@ def seen_markers(data: MarkerData, path: Path) -> tuple[MarkerData, Array]:
         notes.append(f"repeated labels were numbered: {_listed(renamed)}")
     positions = np.array(data.positions, np.float64)
     positions[~np.isfinite(positions).all(axis=-1)] = np.nan
+    unlabelled = [name.rpartition(":")[2].startswith("*") for name in names]
+    if 2 <= unlabelled.count(False) < len(names):
+        labelled = np.flatnonzero(~np.array(unlabelled))
+        notes.append(f"{len(names) - len(labelled)} markers without a label were left out")
+        names, positions = tuple(names[point] for point in labelled), positions[:, labelled]
+    zeros = (positions == 0).all(axis=-1)
+    # A point that is always there may be the origin of the others.
+    unseen = (zeros & ~zeros.all(axis=0)) | (np.abs(positions) >= _UNSEEN).any(axis=-1)
+    if unseen.any():
+        notes.append(f"{unseen.sum():,} places of zeros or from {_UNSEEN:,} on are gaps")
+        positions[unseen] = np.nan
     frames, points = positions.shape[:2]
     if frames == 0 or points == 0:
         raise FormatError(

@@ -100,6 +100,13 @@ def read_motive(path: Path) -> MarkerData:
             path=path,
             line=rows[place][0],
         )
+    if "marker" not in chosen and stated.get("coordinate space", "").lower() == "local":
+        raise FormatError(
+            f"places of type {chosen!r} in the frames of their parents (Coordinate Space: Local)",
+            hint="export with the coordinate space Global",
+            path=path,
+            line=rows[0][0],
+        )
     table = number_rows(rows[place + 1 :], width, path)
     labels = tuple(columns[chosen])
     positions = table[:, [list(columns[chosen][name]) for name in labels]]

@@ -18,7 +18,7 @@ from deepphase.arrays import Array
 from deepphase.errors import FormatError
 from deepphase.formats.body_checks import in_metres_y_up
 from deepphase.formats.file_content import foreign_content, read_content
-from deepphase.formats.frame_rates import resolve_rate
+from deepphase.formats.frame_rates import CORRECTED, resolve_rate
 from deepphase.formats.joint_checks import check_joint_count, children_of, depth_first, unique_names
 from deepphase.formats.npz.joint_arrays import fitted_clip, unit_quaternions
 from deepphase.formats.units import checked_options
@@ -35,6 +35,8 @@ class _Content:
     segments: list[str] = field(default_factory=list)
     # (segment above, segment below) of each joint.
     joints: list[tuple[str, str]] = field(default_factory=list)
+    # Indices of the frames, as written.
+    indices: list[str] = field(default_factory=list)
     frames: dict[str, list[Array]] = field(default_factory=lambda: {name: [] for name in _READ})
 
 
@@ -81,8 +83,23 @@ def load_mvnx(
             hint="export the file again",
             path=path,
         )
-    notes = (*notes, *fit_notes, f"a unit of {unit_m:g} m")
+    notes = (*notes, *fit_notes, *_missing_frames(content.indices), f"a unit of {unit_m:g} m")
     return in_metres_y_up(clip, unit_m, up, Source(str(path), fps=rate, notes=notes))
+
+
+def _missing_frames(indices: list[str]) -> tuple[str, ...]:
+    """A note on frames that the file leaves out, by the indices of the others."""
+    if not all(index.isascii() and index.isdigit() and len(index) < 10 for index in indices):
+        return ()
+    numbers = np.array([int(index) for index in indices])
+    gaps = np.flatnonzero(np.diff(numbers) > 1)
+    if not len(gaps):
+        return ()
+    missing = int((np.diff(numbers)[gaps] - 1).sum())
+    return (
+        f"{CORRECTED}{missing:,} frames are missing in the file, the first after frame "
+        f"{numbers[gaps[0]]}: the motion jumps there",
+    )
 
 
 def _parsed(path: Path) -> _Content:
@@ -126,6 +143,7 @@ def _parsed(path: Path) -> _Content:
             connectors.clear()
         elif name == "frame" and attributes.get("type", "normal") == "normal":
             frame = {}
+            content.indices.append(attributes.get("index", ""))
 
     def on_text(data: str) -> None:
         if inside and inside[-1] in (*_READ, "connector1", "connector2"):

@@ -138,25 +138,22 @@ def controller_command(
     )  # fmt: skip
 
     def prepare(inputs: TrainingInputs) -> partial[Controller | None]:
-        together = inputs.world.together
-        loaded = together(lambda: None if model is None else load_model(model))
-        grounds = together(lambda: None if terrain is None else ClipGrounds.read(terrain))
-        balls = together(lambda: None if ball is None else ClipBalls.read(ball))
+        loaded = None if model is None else load_model(model)
+        grounds = None if terrain is None else ClipGrounds.read(terrain)
+        balls = None if ball is None else ClipBalls.read(ball)
         corpus = inputs.clips(store, () if loaded is None else loaded.signals.joints)
         choice = chosen_label(corpus, config.schema)
-        if choice.sentence and inputs.world.rank == 0:
+        if choice.sentence:
             note(choice.sentence)
         phases = None if loaded is None else loaded.bound(corpus, inputs.description)
-        data = together(
-            lambda: ControllerData.read(
-                corpus,
-                config,
-                phases,
-                grounds=grounds,
-                balls=balls,
-                description=inputs.description,
-                progress=inputs.progress,
-            )
+        data = ControllerData.read(
+            corpus,
+            config,
+            phases,
+            grounds=grounds,
+            balls=balls,
+            description=inputs.description,
+            progress=inputs.progress,
         )
         return partial(train_controller, data, config)
 
@@ -202,7 +199,7 @@ def matching_command(
 
     def prepare(inputs: TrainingInputs) -> partial[Matcher | None]:
         moved = None if store is None else open_store(store)
-        opened = inputs.world.together(lambda: MotionDatabase.load(database, store=moved))
+        opened = MotionDatabase.load(database, store=moved)
         return partial(train_matcher, opened, config, moments=moments)
 
     run_training(
@@ -253,13 +250,11 @@ def dance_command(
     )  # fmt: skip
 
     def prepare(inputs: TrainingInputs) -> partial[Dancer | None]:
-        world, shown, description = inputs.world, inputs.progress, inputs.description
-        loaded = world.together(lambda: None if model is None else load_model(model))
+        shown, description = inputs.progress, inputs.description
+        loaded = None if model is None else load_model(model)
         corpus = inputs.clips(dances, () if loaded is None else loaded.signals.joints)
         folder = songs or (dances if dances.is_dir() else dances.parent)
-        learnt = world.first_then_others(
-            lambda: DanceSet.from_store(corpus, folder, description=description, progress=shown)
-        )
+        learnt = DanceSet.from_store(corpus, folder, description=description, progress=shown)
         for clip, why in learnt.left_out:
             warn(f"{clip}: left out: {why}")
         if learnt.residual_m is not None:
@@ -273,9 +268,7 @@ def dance_command(
             f"{len(learnt.songs)} songs"
         )
         phases = None if loaded is None else loaded.bound(learnt.store, description)
-        data = world.together(
-            lambda: DanceData.read(learnt, config, phases, description=description, progress=shown)
-        )
+        data = DanceData.read(learnt, config, phases, description=description, progress=shown)
         for line in data.clocks.words() if data.clocks else ():
             note(line)
         return partial(train_dance, data, config)

@@ -56,7 +56,7 @@ class PhaseTraining:
         from deepphase.corpus.songs import holds_only_songs
         from deepphase.phase.training.train import train_phase
 
-        world, description = inputs.world, inputs.description
+        description = inputs.description
         store, several = self.stores[0], self.config.any_skeleton
         if several:
             for path in self.stores:
@@ -66,14 +66,12 @@ class PhaseTraining:
                 raise ParameterError(
                     "--skeleton applies to clips, and these are songs", hint="leave it out"
                 )
-            self.corpora.append(
-                world.first_then_others(lambda: _songs(store, self.features, inputs.progress))
-            )
+            self.corpora.append(_songs(store, self.features, inputs.progress))
         else:
             self.corpora.append(inputs.clips(store))
         config, first, start = self.config, None, self.start
         if start is not None:
-            first = world.together(lambda: _start(start, self.corpora[0], description))
+            first = _start(start, self.corpora[0], description)
             config = PhaseConfig(first.config.network, config.training)
         return partial(
             train_phase,

@@ -92,7 +92,7 @@ def train(folder: Path) -> None:
     if model is not None:
         model.save(folder / MODEL_FILE)
         (folder / LATEST_FILE).unlink(missing_ok=True)
-        from deepphase.training.resume import finish
+        from deepphase.training.checkpoint import finish
 
         finish(folder / "work", folder / MODEL_FILE)
         reporter.update(state=FINISHED, what="finished", words="")

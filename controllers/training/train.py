@@ -22,8 +22,7 @@ from deepphase.controllers.training.health import training_health
 from deepphase.controllers.training.module import ControllerModule, new_network
 from deepphase.progress import Progress
 from deepphase.training.task import TrainedTask, run_task
-from deepphase.training.trainer import check_trainer, versions
-from deepphase.training.world import joined
+from deepphase.training.trainer import check_trainer, is_first_process, versions
 
 # Maximum number of samples that a network is fitted to.
 _MAX_FITTED = 40_000
@@ -64,9 +63,7 @@ def train_controller(
     torch.manual_seed(config.training.seed)
     controller = new_network(config, data)
     if controller.network.is_fitted:
-        with joined(trainer) as world:
-            world.leave()
-        if world.rank:
+        if not is_first_process():
             return None
         _fit_network(controller, data.samples, data.split.train, config.training.seed, progress)
         return measured_controller(controller, config, data, progress=progress)

@@ -11,7 +11,7 @@ from typing import Any
 from pytorch_lightning.loggers.logger import Logger, rank_zero_experiment
 from pytorch_lightning.utilities import rank_zero_only
 
-from deepphase.atomic_write import atomic_write, writing
+from deepphase.atomic_write import atomic_write
 from deepphase.training.metrics_file import STEP, metrics_rows
 
 # Columns that stand first, in this order; others follow as they are first logged.
@@ -21,23 +21,14 @@ _FIRST = (STEP, "loss", "explained_variance", "learning_rate", "samples_per_s")
 class MetricsCsv(Logger):
     """A Lightning logger that writes one CSV file, a row each time that metrics are logged.
 
-    The first column is `step`: optimizer steps so far. Values that a row does not have are empty.
-    A training that is resumed appends to the rows up to its resume point; rows of later steps,
-    which the resumed training repeats, are dropped.
-
-    Parameters
-    ----------
-    path
-        The CSV file.
-    resume
-        Keep the rows that are there.
+    The first column is `step`: optimizer steps so far. Values that a row does not have are empty. A
+    training that is resumed keeps the rows up to its checkpoint.
     """
 
-    def __init__(self, path: str | Path, *, resume: bool = False) -> None:
+    def __init__(self, path: Path, *, resume: bool = False) -> None:
         super().__init__()
-        self._path, self._resume = Path(path), resume
-        self._columns: list[str] = []
-        self._began = False
+        self._path, self._resumed = path, resume
+        self._rows: list[dict[str, Any]] = []
 
     @property
     def name(self) -> str:
@@ -59,35 +50,18 @@ class MetricsCsv(Logger):
 
     @rank_zero_only
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
-        row = {STEP: 0 if step is None else step, **metrics}
-        if not self._began:
-            self._begin(int(row[STEP]))
-        new = [name for name in row if name not in self._columns]
-        if new:
-            rows = metrics_rows(self._path) if self._columns else []
-            columns = [*self._columns, *new]
-            self._columns = [*dict.fromkeys([*_FIRST, *columns])]
-            self._rewrite(rows)
-        with (
-            writing(self._path),
-            self._path.open("a", newline="", encoding="utf-8") as file,
-        ):
-            csv.DictWriter(file, self._columns).writerow({k: _text(v) for k, v in row.items()})
-
-    def _begin(self, step: int) -> None:
-        """Keep the rows of earlier steps where the training is resumed, else none."""
-        self._began = True
-        rows = metrics_rows(self._path) if self._resume else []
-        rows = [row for row in rows if int(row[STEP]) < step]
-        if rows:
-            self._columns = list(rows[0])
-            self._rewrite(rows)
-
-    def _rewrite(self, rows: list[dict[str, str]]) -> None:
+        row = {STEP: step or 0, **metrics}
+        if self._resumed:
+            # Steps after the checkpoint are repeated.
+            before = metrics_rows(self._path)
+            self._rows = [each for each in before if int(each[STEP]) < int(row[STEP])]
+            self._resumed = False
+        self._rows.append({name: _text(value) for name, value in row.items()})
         text = io.StringIO(newline="")
-        writer = csv.DictWriter(text, self._columns)
+        columns = dict.fromkeys([*_FIRST, *(name for row in self._rows for name in row)])
+        writer = csv.DictWriter(text, list(columns))
         writer.writeheader()
-        writer.writerows(rows)
+        writer.writerows(self._rows)
         with atomic_write(self._path) as file:
             file.write(text.getvalue().encode())
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import math
 from pathlib import Path
 
@@ -16,7 +15,7 @@ _METRICS = "metrics.csv"
 
 
 def metrics_file(folder: Path) -> Path:
-    """The CSV of the training whose resume point lies in `folder`."""
+    """The CSV of the training whose checkpoint lies in `folder`."""
     return folder / _METRICS
 
 
@@ -43,10 +42,8 @@ def read_metrics(path: str | Path) -> dict[str, Array]:
 
 
 def metrics_rows(path: Path) -> list[dict[str, str]]:
-    """Whole rows: one that a crash cut off is left out."""
+    """The rows of such a file, by column."""
     if not path.is_file():
         return []
-    text = path.read_text(encoding="utf-8")
-    whole = text[: text.rfind("\n") + 1]
-    rows = csv.DictReader(io.StringIO(whole, newline=""))
-    return [row for row in rows if None not in row.values() and row.get(STEP)]
+    with path.open(encoding="utf-8", newline="") as file:
+        return [row for row in csv.DictReader(file) if None not in row.values() and row.get(STEP)]

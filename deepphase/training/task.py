@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,14 +13,34 @@ import pytorch_lightning as pl
 import torch
 
 from deepphase.progress import Progress
-from deepphase.training.resumable import ResumableData, ResumableModule, fit
-from deepphase.training.resume import cached_folder, discard, discard_trained, unfinished
-from deepphase.training.trainer import check_trainer
-from deepphase.training.world import joined
+from deepphase.training.checkpoint import (
+    SegmentCheckpoint,
+    cached_folder,
+    checked_checkpoint,
+    discard,
+    discard_trained,
+    refuse_unfinished,
+    unfinished,
+)
+from deepphase.training.metrics import MetricsCsv
+from deepphase.training.metrics_file import metrics_file
+from deepphase.training.resumable import ResumableData, ResumableModule
+from deepphase.training.trainer import (
+    check_trainer,
+    is_first_process,
+    quiet_lightning,
+    trainer_options,
+)
 
 Data = TypeVar("Data", bound=ResumableData)
 Module = TypeVar("Module", bound=ResumableModule)
 Result = TypeVar("Result")
+
+_VALIDATIONS = 20
+# Approximate number of rows of metrics in a whole training.
+_LOGGED = 200
+# Steps between two progress reports.
+_REPORTED = 20
 
 
 @dataclass(frozen=True)
@@ -31,12 +52,11 @@ class TrainedTask(Generic[Data, Module, Result]):
     seed
         Random seed of the initial weights.
     data
-        Reads the training data. On several devices every process calls it, and all end with the
-        first error.
+        Reads the training data. On several devices every process calls it.
     module
         Makes the module from the data; torch's random numbers are seeded before.
     fingerprint
-        Values that two trainings must share for one to continue the other's resume point.
+        Values that two trainings must share for one to continue the other's checkpoint.
     result
         Makes the result from the data, the trained module and the `steps` and `precision` of the
         training. Only the first process calls it.
@@ -62,15 +82,17 @@ def run_task(
 ) -> Result | None:
     """Run a training from its data to its result.
 
+    Several devices are Lightning's: its strategy runs the program once more for each, or torchrun
+    has started one process for each.
+
     Parameters
     ----------
     folder
-        Folder of the resume point while the training runs, and of `metrics.csv`. If None, a folder
-        in the user's cache that is printed at the start and removed at the end; there, the same
+        Folder of the checkpoint while the training runs, and of `metrics.csv`. If None, a folder in
+        the user's cache that is printed at the start and removed at the end; there, the same
         training that was interrupted before is continued.
     resume
-        Continue from the resume point in `folder`. On a CPU the final weights equal those of an
-        uninterrupted training bit for bit.
+        Continue from the checkpoint in `folder`.
     progress
         Called regularly; see `Progress`.
     trainer
@@ -86,42 +108,63 @@ def run_task(
     Raises
     ------
     ParameterError
-        If Lightning refuses an option, or the option would make resuming inexact.
+        If Lightning refuses an option, or the option would set the length of the training.
     KeyboardInterrupt
-        If the training is interrupted; the resume point is kept, and a note names its folder.
+        If the training is interrupted; the checkpoint is kept, and a note names its folder.
     CheckpointError
-        If `resume` finds no resume point, or that of another training.
+        If `resume` finds no checkpoint, or that of another training.
     """
-    check_trainer(trainer)
-    with joined(trainer) as world:
-        data = world.together(task.data)
-        torch.manual_seed(task.seed)
-        module = world.together(lambda: task.module(data))
-        fingerprint = dict(task.fingerprint(data))
-        if folder is None:
-            work = cached_folder(fingerprint)
-            if world.rank == 0:
-                sentence = f"deepphase: if interrupted, the same call continues in {work}"
-                print(sentence, file=sys.stderr)
-        else:
-            work = Path(folder)
-        try:
-            runner = fit(
-                module,
-                work,
-                fingerprint,
-                data=data,
-                resume=resume or (folder is None and world.first(lambda: unfinished(work))),
-                progress=progress,
-                callbacks=task.callbacks(data),
-                trainer=trainer,
+    devices = check_trainer(trainer)
+    data = task.data()
+    torch.manual_seed(task.seed)
+    module = task.module(data)
+    fingerprint = dict(task.fingerprint(data))
+    if folder is None:
+        work = cached_folder(fingerprint)
+        resume = resume or unfinished(work)
+        if is_first_process():
+            sentence = f"deepphase: if interrupted, the same call continues in {work}"
+            print(sentence, file=sys.stderr)
+    else:
+        work = Path(folder)
+    if resume:
+        point = str(checked_checkpoint(work, fingerprint))
+    elif is_first_process():
+        refuse_unfinished(work)
+    work.mkdir(parents=True, exist_ok=True)
+    data.in_segments, module.total_steps = True, data.steps(devices)
+    segments = data.segments(devices)
+    with quiet_lightning():
+        runner = pl.Trainer(
+            **trainer_options(
+                trainer,
+                loggers=[MetricsCsv(metrics_file(work), resume=resume)],
+                callbacks=[
+                    SegmentCheckpoint(work, fingerprint),
+                    *([] if progress is None else [_Report(progress, data.total_samples)]),
+                    *task.callbacks(data),
+                ],
+                max_epochs=segments,
+                check_val_every_n_epoch=max(segments // _VALIDATIONS, 1),
+                log_every_n_steps=max(data.steps(devices) // _LOGGED, 1),
+                use_distributed_sampler=False,
             )
-        except KeyboardInterrupt as interrupted:
+        )
+        try:
+            runner.fit(
+                module,
+                datamodule=data,  # type: ignore[arg-type]  # a mixin of data modules
+                ckpt_path=point if resume else None,
+                weights_only=True,
+            )
+        except (SystemExit, KeyboardInterrupt) as ended:
+            # Lightning turns an interruption into an exit of the whole program.
+            interrupted = KeyboardInterrupt()
             if unfinished(work):
                 way = "the same call" if folder is None else "resume=True"
                 interrupted.add_note(f"{way} continues this training, which is kept in {work}")
-            raise
-    if runner is None:
+            raise interrupted from ended
+    if not runner.is_global_zero:
         return None
     run = {"steps": runner.global_step, "precision": str(runner.precision)}
     result = task.result(data, module, run)
@@ -130,3 +173,19 @@ def run_task(
     else:
         discard_trained(work)
     return result
+
+
+class _Report(pl.Callback):
+    """Reports the progress of a training."""
+
+    def __init__(self, progress: Progress, samples: int) -> None:
+        self._progress, self._samples = progress, samples
+
+    def on_train_batch_end(self, trainer: Any, pl_module: Any, *_: Any, **__: Any) -> None:
+        module: ResumableModule = pl_module
+        step, total = trainer.global_step, module.total_steps or 1
+        if trainer.is_global_zero and (step % _REPORTED == 0 or step == total):
+            words = f"loss {float(module.last_loss):.4f}"
+            if math.isfinite(module.explained):
+                words += f", explained {module.explained:.3f}"
+            self._progress("training", round(self._samples * step / total), self._samples, words)

@@ -519,7 +519,7 @@ def test_an_interrupted_training_goes_on_or_is_discarded(swings, model, tmp_path
     # The same as if it had never been interrupted.
     assert PhaseModel.load(output).sha256 == PhaseModel.load(model).sha256
 
-    run(*words, "--resume").refused("no resume point", "leave out --resume")
+    run(*words, "--resume").refused("no checkpoint", "leave out --resume")
 
     other = ("train", "phase", swings, "-o", tmp_path / "n", *TINY)
     assert run(*other, "--restart", "--set=network.channels=3").status == 0

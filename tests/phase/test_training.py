@@ -23,7 +23,6 @@ from deepphase.phase.training.data import PhaseData
 from deepphase.phase.training.module import PhaseModule
 from deepphase.phase.training.train import train_phase
 from deepphase.training.metrics_file import metrics_file, read_metrics
-from deepphase.training.resume import resume_point, sole_training
 from tests.formula_motion import body, swinging
 
 pytestmark = pytest.mark.slow
@@ -269,7 +268,7 @@ def test_without_loggers(tmp_path):
 @pytest.mark.parametrize(
     ("options", "fact"),
     [
-        ({"max_epochs": 3}, "max_epochs=3 would end a resumed training in other weights"),
+        ({"max_epochs": 3}, "max_epochs=3: the config sets the steps"),
         ({"accumulate_grad_batches": 2}, "accumulate_grad_batches=2"),
         ({"fast_dev_run": True}, "fast_dev_run=True"),
         ({"acelerator": "cpu"}, "did you mean 'accelerator'"),
@@ -349,21 +348,8 @@ def test_unfinished_training_is_not_overwritten(tmp_path):
         train_phase(clips, config(), folder=tmp_path, resume=True)
 
 
-def test_two_trainings_do_not_share_a_folder(tmp_path):
-    resume_point(tmp_path, {}, resume=False)
-    with sole_training(tmp_path):
-        resume_point(tmp_path, {}, resume=False)  # replaces what lies there
-        with (
-            pytest.raises(CheckpointError, match="another training is running"),
-            sole_training(tmp_path),
-        ):
-            pass
-    with sole_training(tmp_path):
-        pass
-
-
 def test_nothing_to_resume(tmp_path):
-    with pytest.raises(CheckpointError, match="no resume point"):
+    with pytest.raises(CheckpointError, match="no checkpoint"):
         train_phase(store(), config(), folder=tmp_path / "work", resume=True)
     assert not (tmp_path / "work").exists()
 

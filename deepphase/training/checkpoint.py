@@ -1,0 +1,160 @@
+"""The checkpoint of an unfinished training, and the folder that it lies in."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+import pytorch_lightning as pl
+import torch
+
+from deepphase.atomic_write import atomic_write
+from deepphase.errors import CheckpointError
+from deepphase.training.metrics_file import metrics_beside, metrics_file
+
+_CHECKPOINT, _FINGERPRINT = "resume.ckpt", "fingerprint"
+# Folders whose checkpoints outlive their trainings.
+_kept: set[Path] = set()
+
+
+class SegmentCheckpoint(pl.Callback):
+    """Writes Lightning's checkpoint after every segment of a training, whole or not at all.
+
+    It has the fingerprint of the training, by which `checked_checkpoint` knows another one. Raises
+    CheckpointError where the disk refuses; the checkpoint before it is kept.
+    """
+
+    def __init__(self, folder: Path, fingerprint: Mapping[str, Any]) -> None:
+        self._point, self._fingerprint = folder / _CHECKPOINT, fingerprint
+
+    def on_save_checkpoint(self, trainer: Any, module: Any, checkpoint: dict[str, Any]) -> None:
+        checkpoint[_FINGERPRINT] = json.dumps(self._fingerprint)
+
+    def on_train_epoch_end(self, trainer: pl.Trainer, *_: Any) -> None:
+        if trainer.should_stop:
+            # A callback stopped it, perhaps within a segment, which cannot be resumed.
+            return
+        written = self._point.with_suffix(".part")
+        try:
+            trainer.save_checkpoint(written, weights_only=False)
+            if trainer.is_global_zero:
+                os.replace(written, self._point)
+        except OSError as error:
+            with suppress(OSError):
+                written.unlink(missing_ok=True)
+            raise CheckpointError(
+                f"no checkpoint can be written: {error.strerror or error}",
+                hint="make room, then --resume continues from the checkpoint before it, if any",
+                path=self._point.parent,
+            ) from None
+
+
+def checked_checkpoint(folder: Path, fingerprint: Mapping[str, Any]) -> Path:
+    """The checkpoint in a folder, from which a training with this fingerprint continues.
+
+    Raises CheckpointError where there is none, it is damaged or of another training.
+    """
+    point = folder / _CHECKPOINT
+    require_unfinished(folder)
+    try:
+        content = torch.load(point, map_location="cpu", weights_only=True)
+        before = json.loads(content[_FINGERPRINT])
+    except Exception as error:
+        raise CheckpointError(
+            f"this is a damaged checkpoint: {str(error).splitlines()[0]}",
+            hint="start again with --restart",
+            path=point,
+        ) from None
+    now = json.loads(json.dumps(fingerprint))
+    if before != now:
+        raise CheckpointError(
+            f"there is an unfinished training with other options: {_difference(before, now)}",
+            hint="give the options that it was started with, or --restart to discard it",
+            path=folder,
+        )
+    return point
+
+
+def cached_folder(fingerprint: Mapping[str, Any]) -> Path:
+    """The folder in the user's cache of a training for which none is given."""
+    digest = hashlib.sha256(json.dumps(fingerprint, sort_keys=True).encode()).hexdigest()
+    cache = Path(platformdirs.user_cache_dir("deepphase", appauthor=False))
+    return cache / "trainings" / digest[:16]
+
+
+def unfinished(folder: Path) -> bool:
+    """Whether a folder holds a training that can be resumed."""
+    return (folder / _CHECKPOINT).is_file()
+
+
+def require_unfinished(folder: Path) -> None:
+    """Raise CheckpointError if a folder holds no training that can be resumed."""
+    if not unfinished(folder):
+        raise CheckpointError(
+            "there is no checkpoint to resume",
+            hint="leave out --resume to start a training",
+            path=folder,
+        )
+
+
+def refuse_unfinished(folder: Path) -> None:
+    """Raise CheckpointError if a folder holds an unfinished training."""
+    if unfinished(folder):
+        raise CheckpointError(
+            "an unfinished training lies here",
+            hint="continue it with --resume (in Python resume=True), or discard it with --restart",
+            path=folder,
+        )
+
+
+@contextmanager
+def kept_until_saved(folder: Path) -> Iterator[None]:
+    """Context in which a checkpoint stays after its training, until its result is saved.
+
+    A program that writes the result calls :func:`finish` then.
+    """
+    _kept.add(folder)
+    try:
+        yield
+    finally:
+        _kept.discard(folder)
+
+
+def discard_trained(folder: Path) -> None:
+    """Remove all but the metrics of a finished training, unless `kept_until_saved`."""
+    if folder not in _kept:
+        (folder / _CHECKPOINT).unlink(missing_ok=True)
+
+
+def discard(folder: Path) -> None:
+    """Remove a training's checkpoint and metrics, and its folder where nothing else is there."""
+    metrics_file(folder).unlink(missing_ok=True)
+    for name in (_CHECKPOINT, Path(_CHECKPOINT).with_suffix(".part")):
+        (folder / name).unlink(missing_ok=True)
+    if folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
+
+
+def finish(folder: Path, model: Path, part: str = "") -> None:
+    """Move the metrics of a training beside its saved model, and remove all else of its folder.
+
+    `part` names a network that the training added to the model; see `metrics_beside`.
+    """
+    if metrics_file(folder).is_file():
+        with atomic_write(metrics_beside(model, part)) as file:
+            file.write(metrics_file(folder).read_bytes())
+    discard(folder)
+
+
+def _difference(before: Any, now: Any, name: str = "") -> str:
+    if isinstance(before, dict) and isinstance(now, dict):
+        for key in {**before, **now}:
+            if before.get(key) != now.get(key):
+                return _difference(before.get(key), now.get(key), f"{name}.{key}".strip("."))
+    return f"{name} was {str(before)[:60]}, now {str(now)[:60]}"

@@ -101,14 +101,14 @@ if TYPE_CHECKING:
     from deepphase.motion.retargeting.retarget import retarget as retarget
     from deepphase.motion.root_trajectory import root_trajectory as root_trajectory
     from deepphase.motion.skeleton import Skeleton as Skeleton
+    from deepphase.phase.clip_phases import ClipPhases as ClipPhases
+    from deepphase.phase.clip_phases import load_phases as load_phases
     from deepphase.phase.config import PhaseConfig as PhaseConfig
     from deepphase.phase.extractor import load_model as load_model
     from deepphase.phase.extractor import phases as phases
     from deepphase.phase.extractor import shipped_model as shipped_model
-    from deepphase.phase.model import ClipPhases as ClipPhases
     from deepphase.phase.model import PhaseModel as PhaseModel
     from deepphase.phase.parameters import PhaseParameters as PhaseParameters
-    from deepphase.phase.phase_file import load_phases as load_phases
     from deepphase.phase.training.train import train_phase as train_phase
     from deepphase.viewer.page import save_player as save_player
 
@@ -135,9 +135,9 @@ _NAMES = {
     "deepphase.motion.skeleton": ("Skeleton",),
     "deepphase.phase.config": ("PhaseConfig",),
     "deepphase.phase.extractor": ("load_model", "phases", "shipped_model"),
-    "deepphase.phase.model": ("ClipPhases", "PhaseModel"),
+    "deepphase.phase.clip_phases": ("ClipPhases", "load_phases"),
+    "deepphase.phase.model": ("PhaseModel",),
     "deepphase.phase.parameters": ("PhaseParameters",),
-    "deepphase.phase.phase_file": ("load_phases",),
     "deepphase.phase.training.train": ("train_phase",),
     "deepphase.viewer.page": ("save_player",),
 }

@@ -94,7 +94,7 @@ def represented():
         deepphase.corpus.Preparation(Path("a.store"), 3, (), (), (), ()): ("'a.store'", "3 files"),
         deepphase.PhaseConfig.load("paper"): ("network.preset='paper'",),
         deepphase.PhaseConfig(): ("defaults",),
-        deepphase.phase.SignalCorpus.read(store): (f"{len(store)} clips", "60 Hz", "signals"),
+        deepphase.phase.SignalCorpus.from_store(store): (f"{len(store)} clips", "60 Hz", "signals"),
         deepphase.phase.fit_phases(store): ("2 channels", "2 s"),
         deepphase.shipped_model(): ("any_skeleton", "24 channels"),
         database: (f"{len(store)} clips", f"{store.frames:,} rows", "60 Hz"),

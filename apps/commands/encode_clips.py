@@ -37,7 +37,7 @@ def command(
     """
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.clips import clips_in, song_entries
-    from deepphase.phase.encoding import encode_files, opened_model
+    from deepphase.phase.encode_files import encode_files, opened_model
     from deepphase.phase.extractor import reads_songs
     from deepphase.shipped import SHIPPED
 

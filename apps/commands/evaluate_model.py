@@ -42,7 +42,7 @@ def command(
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.prepare import corpus_of
     from deepphase.corpus.store import is_store
-    from deepphase.phase.encoding import encode_clips
+    from deepphase.phase.encode_files import encode_clips
     from deepphase.phase.extractor import load_model
 
     loaded = load_model(model)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from deepphase.apps.terminal import note
-from deepphase.apps.training.request import TrainingRequest
+from deepphase.apps.training.folder import TrainingRequest
 from deepphase.apps.training.run import TrainingRun
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import store_groups

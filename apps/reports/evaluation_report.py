@@ -18,12 +18,12 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.evaluation.measure import Measure
 from deepphase.evaluation.phase_measures import MeasuredPhases, measured
+from deepphase.phase.clip_phases import ClipPhases
 from deepphase.phase.extractor import BASELINES, PhaseExtractor, fit_phases, load_model
-from deepphase.phase.health import Health
+from deepphase.phase.health import Health, measured_health
 from deepphase.phase.health import measure as measure_phases
 from deepphase.phase.matches import Frames
-from deepphase.phase.measuring import measured_health
-from deepphase.phase.model import ClipPhases, PhaseModel
+from deepphase.phase.model import PhaseModel
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.progress import Progress
@@ -78,7 +78,7 @@ def evaluation_report(
         if progress is not None:
             progress("encoding", len(phases), len(store), "")
     if isinstance(model, PhaseModel):
-        corpus = SignalCorpus.read(store, signals=model.signals, memory=_SIGNAL_BYTES)
+        corpus = SignalCorpus.from_store(store, signals=model.signals, memory=_SIGNAL_BYTES)
         ranges = np.stack([corpus.starts, corpus.stops], axis=1)
         health = measured_health(model, corpus.values, ranges)
     else:

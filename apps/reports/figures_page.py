@@ -26,10 +26,11 @@ from deepphase.figures.phase_parameters import (
 from deepphase.figures.similarity import similarity_map
 from deepphase.figures.theme import label
 from deepphase.figures.window_fit import window_fit
+from deepphase.phase.clip_phases import ClipPhases
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.manifold import ManifoldProjection
-from deepphase.phase.model import ClipPhases, PhaseModel
-from deepphase.phase.networks.embedding_autoencoder import EmbeddingAutoencoder
+from deepphase.phase.model import PhaseModel
+from deepphase.phase.networks.paper_autoencoder import EmbeddingAutoencoder
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.progress import Progress
 

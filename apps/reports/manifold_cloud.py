@@ -13,9 +13,9 @@ from deepphase.arrays import Array
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.excerpt import thinning, thinning_note
 from deepphase.figures.manifold import phase_manifold
+from deepphase.phase.clip_phases import ClipPhases
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.manifold import ManifoldProjection
-from deepphase.phase.model import ClipPhases
 from deepphase.phase.parameters import PhaseParameters
 
 # Points of one figure; the four figures of a page stay below 20,000 points.

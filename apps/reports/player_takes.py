@@ -10,9 +10,9 @@ from deepphase.apps.reports.manifold_cloud import PhaseCloud
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import velocities
+from deepphase.phase.clip_phases import ClipPhases
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.manifold import ManifoldProjection
-from deepphase.phase.model import ClipPhases
 from deepphase.viewer.actor import Actor
 from deepphase.viewer.song import PlayerSong
 from deepphase.viewer.take import Channels, Curve, ManifoldCloud, Take, point_colours

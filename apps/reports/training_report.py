@@ -21,7 +21,8 @@ from deepphase.figures.window_fit import WindowExample, window_fit
 from deepphase.motion.clip import Clip
 from deepphase.music.cache import song_features
 from deepphase.music.features import SongFeatures
-from deepphase.phase.model import ClipPhases, PhaseModel
+from deepphase.phase.clip_phases import ClipPhases
+from deepphase.phase.model import PhaseModel
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.phase.song_signals import SongSignals
 from deepphase.progress import Progress

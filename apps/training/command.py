@@ -66,23 +66,9 @@ def run_training(
 
     Parameters
     ----------
-    kind
-        What the output file holds, such as "model".
     prepare
         Reads what the training needs, and returns the function that trains: it takes `folder`,
         `resume`, `progress` and the options of Lightning's Trainer.
-    lines
-        Gives the sentences that are printed on a result.
-    pages
-        Writes reports of a result, and returns their pages.
-    writes
-        Further files that the command will write, which must be writable before it begins.
-    json_report
-        Whether to write the result's `report` to OUTPUT.report.json.
-    part
-        Name of the network that the training adds to a model; see `metrics_beside`.
-    then
-        The command to type next; none if empty.
     """
     from deepphase.training.checkpoint import discard, finish, kept_until_saved, unfinished
     from deepphase.training.trainer import check_trainer, is_first_process

@@ -31,16 +31,6 @@ class PhaseTraining:
     stores
         Store, folder or file of clips or songs. There is one of them, unless the config is for any
         skeleton: all skeleton groups of the stores are then read.
-    config
-        Config of the training.
-    reading
-        Options of the clips.
-    features
-        Audio features to train on; None for clips, where there are some, or for the usual ones.
-    start
-        Phase model that the training starts from.
-    memory
-        Bytes for the signals of each process; None for no limit.
     """
 
     stores: Sequence[Path]
@@ -139,7 +129,7 @@ def _songs(path: Path, features: tuple[str, ...] | None, on_progress: Progress) 
 
     refused: list[DeepPhaseError] = []
     songs = find_songs(path)
-    corpus = SignalCorpus.of_songs(
+    corpus = SignalCorpus.from_songs(
         songs,
         features or SONG_FEATURES,
         progress=on_progress,

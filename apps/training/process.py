@@ -17,12 +17,12 @@ from pathlib import Path
 
 import numpy as np
 
-from deepphase.apps.training.request import TrainingRequest
-from deepphase.apps.training.status import (
+from deepphase.apps.training.folder import (
     FAILED,
     FINISHED,
     RUNNING,
     Epoch,
+    TrainingRequest,
     TrainingStatus,
     save_curve_points,
     save_view,
@@ -64,13 +64,7 @@ class Reporter:
 
 
 def train(folder: Path) -> None:
-    """Train as FOLDER/request.json states; status, views and the model are written beside it.
-
-    Raises
-    ------
-    DeepPhaseError
-        If the store cannot be opened, or the training is refused (see `train_phase`).
-    """
+    """Train as FOLDER/request.json states; status, views and the model are written beside it."""
     reporter = Reporter(folder)
     reporter.update(state=RUNNING, what="preparing")
     from deepphase.corpus.store import open_store
@@ -106,10 +100,10 @@ class _EpochRecorder:
     reporter: Reporter
 
     def __call__(self, view: object) -> None:
+        from deepphase.phase.encode import encode_windows
+        from deepphase.phase.health import measured_health
         from deepphase.phase.manifold import ManifoldProjection
-        from deepphase.phase.measuring import measured_health
-        from deepphase.phase.model import encode_windows
-        from deepphase.phase.training.watching import TrainingView
+        from deepphase.phase.training.train import TrainingView
 
         assert isinstance(view, TrainingView)
         values, split, status = view.corpus.values, view.split, self.reporter.status

@@ -14,9 +14,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from deepphase.apps.training.folder import (
+    FAILED,
+    FINISHED,
+    STOPPED,
+    TrainingRequest,
+    TrainingStatus,
+)
 from deepphase.apps.training.process import LATEST_FILE, LOG_FILE, MODEL_FILE
-from deepphase.apps.training.request import TrainingRequest
-from deepphase.apps.training.status import FAILED, FINISHED, STOPPED, TrainingStatus
 from deepphase.errors import CheckpointError, ParameterError
 
 # Maximum number of trainings of all sessions at the same time, and maximum duration of one.
@@ -33,19 +38,6 @@ class TrainingRun:
     """A training that was started, with its process and its folder.
 
     When the object is garbage-collected, the process is ended and the folder removed.
-
-    Parameters
-    ----------
-    name
-        Name that its owner gave it.
-    folder
-        Folder of the request, the status, views of the manifold and, at the end, the model.
-    request
-        The request.
-    process
-        The process that trains.
-    ended_for
-        Why the training was ended from outside; empty if it was not.
     """
 
     name: str
@@ -71,13 +63,6 @@ class TrainingRun:
         alive
             Whether the owner of the training still exists. When it returns False, the training is
             cancelled.
-
-        Raises
-        ------
-        ParameterError
-            If `MAX_TRAININGS` are running.
-        CheckpointError
-            If the folder cannot be created.
         """
         with _LOCK:
             running = sum(each.running for each in _RUNS)
@@ -143,13 +128,7 @@ class TrainingRun:
         return self.running and bool(self.status().epochs)
 
     def stop(self) -> None:
-        """End the process and keep the model of the last epoch.
-
-        Raises
-        ------
-        ParameterError
-            If no epoch has ended yet.
-        """
+        """End the process and keep the model of the last epoch."""
         _kill(self.process)
         latest = self.folder / LATEST_FILE
         status = TrainingStatus.load(self.folder)

@@ -396,7 +396,7 @@ def _phase_choice(store: ClipStore, phases: PhaseSource) -> int:
     for index in np.unique(np.linspace(0, len(store) - 1, count).astype(int)):
         clip = store.clip(int(index))
         encoded = phases.encode(clip)
-        read = JointVelocities.of_clip(clip, find_roles(clip.skeleton, clip=clip)).read(clip)
+        read = JointVelocities.from_clip(clip, find_roles(clip.skeleton, clip=clip)).read(clip)
         signals.append(read[encoded.interior])
         cycles.append(encoded.parameters.phase[encoded.interior])
     values, phase = np.concatenate(signals), np.concatenate(cycles)

@@ -39,7 +39,7 @@ from deepphase.motion.root_trajectory import (
     to_root_space,
     velocities_in_root_space,
 )
-from deepphase.phase.model import ClipPhases
+from deepphase.phase.clip_phases import ClipPhases
 from deepphase.terrain.grounded_clip import GroundedClip
 from deepphase.terrain.heightmap import ground_level, trajectory_heights
 

@@ -258,7 +258,7 @@ class ControllerSchema:
                 f"there is no gate {gate!r}", hint=f"gates: {', '.join(get_args(Gate))}"
             )
         roles = find_roles(clip.skeleton, description=description, clip=clip)
-        signals = JointVelocities.of_clip(clip, roles)
+        signals = JointVelocities.from_clip(clip, roles)
         feet = tuple(clip.skeleton.names[joint] for joint in foot_contacts(clip, roles).joints)
         if gate not in GATES_OF_PHASES:
             channels = 0

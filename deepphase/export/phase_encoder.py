@@ -13,7 +13,8 @@ from deepphase.errors import ParameterError
 from deepphase.export.onnx_file import Parity, export_onnx
 from deepphase.motion.root_trajectory import FACING_SMOOTHING_S, VECTOR_SMOOTHING_S
 from deepphase.phase.body_points import PointVelocities
-from deepphase.phase.model import CONVENTIONS, PhaseModel
+from deepphase.phase.clip_phases import CONVENTIONS
+from deepphase.phase.model import PhaseModel
 from deepphase.phase.signals import JointVelocities
 
 OUTPUTS = ("phase", "frequency", "amplitude", "offset", "manifold")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from deepphase.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from deepphase.phase.clip_phases import save_phases as save_phases
     from deepphase.phase.config import NetworkConfig as NetworkConfig
     from deepphase.phase.extractor import PhaseExtractor as PhaseExtractor
     from deepphase.phase.extractor import fit_phases as fit_phases
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from deepphase.phase.networks.autoencoder import Encoding as Encoding
     from deepphase.phase.networks.autoencoder import PeriodicAutoencoder as PeriodicAutoencoder
     from deepphase.phase.networks.presets import register_autoencoder as register_autoencoder
-    from deepphase.phase.phase_file import save_phases as save_phases
     from deepphase.phase.signal_corpus import SignalCorpus as SignalCorpus
     from deepphase.phase.streaming import PhaseStream as PhaseStream
     from deepphase.phase.training.data import PhaseData as PhaseData
@@ -30,7 +30,7 @@ _NAMES = {
     "deepphase.phase.manifold": ("ManifoldProjection",),
     "deepphase.phase.networks.autoencoder": ("Encoding", "PeriodicAutoencoder"),
     "deepphase.phase.networks.presets": ("register_autoencoder",),
-    "deepphase.phase.phase_file": ("save_phases",),
+    "deepphase.phase.clip_phases": ("save_phases",),
     "deepphase.phase.signal_corpus": ("SignalCorpus",),
     "deepphase.phase.streaming": ("PhaseStream",),
     "deepphase.phase.training.data": ("PhaseData",),

@@ -109,9 +109,9 @@ def joints_of(
     """
     clip = clips if isinstance(clips, Clip) else clips.clip(int(np.argmax(clips.lengths)))
     roles = find_roles(clip.skeleton, description, clip=clip)
-    signals = replace(JointVelocities.of_clip(clip, roles), fps=FPS)
+    signals = replace(JointVelocities.from_clip(clip, roles), fps=FPS)
     index = np.array([clip.skeleton.index(name) for name in signals.joints])
-    return signals, BodyPlan.of(clip.skeleton, roles).of_joints(index)
+    return signals, BodyPlan.from_skeleton(clip.skeleton, roles).select(index)
 
 
 def bound_weights(weights: Mapping[str, Tensor], read: Tensor, write: Tensor) -> dict[str, Tensor]:
@@ -122,8 +122,6 @@ def bound_weights(weights: Mapping[str, Tensor], read: Tensor, write: Tensor) ->
 
     Parameters
     ----------
-    weights
-        State of an autoencoder with three signals per body point.
     read : (points, joints)
         Weights of `BodyPlan.points_from_joints`.
     write : (joints, points)
@@ -160,7 +158,7 @@ class BodyPlan:
     places: Array
 
     @classmethod
-    def of(cls, skeleton: Skeleton, roles: Roles) -> BodyPlan:
+    def from_skeleton(cls, skeleton: Skeleton, roles: Roles) -> BodyPlan:
         """Places of all joints of a skeleton.
 
         Joints beside the chains, such as fingers, have the place of the joint of a chain that they
@@ -190,7 +188,7 @@ class BodyPlan:
         return cls(tuple(chain for chain, _ in every), places)
 
     @classmethod
-    def of_points(cls, index: Array) -> BodyPlan:
+    def from_points(cls, index: Array) -> BodyPlan:
         """The plan of a body whose joints are some of `POINTS`."""
         places: dict[str, tuple[str, float]] = {}
         for chain, names in CHAINS.items():
@@ -199,7 +197,7 @@ class BodyPlan:
         chosen = [places[POINTS[each]] for each in index]
         return cls(tuple(chain for chain, _ in chosen), np.array([place for _, place in chosen]))
 
-    def of_joints(self, index: Array) -> BodyPlan:
+    def select(self, index: Array) -> BodyPlan:
         """The plan of some joints, in that order."""
         return BodyPlan(tuple(self.chains[joint] for joint in index), self.places[index])
 

@@ -15,9 +15,10 @@ from deepphase.phase.baselines.baseline import Baseline
 from deepphase.phase.baselines.foot_phases import ContactPhase, PfnnPhase
 from deepphase.phase.baselines.pca_phase import PcaPhase
 from deepphase.phase.body_points import PointVelocities
+from deepphase.phase.clip_phases import ClipPhases
 from deepphase.phase.health import Health
 from deepphase.phase.manifold import ManifoldProjection
-from deepphase.phase.model import FORMAT, ClipPhases, Paths, PhaseModel
+from deepphase.phase.model import FORMAT, Paths, PhaseModel
 from deepphase.phase.signals import JointVelocities
 from deepphase.phase.song_signals import SongSignals
 from deepphase.progress import Progress

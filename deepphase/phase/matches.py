@@ -41,13 +41,7 @@ class Frames:
         return same & (np.abs(self.index[queries][:, None] - self.index[some]) <= distance)
 
     def followed(self, ahead: int, queries: int, seed: int) -> Array:
-        """(queries,) random frames whose clip goes on for `ahead` frames; all if there are fewer.
-
-        Raises
-        ------
-        ParameterError
-            If no clip goes on for so long.
-        """
+        """(queries,) random frames whose clip goes on for `ahead` frames, or all."""
         possible = np.flatnonzero(self.reaches(np.arange(len(self)), ahead))
         if not possible.size:
             raise ParameterError(
@@ -83,12 +77,6 @@ def alignment_errors(
         (frames, dimensions); compared by Euclidean distance.
     poses
         (frames, joints, 3) metres, root space.
-    queries
-        Number of random query frames; all frames if there are fewer.
-    matches
-        Number of nearest frames for each query.
-    exclude
-        Frames of the same clip within this distance of the query are excluded.
 
     Returns
     -------
@@ -110,11 +98,6 @@ def nearest_frames(
     """(queries, matches) indices of the frames nearest to the `chosen` (queries,) ones, unsorted.
 
     Frames of the same clip within `exclude` frames of the query are left out.
-
-    Raises
-    ------
-    ParameterError
-        If there are too few frames.
     """
     wanted = features[chosen].astype(np.float64)
     # The best so far of every query, over blocks of frames.

@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
-from itertools import count, takewhile
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar, overload
 
@@ -17,189 +16,34 @@ from torch import nn
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.clips import clips_in, song_entries
-from deepphase.cycles import wrapped
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.formats.array_file import is_array_file, read_arrays, write_arrays
 from deepphase.formats.header_values import checked_mapping
 from deepphase.motion.clip import Clip
 from deepphase.music.features import SongFeatures
 from deepphase.phase.body_points import BodyPlan, PointVelocities, bound_weights, joints_of
-from deepphase.phase.clip_ends import advanced_to_ends
+from deepphase.phase.clip_phases import CONVENTIONS, ClipPhases
 from deepphase.phase.config import PhaseConfig, UnregisteredAutoencoderError
+from deepphase.phase.encode import encode_frames
 from deepphase.phase.health import Health, TrainedSkeleton
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.networks.autoencoder import PeriodicAutoencoder
 from deepphase.phase.networks.presets import make_autoencoder
-from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.signals import JointVelocities
 from deepphase.phase.song_signals import SongSignals
-from deepphase.phase.windows import gather, interior_frames
-from deepphase.short_repr import counted, short_repr, timed
+from deepphase.phase.windows import interior_frames
+from deepphase.short_repr import counted, short_repr
 
 Signals = TypeVar("Signals", bound=JointVelocities | SongSignals | PointVelocities)
 
 Paths = str | Path | Sequence[str | Path]
 
 FORMAT, VERSION = "deepphase.phase_model", 1
-CURVES = tuple(each.name for each in fields(PhaseParameters))
-"""Names of the phase parameters, in the order of `PhaseParameters`."""
-# Largest share by which steps of one rate may differ: times are rounded to microseconds.
-_TIME_TOLERANCE = 1e-3
 _SIGNALS: dict[str, Any] = {
     kind.KIND: kind for kind in (JointVelocities, SongSignals, PointVelocities)
 }
 # Architecture of a model that is bound to a skeleton: the same, over its joints.
 _BOUND_PRESET = "sine_fit"
-# Windows encoded at once: on a CPU large enough for the matrix products and small enough for the
-# cache; elsewhere more, since each batch waits for its results.
-_BATCH, _BATCH_ELSEWHERE = 256, 8192
-
-
-@dataclass(frozen=True, eq=False)
-class ClipPhases:
-    """The phases of every frame of one clip or song.
-
-    Parameters
-    ----------
-    parameters
-        (frames, channels) each.
-    interior
-        (frames,) bool: the whole window lies inside the clip. The other frames have the sinusoids
-        of the nearest whole window, advanced to the frame (`deepphase.phase.clip_ends`).
-    fps
-        Frames a second: the model's rate.
-    name, source
-        The clip and its file.
-    """
-
-    parameters: PhaseParameters
-    interior: Array
-    fps: float
-    name: str
-    source: str = ""
-
-    def __repr__(self) -> str:
-        channels = counted(self.parameters.channels, "channel")
-        inside = f"{self.interior.mean():.0%} interior"
-        return short_repr(self, repr(self.name), timed(len(self), self.fps), channels, inside)
-
-    def __len__(self) -> int:
-        return len(self.interior)
-
-    def __getitem__(self, frames: slice) -> ClipPhases:
-        """The same clip's phases of some of its frames."""
-        return replace(
-            self,
-            parameters=self.parameters[frames],
-            interior=self.interior[frames],
-        )
-
-    @property
-    def time(self) -> Array:
-        """(frames,) seconds from the clip's start."""
-        return np.arange(len(self)) / self.fps
-
-    def to_numpy(self) -> dict[str, Array]:
-        """All values by name, as in a phases file.
-
-        ``phase``, ``frequency``, ``amplitude`` and ``offset`` (frames, channels), ``manifold``
-        (frames, 2 * channels), ``time`` (frames,) in seconds, and ``interior`` (frames,).
-        """
-        return {name: getattr(self.parameters, name) for name in CURVES} | {
-            "manifold": self.parameters.manifold(),
-            "time": self.time,
-            "interior": self.interior,
-        }
-
-    @classmethod
-    def from_numpy(
-        cls, arrays: Mapping[str, Array], fps: float, *, name: str = "", source: str = ""
-    ) -> ClipPhases:
-        """Phases of the arrays of :meth:`to_numpy`, or of the first four of them.
-
-        Frames are interior where the arrays do not have ``interior``.
-
-        Raises
-        ------
-        ParameterError
-            Where an array is missing, the shapes differ or a value is not finite.
-        """
-        missing = [each for each in CURVES if each not in arrays]
-        if missing:
-            raise ParameterError(
-                f"the phases lack the array {missing[0]!r}",
-                hint=f"give {', '.join(CURVES)}, each (frames, channels)",
-            )
-        parameters = PhaseParameters(*(np.asarray(arrays[each], np.float32) for each in CURVES))
-        interior = np.asarray(arrays.get("interior", np.ones(len(parameters.phase))), bool)
-        return cls(parameters, interior, fps, name, source)
-
-    def columns(self) -> dict[str, Array]:
-        """Columns of a table with a row for each frame.
-
-        ``time`` and ``interior``; ``phase_0``, ``phase_1`` and so on for all four
-        parameters; ``manifold_0_sin``, ``manifold_0_cos`` and so on.
-        """
-        arrays = self.to_numpy()
-        channels = range(self.parameters.channels)
-        named = {each: arrays[each] for each in ("time", "interior")}
-        for curve in CURVES:
-            named |= {f"{curve}_{channel}": arrays[curve][:, channel] for channel in channels}
-        pairs = [f"manifold_{channel}_{part}" for channel in channels for part in ("sin", "cos")]
-        return named | dict(zip(pairs, arrays["manifold"].T, strict=True))
-
-    def to_pandas(self) -> Any:
-        """A `pandas.DataFrame` with a row for each frame, whose index is the time in seconds.
-
-        Its other columns are those of :meth:`columns` and of ``encode --csv``. Its `attrs` have
-        ``fps``, ``name`` and ``source``.
-        """
-        import pandas
-
-        table = pandas.DataFrame(self.columns()).set_index("time")
-        table.attrs = {"fps": self.fps, "name": self.name, "source": self.source}
-        return table
-
-    @classmethod
-    def from_pandas(cls, table: Any) -> ClipPhases:
-        """Phases of a table of :meth:`to_pandas`, or of a CSV file that pandas read.
-
-        The rate is that of its `attrs`, or else of its times.
-
-        Raises
-        ------
-        ParameterError
-            Where a column is missing, its times do not give a rate, or a value is not finite.
-        """
-        if "time" in table.columns:
-            table = table.set_index("time")
-        given = table.attrs
-        if "fps" not in given:
-            steps = np.diff(np.asarray(table.index, float))
-            if not len(steps) or steps[0] <= 0 or np.ptp(steps) > _TIME_TOLERANCE * steps[0]:
-                raise ParameterError(
-                    "the times of the table are not those of one frame rate",
-                    hint="give times in seconds that rise by equal steps",
-                )
-            # Times of a CSV file are rounded to microseconds.
-            given = {"fps": round(1.0 / float(steps.mean()), 3)}
-        arrays = {
-            curve: np.stack(
-                [np.asarray(table[each]) for each in _of_channels(table.columns, curve)], axis=1
-            )
-            for curve in CURVES
-            if f"{curve}_0" in table.columns
-        }
-        if "interior" in table.columns:
-            arrays["interior"] = np.asarray(table["interior"])
-        return cls.from_numpy(
-            arrays, given["fps"], name=given.get("name", ""), source=given.get("source", "")
-        )
-
-
-def _of_channels(columns: Any, curve: str) -> list[str]:
-    """Names of a parameter's columns by channel."""
-    return list(takewhile(columns.__contains__, (f"{curve}_{number}" for number in count())))
 
 
 def weights_hash(network: nn.Module) -> str:
@@ -364,19 +208,10 @@ class PhaseModel(Generic[Signals]):
         return self.encode_signals(self.signals.read(clip), name=clip.name, source=clip.source.path)
 
     def encode_signals(self, signals: Array, *, name: str = "", source: str = "") -> ClipPhases:
-        """Phases of every frame of signals (frames, channels) that `signals.read` made."""
-        frames, window = len(signals), self.window
-        if frames >= window:
-            whole = encode_windows(self.network, signals, np.arange(frames - window + 1))
-            first = window // 2
-        else:
-            whole, first = encode_part(self.network, signals)
+        """Phases of every frame of signals (frames, channels) that `signals.read` gave."""
+        parameters = encode_frames(self.network, signals, self.fps)
         return ClipPhases(
-            advanced_to_ends(whole, frames, first, self.fps),
-            interior_frames(frames, window),
-            self.fps,
-            name,
-            source,
+            parameters, interior_frames(len(signals), self.window), self.fps, name, source
         )
 
     def save(self, path: str | Path) -> None:
@@ -470,14 +305,6 @@ def encode_paths(model: Any, paths: Paths) -> ClipPhases | list[ClipPhases]:
     return phases[0] if single else phases
 
 
-CONVENTIONS = (
-    "phase is in cycles in [-0.5, 0.5) and grows with time: "
-    "latent(t) = amplitude * sin(2 pi (frequency * t + phase)) + offset, t in seconds from the "
-    "frame; frequency in Hz; manifold = (A sin 2 pi phase, A cos 2 pi phase), interleaved by "
-    "channel; one step is phase += frequency * dt"
-)
-
-
 def _weights(network: nn.Module, prefix: str) -> dict[str, Array]:
     return {
         f"{prefix}{name}": tensor.detach().cpu().numpy()
@@ -496,13 +323,6 @@ def load_weights(network: nn.Module, arrays: Mapping[str, Array], prefix: str = 
     """Give a network the arrays of a file whose names begin with a prefix.
 
     Arrays of half precision, as shipped files have them, become the network's float32.
-
-    Raises
-    ------
-    ValueError
-        Where an array has another type than the network's.
-    RuntimeError
-        Where names or shapes differ.
     """
     state = {
         name.removeprefix(prefix): torch.from_numpy(np.array(value))
@@ -515,52 +335,3 @@ def load_weights(network: nn.Module, arrays: Mapping[str, Array], prefix: str = 
         if name in state and state[name].dtype != own.dtype:
             raise ValueError(f"weights {name!r} have type {state[name].dtype}, not {own.dtype}")
     network.load_state_dict(state)
-
-
-@torch.inference_mode()
-def encode_windows(
-    network: PeriodicAutoencoder, signals: Array | torch.Tensor, starts: Array
-) -> PhaseParameters:
-    """Phase parameters (windows, channels) of windows.
-
-    Parameters
-    ----------
-    network
-        In evaluation mode.
-    signals
-        (frames, channels).
-    starts
-        (windows,) first frame of each window; the phases are those of its middle frame.
-    """
-    device = next(network.parameters()).device
-    data = torch.as_tensor(signals, device=device)
-    centres = torch.as_tensor(starts, device=device) + network.window // 2
-    parts: list[list[Array]] = [[] for _ in range(4)]
-    for batch in centres.split(_BATCH if device.type == "cpu" else _BATCH_ELSEWHERE):
-        windows = gather(data, batch, network.window)
-        encoding = network.encode(windows)
-        for part, value in zip(parts, encoding[:4], strict=True):
-            part.append(value.float().cpu().numpy())
-    phase, frequency, amplitude, offset = (
-        np.concatenate(part) if part else np.zeros((0, network.config.channels), np.float32)
-        for part in parts
-    )
-    return PhaseParameters(wrapped(phase), frequency, amplitude, offset)
-
-
-@torch.inference_mode()
-def encode_part(network: PeriodicAutoencoder, signals: Array) -> tuple[PhaseParameters, int]:
-    """Phase parameters (1, channels) of a clip shorter than a window, and its middle frame.
-
-    Parameters
-    ----------
-    network
-        In evaluation mode.
-    signals
-        (frames, channels), at least one frame; of an even number the last is not read.
-    """
-    frames = len(signals) - 1 + len(signals) % 2
-    data = torch.as_tensor(signals[:frames], device=next(network.parameters()).device)
-    encoding = network.encode_part(data.T[None])
-    phase, *others = (value.float().cpu().numpy() for value in encoding[:4])
-    return PhaseParameters(wrapped(phase), *others), frames // 2

@@ -35,19 +35,7 @@ _BLOCK = 65_536
 
 @dataclass(frozen=True, eq=False)
 class CorpusBody:
-    """One body among several in a corpus.
-
-    Parameters
-    ----------
-    name
-        Name of its skeleton group.
-    clips
-        Its clips among those of the corpus.
-    joints
-        The velocities of its joints; frames count from its first one.
-    plan
-        Places of these joints on the body.
-    """
+    """One body among several in a corpus."""
 
     name: str
     clips: slice
@@ -92,7 +80,7 @@ class SignalCorpus(Generic[Signals]):
         return short_repr(self, clips, frames, signals)
 
     @classmethod
-    def read(
+    def from_store(
         cls,
         store: ClipStore,
         progress: Progress | None = None,
@@ -115,7 +103,7 @@ class SignalCorpus(Generic[Signals]):
         given = signals is not None
         if signals is None:
             first = store.clip(int(np.argmax(store.lengths)))
-            signals = JointVelocities.of_clip(
+            signals = JointVelocities.from_clip(
                 first, find_roles(first.skeleton, description, clip=first)
             )
         width = len(signals.names)
@@ -150,7 +138,7 @@ class SignalCorpus(Generic[Signals]):
         return corpus if given else corpus._moving(power / len(values))
 
     @classmethod
-    def of_songs(
+    def from_songs(
         cls,
         paths: Sequence[str | Path],
         features: Sequence[str] = SONG_FEATURES,
@@ -198,14 +186,14 @@ class SignalCorpus(Generic[Signals]):
         values = np.concatenate(parts)
         stops = np.cumsum([len(part) for part in parts])
         starts = stops - [len(part) for part in parts]
-        signals = SongSignals.of_values(values, starts, features)
+        signals = SongSignals.from_values(values, starts, features)
         folder = os.path.commonpath([Path(path).absolute().parent for path in paths])
         files = {os.path.relpath(source, folder).replace(os.sep, "/") for source in sources}
         origin = {"songs": Path(folder).name, "files": sorted(files)}
         return SignalCorpus(signals, signals.scaled(values), starts, stops, sources, origin)
 
     @classmethod
-    def of_bodies(
+    def from_stores(
         cls,
         stores: Sequence[ClipStore],
         progress: Progress | None = None,
@@ -234,7 +222,7 @@ class SignalCorpus(Generic[Signals]):
         clips = 0
         for store in stores:
             signals, plan = joints_of(store, description)
-            joints = SignalCorpus.read(store, progress, signals)
+            joints = SignalCorpus.from_store(store, progress, signals)
             parts.append(_points_of(joints.values, plan))
             bodies.append(CorpusBody(store.group, slice(clips, clips + len(store)), joints, plan))
             clips += len(store)
@@ -272,11 +260,6 @@ class SignalCorpus(Generic[Signals]):
         ----------
         power
             (signals,) mean square of each.
-
-        Raises
-        ------
-        ParameterError
-            Where nothing moves.
         """
         speed = np.sqrt(power.reshape(-1, 3).sum(1))
         if not speed.max() > 1e-6:
@@ -293,7 +276,7 @@ class SignalCorpus(Generic[Signals]):
         columns = (3 * np.flatnonzero(moves)[:, None] + np.arange(3)).reshape(-1)
         return replace(
             self,
-            signals=self.signals.of_joints(moves),
+            signals=self.signals.select(moves),
             values=_with_columns(self.values, columns),
         )
 

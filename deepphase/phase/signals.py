@@ -66,7 +66,7 @@ class JointVelocities:
         return short_repr(self, counted(len(self.joints), "joint"), f"at {self.fps:g} Hz")
 
     @classmethod
-    def of_clip(cls, clip: Clip, roles: Roles | None = None) -> JointVelocities:
+    def from_clip(cls, clip: Clip, roles: Roles | None = None) -> JointVelocities:
         """All joints of a clip's body, from the hips on, at the clip's rate.
 
         Nodes above the hips, such as a node at the origin in some files, are left out.
@@ -84,19 +84,11 @@ class JointVelocities:
         }
         body["kind"] = roles.kind
         every = cls(names, clip.fps, body, tuple(int(partner) for partner in roles.pairs))
-        return every.of_joints(in_body)
+        return every.select(in_body)
 
     @classmethod
     def from_mapping(cls, content: Mapping[str, Any]) -> JointVelocities:
-        """From the mapping of `as_mapping`, as in model files.
-
-        Raises
-        ------
-        KeyError
-            Where a part is missing.
-        ParameterError, ValueError
-            Where a value is impossible.
-        """
+        """From the mapping of `as_mapping`, as in model files."""
         joints = checked_joints(content["joints"])
         partners = [
             checked_count(each, "partner", 0, len(joints) - 1) for each in content["partners"]
@@ -117,7 +109,7 @@ class JointVelocities:
             "partners": list(self.partners),
         }
 
-    def of_joints(self, kept: Array) -> JointVelocities:
+    def select(self, kept: Array) -> JointVelocities:
         """The signals of some joints; `kept` is (joints,) bool."""
         index = np.flatnonzero(kept)
         place = {int(joint): new for new, joint in enumerate(index)}
@@ -153,11 +145,6 @@ class JointVelocities:
         """(frames, 3 * joints) float32, m/s, at this rate.
 
         The mean over a window is taken off later, when windows are gathered.
-
-        Raises
-        ------
-        SkeletonError
-            Where the clip lacks a joint; it lists both.
         """
         clip, root, positions = self.places(clip)
         own = positions[:, self._order(clip)]
@@ -203,12 +190,7 @@ class JointVelocities:
 
 
 def check_speed(signals: Array, *, name: str) -> None:
-    """Refuse signals too fast for a body, which come from a wrong unit or a wrong frame rate.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Refuse signals too fast for a body, which come from a wrong unit or a wrong frame rate."""
     speed = float(np.sqrt(np.mean(np.square(signals, dtype=np.float64)) * 3)) if signals.size else 0
     if speed > _FASTEST_M_PER_S:
         raise ParameterError(

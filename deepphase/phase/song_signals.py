@@ -27,8 +27,6 @@ class SongSignals:
 
     Parameters
     ----------
-    features
-        Names of `deepphase.music.features.KINDS`, in the order of the signals.
     scale
         (signals,) what each value is divided by, > 0: its standard deviation over the songs that
         were learnt from, times the square root of its feature's number of values. So each feature
@@ -51,11 +49,11 @@ class SongSignals:
         if scale.shape != (wanted,) or not (np.isfinite(scale) & (scale > 0)).all():
             raise ParameterError(
                 f"a scale has shape {scale.shape}, but songs have {wanted} values",
-                hint="give each value a scale above 0, or use SongSignals.of_values",
+                hint="give each value a scale above 0, or use SongSignals.from_values",
             )
 
     @classmethod
-    def of_values(
+    def from_values(
         cls, values: Array, starts: Array, features: Sequence[str] = SONG_FEATURES
     ) -> SongSignals:
         """With the scale that fits these songs.
@@ -66,11 +64,6 @@ class SongSignals:
             (frames, signals) the features' values, songs one behind the other.
         starts
             (songs,) the first frame of each.
-
-        Raises
-        ------
-        ParameterError
-            Where a name is none of a feature, or a feature never varies within a song.
         """
         check_names(features)
         summed = np.zeros(values.shape[1])

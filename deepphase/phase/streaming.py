@@ -24,7 +24,8 @@ from deepphase.motion.root_trajectory import (
     facing_angles,
     velocities_in_root_space,
 )
-from deepphase.phase.model import PhaseModel, encode_windows
+from deepphase.phase.encode import encode_windows
+from deepphase.phase.model import PhaseModel
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.signals import JointVelocities
 

@@ -30,8 +30,6 @@ def gather(signals: Tensor, centres: Tensor, window: int) -> Tensor:
     signals : (frames, channels)
     centres : (batch,)
         Frames at least window // 2 away from either end.
-    window
-        Frames; odd.
 
     Returns
     -------
@@ -54,8 +52,6 @@ def gather_at_rates(velocities: Tensor, centres: Tensor, window: int, rates: Ten
     velocities : (frames, channels)
     centres : (batch,)
         Frames at least `|rates| * (window // 2)` away from either end.
-    window
-        Frames; odd.
     rates : (batch,)
         Factors on the speed; below 0, the motion is played backwards.
 
@@ -100,8 +96,6 @@ class Centres:
     ----------
     ranges
         (ranges, 2) frames start to stop - 1 of each stretch, of a window or more.
-    window
-        Frames of a window.
     """
 
     ranges: Array
@@ -131,8 +125,6 @@ class Split:
     ----------
     train_windows, held_out_windows
         No window crosses a clip's end, and no frame of a held-out window is in a training window.
-    too_short
-        Clips that are shorter than one window and serve neither.
     """
 
     train_windows: Centres
@@ -169,11 +161,6 @@ def split_by_source(
     A clip, its mirror image and other pieces of the same file stay on one side. Where there is
     only one source, the last part of each of its clips is held out. With `kinds`, the training
     keeps clips of all kinds of moments that are held out, see :func:`held_out_sources`.
-
-    Raises
-    ------
-    ParameterError
-        Where no clip is as long as a window.
     """
     lengths = np.asarray(stops) - np.asarray(starts)
     usable = lengths >= window
@@ -238,8 +225,6 @@ def held_out_sources(
 
     Parameters
     ----------
-    frames
-        Frames of each file; more than one file.
     kinds
         Function of a file: its frames of each kind, as by
         :func:`deepphase.features.moment_kinds.source_kinds`.
@@ -283,13 +268,6 @@ class WindowOrder:
 
     A pure function of the seed and the position, so that a resumed training uses the same windows
     as an uninterrupted one.
-
-    Parameters
-    ----------
-    count
-        Windows to choose from.
-    seed
-        Any integer.
     """
 
     def __init__(self, count: int, seed: int) -> None:
@@ -323,15 +301,6 @@ class BlockOrder:
     The shards of a block are dealt to `LANES` lanes, and consecutive positions take the lanes in
     turn. N processes of which each takes every N-th position therefore need a share of one N-th
     of the shards each, for every N that divides `LANES`.
-
-    Parameters
-    ----------
-    count
-        Windows to choose from.
-    seed
-        Any integer.
-    shards, block_shards
-        Number of shards, and of shards in a block; multiples of `LANES`.
     """
 
     LANES: ClassVar[int] = 24

@@ -30,13 +30,9 @@ class Muon(torch.optim.AdamW):
 
     Parameters
     ----------
-    network
-        Its modules with `input_axes` have the matrices.
     lr
         Learning rate. The root mean square of a matrix's change is 0.4 times as large, about as
         with AdamW.
-    weight_decay
-        Decoupled weight decay of the matrices, as a factor on the learning rate.
 
     Notes
     -----

@@ -26,15 +26,6 @@ class ResumableData:
     `epoch_samples` and `batch`. In a trainer of the user an epoch is one pass over the data.
     `run_task` divides the training into segments that end with a checkpoint, and Lightning counts
     these as epochs.
-
-    Attributes
-    ----------
-    batch_size
-        Samples per step on each device.
-    held_out
-        Indices of the samples for validation.
-    in_segments
-        Whether `run_task` runs the training.
     """
 
     trainer: Any
@@ -115,11 +106,6 @@ class ResumableModule(pl.LightningModule):
 
     Subclasses have `rate`, `training_step`, which sets `last_loss`, and `validation_step`, which
     calls `add_validated`.
-
-    Attributes
-    ----------
-    total_steps
-        Optimizer steps of the whole training; None where the trainer's estimate counts.
     """
 
     total_steps: int | None = None

@@ -157,7 +157,7 @@ VIEWS: dict[str, Callable[[Any], str]] = {
     "deepphase.edit.style.StyledMotion": _result_player,
     "deepphase.edit.effector_motion.EffectorMotion": _result_player,
     "deepphase.steering.run.Run": _run_player,
-    "deepphase.phase.model.ClipPhases": _phase_plot,
+    "deepphase.phase.clip_phases.ClipPhases": _phase_plot,
     "deepphase.phase.model.PhaseModel": _phase_model,
     "deepphase.phase.baselines.baseline.Baseline": _phase_model,
     "deepphase.corpus.clip_store.ClipStore": _store,

@@ -70,7 +70,7 @@ class FrameReader:
             check_rate(store, model.fps, "the model")
             body = model.signals.body
         else:
-            body = JointVelocities.of_clip(first).body
+            body = JointVelocities.from_clip(first).body
         roles = find_roles(first.skeleton, description=body, clip=first)
         layout = layout.resolved(first.skeleton, roles, 0 if model is None else model.channels)
         if layout.of_kind("track"):

@@ -24,8 +24,8 @@ from deepphase.corpus.store import open_store
 from deepphase.formats.bvh.writer import save_bvh
 from deepphase.formats.load import save
 from deepphase.motion.clip import Clip
+from deepphase.phase.clip_phases import load_phases
 from deepphase.phase.model import PhaseModel
-from deepphase.phase.phase_file import load_phases
 from deepphase.synthetic.gait_motion import locomotion
 from deepphase.training.metrics_file import read_metrics
 from tests.corpus.made_clips import made_clip, made_skeleton, write_bvh

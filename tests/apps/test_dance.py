@@ -8,6 +8,7 @@ import re
 
 import numpy as np
 import pytest
+import pytorch_lightning as pl
 import soundfile
 
 from deepphase.apps.cli import main
@@ -85,12 +86,10 @@ def test_training_says_what_it_learnt_from_and_whether_it_worked(folder, told):
 
 
 def test_an_interrupted_training_goes_on_to_the_same_dancer(folder, still, monkeypatch, capsys):
-    from deepphase.training import task as train
-
     words = ["train", "dance", folder / "danced", "--config", "no_phase", "-o", folder / "broken"]
-    whole = train.fit
+    whole = pl.Trainer.fit
 
-    def stopped(module, *args, **options):
+    def stopped(trainer, module, **options):
         count = 0
         step = module.training_step
 
@@ -102,13 +101,13 @@ def test_an_interrupted_training_goes_on_to_the_same_dancer(folder, still, monke
             return step(rows)
 
         module.training_step = counted
-        return whole(module, *args, **options)
+        return whole(trainer, module, **options)
 
-    monkeypatch.setattr(train, "fit", stopped)
+    monkeypatch.setattr(pl.Trainer, "fit", stopped)
     assert run(*words, *_TINY) == 130
     assert not (folder / "broken").exists()
     assert "--resume continues" in capsys.readouterr().err
-    monkeypatch.setattr(train, "fit", whole)
+    monkeypatch.setattr(pl.Trainer, "fit", whole)
     assert run(*words, *_TINY) == 2  # neither --resume nor --restart
     assert run(*words, *_TINY, "--resume") == 0
     from deepphase.controllers.dance.dancer import Dancer

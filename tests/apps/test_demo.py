@@ -12,7 +12,7 @@ from deepphase.apps import cli
 from deepphase.apps.cli import COMMANDS, command_named
 from deepphase.apps.options.command_line import read_command_line
 from deepphase.formats.bvh.writer import save_bvh
-from deepphase.phase.phase_file import load_phases
+from deepphase.phase.clip_phases import load_phases
 from deepphase.synthetic.gait_motion import locomotion
 
 pytestmark = pytest.mark.slow

@@ -51,7 +51,7 @@ def _clips(count: int = 6, seconds: float = 3.0, offset: int = 0) -> list:
 def _model(clips: list, channels: int = 3) -> PhaseModel:
     torch.manual_seed(0)
     config = PhaseConfig(network=NetworkConfig(channels=channels, window_s=1.0))
-    signals = JointVelocities.of_clip(clips[0])
+    signals = JointVelocities.from_clip(clips[0])
     network = make_autoencoder(3 * len(signals.joints), signals.fps, config.network)
     return PhaseModel(network, config, signals)
 

@@ -10,8 +10,8 @@ import pytest
 from deepphase.apps import cli
 from deepphase.formats.load import save
 from deepphase.matching.database.database import MotionDatabase
+from deepphase.phase.clip_phases import load_phases
 from deepphase.phase.extractor import BASELINES, load_extractor
-from deepphase.phase.phase_file import load_phases
 from deepphase.synthetic.gait_motion import locomotion
 
 pytestmark = pytest.mark.slow

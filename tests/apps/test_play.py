@@ -29,7 +29,7 @@ def clips(tmp_path_factory):
 def model(tmp_path_factory):
     """An untrained model: the page shows whatever a model says."""
     config = PhaseConfig.load("default", **{"network.channels": 5})
-    signals = JointVelocities.of_clip(locomotion(0, 2.5).clip)
+    signals = JointVelocities.from_clip(locomotion(0, 2.5).clip)
     network = make_autoencoder(3 * len(signals.joints), signals.fps, config.network)
     channels = 2 * config.network.channels
     manifold = np.random.default_rng(0).normal(size=(50, channels))

@@ -10,8 +10,8 @@ import soundfile
 from deepphase.apps.cli import main
 from deepphase.cycles import wrapped
 from deepphase.formats.load import save
+from deepphase.phase.clip_phases import load_phases
 from deepphase.phase.model import PhaseModel
-from deepphase.phase.phase_file import load_phases
 from deepphase.synthetic.song import make_song
 from tests.formula_motion import swinging
 

@@ -13,9 +13,10 @@ from plotly.offline import get_plotlyjs
 
 from deepphase.apps.reports.example_window import example_window
 from deepphase.apps.reports.training_report import training_page
+from deepphase.phase.clip_phases import ClipPhases
 from deepphase.phase.config import NetworkConfig, PhaseConfig
 from deepphase.phase.health import ChannelHealth, Health
-from deepphase.phase.model import ClipPhases, PhaseModel
+from deepphase.phase.model import PhaseModel
 from deepphase.phase.networks.presets import make_autoencoder
 from deepphase.phase.signals import JointVelocities
 from deepphase.phase.windows import interior_frames

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from deepphase.phase.config import NetworkConfig
-from deepphase.phase.model import encode_windows
+from deepphase.phase.encode import encode_windows
 from deepphase.phase.networks.presets import make_autoencoder
 from deepphase.phase.windows import gather
 from tests.benchmarks.rounds import medians

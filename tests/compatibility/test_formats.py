@@ -17,8 +17,8 @@ from deepphase.matching.learned.matcher import Matcher
 from deepphase.matching.search.searcher import open_searcher
 from deepphase.motion.kinematics import joint_positions
 from deepphase.music import cache
+from deepphase.phase.clip_phases import load_phases
 from deepphase.phase.extractor import load_extractor
-from deepphase.phase.phase_file import load_phases
 from deepphase.steering.dance import DanceRequest
 from deepphase.synthetic.truth_file import Truth
 

@@ -13,7 +13,7 @@ from deepphase.controllers.networks.normalised import NormalisedController
 from deepphase.controllers.networks.registry import make_network, network_kind
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.cycles import wrapped
-from deepphase.phase.model import ClipPhases
+from deepphase.phase.clip_phases import ClipPhases
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.synthetic.gait_motion import locomotion
 

@@ -11,7 +11,7 @@ from deepphase.controllers.dance.dancer import Dancer
 from deepphase.controllers.dance.dancing import generate_dances
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.music.features import SongFeatures, features_of
-from deepphase.phase.model import ClipPhases
+from deepphase.phase.clip_phases import ClipPhases
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.steering.dance import DanceRequest, DanceResult
 from deepphase.synthetic.dance_motion import dance

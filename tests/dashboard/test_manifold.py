@@ -343,7 +343,7 @@ def test_the_autoencoder_beside_is_trained_where_there_is_none(tmp_path, monkeyp
     dogs = [locomotion(seed, 6.0, body="quadruped", gait="trot").clip for seed in (1, 2, 3)]
     store = ClipStore.from_clips(dogs)
     write_store(tmp_path / "dogs.store", store)
-    signals = SignalCorpus.read(store).signals
+    signals = SignalCorpus.from_store(store).signals
     config = demo_config("sine_fit")
     network = make_autoencoder(3 * len(signals.joints), signals.fps, config.network)
     PhaseModel(network, config, signals).save(tmp_path / "dogs.model")

@@ -14,16 +14,16 @@ import deepphase.apps.training.run as runs
 from deepphase.apps.dashboard.parts.collection import MODELS
 from deepphase.apps.dashboard.parts.session import Session
 from deepphase.apps.demo import PHASES
-from deepphase.apps.training.request import TrainingRequest
-from deepphase.apps.training.run import TrainingRun
-from deepphase.apps.training.status import (
+from deepphase.apps.training.folder import (
     FAILED,
     FINISHED,
     STOPPED,
+    TrainingRequest,
     TrainingStatus,
     load_curve_points,
     load_views,
 )
+from deepphase.apps.training.run import TrainingRun
 from deepphase.corpus.store_writer import write_store
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.phase.model import PhaseModel

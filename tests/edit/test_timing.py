@@ -11,7 +11,7 @@ from deepphase.edit.motion_rows import MotionSpace
 from deepphase.edit.timing import passed_cycles, phase_key_times, phase_timing
 from deepphase.errors import ParameterError
 from deepphase.motion.kinematics import joint_positions
-from deepphase.phase.model import ClipPhases
+from deepphase.phase.clip_phases import ClipPhases
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.synthetic.gait_motion import locomotion
 from tests.formula_motion import swinging

@@ -16,8 +16,7 @@ import torch
 from PIL import Image
 
 from deepphase.apps.live.driven_run import driven_run, read_driven
-from deepphase.apps.training.request import TrainingRequest
-from deepphase.apps.training.status import Epoch, TrainingStatus
+from deepphase.apps.training.folder import Epoch, TrainingRequest, TrainingStatus
 from deepphase.controllers.ball.ball_file import load_ball, save_ball
 from deepphase.controllers.ball.fitting import fit_ball
 from deepphase.controllers.config import ControllerConfig
@@ -44,12 +43,12 @@ from deepphase.music import cache as song_cache
 from deepphase.music.audio import HOP, SAMPLE_RATE, read_sound
 from deepphase.music.beats_file import read_beats
 from deepphase.phase.baselines.pca_phase import PcaPhase
+from deepphase.phase.clip_phases import load_phases, save_phases
 from deepphase.phase.config import PhaseConfig
 from deepphase.phase.extractor import load_extractor
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.networks.presets import make_autoencoder
-from deepphase.phase.phase_file import load_phases, save_phases
 from deepphase.phase.song_signals import SongSignals
 from deepphase.phase.training.train import train_phase
 from deepphase.rigs.body_rig import BodyRig

@@ -16,7 +16,7 @@ from deepphase.formats.points import load_points
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.search import searcher
 from deepphase.matching.search.searcher import open_searcher
-from deepphase.phase.phase_file import load_phases
+from deepphase.phase.clip_phases import load_phases
 from deepphase.synthetic.truth_file import Truth
 from tests.compatibility.test_formats import _FILES as FILES
 from tests.hostile.kinds import KINDS

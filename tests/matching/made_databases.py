@@ -71,6 +71,6 @@ def untrained_model(store: ClipStore, channels: int = 3) -> PhaseModel:
     config = PhaseConfig.load(
         "default", **{"network.channels": channels, "network.window_s": 1.0, "network.hidden": 8}
     )
-    signals = JointVelocities.of_clip(store.clip(0))
+    signals = JointVelocities.from_clip(store.clip(0))
     network = make_autoencoder(3 * len(signals.joints), store.fps, config.network)
     return PhaseModel(network, config, signals)

@@ -42,7 +42,7 @@ class TruePhases(BeatAndBarPhases):
 
     def __init__(self, motions):
         super().__init__(motions)
-        self.signals = JointVelocities.of_clip(motions[0].clip)
+        self.signals = JointVelocities.from_clip(motions[0].clip)
 
     def encode(self, clip):
         whole = super().encode(self._motions[clip.name].clip)

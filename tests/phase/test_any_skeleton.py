@@ -24,7 +24,7 @@ from deepphase.phase.body_points import (
 )
 from deepphase.phase.config import NetworkConfig, PhaseConfig
 from deepphase.phase.extractor import load_extractor, load_model, shipped_model
-from deepphase.phase.measuring import measured_health
+from deepphase.phase.health import measured_health
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.networks.presets import make_autoencoder
 from deepphase.phase.training.bodies import Augmentation
@@ -35,7 +35,7 @@ from deepphase.synthetic.training_set import corpus
 
 
 def plan_of(skeleton: Skeleton) -> BodyPlan:
-    return BodyPlan.of(skeleton, find_roles(skeleton))
+    return BodyPlan.from_skeleton(skeleton, find_roles(skeleton))
 
 
 def point(name: str) -> int:
@@ -78,14 +78,14 @@ def test_left_out_joints_are_interpolated_from_their_neighbours():
     whole = plan_of(biped().skeleton)
     names = list(biped().skeleton.names)
     kept = np.array([i for i, name in enumerate(names) if name != "LeftLeg"])
-    weights = whole.of_joints(kept).points_from_joints()[point("left knee")]
+    weights = whole.select(kept).points_from_joints()[point("left knee")]
     expected = {"LeftUpLeg": 0.5, "LeftFoot": 0.5}
     found = {names[kept[i]]: float(weights[i]) for i in np.flatnonzero(weights)}
     assert found == pytest.approx(expected)
     # Where the whole lower leg is missing, nothing is known of the foot.
     gone = ("LeftLeg", "LeftFoot", "LeftToeBase")
     kept = np.array([i for i, name in enumerate(names) if name not in gone])
-    lone = whole.of_joints(kept).points_from_joints()
+    lone = whole.select(kept).points_from_joints()
     assert lone[point("left foot")].sum() == 0
     assert lone[point("left hip")].sum() == 1
 
@@ -135,7 +135,7 @@ def test_bound_weights_interpolate_before_the_encoder_and_after_the_decoder():
 
 def test_a_body_of_points_has_the_weights_themselves():
     network = tiny_network()
-    plan = BodyPlan.of_points(np.arange(len(POINTS)))
+    plan = BodyPlan.from_points(np.arange(len(POINTS)))
     read, write = map(torch.from_numpy, (plan.points_from_joints(), plan.joints_from_points()))
     for name, weights in bound_weights(network.state_dict(), read, write).items():
         torch.testing.assert_close(weights, network.state_dict()[name])

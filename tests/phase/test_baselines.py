@@ -15,10 +15,9 @@ from deepphase.errors import CheckpointError, ParameterError, SkeletonError
 from deepphase.formats.array_file import write_arrays
 from deepphase.motion.mirror import mirrored
 from deepphase.motion.roles import find_roles
-from deepphase.phase.baselines.foot_phases import PfnnPhase
+from deepphase.phase.baselines.baseline import fitted_sinusoids
+from deepphase.phase.baselines.foot_phases import PfnnPhase, Strikes, paced, strikes
 from deepphase.phase.baselines.pca_phase import PcaPhase
-from deepphase.phase.baselines.sinusoids import fitted_sinusoids
-from deepphase.phase.baselines.strikes import Strikes, paced, strikes
 from deepphase.phase.extractor import BASELINES, load_extractor
 from deepphase.synthetic.gait_motion import SyntheticMotion, locomotion, perform
 from deepphase.synthetic.program import Segment

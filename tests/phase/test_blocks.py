@@ -64,7 +64,7 @@ def test_a_pass_takes_windows_once_in_blocks_of_shards(count):
 
 
 def test_signals_in_a_file_are_those_in_memory(store):
-    whole, mapped = SignalCorpus.read(store), SignalCorpus.read(store, memory=10_000)
+    whole, mapped = SignalCorpus.from_store(store), SignalCorpus.from_store(store, memory=10_000)
     assert isinstance(mapped.values, np.memmap)
     assert not isinstance(whole.values, np.memmap)
     np.testing.assert_array_equal(mapped.values, whole.values)
@@ -77,7 +77,7 @@ def test_windows_of_blocks_are_those_of_the_corpus(store):
     data = data_of(store)
     order = data.blocks
     assert order is not None
-    values = torch.from_numpy(SignalCorpus.read(store).values)
+    values = torch.from_numpy(SignalCorpus.from_store(store).values)
     block = order.block_shards * order.shard_windows
     for start in (0, block - 7, order.shards * order.shard_windows - 5):
         rows = [

@@ -5,8 +5,8 @@ import pytest
 
 from deepphase.apps.demo import EMBEDDING, PHASES
 from deepphase.cycles import wrapped
-from deepphase.phase.baselines.sinusoids import fitted_sinusoids
-from deepphase.phase.clip_ends import advanced_to_ends
+from deepphase.phase.baselines.baseline import fitted_sinusoids
+from deepphase.phase.encode import advanced_to_ends
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.synthetic.gait_motion import locomotion

@@ -36,7 +36,7 @@ def _config(preset: str = "sine_fit") -> PhaseConfig:
 @pytest.fixture(scope="module")
 def walks() -> SignalCorpus:
     clips = [swinging(rate, 4.0, seed=seed)[0] for seed, rate in enumerate((0.9, 1.1, 1.3))]
-    return SignalCorpus.read(ClipStore.from_clips(clips))
+    return SignalCorpus.from_store(ClipStore.from_clips(clips))
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def songs() -> SignalCorpus:
     features = ("chroma", "onset_strength")
     values = np.random.default_rng(0).random((600, 13), np.float32)
     starts, stops = np.array([0, 300]), np.array([300, 600])
-    signals = SongSignals.of_values(values, starts, features)
+    signals = SongSignals.from_values(values, starts, features)
     return SignalCorpus(signals, signals.scaled(values), starts, stops, ["a", "b"])
 
 

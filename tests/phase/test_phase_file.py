@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from deepphase.errors import FormatError
-from deepphase.phase.model import ClipPhases
+from deepphase.phase.clip_phases import ClipPhases, load_phases, save_csv, save_phases
 from deepphase.phase.parameters import PhaseParameters
-from deepphase.phase.phase_file import load_phases, save_csv, save_phases
 
 
 @pytest.fixture

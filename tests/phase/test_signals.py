@@ -15,7 +15,7 @@ from tests.formula_motion import swinging
 def test_velocity_is_seen_from_the_facing_body():
     """A walk along +Z at 1.2 m/s: the hips move forward whatever the world's direction."""
     clip, _ = swinging(1.0)
-    signals = JointVelocities.of_clip(clip)
+    signals = JointVelocities.from_clip(clip)
     values = signals.read(clip).reshape(len(clip), -1, 3)
     hips = values[10:-10, signals.joints.index("Hips")]
     np.testing.assert_allclose(hips[:, 2].mean(), 1.2, atol=0.01)
@@ -26,7 +26,7 @@ def test_velocity_is_seen_from_the_facing_body():
 def test_mirror_of_the_signals_is_the_signals_of_the_mirror_image():
     clip, _ = swinging(1.0, seed=3)
     roles = find_roles(clip.skeleton, clip=clip)
-    signals = JointVelocities.of_clip(clip, roles)
+    signals = JointVelocities.from_clip(clip, roles)
     order, sign = signals.mirror()
     values = signals.read(clip)
     expected = signals.read(mirrored(clip, roles))
@@ -37,7 +37,7 @@ def test_mirror_of_the_signals_is_the_signals_of_the_mirror_image():
 def test_other_rates_are_resampled():
     clip, _ = swinging(1.0, fps=120.0)
     sixty, _ = swinging(1.0, fps=60.0)
-    signals = JointVelocities.of_clip(sixty)
+    signals = JointVelocities.from_clip(sixty)
     np.testing.assert_allclose(signals.read(clip)[30:-30], signals.read(sixty)[30:-30], atol=0.02)
 
 
@@ -59,19 +59,19 @@ def test_what_stands_above_the_hips_is_left_out():
         clip.fps,
         np.array([0, 1]),
     )
-    signals = JointVelocities.of_clip(above)
+    signals = JointVelocities.from_clip(above)
     assert signals.joints == body.names
     np.testing.assert_allclose(
-        signals.read(above), JointVelocities.of_clip(clip).read(clip), atol=1e-6
+        signals.read(above), JointVelocities.from_clip(clip).read(clip), atol=1e-6
     )
 
 
 def test_partners_follow_the_joints_that_are_kept():
     clip, _ = swinging(1.0)
-    some = JointVelocities.of_clip(clip).of_joints(np.arange(13) >= 7)
+    some = JointVelocities.from_clip(clip).select(np.arange(13) >= 7)
     assert some.joints[0] == "Chest"
     assert some.partners == (0, 3, 4, 1, 2, 5)
-    one_sided = JointVelocities.of_clip(clip).of_joints(np.arange(13) < 4)
+    one_sided = JointVelocities.from_clip(clip).select(np.arange(13) < 4)
     assert one_sided.mirror() is None
 
 

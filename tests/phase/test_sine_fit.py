@@ -6,8 +6,7 @@ import torch
 
 from deepphase.errors import ParameterError
 from deepphase.phase.config import NetworkConfig
-from deepphase.phase.networks.sine_fit import SineFitLayer
-from deepphase.phase.networks.sine_fit_autoencoder import SineFitAutoencoder
+from deepphase.phase.networks.sine_fit_autoencoder import SineFitAutoencoder, SineFitLayer
 
 WINDOW, FPS = 121, 60.0
 TIMES = (torch.arange(WINDOW) - WINDOW // 2) / FPS

@@ -41,7 +41,7 @@ def songs(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def corpus(songs):
-    return SignalCorpus.of_songs(find_songs(songs))
+    return SignalCorpus.from_songs(find_songs(songs))
 
 
 def config(**changes):
@@ -152,7 +152,7 @@ def test_a_song_that_is_there_twice_is_on_one_side(songs, tmp_path):
     for name in ("a", "b"):
         (tmp_path / f"{name}.wav").write_bytes((songs / "song_0.wav").read_bytes())
     (tmp_path / "c.wav").write_bytes((songs / "song_1.wav").read_bytes())
-    corpus = SignalCorpus.of_songs(find_songs(tmp_path))
+    corpus = SignalCorpus.from_songs(find_songs(tmp_path))
     assert corpus.sources[0] == corpus.sources[1] != corpus.sources[2]
 
 
@@ -160,21 +160,21 @@ def test_songs_that_cannot_be_read_are_left_out(songs, tmp_path):
     (tmp_path / "good.wav").write_bytes((songs / "song_0.wav").read_bytes())
     (tmp_path / "bad.ogg").write_bytes(b"HIERARCHY\nROOT Hips")
     refused: list[DeepPhaseError] = []
-    corpus = SignalCorpus.of_songs(find_songs(tmp_path), refused=refused)
+    corpus = SignalCorpus.from_songs(find_songs(tmp_path), refused=refused)
     assert len(corpus.starts) == 1
     assert "BVH" in str(refused[0])
     with pytest.raises(FormatError, match=r"bad\.ogg"):
-        SignalCorpus.of_songs(find_songs(tmp_path))
+        SignalCorpus.from_songs(find_songs(tmp_path))
     with pytest.raises(FormatError, match="none of 1 songs"):
-        SignalCorpus.of_songs([tmp_path / "bad.ogg"], refused=[])
+        SignalCorpus.from_songs([tmp_path / "bad.ogg"], refused=[])
 
 
 def test_silence_and_unknown_features_are_refused(tmp_path):
     soundfile.write(tmp_path / "silence.wav", np.zeros(200 * HOP, np.float32), SAMPLE_RATE)
     with pytest.raises(ParameterError, match="the same all through every song"):
-        SignalCorpus.of_songs([tmp_path / "silence.wav"])
+        SignalCorpus.from_songs([tmp_path / "silence.wav"])
     with pytest.raises(ParameterError, match="no song feature 'loudness'"):
-        SignalCorpus.of_songs([tmp_path / "silence.wav"], ["loudness"])
+        SignalCorpus.from_songs([tmp_path / "silence.wav"], ["loudness"])
 
 
 def test_signals_that_do_not_fit_are_refused():

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from deepphase.errors import ParameterError
-from deepphase.phase.networks.spectrum import SpectralLayer
+from deepphase.phase.networks.paper_autoencoder import SpectralLayer
 
 
 class ByFft(SpectralLayer):

@@ -167,7 +167,7 @@ def test_songs_keep_their_tempo():
     features = ("chroma", "onset_strength")
     values = np.random.default_rng(0).random((600, 13), np.float32)
     starts, stops = np.array([0, 300]), np.array([300, 600])
-    signals = SongSignals.of_values(values, starts, features)
+    signals = SongSignals.from_values(values, starts, features)
     corpus = SignalCorpus(signals, signals.scaled(values), starts, stops, ["a", "b"])
     assert isinstance(PhaseData(corpus, config()).batch(0, 8), torch.Tensor)
 

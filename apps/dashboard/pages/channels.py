@@ -45,7 +45,7 @@ from deepphase.figures.phase_parameters import parameters_over_time, phase_strip
 from deepphase.figures.similarity import similarity_map
 from deepphase.figures.theme import label
 from deepphase.figures.window_fit import window_fit
-from deepphase.phase.model import ClipPhases
+from deepphase.phase.clip_phases import ClipPhases
 
 _PLAYER_HEIGHT = 960
 _STRIPS, _WINDOW, _JOINTS, _SIMILAR = (

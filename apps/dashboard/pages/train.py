@@ -29,8 +29,15 @@ from deepphase.apps.dashboard.parts.trainings import (
     training_windows,
 )
 from deepphase.apps.dashboard.parts.widgets import offer, offer_table, show_figure
-from deepphase.apps.training.request import CHANNELS, OFFERED_CONFIGS, WINDOW_S
-from deepphase.apps.training.status import FAILED, STOPPED, Epoch, TrainingStatus
+from deepphase.apps.training.folder import (
+    CHANNELS,
+    FAILED,
+    OFFERED_CONFIGS,
+    STOPPED,
+    WINDOW_S,
+    Epoch,
+    TrainingStatus,
+)
 from deepphase.errors import DeepPhaseError
 from deepphase.figures.learning_curves import learning_curves
 from deepphase.figures.manifold import aligned_views, manifold_change

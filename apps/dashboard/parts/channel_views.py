@@ -27,9 +27,9 @@ from deepphase.figures.window_fit import WindowExample
 from deepphase.motion.clip import Clip
 from deepphase.motion.roles import body_parts, find_roles
 from deepphase.motion.skeleton import Skeleton
-from deepphase.phase.model import ClipPhases, PhaseModel
-from deepphase.phase.networks.embedding_autoencoder import EmbeddingAutoencoder
-from deepphase.phase.phase_file import save_phases
+from deepphase.phase.clip_phases import ClipPhases, save_phases
+from deepphase.phase.model import PhaseModel
+from deepphase.phase.networks.paper_autoencoder import EmbeddingAutoencoder
 from deepphase.viewer.actor import links_of
 from deepphase.viewer.take import Take
 

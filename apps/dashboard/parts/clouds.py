@@ -30,8 +30,8 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory, to_root_space
+from deepphase.phase.clip_phases import ClipPhases
 from deepphase.phase.manifold import ManifoldProjection, discriminant
-from deepphase.phase.model import ClipPhases
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.viewer.actor import Actor
 from deepphase.viewer.take import Channels, ManifoldCloud, Take, point_colours

@@ -25,8 +25,9 @@ from deepphase.arrays import Array
 from deepphase.errors import DeepPhaseError
 from deepphase.figures.excerpt import thinning
 from deepphase.motion.clip import Clip
+from deepphase.phase.clip_phases import ClipPhases
 from deepphase.phase.extractor import PhaseExtractor
-from deepphase.phase.model import ClipPhases, PhaseModel
+from deepphase.phase.model import PhaseModel
 from deepphase.phase.windows import interior_frames
 from deepphase.progress import Progress
 

@@ -23,14 +23,14 @@ from deepphase.apps.dashboard.parts.messages import plain, working
 from deepphase.apps.dashboard.parts.session import session, unused_name
 from deepphase.apps.demo.sample_training import SAMPLE
 from deepphase.apps.training.command import Saveable
-from deepphase.apps.training.request import TrainingRequest
-from deepphase.apps.training.run import TrainingRun
-from deepphase.apps.training.status import (
+from deepphase.apps.training.folder import (
     Epoch,
+    TrainingRequest,
     TrainingStatus,
     load_curve_points,
     load_views,
 )
+from deepphase.apps.training.run import TrainingRun
 from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write
 from deepphase.corpus.clip_store import ClipStore

@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Self, overload
 
 import numpy as np
+import torch
+from scipy.ndimage import gaussian_filter1d
 
+from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
+from deepphase.cycles import wrapped
+from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError, SkeletonError
 from deepphase.formats.array_file import read_arrays, write_arrays
 from deepphase.formats.header_values import checked_mapping, checked_number, checked_texts
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import resample
 from deepphase.motion.roles import Roles, find_roles
+from deepphase.phase.clip_phases import ClipPhases
 from deepphase.phase.config import NetworkConfig
+from deepphase.phase.encode import advanced_to_ends
 from deepphase.phase.health import Health
 from deepphase.phase.manifold import ManifoldProjection
-from deepphase.phase.model import ClipPhases, Paths, encode_paths
+from deepphase.phase.model import Paths, encode_paths
+from deepphase.phase.networks.sine_fit_autoencoder import SineFitLayer
 from deepphase.phase.parameters import PhaseParameters
+from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.phase.signals import JointVelocities
 from deepphase.phase.windows import interior_frames
 from deepphase.progress import Progress
@@ -41,17 +50,9 @@ class Baseline:
     ----------
     signals
         The body: rate, joints (those that move in the clips it was fitted to), roles.
-    limbs
-        Names of the joints whose phases the channels are; of one channel, whose contacts make it.
     window_s
         Seconds around a frame that its phases are read off; measures leave out the frames that
         have less.
-    projection
-        The PCA view of the manifold of the clips it was fitted to.
-    health
-        Measures on held-out clips: a baseline is measured by `deepphase evaluate` alone.
-    provenance
-        The data.
     """
 
     METHOD: ClassVar[str]
@@ -119,11 +120,6 @@ class Baseline:
         """Phases of every frame of a clip or of paths, at the rate of the phases.
 
         As :meth:`deepphase.phase.model.PhaseModel.encode`.
-
-        Raises
-        ------
-        SkeletonError
-            Where the clip lacks a joint that the phases are read off.
         """
         if not isinstance(clip, Clip):
             return encode_paths(self, clip)
@@ -169,13 +165,7 @@ class Baseline:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read what `save` wrote.
-
-        Raises
-        ------
-        CheckpointError
-            Where the file is damaged, of another kind, or does not fit itself.
-        """
+        """Read what `save` wrote."""
         arrays, header = read_arrays(path, format=cls.FORMAT, version=_VERSION, types={"*": "F32"})
         try:
             signals = JointVelocities.from_mapping(header["signals"])
@@ -221,3 +211,108 @@ class Baseline:
 def provenance_of(store: ClipStore) -> dict[str, Any]:
     """What a baseline was fitted to."""
     return {"clips": len(store), "minutes": store.minutes}
+
+
+def body_of(
+    store: ClipStore, description: Mapping[str, Any] | None, progress: Progress | None
+) -> tuple[SignalCorpus, Clip, Roles]:
+    """The signals of a store's clips, and the longest of them with its joints' roles."""
+    corpus = SignalCorpus.from_store(store, progress, description=description)
+    clip = store.clip(int(np.argmax(store.lengths)))
+    return corpus, clip, find_roles(clip.skeleton, description=corpus.signals.body, clip=clip)
+
+
+def limb_ends(roles: Roles) -> tuple[int, ...]:
+    """Feet and hands, left before right, those that there are."""
+    ends = [joint for part in ("foot", "hand") for joint in roles.both(part) or ()]
+    if not ends:
+        raise SkeletonError(
+            "phases of limbs need a pair of feet or of hands, and none were found",
+            hint="name them in a skeleton description (left_foot, right_foot, left_hand, ...)",
+        )
+    return tuple(ends)
+
+
+def same_limbs(limbs: Sequence[str], clip: Clip, joints: Sequence[int]) -> list[int]:
+    """Where each of the named limbs stands among the `joints` of a clip."""
+    names = [clip.skeleton.names[joint] for joint in joints]
+    for limb in limbs:
+        if limb not in names:
+            raise SkeletonError(
+                f"{clip.name}: another skeleton: it has no limb that ends in {limb!r}",
+                hint=f"phases are read off {', '.join(limbs)}; its limbs end in {', '.join(names)}",
+                path=clip.source.path or None,
+            )
+    return [names.index(limb) for limb in limbs]
+
+
+# Windows that are fitted at once.
+_BATCH = 2048
+# Seconds, standard deviation: corners of a block signal and jitter of a velocity are rounded off,
+# 1 Hz keeps 95 % of its amplitude.
+_SMOOTHING_S = 0.05
+
+
+@torch.inference_mode()
+def fitted_sinusoids(
+    signals: Array, fps: float, window: int, *, silence: float, normalised: bool = False
+) -> PhaseParameters:
+    """The sinusoid that fits each signal best in the window around each frame.
+
+    Parameters
+    ----------
+    signals : (frames, channels)
+        In any unit. Frames near the ends have the sinusoid of the nearest whole window, advanced;
+        of a clip shorter than a window, that of the clip.
+    fps
+        Frames a second.
+    silence
+        Amplitude, in the signals' unit, below which nothing swings: amplitude and frequency are 0
+        there and the phase stays as it was.
+    normalised
+        Amplitude as a share of the signal's own deviation in the window: 1 is a pure sinusoid,
+        however small.
+
+    Returns
+    -------
+    (frames, channels) each, float32. Phase is .25 where the signal is highest.
+    """
+    frames = len(signals)
+    smooth = gaussian_filter1d(
+        signals.astype(np.float64), _SMOOTHING_S * fps, axis=0, mode="nearest"
+    )
+    # A window is odd, and as long as the fit needs.
+    window = max(min(window, frames - 1 + frames % 2), SineFitLayer.LEAST_FRAMES)
+    short = max(window - frames, 0)
+    whole = np.pad(smooth, ((0, short), (0, 0)), mode="edge").astype(np.float32)
+    windows = np.lib.stride_tricks.sliding_window_view(whole, window, axis=0)
+    layer = SineFitLayer(window, fps)
+    parts: list[list[Array]] = [[] for _ in range(5)]
+    for start in range(0, len(windows), _BATCH):
+        batch = torch.from_numpy(windows[start : start + _BATCH].copy())
+        fit = layer(batch.permute(2, 0, 1))
+        # sine * sin(wt) + cosine * cos(wt) = length * sin(wt + 2 pi phase)
+        turned = torch.atan2(fit.cosine, fit.sine) / (2.0 * math.pi)
+        values = (turned, fit.frequency, fit.amplitude, fit.offset, fit.deviation)
+        for part, value in zip(parts, values, strict=True):
+            part.append(value.numpy())
+    phase, frequency, amplitude, offset, deviation = (np.concatenate(part) for part in parts)
+    moves = amplitude >= silence
+    if normalised:
+        amplitude = amplitude / (math.sqrt(2.0) * deviation)
+    fitted = PhaseParameters(
+        wrapped(_held(phase, moves)),
+        np.where(moves, frequency, 0.0).astype(np.float32),
+        np.where(moves, amplitude, 0.0).astype(np.float32),
+        offset,
+    )
+    return advanced_to_ends(fitted, frames, window // 2, fps)
+
+
+def _held(phase: Array, moves: Array) -> Array:
+    """The phase of the last frame that moves; before the first, that one's; 0 where none does."""
+    frames = np.arange(len(phase))[:, None]
+    last = np.maximum.accumulate(np.where(moves, frames, -1), axis=0)
+    last = np.where(last < 0, moves.argmax(axis=0), last)
+    held = np.take_along_axis(phase, last, axis=0)
+    return np.where(moves.any(axis=0), held, np.zeros_like(held))

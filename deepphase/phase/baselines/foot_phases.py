@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.cycles import wrapped
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.roles import Roles
-from deepphase.phase.baselines.baseline import Baseline, provenance_of
-from deepphase.phase.baselines.limb_ends import body_of, same_limbs
-from deepphase.phase.baselines.sinusoids import fitted_sinusoids
-from deepphase.phase.baselines.strikes import paced, strikes
+from deepphase.phase.baselines.baseline import (
+    Baseline,
+    body_of,
+    fitted_sinusoids,
+    provenance_of,
+    same_limbs,
+)
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.progress import Progress
 
@@ -34,15 +38,7 @@ class FootPhase(Baseline):
         description: Mapping[str, Any] | None = None,
         progress: Progress | None = None,
     ) -> Self:
-        """The phases of a store's body.
-
-        Raises
-        ------
-        SkeletonError
-            Where the body has no pair of feet.
-        ParameterError
-            Where nothing moves, or `window_s` is impossible.
-        """
+        """The phases of a store's body."""
         corpus, clip, roles = body_of(store, description, progress)
         feet = foot_contacts(clip, roles).joints
         made = cls(
@@ -130,3 +126,134 @@ class PfnnPhase(FootPhase):
         cycles, frequency, steps = paced(found, len(clip), self.fps)
         columns = (wrapped(cycles), frequency, steps, np.zeros_like(cycles))
         return PhaseParameters(*(column.astype(np.float32)[:, None] for column in columns))
+
+
+# Seconds: no two steps follow each other faster, and no foot strikes again sooner. What does is a
+# heel that rocks, or the second foot of a landing from a jump.
+_SHORTEST_STEP_S, _SHORTEST_CYCLE_S = 0.1, 0.25
+# Seconds of a cycle beyond which the body is not stepping but stands.
+_LONGEST_CYCLE_S = 2.4
+# Pace of a body that never steps.
+_IDLE_HZ = 1.0
+
+
+class Strikes(NamedTuple):
+    """When a foot strikes, and the phase of that foot's strike in cycles."""
+
+    frames: Array
+    phases: Array
+
+
+def strikes(flags: Array, fps: float) -> Strikes:
+    """The strikes of one foot or two.
+
+    Parameters
+    ----------
+    flags : (frames, feet)
+        Contacts. The first foot strikes at phase 0, a second one at phase .5.
+    fps
+        Frames a second.
+    """
+    frames, feet = np.nonzero(flags[1:] & ~flags[:-1])
+    kept: list[tuple[int, int]] = []
+    last = dict.fromkeys(range(flags.shape[1]), -np.inf)
+    for frame, foot in zip((frames + 1).tolist(), feet.tolist(), strict=True):
+        since = (frame - max(last.values())) / fps
+        if since < _SHORTEST_STEP_S or (frame - last[foot]) / fps < _SHORTEST_CYCLE_S:
+            continue
+        last[foot] = frame
+        kept.append((frame, foot))
+    every = np.array(kept, np.int64).reshape(-1, 2)
+    return Strikes(every[:, 0], 0.5 * every[:, 1])
+
+
+def paced(found: Strikes, frames: int, fps: float) -> tuple[Array, Array, Array]:
+    """Phase of every frame, at each strike exactly that of the foot.
+
+    Between strikes it is a monotone cubic (Fritsch and Butland 1984), whose rate is continuous;
+    the paper's is linear. Beyond the first and last strike it goes on at the pace of the nearest
+    step. Where no strike follows for longer than a cycle may last, the body stands, and the phase
+    goes through whole cycles at the pace of the steps around it, so that it meets the next strike.
+
+    Parameters
+    ----------
+    fps
+        Frames a second.
+
+    Returns
+    -------
+    (frames,) cycles, never falling; (frames,) Hz, the cycles to the next frame; (frames,) whether
+    the body steps, 1 or 0.
+    """
+    knots, cycles, rates, stepping = _segments(found, frames, fps)
+    index = np.arange(frames + 1)
+    segment = np.searchsorted(knots, index, side="right") - 1
+    from scipy.interpolate import PchipInterpolator
+
+    at = PchipInterpolator(*_cubic_knots(knots, cycles, rates, stepping, frames, fps))(index)
+    return at[:-1], np.diff(at) * fps, stepping[segment[:-1]].astype(np.float64)
+
+
+def _cubic_knots(
+    knots: Array, cycles: Array, rates: Array, stepping: Array, frames: int, fps: float
+) -> tuple[Array, Array]:
+    """Frames and cycles that a cubic passes through.
+
+    A long stand has a knot near each end, so that its pace is even in between and changes within
+    one shortest cycle. The last stretch goes on beyond the clip.
+    """
+    ramp = _SHORTEST_CYCLE_S * fps
+    stops = np.append(knots[1:], max(frames, knots[-1]) + ramp)
+    inner = ~stepping & (stops - knots > 2 * ramp)
+    long = np.flatnonzero(inner)
+    places = np.concatenate([knots, knots[long] + ramp, stops[long] - ramp, stops[-1:]])
+    of = np.concatenate([np.arange(len(knots)), long, long, [len(knots) - 1]])
+    order = np.argsort(places, kind="stable")
+    places, of = places[order], of[order]
+    return places, cycles[of] + rates[of] * (places - knots[of]) / fps
+
+
+def _segments(found: Strikes, frames: int, fps: float) -> tuple[Array, Array, Array, Array]:
+    """Where each stretch of one pace begins, its cycles there, its Hz, whether the body steps."""
+    if not len(found.frames):
+        return np.zeros(1), np.zeros(1), np.array([_IDLE_HZ]), np.zeros(1, bool)
+    seconds = np.diff(found.frames) / fps
+    # From one foot to the other half a cycle, from a foot to itself a whole one.
+    advance = np.where(np.diff(found.phases) == 0, 1.0, 0.5)
+    stepping = seconds <= advance * _LONGEST_CYCLE_S
+    rates = advance / seconds
+    steps = np.flatnonzero(stepping)
+    pace = (rates[steps[0]], rates[steps[-1]]) if steps.size else (0.0, 0.0)
+    if steps.size:
+        around = np.interp(np.arange(len(seconds)), steps, rates[steps])
+        whole = np.rint(seconds * around - advance)
+        ends = pace
+    else:
+        whole = np.rint(seconds * _IDLE_HZ - advance)
+        ends = (_IDLE_HZ, _IDLE_HZ)
+    advance = advance + np.where(stepping, 0.0, np.maximum(whole, 0.0))
+    rates = advance / seconds
+    knots = found.frames.astype(np.float64)
+    cycles = found.phases[0] + np.concatenate([[0.0], np.cumsum(advance)])
+    # The step that a clip's end cuts off.
+    before, after = (
+        min(0.5 / each, _LONGEST_CYCLE_S / 2) * fps if each > 0 else 0.0 for each in pace
+    )
+    if not (stepping.size and stepping[0]):
+        before = 0.0
+    if not (stepping.size and stepping[-1]):
+        after = 0.0
+    before = min(before, knots[0])
+    first = cycles[0] - pace[0] * before / fps
+    parts = [
+        (0.0, first - ends[0] * (knots[0] - before) / fps, ends[0], False),
+        (knots[0] - before, first, pace[0], True),
+        *zip(knots[:-1], cycles[:-1], rates, stepping, strict=True),
+        (knots[-1], cycles[-1], pace[1], True),
+        (knots[-1] + after, cycles[-1] + pace[1] * after / fps, ends[1], False),
+    ]
+    columns = [np.array(column) for column in zip(*parts, strict=True)]
+    # Of stretches that begin together only the last has a length; what begins after the clip does
+    # not belong to it.
+    kept = (np.diff(columns[0], append=np.inf) > 0) & (columns[0] < frames)
+    return columns[0][kept], columns[1][kept], columns[2][kept], columns[3][kept].astype(bool)

@@ -13,9 +13,13 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.motion.clip import Clip
 from deepphase.motion.roles import Roles
-from deepphase.phase.baselines.baseline import Baseline, provenance_of
-from deepphase.phase.baselines.limb_ends import body_of, limb_ends
-from deepphase.phase.baselines.sinusoids import fitted_sinusoids
+from deepphase.phase.baselines.baseline import (
+    Baseline,
+    body_of,
+    fitted_sinusoids,
+    limb_ends,
+    provenance_of,
+)
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.progress import Progress
@@ -77,15 +81,7 @@ class PcaPhase(Baseline):
         description: Mapping[str, Any] | None = None,
         progress: Progress | None = None,
     ) -> Self:
-        """Find the main axis of each pair of limbs over all clips of a store.
-
-        Raises
-        ------
-        SkeletonError
-            Where the body has neither hands nor feet.
-        ParameterError
-            Where nothing moves, or `window_s` is impossible.
-        """
+        """Find the main axis of each pair of limbs over all clips of a store."""
         corpus, clip, roles = body_of(store, description, progress)
         names = clip.skeleton.names
         limbs = [

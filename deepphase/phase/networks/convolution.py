@@ -25,15 +25,6 @@ class Convolution(nn.Module):
 
     Parameters
     ----------
-    in_channels, out_channels
-        Channels.
-    kernel
-        Taps; odd. The padding is (kernel - 1) / 2 zeros on either side.
-    window
-        Frames of the windows that it will see; odd.
-    form
-        "fourier" or "direct" (torch.nn.functional.conv1d); None for that with fewer
-        multiplications.
     fps, band_hz
         With `band_hz`, at `fps` frames a second, frequencies above it are left out of the product
         (and "fourier" is the only form): the kernels are low-passed, at a fraction of the cost.
@@ -142,11 +133,6 @@ class FrequencyBasis(nn.Module):
     the squared error of an output differs from that of its coordinates in an orthonormal basis of
     these frequencies by what the window has above them, which no weight changes. With fewer
     coordinates than frames, a training step has fewer values to go through.
-
-    Parameters
-    ----------
-    first, last
-        Convolutions of the same window and kernel length, from frames and to frames.
     """
 
     basis: Tensor

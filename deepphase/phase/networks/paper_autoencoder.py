@@ -8,14 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from deepphase.errors import ParameterError
 from deepphase.phase.config import NetworkConfig
 from deepphase.phase.networks.autoencoder import Encoding, PeriodicAutoencoder, cycles
-from deepphase.phase.networks.spectrum import SpectralLayer
 
 
 @dataclass(frozen=True)
@@ -24,14 +24,8 @@ class PaperVariant:
 
     Parameters
     ----------
-    norm
-        "batch", or "time": layer normalisation over the frames of a channel, which erases scale.
-    activation
-        Behind each normalisation.
     linear_latent
         Whether the second convolution has neither normalisation nor activation.
-    phase_norm
-        Whether the phase layer's two outputs are batch-normalised.
     released_bins
         FFT bins at j / (time from the first frame to the last), which is 1 / window too high.
     """
@@ -135,3 +129,129 @@ class PhaseHead(nn.Module):
         vector = self.norm(vector.transpose(0, 1).reshape(batch, 2 * channels))
         x, y = vector.view(batch, channels, 2).unbind(-1)
         return cycles(y, x)
+
+
+# Keeps square roots and quotients differentiable on a window without power (a held pose).
+_SILENCE = 1e-8
+
+
+class Spectrum(NamedTuple):
+    """What the layer reads off a window, each (batch, channels)."""
+
+    frequency: Tensor
+    amplitude: Tensor
+    offset: Tensor
+
+
+class SpectralLayer(nn.Module):
+    """Frequency, amplitude and offset of each channel from its discrete Fourier transform.
+
+    Parameters
+    ----------
+    fps
+        Frames a second. Bin j lies at j * fps / window.
+
+    Notes
+    -----
+    The transform is one product with a constant sine and cosine matrix, which is fast at this
+    length, differentiates cheaply and exports as a plain operator.
+
+    References
+    ----------
+    Starke et al. 2022, eq. 3. Frequency is the power-weighted mean of the bins, amplitude the
+    root of the summed power (sqrt(2) times the window's standard deviation, by Parseval), offset
+    the mean. A window without power has frequency 0 and amplitude 0, not NaN.
+    """
+
+    bin_frequencies: Tensor
+    transform: Tensor
+
+    def __init__(self, window: int, fps: float) -> None:
+        super().__init__()
+        if window % 2 == 0 or window < 3:
+            raise ParameterError(f"a window of {window} frames: must be odd and at least 3")
+        self.window = window
+        bins = torch.arange(1, window // 2 + 1, dtype=torch.float64)
+        self.register_buffer("bin_frequencies", (bins * fps / window).float(), persistent=False)
+        angle = 2.0 * math.pi / window * bins[:, None] * torch.arange(window, dtype=torch.float64)
+        matrix = torch.cat([torch.cos(angle), torch.sin(angle)]).float()
+        self.register_buffer("transform", matrix, persistent=False)
+
+    def power(self, latent: Tensor) -> Tensor:
+        """(time, batch, channels) -> (bins, batch, channels), squared magnitude, DC left out."""
+        time, batch, channels = latent.shape
+        with torch.autocast(latent.device.type, enabled=False):
+            parts = (self.transform @ latent.reshape(time, -1).float()).square()
+        return parts.view(2, -1, batch, channels).sum(0)
+
+    def forward(self, latent: Tensor) -> Spectrum:
+        """`latent` is (time, batch, channels)."""
+        power = self.power(latent)
+        total = power.sum(0)
+        weighted = torch.einsum("k,kbc->bc", self.bin_frequencies, power)
+        # Subtracting the guard's root makes silence exactly 0.
+        root = torch.sqrt(total + _SILENCE) - math.sqrt(_SILENCE)
+        return Spectrum(
+            frequency=weighted / (total + _SILENCE),
+            amplitude=2.0 / self.window * root,
+            offset=latent.float().mean(0),
+        )
+
+
+class EmbeddingAutoencoder(PeriodicAutoencoder):
+    """The autoencoder's convolutions around two numbers a channel that nothing ties to a sinusoid.
+
+    What comes out of the fully connected layer is the manifold itself: its pairs of numbers are
+    given as amplitude and phase, so that `PhaseParameters.manifold` is the embedding. They have no
+    frequency and no offset: nothing in the embedding says how time goes on.
+
+    References
+    ----------
+    Starke et al. 2022, section 5.1, figs. 6 and 7: "conv + FC".
+    """
+
+    def __init__(self, signals: int, fps: float, config: NetworkConfig) -> None:
+        super().__init__(signals, fps, config)
+        frames, values = len(self.times), 2 * config.channels
+        self.encoder_in_norm = FrameNorm(self.hidden)
+        self.decoder_in_norm = FrameNorm(self.hidden)
+        self.squeeze = nn.Linear(frames * config.channels, values)
+        self.expand = nn.Linear(values, frames * config.channels)
+
+    def forward(self, windows: Tensor) -> Tensor:
+        """(batch, signals, frames) -> their reconstruction through the embedding."""
+        embedding = self._embedding(self._latent(windows.permute(2, 0, 1)))
+        return self._decode(self._expanded(embedding)).permute(1, 2, 0)
+
+    def _latent(self, windows: Tensor) -> Tensor:
+        hidden = nn.functional.elu(self.encoder_in_norm(self.encoder_in(windows)))
+        return self.encoder_out(hidden)
+
+    def _embedding(self, latent: Tensor) -> Tensor:
+        """(frames, batch, channels) -> (batch, 2 * channels)."""
+        return self.squeeze(latent.transpose(0, 1).flatten(1))
+
+    def _expanded(self, embedding: Tensor) -> Tensor:
+        """The inverse shape of `_embedding`."""
+        latent = self.expand(embedding)
+        return latent.view(len(latent), len(self.times), -1).transpose(0, 1)
+
+    def _encode(self, windows: Tensor) -> Encoding:
+        latent = self._latent(windows).float()
+        pairs = self._embedding(latent).float().view(latent.shape[1], -1, 2)
+        sine, cosine = pairs.unbind(-1)
+        amplitude = torch.sqrt(sine.square() + cosine.square())
+        still = torch.zeros_like(amplitude)
+        return Encoding(cycles(sine, cosine), still, amplitude, still, latent)
+
+    def _sinusoids(self, encoding: Encoding) -> Tensor:
+        """The latent that the decoder sees, which is not a sinusoid here."""
+        turns = 2.0 * torch.pi * encoding.phase
+        pairs = (
+            torch.stack([torch.sin(turns), torch.cos(turns)], -1) * encoding.amplitude[..., None]
+        )
+        return self._expanded(pairs.flatten(1))
+
+    def _decode(self, latent: Tensor) -> Tensor:
+        hidden = nn.functional.elu(self.decoder_in_norm(self.decoder_in(latent)))
+        return self.decoder_out(hidden)

@@ -23,12 +23,12 @@ from typing import Any
 from deepphase.errors import ParameterError
 from deepphase.phase.config import ANY_SKELETON, SHIPPED, NetworkConfig, add_preset
 from deepphase.phase.networks.autoencoder import PeriodicAutoencoder
-from deepphase.phase.networks.embedding_autoencoder import EmbeddingAutoencoder
 from deepphase.phase.networks.paper_autoencoder import (
     PAPER,
     RELEASED_V0,
     RELEASED_V1,
     RELEASED_V2,
+    EmbeddingAutoencoder,
     PaperAutoencoder,
 )
 from deepphase.phase.networks.sine_fit_autoencoder import SineFitAutoencoder
@@ -101,15 +101,8 @@ def make_autoencoder(
 
     Parameters
     ----------
-    signals
-        Input channels: three velocities a joint, or the values of a song's features.
     fps
         Frames a second.
-
-    Raises
-    ------
-    ParameterError
-        Where a registered factory makes something else than a `PeriodicAutoencoder`.
     """
     config = NetworkConfig() if config is None else config
     network = PRESETS[config.preset](signals, fps, config)

@@ -23,10 +23,10 @@ from deepphase.phase.body_points import (
     parent_points,
 )
 from deepphase.phase.config import PhaseConfig
-from deepphase.phase.health import TrainedSkeleton
+from deepphase.phase.encode import encode_windows
+from deepphase.phase.health import TrainedSkeleton, measured_health
 from deepphase.phase.manifold import ManifoldProjection
-from deepphase.phase.measuring import measured_health
-from deepphase.phase.model import PhaseModel, encode_windows
+from deepphase.phase.model import PhaseModel
 from deepphase.phase.signal_corpus import CorpusBody, SignalCorpus
 from deepphase.phase.training.data import PhaseData
 from deepphase.phase.training.module import PhaseModule
@@ -49,15 +49,7 @@ _PROJECTED_FRAMES = 10_000
 
 @dataclass(frozen=True)
 class Augmentation:
-    """How strongly bodies are varied.
-
-    Parameters
-    ----------
-    proportions
-        Standard deviation of the logarithm of each limb's scale.
-    joint_dropout
-        Largest share of the body points that is left out.
-    """
+    """How strongly bodies are varied."""
 
     proportions: float = 0.0
     joint_dropout: float = 0.0
@@ -86,7 +78,7 @@ class Augmentation:
         for limb in ("leg", "arm"):
             scale[f"right {limb}"] = scale[f"left {limb}"]
         root = float(np.exp(self.proportions * legs))
-        plan = BodyPlan.of_points(np.arange(len(POINTS)))
+        plan = BodyPlan.from_points(np.arange(len(POINTS)))
         for point, parent in enumerate(parent_points().tolist()):
             if parent < 0:
                 change[point, point] = root
@@ -111,7 +103,7 @@ class DrawnBody(NamedTuple):
     power: float
 
     @classmethod
-    def of(
+    def from_body(
         cls,
         windows: Tensor | VariedWindows,
         change: Array,
@@ -119,7 +111,7 @@ class DrawnBody(NamedTuple):
         body: _TrainingBody,
     ) -> DrawnBody:
         """Of the points `kept` of a body; `change` is (3 axes, points, points)."""
-        plan = BodyPlan.of_points(kept)
+        plan = BodyPlan.from_points(kept)
         read, write = plan.points_from_joints(), plan.joints_from_points()
         whole = torch.from_numpy(_by_axis(change[:, kept]))
         parts = whole, torch.from_numpy(read), torch.from_numpy(write)
@@ -137,8 +129,6 @@ class BodyBatch:
     read : (points, joints)
     write : (joints, points)
         Interpolation between joints and body points.
-    power
-        Mean square of the body's windows.
     """
 
     windows: Tensor
@@ -155,12 +145,8 @@ class _TrainingBody:
 
     Attributes
     ----------
-    body
-        Its joints.
     train, held_out
         (windows,) middle frames in the corpus.
-    first
-        Its first frame in the corpus.
     found
         (points,) indices of the points that the skeleton has.
     power
@@ -194,13 +180,6 @@ class BodyData(PhaseData):
 
     Every batch is of one skeleton, drawn by the square root of its number of windows, and
     of one body made of it. All draws depend on seed and position alone.
-
-    Parameters
-    ----------
-    stores
-        Clips of one skeleton each.
-    config, description, progress
-        See `PhaseData`.
     """
 
     def __init__(
@@ -211,7 +190,7 @@ class BodyData(PhaseData):
         description: Mapping[str, Any] | None = None,
         progress: Progress | None = None,
     ) -> None:
-        corpus = SignalCorpus.of_bodies(stores, progress, description)
+        corpus = SignalCorpus.from_stores(stores, progress, description)
         super().__init__(corpus, config)
         options = self.config.training
         self.bodies = [_TrainingBody(self, body) for body in corpus.bodies]
@@ -236,7 +215,7 @@ class BodyData(PhaseData):
         if self._variation:
             rates, headings = self._variation.draws(start, stop)
             windows = VariedWindows(centres, rates[share], headings[share])
-        return DrawnBody.of(windows, change, kept, body)
+        return DrawnBody.from_body(windows, change, kept, body)
 
     def on_after_batch_transfer(self, batch: Any, dataloader_idx: int) -> Any:
         """The windows of a body, gathered and changed."""
@@ -250,7 +229,7 @@ class BodyData(PhaseData):
             rows = _evenly(body.held_out, count)[rank::world]
             unchanged = np.tile(np.eye(len(POINTS), dtype=np.float32), (3, 1, 1))
             for centres in torch.from_numpy(rows).split(256):
-                yield DrawnBody.of(centres, unchanged, body.found, body)
+                yield DrawnBody.from_body(centres, unchanged, body.found, body)
 
     def _mirror_image(self, change: Array) -> Array:
         """(3 axes, points, points) of the mirror image."""

@@ -47,7 +47,7 @@ class PhaseData(ResumableData, pl.LightningDataModule):
     Parameters
     ----------
     clips
-        Clips of one skeleton; or signals, as of songs (`SignalCorpus.of_songs`).
+        Clips of one skeleton; or signals, as of songs (`SignalCorpus.from_songs`).
     config
         Window, batch size, held-out share, mirroring and seed.
     description
@@ -85,7 +85,7 @@ class PhaseData(ResumableData, pl.LightningDataModule):
         corpus: SignalCorpus[Any] = (
             clips
             if isinstance(clips, SignalCorpus)
-            else SignalCorpus.read(clips, progress, description=description, memory=memory)
+            else SignalCorpus.from_store(clips, progress, description=description, memory=memory)
         )
         config = config.for_body(getattr(corpus.signals, "body", {}).get("kind"))
         options = config.training
@@ -179,13 +179,7 @@ class PhaseData(ResumableData, pl.LightningDataModule):
         return self._held.windows(which, varied)
 
     def _blocks(self, memory: int) -> BlockOrder | None:
-        """The order in blocks of at most half that memory; None where all signals fit.
-
-        Raises
-        ------
-        ParameterError
-            If even the smallest block does not fit.
-        """
+        """The order in blocks of at most half that memory; None where all signals fit."""
         frame = self.corpus.values.itemsize * self.corpus.values.shape[1]
         if self.corpus.values.nbytes <= memory:
             return None
@@ -255,16 +249,10 @@ class _Block:
 
     Parameters
     ----------
-    key
-        What it holds.
     values
         (frames, signals)
     centres
         (windows,) middle frames in `values`.
-    stretches
-        The runs of frames in `values`.
-    window
-        Frames of a window.
     """
 
     key: tuple[int, ...]

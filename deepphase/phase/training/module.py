@@ -13,9 +13,10 @@ from torch import Tensor
 from deepphase.arrays import release_pages
 from deepphase.phase.body_points import PointVelocities
 from deepphase.phase.config import PhaseConfig
+from deepphase.phase.encode import encode_windows
+from deepphase.phase.health import measured_health
 from deepphase.phase.manifold import ManifoldProjection
-from deepphase.phase.measuring import measured_health
-from deepphase.phase.model import PhaseModel, encode_windows
+from deepphase.phase.model import PhaseModel
 from deepphase.phase.networks.autoencoder import PeriodicAutoencoder
 from deepphase.phase.networks.presets import make_autoencoder
 from deepphase.phase.networks.sine_fit_autoencoder import (

@@ -64,13 +64,7 @@ class Stretches:
 
 
 class WindowVariation:
-    """Draws of a training, which depend on seed and position alone.
-
-    Parameters
-    ----------
-    options
-        `tempo`, `heading_deg`, `reversal` and `seed` count.
-    """
+    """Draws of a training, which depend on seed and position alone."""
 
     def __init__(self, options: TrainingConfig) -> None:
         self._fastest = math.log1p(options.tempo)

@@ -17,9 +17,9 @@ from deepphase.errors import DeepPhaseError
 from deepphase.formats.frame_rates import corrections
 from deepphase.memory import within_memory
 from deepphase.motion.clip import Clip
+from deepphase.phase.clip_phases import ClipPhases, save_csv, save_phases
 from deepphase.phase.extractor import PhaseExtractor, load_model, reads_songs
-from deepphase.phase.model import ClipPhases, PhaseModel
-from deepphase.phase.phase_file import save_csv, save_phases
+from deepphase.phase.model import PhaseModel
 from deepphase.progress import Progress
 
 # Below this many bytes of data per process, starting one costs more than it saves.
@@ -60,31 +60,9 @@ def encode_files(
     The files have the same names and bytes for any number of workers: every process computes with
     one thread.
 
-    Parameters
-    ----------
-    model
-        File of a phase model or baseline.
-    entries
-        What :func:`deepphase.corpus.clips.clips_in` or `song_entries` gives.
-    folder
-        Folder of the phase files.
-    csv
-        Also write NAME.phases.csv.
-    workers
-        Number of processes; chosen by cores and amount of data if not given.
-    progress
-        Called after every clip.
-
     Returns
     -------
     Results in the order of the entries. A clip that cannot be read or encoded has an error.
-
-    Raises
-    ------
-    CheckpointError
-        Where the model is damaged or a file cannot be written.
-    ParameterError
-        Where an option is impossible.
     """
     check_workers(workers)
     trained = Path(model).absolute()
@@ -116,15 +94,7 @@ def encode_clips(
     *,
     workers: int = 1,
 ) -> Iterator[ClipPhases]:
-    """Phases of clips, in their order; only a few are in memory at a time.
-
-    Parameters
-    ----------
-    model
-        File of a phase model or baseline.
-    workers
-        Number of processes.
-    """
+    """Phases of clips, in their order; only a few are in memory at a time."""
     return map_in_order(partial(_encoded_by, Path(model).absolute()), clips, workers)
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from deepphase.controllers.runtime.controller import Controller
     from deepphase.edit.editor import MotionEditor
     from deepphase.matching.learned.matcher import Matcher
+    from deepphase.phase.model import PhaseModel
     from deepphase.rigs.inverse import RigInverse
 
 _RUN, _READING = TrainingOptions(), StoreOptions()
@@ -61,28 +62,46 @@ def phase_command(
         Memory for the signals of each process, such as 2GB or 500MB. Larger signals are kept in a
         temporary file, and windows are shuffled within blocks that fit. No limit if not given.
     """
-    from deepphase.apps.training.phase import PhaseTraining
+    from deepphase.apps.training.phase import model_lines, model_pages, read_corpora, start_model
+    from deepphase.phase.config import PhaseConfig
+    from deepphase.phase.training.train import train_phase
 
     limit = None if memory is None else parse_size(memory)
-    any_skeleton = config.any_skeleton
-    if any_skeleton and any(each is not None for each in (features, start, memory)):
+    several = config.any_skeleton
+    if several and any(option is not None for option in (features, start, memory)):
         raise ParameterError(
             "--features, --start and --memory apply to models of one skeleton or of songs",
             hint="leave them out, or choose another --config",
         )
-    if not any_skeleton and len(stores) > 1:
+    if not several and len(stores) > 1:
         raise ParameterError(
             f"{len(stores)} stores, but a model of one skeleton is trained on one",
             hint="--config any_skeleton trains one model on several",
         )
     names = None if features is None else tuple(name.strip() for name in features.split(","))
-    training = PhaseTraining(stores, config, reading, names, start, limit)
-    folder = output.with_name(f"{output.name}.report")
+    corpora: list[Any] = []
+
+    def prepare(inputs: TrainingInputs) -> partial[PhaseModel | None]:
+        corpora.extend(read_corpora(stores, inputs, reading, names, any_skeleton=several))
+        own, first = config, None
+        if start is not None:
+            first = start_model(start, corpora[0], inputs.description)
+            own = PhaseConfig(first.config.network, config.training)
+        clips = corpora if several else corpora[0]
+        return partial(
+            train_phase,
+            clips,
+            own,
+            description=inputs.description,
+            memory=limit,
+            start=first,
+        )
+
     run_training(
-        "model", output, run, reading, training.prepare,
-        lines=training.lines,
-        pages=partial(training.pages, folder=folder, output=output),
-        then=("encode", output, "CLIPS" if any_skeleton else stores[0], "-o", "phases"),
+        "model", output, run, reading, prepare,
+        lines=model_lines,
+        pages=lambda trained: model_pages(trained, corpora, output, reading.description),
+        then=("encode", output, "CLIPS" if several else stores[0], "-o", "phases"),
     )  # fmt: skip
 
 

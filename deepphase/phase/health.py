@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,9 +23,6 @@ from deepphase.phase.networks.autoencoder import PeriodicAutoencoder
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.windows import gather
 from deepphase.short_repr import counted, short_repr
-
-if TYPE_CHECKING:
-    from deepphase.phase.model import PhaseModel
 
 # A channel whose mean amplitude is below this share of the strongest one's is not in use.
 _IN_USE = 0.1
@@ -310,7 +307,7 @@ _BATCH = 256
 
 
 @torch.inference_mode()
-def measured_health(model: PhaseModel, values: Array, ranges: Array) -> Health:
+def measured_health(model: Any, values: Array, ranges: Array) -> Health:
     """Health on the interior frames of some stretches of signals.
 
     Parameters

@@ -11,7 +11,6 @@ import torch
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.motion.clip import Clip
-from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.motion.skeleton import Skeleton
 from deepphase.phase.body_points import (
@@ -19,7 +18,6 @@ from deepphase.phase.body_points import (
     BodyPlan,
     PointVelocities,
     bound_weights,
-    mirrored_points,
     parent_points,
 )
 from deepphase.phase.config import NetworkConfig, PhaseConfig
@@ -90,22 +88,6 @@ def test_left_out_joints_are_interpolated_from_their_neighbours():
     assert lone[point("left hip")].sum() == 1
 
 
-def test_a_skeleton_without_limbs_is_its_trunk():
-    names = tuple(f"joint{i}" for i in range(5))
-    snake = Skeleton(names, np.arange(-1, 4), np.tile([0.0, 0.0, 0.2], (5, 1)))
-    plan = plan_of(snake)
-    assert set(plan.chains) == {"trunk"}
-    np.testing.assert_allclose(plan.places, np.arange(5))
-
-
-def test_mirrored_points_are_each_others():
-    order = np.array(mirrored_points())
-    np.testing.assert_array_equal(order[order], np.arange(len(POINTS)))
-    assert POINTS[order[point("left elbow")]] == "right elbow"
-    parents = parent_points()
-    np.testing.assert_array_equal(order[parents[1:]], parents[order[1:]])
-
-
 def tiny_network() -> torch.nn.Module:
     torch.manual_seed(1)
     config = NetworkConfig("sine_fit", channels=2, window_s=0.7, kernel_s=0.2, hidden=5)
@@ -133,14 +115,6 @@ def test_bound_weights_interpolate_before_the_encoder_and_after_the_decoder():
         torch.testing.assert_close(bound.decoder_out(hidden), expected, atol=1e-5, rtol=1e-5)
 
 
-def test_a_body_of_points_has_the_weights_themselves():
-    network = tiny_network()
-    plan = BodyPlan.from_points(np.arange(len(POINTS)))
-    read, write = map(torch.from_numpy, (plan.points_from_joints(), plan.joints_from_points()))
-    for name, weights in bound_weights(network.state_dict(), read, write).items():
-        torch.testing.assert_close(weights, network.state_dict()[name])
-
-
 def test_other_proportions_move_as_a_body_of_that_size():
     """Positions of the same rotations on a scaled skeleton, against the scaled positions."""
     generator = np.random.default_rng(0)
@@ -161,14 +135,6 @@ def test_other_proportions_move_as_a_body_of_that_size():
     ]
     assert lengths[0] == pytest.approx(lengths[1], rel=1e-3)
     np.testing.assert_array_equal(Augmentation().scaled(generator), np.eye(len(POINTS)))
-
-
-def test_joints_are_left_out_within_their_limit():
-    generator = np.random.default_rng(0)
-    augmentation = Augmentation(joint_dropout=0.6)
-    counts = [len(augmentation.kept(generator, np.arange(20))) for _ in range(200)]
-    assert 6 <= min(counts) < 12
-    assert max(counts) == 20
 
 
 def test_options_for_several_skeletons_are_refused_for_one():
@@ -290,17 +256,6 @@ def test_its_file_gives_the_same_phases_and_names_itself(trained, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_bound_model_is_saved_as_one_of_its_skeleton(trained, tmp_path):
-    clip, _ = foreign()
-    bound = trained.bound(clip)
-    bound.save(tmp_path / "own.model")
-    own = PhaseModel.load(tmp_path / "own.model")
-    np.testing.assert_allclose(
-        own.encode(clip).parameters.manifold(), bound.encode(clip).parameters.manifold(), atol=1e-6
-    )
-
-
-@pytest.mark.slow
 def test_a_training_begins_with_its_weights(trained, tmp_path):
     clip, _ = foreign(seconds=12.0)
     store = ClipStore.from_clips([clip])
@@ -319,22 +274,6 @@ def test_a_training_begins_with_its_weights(trained, tmp_path):
         train_phase(store, other, start=bound, **options)
 
 
-@pytest.mark.slow
-def test_the_same_seed_trains_the_same_weights_also_when_resumed(tmp_path):
-    config = tiny(**{"training.windows": 192})
-    options = {"accelerator": "cpu", "logger": False}
-    whole = train_phase(stores(), config, folder=tmp_path / "whole", **options)
-
-    def stop(what, done, of, words):
-        if what == "training" and done > of // 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        train_phase(stores(), config, folder=tmp_path / "cut", progress=stop, **options)
-    resumed = train_phase(stores(), config, folder=tmp_path / "cut", resume=True, **options)
-    assert resumed.sha256 == whole.sha256
-
-
 def test_the_shipped_model_reads_a_made_walk():
     """Phase goes forward, at a multiple of the stride's frequency, on an unseen body."""
     clip, stride = foreign(11, 8.0)
@@ -348,14 +287,3 @@ def test_the_shipped_model_reads_a_made_walk():
     assert multiple >= 1
     assert rate == pytest.approx(multiple * stride, rel=0.03)
     assert explained_variance(shipped_model().bound(clip), clip) > 0.7
-
-
-def test_positions_of_points_are_on_the_body():
-    """The points of a moving body, interpolated, lie within its bones."""
-    clip = locomotion(2, 1.0).clip
-    plan = plan_of(clip.skeleton)
-    positions = joint_positions(clip)
-    points = np.einsum("pj,fjc->fpc", plan.points_from_joints(), positions)
-    middle = clip.skeleton.index("Spine1")
-    apart = np.linalg.norm(points[:, point("spine")] - positions[:, middle], axis=1)
-    assert apart.max() < 0.12

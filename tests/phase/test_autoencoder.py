@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 import torch
 
-from deepphase.errors import ParameterError
 from deepphase.phase.config import NetworkConfig
 from deepphase.phase.networks.presets import make_autoencoder
 from deepphase.phase.networks.sine_fit_autoencoder import (
@@ -55,14 +54,6 @@ def test_gradients_equal_the_plain_form(networks):
         assert difference.abs().max() < 1e-4 * theirs.weight.grad.abs().max() + 1e-7
 
 
-def test_forward_is_encode_sinusoids_decode(networks):
-    ours = networks[0].eval()
-    windows = torch.randn(4, 12, ours.window)
-    encoding = ours.encode(windows)
-    assert torch.allclose(ours.decode(ours.sinusoids(encoding)), ours(windows), atol=1e-6)
-    assert encoding.latent.shape == (4, 3, ours.window)
-
-
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("level", [0.0, 1.0, 1e6])
 def test_flat_windows_give_no_nan(networks, training, level):
@@ -74,31 +65,6 @@ def test_flat_windows_give_no_nan(networks, training, level):
     loss.backward()
     for parameter in ours.parameters():
         assert torch.isfinite(parameter.grad).all()
-
-
-def test_silent_latent_gives_no_nan():
-    """Weights of zero: a latent without power, and the phase head's outputs at the origin."""
-    network = make_autoencoder(6, 60.0, NetworkConfig("paper", channels=2, window_s=0.5))
-    torch.nn.init.zeros_(network.encoder_out.weight)
-    torch.nn.init.zeros_(network.phase_head.weight)
-    torch.nn.init.zeros_(network.phase_head.bias)
-    network(torch.randn(4, 6, network.window)).square().mean().backward()
-    for parameter in network.parameters():
-        assert parameter.grad is None or torch.isfinite(parameter.grad).all()
-
-
-def test_window_and_kernel_are_odd():
-    config = NetworkConfig(window_s=2.0, kernel_s=0.4)
-    assert (config.window(60.0), config.kernel(60.0)) == (121, 25)
-    assert config.window(30.0) == 61
-
-
-@pytest.mark.parametrize(
-    "values", [{"channels": -1}, {"window_s": 0.0}, {"kernel_s": 3.0}, {"hidden": 0}]
-)
-def test_impossible_configuration_is_refused(values):
-    with pytest.raises(ParameterError, match=next(iter(values))):
-        NetworkConfig(**values)
 
 
 def test_a_network_of_some_channels_gives_what_they_give():

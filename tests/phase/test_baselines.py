@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.cycles import wrapped
-from deepphase.errors import CheckpointError, ParameterError, SkeletonError
+from deepphase.errors import CheckpointError, SkeletonError
 from deepphase.formats.array_file import write_arrays
 from deepphase.motion.mirror import mirrored
 from deepphase.motion.roles import find_roles
 from deepphase.phase.baselines.baseline import fitted_sinusoids
-from deepphase.phase.baselines.foot_phases import PfnnPhase, Strikes, paced, strikes
+from deepphase.phase.baselines.foot_phases import Strikes, paced, strikes
 from deepphase.phase.baselines.pca_phase import PcaPhase
 from deepphase.phase.extractor import BASELINES, load_extractor
 from deepphase.synthetic.gait_motion import SyntheticMotion, locomotion, perform
@@ -125,14 +125,6 @@ def test_pfnn_phase_crosses_the_true_strikes(motions, fitted, motion):
         assert np.abs(wrapped(phase[down] - at)).max() < 2.5 * truth.frequency.max() / FPS
 
 
-@pytest.mark.parametrize("motion", ["walk", "change", "dog"])
-def test_pfnn_phase_advances_by_its_frequency(motions, fitted, motion):
-    parameters = of(fitted, motion, "pfnn").encode(motions[motion].clip).parameters
-    step = wrapped(np.diff(parameters.phase[:, 0]))
-    np.testing.assert_allclose(step, parameters.frequency[:-1, 0] / FPS, atol=1e-5)
-    assert (step > 0).all()
-
-
 @pytest.mark.parametrize("method", list(BASELINES))
 @pytest.mark.parametrize("motion", ["walk", "dog"])
 def test_a_mirrored_clip_has_mirrored_channels(motions, fitted, motion, method):
@@ -170,26 +162,6 @@ def test_standing_still(motions, fitted):
             assert not np.diff(made.encode(held).parameters.phase, axis=0).any()
 
 
-@pytest.mark.parametrize("method", list(BASELINES))
-@pytest.mark.parametrize("frames", [1, 2, 7])
-def test_clips_of_a_few_frames(motions, fitted, method, frames):
-    clip = motions["walk"].clip.sliced(40, 40 + frames)
-    phases = fitted["person", method].encode(clip)
-    assert phases.parameters.phase.shape == (frames, fitted["person", method].channels)
-    assert not phases.interior.any()
-
-
-@pytest.mark.parametrize("method", list(BASELINES))
-def test_another_rate_of_the_file(motions, fitted, method):
-    half = locomotion(1, 8, gait="walk", fps=30.0).clip
-    made = fitted["person", method]
-    fast, slow = made.encode(motions["walk"].clip), made.encode(half)
-    assert abs(len(fast) - len(slow)) <= 2
-    both = slice(60, 400)
-    off = wrapped(fast.parameters.phase[both] - slow.parameters.phase[both])
-    assert np.abs(off).max() < 0.04
-
-
 @pytest.mark.parametrize("key", [(b, m) for b in ("person", "dog") for m in BASELINES])
 def test_a_file_brings_back_the_same_phases_bit_for_bit(motions, fitted, key, tmp_path):
     made = fitted[key]
@@ -222,11 +194,6 @@ def test_another_skeleton_is_refused(motions, fitted):
     for method in BASELINES:
         with pytest.raises(SkeletonError):
             fitted["person", method].encode(foreign)
-
-
-def test_windows_that_cannot_be(motions):
-    with pytest.raises(ParameterError, match="window_s"):
-        PfnnPhase.fit(ClipStore.from_clips([motions["walk"].clip]), window_s=0.01)
 
 
 @settings(max_examples=30)
@@ -263,21 +230,6 @@ def test_any_contacts_give_a_phase_that_never_falls(contacts):
     np.testing.assert_allclose(wrapped(cycles[found.frames] - found.phases), 0, atol=1e-6)
 
 
-def test_a_long_stand_between_steps_cycles_on_and_meets_the_next_strike():
-    flags = np.zeros((600, 2), bool)
-    for begin, foot in ((30, 0), (60, 1), (90, 0), (400, 1), (430, 0)):
-        flags[begin : begin + 20, foot] = True
-    cycles, frequency, steps = paced(strikes(flags, FPS), 600, FPS)
-    assert steps[60] == steps[410] == 1
-    assert not steps[91:399].any()
-    # The pace changes within the shortest cycle, 15 frames, at both ends of the stand.
-    assert np.ptp(frequency[105:384]) < 1e-9
-    assert np.abs(frequency[105:384] - 1.0).max() < 0.2
-    assert frequency[45] == pytest.approx(1.0)
-    np.testing.assert_allclose(wrapped(cycles[[90, 400]]), [0.0, -0.5], atol=1e-9)
-    np.testing.assert_allclose(frequency[500:], 1.0, atol=1e-9)
-
-
 def test_the_rate_is_continuous_through_steps_of_different_length():
     """A jump of the rate would be as large at any frame rate."""
     seconds = np.array([0.5, 1.1, 1.5, 2.3, 2.7, 8.0, 8.6])
@@ -288,44 +240,3 @@ def test_the_rate_is_continuous_through_steps_of_different_length():
         np.testing.assert_allclose(wrapped(cycles[found.frames] - found.phases), 0, atol=1e-9)
         jumps.append(np.abs(np.diff(frequency)).max())
     assert jumps[1] < 0.2 * jumps[0]
-
-
-def test_even_steps_have_an_even_phase_up_to_both_ends_of_the_clip():
-    flags = np.zeros((200, 2), bool)
-    for begin in range(20, 200, 60):
-        flags[begin : begin + 35, 0] = flags[begin + 30 : begin + 65, 1] = True
-    cycles, frequency, steps = paced(strikes(flags, FPS), 200, FPS)
-    np.testing.assert_allclose(frequency, 1.0, atol=1e-9)
-    np.testing.assert_allclose(cycles, np.arange(-20, 180) / FPS, atol=1e-9)
-    assert steps.all()
-
-
-def test_of_one_strike_the_phase_cycles_evenly_through_it():
-    flags = np.zeros((100, 2), bool)
-    flags[40:60, 1] = True
-    cycles, frequency, steps = paced(strikes(flags, FPS), 100, FPS)
-    np.testing.assert_allclose(frequency, 1.0, atol=1e-9)
-    assert cycles[40] == pytest.approx(0.5)
-    assert not steps.any()
-
-
-def test_a_change_of_pace_has_the_true_rate_more_nearly_than_a_line(motions):
-    motion = motions["change"]
-    right = motion.limb_names.index("RightFoot")
-    flags = motion.contacts[:, [right, motion.limb_names.index("LeftFoot")]]
-    found = strikes(flags, FPS)
-    inside = slice(found.frames[0], found.frames[-1])
-    cycles, frequency, _ = paced(found, len(flags), FPS)
-    ahead = wrapped(cycles - motion.phase[:, right])[inside]
-    assert np.abs(wrapped(ahead - circular_median(ahead))).max() < 0.02
-    line = np.diff(np.interp(np.arange(len(flags) + 1), found.frames, cycles[found.frames])) * FPS
-    curve, line = ((each - motion.frequency[:, right])[inside].std() for each in (frequency, line))
-    assert curve < 0.85 * line
-
-
-def test_a_file_of_another_rule_is_refused(fitted, tmp_path, monkeypatch):
-    monkeypatch.setattr(PfnnPhase, "RULE", {"interpolation": "linear", "standing": "fast"})
-    fitted["person", "pfnn"].save(tmp_path / "file")
-    monkeypatch.undo()
-    with pytest.raises(CheckpointError, match="follow another rule"):
-        load_extractor(tmp_path / "file")

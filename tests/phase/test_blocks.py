@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from deepphase.apps.options.groups import parse_size
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.errors import CheckpointError, ParameterError
+from deepphase.errors import CheckpointError
 from deepphase.phase.config import PhaseConfig
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.phase.training.data import PhaseData
@@ -98,26 +97,6 @@ def test_processes_hold_a_share_of_each_block(store):
             share = mine.batch(48, 96, slice(rank, None, size))
             torch.testing.assert_close(share, batch[rank::size], rtol=0, atol=1e-6)
             assert mine._held.values.nbytes < 1.2 * held / size
-
-
-def test_a_memory_in_which_no_block_fits_is_refused(store):
-    with pytest.raises(ParameterError, match="too few for blocks"):
-        PhaseData(store, config(), memory=50_000)
-
-
-def test_signals_that_fit_are_shuffled_as_a_whole(store):
-    assert PhaseData(store, config(), memory=10**9).blocks is None
-
-
-@pytest.mark.parametrize(("text", "size"), [("2GB", 2 * 10**9), ("1.5 mb", 1_500_000)])
-def test_sizes_are_bytes(text, size):
-    assert parse_size(text) == size
-
-
-@pytest.mark.parametrize("text", ["2", "GB", "-1GB", "2 gigs"])
-def test_other_sizes_are_refused(text):
-    with pytest.raises(ParameterError, match="is not a size"):
-        parse_size(text)
 
 
 @pytest.mark.slow

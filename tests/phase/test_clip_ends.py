@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from deepphase.apps.demo import EMBEDDING, PHASES
-from deepphase.cycles import wrapped
-from deepphase.phase.baselines.baseline import fitted_sinusoids
+from deepphase.apps.demo import PHASES
 from deepphase.phase.encode import advanced_to_ends
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.parameters import PhaseParameters
@@ -50,14 +48,6 @@ def test_ends_of_a_clip_are_as_in_a_longer_one(model, walk):
     assert (cut.parameters.amplitude <= most).all()
 
 
-def test_frames_with_a_whole_window_do_not_depend_on_the_ends(model, walk):
-    inside = model.encode(walk.sliced(60, 300))
-    again = inside[60:70]
-    assert len(again) == 10
-    assert again.interior.all()
-    np.testing.assert_array_equal(again.parameters.phase, inside.parameters.phase[60:70])
-
-
 @pytest.mark.parametrize(("frames", "error"), [(60, 0.3), (90, 0.2)])
 def test_clips_shorter_than_a_window_have_phases(model, walk, frames, error):
     start = 150
@@ -67,19 +57,3 @@ def test_clips_shorter_than_a_window_have_phases(model, walk, frames, error):
     # Filled up with repeated poses, they err by .8 and more.
     assert manifold_error(short.parameters, truth, slice(None)) < error
     assert short.parameters.amplitude.max() < 1.2 * truth.amplitude.max()
-
-
-def test_other_networks_encode_clips_shorter_than_a_window():
-    model = PhaseModel.load(EMBEDDING)
-    assert len(model.encode(locomotion(7, 1.0).clip)) == 60
-
-
-@pytest.mark.parametrize("frames", [300, 61, 3])
-def test_sinusoids_of_limbs_reach_to_the_ends(frames):
-    time = np.arange(frames) / FPS
-    signals = np.sin(2 * np.pi * 1.5 * time + 0.7)[:, None]
-    found = fitted_sinusoids(signals, FPS, 121, silence=0.01)
-    assert found.phase.shape == (frames, 1)
-    if frames > 3:
-        apart = wrapped(found.phase[:, 0] - 1.5 * time - 0.7 / (2 * np.pi))
-        assert np.abs(apart).max() < 0.02

@@ -79,10 +79,6 @@ def test_a_training_step_keeps_to_its_device(preset, walks):
     _train_and_validate(walks, _config(preset))
 
 
-def test_a_training_step_on_songs_keeps_to_its_device(songs):
-    _train_and_validate(songs, _config())
-
-
 @pytest.mark.parametrize("preset", SHIPPED)
 def test_encoding_keeps_to_the_device_of_the_model(preset, walks):
     config = _config(preset)

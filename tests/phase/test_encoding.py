@@ -69,12 +69,6 @@ def test_what_cannot_be_written_is_an_error(corpus, model, tmp_path):
         encode_files(model, clips_in([corpus / "store"]), tmp_path / "file")
 
 
-def test_phases_of_clips_one_after_the_other(corpus, model):
-    entries = clips_in([corpus / "store"])
-    clips = (entry.load() for entry in entries)
-    assert [each.name for each in encode_clips(model, clips)] == [each.name for each in entries]
-
-
 @pytest.mark.slow
 def test_phases_of_clips_are_the_same_from_several_processes(corpus, model):
     clips = [entry.load() for entry in clips_in([corpus / "store"])]

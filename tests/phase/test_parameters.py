@@ -24,14 +24,6 @@ def test_wrapped_is_half_open(cycles):
     assert abs((cycles - value) - np.round(cycles - value)) < 1e-6
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_wrapped_at_the_ends(dtype):
-    values = np.array([-0.5, 0.5, np.nextafter(dtype(-0.5), dtype(-1)), 1.5], dtype)
-    assert wrapped(values).dtype == dtype
-    assert (wrapped(values) >= -0.5).all()
-    assert (wrapped(values) < 0.5).all()
-
-
 def test_sinusoid_is_the_definition():
     """sin(2 pi (f t + p)): at phase 0 the latent crosses its offset upwards."""
     one = parameters([0.0], frequency=2.0, amplitude=3.0, offset=0.5)

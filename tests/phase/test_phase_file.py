@@ -84,7 +84,7 @@ def _with(path, **changes):
         ({"phase": np.zeros(40)}, "expected"),
         ({"amplitude": np.zeros((40, 2))}, "expected"),
         ({"interior": np.zeros(40)}, "not booleans"),
-        ({"interior": np.ones(39, bool)}, r"expected \(40,\)"),
+        ({"interior": np.ones(39, bool)}, r"expected \(40\)"),
     ],
 )
 def test_wrong_content_is_refused(phases, tmp_path, change, words):

@@ -68,17 +68,6 @@ def test_two_processes_take_the_batches_of_one_with_twice_the_batch(windows):
         assert torch.equal(torch.stack(shares, 1).reshape(-1), whole)
 
 
-@pytest.mark.parametrize("share", [0.5, 0.3])
-def test_two_processes_mirror_the_windows_that_one_would(share):
-    changes = {**_PLAIN, "training.mirror": share}
-    whole = data_of(0, 1, **changes, **{"training.batch_size": 32})
-    rows = whole.batch(0, 32)
-    expected = whole.on_after_batch_transfer(rows, 0)
-    for rank in (0, 1):
-        mine = data_of(rank, 2, **changes).on_after_batch_transfer(rows[rank::2], 0)
-        torch.testing.assert_close(mine, expected[rank::2], rtol=0, atol=1e-6)
-
-
 def test_devices_are_those_that_torchrun_has_started(monkeypatch):
     for name, value in (
         ("TORCHELASTIC_RUN_ID", "none"),
@@ -91,13 +80,6 @@ def test_devices_are_those_that_torchrun_has_started(monkeypatch):
         monkeypatch.setenv(name, value)
     options = trainer_module.trainer_options({"accelerator": "cpu", "devices": "auto"})
     assert (options["devices"], options["num_nodes"]) == (2, 2)
-
-
-def test_devices_are_those_that_slurm_has_started(monkeypatch):
-    for name, value in (("SLURM_NTASKS", "8"), ("SLURM_NNODES", "2"), ("SLURM_JOB_NAME", "walk")):
-        monkeypatch.setenv(name, value)
-    options = trainer_module.trainer_options({"accelerator": "cpu"})
-    assert (options["devices"], options["num_nodes"]) == (4, 2)
 
 
 @pytest.mark.slow

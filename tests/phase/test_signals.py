@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 
 from deepphase.errors import ParameterError
-from deepphase.motion.clip import Clip
 from deepphase.motion.mirror import mirrored
 from deepphase.motion.roles import find_roles
-from deepphase.motion.skeleton import Skeleton
 from deepphase.phase.signals import JointVelocities, check_speed
 from tests.formula_motion import swinging
 
@@ -39,40 +37,6 @@ def test_other_rates_are_resampled():
     sixty, _ = swinging(1.0, fps=60.0)
     signals = JointVelocities.from_clip(sixty)
     np.testing.assert_allclose(signals.read(clip)[30:-30], signals.read(sixty)[30:-30], atol=0.02)
-
-
-def test_what_stands_above_the_hips_is_left_out():
-    """A node at the origin that never moves is not a body."""
-    clip, _ = swinging(1.0)
-    body = clip.skeleton
-    skeleton = Skeleton(
-        ("Reference", *body.names),
-        np.concatenate([[-1], np.where(body.parents < 0, 0, body.parents + 1)]),
-        np.concatenate([np.zeros((1, 3)), body.offsets]),
-    )
-    still = np.zeros((len(clip), 1, 4))
-    still[..., 3] = 1.0
-    above = Clip(
-        skeleton,
-        np.concatenate([still, clip.rotations], axis=1),
-        np.concatenate([np.zeros((len(clip), 1, 3)), clip.translations], axis=1),
-        clip.fps,
-        np.array([0, 1]),
-    )
-    signals = JointVelocities.from_clip(above)
-    assert signals.joints == body.names
-    np.testing.assert_allclose(
-        signals.read(above), JointVelocities.from_clip(clip).read(clip), atol=1e-6
-    )
-
-
-def test_partners_follow_the_joints_that_are_kept():
-    clip, _ = swinging(1.0)
-    some = JointVelocities.from_clip(clip).select(np.arange(13) >= 7)
-    assert some.joints[0] == "Chest"
-    assert some.partners == (0, 3, 4, 1, 2, 5)
-    one_sided = JointVelocities.from_clip(clip).select(np.arange(13) < 4)
-    assert one_sided.mirror() is None
 
 
 def test_absurd_speeds_are_refused():

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from deepphase.errors import ParameterError
 from deepphase.phase.config import NetworkConfig
 from deepphase.phase.networks.sine_fit_autoencoder import SineFitAutoencoder, SineFitLayer
 
@@ -90,14 +89,6 @@ def test_phase_of_a_chirp_is_that_of_the_middle_frame(layer, rate, bound):
     assert ((amplitude > 0.85) & (amplitude < 1.02)).all()
 
 
-def test_frequency_is_steady_under_noise(layer):
-    torch.manual_seed(1)
-    time = torch.arange(0, 20, 1 / FPS)
-    signal = torch.sin(2 * np.pi * 1.3 * time) + 0.1 * torch.randn(len(time))
-    found, *_ = read(layer, sliding(signal))
-    assert (found[1:] - found[:-1]).abs().max() < 0.02
-
-
 @pytest.mark.parametrize("level", [0.0, 3.0, -1e3])
 def test_flat_windows_are_calm(layer, level):
     latent = torch.full((WINDOW, 2, 3), level, requires_grad=True)
@@ -107,14 +98,6 @@ def test_flat_windows_are_calm(layer, level):
     assert fit.amplitude.max() < 1e-3
     assert torch.allclose(fit.offset, torch.full((2, 3), level), rtol=1e-5, atol=1e-4)
     sum(part.sum() for part in fit).backward()
-    assert torch.isfinite(latent.grad).all()
-
-
-@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
-def test_gradients_are_finite(layer, scale):
-    torch.manual_seed(2)
-    latent = (scale * torch.randn(WINDOW, 8, 4)).requires_grad_()
-    sum(part.sum() for part in layer(latent)).backward()
     assert torch.isfinite(latent.grad).all()
 
 
@@ -133,21 +116,6 @@ def test_derivative_of_frequency(layer):
         )
     expected = (ahead - behind) / 0.04
     assert (latent.grad * direction).sum().item() == pytest.approx(expected, rel=0.15)
-
-
-def test_amplitude_follows_scale(layer):
-    torch.manual_seed(4)
-    latent = torch.randn(WINDOW, 16, 2)
-    one, two = layer(latent), layer(2 * latent)
-    assert torch.allclose(two.frequency, one.frequency, rtol=1e-4)
-    assert torch.allclose(two.sine, 2 * one.sine, rtol=1e-3, atol=1e-4)
-    assert torch.allclose(two.amplitude, 2 * one.amplitude, rtol=1e-3)
-
-
-@pytest.mark.parametrize("window", [4, 3, 120])
-def test_impossible_windows_are_refused(window):
-    with pytest.raises(ParameterError):
-        SineFitLayer(window, FPS)
 
 
 @pytest.mark.parametrize("band_hz", [10.0, 5.0, None])
@@ -176,11 +144,3 @@ def test_training_loss_is_the_error_of_the_reconstruction(band_hz):
 class HalvedDecoder(SineFitAutoencoder):
     def _decode(self, latent):
         return 0.5 * super()._decode(latent)
-
-
-def test_training_loss_of_a_subclass_is_that_of_its_own_parts():
-    torch.manual_seed(0)
-    network = HalvedDecoder(6, 60.0, NetworkConfig(channels=3, hidden=8, band_hz=10.0))
-    windows = torch.randn(7, 6, 121).cumsum(2)
-    expected = torch.nn.functional.mse_loss(network(windows), windows)
-    assert torch.equal(network.loss(windows), expected)

@@ -1,12 +1,9 @@
 """Phases of songs: learnt from songs by formula, they go with the true beats."""
 
-import json
-
 import numpy as np
 import pytest
 import soundfile
 
-from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.songs import find_songs, holds_only_songs
 from deepphase.cycles import wrapped
 from deepphase.errors import CheckpointError, DeepPhaseError, FormatError, ParameterError
@@ -18,7 +15,7 @@ from deepphase.phase.config import PhaseConfig
 from deepphase.phase.extractor import load_extractor, reads_songs
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.signal_corpus import SignalCorpus
-from deepphase.phase.song_signals import SONG_FEATURES, SongSignals
+from deepphase.phase.song_signals import SONG_FEATURES
 from deepphase.phase.training.train import train_phase
 from deepphase.synthetic.song import make_song
 from tests.formula_motion import swinging
@@ -105,19 +102,6 @@ def test_a_model_of_songs_is_a_file_like_any_other(model, songs, tmp_path):
     assert reads_songs(path)
 
 
-def test_a_model_of_motion_says_its_signals(tmp_path):
-    store = ClipStore.from_clips([swinging(1.0 + 0.1 * seed, seed=seed)[0] for seed in range(3)])
-    small = config(**{"network.window_s": 1.0, "training.windows": 320})
-    made = train_phase(store, small, folder=tmp_path / "work", accelerator="cpu")
-    made.save(tmp_path / "m")
-    header = read_header(tmp_path / "m")
-    assert header["version"] == 1
-    assert header["signals"]["kind"] == "joint velocities in root space"
-    assert not reads_songs(tmp_path / "m")
-    with pytest.raises(ParameterError, match="this is a song, and the model reads motion"):
-        made.encode(features_of(make_song(0, 3.0).samples))
-
-
 def test_what_asks_for_motion_refuses_a_model_of_songs(model, tmp_path):
     model.save(tmp_path / "song.model")
     with pytest.raises(CheckpointError, match="of songs where a phase model of motion is needed"):
@@ -139,13 +123,6 @@ def test_every_feature_has_the_same_say(corpus):
         assert 0.8 < variance[groups == name].sum() < 1.001, name
     assert corpus.signals.names[:2] == ["mel.0", "mel.1"]
     assert corpus.signals.names[-1] == "beat"
-
-
-def test_past_its_ends_a_song_sounds_on(corpus, model):
-    """A steady sound has the same (no) movement at its ends as in its middle."""
-    steady = np.repeat(corpus.values[100:101], 200, 0)
-    amplitude = model.encode_signals(steady).parameters.amplitude
-    np.testing.assert_allclose(amplitude, np.repeat(amplitude[100:101], 200, 0), atol=1e-5)
 
 
 def test_a_song_that_is_there_twice_is_on_one_side(songs, tmp_path):
@@ -175,18 +152,6 @@ def test_silence_and_unknown_features_are_refused(tmp_path):
         SignalCorpus.from_songs([tmp_path / "silence.wav"])
     with pytest.raises(ParameterError, match="no song feature 'loudness'"):
         SignalCorpus.from_songs([tmp_path / "silence.wav"], ["loudness"])
-
-
-def test_signals_that_do_not_fit_are_refused():
-    with pytest.raises(ParameterError, match="scale"):
-        SongSignals(("beat",), (1.0, 2.0))
-    with pytest.raises(ParameterError, match="scale"):
-        SongSignals(("beat",), (0.0,))
-    given = json.loads(json.dumps(SongSignals(("beat", "chroma"), (1.0,) * 13).as_mapping()))
-    assert SongSignals.from_mapping(given).scale == (1.0,) * 13
-    given["values"][0] = "clap"
-    with pytest.raises(ValueError, match="of another version"):
-        SongSignals.from_mapping(given)
 
 
 def test_which_files_are_songs(tmp_path):

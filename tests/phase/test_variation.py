@@ -8,10 +8,7 @@ import pytest
 import torch
 
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.errors import ParameterError
 from deepphase.phase.config import PhaseConfig, TrainingConfig
-from deepphase.phase.signal_corpus import SignalCorpus
-from deepphase.phase.song_signals import SongSignals
 from deepphase.phase.training.data import PhaseData
 from deepphase.phase.training.variation import VariedWindows, WindowVariation, with_headings
 from deepphase.phase.windows import gather, gather_at_rates
@@ -89,27 +86,6 @@ def test_no_window_leaves_its_clip():
     torch.testing.assert_close(windows, ramp.expand(3, 3, 21), rtol=0, atol=1e-3)
 
 
-def test_every_window_of_a_training_is_found():
-    """Rates that are limited to the room, in each clip's first and last windows."""
-    data = data_of(**{"training.tempo": 0.9})
-    ends = torch.cat([data._train[:60], data._train[-60:]])
-    for rate in torch.tensor([1.3, 1.6, 1.9]):
-        varied = VariedWindows(ends, rate.expand(120), torch.zeros(120))
-        first = data._stretches.room(ends)
-        assert torch.isfinite(varied.gathered(data._values, first, data.window)).all()
-
-
-def test_room_is_counted_in_each_clip():
-    data = data_of(**{"training.held_out": 0.25})
-    stops = torch.from_numpy(data.corpus.stops)
-    starts = torch.from_numpy(data.corpus.starts)
-    centres = data._train
-    own = torch.searchsorted(stops, centres, right=True)
-    expected = torch.minimum(centres - starts[own], stops[own] - 1 - centres)
-    assert torch.equal(data._stretches.room(centres), expected)
-    assert int(expected.min()) == data.window // 2
-
-
 def test_headings_turn_velocities_and_keep_their_lengths():
     windows = torch.randn(4, 6, 9, generator=torch.Generator().manual_seed(0))
     quarter = with_headings(windows.clone(), torch.full((4,), math.pi / 2))
@@ -161,28 +137,6 @@ def test_two_processes_vary_windows_as_one_would(memory):
     for rank in (0, 1):
         share = windows_of(data_of(rank, 2, memory), 48, 96, slice(rank, None, 2))
         torch.testing.assert_close(share, whole[rank::2], rtol=0, atol=1e-6)
-
-
-def test_songs_keep_their_tempo():
-    features = ("chroma", "onset_strength")
-    values = np.random.default_rng(0).random((600, 13), np.float32)
-    starts, stops = np.array([0, 300]), np.array([300, 600])
-    signals = SongSignals.from_values(values, starts, features)
-    corpus = SignalCorpus(signals, signals.scaled(values), starts, stops, ["a", "b"])
-    assert isinstance(PhaseData(corpus, config()).batch(0, 8), torch.Tensor)
-
-
-def test_impossible_variations_are_refused():
-    with pytest.raises(ParameterError, match=r"tempo must lie in 0 to 0\.9"):
-        TrainingConfig(tempo=1.0)
-    with pytest.raises(ParameterError, match="heading_deg must lie in 0 to 180"):
-        TrainingConfig(heading_deg=-1.0)
-    with pytest.raises(ParameterError, match="reversal must lie in 0 to 1"):
-        TrainingConfig(reversal=1.5)
-    with pytest.raises(ParameterError, match="one of adamw, muon"):
-        TrainingConfig(optimizer="sgd")
-    with pytest.raises(ParameterError, match="weight_decay must lie in 0"):
-        TrainingConfig(weight_decay=1_000.0)
 
 
 def test_the_default_config_plays_quadrupeds_forwards_only():

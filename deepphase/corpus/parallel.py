@@ -36,10 +36,12 @@ def workers_for(
     """
     check_workers(workers)
     if workers is None:
-        # Imported where it is used: most commands need one process.
-        from joblib import cpu_count
+        workers = 1 + sum(sizes) // bytes_per_worker
+        if min(workers, tasks) > 1:
+            # Imported where it is used: most commands need one process.
+            from joblib import cpu_count
 
-        workers = min(cpu_count(), 1 + sum(sizes) // bytes_per_worker)
+            workers = min(cpu_count(), workers)
     return max(1, min(workers, tasks))
 
 

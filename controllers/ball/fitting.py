@@ -78,7 +78,7 @@ class LegPoints:
         points, foremost = leg_points(clip, roles, transforms)
         points[..., 1] -= contacts.floor
         root = root_trajectory(clip, roles, positions=transforms[1])
-        chains = LegChains.of_skeleton(clip.skeleton, roles)
+        chains = LegChains.from_skeleton(clip.skeleton, roles)
         columns = [contacts.joints.index(int(last)) for last in chains.last[:2]]
         return cls(
             points,
@@ -94,7 +94,7 @@ class LegPoints:
 
 def leg_joints(skeleton: Skeleton, roles: Roles) -> list[tuple[int, int, int, int]]:
     """Knee, ankle, toe and end site of the left and the right leg; -1 without an end site."""
-    chains = LegChains.of_skeleton(skeleton, roles)
+    chains = LegChains.from_skeleton(skeleton, roles)
     ends = roles.both("foot_end") or (-1, -1)
     return [
         (int(chains.middle[leg]), int(chains.last[leg]), int(chains.tips[leg]), int(ends[leg]))

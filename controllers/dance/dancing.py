@@ -188,7 +188,7 @@ def _result(
         song=song,
         start_s=request.start_s,
         hips=int(run.spec.joint_indices[0]),
-        root=RootTrajectory.of_ground(run.positions[index, :frames], run.angles[index, :frames]),
+        root=RootTrajectory.from_ground(run.positions[index, :frames], run.angles[index, :frames]),
         alive=alive,
         phases=None if run.phases is None else run.phases[index][:frames],
         gating=None if run.gating is None else run.gating[index, :frames],

@@ -181,9 +181,9 @@ class CharacterFeet:
         lowest: Mapping[str, float] | None = None,
     ) -> None:
         roles = find_roles(skeleton, description=dict(schema.body))
-        every = LegChains.of_skeleton(skeleton, roles).on_floor(skeleton, roles)
+        every = LegChains.from_skeleton(skeleton, roles).on_floor(skeleton, roles)
         columns = {skeleton.index(name): column for column, name in enumerate(schema.feet)}
-        self.limbs = limbs = every.of_feet(columns)
+        self.limbs = limbs = every.ending_in(columns)
         self._feet = len(schema.feet)
         self.columns = np.array([columns[int(last)] for last in limbs.last], np.int64)
         self.longest = max(

@@ -248,7 +248,7 @@ def _poses(run: Run, joints: list[int]) -> Array:
     """(characters * frames, 3 * joints) in root space."""
     poses = []
     for index in range(run.characters):
-        root = RootTrajectory.of_ground(run.positions[index], run.angles[index])
+        root = RootTrajectory.from_ground(run.positions[index], run.angles[index])
         poses.append(to_root_space(joint_positions(run.clip(index))[:, joints], root))
     return np.concatenate(poses).reshape(run.characters * len(run), -1)
 

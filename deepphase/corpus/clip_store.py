@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.corpus.skeleton_group import (
-    default_group_name,
+from deepphase.corpus.store_writer import (
     shared_skeletons,
     spread_translations,
     translated_by_any,
     unique_clip_names,
+    write_store,
 )
-from deepphase.corpus.store_writer import write_store
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.skeleton import Skeleton
@@ -149,7 +148,7 @@ class ClipStore:
             if not first.same_hierarchy(clip.skeleton):
                 raise SkeletonError(
                     f"{given[0].name!r} and {clip.name!r} have different skeletons: "
-                    f"{default_group_name(first)} and {default_group_name(clip.skeleton)}",
+                    f"{first.group_name} and {clip.skeleton.group_name}",
                     hint="make one store for each skeleton",
                 )
         ordered = [clip.in_order_of(first) for clip in given]
@@ -164,7 +163,7 @@ class ClipStore:
                 clip.translations, clip.translated_joints, moving, clip.skeleton
             )
         return cls(
-            group=default_group_name(first),
+            group=first.group_name,
             fps=float(given[0].fps),
             skeletons=shared_skeletons(clip.skeleton for clip in ordered),
             rotations=rotations,

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.corpus.skeleton_group import default_group_name
 from deepphase.corpus.store_writer import Record, StoreWriter
 from deepphase.errors import SkeletonError
 from deepphase.motion.kinematics import joint_positions
@@ -146,7 +145,7 @@ def add_mirrored_clips(
             mapping = mirror_map(samples, roles)
         except SkeletonError as error:
             first_error = first_error or error
-            notes.append((default_group_name(skeleton), f"no mirrored clips: {error.fact}"))
+            notes.append((skeleton.group_name, f"no mirrored clips: {error.fact}"))
             continue
         for number in numbers:
             clip = writer.clip(number)
@@ -165,7 +164,7 @@ def add_mirrored_clips(
 def _check_sides(skeleton: Skeleton, pairs: np.ndarray) -> None:
     if (pairs == np.arange(len(pairs))).all():
         raise SkeletonError(
-            f"{default_group_name(skeleton)} has no left and right joints that are known",
+            f"{skeleton.group_name} has no left and right joints that are known",
             hint="give the pairs in a skeleton description",
         )
 

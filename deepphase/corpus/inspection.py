@@ -16,7 +16,6 @@ from deepphase.corpus.motion_files import (
     song_beside,
 )
 from deepphase.corpus.parallel import map_in_order
-from deepphase.corpus.skeleton_group import default_group_name
 from deepphase.errors import DeepPhaseError
 from deepphase.formats.units import checked_options
 from deepphase.memory import within_memory
@@ -122,7 +121,7 @@ class FileFacts:
     @property
     def group(self) -> str:
         """Name of the file's skeleton group, such as "Hips-22"."""
-        return default_group_name(self.skeleton) if self.skeleton is not None else ""
+        return self.skeleton.group_name if self.skeleton is not None else ""
 
 
 def inspect_files(

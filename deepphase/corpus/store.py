@@ -34,7 +34,6 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.corpus.skeleton_group import shared_skeletons
 from deepphase.corpus.store_writer import (
     ARRAY_TYPES,
     STORE_FORMAT,
@@ -42,6 +41,7 @@ from deepphase.corpus.store_writer import (
     STORE_VERSION,
     is_store_folder,
     json_hash,
+    shared_skeletons,
 )
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.formats.array_file import is_array_file, map_arrays, read_header

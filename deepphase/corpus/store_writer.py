@@ -17,13 +17,6 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.atomic_write import writing
-from deepphase.corpus.skeleton_group import (
-    default_group_name,
-    hierarchy,
-    spread_translations,
-    translated_by_any,
-    unique_clip_names,
-)
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.formats.array_file import is_array_file
 from deepphase.formats.header_values import checked_rate
@@ -144,7 +137,7 @@ class StoreWriter:
                 hint="resample them to one rate",
             )
         self._fps = checked_rate(float(clip.fps))
-        key = hierarchy(clip.skeleton)
+        key = clip.skeleton.hierarchy
         if key not in self._groups:
             self._groups[key] = _Spool(clip.skeleton, self._folder / f"{len(self._groups)}.frames")
         group = self._groups[key]
@@ -229,7 +222,7 @@ class StoreWriter:
         return header
 
     def _group_names(self) -> list[str]:
-        plain = [default_group_name(group.skeleton) for group in self._groups.values()]
+        plain = [group.skeleton.group_name for group in self._groups.values()]
         names = []
         for name, key in zip(plain, self._groups, strict=True):
             # A hash of the hierarchy makes the name independent of the order of groups.
@@ -315,6 +308,55 @@ class _Spool:
             ("end_offsets", np.concatenate([each.end_offsets for each in skeletons])),
         ):
             yield key, _write_npy(folder, key, values.shape, [values])
+
+
+def unique_clip_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Unique names; repeated ones are numbered from the second on: walk, walk-2, walk-3."""
+    given = list(names)
+    plain = set(given)
+    taken: set[str] = set()
+    counts: dict[str, int] = {}
+    result = []
+    for name in given:
+        unique = name
+        while unique in taken or (unique != name and unique in plain):
+            counts[name] = counts.get(name, 1) + 1
+            unique = f"{name}-{counts[name]}"
+        taken.add(unique)
+        result.append(unique)
+    return tuple(result)
+
+
+def shared_skeletons(skeletons: Iterable[Skeleton]) -> tuple[Skeleton, ...]:
+    """The skeletons, equal ones as one object. All have the same names in the same order."""
+    known: dict[bytes, Skeleton] = {}
+    return tuple(
+        known.setdefault(
+            b"|".join(
+                array.tobytes()
+                for array in (skeleton.offsets, skeleton.end_parents, skeleton.end_offsets)
+            ),
+            skeleton,
+        )
+        for skeleton in skeletons
+    )
+
+
+def translated_by_any(translated_joints: Iterable[Array]) -> Array:
+    """(joints,) rising indices that occur in any of the arrays."""
+    return np.unique(np.concatenate(list(translated_joints)))
+
+
+def spread_translations(
+    translations: Array, translated_joints: Array, wanted: Array, skeleton: Skeleton
+) -> Array:
+    """(frames, wanted, 3) translations; joints that the clip does not translate are at rest."""
+    if len(wanted) == len(translated_joints):
+        return translations
+    spread = np.empty((len(translations), len(wanted), 3), translations.dtype)
+    spread[:] = skeleton.offsets[wanted]
+    spread[:, np.searchsorted(wanted, translated_joints)] = translations
+    return spread
 
 
 def _float32_bytes(array: Array) -> Any:

@@ -214,7 +214,7 @@ def _limbs(clip: Clip, roles: Roles, targets: Sequence[JointTarget]) -> tuple[Le
             )
         tips[limb] = joint
     chosen = limbs.last[sorted({*range(len(legs)), *taken})].tolist()
-    return replace(limbs, tips=tips).of_feet(chosen), len(legs)
+    return replace(limbs, tips=tips).ending_in(chosen), len(legs)
 
 
 def _searched(
@@ -271,7 +271,7 @@ def _searched(
         _standing(rows.contacts > 0.5, editor, where, np.array(points, np.int64)),
         None
         if path is None
-        else RootTrajectory.of_ground(root.positions[:, ::2] / size, root.angles),
+        else RootTrajectory.from_ground(root.positions[:, ::2] / size, root.angles),
     )
     found = search(rows, editor, goals)
     base, made = (motion.clip_of(each) for each in (rows, found.rows))
@@ -289,7 +289,7 @@ def _on_path(clip: Clip, roles: Roles, path: GroundPath, editor: MotionEditor) -
         angles = root.angles + path.facings_at(times) - own.facings_at(times)
     else:
         angles = path.facings_at(times)
-    new = RootTrajectory.of_ground(path.positions_at(times), angles)
+    new = RootTrajectory.from_ground(path.positions_at(times), angles)
     places = clip.local_positions()[:, [hips]].astype(np.float64)
     rotations = clip.rotations[:, editor.space.points.joints].astype(np.float64)
     turns = quaternions.multiply(new.rotations, quaternions.conjugate(root.rotations))

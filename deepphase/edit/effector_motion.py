@@ -93,7 +93,7 @@ class EffectorPaths:
         sampled = resample(editor.space.on_hips(clip), editor.fps)
         rows, root = editor.space.rows(sampled)
         size = editor.space.size_of(sampled)
-        body = RootTrajectory.of_ground(root.positions[:, ::2] / size, root.angles)
+        body = RootTrajectory.from_ground(root.positions[:, ::2] / size, root.angles)
         places = from_root_space(rows.points[:, [points[name] for name in chosen]], body)
         known = np.ones(places.shape[:2], bool)
         return cls(chosen, places, known, smoothed_root(body, editor.fps), editor.fps, clip.name)
@@ -286,8 +286,8 @@ def _onto_paths(clip: Clip, space: MotionSpace, paths: EffectorPaths, contacts: 
     roles = space.roles_of(clip)
     standing = contacts.copy()
     given = {clip.skeleton.index(name): column for column, name in enumerate(paths.joints)}
-    limbs = limbs_of_roles(roles).of_feet(given)
-    legs = LegChains.of_skeleton(clip.skeleton, roles)
+    limbs = limbs_of_roles(roles).ending_in(given)
+    legs = LegChains.from_skeleton(clip.skeleton, roles)
     if contacts.shape[1] == len(legs):
         for foot, ankle in enumerate(legs.last.tolist()):
             if ankle in given:

@@ -172,7 +172,7 @@ def standing_limbs(clip: Clip, roles: Roles) -> LegChains:
 
     Raises SkeletonError where there are no two legs of hip, knee and foot.
     """
-    limbs = LegChains.of_skeleton(clip.skeleton, roles)
+    limbs = LegChains.from_skeleton(clip.skeleton, roles)
     if len(limbs) != (4 if roles.kind == "quadruped" else 2):
         raise SkeletonError(
             f"{clip.name}: feet cannot be held, because no pairs of legs of hip, knee and foot "

@@ -56,7 +56,7 @@ def with_held_feet(clip: Clip, space: MotionSpace, contacts: Array) -> Clip:
         body whose feet have no limbs of three joints stays as it is.
     """
     roles = space.roles_of(clip)
-    limbs = LegChains.of_skeleton(clip.skeleton, roles)
+    limbs = LegChains.from_skeleton(clip.skeleton, roles)
     if len(limbs) != contacts.shape[1]:
         return clip
     leg = path_length(clip.skeleton, int(limbs.upper[0]), int(limbs.last[0]))
@@ -79,7 +79,7 @@ def with_gaps_held(clip: Clip, space: MotionSpace, contacts: Array, broken: Arra
         were made.
     """
     roles = space.roles_of(clip)
-    limbs = LegChains.of_skeleton(clip.skeleton, roles)
+    limbs = LegChains.from_skeleton(clip.skeleton, roles)
     if len(limbs) != contacts.shape[1]:
         return clip
     depends = space.points.groups()

@@ -331,4 +331,4 @@ def _arriving(
     path = integrated_root(velocities, fps, root.positions[-1, ::2], float(root.angles[-1]))
     away = after.positions[0, ::2] - path.positions[-1, ::2]
     places = path.positions[:, ::2] + ease[:, None] * away
-    return RootTrajectory.of_ground(places[1:-1], path.angles[1:-1])
+    return RootTrajectory.from_ground(places[1:-1], path.angles[1:-1])

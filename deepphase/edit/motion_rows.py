@@ -384,7 +384,7 @@ def integrated_root(velocities: Array, fps: float, place: Array, angle: float) -
     x, z = steps[:-1, 0], steps[:-1, 1]
     travel = np.stack([cosine * x + sine * z, cosine * z - sine * x], axis=1)
     places = np.asarray(place) + np.concatenate([np.zeros((1, 2)), np.cumsum(travel, axis=0)])
-    return RootTrajectory.of_ground(places, angles)
+    return RootTrajectory.from_ground(places, angles)
 
 
 def _mean_bones(clip: Clip) -> Array:

@@ -231,7 +231,7 @@ def root_on(path: GroundPath, fps: float, frames: int | None = None) -> RootTraj
     if frames is None:
         frames = max(round(path.duration * fps), 1) + 1
     times = path.times[0] + np.arange(frames) / fps
-    given = RootTrajectory.of_ground(path.positions_at(times), path.facings_at(times))
+    given = RootTrajectory.from_ground(path.positions_at(times), path.facings_at(times))
     return smoothed_root(given, fps)
 
 
@@ -274,7 +274,9 @@ def _swaying(rows: MotionRows, path: RootTrajectory, here: slice, fps: float) ->
     # Velocities lead to the next frame.
     places, angles = (np.cumsum(each, axis=0) - each for each in (travel, steps[:, 2:]))
     sway = _sway(np.concatenate([places, angles], axis=1), fps)[here]
-    return RootTrajectory.of_ground(path.positions[:, ::2] + sway[:, :2], path.angles + sway[:, 2])
+    return RootTrajectory.from_ground(
+        path.positions[:, ::2] + sway[:, :2], path.angles + sway[:, 2]
+    )
 
 
 def _sway(values: Array, fps: float) -> Array:

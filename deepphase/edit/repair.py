@@ -430,6 +430,6 @@ def _restored_root(restored: MotionRows, motion: SampledMotion, broken: Array) -
     # The way is led by the facing that arrives, not by one that has drifted.
     velocities[:-1, 2] = np.diff(turned) * fps
     followed = integrated_root(velocities, fps, places[0], float(angles[0]))
-    return RootTrajectory.of_ground(
+    return RootTrajectory.from_ground(
         bridged(followed.positions[:, ::2], places, broken, fps), turned
     )

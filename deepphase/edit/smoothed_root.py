@@ -23,4 +23,4 @@ def smoothed_root(root: RootTrajectory, fps: float) -> RootTrajectory:
         values.astype(np.float64), ((margin, margin), (0, 0)), "reflect", reflect_type="odd"
     )
     smooth = gaussian_filter1d(padded, sigma, axis=0)[margin : margin + len(values)]
-    return RootTrajectory.of_ground(smooth[:, :2], smooth[:, 2])
+    return RootTrajectory.from_ground(smooth[:, :2], smooth[:, 2])

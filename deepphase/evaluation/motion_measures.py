@@ -342,7 +342,7 @@ def tip_heights(clip: Clip, body: MeasuredBody) -> dict[str, Array]:
     """Last joint of each limb -> (frames,) metres: height of the tip that touches the floor."""
     skeleton = clip.skeleton
     roles = find_roles(skeleton, description=dict(body.body), clip=clip)
-    limbs = LegChains.of_skeleton(skeleton, roles).on_floor(skeleton, roles)
+    limbs = LegChains.from_skeleton(skeleton, roles).on_floor(skeleton, roles)
     solver = LimbSolver(skeleton, limbs, limbs.ends(skeleton, roles))
     places = solver.transforms(clip.rotations, clip.local_positions()).positions[3, ..., 1]
     return dict(zip((skeleton.names[int(last)] for last in limbs.last), places, strict=True))

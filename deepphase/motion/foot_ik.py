@@ -40,7 +40,7 @@ class LegChains:
     bends: Array
 
     @classmethod
-    def of_skeleton(cls, skeleton: Skeleton, roles: Roles) -> LegChains:
+    def from_skeleton(cls, skeleton: Skeleton, roles: Roles) -> LegChains:
         """Legs, left first, then the front legs of a quadruped; without limbs that lack roles."""
         parts: list[tuple[tuple[str, ...], float]] = [(("hip", "knee", "foot", "toe"), 1.0)]
         if roles.kind == "quadruped":
@@ -96,7 +96,7 @@ class LegChains:
                 tips[(self.tips == hand) & (self.last == hand)] = parent
         return replace(self, tips=tips)
 
-    def of_feet(self, feet: Collection[int]) -> LegChains:
+    def ending_in(self, feet: Collection[int]) -> LegChains:
         """The limbs whose last joint is one of these."""
         chosen = np.array([int(last) in feet for last in self.last], bool)
         return LegChains(

@@ -65,7 +65,7 @@ class RootTrajectory:
         return len(self.positions)
 
     @classmethod
-    def of_ground(
+    def from_ground(
         cls, positions: Array, angles: Array, heights: Array | float = 0.0
     ) -> RootTrajectory:
         """Trajectory from (frames, 2) x and z in metres and (frames,) radians about Y from +Z.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -113,13 +114,21 @@ class Skeleton:
 
     def same_hierarchy(self, other: Skeleton) -> bool:
         """Whether both have the same joint names under the same parents, in any order."""
-        return self._parent_names() == other._parent_names()
+        return self.hierarchy == other.hierarchy
 
-    def _parent_names(self) -> dict[str, str | None]:
-        return {
-            name: None if parent < 0 else self.names[parent]
-            for name, parent in zip(self.names, self.parents, strict=True)
-        }
+    @property
+    def hierarchy(self) -> frozenset[tuple[str, str | None]]:
+        """Pairs of joint and parent names: equal for skeletons of one group, in any order."""
+        return frozenset(
+            (name, None if parent < 0 else self.names[parent])
+            for name, parent in zip(self.names, self.parents.tolist(), strict=True)
+        )
+
+    @property
+    def group_name(self) -> str:
+        """Root name and number of joints, such as "Hips-22", usable on a command line."""
+        root = re.sub(r"\W+", "_", self.names[0]).strip("_") or "skeleton"
+        return f"{root}-{len(self)}"
 
     def order_of(self, other: Skeleton) -> Array:
         """(joints,) index in `other` of each of this skeleton's joints.

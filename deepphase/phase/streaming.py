@@ -120,7 +120,7 @@ class PhaseStream:
             return None
         frames = np.stack(self._frames)
         angles = facing_angles(frames, self._roles, model.fps)
-        root = RootTrajectory.of_ground(frames[:, self._roles.hips, ::2], angles)
+        root = RootTrajectory.from_ground(frames[:, self._roles.hips, ::2], angles)
         moving = velocities_in_root_space(velocities(frames[:, self._order], model.fps), root)
         stop = len(frames) - self._after
         window = moving[stop - model.window : stop].reshape(model.window, -1).astype(np.float32)

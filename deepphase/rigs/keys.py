@@ -110,7 +110,7 @@ class RigKeys:
     def trajectory(self) -> RootTrajectory:
         """The placement as a root trajectory."""
         ground = self._drawn_ground
-        return RootTrajectory.of_ground(ground[:, :2], ground[:, 2], ground[:, 3])
+        return RootTrajectory.from_ground(ground[:, :2], ground[:, 2], ground[:, 3])
 
     @property
     def _drawn_ground(self) -> Array:

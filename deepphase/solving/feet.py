@@ -70,7 +70,7 @@ def find_holds(
         Largest travel of a foot in one contact, as a share of the leg length. A contact with more
         is split: it is several contacts, or a slide.
     """
-    limbs = LegChains.of_skeleton(clip.skeleton, roles)
+    limbs = LegChains.from_skeleton(clip.skeleton, roles)
     transforms = global_transforms(clip)
     tips = transforms[1][:, limbs.tips]
     if flags is None:
@@ -91,7 +91,7 @@ def reach_holds(clip: Clip, roles: Roles, holds: FootHolds) -> Clip:
 
     Feet keep their orientation in the world.
     """
-    limbs = LegChains.of_skeleton(clip.skeleton, roles)
+    limbs = LegChains.from_skeleton(clip.skeleton, roles)
     left = quaternions.rotate(clip.rotations[:, 0], _LEFT)
     return with_tips_at(clip, limbs, holds.tips + holds.shifts, left)
 
@@ -118,7 +118,7 @@ def with_tips_at(clip: Clip, limbs: LegChains, wanted: Array, left: Array) -> Cl
 
 def toe_positions(clip: Clip, roles: Roles) -> Array:
     """(frames, 2, 3) metres: left and right toes, or ankles of feet without toes."""
-    limbs = LegChains.of_skeleton(clip.skeleton, roles)
+    limbs = LegChains.from_skeleton(clip.skeleton, roles)
     return global_transforms(clip)[1][:, limbs.tips]
 
 

@@ -74,9 +74,9 @@ def feet_on_ground(run: Run) -> list[FeetOnGround]:
     if spec.ground is None or spec.soles is None:
         raise ParameterError("the run was made on a flat floor", hint="lay it on ground")
     roles = find_roles(spec.skeleton, description=dict(spec.body))
-    every = LegChains.of_skeleton(spec.skeleton, roles).on_floor(spec.skeleton, roles)
+    every = LegChains.from_skeleton(spec.skeleton, roles).on_floor(spec.skeleton, roles)
     columns = {spec.skeleton.index(name): column for column, name in enumerate(spec.feet)}
-    chains = every.of_feet(columns)
+    chains = every.ending_in(columns)
     ends = chains.ends(spec.skeleton, roles)
     flags = run.contacts[..., [columns[int(last)] for last in chains.last]] > _IN_CONTACT
     measures = []

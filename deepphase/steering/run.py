@@ -302,7 +302,7 @@ class Run:
 
     def root_trajectory(self, character: int = 0) -> RootTrajectory:
         """The root trajectory of one character."""
-        return RootTrajectory.of_ground(
+        return RootTrajectory.from_ground(
             self.positions[character].astype(np.float64), self.angles[character].astype(np.float64)
         )
 

@@ -69,7 +69,7 @@ class FootTrack:
         """
         roles = roles or find_roles(clip.skeleton, clip=clip)
         contacts = contacts or contacts_at_any_height(clip, roles)
-        chains = LegChains.of_skeleton(clip.skeleton, roles)
+        chains = LegChains.from_skeleton(clip.skeleton, roles)
         solver = LimbSolver(clip.skeleton, chains)
         transforms = solver.transforms(
             clip.rotations.astype(np.float64), clip.local_positions().astype(np.float64)

@@ -78,7 +78,7 @@ def lay_on_ground(
     """
     roles = roles or find_roles(clip.skeleton, clip=clip)
     contacts = contacts or foot_contacts(clip, roles)
-    chains = LegChains.of_skeleton(clip.skeleton, roles)
+    chains = LegChains.from_skeleton(clip.skeleton, roles)
     on_floor = _contacts_of(chains, contacts)
     solver = LimbSolver(clip.skeleton, chains)
     rotations = clip.rotations.astype(np.float64)
@@ -120,7 +120,7 @@ def median_soles(clips: Iterable[Clip], body: Mapping[str, Any]) -> Array:
     for clip in clips:
         roles = find_roles(clip.skeleton, description=body, clip=clip)
         contacts = foot_contacts(clip, roles)
-        chains = LegChains.of_skeleton(clip.skeleton, roles).on_floor(clip.skeleton, roles)
+        chains = LegChains.from_skeleton(clip.skeleton, roles).on_floor(clip.skeleton, roles)
         ends = chains.ends(clip.skeleton, roles)
         flat = LimbSolver(clip.skeleton, chains, ends).transforms(
             clip.rotations.astype(np.float64), clip.local_positions().astype(np.float64)

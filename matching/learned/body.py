@@ -145,7 +145,9 @@ class MatcherBody:
     @cached_property
     def limbs(self) -> LegChains:
         """Limbs that end in feet."""
-        return LegChains.of_skeleton(self.skeleton, self.roles).on_floor(self.skeleton, self.roles)
+        return LegChains.from_skeleton(self.skeleton, self.roles).on_floor(
+            self.skeleton, self.roles
+        )
 
     def values(self, fps: float) -> PoseValues:
         """The values of its poses."""

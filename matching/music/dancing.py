@@ -163,7 +163,7 @@ def dance_with_database(
         song=song,
         start_s=start_s,
         hips=playback.carrier,
-        root=RootTrajectory.of_ground(positions, angles),
+        root=RootTrajectory.from_ground(positions, angles),
         alive=np.ones(frames, bool),
         phases=_phases(database, rows, speed),
         tracks={"row": rows, "cost of the last search": costs, "playback (%)": 100.0 * speed},

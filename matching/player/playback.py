@@ -187,7 +187,7 @@ class Playback:
         skeleton = first.skeleton
         roles = find_roles(skeleton, description=dict(database.body), clip=first)
         on_ground = has_ground_heights(database.layout)
-        limbs = LegChains.of_skeleton(skeleton, roles).on_floor(skeleton, roles)
+        limbs = LegChains.from_skeleton(skeleton, roles).on_floor(skeleton, roles)
         carrier = roles.hips
         moving = np.unique([0, *ancestors(skeleton, carrier), *first.translated_joints.tolist()])
         rows = len(database)

@@ -54,7 +54,7 @@ def test_a_hand_reaches_its_targets_and_far_frames_stay(walker, walk):
     )
     roles = find_roles(walk.skeleton)
     flags = foot_contacts(walk, roles).flags
-    tips = LegChains.of_skeleton(walk.skeleton, roles).tips
+    tips = LegChains.from_skeleton(walk.skeleton, roles).tips
     assert np.abs(positions[:, tips] - given[:, tips])[flags].max() < 2e-3
     # The change is smooth: no step is much faster than in the clip.
     hand = walk.skeleton.index("RightHand")
@@ -101,7 +101,7 @@ def test_the_root_follows_a_path_with_held_feet(walker, walk):
     turn = root.angles - root_trajectory(walk, roles).angles
     # The trunk of a network that knows little sways; on the whole the body turns with its path.
     assert turn.mean() == pytest.approx(np.pi / 2, abs=0.1)
-    tips = LegChains.of_skeleton(walk.skeleton, roles).tips
+    tips = LegChains.from_skeleton(walk.skeleton, roles).tips
     flags = foot_contacts(walk, roles).flags
     feet = joint_positions(made.clip)[:, tips][..., ::2]
     both = flags[1:] & flags[:-1]

@@ -21,7 +21,7 @@ def walk():
     """A walk by formula with its space, its contacts, and the tips of its feet."""
     clip = locomotion(seed=0, seconds=3.0).clip
     roles = find_roles(clip.skeleton, clip=clip)
-    tips = LegChains.of_skeleton(clip.skeleton, roles).tips
+    tips = LegChains.from_skeleton(clip.skeleton, roles).tips
     space = MotionSpace.of_clip(clip, clip.fps)
     clip = space.on_hips(clip)
     return clip, space, foot_contacts(clip, roles).flags, tips

@@ -99,7 +99,7 @@ def test_groups_depend_on_the_joints_above_them():
 
 def test_root_velocities_integrate_to_the_path():
     rng = np.random.default_rng(0)
-    root = RootTrajectory.of_ground(
+    root = RootTrajectory.from_ground(
         np.cumsum(rng.standard_normal((90, 2)), axis=0) / 50, np.cumsum(rng.standard_normal(90)) / 9
     )
     again = integrated_root(

@@ -75,7 +75,7 @@ def test_standing_feet_stay_on_the_floor():
 def test_smoothed_roots_keep_their_speed_and_lose_their_sway():
     times = np.arange(300) / FPS
     straight = np.stack([0.02 * np.sin(2 * np.pi * 2.0 * times), 1.3 * times], axis=1)
-    smooth = smoothed_root(RootTrajectory.of_ground(straight, np.zeros(300)), FPS)
+    smooth = smoothed_root(RootTrajectory.from_ground(straight, np.zeros(300)), FPS)
     np.testing.assert_allclose(np.diff(smooth.positions[:, 2]) * FPS, 1.3, atol=1e-6)
     assert np.abs(smooth.positions[30:-30, 0]).max() < 1e-3
 

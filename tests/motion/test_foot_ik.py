@@ -123,7 +123,7 @@ def test_a_knee_that_passes_through_straight_does_not_pop(shorter):
 def test_a_solver_moves_feet_of_many_frames_and_nothing_else(geometry, count):
     skeleton, _ = body(geometry)
     clip = random_clip(skeleton, np.random.default_rng(5), frames=40, spread=0.3)
-    limbs = LegChains.of_skeleton(skeleton, find_roles(skeleton))
+    limbs = LegChains.from_skeleton(skeleton, find_roles(skeleton))
     assert len(limbs) == count
     before = joint_positions(clip)
     solver = LimbSolver(skeleton, limbs)
@@ -154,13 +154,13 @@ def test_a_solver_moves_feet_of_many_frames_and_nothing_else(geometry, count):
 
 def test_a_body_without_legs_has_no_limbs():
     skeleton, _ = body({"hips": (None, (0, 1.0, 0)), "spine": ("hips", (0, 0.2, 0))})
-    assert len(LegChains.of_skeleton(skeleton, find_roles(skeleton))) == 0
+    assert len(LegChains.from_skeleton(skeleton, find_roles(skeleton))) == 0
 
 
 def test_tips_of_a_quadruped_are_the_ends_of_its_feet():
     skeleton, _ = body(DOG)
     roles = find_roles(skeleton)
-    limbs = LegChains.of_skeleton(skeleton, roles)
+    limbs = LegChains.from_skeleton(skeleton, roles)
     clip = random_clip(skeleton, np.random.default_rng(6), frames=10, spread=0.3)
     ends = np.where(limbs.tips == limbs.last, 1.0, 0.0)[:, None] * [0.0, -0.05, 0.02]
     assert ends.any(axis=1).tolist() == [False, False, True, True]
@@ -172,13 +172,13 @@ def test_tips_of_a_quadruped_are_the_ends_of_its_feet():
         np.testing.assert_allclose(found[limb], expected, atol=1e-6)
     human, _ = body(HUMAN)
     roles = find_roles(human)
-    assert not LegChains.of_skeleton(human, roles).ends(human, roles).any()
+    assert not LegChains.from_skeleton(human, roles).ends(human, roles).any()
 
 
 def test_paws_with_a_joint_of_their_own_stand_on_it():
     dog = locomotion(0, 1.0, body="quadruped").clip
     roles = find_roles(dog.skeleton, clip=dog)
-    limbs = LegChains.of_skeleton(dog.skeleton, roles)
+    limbs = LegChains.from_skeleton(dog.skeleton, roles)
     standing = limbs.on_floor(dog.skeleton, roles)
     names = [dog.skeleton.names[tip] for tip in standing.tips.tolist()]
     assert names == ["LeftToeBase", "RightToeBase", "LeftFingerBase", "RightFingerBase"]

@@ -25,7 +25,7 @@ def sliding(
     """
     skeleton, _ = body(HUMAN)
     roles = find_roles(skeleton)
-    limbs = LegChains.of_skeleton(skeleton, roles)
+    limbs = LegChains.from_skeleton(skeleton, roles)
     solver = LimbSolver(skeleton, limbs)
     lock = FootLock(solver, 1, settings, lowest=lowest)
     clip = standing(skeleton, frames=1)
@@ -153,7 +153,7 @@ def test_a_foot_that_is_moved_from_the_motion_is_held_where_it_stands():
 
 def test_a_body_without_limbs_is_left_alone():
     skeleton, _ = body({"hips": (None, (0, 1.0, 0)), "spine": ("hips", (0, 0.2, 0))})
-    limbs = LegChains.of_skeleton(skeleton, find_roles(skeleton))
+    limbs = LegChains.from_skeleton(skeleton, find_roles(skeleton))
     lock = FootLock(LimbSolver(skeleton, limbs), 1)
     clip = standing(skeleton, frames=1)
     rotations = clip.rotations.copy()
@@ -171,7 +171,7 @@ def test_impossible_settings_are_refused(wrong):
 
 def test_a_foot_that_the_leg_cannot_bring_down_points_its_toes():
     skeleton, _ = body(HUMAN)
-    limbs = LegChains.of_skeleton(skeleton, find_roles(skeleton))
+    limbs = LegChains.from_skeleton(skeleton, find_roles(skeleton))
     solver = LimbSolver(skeleton, limbs)
     clip = standing(skeleton, frames=1)
     local = clip.local_positions()

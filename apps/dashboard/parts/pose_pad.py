@@ -62,7 +62,7 @@ def pose_pad(
     positions = joint_positions(clip)
     whole = root_trajectory(clip, roles, positions)
     now = slice(frame, frame + 1)
-    root = RootTrajectory.of_ground(whole.positions[now, ::2], whole.angles[now])
+    root = RootTrajectory.from_ground(whole.positions[now, ::2], whole.angles[now])
     # What lies above the hips is not part of the body.
     body = subtree_mask(skeleton, roles.hips)
     data: dict[str, Any] = {

@@ -114,13 +114,13 @@ def retarget(clip: Clip, to: Clip | Skeleton) -> RetargetedMotion:
         )
     source_pose = reference_pose(clip.skeleton, roles, clip)
     target_pose = reference_pose(target, target_roles, sample)
-    turns = JointTurns(matches, source_pose, target_pose, roles, target_roles, target)
-    turned = turns.of(global_transforms(clip)[0].astype(np.float64))
+    world = global_transforms(clip)[0].astype(np.float64)
+    turned = _turned(world, matches, source_pose, target_pose, roles, target_roles, target)
     contacts = foot_contacts(clip, roles)
     goals = _Goals(clip, roles, scale, contacts.floor, source_pose, target_pose, target_roles)
-    made = _placed(turned, target, target_roles, goals, clip)
-    made, foot_errors, hand_errors = _held(made, target_roles, roles, goals)
-    tips, tip_goals = _tips(made, target_roles, roles, goals)
+    result = _placed(turned, target, target_roles, goals, clip)
+    result, foot_errors, hand_errors = _held(result, target_roles, roles, goals)
+    tips, tip_goals = _tips(result, target_roles, roles, goals)
     flags = contacts.flags
     found = {match.joint for match in matches}
     unmatched = tuple(name for joint, name in enumerate(target.names) if joint not in found)
@@ -130,8 +130,8 @@ def retarget(clip: Clip, to: Clip | Skeleton) -> RetargetedMotion:
         f"have a counterpart, lengths times {scale:.3f}",
         f"compared in {source_pose.note} of the source and {target_pose.note} of the target",
     )
-    made = replace(
-        made,
+    result = replace(
+        result,
         source=replace(
             conventions,
             path=clip.source.path,
@@ -142,7 +142,7 @@ def retarget(clip: Clip, to: Clip | Skeleton) -> RetargetedMotion:
         ),
     )
     return RetargetedMotion(
-        made,
+        result,
         scale,
         leg_m,
         foot_errors,
@@ -171,55 +171,39 @@ def _limb_length(skeleton: Skeleton, roles: Roles, upper: str, middle: str, last
     return float(np.mean(lengths))
 
 
-class JointTurns:
-    """World rotations of a body whose joints turn as their counterparts in another body do.
+def _turned(
+    world: Array,
+    matches: list[JointMatch],
+    source_pose: ReferencePose,
+    target_pose: ReferencePose,
+    roles: Roles,
+    target_roles: Roles,
+    target: Skeleton,
+) -> Array:
+    """(frames, joints, 4) world rotations of the target, from those of the source.
 
-    Parameters
-    ----------
-    matches
-        Counterparts of the target's joints, see :func:`match_joints`.
-    source_pose, target_pose
-        Poses that are compared: in them, limbs and trunk are turned to the same directions.
-    roles, target_roles
-        Of the source and of the target.
-    target
-        Skeleton of the target.
+    Joints turn as their counterparts do, from poses in which limbs and trunk have one direction.
     """
-
-    def __init__(
-        self,
-        matches: list[JointMatch],
-        source_pose: ReferencePose,
-        target_pose: ReferencePose,
-        roles: Roles,
-        target_roles: Roles,
-        target: Skeleton,
-    ) -> None:
-        self._by_joint = {match.joint: match for match in matches}
-        self._back = quaternions.conjugate(source_pose.rotations)
-        self._target_pose, self._hips, self._target = target_pose, target_roles.hips, target
-        self._aligned = _aligned(matches, source_pose, target_pose, roles, target_roles, target)
-
-    def of(self, world: Array) -> Array:
-        """(frames, joints, 4) of the target, from (frames, joints, 4) of the source."""
-        changes = quaternions.multiply(world, self._back)
-        made = np.empty((len(world), len(self._target), 4))
-        rest = self._target_pose.rotations
-        for joint, parent in enumerate(self._target.parents.tolist()):
-            match = self._by_joint.get(joint)
-            if match is not None:
-                change = changes[:, match.first]
-                if match.share > 0:
-                    change = _between(change, changes[:, match.second], match.share)
-                made[:, joint] = quaternions.multiply(change, self._aligned[joint])
-            elif parent < 0:
-                made[:, joint] = quaternions.IDENTITY
-            else:
-                local = quaternions.multiply(quaternions.conjugate(rest[parent]), rest[joint])
-                # Above the hips nothing turns.
-                local = quaternions.IDENTITY if joint == self._hips else local
-                made[:, joint] = quaternions.multiply(made[:, parent], local)
-        return made
+    by_joint = {match.joint: match for match in matches}
+    aligned = _aligned(matches, source_pose, target_pose, roles, target_roles, target)
+    changes = quaternions.multiply(world, quaternions.conjugate(source_pose.rotations))
+    rest = target_pose.rotations
+    turned = np.empty((len(world), len(target), 4))
+    for joint, parent in enumerate(target.parents.tolist()):
+        match = by_joint.get(joint)
+        if match is not None:
+            change = changes[:, match.first]
+            if match.share > 0:
+                change = _between(change, changes[:, match.second], match.share)
+            turned[:, joint] = quaternions.multiply(change, aligned[joint])
+        elif parent < 0:
+            turned[:, joint] = quaternions.IDENTITY
+        else:
+            local = quaternions.multiply(quaternions.conjugate(rest[parent]), rest[joint])
+            # Above the hips nothing turns.
+            local = quaternions.IDENTITY if joint == target_roles.hips else local
+            turned[:, joint] = quaternions.multiply(turned[:, parent], local)
+    return turned
 
 
 def _between(first: Array, second: Array, share: float) -> Array:
@@ -338,10 +322,10 @@ class _Goals:
             self.ahead = (trunks[0] - scale * trunks[1]) * facing
         hips = roles.both("hip")
         assert hips is not None
-        self.hips = self.of(self.positions[:, list(hips)].mean(axis=1))
+        self.hips = self.scaled(self.positions[:, list(hips)].mean(axis=1))
         self.hips += self.rises["foot"]
 
-    def of(self, positions: Array) -> Array:
+    def scaled(self, positions: Array) -> Array:
         """(..., 3) metres: places of the original, scaled about a point of the floor."""
         floor = np.array([0.0, self.floor, 0.0])
         return self.scale * (positions - floor) + floor
@@ -363,25 +347,27 @@ def _placed(world: Array, target: Skeleton, roles: Roles, goals: _Goals, clip: C
     moving = np.unique([0, roles.hips])
     translations = np.repeat(target.offsets[None, moving], len(world), axis=0)
     translations[:, 0] = 0.0
-    made = Clip(target, local, translations, clip.fps, moving, clip.labels, clip.source, clip.name)
+    result = Clip(
+        target, local, translations, clip.fps, moving, clip.labels, clip.source, clip.name
+    )
     hips = roles.both("hip")
     assert hips is not None
-    middle = global_transforms(made)[1][:, list(hips)].mean(axis=1)
+    middle = global_transforms(result)[1][:, list(hips)].mean(axis=1)
     translations = translations.copy()
     # Joints above the hips neither turn nor move: the hips' translation is in the world.
     translations[:, -1] += goals.hips - middle
-    return replace(made, translations=translations)
+    return replace(result, translations=translations)
 
 
 def _held(
-    made: Clip, roles: Roles, source_roles: Roles, goals: _Goals
+    result: Clip, roles: Roles, source_roles: Roles, goals: _Goals
 ) -> tuple[Clip, Array, Array]:
     """Limbs at their goals, and what remains: of feet, of hands that are held."""
     # The arms of a person, too.
     four = replace(roles, kind="quadruped")
-    limbs = LegChains.of_skeleton(made.skeleton, four)
-    solver = LimbSolver(made.skeleton, limbs)
-    rotations, places = made.rotations.copy(), made.local_positions()
+    limbs = LegChains.from_skeleton(result.skeleton, four)
+    solver = LimbSolver(result.skeleton, limbs)
+    rotations, places = result.rotations.copy(), result.local_positions()
     hands = {joint for joint in (roles.left_hand, roles.right_hand) if joint is not None}
     of_hands = np.array([last in hands for last in limbs.last.tolist()], bool)
     transforms = solver.transforms(rotations, places)
@@ -398,9 +384,9 @@ def _held(
         goal, weight = _limb_goal(side, is_hand, tip, now, roles, source_roles, goals)
         wanted.append(goal)
         weights.append(weight)
-    targets = np.stack(wanted) if wanted else np.zeros((0, len(made), 3))
+    targets = np.stack(wanted) if wanted else np.zeros((0, len(result), 3))
     tips = np.array(on_tip, bool)[:, None, None]
-    left = quaternions.rotate(global_transforms(made)[0][:, roles.hips], _left(made, roles))
+    left = quaternions.rotate(global_transforms(result)[0][:, roles.hips], _left(result, roles))
     for _ in range(_REACHES):
         transforms = solver.transforms(rotations, places)
         upper, _, last, tip = transforms.positions
@@ -414,17 +400,17 @@ def _held(
     transforms = solver.transforms(rotations, places)
     reached = np.where(tips, transforms.positions[3], transforms.positions[2])
     errors = np.linalg.norm(reached - targets, axis=-1).T
-    made = replace(made, rotations=quaternions.sign_continuous(rotations))
-    held = np.stack(weights, axis=1) if weights else np.zeros((len(made), 0))
+    result = replace(result, rotations=quaternions.sign_continuous(rotations))
+    held = np.stack(weights, axis=1) if weights else np.zeros((len(result), 0))
     feet = ~of_hands if roles.kind == "biped" else np.ones(len(limbs), bool)
-    return made, errors[:, feet], (errors * held)[:, ~feet]
+    return result, errors[:, feet], (errors * held)[:, ~feet]
 
 
-def _left(made: Clip, roles: Roles) -> Array:
+def _left(result: Clip, roles: Roles) -> Array:
     """(3,) the direction from the right hip to the left one in the hips' frame."""
     hips = roles.both("hip")
     assert hips is not None
-    rotations, positions = global_transforms(made.sliced(0, 1))
+    rotations, positions = global_transforms(result.sliced(0, 1))
     across = positions[0, hips[0]] - positions[0, hips[1]]
     local = quaternions.rotate(quaternions.conjugate(rotations[0, roles.hips]), across)
     length = float(np.linalg.norm(local))
@@ -447,7 +433,7 @@ def _limb_goal(
     if joint is None:
         return now, np.zeros(frames)
     place = goals.positions[:, joint]
-    goal = goals.of(place)
+    goal = goals.scaled(place)
     if not is_hand or roles.kind == "quadruped":
         goal = goal + goals.rises[part]
         return (goal + goals.ahead if is_hand else goal), np.ones(frames)
@@ -478,18 +464,18 @@ def _limb_goal(
     return now + weight[:, None] * (goal - now), weight
 
 
-def _tips(made: Clip, roles: Roles, source_roles: Roles, goals: _Goals) -> tuple[Array, Array]:
+def _tips(result: Clip, roles: Roles, source_roles: Roles, goals: _Goals) -> tuple[Array, Array]:
     """(frames, feet, 3) of the clip and of the scaled original: toes if both have them, paws."""
     part = "toe" if roles.both("toe") and source_roles.both("toe") else "foot"
     own, other = roles.both(part), source_roles.both(part)
     assert own is not None
     assert other is not None
-    positions = global_transforms(made)[1]
-    tips, scaled = positions[:, list(own)], goals.of(goals.positions[:, list(other)])
+    positions = global_transforms(result)[1]
+    tips, scaled = positions[:, list(own)], goals.scaled(goals.positions[:, list(other)])
     if roles.kind == "quadruped":
         own, other = roles.both("hand"), source_roles.both("hand")
         assert own is not None
         assert other is not None
         tips = np.concatenate([tips, positions[:, list(own)]], axis=1)
-        scaled = np.concatenate([scaled, goals.of(goals.positions[:, list(other)])], axis=1)
+        scaled = np.concatenate([scaled, goals.scaled(goals.positions[:, list(other)])], axis=1)
     return tips, scaled

@@ -14,13 +14,8 @@ MAX_BYTES = 100_000_000
 """Bytes of a recording: a minute of a large skeleton has some 20 million."""
 
 
-def keep_recording(folder: Path, name: str, content: bytes) -> str:
-    """Write a motion below a folder, as recordings/NAME_01.bvh, and return a sentence on it.
-
-    Parameters
-    ----------
-    content
-        BVH text, as a page sends it.
+def save_recording(folder: Path, name: str, content: bytes) -> tuple[Path, float]:
+    """Write BVH text below a folder, as recordings/NAME_01.bvh; its file and length in seconds.
 
     Raises
     ------
@@ -29,12 +24,6 @@ def keep_recording(folder: Path, name: str, content: bytes) -> str:
     CheckpointError
         If it cannot be written.
     """
-    path, seconds = save_recording(folder, name, content)
-    return f"kept {seconds:.1f} s as {path.relative_to(folder)} in {folder.resolve()}"
-
-
-def save_recording(folder: Path, name: str, content: bytes) -> tuple[Path, float]:
-    """Write a motion as of `keep_recording`; its file, and its length in seconds."""
     with temporary_folder() as place:
         (place / "recording.bvh").write_bytes(content)
         try:

@@ -11,7 +11,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from deepphase.apps.hosts import is_own_request
 from deepphase.apps.live.page import live_page
-from deepphase.apps.live.recordings import MAX_BYTES, keep_recording
+from deepphase.apps.live.recordings import MAX_BYTES, save_recording
 from deepphase.apps.live.sources import asset_of
 from deepphase.apps.terminal import printable
 from deepphase.errors import DeepPhaseError, FormatError
@@ -39,7 +39,7 @@ class LiveServer(ThreadingHTTPServer):
     ground
         Ground that pages begin on; see `live_page`.
     folder
-        Folder that recorded motion is kept below; see `keep_recording`.
+        Folder that recorded motion is kept below; see `save_recording`.
     """
 
     daemon_threads = True
@@ -59,13 +59,7 @@ class LiveServer(ThreadingHTTPServer):
         super().__init__((HOST, port), _Handler)
 
     def page(self, address: str) -> str | None:
-        """The HTML at an address, that of the first file at "/"; None if there is none.
-
-        Raises
-        ------
-        DeepPhaseError
-            If the file cannot be read.
-        """
+        """The HTML at an address, that of the first file at "/"; None if there is none."""
         path = urlsplit(address).path
         if path == "/":
             return self._live_page(next(iter(self._sources)))
@@ -73,15 +67,13 @@ class LiveServer(ThreadingHTTPServer):
         return None if name is None else self._live_page(name)
 
     def keep(self, address: str, content: bytes) -> str | None:
-        """Keep the motion that a page sent; a sentence on it, None for an address that is none.
-
-        Raises
-        ------
-        DeepPhaseError
-            If it is not a motion, or cannot be written.
-        """
+        """Save the motion that a page sent; a sentence on it, None for an unknown address."""
         name = self._name(urlsplit(address).path, _KEEP)
-        return None if name is None else keep_recording(self._folder, Path(name).stem, content)
+        if name is None:
+            return None
+        path, seconds = save_recording(self._folder, Path(name).stem, content)
+        where = path.relative_to(self._folder)
+        return f"kept {seconds:.1f} s as {where} in {self._folder.resolve()}"
 
     def _name(self, path: str, begin: str) -> str | None:
         name = unquote(path.removeprefix(begin))
@@ -154,11 +146,9 @@ class _Handler(BaseHTTPRequestHandler):
     do_HEAD = do_GET
 
     def _answer(self, status: HTTPStatus, text: str, kind: str = "text/plain") -> None:
-        self._send(status, text.encode("utf-8", "replace"), f"{kind}; charset=utf-8")
-
-    def _send(self, status: HTTPStatus, content: bytes, kind: str) -> None:
+        content = text.encode("utf-8", "replace")
         self.send_response(status)
-        self.send_header("Content-Type", kind)
+        self.send_header("Content-Type", f"{kind}; charset=utf-8")
         self.send_header("Content-Length", str(len(content)))
         self.send_header("Cache-Control", "no-store")
         self.send_header("X-Content-Type-Options", "nosniff")

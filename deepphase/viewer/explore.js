@@ -136,10 +136,10 @@ class Cloud {
     const axes = this.spaces[seen.axes] || seen.axes === STRONGEST || seen.axes === TWO || /^Channel/.test(seen.axes)
       ? seen.axes : Object.keys(this.spaces)[0];
     const { titles, channels } = axesOf(axes, frames, this.played, this.spaces);
-    const wanted = JSON.stringify([axes, channels]);
+    const desired = JSON.stringify([axes, channels]);
     const points = channels ? null : this.spaces[axes].points;
-    if (!this.coordinates || this.along !== wanted || (points && points !== this.coordinates)) {
-      this.along = wanted;
+    if (!this.coordinates || this.along !== desired || (points && points !== this.coordinates)) {
+      this.along = desired;
       this.coordinates = points ?? frames.phases.along(channels);
       this.plot.fit([this.coordinates], 3);
     }

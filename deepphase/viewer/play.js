@@ -261,15 +261,15 @@ function startPlayer(Mannequins) {
   // Play while the page is in view. Sound waits for the reader, as browsers ask for.
   function playInView() {
     if (clock.song) return;
-    let [inView, wanted] = [false, true];
+    let [inView, desired] = [false, true];
     new IntersectionObserver((entries) => {
       const seen = entries[entries.length - 1].isIntersecting;
       if (seen === inView) return;
       inView = seen;
       if (!seen) {
-        wanted = clock.playing;
+        desired = clock.playing;
         clock.pause();
-      } else if (wanted) clock.play();
+      } else if (desired) clock.play();
     }, { threshold: 0.05 }).observe(element("app"));
   }
 

@@ -25,8 +25,8 @@ class PlayerFrame {
   // Once for each run of the page: `id` names what `page`, the HTML of a player, plays.
   show({ id, page, clip, height, at }) {
     window.deepphasePlayers = this;
-    if (this.wanted === id) return;
-    this.wanted = id;
+    if (this.desired === id) return;
+    this.desired = id;
     const known = this.frames.find((frame) => frame.id === id);
     if (known) {
       this.put(known);
@@ -43,7 +43,7 @@ class PlayerFrame {
     this.frames.push(frame);
     const began = performance.now();
     const look = () => {
-      if (this.wanted !== id || !frame.isConnected) return;
+      if (this.desired !== id || !frame.isConnected) return;
       const drawn = playerOf(frame)?.stats().drawn.length > 0;
       if (drawn || performance.now() > began + LATEST_MS) this.put(frame);
       else setTimeout(look, LOOK_MS);
@@ -79,7 +79,7 @@ class PlayerFrame {
     const found = this.frames.findLast(({ deepphaseClip: kept }) => kept && kept.name === clip && time >= kept.from && time <= kept.to);
     const player = found && playerOf(found);
     if (!player) return false;
-    this.wanted = found.id;
+    this.desired = found.id;
     this.put(found);
     player.seek(time - found.deepphaseClip.from);
     player.play();

@@ -1,7 +1,7 @@
 // The page: it reads the asset, runs the loop, and connects keys and buttons to the character.
 
 import { Heightmap } from "./runtime/heightmap.js";
-import { GROUND_KINDS, madeGround } from "./runtime/made_ground.js";
+import { GROUND_KINDS, generatedGround } from "./runtime/generated_ground.js";
 import { readAsset } from "./runtime/asset.js";
 import { Driver, sampleFrames } from "./input/driver.js";
 import { firstLabel } from "./input/follow.js";
@@ -243,7 +243,7 @@ class App {
 
   // Walk on ground of a kind, which differs each time; on a flat floor without a kind.
   setGround(kind) {
-    const map = kind === GIVEN ? this.givenGround : kind ? madeGround(kind, this.grounds++) : null;
+    const map = kind === GIVEN ? this.givenGround : kind ? generatedGround(kind, this.grounds++) : null;
     this.driver.setGround(map);
     this.view.setGround(map);
     this.reset();
@@ -262,9 +262,9 @@ class App {
   }
 
   setCount(count) {
-    const wanted = Math.min(Math.max(Math.round(count) || 1, 1), MOST_CHARACTERS);
-    this.driver.setCount(wanted);
-    this.el.count.value = wanted;
+    const desired = Math.min(Math.max(Math.round(count) || 1, 1), MOST_CHARACTERS);
+    this.driver.setCount(desired);
+    this.el.count.value = desired;
   }
 
   reset() {
@@ -308,7 +308,7 @@ class App {
   }
 
   // Velocity (x, z) in m/s and facing that the user asks for.
-  wanted() {
+  desired() {
     const { move, look, turn, analog, fast } = this.input.read();
     const { camera } = this.view;
     if (turn[0] || turn[1]) camera.turn(-6 * turn[0], -4 * turn[1]);
@@ -331,7 +331,7 @@ class App {
   }
 
   step() {
-    const { velocity, facing } = this.wanted();
+    const { velocity, facing } = this.desired();
     this.driver.step(velocity, facing);
   }
 

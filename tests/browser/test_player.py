@@ -352,24 +352,6 @@ def test_bodies_have_their_own_rates_colours_names_and_places(open_page):
         for each in (body.positions, long)
     ]
     assert distances[1] > 1.8 * distances[0]
-    # Eyes and a second point beside the first do not say where a head ends.
-    eye = body.positions[:, 5:] + [0.03, 0.05, 0.08]
-    for name, beyond, has_head in (
-        ("Head", "leftEye", True),
-        ("Head", "Head2", True),
-        ("Crown", "leftEye", False),
-    ):
-        seen = replace(
-            body,
-            positions=np.concatenate([body.positions, eye], axis=1),
-            links=np.concatenate([body.links, [[5, 6]]]),
-            joint_names=("Hips", "Knee_L", "Foot_L", "Knee_R", "Foot_R", name, beyond),
-        )
-        page = opened(open_page, [Take("one", [seen])])
-        height = page.locator("#stage").bounding_box()["height"]
-        # The body fills three quarters of the stage, and a head has 9 % of its height.
-        widest = max(each["wide"] for each in drawn(page, "stage", "stroke"))
-        assert (widest > 0.06 * height) == has_head
 
 
 @pytest.mark.parametrize(("body", "gait"), [("biped", "walk"), ("quadruped", "trot")])

@@ -41,8 +41,8 @@ export class BindPose {
 
   // Give a joint the world rotation that it has in a frame.
   match(joint, frame) {
-    const wanted = multiply(aroundY(-frame.root.heading), turn(frame.rotations, joint));
-    this.swing(joint, multiply(wanted, inverse(this.rotations[joint])));
+    const desired = multiply(aroundY(-frame.root.heading), turn(frame.rotations, joint));
+    this.swing(joint, multiply(desired, inverse(this.rotations[joint])));
   }
 }
 

@@ -15,15 +15,15 @@ const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowD
  *
  * @param positions  [x, y, z] of each joint
  * @param limb  `upper`, `middle` and `end` joint, `moved` (the end and all below it), `joint`
- * @param place  [x, y, z] wanted for `joint`, one of `moved`
+ * @param place  [x, y, z] desired for `joint`, one of `moved`
  */
 export function reached(positions, limb, place) {
   const [start, bend, tip] = [limb.upper, limb.middle, limb.end].map((joint) => positions[joint]);
-  const wanted = add(subtract(place, subtract(positions[limb.joint], tip)), start, -1);
+  const desired = add(subtract(place, subtract(positions[limb.joint], tip)), start, -1);
   const [first, second] = [length(subtract(bend, start)), length(subtract(tip, bend))];
-  const far = length(wanted);
+  const far = length(desired);
   if (!(far > 1e-6)) return positions;
-  const along = wanted.map((value) => value / far);
+  const along = desired.map((value) => value / far);
   const distance = Math.min(Math.max(far, Math.abs(first - second) + 1e-4), 0.9999 * (first + second));
   let side = subtract(bend, start);
   side = add(side, along, -dot(side, along));

@@ -126,8 +126,8 @@ export class ControllerCharacter {
     goals.set(goal || { velocity: [0, 0], facing: null }, 0);
     const moments = Array.from(schema.offsets.subarray(schema.now + 1));
     const { places } = goals.trajectory({ x: 0, z: 0 }, moments);
-    const wanted = [];
-    for (let i = 0; i < samples; i++) wanted.push(...toFacing(places[2 * i], places[2 * i + 1], heading));
+    const goalPlaces = [];
+    for (let i = 0; i < samples; i++) goalPlaces.push(...toFacing(places[2 * i], places[2 * i + 1], heading));
     const starts = arrays["starts.frames"].length;
     const misfits = [];
     for (let start = 0; start < starts; start++) {
@@ -135,7 +135,7 @@ export class ControllerCharacter {
       if (!this.hasLabel(inputs, label)) continue;
       const future = readFuture(schema.inputs, inputs, schema).places;
       let misfit = 0;
-      for (let i = 0; i < future.length; i++) misfit += (future[i] - wanted[i]) ** 2;
+      for (let i = 0; i < future.length; i++) misfit += (future[i] - goalPlaces[i]) ** 2;
       misfits.push([misfit, start]);
     }
     if (!misfits.length) return this.chooseStart(null, goal, heading, seed);

@@ -235,9 +235,9 @@ function twoJointTurns(upper, middle, last, target, hinge) {
   const askew = (dot(normal, thigh) * dot(normal, shin)) / both;
   const cosine = dot(thigh, shin) / both - askew;
   const bend = Math.atan2(sineAlong, cosine);
-  const wanted = (0.5 * (dot(way, way) - first2 - second2)) / both - askew;
+  const desired = (0.5 * (dot(way, way) - first2 - second2)) / both - askew;
   const size = Math.max(Math.hypot(sineAlong, cosine), TINY_LENGTH);
-  const change = bendChange(bend, Math.acos(Math.min(Math.max(wanted / size, -1), 1)));
+  const change = bendChange(bend, Math.acos(Math.min(Math.max(desired / size, -1), 1)));
   const sine = Math.sin(change), oneLess = 1 - Math.cos(change);
   const beside = cross(normal, shin), along = dot(normal, shin);
   const turned = shin.map(

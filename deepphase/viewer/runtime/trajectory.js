@@ -135,11 +135,11 @@ export class TrajectoryBlend {
       const time = (i + 1) / samples;
       const weight = 1 - (1 - time) ** biases[0];
       const turning = 1 - (1 - time) ** biases[1];
-      const wanted = [0, 1].map((axis) => {
+      const goalVelocity = [0, 1].map((axis) => {
         const before = relative[2 * (samples + i) + axis];
         return 0.5 * this.frameRate * (relative[2 * (2 * samples + i) + axis] - before);
       });
-      const speed = Math.hypot(wanted[0], wanted[1]);
+      const speed = Math.hypot(goalVelocity[0], goalVelocity[1]);
       const kept = speed > this.limits.speed ? this.limits.speed / speed : 1;
       limited = limited || kept < 1;
       for (let axis = 0; axis < 2; axis++) {
@@ -147,7 +147,7 @@ export class TrajectoryBlend {
         const ofPrediction = predicted.places[at] - (i ? predicted.places[at - 2] : 0);
         const ofGoal = relative[at] - (i ? relative[at - 2] : 0);
         places[at] = (i ? places[at - 2] : 0) + (1 - weight) * ofPrediction + weight * ofGoal;
-        velocities[at + 2] += weight * (kept * wanted[axis] - velocities[at + 2]);
+        velocities[at + 2] += weight * (kept * goalVelocity[axis] - velocities[at + 2]);
       }
       const left = desired.angles[i] - root.angle - predicted.angles[i];
       angles[i] = predicted.angles[i] + turning * wrappedAngle(left);

@@ -128,12 +128,12 @@ function rotationOffset(old, oldVelocity, now, newVelocity) {
   const turn = multiply(old, inverse(now));
   const offset = toVector(turn);
   const moved = rotate(turn, newVelocity);
-  const wanted = oldVelocity.map((value, k) => value - moved[k]);
+  const desired = oldVelocity.map((value, k) => value - moved[k]);
   // The rate of the vector is the angular velocity by the inverse of the left Jacobian.
   const angle = Math.sqrt(dot(offset, offset));
   const half = 0.5 * angle;
   const factor = angle < SMALL_ANGLE ? 1 / 12 : (1 - half / Math.tan(half)) / angle ** 2;
-  const once = cross(offset, wanted);
+  const once = cross(offset, desired);
   const twice = cross(offset, once);
-  return [offset, wanted.map((value, k) => value - 0.5 * once[k] + factor * twice[k])];
+  return [offset, desired.map((value, k) => value - 0.5 * once[k] + factor * twice[k])];
 }

@@ -4,9 +4,6 @@ import { faded, mixed } from "./surface2d.js";
 
 // Lines of the grid on either side of the camera's target, at least and at most.
 const GRID_LINES = 13, MOST_LINES = 40;
-// Distance from a head's joint to its middle as a share of the body's height, for files without
-// an end site of the head.
-const HEAD_SHARE = 0.06;
 
 // What a canvas draws of a scene. `look`: page, soft (lines) and whether it is dark.
 export class PlainRenderer {
@@ -127,7 +124,7 @@ export class PlainRenderer {
     }
   }
 
-  // Bodies {pose, links, radii (of links), heads, height, colour, alpha} as limbs with round ends, and balls
+  // Bodies {pose, links, radii (of links), height, colour, alpha} as limbs with round ends, and balls
   // {place, radius}, from far to near. A body without links is its points.
   drawBodies(bodies, balls = []) {
     const pieces = [];
@@ -140,15 +137,8 @@ export class PlainRenderer {
       };
       const joint = (index) => [pose[3 * index], pose[3 * index + 1], pose[3 * index + 2]];
       radii.forEach((radius, link) => {
-        if (radius) this.addLimb(pieces, joint(links[2 * link]), joint(links[2 * link + 1]), radius, shades, 0.8);
+        this.addLimb(pieces, joint(links[2 * link]), joint(links[2 * link + 1]), radius, shades, 0.8);
       });
-      for (const [from, to] of body.heads ?? []) {
-        const [neck, head] = [joint(from), joint(to)];
-        const way = head.map((value, axis) => value - neck[axis]);
-        const long = (HEAD_SHARE * height) / (Math.hypot(...way) || 1);
-        const [low, high] = [0.4, 1].map((part) => head.map((value, axis) => value + part * long * way[axis]));
-        this.addLimb(pieces, low, high, 0.045 * height, shades, 0);
-      }
       if (!links.length) {
         for (let i = 0; i < pose.length; i += 3) {
           const place = [pose[i], pose[i + 1], pose[i + 2]];

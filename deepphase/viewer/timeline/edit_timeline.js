@@ -103,8 +103,8 @@ class Timeline {
 
   ruler(height) {
     const seconds = this.last / this.data.fps;
-    const wanted = seconds / Math.max((this.width - this.label) / 80, 1);
-    const step = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20].find((each) => each >= wanted) ?? 60;
+    const desired = seconds / Math.max((this.width - this.label) / 80, 1);
+    const step = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20].find((each) => each >= desired) ?? 60;
     for (let time = 0; time <= seconds + 1e-6; time += step) {
       const x = this.x(time * this.data.fps);
       node("line", { class: "grid", x1: x, x2: x, y1: TOP - 5, y2: height - BOTTOM }, this.svg);

@@ -115,12 +115,6 @@ export class Series extends Timed {
   }
 }
 
-// Joints of a face, which do not say where the head ends.
-const FACE = /eye|brow|lid|ear|nose|cheek|lip|jaw|mouth|teeth|tongue/i;
-
-// Further points of a head, as of captured points without end sites.
-const HEAD_POINT = /head.?\d+$/i;
-
 // Joint positions of a body: each frame's mean, and offsets of the joints from it.
 export class Body extends Timed {
   constructor(actor, index, alone) {
@@ -153,21 +147,8 @@ export class Body extends Timed {
     const inner = new Set(this.links.filter((_, i) => i % 2 === 0));
     const outer = [...new Set(this.links.filter((_, i) => i % 2 === 1))].filter((j) => !inner.has(j));
     this.trailing = this.feet.length ? this.feet : outer.slice(0, 4);
-    // Pairs of joints whose second is a head without an end site; a head is drawn there, in place
-    // of the links from it to the face.
-    this.heads = [];
-    const faces = new Set();
-    for (let link = 0; link < this.links.length; link += 2) {
-      const [from, to] = [this.links[link], this.links[link + 1]];
-      if (!/head$/i.test(this.jointNames[to] || "")) continue;
-      const below = this.joinedBelow(to);
-      if (!below.every((joint) => FACE.test(this.jointNames[joint] || "") || this.isBeside(from, to, joint))) continue;
-      this.heads.push([from, to]);
-      below.forEach((joint) => faces.add(joint));
-    }
     this.measure();
-    // Of links that are drawn: those to a face are not.
-    this.radii = this.linkRadii().map((radius, link) => (faces.has(this.links[2 * link + 1]) ? 0 : radius));
+    this.radii = this.linkRadii();
     this.skin = actor.skin;
   }
 
@@ -232,24 +213,6 @@ export class Body extends Timed {
       this.height = Math.max(this.height, (high - low) * step);
     }
     this.height ||= 1;
-  }
-
-  // Whether a joint is a further point of a head that does not lie where the neck leads.
-  isBeside(neck, head, joint) {
-    if (!HEAD_POINT.test(this.jointNames[joint] || "")) return false;
-    const [a, b, c] = [neck, head, joint].map((each) => this.joint(0, each, [0, 0, 0]));
-    const [up, on] = [b.map((value, axis) => value - a[axis]), c.map((value, axis) => value - b[axis])];
-    const along = up.reduce((sum, value, axis) => sum + value * on[axis], 0);
-    return along < 0.7 * Math.hypot(...up) * Math.hypot(...on);
-  }
-
-  // All joints below one.
-  joinedBelow(joint) {
-    const found = [joint];
-    for (const each of found) {
-      this.links.forEach((from, i) => { if (i % 2 === 0 && from === each) found.push(this.links[i + 1]); });
-    }
-    return found.slice(1);
   }
 
   // Radius of each limb in metres, which grows with the length of its descendants.

@@ -72,7 +72,7 @@ const KINDS = {
 export const GROUND_KINDS = Object.keys(KINDS);
 
 /** Ground of a kind around the origin, whose height there is 0. */
-export function madeGround(kind, seed) {
+export function generatedGround(kind, seed) {
   const height = KINDS[kind](createRandom(seed + 1));
   const points = Math.round(SIZE_M / SPACING_M) + 1;
   const map = Heightmap.centred(points, SPACING_M, height);

@@ -188,8 +188,6 @@ def standing_points(
 
     Parameters
     ----------
-    feet
-        Joints of the skeleton.
     contacts
         (frames, feet) bool.
     """

@@ -31,16 +31,6 @@ class BoundEditor(MotionEditor):
     Its body is that of the clips; the network's estimates are those of the trained editor, of the
     clips on its own body. Where a clip is whole, it stays as it is, and estimates are moved to
     continue it: what retargeting changes on both ways cancels out there.
-
-    Parameters
-    ----------
-    trained
-        The editor that was trained.
-    sources
-        For each joint of the trained body the joints (two each) of the clips' body, as columns of
-        `Damage.known`, that its rotation is between; (-1, -1) where there is none.
-    sample
-        A clip of the body, whose stance and file conventions retargeting reads.
     """
 
     bound: ClassVar[bool] = True
@@ -66,20 +56,7 @@ class BoundEditor(MotionEditor):
 
 
 def bound_editor(editor: MotionEditor, clip: Clip) -> BoundEditor:
-    """An editor for clips of another body, with an editor that was trained on its own.
-
-    Parameters
-    ----------
-    editor
-        The trained editor.
-    clip
-        A clip of the body, with rotations.
-
-    Raises
-    ------
-    SkeletonError
-        If the body is of another kind, or its legs were not found.
-    """
+    """An editor for clips of another body, with an editor that was trained on its own."""
     roles = find_roles(clip.skeleton, clip=clip)
     space = MotionSpace.of_clip(clip, editor.fps)
     trained = editor.space.skeleton

@@ -101,32 +101,10 @@ class PathData(WindowData):
 
     Files that were held out of the editor's training are held out again.
 
-    Parameters
-    ----------
-    store
-        Clips of the editor's skeleton.
-    editor
-        The editor.
-    training
-        Number and size of batches, and the seed.
-    labels
-        Take only clips with these labels.
-    effectors
-        Take all windows, also of bodies that stand, with rows relative to the smoothed root.
-    progress
-        Called after each clip; see `Progress`.
-
     Attributes
     ----------
     frames
         All frames.
-
-    Raises
-    ------
-    ParameterError
-        If no clip has the labels, or none travels for as long as a window.
-    SkeletonError
-        If the clips have another skeleton.
     """
 
     def __init__(

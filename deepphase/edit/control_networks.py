@@ -31,12 +31,8 @@ class PathLimits:
         m/s: highest speed of the smoothed root, on the editor's body.
     usual
         m/s: the median over frames that travel.
-    turn
-        rad/s: highest turn of the smoothed root.
     labels
         Labels of the clips, as in ``{"style": ["normal"]}``; empty for all.
-    clips
-        Number of clips.
     """
 
     speed: float
@@ -48,15 +44,6 @@ class PathLimits:
 
 class PathNetworks(nn.Module):
     """Footsteps from a path, and hidden units from path and contacts.
-
-    Parameters
-    ----------
-    layout
-        Layout of the editor's rows.
-    config
-        Network of the editor.
-    limits
-        Paths of the training clips.
 
     References
     ----------
@@ -125,14 +112,10 @@ class EffectorLimits:
 
     Parameters
     ----------
-    joints
-        Names of the hands and feet.
     speeds
         m/s: highest speed of each relative to the smoothed root, on the editor's body.
     reaches
         metres: farthest place of each from the floor under the hips.
-    clips
-        Number of clips.
     """
 
     joints: tuple[str, ...]
@@ -146,15 +129,6 @@ class EffectorNetworks(nn.Module):
 
     Convolutions lead to hidden units of the editor, which decode to a motion, and to a correction
     of it that has the full frame rate: blows are faster than a hidden frame.
-
-    Parameters
-    ----------
-    layout
-        Layout of the editor's rows.
-    config
-        Network of the editor.
-    limits
-        Hands and feet, and how they move in the training clips.
 
     References
     ----------
@@ -198,8 +172,6 @@ class EffectorNetworks(nn.Module):
             Metres on the editor's body, relative to the smoothed root.
         known : (batch, effectors, frames)
             1 where a place is known, else 0.
-        decode
-            The decoder of the editor.
         """
         given = (places - self.place_mean[:, None]) / self.place_scale
         given = given * known.repeat_interleave(3, 1)

@@ -40,13 +40,6 @@ class ControlModule(ResumableModule):
     """Motion from paths, or from hands and feet, through a frozen editor.
 
     A LightningModule for any `pytorch_lightning.Trainer`, with batches of `PathData`.
-
-    Parameters
-    ----------
-    data
-        Training data, of which the limits and the scales of the networks are.
-    editor
-        The editor; its network is not changed.
     """
 
     network: PathNetworks | EffectorNetworks

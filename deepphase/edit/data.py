@@ -31,13 +31,7 @@ _VALIDATION_WINDOWS = 256
 
 
 class WindowData(ResumableData, pl.LightningDataModule):
-    """Base class: windows of clips that travel to the device as their middle frames.
-
-    Attributes
-    ----------
-    window
-        Frames of a window.
-    """
+    """Base class: windows of clips that travel to the device as their middle frames."""
 
     window: int
     _train: Tensor
@@ -70,22 +64,11 @@ class EditorData(WindowData):
 
     Parameters
     ----------
-    store
-        Clips of one skeleton.
     config
         Rate, window, batch size, held-out share, mirroring and seed.
-    description
-        A skeleton description (`load_description`), where names and structure do not show which
-        joint is which.
-    progress
-        Called after each clip; see `Progress`.
 
     Attributes
     ----------
-    space
-        The body of the clips.
-    feet
-        Joints that contacts are of.
     values
         (frames, values) float32 normalised rows of all clips, then of their mirror images.
     split
@@ -94,13 +77,6 @@ class EditorData(WindowData):
         Of the training frames.
     statistics
         How the joints turn in the training frames.
-
-    Raises
-    ------
-    ParameterError
-        If no clip is as long as a window, or the clips have fewer windows than a batch.
-    SkeletonError
-        If no pair of feet was found.
     """
 
     def __init__(

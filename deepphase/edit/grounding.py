@@ -56,22 +56,12 @@ class GroundedMotion:
 
     Parameters
     ----------
-    clip
-        The clip, float64.
     contacts
         (frames, feet) bool: where feet are held.
     sliding_before, sliding_after
         m/s: mean ground speed of feet in these contacts.
-    drift
-        Metres: range of the floor's height over time, removed; 0 if the floor was left alone.
-    tilt
-        Radians: slope of the floor, removed.
-    slip
-        Metres: how far the body was moved on the ground because its feet slipped alike.
     moved
         (2,) metres: median and largest distance of the joints from their places before.
-    slides
-        Number of contacts that were left, because the foot slides too far in them.
     """
 
     clip: Clip
@@ -125,20 +115,6 @@ def grounded(clip: Clip, space: MotionSpace, *, level: bool = True) -> GroundedM
     the whole body, as is the movement that all feet in contact share. The rest is removed by
     inverse kinematics of the legs: feet are held where they stand, and knees keep their direction.
     Bones do not change.
-
-    Parameters
-    ----------
-    clip
-        A clip with its travel on the hips (`MotionSpace.on_hips`).
-    space
-        Its body, a biped or a quadruped.
-    level
-        Level the floor. Without it, heights stay as they are, as on stairs and slopes.
-
-    Raises
-    ------
-    SkeletonError
-        If the body has no legs of three joints.
     """
     roles = space.roles_of(clip)
     limbs = standing_limbs(clip, roles)

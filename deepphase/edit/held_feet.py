@@ -47,10 +47,6 @@ def with_held_feet(clip: Clip, space: MotionSpace, contacts: Array) -> Clip:
 
     Parameters
     ----------
-    clip
-        A clip of the space's body, a biped or a quadruped.
-    space
-        The body.
     contacts
         (frames, feet) bool: when each foot is on the floor, left and right, then front paws. A
         body whose feet have no limbs of three joints stays as it is.

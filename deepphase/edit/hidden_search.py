@@ -57,12 +57,8 @@ class FoundMotion:
 
     Parameters
     ----------
-    rows
-        The motion.
     distances
         (goals,) metres of the editor's body between goals and their points.
-    iterations
-        Steps of the search.
     """
 
     rows: MotionRows

@@ -240,12 +240,6 @@ def phase_passage(
     ----------
     first, second
         Clips of the body at one rate, on the hips.
-    missing
-        Frames between them.
-    space
-        The body.
-    timing
-        By `phase_timing`.
 
     Returns
     -------

@@ -79,16 +79,8 @@ class MotionSpace:
 
     Parameters
     ----------
-    skeleton
-        Skeleton of the clips that the editor was trained on.
-    hips
-        Joint that carries the body.
-    points
-        Its points.
     fps
         Frames a second of the rows.
-    description
-        Skeleton description (`load_description`), where names and structure are not enough.
     """
 
     skeleton: Skeleton
@@ -116,13 +108,7 @@ class MotionSpace:
         return find_roles(clip.skeleton, self.description, clip=clip)
 
     def on_hips(self, clip: Clip) -> Clip:
-        """The clip in the joint order of the space, its travel on the hips.
-
-        Raises
-        ------
-        SkeletonError
-            If the clip's hierarchy is another one.
-        """
+        """The clip in the joint order of the space, its travel on the hips."""
         clip = clip.in_order_of(self.skeleton)
         above = ancestors(self.skeleton, self.hips)[1:]
         local = clip.local_positions()
@@ -177,15 +163,7 @@ class MotionSpace:
         )
 
     def rows(self, clip: Clip) -> tuple[MotionRows, RootTrajectory]:
-        """Rows of a clip at this rate whose travel is on the hips, and its root trajectory.
-
-        Raises
-        ------
-        ParameterError
-            If the clip has another rate.
-        SkeletonError
-            If no pair of feet was found.
-        """
+        """Rows of a clip at this rate whose travel is on the hips, and its root trajectory."""
         if clip.fps != self.fps:
             raise ParameterError(
                 f"{clip.name}: the clip has {clip.fps:g} frames a second, and the editor "
@@ -224,12 +202,6 @@ class MotionSpace:
 
         Parameters
         ----------
-        rows
-            The motion.
-        like
-            Clip of the body: its bones, labels and conventions.
-        root
-            The root trajectory, as by `root`.
         floor
             Height of the floor in metres.
 
@@ -280,8 +252,6 @@ class RowLayout:
         joint j carries.
     depends
         (groups, groups) bool: which rotations each group depends on.
-    root
-        The root's velocities among the values.
     """
 
     group: Array
@@ -290,13 +260,7 @@ class RowLayout:
 
     @classmethod
     def of_space(cls, space: MotionSpace, feet: tuple[int, ...]) -> RowLayout:
-        """The layout of a space's rows.
-
-        Parameters
-        ----------
-        feet
-            Joints of the skeleton that the contacts are of.
-        """
+        """The layout of a space's rows."""
         points = space.points
         place = {int(joint): index for index, joint in enumerate(points.joints)}
         body = np.repeat(points.carriers + 1, 3)

@@ -16,15 +16,6 @@ class MotionAutoencoder(nn.Module):
     see about four seconds. Hidden units alone decode to a motion. Repair adds a correction to the
     values that are filled in, which has the full frame rate beside the hidden units.
 
-    Parameters
-    ----------
-    values
-        Values of a row.
-    groups
-        Groups of values that are known or unknown together.
-    config
-        Widths and kernel.
-
     Attributes
     ----------
     stride

@@ -61,13 +61,6 @@ def export_editor(editor: MotionEditor, path: str | Path) -> list[Parity]:
     Returns
     -------
     Differences at batches of 1, 7 and 32, of random rows with random gaps.
-
-    Raises
-    ------
-    ParameterError
-        If packages are missing.
-    CheckpointError
-        As for `export_onnx`.
     """
     generator = torch.Generator().manual_seed(0)
     rows, groups = max(PARITY_BATCHES), len(editor.layout.depends)

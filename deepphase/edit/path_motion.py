@@ -171,13 +171,7 @@ def path_networks(editor: MotionEditor) -> PathNetworks:
 
 
 def crowd_paths(path: GroundPath, count: int, spacing: float) -> list[GroundPath]:
-    """Copies of a path side by side, in rows.
-
-    Parameters
-    ----------
-    spacing
-        Metres between neighbours.
-    """
+    """Copies of a path side by side, in rows."""
     columns = int(np.ceil(np.sqrt(count)))
     return [
         replace(
@@ -262,8 +256,6 @@ def _swaying(rows: MotionRows, path: RootTrajectory, here: slice, fps: float) ->
 
     Parameters
     ----------
-    rows
-        With margins before and after the path.
     here
         The path's frames among them.
     """

@@ -349,8 +349,6 @@ def with_change(
 
     Parameters
     ----------
-    on_path
-        Leave the hips' place on the ground as it is.
     share
         Share of the change of the hips' place.
     """

@@ -95,13 +95,7 @@ class KeyFrames:
 
 
 def read_keys(path: str | Path) -> KeyFrames:
-    """Read keys from CSV: a column frame, optionally time (s) and steps.
-
-    Raises
-    ------
-    FormatError
-        With the line of what cannot be read.
-    """
+    """Read keys from CSV: a column frame, optionally time (s) and steps."""
 
     def key(row: Mapping[str, str]) -> dict[str, Any]:
         found: dict[str, Any] = {"frame": int(row["frame"])}

@@ -43,11 +43,6 @@ class EditorModule(ResumableModule):
 
     A LightningModule for any `pytorch_lightning.Trainer`; its batches are windows (batch, values,
     frames) of normalised rows, as `EditorData` makes them.
-
-    Parameters
-    ----------
-    data
-        Training data; the network has its body and config.
     """
 
     network: MotionAutoencoder
@@ -196,13 +191,7 @@ class EditorModule(ResumableModule):
     def editor(
         self, data: EditorData, *, provenance: Mapping[str, Any] | None = None
     ) -> MotionEditor:
-        """The editor with the current weights, without a report.
-
-        Parameters
-        ----------
-        provenance
-            Further provenance for the editor's file.
-        """
+        """The editor with the current weights, without a report."""
         split = data.split
         made = {
             "clips": len(data.starts),

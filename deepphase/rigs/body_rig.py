@@ -44,12 +44,6 @@ class RigLimb:
     ----------
     name
         Such as "left_leg".
-    chain
-        Joints from the upper to the last one, upper first.
-    middle, last
-        Joints of the chain: elbow or knee, and hand or foot.
-    toe
-        Joint that the foot rolls about, if the limb is a leg with toes.
     bend
         (3,) unit vector: to where the middle joint bends at rest.
     """
@@ -533,8 +527,6 @@ def roles_of_part(roles: Roles, row: Mapping[int, int], pairs: Array) -> Roles:
 
     Parameters
     ----------
-    row
-        Joint -> the same joint in the other skeleton. Joints without one lose their role.
     pairs
         (joints,) the pairs of the other skeleton.
     """

@@ -36,8 +36,6 @@ class MultiquadricProcess:
     inputs : (examples, inputs)
     weights : (examples, outputs)
     mean : (outputs,)
-    width
-        Of the kernel, in the unit of the inputs.
 
     References
     ----------

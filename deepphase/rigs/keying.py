@@ -39,8 +39,6 @@ class BodyMotion:
         (frames, joints of the rig, 3) metres.
     turns
         (frames, joints of the rig's skeleton, 3, 3) from the rest pose.
-    placement
-        Of the character.
     fps
         Frames a second.
     """
@@ -52,13 +50,7 @@ class BodyMotion:
 
     @classmethod
     def of_clip(cls, clip: Clip, rig: BodyRig) -> BodyMotion:
-        """Motion of a clip with the joints of the rig.
-
-        Raises
-        ------
-        SkeletonError
-            If the clip lacks a joint of the rig.
-        """
+        """Motion of a clip with the joints of the rig."""
         known = {name: row for row, name in enumerate(clip.skeleton.names)}
         for name in rig.skeleton.names:
             if name not in known:

@@ -41,21 +41,8 @@ _WIDTH_POSES, _DAMPING_POSES, _REPORT_POSES = 600, 40, 300
 class RigData(ResumableData, pl.LightningDataModule):
     """Poses and samples of a rig, for `RigModule` in any trainer.
 
-    Parameters
-    ----------
-    rig
-        The rig function.
-    examples
-        Poses with their controls.
-    config
-        Samples, batch size, epochs, split and seed.
-
     Attributes
     ----------
-    learnt, held_out_examples
-        The examples of the training and of held-out clips.
-    scale
-        Of the examples of the training.
     inputs, outputs
         (rows, 3 joints) and (rows, used) float32, normalised: poses, samples, held-out poses.
     """
@@ -115,11 +102,6 @@ class RigModule(ResumableModule):
     """One hidden layer with ReLU from joints to controls (Holden 2017, 3.6.3).
 
     A LightningModule for any `pytorch_lightning.Trainer`, with `RigData`.
-
-    Parameters
-    ----------
-    data
-        Its data; the network has its sizes.
     """
 
     network: torch.nn.Sequential
@@ -171,8 +153,6 @@ def sampled_controls(values: Array, count: int, noise: float, seed: int) -> Arra
     ----------
     values : (examples, controls)
         In units of their standard deviations.
-    noise
-        Deviation of a sample from its example, in deviations of each component.
 
     References
     ----------
@@ -264,14 +244,7 @@ def with_process(
     config: RigConfig,
     progress: Progress | None = None,
 ) -> RigInverse:
-    """The inverse by a Gaussian process, without a network.
-
-    Parameters
-    ----------
-    learnt
-        The poses. The process keeps the rest pose and others by chance: those that lie far apart,
-        or that a process misses most, are no better examples.
-    """
+    """The inverse by a Gaussian process, without a network."""
     seed, count = config.training.seed, config.process.examples
     if progress is not None:
         progress("fitting the Gaussian process", 0, 1, f"{count} examples")

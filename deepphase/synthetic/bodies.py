@@ -20,13 +20,9 @@ class BodyLimb:
 
     Parameters
     ----------
-    name
-        What phases and contacts of this limb are called: the name of its foot joint.
     upper, lower, foot, toe
         Joint indices: hip, knee, ankle and the ball of the foot (of a front leg: shoulder, elbow,
         wrist, base of the fingers). The toe joint is the point that stays in place in stance.
-    bends
-        +1 where the middle joint bends forward (knees), -1 where backward (elbows of a dog).
     standing
         (3,) metres: the toe joint at rest, x and z relative to the hips, y over the floor.
     heel
@@ -61,10 +57,6 @@ class Body:
         "biped" or "quadruped".
     limbs
         In the order of every (frames, limbs) array.
-    hips_height
-        Metres from the floor to the root joint at rest.
-    oscillators
-        Names of what can swing at a frequency of its own.
     """
 
     kind: str

@@ -12,19 +12,7 @@ LEFT, RIGHT = 0, 1
 
 @dataclass(frozen=True)
 class Step:
-    """A foot that lands on a beat.
-
-    Parameters
-    ----------
-    beat
-        Of the figure, from 0.
-    foot
-        LEFT or RIGHT.
-    side, ahead
-        Metres from the dancer's place, in the direction that the figure has then.
-    weight
-        Share of the body's weight that goes onto it: 0.5 stands in the middle, 0.2 only touches.
-    """
+    """A foot that lands on a beat."""
 
     beat: int
     foot: int
@@ -35,21 +23,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Figure:
-    """A pattern of steps.
-
-    Parameters
-    ----------
-    bars
-        How many it takes; it is repeated through a phrase.
-    steps
-        Each foot once at least; rising in beats.
-    turn
-        Radians to the left over the whole figure.
-    bounce
-        Metres that the hips drop on each beat.
-    waves
-        Degree of freedom -> Wave of the bar's phase.
-    """
+    """A pattern of steps."""
 
     name: str
     beats_per_bar: int
@@ -62,17 +36,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class ArmPattern:
-    """What both arms do over a bar.
-
-    Parameters
-    ----------
-    lag
-        Cycles by which the right arm follows the left: 0.5 alternates.
-    waves
-        arm_swing, arm_raise, elbow, arm_twist -> Wave of the bar's phase.
-    pump
-        Radians of elbow bend added on each beat.
-    """
+    """What both arms do over a bar."""
 
     name: str
     lag: float

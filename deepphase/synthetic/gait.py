@@ -40,17 +40,6 @@ class Style:
 
     Parameters
     ----------
-    cadence
-        Factor on the stride frequency at the same speed.
-    arm_swing, bounce, sway, step_height
-        Factors on the swing of the arms, the vertical and the sideways motion of the hips, and
-        the height of the swinging foot.
-    lean, elbow, arm_raise, head_tilt
-        Radians added to trunk, elbows, upper arms and head.
-    stride_width
-        Metres added between each foot and the middle line.
-    toe_out
-        Radians that the feet point outwards.
     tail_frequency
         Hz of a wagging tail.
     """
@@ -108,38 +97,12 @@ class Gait:
 
     Parameters
     ----------
-    name
-        What it is called.
     speed
         m/s at which it is usual, and at which the numbers below hold.
     frequency
         Strides a second (Hz) at that speed.
-    exponent
-        frequency(v) = frequency * (v / speed) ** exponent.
     heading
         (side, forward) unit vector of travel in the body's frame.
-    duty
-        Share of the stride that each limb stands, one number a limb or one for all.
-    lags
-        Cycles by which each limb touches down after the first (biped) or third (quadruped: the
-        left hind leg), whose lag is 0.
-    hop
-        Phases of lift-off and landing of a hop; equal where there is none.
-    step_height
-        Metres that a swinging foot rises.
-    strike, toe_off
-        Radians of the foot's pitch, toe up at touch-down and heel up at lift-off.
-    swing_flexion
-        Radians of heel-up pitch added in mid-swing.
-    loading
-        Cycles in which the pitch of touch-down rolls off.
-    width
-        Metres added between each foot and the middle line.
-    forward
-        Metres by which feet are set before their place under the body, one a limb or one for all.
-    waves
-        Degree of freedom (FREEDOMS) -> Wave of the stride's phase; those of arms and scapulae are
-        of the phase of the leg on their side, or of their own front leg.
     """
 
     name: str
@@ -220,12 +183,6 @@ def gaits_of(kind: str) -> Mapping[str, Gait]:
     ----------
     kind
         "biped" or "quadruped".
-
-    Raises
-    ------
-    ParameterError
-        Where there is no such kind, or its file has an unknown key, degree of freedom or a value
-        of another type.
     """
     if kind not in FREEDOMS:
         raise ParameterError(
@@ -254,11 +211,6 @@ def gait_from_mapping(name: str, values: Mapping[str, Any], freedoms: tuple[str,
         -> number.
     freedoms
         The degrees of freedom that the body has.
-
-    Raises
-    ------
-    ParameterError
-        Where a key is unknown or missing, or a value is of another type.
     """
     where = f"gait {name!r}"
     values = dict(as_mapping(values, where))

@@ -144,18 +144,11 @@ def perform(
 
     Parameters
     ----------
-    program
-        Segments, one after the other.
     style
         The individual; None for a random one, by `seed` and `variety`.
     noise
         Standard deviation in radians of white noise on every joint, as a capture has (the root's
         place gets a tenth of it, in metres). Feet are no longer quite still then.
-
-    Raises
-    ------
-    ParameterError
-        For an unknown body, gait or oscillator, or a number out of range.
     """
     if not (np.isfinite(noise) and noise >= 0 and np.isfinite(variety) and variety >= 0):
         raise ParameterError(

@@ -89,18 +89,12 @@ class Segment:
 
     Parameters
     ----------
-    gait
-        Its name, or a Gait.
     seconds
         How long, with the transition from the segment before, which it must have time for.
     speed
         m/s along the gait's heading (negative: against it); None for the gait's own.
-    turn_rate
-        rad/s, positive to the left; a stand has none.
     frequency
         Strides a second (Hz); None for what is usual at that speed.
-    tempo
-        How the frequency changes meanwhile.
     oscillators
         Name -> Hz of what swings at a frequency of its own: "LeftArm" and "RightArm" wave, a
         quadruped's "Tail" wags (at its style's frequency by default; 0 Hz: not at all).

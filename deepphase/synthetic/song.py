@@ -64,10 +64,6 @@ class TempoMap:
     ----------
     seconds, bpm
         (moments,) rising times, and beats a minute at them.
-    first_beat
-        Seconds at which beat 0, the first of a bar, falls.
-    beats_per_bar
-        3 or 4, or any other number.
     """
 
     seconds: Array

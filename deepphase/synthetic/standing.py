@@ -45,8 +45,6 @@ def standing_clips(kind: str, seed: int, labels: Iterable[Mapping[str, str]]) ->
     ----------
     kind
         "biped" or "quadruped". A dog wags its tail now and then.
-    labels
-        Those of each clip.
     """
     body = body_named(kind)
     # Clips of rest follow each other, so they begin and end in one posture.

@@ -52,11 +52,6 @@ def blends(
         Hz of the stride.
     weights, body_weights : (frames, segments)
         Of each segment in the pose and, a little before or after it, in the body's travel.
-
-    Raises
-    ------
-    ParameterError
-        Where a segment is too short for the change to it.
     """
     starts = np.cumsum(lengths) - lengths
     frequency = frequencies[:, 0].copy()
@@ -194,14 +189,7 @@ class Timeline:
 def timeline(
     program: Program, body: Body, style: Style, generator: np.random.Generator, fps: float
 ) -> Timeline:
-    """The curves of a program.
-
-    Raises
-    ------
-    ParameterError
-        For an empty program, an unknown gait or oscillator, a segment too short for the change to
-        it, or a rate below 10 frames a second.
-    """
+    """The curves of a program."""
     if not program:
         raise ParameterError("this program has no segments", hint="give at least one")
     if not (np.isfinite(fps) and fps >= 10):

@@ -70,13 +70,7 @@ class Truth:
 
     @classmethod
     def load(cls, path: str | Path) -> Truth:
-        """Read a truth file.
-
-        Raises
-        ------
-        FormatError
-            Where it cannot be read, is not such a file, or its arrays do not fit each other.
-        """
+        """Read a truth file."""
         archive = read_npz(path)
         meta = archive.meta(FORMAT, VERSION)
         try:

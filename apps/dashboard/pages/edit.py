@@ -189,21 +189,7 @@ def _draw(key: str, value: Any) -> None:
 
 @dataclass(frozen=True)
 class Sheet:
-    """What the choices of a task are of.
-
-    Parameters
-    ----------
-    clip
-        The clip that is edited.
-    editor
-        The editor.
-    clips
-        All clips.
-    id
-        Part of the widgets' keys: another clip, editor or step starts with the default values.
-    timeline
-        Where the timeline is drawn.
-    """
+    """What the choices of a task are of."""
 
     clip: Clip
     editor: MotionEditor

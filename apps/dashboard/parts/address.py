@@ -105,12 +105,8 @@ def choose_span(
 
     Parameters
     ----------
-    length_s
-        Length of the clip.
     at_s
         A moment that is shown at first, seconds.
-    key
-        Part of the widget's key: the name of the clip.
     """
     latest = round(length_s - SHOWN_S, 1)
     if latest <= 0:

@@ -141,13 +141,7 @@ def with_joints(take: Take, clips: OpenClips, model: OpenModel, index: int) -> T
 
 
 def clip_window(clips: OpenClips, model: OpenModel, index: int, at_s: float) -> WindowExample:
-    """The window around a time with its latent and reconstruction.
-
-    Raises
-    ------
-    ParameterError
-        If the model is a baseline, which has no decoder.
-    """
+    """The window around a time with its latent and reconstruction."""
     extractor = model.extractor
     if not isinstance(extractor, PhaseModel):
         raise ParameterError(
@@ -179,11 +173,6 @@ def followed(
     measure
         "alone": variance that the channel predicts by itself; "silent": variance that the
         reconstruction loses without the channel.
-
-    Raises
-    ------
-    ParameterError
-        If the clip is too short, or the measure is "silent" and the model a baseline.
     """
     extractor, clip = model.extractor, clips.store.clip(index)
     read = signals(clips, model, index)

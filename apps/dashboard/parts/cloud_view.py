@@ -69,10 +69,6 @@ class PlayedPart:
     ----------
     clip
         Index of the clip.
-    start
-        Seconds in the player at its first frame.
-    first
-        Seconds in the clip at its first frame.
     paths
         Name of a space -> (frames, 3) places of the frames in it.
     fps
@@ -145,22 +141,10 @@ def cloud_view(
         The frames, and the id under which `keep_frames` sent them.
     spaces
         Name of a choice of axes -> where the frames lie along them, besides the channels.
-    title
-        Heading of the figure; that of a large one ends in the name of its colours.
-    key
-        The widget's key.
     axes
         What is seen at first: "axes", "colour" and "view", which is "Plane" or "Space".
-    played
-        What the page's player plays: its moment is drawn, and a click on it needs no new run.
     selected
         Indices of the points that are drawn as selected; None for all.
-    small
-        Without choosers, legend, notes and selections, and with smaller points: its colours are
-        those of the page's large cloud.
-    on_answer
-        Called before the page runs again, after a click on a point that is not played, after a
-        selection, and where axes are missing.
     """
     look = (DARK if is_dark() else LIGHT).layout
     data: dict[str, Any] = {
@@ -233,13 +217,7 @@ def read_answer(done: Any, points: int) -> CloudAnswer:
 
 
 def stated_colours(groups: Mapping[str, str], colouring: Colouring) -> dict[str, Any]:
-    """Colours of the points with their legend: categories, or a scale.
-
-    Parameters
-    ----------
-    groups
-        Clip -> its group in the legend, as in its label; empty for none.
-    """
+    """Colours of the points with their legend: categories, or a scale."""
     values = np.asarray(colouring.values)
     if colouring.categorical:
         names, first, which, counts = np.unique(

@@ -72,12 +72,8 @@ class Poses:
         (poses, joints, 2) int8: to the right and up, in steps of `metres`.
     metres
         Size of a step.
-    step
-        Pose `i` is that of point `i * step`.
     links
         (links, 2) pairs of joints that a limb connects.
-    head
-        The joint of the head; -1 for none.
     """
 
     values: Array
@@ -131,8 +127,6 @@ class Space:
         (points, values) of the frames.
     points
         (points, 3) their principal components.
-    projection
-        Projection to these components.
     """
 
     name: str
@@ -154,18 +148,10 @@ class OpenCloud:
 
     Parameters
     ----------
-    cloud
-        The points of the phase manifold.
     clip, frame
         (points,) index of the clip in the store, and of the frame at the model's rate.
-    colourings
-        Name -> colouring of the points.
-    groups
-        Clip -> its group in a legend, as in its label; empty for none.
     phases
         The frames by the phase manifold.
-    poses
-        The poses that the page shows beside the mouse.
     """
 
     cloud: PhaseCloud
@@ -452,8 +438,6 @@ def beside_take(
     ----------
     phases
         Those of the passages' clips, by their index.
-    body
-        The description of the skeleton that the phase model was trained with.
     """
     fps, shown, actors = phases[passages[0].clip].fps, passages[:MAX_BESIDE], []
     for index, passage in enumerate(shown):

@@ -48,17 +48,7 @@ MODELS = FileKind("model", lambda file: load_model(file.path))
 
 @dataclass(frozen=True, eq=False)
 class OpenClips:
-    """The clips that are open.
-
-    Parameters
-    ----------
-    id, name
-        As in their `ListedSource`.
-    key
-        Cache key; changes with their content.
-    store
-        The clips.
-    """
+    """The clips that are open."""
 
     id: str
     name: str

@@ -37,21 +37,7 @@ from deepphase.viewer.take import Take
 
 @dataclass(frozen=True, eq=False)
 class OpenDance:
-    """A dance as a page shows it.
-
-    Parameters
-    ----------
-    take
-        The dance for the player, with the sound of the song.
-    measures
-        Its measures beside those of recorded dances.
-    findings
-        What its measures say on beats and bars.
-    report
-        The folder that `deepphase dance` writes, as a ZIP file.
-    result
-        The dance itself.
-    """
+    """A dance as a page shows it."""
 
     take: Take
     measures: list[Measure]
@@ -75,13 +61,7 @@ class OpenDance:
 def dance_of_song(
     dancer: OpenDancer, song: OpenSong, chosen: ChosenDance, progress: Progress
 ) -> OpenDance:
-    """Make a dance to a song, with its report and its files.
-
-    Raises
-    ------
-    DeepPhaseError
-        If the dancer cannot meet the request.
-    """
+    """Make a dance to a song, with its report and its files."""
     dance = dancer.source.dance(song.features, chosen.request, progress)
     with temporary_folder() as folder, song.as_file() as file:
         _, measures, findings = dance_report(dance, dancer.source, chosen.request, file, folder)
@@ -97,15 +77,7 @@ _OPENING = "Opening the dances"
 
 @dataclass(frozen=True, eq=False)
 class OpenDancer:
-    """A trained dancer or a dance database; `key` changes with its content.
-
-    Parameters
-    ----------
-    source
-        Makes the dances.
-    trials
-        Sentences on how dances followed their songs in the trials at the end of the training.
-    """
+    """A trained dancer or a dance database; `key` changes with its content."""
 
     name: str
     key: Hashable

@@ -47,17 +47,10 @@ class MatchedMoment:
     ----------
     by, rank
         Search that found it, "phase" or "pose", and its rank there, from 1.
-    moment
-        Clip, frame and database row of the match.
-    distances
-        Search -> distance from the query: in phase as % of that of a usual frame, in pose cm, the
-        root mean square over joints, both bodies at the origin facing the same way.
     terms
         (features,) parts of the square of its own search's distance, see `Answer.features`.
     furthest, furthest_m
         The joint whose positions differ most, and metres between them.
-    cycles_apart
-        Cycles: mean difference of the phases over channels, weighted by amplitude.
     """
 
     by: str
@@ -91,12 +84,6 @@ class Answer:
 
     Parameters
     ----------
-    row
-        Row of the query, the same in both databases.
-    found
-        Matches by phase, then by pose, each nearest first.
-    features
-        Search -> names of the parts of its distance: channels and posture, or parts of the body.
     others
         (frames, 2) distances in phase and pose of a random sample of frames.
     """
@@ -125,17 +112,7 @@ class Answer:
 def find(
     phase: Searched, pose: Searched, clip: str, frame: int, k: int, *, elsewhere: bool = False
 ) -> Answer:
-    """The k nearest moments in phase and the k nearest in pose.
-
-    Parameters
-    ----------
-    phase, pose
-        Databases of the same clips; that of poses has one block, the positions of joints.
-    clip, frame
-        Query: name of a clip, and a frame at the rate of the databases.
-    elsewhere
-        Whether to search only other clips than the query's.
-    """
+    """The k nearest moments in phase and the k nearest in pose."""
     row = phase.database.row_of(clip, frame)
     rows = np.unique(np.random.default_rng(_SEED).integers(0, len(phase.database), _OTHERS))
     joints = pose.database.layout.features[0].joints
@@ -296,15 +273,8 @@ def searched(
 
     Parameters
     ----------
-    layout
-        Feature layout, or the name of one of configs/matching.
     what
         Words for what is searched, as in "phases".
-
-    Raises
-    ------
-    ParameterError
-        If clips, model and layout do not fit.
     """
     return shared_cache("databases to search", _CACHED_DATABASES).find_or_make(
         (clips.key, model.key, str(layout)),

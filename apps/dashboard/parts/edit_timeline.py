@@ -27,17 +27,7 @@ _MAX_MARKS, _LARGEST = 2_000, 1e9
 def key_timeline(
     clip: Clip, keys: list[list[int]], key: str, on_keys: Callable[[list[list[int]]], None]
 ) -> None:
-    """Draw keys that are dragged, moved by arrow keys, added by a double click, and removed.
-
-    Parameters
-    ----------
-    keys
-        Frame of the pose and frame at which it stands, of each key.
-    key
-        The widget's key.
-    on_keys
-        Called with the keys before the page runs again, after they were changed.
-    """
+    """Draw keys that are dragged, moved by arrow keys, added by a double click, and removed."""
 
     def changed() -> None:
         given = sent_keys(st.session_state[key].get("marked"), len(clip))
@@ -64,21 +54,7 @@ def span_timeline(
     *,
     single: bool = False,
 ) -> None:
-    """Draw stretches of frames in rows; with `on_spans` they are drawn, dragged and removed.
-
-    Parameters
-    ----------
-    rows
-        Name of each row.
-    spans
-        Row, first and last frame of each stretch.
-    key
-        The widget's key.
-    on_spans
-        Called with the stretches before the page runs again, after they were changed.
-    single
-        There is one stretch; a new one replaces it.
-    """
+    """Draw stretches of frames in rows; with `on_spans` they are drawn, dragged and removed."""
 
     def changed() -> None:
         given = sent_spans(st.session_state[key].get("marked"), len(rows), len(clip))

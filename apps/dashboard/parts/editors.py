@@ -24,23 +24,7 @@ _KEY = "edits"
 
 @dataclass(frozen=True)
 class EditStep:
-    """An edit.
-
-    Parameters
-    ----------
-    words
-        What was done.
-    clip
-        The result.
-    task
-        The task of the page by which it was made.
-    start
-        The clip that it was made of.
-    state
-        Values of the session that gave it.
-    open
-        The choices of the task still change it: a further one starts where it started.
-    """
+    """An edit."""
 
     words: str
     clip: Clip
@@ -52,15 +36,7 @@ class EditStep:
 
 @dataclass
 class Edits:
-    """A clip and what was done to it.
-
-    Parameters
-    ----------
-    given
-        The clip before.
-    steps
-        Its edits in order.
-    """
+    """A clip and what was done to it."""
 
     given: Clip
     steps: list[EditStep] = field(default_factory=list)

@@ -45,10 +45,6 @@ class ListedSource(Generic[Opened_co]):
 
     Parameters
     ----------
-    id, name
-        Value of the chooser, and what it shows.
-    open
-        Raises DeepPhaseError if it cannot be opened.
     stamp
         Of its file, which changes with the content; None without a file.
     """
@@ -72,15 +68,7 @@ def chooser(
     addressed: bool = False,
     **options: Any,
 ) -> ListedSource[Opened]:
-    """Draw the chooser of one of several sources, at first of the first one.
-
-    Parameters
-    ----------
-    addressed
-        Whether the address names the choice, under the key, and Back leads to it.
-    options
-        As for `st.selectbox`.
-    """
+    """Draw the chooser of one of several sources, at first of the first one."""
     known = {each.id: each for each in sources}
     requested = st.session_state.get(_TO_CHOOSE, {}).pop(key, None)
     if requested is None and addressed:
@@ -102,8 +90,6 @@ def keep_file(save: Callable[[Path], object], name: str, suffix: str) -> FoundFi
 
     Parameters
     ----------
-    save
-        Writes it to a path.
     suffix
         As in ".model".
     """
@@ -129,8 +115,6 @@ class FileKind(Generic[Opened]):
     ----------
     name
         As in "editor"; with a dot before it, the suffix of such files.
-    load
-        Opens a file; raises DeepPhaseError where it is not of this kind or damaged.
     """
 
     name: str
@@ -168,13 +152,7 @@ class FileKind(Generic[Opened]):
         return [self.source(each) for each in self.files()]
 
     def read_upload(self, own: Session, name: str, content: bytes) -> FoundFile:
-        """Add an uploaded file, which is not trusted, to a session.
-
-        Raises
-        ------
-        DeepPhaseError
-            If it is not of this kind, or damaged; the error does not name a file.
-        """
+        """Add an uploaded file, which is not trusted, to a session."""
         with own.uploaded(content, self.suffix) as path:
             self.load(FoundFile.described(path, safe_name(name)))
             kept = own.new_path(self.suffix)
@@ -186,10 +164,6 @@ class FileKind(Generic[Opened]):
 
         Parameters
         ----------
-        label, help_
-            Texts of the widget.
-        key
-            Key of the chooser, which then shows the file.
         where
             Place of the chooser, as in "above".
         """

@@ -31,8 +31,6 @@ class PeriodicMoment(NamedTuple):
         Index of its clip.
     start_s
         Its first second in the clip.
-    period_s
-        Time after which the pose recurs.
     """
 
     clip: int

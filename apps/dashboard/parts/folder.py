@@ -50,18 +50,8 @@ class FoundFile:
 
     Parameters
     ----------
-    path
-        The file.
-    name
-        Displayed name: relative to the folder, or that of an upload.
     format
         As in "deepphase.store".
-    stamp
-        Path, time of change and size: the key of caches of its content.
-    about
-        Configuration, layout and signals of its header, where it has them.
-    own
-        Whether it was uploaded or trained in the session, and belongs to it alone.
     """
 
     path: Path
@@ -110,27 +100,7 @@ class FoundFile:
 
 @dataclass(frozen=True)
 class FoundFolder:
-    """Content of a folder.
-
-    Parameters
-    ----------
-    path
-        The folder.
-    files
-        Files of the framework, sorted by name.
-    motion
-        Stamps of motion files.
-    songs
-        Stamps of sound files.
-    recordings
-        Stamps of motion files in its folder of what was steered.
-    refused
-        Errors of files that cannot be read.
-    cut
-        Whether the folder has more files than are examined.
-    settings
-        Settings of its motion files.
-    """
+    """Content of a folder."""
 
     path: Path
     files: tuple[FoundFile, ...]
@@ -260,13 +230,7 @@ def prepared_store(found: FoundFolder) -> Stamp:
 
 
 def prepare_ahead(folder: Path, then: Callable[[FoundFolder], object]) -> threading.Thread:
-    """Prepare the motion files of a folder without stores in a thread, before a page asks.
-
-    Parameters
-    ----------
-    then
-        Called in the thread with the content of the folder.
-    """
+    """Prepare the motion files of a folder without stores in a thread, before a page asks."""
 
     def prepare_once() -> None:
         # A page shows the error.

@@ -46,15 +46,7 @@ _component = st.components.v2.component(
 
 @dataclass(frozen=True)
 class KeptRun:
-    """A motion that was steered by hand, among the clips of the session.
-
-    Parameters
-    ----------
-    clip, measures
-        The motion, and its measures.
-    file
-        Its file in the folder, by its path there; empty without a folder that can be written.
-    """
+    """A motion that was steered by hand, among the clips of the session."""
 
     clip: Clip
     measures: list[Measure]
@@ -62,13 +54,7 @@ class KeptRun:
 
 
 def steer_by_hand(opened: OpenController | OpenMatching) -> KeptRun | None:
-    """Draw the live page of what is open; return what was kept of it, measured, if anything was.
-
-    Raises
-    ------
-    ParameterError
-        If the page cannot run it, or would be too large.
-    """
+    """Draw the live page of what is open; return what was kept of it, measured, if anything was."""
     page = _page(str(opened.key), is_dark(), opened)
     answer = _component(
         data={"page": page, "title": f"Steer {opened.name}"},
@@ -121,13 +107,7 @@ def steer_on_the_manifold() -> None:
 
 
 def keep_driven(motion: Any, opened: OpenController | OpenMatching) -> KeptRun | DeepPhaseError:
-    """Add a motion that a browser sent to the clips of the session, and measure it.
-
-    Parameters
-    ----------
-    motion
-        Text that the page sent; see `deepphase.apps.live.driven_run`.
-    """
+    """Add a motion that a browser sent to the clips of the session, and measure it."""
     try:
         source = opened.source({}, opened.usual, 0)
         runner, _ = start_on_path(source, made_path("wave", 1.0, 1.0))

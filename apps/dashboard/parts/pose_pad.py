@@ -46,14 +46,8 @@ def pose_pad(
 
     Parameters
     ----------
-    joint
-        A hand or a foot, or a joint below it. The limb of two bones above follows it.
-    roles
-        Roles of the skeleton's joints.
     place
         (3,) metres in the world where the joint is drawn.
-    key
-        The widget's key.
     on_place
         Called with a place (3,) in the world before the page runs again, after the handle was
         dragged or moved by keys. The place is one that the limb reaches.
@@ -86,13 +80,7 @@ def pose_pad(
 
 
 def limb_above(skeleton: Skeleton, joint: int, roles: Roles) -> dict[str, Any]:
-    """The limb of two bones that a joint hangs on, as `pose_pad.js` reads it.
-
-    Parameters
-    ----------
-    joint
-        A hand or a foot, or a joint below it.
-    """
+    """The limb of two bones that a joint hangs on, as `pose_pad.js` reads it."""
     ends = [end for part in ("hand", "foot") for end in roles.both(part) or ()]
     end = next(each for each in ends if subtree_mask(skeleton, each)[joint])
     middle = int(skeleton.parents[end])

@@ -24,13 +24,7 @@ _LOOK_S = 0.2
 
 
 class Turns:
-    """First come, first served: some computations at a time, and no result twice at a time.
-
-    Parameters
-    ----------
-    at_once
-        Number of computations that run at the same time.
-    """
+    """First come, first served: some computations at a time, and no result twice at a time."""
 
     def __init__(self, at_once: int = _AT_ONCE) -> None:
         self._at_once = at_once
@@ -45,13 +39,6 @@ class Turns:
         A computation waits for an earlier one of the same key, whose result it may then find. The
         turn is given back however the block, or the wait, ends. Within a turn of the same thread
         there is no wait.
-
-        Parameters
-        ----------
-        key
-            Identifies the result.
-        progress
-            Called while waiting; what it raises ends the wait.
         """
         if getattr(self._here, "holds", False):
             yield
@@ -87,13 +74,7 @@ def shared_turns() -> Turns:
 
 
 class ResultCache(Generic[Cached]):
-    """A thread-safe cache that drops the least recently used result.
-
-    Parameters
-    ----------
-    capacity
-        Number of results.
-    """
+    """A thread-safe cache that drops the least recently used result."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
@@ -120,15 +101,6 @@ class ResultCache(Generic[Cached]):
 
         Sessions that ask for the same result wait for the first of them. An interrupted
         computation stores nothing.
-
-        Parameters
-        ----------
-        key
-            Identifies the result.
-        make
-            Computes the result.
-        what
-            Name of the computation, as the progress bar shows it.
         """
         result = self.find(key)
         if result is None:
@@ -158,17 +130,6 @@ def cancellable_result(
     cache: ResultCache[Cached], key: Hashable, make: Callable[[Progress], Cached], what: str
 ) -> Cached | None:
     """The result of a key, computed if needed with progress and a button that cancels.
-
-    Parameters
-    ----------
-    cache
-        Holds earlier results.
-    key
-        Identifies the result.
-    make
-        Computes the result; may raise DeepPhaseError.
-    what
-        Name of the computation, as the progress bar shows it.
 
     Returns
     -------

@@ -26,15 +26,7 @@ _MAX_NAME_LETTERS = 60
 
 
 class Session:
-    """Clips and files of one session, which are removed at its end.
-
-    Attributes
-    ----------
-    clips
-        Uploaded clips with their provenance, at one rate.
-    files
-        Models, controllers, editors and rigs that were uploaded or trained here.
-    """
+    """Clips and files of one session, which are removed at its end."""
 
     def __init__(self) -> None:
         self.clips: list[tuple[Clip, Mapping[str, Any]]] = []
@@ -56,13 +48,7 @@ class Session:
         return ResampleLimit(max(frames, 0), _MAX_CLIP_BYTES)
 
     def add_clip(self, clip: Clip, provenance: Mapping[str, Any]) -> Clip:
-        """Add a clip, and return it under a unique name.
-
-        Raises
-        ------
-        ParameterError
-            If the session would exceed its limits.
-        """
+        """Add a clip, and return it under a unique name."""
         frames = len(clip) + sum(len(each) for each, _ in self.clips)
         if len(self.clips) >= MAX_CLIPS or frames > MAX_FRAMES:
             raise ParameterError(
@@ -84,13 +70,7 @@ class Session:
         return self.folder / f"{secrets.token_hex(8)}{suffix}"
 
     def add_file(self, path: Path, name: str) -> FoundFile:
-        """Add a file of the session's folder under a unique name; beyond the limit the oldest goes.
-
-        Raises
-        ------
-        CheckpointError
-            If its header is damaged.
-        """
+        """Add a file of the folder under a unique name; beyond the limit the oldest goes."""
         name = unused_name(name, {each.name for each in self.files})
         file = FoundFile.described(path, name, own=True)
         while len(self.files) >= MAX_FILES:

@@ -47,13 +47,7 @@ def choose_kind() -> str:
 
 
 def choose_song(kind: str) -> OpenSong | None:
-    """Draw the controls that choose a song; None, with a notice, if no file is uploaded yet.
-
-    Raises
-    ------
-    FormatError
-        If a file is not a song.
-    """
+    """Draw the controls that choose a song; None, with a notice, if no file is uploaded yet."""
     if kind == _FOLDER:
         songs = folder_songs()
         name = st.selectbox("Song of the folder", list(songs), key="song of the folder")
@@ -114,15 +108,7 @@ def _given_beats(file: str, content: bytes) -> GivenBeats:
 
 @dataclass(frozen=True)
 class ChosenDance:
-    """The part of a song and how it is danced to.
-
-    Parameters
-    ----------
-    request
-        The part, and how it is danced to.
-    tries
-        Dances of seeds that follow each other, of which the best is shown first.
-    """
+    """The part of a song and how it is danced to."""
 
     request: DanceRequest
     tries: int = 1
@@ -144,15 +130,7 @@ def choose_part(
     has_lock: bool,
     about: str,
 ) -> ChosenDance:
-    """Draw the controls that choose a part of a song and how it is danced to.
-
-    Parameters
-    ----------
-    has_lock
-        Whether playback can follow the beat.
-    about
-        Id of the dancer, so that each dancer keeps a setting of its own.
-    """
+    """Draw the controls that choose a part of a song and how it is danced to."""
     length = song.features.duration_s
     start, stop = 0.0, min(length, _MAX_MADE_SONG_S)
     if length > _MIN_SONG_S + 1:
@@ -247,19 +225,7 @@ _OTHER_SUFFIX = ".sound"
 
 @dataclass(frozen=True, eq=False)
 class OpenSong:
-    """The chosen song.
-
-    Parameters
-    ----------
-    key
-        Cache key; changes with the content.
-    features
-        Audio features, beats and bars.
-    content
-        Bytes of a sound file.
-    beats_given
-        Whether the beats were given in a file.
-    """
+    """The chosen song."""
 
     key: Hashable
     features: SongFeatures
@@ -293,13 +259,7 @@ def made_song(seed: int, seconds: float, bpm: float, beats_per_bar: int, swing: 
 
 
 def folder_song(path: Path, name: str) -> OpenSong:
-    """A song of the open folder, with the beats in the file beside it if there is one.
-
-    Raises
-    ------
-    FormatError
-        If it is not sound, damaged, or longer than the page accepts.
-    """
+    """A song of the open folder, with the beats in the file beside it if there is one."""
     stamp = stamp_of(path)
     if stamp[2] > MAX_SONG_MB * 1_000_000:
         raise _too_large(stamp[2], name)
@@ -325,14 +285,7 @@ def _too_large(size: int, name: str) -> FormatError:
 
 
 def uploaded_song(file: str, content: bytes, beats: GivenBeats | None = None) -> OpenSong:
-    """The song in an uploaded file, with its beats if they are given.
-
-    Raises
-    ------
-    FormatError
-        If it is not sound, damaged, or longer than the page accepts, or if a given beat lies
-        behind its end.
-    """
+    """The song in an uploaded file, with its beats if they are given."""
     name = safe_name(file)
     if len(content) > MAX_SONG_MB * 1_000_000:
         raise _too_large(len(content), name)

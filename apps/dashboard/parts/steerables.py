@@ -134,13 +134,7 @@ class OpenMatching:
     def of(
         cls, name: str, key: Hashable, database: MotionDatabase, progress: Progress | None
     ) -> OpenMatching:
-        """Prepare a database for playing.
-
-        Raises
-        ------
-        ParameterError
-            As `Playback.of_database`.
-        """
+        """Prepare a database for playing."""
         database = database.with_kinds(progress)
         playback = Playback.of_database(database, progress)
         searcher = open_searcher(database, "exact", progress=progress)

@@ -31,18 +31,8 @@ class SteeringRequest:
 
     Parameters
     ----------
-    path
-        The desired path.
     seconds
         Length of the run.
-    characters
-        Number of characters, side by side.
-    seed
-        Random seed for the start poses of characters 2 to N and for stochastic networks.
-    labels
-        Label -> values; a controller takes one value.
-    settings
-        Settings of the controller's characters, or of motion matching.
     """
 
     path: GroundPath
@@ -71,12 +61,6 @@ class SteeredRun:
 
     Parameters
     ----------
-    take
-        For the player.
-    measures
-        Its measures beside those of the data.
-    note
-        A warning to display; empty if there is none.
     run, name
         The recorded frames, and the name of their files.
     """
@@ -124,13 +108,7 @@ def steered_run(
     request: SteeringRequest,
     progress: Progress | None = None,
 ) -> SteeredRun:
-    """Run a controller or motion matching along the path of a request, and measure the run.
-
-    Raises
-    ------
-    ParameterError
-        As `run_goal`.
-    """
+    """Run a controller or motion matching along the path of a request, and measure the run."""
     source: RunnerSource[Runner] = opened.source(request.labels, request.settings, request.seed)
     result = run_goal(
         source,

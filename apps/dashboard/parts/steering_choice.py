@@ -59,21 +59,9 @@ _map = st.components.v2.component(
 def choose_run(opened: OpenController | OpenMatching, id: str) -> SteeringRequest | None:
     """Draw the choosers of label, path and settings.
 
-    Parameters
-    ----------
-    opened
-        The controller, motion database or matcher that is steered.
-    id
-        Part of the widgets' keys: another id starts with the default values.
-
     Returns
     -------
     The request, or None while there is no path; the page then says what to do.
-
-    Raises
-    ------
-    ParameterError, FormatError
-        If a path cannot be made, or a file holds no path.
     """
     if isinstance(opened, OpenController):
         labels = _choose_label(opened, id)
@@ -120,18 +108,11 @@ def choose_path(usual_speed: float, key: str) -> tuple[GroundPath, float] | None
     ----------
     usual_speed
         m/s, the default speed.
-    key
-        Part of the widgets' keys: another key starts with the default values.
 
     Returns
     -------
     The path and for how many seconds it is followed, or None while there is no path; the page
     then says what to do.
-
-    Raises
-    ------
-    ParameterError, FormatError
-        If a path cannot be made, or a file holds no path.
     """
     kind = st.segmented_control(
         "Path", [*_MADE, _DRAW, _FILE], default="Wave", required=True, key="path kind"
@@ -193,8 +174,6 @@ def draw_path(key: str, *, half_m: float, example: Array) -> Array:
 
     Parameters
     ----------
-    key
-        The widget's key.
     half_m
         Half the width of the map, metres.
     example
@@ -203,11 +182,6 @@ def draw_path(key: str, *, half_m: float, example: Array) -> Array:
     Returns
     -------
     (points, 2) metres.
-
-    Raises
-    ------
-    ParameterError
-        As `checked_points`.
     """
     state = f"{key} points"
     points = st.session_state.setdefault(state, np.asarray(example, float).tolist())
@@ -223,13 +197,7 @@ def draw_path(key: str, *, half_m: float, example: Array) -> Array:
 
 
 def checked_points(given: Any) -> Array:
-    """Convert what a browser sent to (points, 2) metres.
-
-    Raises
-    ------
-    ParameterError
-        If it is not a list of points on the ground, has too many points, or one is too far away.
-    """
+    """Convert what a browser sent to (points, 2) metres."""
     try:
         points = np.array(given, float).reshape(-1, 2)
     except (TypeError, ValueError):
@@ -255,13 +223,7 @@ def drawn_path(points: Array, speed: float) -> GroundPath | None:
 
 
 def read_path_upload(name: str, content: bytes) -> GroundPath:
-    """Read the path of an uploaded CSV file.
-
-    Raises
-    ------
-    FormatError, ParameterError
-        If the file holds no path, or is too large.
-    """
+    """Read the path of an uploaded CSV file."""
     shown = safe_name(name)
     if len(content) > _MAX_FILE_MB * 1_000_000:
         raise FormatError(

@@ -55,17 +55,7 @@ _MAX_LETTERS = 40
 
 @dataclass(eq=False)
 class FinishedTraining:
-    """What is shown of a training that has ended.
-
-    Parameters
-    ----------
-    name, folder, request
-        As of a `TrainingRun`.
-    clips_name
-        Display name of its clips.
-    colouring_name, colouring_values
-        Title of the colours of the manifold figure, and the category of each clip.
-    """
+    """What is shown of a training that has ended."""
 
     name: str
     folder: Path
@@ -100,15 +90,7 @@ class FinishedTraining:
 
 @dataclass(eq=False, kw_only=True)
 class OwnTraining(FinishedTraining):
-    """A training of this session.
-
-    Parameters
-    ----------
-    run
-        Its process.
-    kept
-        Its model in the folder or the session, once it has ended.
-    """
+    """A training of this session."""
 
     run: TrainingRun
     kept: FoundFile | None = None
@@ -148,14 +130,7 @@ def running_training() -> OwnTraining | None:
 
 
 def start_training(clips: OpenClips, name: str, **options: Any) -> OwnTraining:
-    """Begin a training on the open clips; options are fields of `TrainingRequest`.
-
-    Raises
-    ------
-    ParameterError
-        If a training of this session or too many of other sessions are running, or a value is out
-        of bounds.
-    """
+    """Begin a training on the open clips; options are fields of `TrainingRequest`."""
     if running_training() is not None:
         raise ParameterError("a training of yours is running", hint="wait for its end, or stop it")
     trainings = own_trainings()
@@ -241,20 +216,7 @@ def name_field(default: str, key: str) -> str:
 def offer_training(
     kind: FileKind, train: Callable[[ClipStore, Path, Progress], Saveable | None]
 ) -> None:
-    """Draw a training of an editor or a rig on the open clips, within the run of the page.
-
-    Parameters
-    ----------
-    kind
-        Kind of its file, whose name is also the key of the chooser that then shows it.
-    train
-        Trains on clips, with a folder for its files.
-
-    Raises
-    ------
-    DeepPhaseError
-        If the clips do not fit.
-    """
+    """Draw a training of an editor or a rig on the open clips, within the run of the page."""
     clips = open_clips()
     show_clips(clips)
     name = name_field(f"My {kind.name}", f"name of the {kind.name}")

@@ -60,12 +60,6 @@ def read_upload(
 
     Parameters
     ----------
-    own
-        The session.
-    file
-        Name of the upload.
-    content
-        Bytes of the upload.
     fps
         Rate that the clips are resampled to, Hz.
     """
@@ -85,24 +79,12 @@ def read_upload(
 def prepared_upload(
     own: Session, file: str, content: bytes, *, fps: float = UPLOAD_FPS
 ) -> PreparedFile:
-    """Read one file as `read_upload` does, without adding its clips to the session.
-
-    Raises
-    ------
-    DeepPhaseError
-        If the file is refused.
-    """
+    """Read one file as `read_upload` does, without adding its clips to the session."""
     return within_memory(_read, own, safe_name(file), content, fps, own.room)
 
 
 def suffix_of(content: bytes) -> str:
-    """The suffix that belongs to the content of a file.
-
-    Raises
-    ------
-    FormatError
-        If it is not a motion file that can be uploaded.
-    """
+    """The suffix that belongs to the content of a file."""
     if not content:
         raise FormatError("this is an empty file", hint="upload it again")
     if len(content) > MAX_MOTION_MB * 1_000_000:

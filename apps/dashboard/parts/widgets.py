@@ -60,24 +60,8 @@ def show_player(
 
     Parameters
     ----------
-    take
-        What plays.
-    height
-        Pixels until the player has loaded; then the frame is as high as its content.
-    title
-        Heading of the player.
-    playing
-        It plays at once.
     at_s
         Time in the take at which it opens, seconds.
-    clip_from_s
-        Time of the take's first frame in the chosen clip: where it is given, the address keeps the
-        moment at which the reader stops, see `address.open_address`.
-
-    Raises
-    ------
-    ParameterError
-        If the take is too long for a page.
     """
     look = "dark" if is_dark() else "light"
     page = player_html(
@@ -107,8 +91,6 @@ def show_table(name: str, content: Any, **options: Any) -> Any:
     ----------
     name
         Lower-case words that complete "Table of"; unique on the page.
-    content, options
-        As for `st.dataframe`.
     """
     # Streamlit's tables have no name; a script of the theme makes one of the container's key.
     with st.container(key=f"{TABLE_KEY} {name}"):
@@ -123,21 +105,7 @@ def table_height(rows: int) -> int:
 def show_figure(
     chart: go.Figure, key: str, *, height: int | None = None, alt: str = "", file: str = ""
 ) -> None:
-    """Display a figure in the page's theme.
-
-    Parameters
-    ----------
-    chart
-        A figure of `deepphase.figures`.
-    key
-        The widget's key, unique on its page.
-    height
-        Pixels; the figure's own by default.
-    alt
-        Text for screen readers.
-    file
-        Name of a file to download, drawn below it; no download if empty.
-    """
+    """Display a figure in the page's theme."""
     drawn = themed(chart, dark=is_dark())
     if height is not None:
         drawn.update_layout(height=height)
@@ -160,17 +128,9 @@ def show_measures(
 
     Parameters
     ----------
-    columns
-        Label of each motion -> its measures.
     headlines
         Name -> title, and which values are better, as in "less"; the first four measures that the
         motion has are shown, and one for each title.
-    key
-        Key of the download.
-    alone
-        Measures whose headlines are without the value of the reference.
-    reference
-        What the motions are compared with.
     """
     found = measures_by_name(columns)
     chosen: dict[str, tuple[str, str]] = {}

@@ -70,20 +70,13 @@ _PARTS = (
 
 @dataclass(frozen=True, eq=False)
 class Pose:
-    """Rotations of joints over time.
+    """Rotations of joints over time."""
 
-    Parameters
-    ----------
-    names
-        (joints,) names of the joints, the pelvis first.
-    rotation_vectors
-        (frames, joints, 3) axis times angle in radians.
-    notes
-        Assumptions, one sentence each.
-    """
-
+    # (joints,) names of the joints, the pelvis first
     names: tuple[str, ...]
+    # (frames, joints, 3) axis times angle in radians
     rotation_vectors: Array
+    # Assumptions, one sentence each
     notes: tuple[str, ...]
 
 

@@ -14,20 +14,13 @@ from deepphase.formats.file_content import read_text
 
 @dataclass(frozen=True)
 class CsvTable:
-    """A table with named columns.
+    """A table with named columns."""
 
-    Parameters
-    ----------
-    columns
-        Their names.
-    line
-        Line of the names in the file.
-    rows
-        Line and cells of each row; as many cells as columns.
-    """
-
+    # Their names
     columns: tuple[str, ...]
+    # Line of the names in the file
     line: int
+    # Line and cells of each row; as many cells as columns
     rows: tuple[tuple[int, tuple[str, ...]], ...]
 
 

@@ -28,27 +28,18 @@ _COUNT = re.compile(rb"[0-9]{1,18}")
 
 @dataclass(frozen=True)
 class MotionHead:
-    """What stands between MOTION and the first frame.
+    """What stands between MOTION and the first frame."""
 
-    Parameters
-    ----------
-    frames
-        How many frames the file declares.
-    frame_time
-        Seconds, as written.
-    fps
-        Frames a second: see `resolve_frame_time`.
-    start, first_line
-        Offset in the file's bytes, and line, of the first frame.
-    notes
-        One sentence each.
-    """
-
+    # How many frames the file declares
     frames: int
+    # Seconds, as written
     frame_time: float
+    # Frames a second: see `resolve_frame_time`
     fps: float
+    # Offset in the file's bytes, and line, of the first frame
     start: int
     first_line: int
+    # One sentence each
     notes: tuple[str, ...]
 
 

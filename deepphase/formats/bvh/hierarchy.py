@@ -29,28 +29,20 @@ _NEXT_KEYWORD = re.compile(r"\s(?=(?:ROOT|JOINT|END|OFFSET|CHANNELS)\s)", re.IGN
 
 @dataclass(frozen=True, eq=False)
 class Hierarchy:
-    """Joints as a BVH file declares them, in the file's order, units and axes.
+    """Joints as a BVH file declares them, in the file's order, units and axes."""
 
-    Parameters
-    ----------
-    names, parents, offsets, end_parents, end_offsets
-        As in `Skeleton`.
-    channels
-        (joints,) the channels of each joint in the file's order, as in "Xposition".
-    rests
-        (joints, 3) degrees about X, Y and Z of each joint at rest, the numbers behind its offset;
-        None if the file has none.
-    notes
-        What had to be changed, one sentence each.
-    """
-
+    # As in `Skeleton`
     names: tuple[str, ...]
     parents: Array
     offsets: Array
     end_parents: Array
     end_offsets: Array
+    # (joints,) the channels of each joint in the file's order, as in "Xposition"
     channels: tuple[tuple[str, ...], ...]
+    # (joints, 3) degrees about X, Y and Z of each joint at rest, the numbers behind its offset;
+    # None if the file has none.
     rests: Array | None
+    # What had to be changed, one sentence each
     notes: tuple[str, ...]
 
 

@@ -38,44 +38,31 @@ _MOTION = re.compile(rb"^[ \t}]*(MOTION)\b", re.IGNORECASE | re.MULTILINE)
 
 @dataclass(frozen=True, eq=False)
 class RawBvh:
-    """What a BVH file says, in its own units and axes.
+    """What a BVH file says, in its own units and axes."""
 
-    Parameters
-    ----------
-    names, parents, offsets, end_parents, end_offsets
-        As in `Skeleton`; offsets in units of the file.
-    channels
-        (joints,) each joint's channels in the file's order, as in ("Xposition", "Zrotation").
-    rotations
-        (frames, joints, 4) float64 local rotations, unit quaternions (x, y, z, w).
-    translations
-        (frames, translated joints, 3) float64 units of the file: local positions of the root
-        and of every joint whose position changes.
-    translated_joints
-        (translated joints,) their indices, rising from the root's, 0.
-    frame_time
-        Seconds, as written.
-    fps
-        Frames a second: see `resolve_frame_time`.
-    notes
-        What was assumed, one sentence each.
-    first_motion_line
-        The line of the first frame; frame i is line `first_motion_line + i` of a file that has
-        one frame a line.
-    """
-
+    # As in `Skeleton`; offsets in units of the file
     names: tuple[str, ...]
     parents: Array
     offsets: Array
     end_parents: Array
     end_offsets: Array
+    # (joints,) each joint's channels in the file's order, as in ("Xposition", "Zrotation")
     channels: tuple[tuple[str, ...], ...]
+    # (frames, joints, 4) float64 local rotations, unit quaternions (x, y, z, w)
     rotations: Array
+    # (frames, translated joints, 3) float64 units of the file: local positions of the root and of
+    # every joint whose position changes.
     translations: Array
+    # (translated joints,) their indices, rising from the root's, 0
     translated_joints: Array
+    # Seconds, as written
     frame_time: float
+    # Frames a second: see `resolve_frame_time`
     fps: float
+    # What was assumed, one sentence each
     notes: tuple[str, ...]
+    # The line of the first frame; frame i is line `first_motion_line + i` of a file that has one
+    # frame a line.
     first_motion_line: int
 
     @property
@@ -112,7 +99,7 @@ def read_bvh(
         found = foreign_content(content) or "it does not begin with HIERARCHY"
         raise FormatError(f"this is not a BVH file: {found}", path=path, line=1)
     comma_notes: tuple[str, ...] = ()
-    if _DECIMAL_COMMA.search(content) and not _DECIMAL_POINT.search(content):
+    if b"," in content and _DECIMAL_COMMA.search(content) and not _DECIMAL_POINT.search(content):
         content = _DECIMAL_COMMA.sub(rb".", content)
         comma_notes = ("decimal commas were read as points",)
     motion = _MOTION.search(content)

@@ -39,17 +39,11 @@ _ROWS_A_CHECK = 1 << 16
 
 @dataclass(frozen=True, eq=False, slots=True)
 class AccessorTable:
-    """The elements of an accessor as they lie in the file; `rows` makes numbers of them.
+    """The elements of an accessor as they lie in the file; `rows` makes numbers of them."""
 
-    Parameters
-    ----------
-    item
-        The accessor.
-    raw
-        (count, components) of the file's type, a view into its buffer where nothing is sparse.
-    """
-
+    # The accessor
     item: Item
+    # (count, components) of the file's type, a view into its buffer where nothing is sparse
     raw: Array
 
     def __len__(self) -> int:

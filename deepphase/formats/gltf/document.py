@@ -29,20 +29,13 @@ _LARGEST_NUMBER = 1e12
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An object of the document.
+    """An object of the document."""
 
-    Parameters
-    ----------
-    value
-        Its members.
-    place
-        Its path, as in "accessors[3].sparse"; empty for the document.
-    path
-        The file.
-    """
-
+    # Its members
     value: dict[str, Any]
+    # Its path, as in "accessors[3].sparse"; empty for the document
     place: str
+    # The file
     path: Path
 
     def fault(self, fact: str, hint: str = "") -> FormatError:
@@ -177,23 +170,15 @@ _MAKE_AGAIN = "export or download the file again"
 
 @dataclass(frozen=True, eq=False)
 class GltfFile:
-    """An open glTF file.
+    """An open glTF file."""
 
-    Parameters
-    ----------
-    path
-        The file.
-    document
-        Its JSON.
-    binary
-        The binary chunk of a .glb.
-    size
-        Bytes of the file.
-    """
-
+    # The file
     path: Path
+    # Its JSON
     document: Item
+    # The binary chunk of a .glb
     binary: memoryview | None
+    # Bytes of the file
     size: int
     _buffers: dict[int, memoryview] = field(default_factory=dict)
 

@@ -17,31 +17,21 @@ _END_SUFFIX = "_end"
 
 @dataclass(frozen=True, eq=False)
 class JointTree:
-    """The joints of one skeleton and the nodes that move them.
+    """The joints of one skeleton and the nodes that move them."""
 
-    Parameters
-    ----------
-    nodes
-        (joints,) the node of each joint, parents before children; the first is the root.
-    parents
-        (joints,) index of each joint's parent joint; -1 for the root.
-    names
-        (joints,) unique names.
-    path_nodes
-        Nodes at which a joint's or end site's place hangs, parents before children: these, all
-        between them and all above the root.
-    ends, end_parents
-        (ends,) nodes that are end sites, and the joint above each.
-    notes
-        What was chosen.
-    """
-
+    # (joints,) the node of each joint, parents before children; the first is the root
     nodes: list[int]
+    # (joints,) index of each joint's parent joint; -1 for the root
     parents: list[int]
+    # (joints,) unique names
     names: tuple[str, ...]
+    # Nodes at which a joint's or end site's place hangs, parents before children: these, all
+    # between them and all above the root.
     path_nodes: list[int]
+    # (ends,) nodes that are end sites, and the joint above each
     ends: list[int]
     end_parents: list[int]
+    # What was chosen
     notes: tuple[str, ...]
 
 

@@ -29,21 +29,14 @@ _OCTAHEDRON = np.array(
 
 @dataclass(frozen=True, eq=False)
 class JointMesh:
-    """Triangles that follow joints.
+    """Triangles that follow joints."""
 
-    Parameters
-    ----------
-    positions, normals
-        (vertices, 3) metres, in the world at rest.
-    joints
-        (vertices,) the joint that each vertex follows.
-    triangles
-        (triangles, 3) uint32, counter-clockwise from outside.
-    """
-
+    # (vertices, 3) metres, in the world at rest
     positions: Array
     normals: Array
+    # (vertices,) the joint that each vertex follows
     joints: Array
+    # (triangles, 3) uint32, counter-clockwise from outside
     triangles: Array
 
 

@@ -19,20 +19,13 @@ _IDENTITY_MATRIX = np.eye(4).ravel()
 
 @dataclass(frozen=True, eq=False)
 class NodeTree:
-    """All nodes under one `world` node, which the file does not have.
+    """All nodes under one `world` node, which the file does not have."""
 
-    Parameters
-    ----------
-    document
-        The glTF document.
-    parents
-        (nodes + 1,) index of each node's parent; the world is the last, its own parent is -1.
-    order
-        All nodes behind the world, parents before children.
-    """
-
+    # The glTF document
     document: Item
+    # (nodes + 1,) index of each node's parent; the world is the last, its own parent is -1
     parents: list[int]
+    # All nodes behind the world, parents before children
     order: list[int]
 
     @property

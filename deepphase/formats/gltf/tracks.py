@@ -36,17 +36,11 @@ _KEYS_A_CHECK = 1 << 14
 
 @dataclass(frozen=True, eq=False)
 class Keys:
-    """The key times of samplers.
+    """The key times of samplers."""
 
-    Parameters
-    ----------
-    index
-        Of their accessor.
-    times
-        (keys,) float64 seconds, rising.
-    """
-
+    # Of their accessor
     index: int
+    # (keys,) float64 seconds, rising
     times: Array
 
     @cached_property
@@ -75,18 +69,12 @@ class Keys:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Track:
-    """What one channel does to its node.
+    """What one channel does to its node."""
 
-    Parameters
-    ----------
-    node, path
-        Its target: "translation", "rotation" or "scale".
-    keys, table, interpolation
-        Its sampler.
-    """
-
+    # Its target: "translation", "rotation" or "scale"
     node: int
     path: str
+    # Its sampler
     keys: Keys
     table: AccessorTable
     interpolation: str

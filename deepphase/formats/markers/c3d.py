@@ -201,17 +201,11 @@ PROCESSORS = {84: Processor("<"), 85: Processor("<", is_dec=True), 86: Processor
 
 @dataclass(frozen=True)
 class C3dParameters:
-    """Parameters by group and name.
+    """Parameters by group and name."""
 
-    Parameters
-    ----------
-    processor
-        How numbers of the file are stored.
-    values
-        (group, name) -> type, dimensions and bytes.
-    """
-
+    # How numbers of the file are stored
     processor: Processor
+    # (group, name) -> type, dimensions and bytes
     values: dict[tuple[str, str], tuple[int, tuple[int, ...], bytes]]
 
     def numbers(self, group: str, name: str) -> list[float]:

@@ -23,29 +23,19 @@ _LISTED = 8
 
 @dataclass(frozen=True, eq=False)
 class MarkerData:
-    """The content of a file of markers.
+    """The content of a file of markers."""
 
-    Parameters
-    ----------
-    names
-        (points,) labels.
-    positions
-        (frames, points, 3) in units of the file; NaN where a marker is not seen.
-    rates
-        Rates that the file states, by name.
-    unit_m
-        Metres in one unit of the file; None if it states none.
-    up
-        The up axis that the file states, or None.
-    notes
-        What was assumed, one sentence each.
-    """
-
+    # (points,) labels
     names: tuple[str, ...]
+    # (frames, points, 3) in units of the file; NaN where a marker is not seen
     positions: Array
+    # Rates that the file states, by name
     rates: Mapping[str, float]
+    # Metres in one unit of the file; None if it states none
     unit_m: float | None = None
+    # The up axis that the file states, or None
     up: str | None = None
+    # What was assumed, one sentence each
     notes: tuple[str, ...] = field(default=())
 
 

@@ -101,7 +101,7 @@ def _orthogonal(weight: Tensor, input_axes: tuple[int, ...]) -> Tensor:
     a, b, c = _QUINTIC
     gram, product = wide @ wide.T, None
     for step in range(_STEPS):
-        factor = b * gram + c * gram @ gram
+        factor = torch.addmm(gram, gram, gram, beta=b, alpha=c)
         factor.diagonal().add_(a)
         product = factor if product is None else factor @ product
         if step < _STEPS - 1:

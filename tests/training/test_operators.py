@@ -1,0 +1,57 @@
+"""How much a training step asks of its device: small networks on a GPU wait for launches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import pytorch_lightning as pl
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import deepphase as dp
+from tests.formula_motion import swinging
+
+# Operators of loss, gradients and optimizer: 714, a few of which depend on the version of PyTorch.
+MOST = 740
+
+
+class Operators(TorchDispatchMode):
+    """Counts operators that compute; views do not."""
+
+    count = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.count += not func.is_view
+        return func(*args, **(kwargs or {}))
+
+
+class Counter(pl.Callback):
+    """Counts the operators of one step after the first ones."""
+
+    def __init__(self) -> None:
+        self.mode = Operators()
+
+    def on_train_batch_start(self, trainer: pl.Trainer, *_: Any) -> None:
+        if trainer.global_step == 3:
+            self.mode.__enter__()
+
+    def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
+        if trainer.global_step == 4:
+            self.mode.__exit__(None, None, None)
+
+
+@pytest.mark.slow
+def test_operators_of_a_step_of_the_default_phase_training(tmp_path):
+    clips = [swinging(rate, 6.0, seed=seed)[0] for seed, rate in enumerate((0.9, 1.1, 1.3))]
+    config = dp.PhaseConfig.load(
+        "default", **{"network.channels": 5, "training.windows": 96, "training.batch_size": 16}
+    )
+    counter = Counter()
+    dp.train_phase(
+        dp.ClipStore.from_clips(clips),
+        config,
+        folder=tmp_path / "work",
+        accelerator="cpu",
+        callbacks=[counter],
+    )
+    assert 0 < counter.mode.count <= MOST

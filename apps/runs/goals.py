@@ -8,8 +8,7 @@ from pathlib import Path
 from deepphase.apps.options.groups import LaidGroundOptions, SteeringOptions
 from deepphase.errors import ParameterError
 from deepphase.steering.gamepad import Gamepad, read_gamepad
-from deepphase.steering.made_paths import MADE_PATHS, made_path
-from deepphase.steering.path import GroundPath, read_path
+from deepphase.steering.path import MADE_PATHS, GroundPath, made_path, read_path
 from deepphase.terrain.ground_file import read_ground
 from deepphase.terrain.ground_shapes import INCH_M, MADE_GROUNDS, made_ground
 from deepphase.terrain.heightmap import Heightmap

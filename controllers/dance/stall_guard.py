@@ -27,14 +27,14 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.roles import find_roles
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.steering.goal_sources import GoalSource
-from deepphase.steering.inertialization import (
+from deepphase.steering.root_states import RootStates
+from deepphase.steering.run import Frame
+from deepphase.steering.springs import (
     angular_velocities,
+    decayed,
     inertialized_rotations,
     rotation_offsets,
 )
-from deepphase.steering.root_states import RootStates
-from deepphase.steering.run import Frame
-from deepphase.steering.springs import decayed
 
 # Halflife of the blend from the old pose to the new one.
 HALFLIFE_S = 0.3

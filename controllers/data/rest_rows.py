@@ -12,14 +12,14 @@ from deepphase.controllers.schema.config import POSE_BLOCKS
 from deepphase.controllers.schema.frame_blocks import FrameBlocks
 from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.features.frame_rows import BodyFrames
 from deepphase.features.layout import FeatureLayout
 from deepphase.features.moment_kinds import IDLE, RESTS, clip_kinds
-from deepphase.features.pose import BodyFrames
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.roles import find_roles
-from deepphase.steering.inertialization import from_rotation_vectors
 from deepphase.steering.rest import RestMoments
+from deepphase.steering.springs import from_rotation_vectors
 
 _BLOCKS = ("root_velocity", "root_turn", "contact", *POSE_BLOCKS)
 # Seconds of the shortest and of the longest stretch, and of all stretches together.

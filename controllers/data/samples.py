@@ -17,8 +17,8 @@ from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.controllers.schema.sudden_goals import SuddenGoal
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
+from deepphase.features.layout import Normalisation
 from deepphase.features.moment_kinds import ACTION, clip_kinds
-from deepphase.features.normalisation import Normalisation
 from deepphase.motion.clip import Clip
 from deepphase.motion.mirror import MirrorMap, mirror_map, mirrored
 from deepphase.motion.roles import find_roles

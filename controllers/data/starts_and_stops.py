@@ -24,7 +24,7 @@ from deepphase.motion.kinematics import global_transforms
 from deepphase.motion.resample import resample
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory
-from deepphase.steering.inertialization import (
+from deepphase.steering.springs import (
     angular_velocities,
     from_rotation_vectors,
     rotation_offsets,

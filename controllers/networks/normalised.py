@@ -12,8 +12,7 @@ from deepphase.arrays import Array
 from deepphase.controllers.networks.network import ControllerNetwork, State
 from deepphase.controllers.schema.config import CYCLES_UNIT
 from deepphase.errors import ParameterError
-from deepphase.features.layout import FeatureLayout
-from deepphase.features.normalisation import Moments, Normalisation
+from deepphase.features.layout import FeatureLayout, Moments, Normalisation
 
 _MOMENTS = ("mean", "scale")
 

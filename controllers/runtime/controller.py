@@ -18,7 +18,7 @@ from deepphase.controllers.networks.normalised import NormalisedController
 from deepphase.controllers.networks.registry import UnregisteredNetworkError, make_network
 from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
-from deepphase.features.normalisation import Normalisation
+from deepphase.features.layout import Normalisation
 from deepphase.features.trajectory import TRAJECTORY_POSITION
 from deepphase.formats.array_file import read_arrays, write_arrays
 from deepphase.formats.body_checks import checked_skeleton

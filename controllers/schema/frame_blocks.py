@@ -18,9 +18,8 @@ from deepphase.controllers.schema.sudden_goals import GoalsAhead, SuddenGoal
 from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
 from deepphase.features.feature import Feature
-from deepphase.features.frame_rows import at_offsets, offset_frames, reach_inside
+from deepphase.features.frame_rows import BodyFrames, at_offsets, offset_frames, reach_inside
 from deepphase.features.layout import FeatureLayout
-from deepphase.features.pose import BodyFrames
 from deepphase.features.trajectory import (
     TRAJECTORY_PATH,
     TRAJECTORY_VELOCITY,

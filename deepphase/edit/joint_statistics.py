@@ -12,7 +12,7 @@ from deepphase.arrays import Array
 from deepphase.edit.motion_rows import MotionSpace
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
-from deepphase.steering.inertialization import rotation_vectors
+from deepphase.steering.springs import rotation_vectors
 
 # Frames of the window that roughness is measured over, and the share of usual roughness.
 _ROUGH_FRAMES = 9

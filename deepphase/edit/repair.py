@@ -28,7 +28,7 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.mirror import mirrored
 from deepphase.motion.resample import low_passed
 from deepphase.motion.root_trajectory import RootTrajectory
-from deepphase.steering.inertialization import rotation_vectors
+from deepphase.steering.springs import rotation_vectors
 
 # Seconds over which a difference of velocity at the edge of a restored stretch fades.
 _FADE_S = 0.1

@@ -27,8 +27,8 @@ from deepphase.evaluation.runs import (
     means_by_speed,
     seconds_of,
 )
+from deepphase.features.frame_rows import BodyFrames
 from deepphase.features.moment_kinds import IDLE, moment_kinds
-from deepphase.features.pose import BodyFrames
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import GRAVITY, foot_contacts
 from deepphase.motion.foot_ik import LegChains, LimbSolver

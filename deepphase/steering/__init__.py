@@ -9,8 +9,8 @@ from deepphase.lazy_names import lazy_names
 if TYPE_CHECKING:
     from deepphase.steering.goal_sources import GoalSource as GoalSource
     from deepphase.steering.goal_sources import PathGoals as PathGoals
-    from deepphase.steering.made_paths import made_path as made_path
     from deepphase.steering.path import GroundPath as GroundPath
+    from deepphase.steering.path import made_path as made_path
     from deepphase.steering.path import read_path as read_path
     from deepphase.steering.root_states import RootStates as RootStates
     from deepphase.steering.run import Run as Run
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 # Module -> the public names that it defines.
 _NAMES = {
     "deepphase.steering.goal_sources": ("GoalSource", "PathGoals"),
-    "deepphase.steering.made_paths": ("made_path",),
-    "deepphase.steering.path": ("GroundPath", "read_path"),
+    "deepphase.steering.path": ("GroundPath", "made_path", "read_path"),
     "deepphase.steering.root_states": ("RootStates",),
     "deepphase.steering.run": ("Run", "Runner", "rollout", "start_on_path", "start_under_gamepad"),
     "deepphase.steering.velocity_goals": ("GamepadGoals", "VelocityGoals"),

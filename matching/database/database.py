@@ -14,13 +14,13 @@ import numpy as np
 from deepphase.arrays import Array, JoinedRows
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
-from deepphase.features.layout import FeatureLayout, checked_block
+from deepphase.features.layout import FeatureLayout, Normalisation, checked_block
 from deepphase.features.moment_kinds import IDLE, KINDS, clip_kinds, kind_numbers
-from deepphase.features.normalisation import Normalisation
 from deepphase.features.trajectory import facing_directions
 from deepphase.matching.database.build import (
     END_MARGIN_S,
     ClipSequence,
+    StoreLink,
     built_fields,
     clip_fields,
     extended_rows,
@@ -39,7 +39,6 @@ from deepphase.matching.database.frame_reader import (
     TrackReader,
     check_rate,
 )
-from deepphase.matching.database.store_link import StoreLink
 from deepphase.motion.clip import Clip
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.progress import Progress

@@ -30,8 +30,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, DeepPhaseError
-from deepphase.features.layout import FeatureLayout
-from deepphase.features.normalisation import Normalisation
+from deepphase.features.layout import FeatureLayout, Normalisation
 from deepphase.formats.array_file import map_arrays, write_arrays
 from deepphase.formats.header_values import (
     checked_count,
@@ -40,9 +39,8 @@ from deepphase.formats.header_values import (
     checked_rate,
     checked_text,
 )
-from deepphase.matching.database.build import row_fields
+from deepphase.matching.database.build import StoreLink, row_fields
 from deepphase.matching.database.frame_reader import KINDS_COLUMN, PHASE_COLUMNS, ROW_ARRAYS
-from deepphase.matching.database.store_link import StoreLink
 
 FORMAT, VERSION = "deepphase.motion_database", 1
 # Arrays whose hashes tell whether an index belongs to a database.

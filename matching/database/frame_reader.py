@@ -12,10 +12,9 @@ import numpy as np
 from deepphase.arrays import Array, release_pages
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError, SkeletonError
-from deepphase.features.frame_rows import frame_rows
+from deepphase.features.frame_rows import BodyFrames, frame_rows
 from deepphase.features.layout import FeatureLayout
 from deepphase.features.moment_kinds import moment_kinds
-from deepphase.features.pose import BodyFrames
 from deepphase.matching.database.on_ground import GROUND_KINDS, GROUND_LEVEL
 from deepphase.motion.clip import Clip
 from deepphase.motion.roles import find_roles

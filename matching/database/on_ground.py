@@ -10,9 +10,9 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
+from deepphase.features.frame_rows import BodyFrames
 from deepphase.features.layout import FeatureLayout
 from deepphase.features.moment_kinds import moment_kinds
-from deepphase.features.pose import BodyFrames
 from deepphase.features.trajectory import path_of_clip
 from deepphase.motion.clip import Clip
 from deepphase.motion.roles import Roles, find_roles

@@ -11,7 +11,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.corpus.folder_settings import settings_in
 from deepphase.errors import ParameterError
-from deepphase.features.pose import BodyFrames
+from deepphase.features.frame_rows import BodyFrames
 from deepphase.formats.load import load
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.database.frame_reader import TrackReader

@@ -10,8 +10,7 @@ import numpy as np
 from deepphase.arrays import Array, JoinedRows
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
-from deepphase.features.layout import Feature, FeatureLayout
-from deepphase.features.normalisation import Normalisation
+from deepphase.features.layout import Feature, FeatureLayout, Normalisation
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.skeleton import Skeleton

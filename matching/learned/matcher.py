@@ -13,8 +13,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import CheckpointError, DeepPhaseError
-from deepphase.features.layout import FeatureLayout
-from deepphase.features.normalisation import Normalisation
+from deepphase.features.layout import FeatureLayout, Normalisation
 from deepphase.formats.array_file import read_arrays, write_arrays
 from deepphase.formats.body_checks import checked_skeleton
 from deepphase.formats.header_values import (

@@ -28,9 +28,9 @@ from deepphase.motion.skeleton import Skeleton
 from deepphase.progress import Progress
 from deepphase.short_repr import brief_repr
 from deepphase.steering.goal_limits import GoalLimits
-from deepphase.steering.inertialization import from_rotation_vectors
 from deepphase.steering.rest import CONSTANTS as REST
 from deepphase.steering.rest import breathing
+from deepphase.steering.springs import from_rotation_vectors
 from deepphase.terrain.foot_track import ANY_HEIGHT
 
 

@@ -14,11 +14,10 @@ from deepphase.features.trajectory import complex_of, pairs
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.player.facing import HeldFacings
 from deepphase.matching.player.playback import Playback, check_same_rows
-from deepphase.matching.player.root_steps import RootSteps
 from deepphase.matching.player.settings import CONSTANTS, PlayerSettings
 from deepphase.matching.player.trajectory_queries import future_offsets
 from deepphase.matching.player.trajectory_search import JumpRequest, SearchPolicy, style_of
-from deepphase.matching.player.transitions import PosePair, Transitions
+from deepphase.matching.player.transitions import PosePair, RootSteps, Transitions
 from deepphase.motion import quaternions
 from deepphase.steering.foot_ground import FootGround
 from deepphase.steering.foot_lock import FootLock, FootLockSettings

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from deepphase.arrays import Array, JoinedRows
-from deepphase.features.normalisation import Normalisation
+from deepphase.features.layout import Normalisation
 from deepphase.matching.search.block_tree import RELATIVE_SLACK, SIZE_SLACK, BlockTree
 from deepphase.matching.search.request import SearchRequest
 from deepphase.progress import Progress

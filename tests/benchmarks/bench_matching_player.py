@@ -22,7 +22,7 @@ from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.settings import PlayerSettings
 from deepphase.matching.player.source import PlayerSource
 from deepphase.matching.search.searcher import open_searcher
-from deepphase.steering.made_paths import circle
+from deepphase.steering.path import circle
 from deepphase.steering.run import start_on_path
 from deepphase.synthetic.training_set import corpus
 

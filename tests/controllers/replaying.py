@@ -15,7 +15,7 @@ from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.schema.frame_blocks import FrameBlocks
 from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.features.normalisation import Normalisation
+from deepphase.features.layout import Normalisation
 from deepphase.motion.clip import Clip
 
 

@@ -23,8 +23,7 @@ from deepphase.errors import CheckpointError, ParameterError, SkeletonError
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.limbs import bone_lengths
 from deepphase.steering.goal_sources import PathGoals
-from deepphase.steering.made_paths import circle
-from deepphase.steering.path import GroundPath
+from deepphase.steering.path import GroundPath, circle
 from deepphase.steering.run import rollout
 from deepphase.synthetic.gait_motion import locomotion
 from tests.controllers.made_controllers import FormulaPhases, samples_for, walking_store

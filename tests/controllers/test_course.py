@@ -22,7 +22,7 @@ from deepphase.controllers.training.course import (
 )
 from deepphase.controllers.training.train import measured_controller, train_controller
 from deepphase.errors import ParameterError
-from deepphase.steering.made_paths import MADE_PATHS
+from deepphase.steering.path import MADE_PATHS
 from deepphase.training.metrics_file import read_metrics
 from tests.controllers.made_controllers import FormulaPhases, small_controller, walking_store
 

@@ -26,7 +26,7 @@ from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.training.module import ControllerModule, new_network
 from deepphase.controllers.training.train import train_controller
 from deepphase.steering.goal_sources import PathGoals
-from deepphase.steering.made_paths import circle
+from deepphase.steering.path import circle
 from tests.controllers.made_controllers import (
     FormulaPhases,
     data_of,

@@ -16,7 +16,7 @@ from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.errors import ParameterError
 from deepphase.evaluation.measure import measure, values_by_name
 from deepphase.steering.goal_limits import GoalLimits
-from deepphase.steering.made_paths import made_path
+from deepphase.steering.path import made_path
 from deepphase.steering.run import rollout, start_on_path
 from tests.steering.absurd_goals import AbsurdGoals, every_kind
 

@@ -9,7 +9,7 @@ import pytest
 from deepphase.apps.demo import CONTROLLER
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.start import CharacterSource
-from deepphase.steering.made_paths import made_path
+from deepphase.steering.path import made_path
 from deepphase.steering.run import start_on_path
 from tests.studies.soak import soak
 

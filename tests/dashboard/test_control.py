@@ -42,7 +42,7 @@ from deepphase.matching.player.settings import PlayerSettings
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import root_trajectory
-from deepphase.steering.made_paths import made_path
+from deepphase.steering.path import made_path
 from deepphase.steering.run import rollout, start_on_path
 from deepphase.synthetic.gait_motion import locomotion
 from tests.dashboard.app_pages import components, opened, players, words

@@ -25,7 +25,7 @@ from deepphase.controllers.training.train import train_controller
 from deepphase.phase.model import PhaseModel
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import GamepadSettings
-from deepphase.steering.made_paths import made_path
+from deepphase.steering.path import made_path
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import rollout
 from deepphase.steering.velocity_goals import GamepadGoals

@@ -20,8 +20,7 @@ from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import RootTrajectory
 from deepphase.solving.feet import toe_positions
-from deepphase.steering.made_paths import made_path
-from deepphase.steering.path import GroundPath
+from deepphase.steering.path import GroundPath, made_path
 
 FPS = 60.0
 

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 from deepphase.errors import ParameterError
-from deepphase.features.frame_rows import frame_rows
-from deepphase.features.layout import Feature, FeatureLayout
-from deepphase.features.normalisation import Moments, Normalisation
-from deepphase.features.pose import BodyFrames
+from deepphase.features.frame_rows import BodyFrames, frame_rows
+from deepphase.features.layout import Feature, FeatureLayout, Moments, Normalisation
 from deepphase.features.trajectory import facing_directions, path_of_clip, relative_trajectory
 from deepphase.motion.root_trajectory import RootTrajectory
 from tests.formula_motion import NAMES, swinging

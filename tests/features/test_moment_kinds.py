@@ -7,8 +7,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from deepphase.errors import ParameterError
+from deepphase.features.frame_rows import BodyFrames
 from deepphase.features.moment_kinds import KINDS, kind_numbers, kind_shares, moment_kinds
-from deepphase.features.pose import BodyFrames
 from deepphase.motion.clip import Clip
 from deepphase.motion.skeleton import Skeleton
 from tests.formula_motion import NAMES, body, swinging

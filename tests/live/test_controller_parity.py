@@ -15,7 +15,7 @@ from deepphase.controllers.networks.normalised import NormalisedController
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.controllers.runtime.start import CharacterSource
-from deepphase.features.normalisation import Normalisation
+from deepphase.features.layout import Normalisation
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
 from deepphase.phase.parameters import PhaseParameters

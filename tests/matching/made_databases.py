@@ -8,10 +8,9 @@ import numpy as np
 import torch
 
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.features.layout import Feature, FeatureLayout
-from deepphase.features.normalisation import Normalisation
+from deepphase.features.layout import Feature, FeatureLayout, Normalisation
+from deepphase.matching.database.build import StoreLink
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.database.store_link import StoreLink
 from deepphase.phase.config import PhaseConfig
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.networks.presets import make_autoencoder

@@ -12,7 +12,7 @@ from deepphase.features.moment_kinds import KINDS
 from deepphase.matching.player.settings import PlayerSettings
 from deepphase.matching.player.source import PlayerSource
 from deepphase.matching.player.trajectory_search import JumpRequest, TrajectorySearch
-from deepphase.steering.made_paths import made_path
+from deepphase.steering.path import made_path
 from deepphase.steering.run import rollout, start_on_path
 from deepphase.synthetic.gait_motion import locomotion
 from tests.matching.test_player import SPEED, opened

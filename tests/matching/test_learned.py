@@ -18,7 +18,7 @@ from deepphase.matching.player.playback import Playback
 from deepphase.matching.search.searcher import open_searcher
 from deepphase.motion.kinematics import joint_positions
 from deepphase.steering.gamepad import Gamepad
-from deepphase.steering.made_paths import MADE_PATHS
+from deepphase.steering.path import MADE_PATHS
 from deepphase.steering.run import rollout, start_on_path, start_under_gamepad
 from tests.matching.made_matchers import config, styled_database, untrained
 from tests.matching.test_player import SPEED

@@ -23,7 +23,7 @@ from deepphase.matching.search.searcher import open_searcher
 from deepphase.motion.kinematics import joint_positions
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_limits import GoalLimits
-from deepphase.steering.made_paths import MADE_PATHS, made_path
+from deepphase.steering.path import MADE_PATHS, made_path
 from deepphase.steering.run import rollout, start_on_path, start_under_gamepad
 from deepphase.synthetic.gait_motion import locomotion
 from tests.steering.absurd_goals import AbsurdGoals, every_kind

@@ -7,10 +7,10 @@ import pytest
 
 from deepphase.evaluation.motion_measures import MeasuredMotion
 from deepphase.features.trajectory import complex_of, pairs
-from deepphase.matching.player.root_steps import RootSteps
 from deepphase.matching.player.settings import CONSTANTS, PlayerSettings
 from deepphase.matching.player.source import PlayerSource
-from deepphase.steering.made_paths import made_path
+from deepphase.matching.player.transitions import RootSteps
+from deepphase.steering.path import made_path
 from deepphase.steering.run import rollout, start_on_path
 from tests.matching.test_player import SPEED, opened, walking_store
 

@@ -5,8 +5,7 @@ import pytest
 
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import GamepadSettings, PathGoals, PathSettings
-from deepphase.steering.made_paths import circle, made_path
-from deepphase.steering.path import GroundPath
+from deepphase.steering.path import GroundPath, circle, made_path
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.velocity_goals import GamepadGoals
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from deepphase.steering.inertialization import (
+from deepphase.steering.springs import (
     angular_velocities,
     from_rotation_vectors,
     inertialized_rotations,

@@ -5,8 +5,15 @@ import pytest
 
 from deepphase.errors import FormatError, ParameterError
 from deepphase.steering.gamepad import read_gamepad
-from deepphase.steering.made_paths import MADE_PATHS, circle, made_path, square, wave
-from deepphase.steering.path import GroundPath, read_path
+from deepphase.steering.path import (
+    MADE_PATHS,
+    GroundPath,
+    circle,
+    made_path,
+    read_path,
+    square,
+    wave,
+)
 
 
 def test_a_file_is_read_with_facing_and_labels(tmp_path):

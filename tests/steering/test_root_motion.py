@@ -22,7 +22,7 @@ from deepphase.motion.clip import Source
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.root_trajectory import with_root_motion
 from deepphase.motion.skeleton import Skeleton
-from deepphase.steering.made_paths import made_path
+from deepphase.steering.path import made_path
 from deepphase.steering.run import rollout, start_on_path
 from deepphase.synthetic.gait_motion import locomotion
 from tests.controllers.replaying import replay_of

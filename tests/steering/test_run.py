@@ -9,7 +9,7 @@ from deepphase.controllers.runtime.characters import Characters
 from deepphase.errors import ParameterError
 from deepphase.motion.kinematics import joint_positions
 from deepphase.steering.goal_sources import PathGoals
-from deepphase.steering.made_paths import circle
+from deepphase.steering.path import circle
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import Frame, RunnerSpec, rollout
 from deepphase.synthetic.gait_motion import locomotion

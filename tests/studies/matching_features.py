@@ -30,8 +30,7 @@ from deepphase.matching.search.searcher import open_searcher
 from deepphase.motion.kinematics import joint_positions
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import GamepadSettings, GoalSource
-from deepphase.steering.made_paths import MADE_PATHS, made_path
-from deepphase.steering.path import GroundPath
+from deepphase.steering.path import MADE_PATHS, GroundPath, made_path
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import Run, rollout, start_on_path
 from deepphase.steering.velocity_goals import GamepadGoals

@@ -11,8 +11,8 @@ from scipy.ndimage import uniform_filter1d
 from deepphase.arrays import Array, true_runs
 from deepphase.errors import ParameterError
 from deepphase.evaluation.motion_measures import MeasuredBody
+from deepphase.features.frame_rows import BodyFrames
 from deepphase.features.moment_kinds import IDLE, moment_kinds
-from deepphase.features.pose import BodyFrames
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import find_roles

@@ -28,7 +28,7 @@ from deepphase.errors import DeepPhaseError, FormatError, ParameterError
 from deepphase.evaluation.measure import Measure, measure
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import resample
-from deepphase.steering.made_paths import made_path
+from deepphase.steering.path import made_path
 from deepphase.steering.run import start_on_path
 from deepphase.viewer.bundle import component_script
 

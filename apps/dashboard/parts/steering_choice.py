@@ -16,8 +16,7 @@ from deepphase.arrays import Array
 from deepphase.controllers.runtime.frame import BLENDS, CharacterSettings
 from deepphase.errors import FormatError, ParameterError
 from deepphase.matching.player.settings import MomentFilter, PlayerSettings
-from deepphase.steering.made_paths import MADE_PATHS, made_path, usual_size
-from deepphase.steering.path import GroundPath, read_path
+from deepphase.steering.path import MADE_PATHS, GroundPath, made_path, read_path, usual_size
 from deepphase.viewer.bundle import component_script
 
 _MAX_CHARACTERS, _MAX_SEED = 12, 2**31 - 1

@@ -29,7 +29,7 @@ from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.kinematics import global_transforms, joint_positions
 from deepphase.motion.resample import resample
 from deepphase.motion.roles import find_roles
-from deepphase.steering.inertialization import angular_velocities, from_rotation_vectors
+from deepphase.steering.springs import angular_velocities, from_rotation_vectors
 
 # Frames of a window of principal components; 384 of them have the size of the hidden units.
 WINDOW, COMPONENTS = 8, 384

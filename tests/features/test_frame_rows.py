@@ -52,13 +52,6 @@ def test_behind_a_clips_end_it_goes_straight_on():
     np.testing.assert_allclose(directions, np.tile([0, 1, 0, 1], (240, 1)), atol=1e-6)
 
 
-def test_one_frame_stays_where_it_is():
-    root = circling(frames=1)
-    path, inside = path_of_clip(root, np.array([1.0]), 60.0)
-    assert not inside.any()
-    np.testing.assert_array_equal(path.positions[0, 0], root.positions[0])
-
-
 def test_a_batch_of_characters_is_a_batch_of_frames():
     rng = np.random.default_rng(0)
     positions, roots = rng.standard_normal((5, 3, 3)), rng.standard_normal((5, 3))

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from deepphase.errors import ParameterError
 from deepphase.features.frame_rows import BodyFrames
-from deepphase.features.moment_kinds import KINDS, kind_numbers, kind_shares, moment_kinds
+from deepphase.features.moment_kinds import KINDS, moment_kinds
 from deepphase.motion.clip import Clip
 from deepphase.motion.skeleton import Skeleton
 from tests.formula_motion import NAMES, body, swinging
@@ -88,10 +87,6 @@ def test_a_blow_with_a_step_is_an_action():
     assert KINDS.index("locomotion") not in kinds
 
 
-def test_kicking_on_the_spot_is_no_locomotion():
-    assert only(posed({"RightUpLeg": 0.6 * np.sin(2 * np.pi * 1.2 * TIMES)})) == "action"
-
-
 def test_arms_over_the_head_are_an_action_of_a_walking_body():
     walking, _ = swinging(1.0)
     rotations = walking.rotations.copy()
@@ -141,12 +136,3 @@ def test_the_label_kind_sets_the_kind():
     assert only(replace(waving, labels={"kind": "locomotion"})) == "locomotion"
     unknown = replace(waving, labels={"kind": "greeting"})
     np.testing.assert_array_equal(kinds_of(unknown), kinds_of(waving))
-
-
-def test_names_and_shares():
-    assert kind_numbers(["action", "idle"]) == [2, 0]
-    with pytest.raises(ParameterError, match="no kind 'dance'"):
-        kind_numbers(["dance"])
-    shares = kind_shares(np.array([0, 1, 1, 1], np.uint8))
-    assert shares == {"idle": 0.25, "locomotion": 0.75, "action": 0.0}
-    assert kind_shares(np.array([3, 4, 4, 4], np.uint8))["lying"] == 0.75

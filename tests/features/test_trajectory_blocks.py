@@ -11,8 +11,6 @@ from deepphase.features.trajectory import (
     TRAJECTORY_POSITION,
     TRAJECTORY_VELOCITY,
     TrajectoryBlocks,
-    complex_of,
-    pairs,
 )
 
 EVERY, LATER = (-1.0, -0.5, 0.0, 0.5), (0.0, 0.5)
@@ -64,18 +62,3 @@ def test_blocks_of_now_and_later_take_the_last_samples(trajectory):
     assert TRAJECTORY_POSITION not in blocks
     np.testing.assert_array_equal(blocks.read(rows, TRAJECTORY_DIRECTION), trajectory[1, :, 2:])
     np.testing.assert_array_equal(blocks.read(rows, TRAJECTORY_VELOCITY), trajectory[2, :, 2:])
-
-
-@pytest.mark.parametrize("now", [True, False])
-@pytest.mark.parametrize("offsets_s", [EVERY, LATER])
-def test_columns_of_later_with_and_without_now(now, offsets_s):
-    made = layout(offsets_s)
-    blocks = TrajectoryBlocks(made.slices, len(LATER))
-    found = [made.value_names[i] for i in blocks.columns_later(TRAJECTORY_POSITION, now=now)]
-    moments = ["+0s", "+0.5s"] if now else ["+0.5s"]
-    assert found == [f"trajectory_position.{moment}.{axis}" for moment in moments for axis in "xz"]
-
-
-def test_complex_numbers_are_pairs(trajectory):
-    assert pairs(trajectory).shape == (3, 5, 4, 2)
-    np.testing.assert_array_equal(complex_of(pairs(trajectory).reshape(3, 5, 8)), trajectory)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.features.moment_kinds import KINDS
 from deepphase.matching.player.settings import PlayerSettings
 from deepphase.matching.player.source import PlayerSource
 from deepphase.matching.player.trajectory_search import JumpRequest, TrajectorySearch
@@ -113,21 +112,3 @@ def test_candidates_are_those_of_a_full_comparison(alike, improvement):
             assert found[index] == offered[best]
             assert costs[index] == pytest.approx(distances[index, best], rel=1e-5)
     assert len(set((found >= 0).tolist())) == 2
-
-
-def test_idle_moments_keep_every_label(alike):
-    database, play, searcher = alike
-    kinds = np.full(len(database), KINDS.index("locomotion"), np.uint8)
-    proud = database.rows_with({"style": "proud"})
-    idle = np.flatnonzero(proud)[100:160]
-    kinds[idle] = KINDS.index("idle")
-    database = replace(database, kinds=kinds)
-    keeping = TrajectorySearch(database, searcher)._kept_targets({}, {"style": "old"})
-    assert keeping[idle].all()
-    assert not keeping[np.setdiff1d(np.flatnonzero(proud), idle)].any()
-    player, _ = start_on_path(PlayerSource(database, play, searcher), made_path("wave", SPEED, 5.0))
-    player.rows[:] = np.flatnonzero(~proud)[10]
-    player._keep_labels(np.arange(1))
-    player.rows[:] = idle[5]
-    player._keep_labels(np.arange(1))
-    assert player._kept == [{"style": "old"}]

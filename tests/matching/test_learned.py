@@ -6,13 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.formats.array_file import read_arrays, write_arrays
 from deepphase.matching.learned.kept_states import KeptStates
 from deepphase.matching.learned.matcher import FORMAT, VERSION, Matcher
-from deepphase.matching.learned.motion import DecompressedRows
 from deepphase.matching.learned.training import train_matcher
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.search.searcher import open_searcher
@@ -57,21 +55,6 @@ def test_kinematics_of_tensors_are_those_of_clips(made):
     expected = data.playback.positions(poses.rotations, poses.translations)
     np.testing.assert_allclose(places.numpy(), expected, atol=1e-5)
     np.testing.assert_allclose(np.linalg.det(axes.numpy()), 1.0, atol=1e-5)
-
-
-def test_layers_without_normalisation_give_what_the_network_gives(made):
-    module, matcher = made
-    states = matcher.kept.states(matcher.kept.rows[::5])
-    dims = matcher.layout.dims
-    normal = (torch.from_numpy(states[:, :dims]) - module.feature_mean) / module.feature_scale
-    with torch.no_grad():
-        output = module.network.decompressor(
-            torch.cat([normal, torch.from_numpy(states[:, dims:])], -1)
-        )
-        expected = matcher.values.poses((output * module.pose_scale + module.pose_mean).numpy())
-    poses = matcher.decompressed(states)
-    np.testing.assert_allclose(poses.translations, expected.translations, atol=1e-4)
-    np.testing.assert_allclose(poses.steps, expected.steps, atol=1e-4)
 
 
 def test_rows_between_kept_states_lie_on_a_smooth_curve_near_them():
@@ -127,22 +110,6 @@ def test_kept_states_are_found_as_by_a_search_of_all_rows(made):
     np.testing.assert_array_equal(found[1], expected[1])
     np.testing.assert_allclose(found[0], expected[0], rtol=1e-4)
     assert (found[1] < 0).any()
-
-
-def test_rows_stay_decompressed_until_others_need_the_room(made, monkeypatch):
-    _, matcher = made
-    monkeypatch.setattr("deepphase.matching.learned.motion._KEPT", 16)
-    rows = DecompressedRows(
-        lambda rows: matcher.decompressed(matcher.kept.states(rows)), len(matcher.kept)
-    )
-    generator = np.random.default_rng(0)
-    for count in (1, 5, 12, 30, 7, 7, 7, 9):
-        some = generator.integers(0, len(matcher.kept), (count, 2))
-        expected = matcher.decompressed(matcher.kept.states(some.reshape(-1)))
-        for name, values in zip(expected._fields, expected, strict=True):
-            np.testing.assert_allclose(
-                rows.read(name, some), values.reshape(count, 2, *values.shape[1:]), atol=1e-5
-            )
 
 
 def test_a_file_holds_the_matcher(made, tmp_path):

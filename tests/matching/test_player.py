@@ -13,16 +13,13 @@ from deepphase.evaluation.measure import measure, values_by_name
 from deepphase.features.layout import Feature, FeatureLayout
 from deepphase.features.moment_kinds import KINDS
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.database.variants import pose_databases
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.player import Player
 from deepphase.matching.player.settings import MomentFilter, PlayerSettings, moments_line
 from deepphase.matching.player.source import PlayerSource, database_measures
-from deepphase.matching.player.transitions import PosePair, Transitions
 from deepphase.matching.search.searcher import open_searcher
 from deepphase.motion.kinematics import joint_positions
 from deepphase.steering.gamepad import Gamepad
-from deepphase.steering.goal_limits import GoalLimits
 from deepphase.steering.path import MADE_PATHS, made_path
 from deepphase.steering.run import rollout, start_on_path, start_under_gamepad
 from deepphase.synthetic.gait_motion import locomotion
@@ -106,22 +103,6 @@ def test_rotations_are_gathered_from_every_store_of_a_database(walks):
         clip = database.clip(int(database.clip_of(row)))
         kept = clip.rotations[int(database.frame_of(row)), others]
         np.testing.assert_array_equal(found[others], kept)
-
-
-def test_transition_costs_are_higher_for_jumps_that_pop(walks):
-    database, play, _ = walks
-    transitions = Transitions(play, 1, 0.12, database.ranges_of)
-    rows = np.array([100])
-    before, now = play.rotations[rows - 1], play.rotations[rows]
-    places = play.translations[rows - 1], play.translations[rows]
-    current = PosePair(before, places[0], now, places[1], play.steps[rows] * play.fps)
-    stride = len(database) // 7
-    # The same moment; its neighbour; the same clip three quarters of a second later or so.
-    costs = transitions.costs(np.array([[100, 101, 100 + stride // 11]]), current)[0]
-    assert costs[0] < 1.01
-    assert costs[1] < 1.5
-    assert costs[2] > costs[1]
-    assert costs[2] > costs[0]
 
 
 @pytest.mark.parametrize("name", MADE_PATHS)
@@ -281,20 +262,6 @@ def test_a_player_leaves_before_an_action_begins(walks):
     assert columns["kind"] == [KINDS[kind] for kind in kinds[rows[0]]]
 
 
-def test_labels_of_goals_leave_something_to_play(walks):
-    database, play, searcher = walks
-    kinds = np.repeat(
-        np.array([2 if each["way"] == "left" else 1 for each in database.labels], np.uint8),
-        database.range_stops - database.range_starts,
-    )
-    settings = PlayerSettings(moments=MomentFilter())
-    source = PlayerSource(replace(database, kinds=kinds), play, searcher, settings=settings)
-    source.check_labels({"way": "right"})
-    with pytest.raises(ParameterError, match="no moment of clips with the labels") as found:
-        source.check_labels({"way": "left"})
-    assert "--include action" in str(found.value)
-
-
 def test_labels_of_a_path_hold_from_their_point_on(walks):
     database, _, _ = walks
     path = MADE_PATHS["wave"](SPEED, 100.0, 6.0)
@@ -321,26 +288,6 @@ def test_a_gamepad_starts_walks_and_stops(rested):
     assert speed[-30:].max() < 0.3
     # Thrown at 1 s: on the way within half a second.
     assert run.jumped[0, 60:90].any()
-
-
-def test_a_search_that_does_not_win_changes_nothing(walks):
-    path = MADE_PATHS["wave"](SPEED, 100.0, 2.0)
-    settings = PlayerSettings(min_improvement=0.99)
-    player, goal_source = start_on_path(PlayerSource(*walks, settings=settings), path)
-    run = rollout(player, goal_source, 2.0)
-    assert not run.jumped.any()
-    assert (np.diff(run.tracks["row"][0]) == 1).all()
-
-
-def test_pose_baselines_have_the_rows_of_the_database(walks):
-    database, _, _ = walks
-    found = dict(pose_databases(database))
-    assert list(found) == ["reduced pose", "full pose"]
-    assert database.dims > 0
-    for rival in found.values():
-        np.testing.assert_array_equal(rival.range_stops, database.range_stops)
-        np.testing.assert_allclose(rival.root_angles, database.root_angles)
-    assert found["full pose"].dims > found["reduced pose"].dims
 
 
 def test_impossible_arguments_are_refused(walks):
@@ -383,16 +330,3 @@ def test_players_come_back_from_absurd_goals_and_count_them(walks):
         ParameterError, match="feature 'trajectory_position' must have finite values"
     ):
         rollout(player, AbsurdGoals(goals, [np.nan], [30], begin=0), 1.0)
-
-
-def test_ordinary_goals_of_players_are_not_limited(walks, monkeypatch):
-    database, play, searcher = walks
-    runs = []
-    for _ in range(2):
-        source = PlayerSource(database, play, searcher)
-        player, goals = start_on_path(source, made_path("square", SPEED, 10.0), characters=3)
-        runs.append(rollout(player, goals, 3.0))
-        monkeypatch.setattr(Playback, "goal_limits", GoalLimits(1e9))
-    assert not runs[0].limited.any()
-    np.testing.assert_array_equal(runs[0].rotations, runs[1].rotations)
-    np.testing.assert_array_equal(runs[0].positions, runs[1].positions)

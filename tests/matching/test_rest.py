@@ -10,7 +10,7 @@ from deepphase.features.moment_kinds import IDLE, LOCOMOTION
 from deepphase.matching.player.settings import MomentFilter, PlayerSettings
 from deepphase.matching.player.source import PlayerSource
 from deepphase.steering.gamepad import Gamepad
-from deepphase.steering.rest import CONSTANTS, RestChain, RestMoments, breathing
+from deepphase.steering.rest import CONSTANTS, RestChain, RestMoments
 from deepphase.steering.run import rollout, start_under_gamepad
 from deepphase.synthetic.gait_motion import locomotion
 from tests.matching.test_player import opened, walking_store
@@ -126,15 +126,6 @@ def test_the_nearest_moment_of_the_style_follows_that_was_not_played():
     assert chain.choose(np.array([0]), row, np.zeros((1, 1, 3)), ["sad"])[0] // 61 in (0, 1)
 
 
-def test_short_moments_are_left_out():
-    rest = np.zeros(200, bool)
-    rest[10:20] = rest[50:100] = True
-    moments = RestMoments.of_rows(
-        rest, np.array([200]), ["a"], lambda rows: np.zeros((len(rows), 1, 3)), FPS
-    )
-    assert moments.starts.tolist() == [50]
-
-
 def test_where_no_body_rests_the_quietest_pose_is_held_and_breathes(walks):
     stick = released(1.5, 12.0)
     player, run = run_of(walks, stick, 13.5)
@@ -148,13 +139,3 @@ def test_where_no_body_rests_the_quietest_pose_is_held_and_breathes(walks):
         (run.rotations[:, still][:, 60:].astype(float) * run.rotations[:, still][:, :-60]).sum(-1)
     ).clip(0, 1)))  # fmt: skip
     assert 0.1 < turns[..., player.playback.trunk].mean() < 3.0
-
-
-def test_breathing_begins_at_rest_and_does_not_repeat():
-    times = np.arange(0, 60.0, 0.1)
-    noise = breathing(times, 6)
-    assert (noise[0] == 0.0).all()
-    assert np.abs(noise).max() <= 1.0
-    for lag in range(20, 300):
-        correlation = np.corrcoef(noise[20:-lag].ravel(), noise[20 + lag :].ravel())[0, 1]
-        assert correlation < 0.95

@@ -42,15 +42,6 @@ def test_distances_are_those_of_the_weights(walks, joined):
     assert found[0, 0] == other.offered_rows[distances.argmin()]
 
 
-def test_a_weight_of_zero_ignores_a_feature(walks):
-    other = reweighted(walks, {"trajectory_direction": 0.0})
-    one, two = (
-        other.query([5], {"trajectory_direction": np.full((1, 6), value, np.float32)})
-        for value in (0.0, 1.0)
-    )
-    np.testing.assert_array_equal(one, two)
-
-
 def test_impossible_weights_are_refused(walks):
     assert reweighted(walks, {}) is walks
     assert reweighted(walks, {"foot_velocity": 1.0}) is walks

@@ -7,7 +7,7 @@ import pytest
 
 from deepphase.evaluation.motion_measures import MeasuredMotion
 from deepphase.features.trajectory import complex_of, pairs
-from deepphase.matching.player.settings import CONSTANTS, PlayerSettings
+from deepphase.matching.player.settings import PlayerSettings
 from deepphase.matching.player.source import PlayerSource
 from deepphase.matching.player.transitions import RootSteps
 from deepphase.steering.path import made_path
@@ -45,31 +45,6 @@ def test_slips_of_rows_are_those_of_forward_kinematics(walks):
     inside = play.support[rows] == 1.0
     assert inside.any()
     assert np.linalg.norm(play.slips[rows], axis=-1)[inside].max() < 2e-3
-
-
-def test_support_rises_and_falls_within_its_time(walks):
-    _, play, _ = walks
-    frames = round(CONSTANTS.support_s * FPS)
-    contacts, support = play.contacts[:300, 0], play.support[:300, 0]
-    assert ((support > 0) == contacts).all()
-    begins = np.flatnonzero(np.diff(contacts.astype(int)) == 1)[1] + 1
-    rising = support[begins : begins + frames]
-    np.testing.assert_allclose(rising, np.arange(1, frames + 1) / frames, atol=1e-6)
-
-
-def test_a_clip_that_plays_on_keeps_its_own_steps(walks):
-    _, play, _ = walks
-    row = np.array([60])
-    steps = stepper(play, row)
-    for at in range(60, 160):
-        before, now = np.array([at]), np.array([at + 1])
-        own = play.steps[before]
-        poses = play.rotations[now], play.translations[now]
-        moved = steps.step(
-            own[:, :2], (before, now), poses, own[:, 2], np.zeros((1, 2)),
-            own_slips(play, before), None,
-        )  # fmt: skip
-        assert abs(moved[0] - (own[0, 0] + 1j * own[0, 1])) < 1e-4
 
 
 def test_a_turn_is_about_the_foot_that_carries_the_body(walks):

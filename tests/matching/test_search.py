@@ -73,16 +73,6 @@ def test_large_tree_is_exact_and_looks_at_few_blocks():
     np.testing.assert_array_equal(found[1], expected[1])
 
 
-def test_batch_equals_one_at_a_time():
-    database = rows_database(smooth_rows(5000))
-    searcher = ExactSearcher(database)
-    queries = smooth_rows(5000, seed=0)[::37] * np.float32(1.1)
-    together = searcher.search(queries, 3)
-    for index, query in enumerate(queries):
-        alone = searcher.search(query, 3)
-        np.testing.assert_array_equal(alone[1][0], together[1][index])
-
-
 @pytest.fixture(scope="module")
 def wandering():
     return rows_database(smooth_rows(3000, 8), clips=30)

@@ -11,9 +11,7 @@ from deepphase.errors import ParameterError
 from deepphase.features.layout import Feature, FeatureLayout
 from deepphase.matching.music.song_tracks import (
     ClipSongTracks,
-    has_song_tracks,
     song_track,
-    track_features,
 )
 from deepphase.music.features import features_of
 from deepphase.synthetic.song import make_song
@@ -43,24 +41,6 @@ def test_the_cycle_is_0_where_the_beat_is_not_reliable(song):
     for confidence, weight in ((0.49, 0.0), (0.5, 1.0), (1.0, 1.0)):
         track = song_track(replace(song, beat_confidence=confidence), "beat_cycle")
         np.testing.assert_allclose(track, weight * cycle, atol=1e-6)
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["loudness", "mel_mean_", "mel_mean_0", "mel_mean_61", "mel_mean_nan", "mel_mean_-1", ""],
-)
-def test_a_track_that_is_of_no_song_is_refused(song, name):
-    with pytest.raises(ParameterError, match="no song track"):
-        song_track(song, name)
-
-
-def test_which_layouts_are_of_songs():
-    assert has_song_tracks(layout("beat_cycle", "mel_mean_2"))
-    assert not has_song_tracks(layout("beat_cycle", "ball_height"))
-    assert not has_song_tracks(FeatureLayout.load("full_pose"))
-    assert track_features(layout("mel", "beat_cycle", "mel")) == ["mel", "beat_cycle"]
-    with pytest.raises(ParameterError, match="no song track 'ball_height'"):
-        track_features(layout("ball_height"))
 
 
 def test_tracks_start_at_the_start_of_the_clip_in_its_song(song):

@@ -5,7 +5,7 @@ import pytest
 
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import GamepadSettings, PathGoals, PathSettings
-from deepphase.steering.path import GroundPath, circle, made_path
+from deepphase.steering.path import GroundPath, circle
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.velocity_goals import GamepadGoals
 
@@ -73,16 +73,6 @@ def test_the_path_waits_for_who_lags_and_not_for_who_leads():
     assert goal_source.times[0] == pytest.approx(5.1)
 
 
-def test_goals_of_who_lags_go_on_no_faster_than_its_clock_but_half_as_fast_at_least():
-    for behind, rate in ((0.2, 1.0), (0.375, 0.75), (0.45, 0.5), (2.0, 0.5)):
-        goal_source = PathGoals(STRAIGHT)
-        goal_source.times[:] = 2.0
-        lagging = root_states(0.0, 2.0 - behind, 0.0, rate)
-        goal_source.advance(lagging, 0.0)
-        positions, _ = goal_source.trajectory(lagging, np.array([0]), np.array([0.0, 5.0]))
-        assert positions[0, :, 1] == pytest.approx([2.0 - behind, 2.0 + 5.0 * rate], abs=1e-6)
-
-
 def distances(path, lead_s, seconds):
     """Metres at every frame from the path's place to a runner that answers its goals slowly."""
     goal_source = PathGoals(path, settings=PathSettings(lead_s=lead_s))
@@ -105,12 +95,6 @@ def test_goals_lead_a_runner_that_lags():
     without, led = (distances(path, lead_s, 20.0)[300:] for lead_s in (np.inf, 0.5))
     assert led.mean() < 0.5 * without.mean()
     assert led.max() < without.max()
-
-
-def test_goals_that_stand_lead_nowhere():
-    moving = np.array([[0.0, 0.0], [0.0, 4.0], [0.0, 4.0]])
-    path = GroundPath(np.array([0.0, 4.0, 12.0]), moving)
-    assert distances(path, 0.5, 12.0)[-240:].max() < 0.01
 
 
 PAUSE = GroundPath(
@@ -201,27 +185,3 @@ def test_the_command_of_a_path_is_that_of_its_line_at_each_clock():
     velocities, facings = goal_source.command()
     np.testing.assert_array_equal(velocities, 0.0)
     np.testing.assert_allclose(facings, np.pi / 2, atol=1e-3)
-
-
-def test_the_command_of_a_gamepad_is_that_of_its_sticks():
-    gamepad = Gamepad(
-        np.array([0.0, 1.0]), np.tile([1.0, 0.0], (2, 1)), np.tile([0.0, -1.0], (2, 1))
-    )
-    goal_source = GamepadGoals(gamepad, root_states(0.0, 0.0, 0.0, 0.0))
-    velocities, facings = goal_source.command()
-    np.testing.assert_allclose(velocities, [[goal_source.settings.top_speed, 0.0]])
-    np.testing.assert_allclose(np.abs(facings), np.pi)
-
-
-def test_goals_of_a_path_change_before_corners_only():
-    corner = GroundPath(np.array([0.0, 5.0, 10.0]), np.array([[0.0, 0.0], [0.0, 5.0], [5.0, 5.0]]))
-    np.testing.assert_allclose(corner.corners, [0.0, 5.0, 10.0], atol=0.1)
-    goals = PathGoals(corner)
-    changed = []
-    for step in range(9 * 60):
-        states = RootStates.at_rest(corner.positions_at(np.full(1, step / 60.0)))
-        if goals.advance(states, 1.0 / 60.0)[0]:
-            changed.append((step + 1) / 60.0)
-    np.testing.assert_allclose(changed, [4.7], atol=0.1)
-    assert len(made_path("circle", 1.3, 10.0).corners) == 2
-    assert len(made_path("square", 1.3, 10.0).corners) > 3

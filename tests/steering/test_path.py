@@ -9,7 +9,6 @@ from deepphase.steering.path import (
     MADE_PATHS,
     GroundPath,
     circle,
-    made_path,
     read_path,
     square,
     wave,
@@ -89,16 +88,6 @@ def test_made_paths_have_their_speed(name):
         MADE_PATHS[name](0.0, 3.0, 12.0)
 
 
-def test_made_paths_suit_the_speed_where_no_size_is_told():
-    for speed in (0.5, 4.0):
-        round_trip = made_path("circle", speed, 60.0)
-        assert np.ptp(round_trip.positions[:, 0]) == pytest.approx(3.2 * speed, rel=1e-2)
-    given = made_path("square", 1.0, 60.0, 2.0)
-    assert np.ptp(given.positions[:, 0]) == pytest.approx(2.0)
-    with pytest.raises(ParameterError, match="no path 'spiral'"):
-        made_path("spiral", 1.0, 60.0)
-
-
 def test_made_paths_have_their_shape():
     on_circle = circle(1.0, 4.0, 20.0).positions - [2.0, 0.0]
     np.testing.assert_allclose(np.linalg.norm(on_circle, axis=1), 2.0)
@@ -137,19 +126,6 @@ def test_the_facing_is_held_until_the_end_of_a_pause():
     assert abs(path.facings_at(np.array(end + 0.1))) == pytest.approx(np.pi)
 
 
-def test_another_speed_leaves_rests_out():
-    path = GroundPath(
-        np.array([0.0, 1.0, 5.0, 6.0]),
-        np.array([[0, 0], [0, 2], [0, 2], [0, 3.0]]),
-        labels={"gait": ("a", "b", "c", "d")},
-    )
-    faster = path.at_speed(3.0)
-    assert faster.duration == pytest.approx(1.0)
-    assert faster.labels["gait"] == ("a", "b", "d")
-    with pytest.raises(ParameterError):
-        path.at_speed(-1.0)
-
-
 @pytest.mark.parametrize("degrees", [60, 90, 130, 180])
 def test_corners_are_slowed_down_to_the_turns_of_bodies(degrees):
     angle = np.radians(degrees)
@@ -167,27 +143,6 @@ def test_corners_are_slowed_down_to_the_turns_of_bodies(degrees):
     assert slowed.label_at("gait", slowed.duration / 2 + 0.1) == "b"
     times = np.linspace(0.0, slowed.duration, 400)
     assert np.linalg.norm(slowed.velocities_at(times), axis=1).max() < 1.26
-
-
-def test_a_path_with_points_at_nearly_the_frames_of_a_corner_is_slowed_down():
-    # Points at thirtieths of a second differ from the frames' times in the last digit.
-    times = np.arange(181) / 30.0
-    places = np.where(times[:, None] < 2.0, times[:, None] * [0, 1.25], [0, 2.5])
-    places = places + np.maximum(times[:, None] - 2.0, 0.0) * [1.25, 0]
-    assert GroundPath(times, places).slowed_at_corners().duration > 6.3
-
-
-def test_curves_stops_and_slow_paths_are_not_slowed_down():
-    stop = GroundPath(np.array([0.0, 2, 4, 6]), np.array([[0, 0], [0, 2], [0, 2], [2, 2.0]]))
-    slow = square(0.4, 1.0, 20.0)
-    for path in (made_path("wave", 1.25, 10.0), made_path("circle", 1.25, 10.0), stop, slow):
-        assert path.slowed_at_corners() is path
-
-
-def test_distances_are_to_the_nearest_place():
-    path = GroundPath(np.array([0.0, 1.0, 2.0]), np.array([[0, 0], [0, 2], [2, 2.0]]))
-    points = np.array([[1, 1], [0.5, 1], [3, 2], [0, 2], [-1, -1]])
-    np.testing.assert_allclose(path.distances(points), [1, 0.5, 1, 0, np.sqrt(2)])
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ import pytest
 from deepphase.apps.runs.files import write_motions
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.errors import ParameterError
 from deepphase.features.layout import FeatureLayout
 from deepphase.formats.load import load
 from deepphase.matching.database.database import MotionDatabase
@@ -20,7 +19,6 @@ from deepphase.matching.search.searcher import open_searcher
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Source
 from deepphase.motion.kinematics import joint_positions
-from deepphase.motion.root_trajectory import with_root_motion
 from deepphase.motion.skeleton import Skeleton
 from deepphase.steering.path import made_path
 from deepphase.steering.run import rollout, start_on_path
@@ -112,15 +110,6 @@ def test_the_root_travels_on_the_ground_and_turns_with_the_facing(run):
     assert (clip.skeleton.names[0] == "root") == (run.spec.skeleton.names[0] == run.spec.joints[0])
 
 
-def test_the_topmost_joint_has_the_travel_unless_asked_otherwise(run):
-    clip = run.clip(1)
-    assert clip.skeleton is run.spec.skeleton
-    away = clip.translations[:, 0, ::2] - run.positions[1]
-    # Hips sway about the root trajectory.
-    top_is_hips = clip.skeleton.names[0] == run.spec.joints[0]
-    assert np.linalg.norm(away, axis=1).max() < (0.2 if top_is_hips else 1e-6)
-
-
 def test_hips_leave_the_joints_above_them_at_the_origin(run):
     clip = run.clip(1, root_motion="hips")
     hips = clip.skeleton.index(run.spec.joints[0])
@@ -152,24 +141,3 @@ def test_files_have_the_unit_and_axis_of_the_source_and_the_same_places(run, tmp
         np.testing.assert_allclose(found[choice], found["auto"], rtol=0, atol=1e-6)
         np.testing.assert_allclose(found[choice], expected, rtol=0, atol=5e-6)
         np.testing.assert_allclose(body(glb, run), expected, rtol=0, atol=5e-6)
-
-
-def test_a_name_that_is_taken_and_impossible_choices():
-    clip = walk(above=False)
-    skeleton = clip.skeleton
-    names = ("Hips", "root", *skeleton.names[2:])
-    clip = replace(
-        clip,
-        skeleton=replace(skeleton, names=names),
-        source=replace(clip.source, rotation_orders=("XYZ",) * len(names)),
-    )
-    run = controlled(above=False)
-    root = run.root_trajectory(0)
-    part = clip.sliced(0, len(run))
-    made = with_root_motion(part, 0, root, "root")
-    assert made.skeleton.names[:2] == ("root_", "Hips")
-    assert made.source.rotation_orders == ("", *part.source.rotation_orders)
-    with pytest.raises(ParameterError, match="root motion 'feet'"):
-        with_root_motion(part, 0, root, "feet")
-    with pytest.raises(ParameterError, match="frames and the clip"):
-        with_root_motion(clip, 0, root, "hips")

@@ -51,15 +51,6 @@ def test_a_run_holds_what_its_frames_say():
     np.testing.assert_array_equal(run.survived_s, 0.5)
 
 
-def test_a_run_without_goals_or_phases_has_none():
-    run = rollout(made("mann"), None, 0.2)
-    assert run.desired_positions is None
-    assert run.desired_angles is None
-    assert run.commanded_velocities is None
-    assert run.phases is None
-    assert run.jumped is None
-
-
 class Standing:
     """A runner that stands where it is, with the fewest values a frame can have."""
 

@@ -14,25 +14,6 @@ from deepphase.steering.velocity_goals import GamepadGoals, VelocityGoals
 FPS = 60.0
 
 
-def followed(goals, count, seconds, states=None):
-    """Root states over time of points that are where the goals' trajectory has them next."""
-    states = states or RootStates.at_rest(np.zeros((count, 2)))
-    step, everyone = 1.0 / FPS, np.arange(count)
-    positions, angles = [], []
-    for _ in range(round(seconds * FPS)):
-        goals.advance(states, step)
-        places, turned = goals.trajectory(states, everyone, np.array([step]))
-        states = RootStates(
-            places[:, 0],
-            (places[:, 0] - states.positions) / step,
-            turned[:, 0],
-            (turned[:, 0] - states.angles) / step,
-        )
-        positions.append(states.positions)
-        angles.append(states.angles)
-    return np.array(positions), np.array(angles)
-
-
 def test_velocity_goals_are_those_of_a_gamepad_held_still():
     states = RootStates.at_rest(np.zeros((2, 2)))
     settings = GamepadSettings(top_speed=1.0)
@@ -53,19 +34,6 @@ def test_velocity_goals_are_those_of_a_gamepad_held_still():
         np.testing.assert_array_equal(one, two)
     for one, two in zip(recorded.command(), goals.command(), strict=True):
         np.testing.assert_allclose(one, two)
-
-
-def test_abrupt_changes_of_a_velocity_are_said_once():
-    states = RootStates.at_rest(np.zeros((2, 2)))
-    goals = VelocityGoals(states)
-    assert not goals.advance(states, 0.1).any()
-    goals.set([[0.0, 1.0], [0.0, 0.0]])
-    assert goals.advance(states, 0.1).tolist() == [True, False]
-    assert not goals.advance(states, 0.1).any()
-    goals.set([[0.1, 1.0], [0.0, 0.0]])
-    assert not goals.advance(states, 0.1).any()
-    goals.set([[0.0, -1.0], [0.0, 0.0]])
-    assert goals.advance(states, 0.1).tolist() == [True, False]
 
 
 def test_a_standing_character_keeps_its_facing_or_turns_on_the_spot():

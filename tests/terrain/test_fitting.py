@@ -16,7 +16,6 @@ from deepphase.terrain.fitting import (
 from deepphase.terrain.foot_track import FootTrack
 from deepphase.terrain.ground_file import read_ground
 from deepphase.terrain.ground_shapes import made_ground
-from deepphase.terrain.heightmap import Heightmap
 from deepphase.terrain.laying import lay_on_ground
 
 
@@ -110,26 +109,6 @@ def test_fitted_ground_has_the_heights_that_feet_stood_on(library, walk):
     away = ground.at(places) - true
     # The lowest ground that was trodden is 0.
     assert np.abs(away - np.median(away)).mean() < 0.03
-
-
-def test_feet_that_never_reach_the_floor_of_the_other_have_its_soles():
-    frames = 60
-    points = np.zeros((frames, 4, 3))
-    points[:, [0, 2], 1], points[:, [1, 3], 1] = 0.09, 0.02
-    points[:, 2:, 1] += 0.5
-    track = FootTrack.of_points(points, np.ones((frames, 4), bool), 60.0)
-    np.testing.assert_allclose(track.heights, np.tile([0, 0, 0.5, 0.5], (frames, 1)), atol=1e-9)
-    with pytest.raises(ParameterError, match="pairs"):
-        FootTrack.of_points(points[:, :3], np.ones((frames, 3), bool), 60.0)
-    with pytest.raises(ParameterError, match="not finite"):
-        FootTrack.of_points(points * np.nan, np.ones((frames, 4), bool), 60.0)
-
-
-def test_a_library_needs_ground_and_takes_small_ones():
-    with pytest.raises(ParameterError, match="0 patches"):
-        PatchLibrary.of_grounds((Heightmap(np.zeros((1, 1)), 1.0),), 0)
-    plane = PatchLibrary.of_grounds((Heightmap(np.full((1, 1), 0.4), 1.0),), 5)
-    np.testing.assert_allclose(plane.at(3, np.array([[0.0, 0.0], [9.0, 1.0]])), 0.4, atol=1e-6)
 
 
 @pytest.mark.slow

@@ -43,16 +43,6 @@ def test_an_image_is_lowest_where_it_is_black(tmp_path, kind, white):
     assert read_ground(tmp_path / "point.png").heights.shape == (1, 1)
 
 
-def test_transparent_points_of_an_image_are_holes(tmp_path):
-    pixels = np.full((4, 5, 4), 255, np.uint8)
-    pixels[:, :2, :3] = 0
-    pixels[1, 3] = 0
-    Image.fromarray(pixels).save(tmp_path / "hill.png")
-    ground = read_ground(tmp_path / "hill.png", height_scale=3.0)
-    np.testing.assert_allclose(ground.heights, np.repeat([[0, 0, 3, 3, 3]], 4, axis=0))
-    assert "1 holes have the height of the nearest point" in ground.notes
-
-
 def test_what_is_no_ground_is_refused_with_its_file(tmp_path):
     broken = tmp_path / "cut.npz"
     save_ground(Heightmap(HEIGHTS, 0.25), broken)

@@ -4,16 +4,14 @@ import numpy as np
 import pytest
 
 from deepphase.apps.cli import main
-from deepphase.errors import FormatError, ParameterError
+from deepphase.errors import ParameterError
 from deepphase.motion.mirror import mirror_map, mirrored
 from deepphase.motion.roles import find_roles
 from deepphase.synthetic.gait_motion import locomotion
 from deepphase.terrain.foot_track import FootTrack
-from deepphase.terrain.ground_file import read_ground, save_ground
 from deepphase.terrain.ground_shapes import made_ground
 from deepphase.terrain.grounded_clip import ClipGround, ClipGrounds, GroundedClip
 from deepphase.terrain.heightmap import Heightmap, ground_level, trajectory_heights
-from deepphase.terrain.laying import median_soles
 from deepphase.terrain.placing import best_place
 
 
@@ -49,22 +47,6 @@ def test_the_level_rises_evenly_on_stairs():
     level = ground_level(stairs, places, ahead)
     assert np.abs(np.diff(stairs.at(places))).max() > 0.05
     assert np.abs(np.diff(level)).max() < 0.012
-
-
-def test_files_name_their_clip_and_are_ground(tmp_path, slope):
-    ClipGround(slope, "walk", laid=True).save(tmp_path / "walk.npz")
-    loaded = ClipGround.load(tmp_path / "walk.npz")
-    assert (loaded.clip, loaded.laid) == ("walk", True)
-    np.testing.assert_array_equal(loaded.ground.heights, slope.heights)
-    assert read_ground(tmp_path / "walk.npz").spacing_m == slope.spacing_m
-    save_ground(slope, tmp_path / "other.npz")
-    with pytest.raises(FormatError, match="which clip"):
-        ClipGrounds.read([tmp_path])
-    (tmp_path / "other.npz").write_bytes(b"no zip")
-    with pytest.raises(FormatError, match="begin as a zip"):
-        ClipGrounds.read([tmp_path])
-    with pytest.raises(ParameterError, match="no ground"):
-        ClipGrounds.read([tmp_path / "nothing.npz"][:0])
 
 
 def test_a_laid_clip_is_used_on_its_floor_as_well_but_a_captured_one_is_not(walk, slope):
@@ -109,16 +91,6 @@ def test_the_best_place_suits_the_feet_better_than_others(walk):
     assert unevenness(best) < np.mean([unevenness(each) for each in others])
     with pytest.raises(ParameterError, match="0 places"):
         best_place(track, ground, candidates=0)
-
-
-def test_soles_are_heights_over_the_floor(walk):
-    roles = find_roles(walk.skeleton, clip=walk)
-    soles = median_soles([walk], {})
-    assert soles.shape == (2, 2)
-    assert np.abs(soles[0, 0] - soles[0, 1]) < 0.02
-    assert (soles > -0.01).all()
-    assert (soles < 0.2).all()
-    assert roles.kind == "biped"
 
 
 def test_the_command_lays_clips_on_kinds_of_ground_in_turn(tmp_path, walk, capsys):

@@ -58,11 +58,3 @@ def test_stairs_rise_by_17_cm():
     line = stairs.heights[:, 0]
     changes = np.flatnonzero(np.abs(np.diff(line)) > 0.01)
     np.testing.assert_allclose(np.diff(changes[:4]) * stairs.spacing_m, 0.3, atol=0.03)
-
-
-def test_ground_that_does_not_exist_is_told_what_does():
-    with pytest.raises(ParameterError, match="no ground 'lava'") as caught:
-        made_ground("lava")
-    assert "rocks" in caught.value.hint
-    with pytest.raises(ParameterError, match="spacing"):
-        made_ground("hills", spacing_m=0.0)

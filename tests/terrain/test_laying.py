@@ -1,11 +1,8 @@
 """Feet and bodies of motion that is laid on ground whose shape is known."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from deepphase.errors import SkeletonError
 from deepphase.motion import quaternions
 from deepphase.motion.kinematics import global_transforms, joint_positions
 from deepphase.motion.roles import find_roles
@@ -98,17 +95,6 @@ def test_a_four_legged_trunk_rises_with_the_ground(dog):
     assert (pitches[-0.3] - pitches[0.0]).mean() == pytest.approx(-expected, abs=2.0)
 
 
-def test_measures_tell_ground_that_is_too_high_and_too_low(walk):
-    laid = lay_on_ground(walk, FLAT)
-    above, below = FLAT.shifted(0.05), FLAT.shifted(-0.05)
-    assert ground_measures(laid, above).deep == 1.0
-    assert ground_measures(laid, above).depth == pytest.approx(0.05, abs=0.01)
-    assert ground_measures(laid, below).floating == 1.0
-    assert ground_measures(laid, below).gap == pytest.approx(0.05, abs=0.01)
-    never = replace(laid, contacts=np.zeros_like(laid.contacts))
-    assert ground_measures(never, FLAT) is None
-
-
 def test_cliffs_are_found_and_stairs_are_not(walk, dog):
     stairs = made_ground("stairs", seed=1, size_m=20.0)
     assert ground_measures(lay_on_ground(walk, stairs), stairs).cliffs == 0.0
@@ -147,9 +133,3 @@ def test_cliffs_and_impossible_slopes_leave_a_whole_body(walk):
                 ).max()
             )
         assert bones.shape == before.shape
-
-
-def test_a_body_without_feet_is_refused(walk):
-    roles = replace(find_roles(walk.skeleton, clip=walk), left_foot=None, right_foot=None)
-    with pytest.raises(SkeletonError, match="left and a right foot"):
-        lay_on_ground(walk, FLAT, roles=roles)

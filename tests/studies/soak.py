@@ -29,7 +29,7 @@ from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.music.features import sample_at
-from deepphase.steering.made_paths import MADE_PATHS, made_path
+from deepphase.steering.path import MADE_PATHS, made_path
 from deepphase.steering.run import Frame, start_on_path
 from tests.controllers.made_dances import BeatAndBarPhases, made_dances, made_song_features
 

@@ -45,15 +45,12 @@ JOBS = {
         ),
         "encode": ("encode_clips", "write the phases of every frame of clips, as .npz and .csv"),
         "evaluate": ("evaluate_model", "measure a phase model on clips, as a page and as JSON"),
-        "figures": (
-            "figures",
-            "draw the manifold and other figures of a model on clips, as a page",
-        ),
+        "figures": ("figures", "draw the manifold and other figures of a model, as a page"),
     },
     "Characters": {
         "train matching": (
             "train:matching_command",
-            "compress a motion database by a network: learned motion matching",
+            "compress a motion database by a network: learned matching",
         ),
         "train controller": (
             "train:controller_command",
@@ -67,7 +64,7 @@ JOBS = {
         ),
         "fit ball": (
             "fit:ball_command",
-            "fit a ball to the feet of clips, or read the ball of captures",
+            "fit a ball to the feet of clips, or read that of captures",
         ),
     },
     "Motion matching": {
@@ -79,10 +76,7 @@ JOBS = {
             "match_find:query_command",
             "find the frames of a database nearest to a frame of a clip",
         ),
-        "match run": (
-            "match_run",
-            "move characters along a path or by a gamepad, by motion matching",
-        ),
+        "match run": ("match_run", "move characters along a path or by a gamepad, by matching"),
     },
     "Dance": {
         "train dance": ("train:dance_command", "train a dancer on clips with their songs"),
@@ -95,27 +89,24 @@ JOBS = {
         ),
         "train path": (
             "train:path_command",
-            "train the networks that lead from paths, hands or feet to motion of an editor",
+            "train networks from paths, hands or feet to an editor's motion",
         ),
         "edit repair": (
             "edit:edit_repair",
-            "repair a clip: missing joints, dropped frames, jumps, noise, stepped keys",
+            "repair a clip: missing joints, dropped frames, jumps, noise",
         ),
         "edit inbetween": (
             "edit:edit_inbetween",
-            "make the motion between two clips, or between the keys of one",
+            "make the motion between two clips, or the keys of one",
         ),
         "edit constrain": (
             "edit:edit_constrain",
-            "put hands and feet of a clip at targets, and its root on a path",
+            "put hands and feet at targets, and the root on a path",
         ),
-        "edit path": (
-            "edit:edit_path",
-            "make motion of any length along a path, for one character or a crowd",
-        ),
+        "edit path": ("edit:edit_path", "make motion of any length along a path, also for a crowd"),
         "edit effectors": (
             "edit:edit_effectors",
-            "make full-body motion from the paths of hands and feet, as of punches and kicks",
+            "make full-body motion from the paths of hands and feet",
         ),
         "edit style": (
             "edit:edit_style",
@@ -132,10 +123,7 @@ JOBS = {
     "deepphase": {
         "demo": ("demo", "run the whole chain on synthetic motion, offline"),
         "app": ("app", "open the dashboard in the browser"),
-        "export": (
-            "export_model",
-            "export a model as ONNX for other engines, or as a page in which it is steered",
-        ),
+        "export": ("export_model", "export a model as ONNX, or as a page in which it is steered"),
         "doctor": ("doctor", "check the installation: versions, devices, missing packages"),
     },
 }

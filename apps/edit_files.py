@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal
 
 from deepphase.apps.options.groups import OptionGroup, folder_reader
 from deepphase.apps.terminal import next_step, note, progress, warn
@@ -14,9 +15,11 @@ from deepphase.shipped import SHIPPED
 
 if TYPE_CHECKING:
     from deepphase.edit.editor import MotionEditor
-    from deepphase.edit.motion_rows import MotionSpace
     from deepphase.edit.timing import PhaseTiming
     from deepphase.motion.clip import Clip
+
+
+Without = Literal["refuse", "shipped", "none"]
 
 
 @dataclass(frozen=True)
@@ -36,57 +39,52 @@ class EditOptions(OptionGroup):
     player: Path | None = None
 
 
-Made = TypeVar("Made")
 # Agreement of phases below which the two ends hardly belong together.
 _LITTLE_AGREEMENT = 0.5
 # Metres: a joint farther from its target or path has not reached it.
 _NEAR_M = 0.01
 
 
-def edited(
-    clips: Sequence[Path],
-    output: Path,
-    options: EditOptions,
-    doing: str,
-    make: Callable[[list[Clip], MotionEditor], Made],
-    without: Callable[[Clip, MotionSpace], Made] | None = None,
-    *,
-    shipped: bool = False,
-) -> tuple[list[Clip], Made]:
-    """Read an editor and its clips, and edit them with progress.
+def open_clips(
+    clips: Sequence[Path], output: Path, options: EditOptions, *, without: Without = "refuse"
+) -> tuple[list[Clip], MotionEditor | None]:
+    """Read the clips of a command, with their travel on the hips, and its editor.
 
-    Returns
-    -------
-    The clips, with their travel on the hips, and what `make` returned.
+    `without` says what is done where no editor is given: it is refused, the shipped editor is
+    taken, or there is none.
     """
     from deepphase.edit.motion_rows import MotionSpace
 
-    for each in clips:
-        check_output(each, output, options.player)
-    if without is not None and options.editor is None:
-        clip = read_body(clips[0])
-        space = MotionSpace.of_clip(clip, clip.fps)
-        clip = space.on_hips(clip)
-        with progress() as report_progress:
-            report_progress(doing, 0, 1, output.name)
-            changed = without(clip, space)
-            report_progress(doing, 1, 1, output.name)
-        return [clip], changed
-    with progress() as report_progress:
-        report_progress("reading", 0, 2, clips[0].name)
-        if options.editor is None and shipped:
-            read = [read_body(each) for each in clips]
-            trained = shipped_editor(read[0])
-            note(f"made by an editor {SHIPPED['editor'].words}")
-        else:
-            trained = load_editor(options.editor)
-            read = [read_clip(each, trained) for each in clips]
-        given = [trained.space.on_hips(each) for each in read]
-        _check_length(given, trained)
-        report_progress(doing, 1, 2, output.name)
-        made = make(given, trained)
-        report_progress(doing, 2, 2, output.name)
-    return given, made
+    for path in clips:
+        check_output(path, output, options.player)
+    if options.editor is None and without == "none":
+        bodies = [read_body(path) for path in clips]
+        return [MotionSpace.of_clip(clip, clip.fps).on_hips(clip) for clip in bodies], None
+    if options.editor is None and without == "shipped":
+        read = [read_body(path) for path in clips]
+        editor = shipped_editor(read[0])
+        note(f"made by an editor {SHIPPED['editor'].words}")
+    else:
+        editor = load_editor(options.editor)
+        read = [read_clip(path, editor) for path in clips]
+    read = [editor.space.on_hips(clip) for clip in read]
+    seconds = sum(len(clip) / clip.fps for clip in read)
+    window = editor.config.network.window / editor.fps
+    if seconds < window:
+        warn(
+            f"{seconds:.2f} s, shorter than the editor's windows of {window:.1f} s: what is made "
+            "is less certain; give more of the motion"
+        )
+    return read, editor
+
+
+@contextmanager
+def working(doing: str, name: str) -> Iterator[None]:
+    """Context of work that the terminal shows."""
+    with progress() as report:
+        report(doing, 0, 1, name)
+        yield
+        report(doing, 1, 1, name)
 
 
 def write_edited(
@@ -222,14 +220,3 @@ def read_clip(path: Path, editor: MotionEditor) -> Clip:
             path=path,
         ) from None
     return clip
-
-
-def _check_length(clips: Sequence[Clip], editor: MotionEditor) -> None:
-    """Say so where there is less motion than in a window of the editor's training."""
-    seconds = sum(len(clip) / clip.fps for clip in clips)
-    window = editor.config.network.window / editor.fps
-    if seconds < window:
-        warn(
-            f"{seconds:.2f} s, shorter than the editor's windows of {window:.1f} s: what is made "
-            "is less certain; give more of the motion"
-        )

@@ -8,25 +8,22 @@ from typing import TYPE_CHECKING
 from deepphase.apps.edit_files import (
     EditOptions,
     check_output,
-    edited,
     load_editor,
+    open_clips,
     read_clip,
     report_reached,
     report_timing,
     shipped_editor,
+    working,
     write_edited,
 )
 from deepphase.apps.options.groups import parse_stretches
-from deepphase.apps.terminal import note, progress, warn
+from deepphase.apps.terminal import note, warn
 from deepphase.errors import ParameterError
 from deepphase.shipped import SHIPPED
 
 if TYPE_CHECKING:
-    from deepphase.edit.damage import Damage
-    from deepphase.edit.editor import MotionEditor
-    from deepphase.edit.motion_rows import MotionSpace
     from deepphase.edit.timing import PhaseTiming
-    from deepphase.motion.clip import Clip
 
 _EDIT = EditOptions()
 # Metres between the characters of a crowd.
@@ -71,6 +68,7 @@ def edit_repair(
     """
     from deepphase.edit.damage import Damage, find_damage
     from deepphase.edit.grounding import grounded
+    from deepphase.edit.motion_rows import MotionSpace
     from deepphase.edit.repair import repaired
     from deepphase.motion.roles import find_roles
 
@@ -78,44 +76,34 @@ def edit_repair(
         raise ParameterError(
             "--all needs an editor", hint="give --editor: the file of `deepphase train editor`"
         )
-
     names = [] if joints is None else [name.strip() for name in joints.split(",")]
     stretches = parse_stretches(frames)
-
-    def make(given: list[Clip], trained: MotionEditor) -> tuple[Clip, Damage]:
+    (given,), own = open_clips([clip], output, edit, without="none")
+    space = MotionSpace.of_clip(given, given.fps) if own is None else own.space
+    editor, said = own, []
+    # Bodies of other kinds have smooth curves in their gaps.
+    if own is None and find_roles(given.skeleton, clip=given).kind == "biped":
+        editor = shipped_editor(given)
+    with working("repairing", output.name):
         if joints is None and frames is None:
-            damage = find_damage(given[0], trained)
-        else:
-            damage = Damage.stated(
-                len(given[0]), trained.space.joints, joints=names, stretches=stretches
-            )
-        return repaired(given[0], trained, damage, whole=all, feet=not slide), damage
-
-    said: list[str] = []
-
-    def without(given: Clip, space: MotionSpace) -> tuple[Clip, Damage]:
-        # Bodies of other kinds have smooth curves in their gaps.
-        two_legs = find_roles(given.skeleton, clip=given).kind == "biped"
-        trained = shipped_editor(given) if two_legs else None
-        if joints is None and frames is None:
-            damage = find_damage(given, trained)
+            damage = find_damage(given, editor)
         else:
             damage = Damage.stated(len(given), space.joints, joints=names, stretches=stretches)
-        if trained is not None and damage.any:
-            said.append(f"gaps are filled by an editor {SHIPPED['editor'].words}")
-        filled = repaired(given, trained if damage.any else None, damage, feet=False)
-        if slide:
-            return filled, damage
-        held = grounded(filled, space, level=not uneven)
-        said.extend(held.findings)
-        if held.drift or held.tilt:
-            said.append("stairs and slopes stay with --uneven")
-        return held.clip, damage
-
-    (given,), (made, damage) = edited([clip], output, edit, "repairing", make, without)
+        if own is not None:
+            made = repaired(given, own, damage, whole=all, feet=not slide)
+        else:
+            made = repaired(given, editor if damage.any else None, damage, feet=False)
+            if editor is not None and damage.any:
+                said.append(f"gaps are filled by an editor {SHIPPED['editor'].words}")
+            if not slide:
+                held = grounded(made, space, level=not uneven)
+                made = held.clip
+                said += held.findings
+                if held.drift or held.tilt:
+                    said.append("stairs and slopes stay with --uneven")
     for finding in [*damage.findings, *said]:
         note(finding)
-    if edit.editor is None:
+    if own is None:
         note(
             "an editor of your own clips (--editor) also finds and restores joints that jump or "
             "are noisy"
@@ -195,36 +183,36 @@ def edit_inbetween(
     model = None if phases is None else PhaseModel.load(phases)
     timings: list[PhaseTiming] = []
 
-    def make(given: list[Clip], trained: MotionEditor) -> Clip:
-        roles = find_roles(given[0].skeleton, trained.space.description, clip=given[0])
+    given, editor = open_clips(clips, output, edit, without="shipped")
+    assert editor is not None
+    roles = find_roles(given[0].skeleton, editor.space.description, clip=given[0])
+    with working("making", output.name):
         if named is not None:
             times = named.times
             if model is not None:
-                stands, found = phase_key_times(
+                stands, timings = phase_key_times(
                     given[0], named.frames, model, roles=roles, times=times, steps=named.steps
                 )
                 times = stands.tolist()
-                timings.extend(found)
-            return between_keys(given[0], named.frames, trained, times=times, feet=not slide)
-        duration: float | PhaseTiming | None = seconds
-        if model is not None:
-            duration = phase_timing(
-                given[0], given[1], model,
-                roles=roles, seconds=seconds, steps=steps, follow=follow,
-            )  # fmt: skip
-            timings.append(duration)
-        assert duration is not None
-        if not follow:
-            way = duration.seconds if isinstance(duration, PhaseTiming) else duration
-            needed, fast = way_speed(given[0], given[1], way, trained)
-            if needed > fast:
-                warn(
-                    f"the way between the clips takes {needed:.1f} m/s, and the training clips "
-                    f"move at {fast:.1f} m/s at most: give more --seconds, or --follow"
-                )
-        return in_between(given[0], given[1], duration, trained, follow=follow, feet=not slide)
-
-    given, made = edited(clips, output, edit, "making", make, shipped=True)
+            made = between_keys(given[0], named.frames, editor, times=times, feet=not slide)
+        else:
+            duration: float | PhaseTiming | None = seconds
+            if model is not None:
+                duration = phase_timing(
+                    given[0], given[1], model,
+                    roles=roles, seconds=seconds, steps=steps, follow=follow,
+                )  # fmt: skip
+                timings = [duration]
+            assert duration is not None
+            if not follow:
+                way = duration.seconds if isinstance(duration, PhaseTiming) else duration
+                needed, fast = way_speed(given[0], given[1], way, editor)
+                if needed > fast:
+                    warn(
+                        f"the way between the clips takes {needed:.1f} m/s, and the training clips "
+                        f"move at {fast:.1f} m/s at most: give more --seconds, or --follow"
+                    )
+            made = in_between(given[0], given[1], duration, editor, follow=follow, feet=not slide)
     start = 0 if named is not None else len(given[0]) - 1
     for timing in timings:
         stop = start + round(timing.seconds * made.fps)
@@ -278,11 +266,9 @@ def edit_constrain(
             hint="give --editor (deepphase train editor), or make motion along the path by "
             "deepphase match run or deepphase control",
         )
-    (given,), made = edited(
-        [clip], output, edit, "searching",
-        lambda clips, trained: constrained(clips[0], trained, wanted, path=way, feet=feet),
-        lambda given, space: constrained(given, None, wanted, feet=feet),
-    )  # fmt: skip
+    (given,), editor = open_clips([clip], output, edit, without="none")
+    with working("searching", output.name):
+        made = constrained(given, editor, wanted, path=way, feet=feet)
     for target, distance in zip(wanted, made.distances, strict=True):
         frames = f"frames {target.first}-{target.last}"
         if target.first == target.last:
@@ -356,12 +342,10 @@ def edit_path(
     assert isinstance(goal, GroundPath)
     starts = np.random.default_rng(seed).uniform(-np.pi, np.pi, characters)
     starts[0] = 0.0
-    with progress() as report_progress:
-        report_progress("making", 0, 1, goal.name)
+    with working("making", goal.name):
         made = motions_on_paths(
             crowd_paths(goal, characters, _SPACING_M), trained, starts=starts, feet=not slide
         )
-        report_progress("making", 1, 1, goal.name)
     for finding in made[0].findings:
         warn(finding)
     write_edited([each.clip for each in made], output, player, title=f"Along {goal.name}")
@@ -420,8 +404,7 @@ def edit_effectors(
     trained = load_editor(editor)
     effector_networks(trained)
     clip = None if is_table else trained.space.on_hips(read_clip(paths, trained))
-    with progress() as report_progress:
-        report_progress("making", 0, 1, paths.name)
+    with working("making", paths.name):
         if clip is None:
             way = None if path is None else read_path(path)
             given = read_effector_paths(paths, trained, way)
@@ -429,7 +412,6 @@ def edit_effectors(
             names = [name.strip() for name in (joints or "").split(",") if name.strip()]
             given = EffectorPaths.of_clip(clip, trained, names)
         made = motion_of_effectors(given, trained, exact=not slide)
-        report_progress("making", 1, 1, paths.name)
     for finding in made.findings:
         warn(finding)
     for name, distance in zip(given.joints, made.distances, strict=True):
@@ -468,10 +450,10 @@ def edit_style(
     if not styles:
         raise ParameterError("no style is given", hint="give --style: one motion file or several")
 
-    given, made = edited(
-        [clip, *styles], output, edit, "styling",
-        lambda clips, trained: styled(clips[0], clips[1:], trained, amount=amount),
-    )  # fmt: skip
+    given, editor = open_clips([clip, *styles], output, edit)
+    assert editor is not None
+    with working("styling", output.name):
+        made = styled(given[0], given[1:], editor, amount=amount)
     note(
         f"distance from the style (Gram matrix): {made.distance_before:.2f} before, "
         f"{made.distance_after:.2f} after"

@@ -251,7 +251,7 @@ class ControllerData:
         count = min(_MAX_MEASURED_CLIPS, len(store))
         some = np.unique(np.linspace(0, len(store) - 1, count).astype(int))
         clips = (store.clip(int(index)) for index in some)
-        measures = dict(measured_data(clips, self.schema, self.schema.config.label))
+        measures = dict(measured_data(clips, self.schema))
         measures["direction_speeds"] = self._direction_speeds()
         if self.balls is not None:
             clips = (store.clip(int(index)) for index in some[:_MAX_FLOORS])

@@ -15,7 +15,6 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-from deepphase.evaluation.label_discriminants import LabelDiscriminants
 from deepphase.evaluation.motion_measures import MIN_FRAMES, MeasuredMotion
 from deepphase.evaluation.response import Responses, goal_changes
 from deepphase.evaluation.runs import (
@@ -36,8 +35,6 @@ from deepphase.motion.limbs import bone_lengths
 from deepphase.motion.resample import BANDS_HZ
 from deepphase.steering.run import Run
 
-DESIRED_LABEL = "desired_label"
-"""Track of runs: (characters, frames) str, the desired value of the label."""
 AT_REST_M_S = 0.05
 """Goals that are slower stand, m/s."""
 RUNAWAY_M = 0.5
@@ -553,23 +550,6 @@ for _kind, _change in _TURN.items():
 )
 def unanswered(o: ObservedRun) -> float | None:
     return float(np.isinf(o.response_times).mean()) if o.response_times else None
-
-
-@run_measure(
-    "s",
-    "less",
-    "median time until poses look like those of a new label, by linear discriminants",
-)
-def label_s(o: ObservedRun) -> float | None:
-    desired = o.run.tracks.get(DESIRED_LABEL)
-    if desired is None or not o.data.get("labels"):
-        return None
-    looks = LabelDiscriminants.from_mapping(o.data["labels"])
-    answers = [
-        looks.answers_s(motion.poses, desired[i, : len(motion)], o.run.fps)
-        for i, motion in zip(o.characters, o.motions, strict=True)
-    ]
-    return _median([time for times in answers for time in times])
 
 
 def _register_kind(kind: str) -> None:

@@ -13,7 +13,6 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError, SkeletonError
-from deepphase.evaluation.label_discriminants import LabelDiscriminants
 from deepphase.evaluation.response import own_changes, smoothed_velocities, summary
 from deepphase.evaluation.runs import (
     below,
@@ -205,7 +204,7 @@ def foot_points(clip: Clip, feet: list[int], transforms: tuple[Array, Array]) ->
     return found
 
 
-def measured_data(clips: Iterable[Clip], body: MeasuredBody, label: str = "") -> dict[str, Any]:
+def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
     """Measures of captured motion as plain numbers, for the headers of files.
 
     Returns
@@ -237,8 +236,6 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody, label: str = "") ->
                             `runs.below`. Missing for bodies without legs
     changes, headings       median and number of the durations, in seconds, of the data's own
                             starts, stops and turns; see `response.own_changes`
-    labels                  discriminants of the label's values; see `LabelDiscriminants`. Missing
-                            without a label
     ======================  ================================================================
 
     A spread has the mean, the median, and the 1st and the 99th percentile as low and high.
@@ -247,7 +244,6 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody, label: str = "") ->
     idle: list[Array] = []
     changes: dict[str, list[float]] = {}
     headings: dict[str, list[float]] = {}
-    labelled: list[tuple[Array, str]] = []
     tips: dict[str, list[Array]] = {}
     lengths: dict[str, float] = {}
     gathered: dict[str, list[Array]] = {}
@@ -255,8 +251,6 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody, label: str = "") ->
         if len(clip) < MIN_FRAMES:
             continue
         motion = MeasuredMotion(clip, body)
-        if label and clip.labels.get(label):
-            labelled.append((motion.poses, clip.labels[label]))
         travels = seconds_of(motion.speeds, motion.fps) > motion.standing_speed
         moved = motion.pose_speeds.mean(axis=1)
         for name, values in {
@@ -295,10 +289,6 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody, label: str = "") ->
     speed, turn = every_frame["speeds"], every_frame["turn_rates"]
     seconds, resting = every_frame["travelling_seconds"], np.concatenate(idle)
     travelling, largest = speed[speed > standing], float(contact.max(initial=0.0))
-    discriminants = None
-    if labelled:
-        poses, labels = zip(*labelled, strict=True)
-        discriminants = LabelDiscriminants.of_poses(poses, labels, clip.fps)
     at_speeds: dict[str, Any] = {}
     if standing > 0:
         by_speed = {n.removeprefix("by "): v for n, v in every_frame.items() if n[:3] == "by "}
@@ -334,7 +324,6 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody, label: str = "") ->
         **at_speeds,
         "changes": summary(changes),
         "headings": summary(headings),
-        **({} if discriminants is None else {"labels": discriminants.as_mapping()}),
     }
 
 

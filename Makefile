@@ -16,7 +16,7 @@ demo: $(VENV)/installed
 
 # The small models that the dashboard opens with.
 demo-model: $(VENV)/installed
-	$(BIN)/python -m deepphase.apps.demo.model
+	$(BIN)/python -m tests.studies.shipped.demo_models
 
 # One worker for each core. Tests of the browser wait for pages, in which time the others compute.
 test: $(VENV)/installed

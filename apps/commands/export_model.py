@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from deepphase.apps.options.groups import LiveGroundOptions
 from deepphase.apps.terminal import next_step, note, progress
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ def command(
     web: bool = False,
     weights: Literal["float16", "float32"] = "float16",
     body: Path | None = None,
-    ground: LiveGroundOptions = LiveGroundOptions(),  # noqa: B008 (frozen)
+    terrain: str | None = None,
 ) -> None:
     """Export a model as ONNX for other engines, and print how closely the file reproduces it.
 
@@ -40,6 +39,9 @@ def command(
     body
         With --web, glb file with a skinned mesh that the character has in place of the mannequin.
         Its joints have the names of the model's skeleton, or common ones.
+    terrain
+        Ground that the page begins on: its kind, or a file with heights (.npz, .npy or a greyscale
+        image) around the origin. The page offers the kinds of ground in any case.
     """
     from deepphase.atomic_write import check_writable
     from deepphase.errors import ParameterError
@@ -47,9 +49,9 @@ def command(
 
     check_writable(output)
     if web:
-        _web_page(model, output, weights, body, ground)
+        _web_page(model, output, weights, body, terrain)
         return
-    if ground != LiveGroundOptions():
+    if terrain is not None:
         raise ParameterError("--terrain belongs to a page", hint="add --web")
     if body is not None:
         raise ParameterError("--body belongs to a page", hint="add --web")
@@ -84,13 +86,13 @@ def _web_page(
     output: Path,
     weights: Literal["float16", "float32"],
     body: Path | None,
-    ground: LiveGroundOptions,
+    terrain: str | None,
 ) -> None:
     from deepphase.apps.live.page import save_live_page
     from deepphase.apps.live.sources import asset_of
     from deepphase.apps.runs.goals import chosen_ground, ground_notes
 
-    chosen = chosen_ground(ground)
+    chosen = chosen_ground(terrain)
     asset = asset_of(model, weights)
     for text in ground_notes(chosen):
         note(text)

@@ -8,7 +8,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deepphase.apps.options.groups import LiveGroundOptions
 from deepphase.apps.terminal import next_step, note, warn
 from deepphase.errors import ParameterError
 from deepphase.shipped import SHIPPED
@@ -25,7 +24,7 @@ def command(
     port: int | None = None,
     browser: bool = True,
     body: Path | None = None,
-    ground: LiveGroundOptions = LiveGroundOptions(),  # noqa: B008 (frozen)
+    terrain: str | None = None,
 ) -> None:
     """Open a page in the browser in which a character is steered by hand.
 
@@ -45,12 +44,15 @@ def command(
     body
         A glb file with a skinned mesh that the character has in place of the mannequin. Its joints
         have the names of the model's skeleton, or common ones.
+    terrain
+        Ground that the page begins on: its kind, or a file with heights (.npz, .npy or a greyscale
+        image) around the origin. The page offers the kinds of ground in any case.
     """
     from deepphase.apps.live.server import HOST
     from deepphase.apps.live.sources import live_sources
     from deepphase.apps.runs.goals import chosen_ground, ground_notes
 
-    sources, chosen = live_sources(source), chosen_ground(ground)
+    sources, chosen = live_sources(source), chosen_ground(terrain)
     first = next(iter(sources.values()))
     for text in ground_notes(chosen):
         note(text)

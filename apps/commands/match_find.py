@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
 
 from deepphase.apps.options.groups import parse_labels
 from deepphase.apps.terminal import Outcome, next_step, note, progress, table, warn
@@ -12,6 +11,8 @@ from deepphase.errors import ParameterError
 
 # Matches within this many seconds of the query in its own clip are left out.
 _EXCLUDED_S = 1.0
+# Seconds between two matches in one clip, and length of the motion files and the page.
+_APART_S, _MATCH_S = 0.5, 2.0
 
 
 def query_command(
@@ -21,11 +22,7 @@ def query_command(
     frame: int = 0,
     k: int = 10,
     model: Path | None = None,
-    index: str = "auto",
     labels: str | None = None,
-    apart_s: float = 0.5,
-    seconds: float = 2.0,
-    format: Literal["bvh", "glb"] = "bvh",
     store: Path | None = None,
 ) -> Outcome:
     """Find the frames of a database that are nearest to a frame of a clip.
@@ -47,18 +44,8 @@ def query_command(
         Number of matches.
     model
         Phase model of the database, needed if the clip is a motion file.
-    index
-        Search index: exact, or a string of FAISS's index_factory such as IVF1024,Flat; auto is that
-        of the database.
     labels
         Search only clips with these labels, as in style=old+happy,action=walk.
-    apart_s
-        Smallest distance in seconds between two matches in one clip; 0 allows neighbouring
-        frames.
-    seconds
-        Length of each match in the motion files and the page.
-    format
-        File format of the matches.
     store
         Store of the database's clips, if it was moved.
     """
@@ -71,23 +58,21 @@ def query_command(
     from deepphase.matching.search.moments import nearest_moments
     from deepphase.matching.search.searcher import open_searcher
 
-    if not seconds > 0:
-        raise ParameterError(f"--seconds must be positive, not {seconds:g}")
     opened = MotionDatabase.load(database, store=None if store is None else open_store(store))
     check_writable(output / "index.html")
     query = query_moment(opened, clip, frame, model=model)
     with progress() as shown:
-        searcher = open_searcher(opened, index, progress=shown, note=warn)
+        searcher = open_searcher(opened, progress=shown, note=warn)
     allowed = None if labels is None else opened.rows_with(parse_labels(labels))
     own = None if query.row is None else opened.neighbourhood(query.row, _EXCLUDED_S)
     found = nearest_moments(
-        opened, searcher, query.query, k, apart_s=apart_s, allowed=allowed, excluded=own
+        opened, searcher, query.query, k, apart_s=_APART_S, allowed=allowed, excluded=own
     )
     if not found:
-        raise ParameterError("no frame matches all conditions", hint="relax --labels or --apart-s")
+        raise ParameterError("no frame matches all conditions", hint="relax --labels")
     if len(found) < k:
-        warn(f"{len(found)} matches instead of {k}: no more are --apart-s {apart_s:g} s apart")
-    page = save_matches(opened, query, found, output, seconds=seconds, format=format)
+        warn(f"{len(found)} matches instead of {k}: no more are {_APART_S:g} s apart")
+    page = save_matches(opened, query, found, output, seconds=_MATCH_S, format="bvh")
     features = list(opened.layout.slices)
     terms = match_terms(opened, query, found)
     moments = [

@@ -24,7 +24,6 @@ def command(
     include: str | None = None,
     compare: bool = False,
     beside: str | None = None,
-    index: str = "auto",
     store: Path | None = None,
     player: PlayerOptions = PlayerOptions(),  # noqa: B008 (frozen)
     steering: SteeringOptions = SteeringOptions(),  # noqa: B008 (frozen)
@@ -47,9 +46,6 @@ def command(
     beside
         Databases, matchers and controllers, separated by commas, whose characters follow the same
         goals; one player and one table have them all.
-    index
-        Search index: exact, or a string of FAISS's index_factory such as IVF1024,Flat; auto is that
-        of the database.
     store
         Store of the database's clips, if it was moved.
     """
@@ -75,7 +71,6 @@ def command(
     if _is_matcher(source):
         of_database = {
             "compare": compare,
-            "index": index != "auto",
             "store": store,
             "weight": player.weight,
         }
@@ -86,7 +81,7 @@ def command(
                     hint="give the database that it was trained on, or leave the option out",
                 )
     with progress() as report:
-        opened = _opened(source, store, index, player, report)
+        opened = _opened(source, store, player, report)
         # The motion of databases without heights is laid on the ground afterwards.
         walked = ground if has_ground_heights(opened.database.layout) else None
         opened = replace(
@@ -94,7 +89,7 @@ def command(
         )
         goals = complete_goals(read, opened.travelling_speed, **steering.made_path)
         notes = unknown_labels(goals, opened)
-        own = compared_sources(opened, index, report) if compare else {source.name: opened}
+        own = compared_sources(opened, report) if compare else {source.name: opened}
         sources: dict[str, RunnerSource[Runner]] = dict(own)
         for path in [] if beside is None else [Path(name.strip()) for name in beside.split(",")]:
             sources[path.name] = _beside(path, settings, report)
@@ -136,7 +131,7 @@ def _is_matcher(path: Path) -> bool:
 
 
 def _opened(
-    source: Path, store: Path | None, index: str, player: PlayerOptions, report: Progress
+    source: Path, store: Path | None, player: PlayerOptions, report: Progress
 ) -> PlayerSource:
     """The source of the players of a database, with the factors of its weights, or of a matcher."""
     from deepphase.corpus.store import open_store
@@ -155,7 +150,7 @@ def _opened(
     player.check(database)
     database = reweighted(database.with_kinds(report), player.weight_factors)
     playback = Playback.of_database(database, report)
-    searcher = open_searcher(database, index, progress=report, note=warn)
+    searcher = open_searcher(database, progress=report, note=warn)
     data = database_measures(database, playback)
     return PlayerSource(database, playback, searcher, data=data)
 
@@ -169,4 +164,4 @@ def _beside(path: Path, settings: PlayerSettings, report: Progress) -> RunnerSou
 
     if read_header(path)["format"] == CONTROLLER:
         return CharacterSource(Controller.load(path))
-    return replace(_opened(path, None, "auto", PlayerOptions(), report), settings=settings)
+    return replace(_opened(path, None, PlayerOptions(), report), settings=settings)

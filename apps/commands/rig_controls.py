@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from deepphase.apps.edit_files import check_output
-from deepphase.apps.options.groups import LaidGroundOptions, folder_reader
+from deepphase.apps.options.groups import folder_reader
 from deepphase.apps.terminal import note, progress, table, warn
 from deepphase.errors import ParameterError
 
@@ -31,7 +31,7 @@ def command(
     keys_error: float | None = None,
     effectors: str | None = None,
     player: Path | None = None,
-    ground: LaidGroundOptions = LaidGroundOptions(),  # noqa: B008 (frozen)
+    terrain: str | None = None,
 ) -> None:
     """Find the controls of a rig that give the joints of a clip, or play keys that were edited.
 
@@ -60,6 +60,8 @@ def command(
     smoothing
         Standard deviation of the Gaussian that smooths the curves before they are refined, seconds.
         0 for none.
+    terrain
+        Ground that the body walks on: its kind, or a file with heights around the origin.
     """
     from deepphase.formats.load import load, save
     from deepphase.rigs.body_rig import BodyRig
@@ -79,13 +81,13 @@ def command(
     body = trained.rig
     assert isinstance(body, BodyRig)
     edited = clip.suffix.lower() == _KEYS
-    if edited and (effectors is not None or ground.terrain is not None):
+    if edited and (effectors is not None or terrain is not None):
         raise ParameterError(
             "--effectors and --terrain are for motion files, and these are keys",
             hint="leave them out, or give the motion file",
             path=clip,
         )
-    terrain = _terrain(ground)
+    ground = _ground(terrain)
     if effectors is not None:
         names = [name.strip() for name in effectors.split(",") if name.strip()]
         trained = inverse_of_effectors(trained, named_effectors(body, names))
@@ -96,13 +98,13 @@ def command(
         with progress() as report_progress:
             report_progress("reading", 0, 2, clip.name)
             read = load(clip, **folder_reader(clip))
-            motion = motion_on_rig(read, body, terrain)
+            motion = motion_on_rig(read, body, ground)
             report_progress("solving", 1, 2, clip.name)
             solved = trained.solve(motion.positions, method, fps=read.fps, smoothing_s=smoothing)
             report_progress("solving", 2, 2, clip.name)
         _report(trained, solved)
         # On ground the clip would lie below it.
-        given = read if terrain is None else None
+        given = read if ground is None else None
         keys = RigKeys.of_rig(body, solved.values, motion.placement, read.fps)
     if keys_error is not None:
         with progress() as report_progress:
@@ -116,7 +118,7 @@ def command(
         made = _clip_of(keys, body)
         save(made, output)
     if player is not None:
-        _write_player(given, _clip_of(keys, body) if made is None else made, player, terrain)
+        _write_player(given, _clip_of(keys, body) if made is None else made, player, ground)
     few = "" if keys.rows is None else f" with {keys.key_count:,} keys"
     moving = int((np.ptp(keys.values, axis=0) > 1e-6).sum())
     note(f"{len(keys.values)} frames of {moving} moving controls{few}: {output}")
@@ -157,11 +159,11 @@ def _report(trained: RigInverse, solved: RigSolution) -> None:
         )
 
 
-def _terrain(options: LaidGroundOptions) -> Heightmap | None:
-    """The ground that the options name; None for a flat floor."""
+def _ground(terrain: str | None) -> Heightmap | None:
+    """The ground of that kind or file; None for a flat floor."""
     from deepphase.apps.runs.goals import chosen_ground, ground_notes, heights_of
 
-    chosen = chosen_ground(options)
+    chosen = chosen_ground(terrain)
     for words in ground_notes(chosen):
         note(words)
     return heights_of(chosen)

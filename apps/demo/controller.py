@@ -1,7 +1,4 @@
-"""Small controller of the dashboard's demo, and the synthetic motion that it is trained on.
-
-`python -m deepphase.apps.demo.model` trains it together with the phase models.
-"""
+"""Synthetic motion that the small controller of the demo is trained on."""
 
 from __future__ import annotations
 
@@ -10,14 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from deepphase.controllers.config import ControllerConfig, ControllerTraining
-from deepphase.controllers.data.controller_data import ControllerData
-from deepphase.controllers.networks.experts import ExpertsConfig
-from deepphase.controllers.schema.config import SchemaConfig
-from deepphase.corpus.clip_store import ClipStore
 from deepphase.motion.clip import Clip
-from deepphase.phase.extractor import PhaseExtractor
-from deepphase.progress import Progress
 from deepphase.synthetic.bodies import body_named
 from deepphase.synthetic.gait import Style, gaits_of
 from deepphase.synthetic.gait_motion import perform
@@ -57,21 +47,3 @@ def turning_clips(seed: int = _SEED, clips: int = _CLIPS) -> Iterator[Clip]:
                 program, int(generator.integers(2**31)), body=body, style=Style.random(generator, 0)
             )
             yield replace(motion.clip, name=f"{name}_{index}", labels={"gait": name})
-
-
-def demo_controller_config() -> ControllerConfig:
-    """Config of the small controller."""
-    return ControllerConfig(
-        "experts",
-        ExpertsConfig(experts=4, gating_hidden=32, hidden=64, dropout=0.1),
-        SchemaConfig(label="gait"),
-        ControllerTraining(
-            samples=480_000, batch_size=128, learning_rate=3e-3, pose_noise=0.15, mirror=True
-        ),
-    )
-
-
-def demo_data(phases: PhaseExtractor, progress: Progress | None = None) -> ControllerData:
-    """Training data of the small controller."""
-    store = ClipStore.from_clips(turning_clips())
-    return ControllerData.read(store, demo_controller_config(), phases, progress=progress)

@@ -239,28 +239,7 @@ class TrainingOptions(OptionGroup):
 
 
 @dataclass(frozen=True)
-class LaidGroundOptions(OptionGroup):
-    """Ground that the motion is laid on.
-
-    Parameters
-    ----------
-    terrain
-        Ground: hills, stairs or rocks, or a file
-        with heights (.npz, .npy or a greyscale image) around the origin.
-    terrain_spacing
-        Metres between the points of a file with heights; 0.05 if not given, and .npz has its own.
-    terrain_scale
-        Metres per unit of a file with heights: 1 for arrays and, from black to white, 2 for images,
-        if not given.
-    """
-
-    terrain: str | None = None
-    terrain_spacing: float | None = None
-    terrain_scale: float | None = None
-
-
-@dataclass(frozen=True)
-class SteeringOptions(LaidGroundOptions):
+class SteeringOptions(OptionGroup):
     """Steering.
 
     Parameters
@@ -283,10 +262,14 @@ class SteeringOptions(LaidGroundOptions):
     seed
         Random seed for the start poses of characters 2 to N and for stochastic networks.
     terrain
-        Ground: hills, stairs or rocks, or a file
-        with heights (.npz, .npy or a greyscale image) around the origin. Controllers that were
-        trained with heights walk on it. The motion of others is made on a flat floor and laid on
-        the ground.
+        Ground: hills, stairs or rocks, or a file with heights (.npz, .npy or a greyscale image)
+        around the origin. Controllers that were trained with heights walk on it. The motion of
+        others is made on a flat floor and laid on the ground.
+    terrain_spacing
+        Metres between the points of a file with heights; 0.05 if not given, and .npz has its own.
+    terrain_scale
+        Metres per unit of a file with heights: 1 for arrays and, from black to white, 2 for images,
+        if not given.
     root_motion
         Joint of the written files that carries the travel: root (a joint above the hips, on the
         ground, which is added where there is none), hips, or in_place for none. auto is the topmost
@@ -299,6 +282,9 @@ class SteeringOptions(LaidGroundOptions):
     speed: float | None = None
     characters: int = 1
     seed: int = 0
+    terrain: str | None = None
+    terrain_spacing: float | None = None
+    terrain_scale: float | None = None
     root_motion: Literal["auto", "root", "hips", "in_place"] = "auto"
 
     @property
@@ -310,19 +296,6 @@ class SteeringOptions(LaidGroundOptions):
     def run(self) -> dict[str, Any]:
         """Keyword arguments of `apps.runs.run.run_goal`."""
         return {"seconds": self.seconds, "speed": self.speed, "characters": self.characters}
-
-
-@dataclass(frozen=True)
-class LiveGroundOptions(LaidGroundOptions):
-    """Ground of the page.
-
-    Parameters
-    ----------
-    terrain
-        Ground that the page begins on: hills, stairs or rocks, or a file with heights (.npz, .npy
-        or a greyscale image) around the origin.
-        The page offers the kinds of ground in any case.
-    """
 
 
 def parse_labels(text: str) -> dict[str, list[str]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from deepphase.apps.reports.page import Page
 from deepphase.apps.runs.files import write_table
 from deepphase.arrays import Array
 from deepphase.formats.load import save
@@ -17,7 +18,6 @@ from deepphase.matching.search.moments import Moment, following, placed
 from deepphase.matching.search.request import cost_terms
 from deepphase.motion.clip import Clip
 from deepphase.viewer.actor import Actor
-from deepphase.viewer.page import save_player
 from deepphase.viewer.take import ComparedCosts, CostComparison, CostOption, Marker, Take
 
 
@@ -86,17 +86,17 @@ def save_matches(
     and page have the squared distances of every feature, which add up to the square of the cost.
     """
     terms = match_terms(database, query, found)
-    _write_table(folder / "matches.csv", found, list(database.layout.slices), terms)
+    columns, rows = _table(found, list(database.layout.slices), terms)
+    write_table(folder / "matches.csv", columns, rows)
     stop = min(query.frame + round(seconds * database.fps) + 1, len(query.clip))
     save(query.clip.sliced(query.frame, stop), folder / f"query.{format}")
     for rank, each in enumerate(found, start=1):
         clip = following(database, each.row, seconds)
         save(clip, folder / f"match_{rank:02d}.{format}")
-    return save_player(
-        folder / "index.html",
-        [matches_take(database, query, found[:_MAX_ACTORS], terms, seconds)],
-        title=f"Moments like {query.clip.name}, frame {query.frame}",
-    )
+    page = Page(f"Moments like {query.clip.name}, frame {query.frame}")
+    page.add_takes([matches_take(database, query, found[:_MAX_ACTORS], terms, seconds)])
+    page.add_table(columns, rows, heading="Matches")
+    return page.write(folder / "index.html")
 
 
 def match_terms(database: MotionDatabase, query: QueryMoment, found: Sequence[Moment]) -> Array:
@@ -105,13 +105,14 @@ def match_terms(database: MotionDatabase, query: QueryMoment, found: Sequence[Mo
     return cost_terms(database.layout, query.query, rows)
 
 
-def _write_table(
-    path: Path, found: Sequence[Moment], features: Sequence[str], terms: Array
-) -> None:
+def _table(
+    found: Sequence[Moment], features: Sequence[str], terms: Array
+) -> tuple[list[str], list[list[object]]]:
+    """Columns and rows of the table of matches."""
     labels = list(dict.fromkeys(name for each in found for name in each.labels))
     columns = ["rank", "clip", "frame", "time_s", "distance", *labels]
     columns += [f"squared_{name}" for name in features]
-    rows = [
+    rows: list[list[object]] = [
         [
             *(rank, each.clip, each.frame, f"{each.time_s:.4f}", f"{each.distance:.6g}"),
             *(each.labels.get(name, "") for name in labels),
@@ -119,7 +120,7 @@ def _write_table(
         ]
         for rank, (each, own) in enumerate(zip(found, terms, strict=True), start=1)
     ]
-    write_table(path, columns, rows)
+    return columns, rows
 
 
 def matches_take(

@@ -13,6 +13,7 @@ from deepphase.apps.reports.example_window import example_window
 from deepphase.apps.reports.health_section import add_health, percent
 from deepphase.apps.reports.manifold_cloud import PhaseCloud
 from deepphase.apps.reports.page import Page
+from deepphase.apps.reports.player_takes import takes_of_clips
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.figures.learning_curves import training_metrics
@@ -27,11 +28,14 @@ from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.phase.song_signals import SongSignals
 from deepphase.progress import Progress
 from deepphase.training.metrics_file import read_metrics
+from deepphase.viewer.take import Take
 
 # Number of clips that are encoded for the report.
 _CLIPS = 8
 # Length of the figure over time, in seconds.
 _PLOTTED_S = 10.0
+# Frames of each clip that the player has.
+_PLAYED_FRAMES = 3_000
 
 
 def training_report(
@@ -64,12 +68,17 @@ def training_report(
     signals = model.signals.read(read(int(chosen[strongest])))
     name = phases[strongest].name
     example = example_window(model, signals, len(signals) // 2, clip=name)
+    takes: list[Take] = []
+    if isinstance(clips, ClipStore):
+        shown = [clips.clip(int(index)).sliced(0, _PLAYED_FRAMES) for index in chosen]
+        takes = takes_of_clips(shown, [own[:_PLAYED_FRAMES] for own in phases], model)
     page = training_page(
         model,
         phases,
         example,
         Path(folder) / "index.html",
         metrics=None if metrics is None else read_metrics(metrics),
+        takes=takes,
     )
     if progress is not None:
         progress("writing the report", len(chosen) + 1, len(chosen) + 1, "")
@@ -87,8 +96,9 @@ def training_page(
     path: str | Path,
     *,
     metrics: Mapping[str, Array] | None = None,
+    takes: Sequence[Take] = (),
 ) -> Path:
-    """Write the page of a trained model."""
+    """Write the page of a trained model; its player plays some clips with their phases."""
     path = Path(path)
     of_songs = isinstance(model.signals, SongSignals)
     signals = model.signals.names
@@ -102,6 +112,8 @@ def training_page(
         f"{model.config.network.channels} phase channels, learnt from {read} at {model.fps:g} "
         f"frames a second, each window {model.config.network.window_s:g} s long.",
     )
+    if takes:
+        page.add_takes(takes)
     add_health(page, model.health, of_songs=of_songs)
     if metrics:
         page.add_figure(

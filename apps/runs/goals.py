@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from deepphase.apps.options.groups import LaidGroundOptions, SteeringOptions
+from deepphase.apps.options.groups import SteeringOptions
 from deepphase.errors import ParameterError
 from deepphase.steering.gamepad import Gamepad, read_gamepad
 from deepphase.steering.path import MADE_PATHS, GroundPath, made_path, read_path
@@ -81,9 +81,10 @@ def complete_goals(
     return complete
 
 
-def chosen_ground(options: LaidGroundOptions) -> str | Heightmap | None:
+def chosen_ground(
+    name: str | None, spacing: float | None = None, scale: float | None = None
+) -> str | Heightmap | None:
     """The kind of generated ground in the options, that of their file, or None for a flat floor."""
-    name, spacing, scale = options.terrain, options.terrain_spacing, options.terrain_scale
     if name is None or name in MADE_GROUNDS:
         if spacing is not None or scale is not None:
             raise ParameterError(
@@ -109,7 +110,8 @@ def heights_of(
 
 def run_ground(options: SteeringOptions) -> Heightmap | None:
     """The ground of a run; None for a flat floor. Raises as `chosen_ground`."""
-    return heights_of(chosen_ground(options), seed=options.seed, spacing_m=_RUN_SPACING_M)
+    chosen = chosen_ground(options.terrain, options.terrain_spacing, options.terrain_scale)
+    return heights_of(chosen, seed=options.seed, spacing_m=_RUN_SPACING_M)
 
 
 def ground_notes(ground: str | Heightmap | None) -> list[str]:

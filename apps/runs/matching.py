@@ -21,14 +21,14 @@ from deepphase.steering.path import GroundPath
 
 
 def compared_sources(
-    source: PlayerSource, index: str, progress: Progress | None = None
+    source: PlayerSource, progress: Progress | None = None
 ) -> dict[str, PlayerSource]:
     """The database, and databases of its clips with pose features in place of the phases."""
     database = source.database
     name = "phases" if database.layout.of_kind("phase_manifold") else "as built"
     sources = {name: source}
     for rival_name, rival in pose_databases(database, progress):
-        searcher = open_searcher(rival, index, progress=progress)
+        searcher = open_searcher(rival, progress=progress)
         sources[rival_name] = replace(source, database=rival, searcher=searcher)
     return sources
 

@@ -107,7 +107,7 @@ def test_others_follow_the_path_beside_a_matcher(database, tmp_path, capsys):
     assert runs == [{"goal": "circle", "features": name} for name in names]
     page = (tmp_path / "out" / "index.html").read_text()
     assert f"On one path, 1.2 m apart: {', '.join(names)}." in page
-    for option in (["--compare"], ["--weight", "trajectory_position=2"], ["--index", "flat"]):
+    for option in (["--compare"], ["--weight", "trajectory_position=2"]):
         assert main([*words, *option]) == 2
         assert f"{option[0]} is an option of motion databases" in capsys.readouterr().err
 

@@ -15,7 +15,6 @@ import pytest
 from deepphase.apps.dashboard.parts.steerables import OpenController
 from deepphase.apps.dashboard.parts.steered_runs import SteeringRequest, steered_run
 from deepphase.apps.demo import CONTROLLER, EMBEDDING, PHASES
-from deepphase.apps.demo.controller import demo_controller_config, demo_data
 from deepphase.controllers.data.controller_data import ControllerData
 from deepphase.controllers.data.samples import ControllerSamples
 from deepphase.controllers.runtime.controller import Controller
@@ -29,6 +28,7 @@ from deepphase.steering.path import made_path
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import rollout
 from deepphase.steering.velocity_goals import GamepadGoals
+from tests.studies.shipped.demo_models import demo_controller_config, demo_data
 
 # Half of them are moments of rest, which characters that stand play: 24 seconds.
 _MOST_BYTES = 3_500_000

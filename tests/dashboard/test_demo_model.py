@@ -7,8 +7,8 @@ import pytest
 
 from deepphase.apps.dashboard.parts.demo import demo_clips
 from deepphase.apps.demo import PHASES
-from deepphase.apps.demo.model import PRESETS, demo_config, train_demo_model
 from deepphase.phase.model import PhaseModel
+from tests.studies.shipped.demo_models import PRESETS, demo_config, train_demo_model
 
 
 @pytest.mark.parametrize("path", list(PRESETS), ids=lambda path: path.stem)

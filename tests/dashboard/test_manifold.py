@@ -31,7 +31,6 @@ from deepphase.apps.dashboard.parts.clouds import (
 )
 from deepphase.apps.dashboard.parts.collection import OpenClips, OpenModel
 from deepphase.apps.dashboard.parts.encodings import Encodings
-from deepphase.apps.demo.model import demo_config
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store_writer import write_store
 from deepphase.figures.colouring import Colouring
@@ -41,6 +40,7 @@ from deepphase.phase.networks.presets import make_autoencoder
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.synthetic.gait_motion import locomotion
 from tests.dashboard.app_pages import components, opened, players, words
+from tests.studies.shipped.demo_models import demo_config
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from deepphase.apps.dashboard.parts.files import FileKind, choose, keep_file
 from deepphase.apps.dashboard.parts.folder import FoundFile
 from deepphase.apps.dashboard.parts.messages import plain, working
 from deepphase.apps.dashboard.parts.session import session, unused_name
-from deepphase.apps.demo.sample_training import SAMPLE
+from deepphase.apps.demo import SAMPLE
 from deepphase.apps.training.command import Saveable
 from deepphase.apps.training.folder import (
     Epoch,

@@ -1,23 +1,32 @@
-"""Training of the small models of the dashboard's demo, which are stored beside this module.
+"""Training of the small models of the dashboard's demo, which lie in apps/demo.
 
-`python -m deepphase.apps.demo.model` trains them again on synthetic motion, in two minutes.
+`python -m tests.studies.shipped.demo_models` trains them again on synthetic motion, in two minutes.
 """
 
 from __future__ import annotations
 
+import shutil
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from deepphase.apps.demo import CONTROLLER, EMBEDDING, PHASES
-from deepphase.apps.demo.controller import demo_controller_config, demo_data
+from deepphase.apps.demo import CONTROLLER, EMBEDDING, PHASES, SAMPLE
+from deepphase.apps.demo.controller import turning_clips
 from deepphase.apps.terminal import note, progress
+from deepphase.apps.training.request import TrainingRequest
+from deepphase.apps.training.run import TrainingRun
+from deepphase.controllers.config import ControllerConfig, ControllerTraining
+from deepphase.controllers.data.controller_data import ControllerData
 from deepphase.controllers.data.rest_rows import RestRows
+from deepphase.controllers.networks.experts import ExpertsConfig
 from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.schema.config import SchemaConfig
 from deepphase.controllers.training.health import health_lines
 from deepphase.controllers.training.train import train_controller
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.corpus.store import store_groups
 from deepphase.phase.config import NetworkConfig, PhaseConfig, TrainingConfig
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.model import PhaseModel
@@ -59,6 +68,24 @@ def train_demo_model(preset: str, progress: Progress | None = None) -> PhaseMode
     return model
 
 
+def demo_controller_config() -> ControllerConfig:
+    """Config of the small controller."""
+    return ControllerConfig(
+        "experts",
+        ExpertsConfig(experts=4, gating_hidden=32, hidden=64, dropout=0.1),
+        SchemaConfig(label="gait"),
+        ControllerTraining(
+            samples=480_000, batch_size=128, learning_rate=3e-3, pose_noise=0.15, mirror=True
+        ),
+    )
+
+
+def demo_data(phases: PhaseExtractor, progress: Progress | None = None) -> ControllerData:
+    """Training data of the small controller."""
+    store = ClipStore.from_clips(turning_clips())
+    return ControllerData.read(store, demo_controller_config(), phases, progress=progress)
+
+
 def train_demo_controller(phases: PhaseExtractor, progress: Progress | None = None) -> Controller:
     """Train the small controller in about a minute, deterministically on one machine."""
     data, config = demo_data(phases, progress), demo_controller_config()
@@ -80,7 +107,7 @@ def train_demo_controller(phases: PhaseExtractor, progress: Progress | None = No
 
 
 def write_demo_models() -> None:
-    """Train the shipped models again, and write them beside their modules."""
+    """Train the shipped models again, and write them into apps/demo."""
     for path, preset in PRESETS.items():
         with progress() as on_progress:
             model = train_demo_model(preset, on_progress)
@@ -96,5 +123,30 @@ def write_demo_models() -> None:
         note(f"  {line}")
 
 
+# Passed on beside the views of the manifold: measures, request, and clips of the points.
+_FILES = ("status.json", "points.npz")
+_SAMPLE_WINDOWS = 36_000
+
+
+def write_sample_training(store: ClipStore, name: str) -> None:
+    """Train on clips as page Train does, and write what it shows of that into apps/demo."""
+    with temporary_folder() as folder:
+        store.save(folder / "sample.store")
+        group = store_groups(folder / "sample.store")[0].name
+        request = TrainingRequest(str(folder / "sample.store"), group, windows=_SAMPLE_WINDOWS)
+        run = TrainingRun.start(name, request, folder / "run")
+        while run.running:
+            time.sleep(1.0)
+        assert run.finished, run.log()
+        SAMPLE.mkdir(exist_ok=True)
+        for path in (*(run.folder / each for each in _FILES), *run.folder.glob("view_*.npy")):
+            shutil.copy(path, SAMPLE)
+        replace(request, store=name).save(SAMPLE)
+        note(f"{SAMPLE}: {sum(each.stat().st_size for each in SAMPLE.iterdir()) / 1e3:.0f} kB")
+
+
 if __name__ == "__main__":
+    from deepphase.apps.dashboard.parts.demo import NAME, demo_clips
+
     write_demo_models()
+    write_sample_training(demo_clips(), NAME)

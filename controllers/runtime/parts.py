@@ -14,7 +14,6 @@ from deepphase.controllers.runtime.roots import history_times, past_frames
 from deepphase.controllers.schema.config import TRAJECTORY_HEIGHT
 from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.errors import ParameterError
-from deepphase.evaluation.measure import DESIRED_LABEL
 from deepphase.features.trajectory import pairs
 from deepphase.steering.goal_sources import GoalSource
 from deepphase.steering.springs import damping_share
@@ -216,7 +215,7 @@ class DesiredLabels(CharacterPart):
             return {}
         self._now = (self._now + 1) % len(self._history)
         self._history[self._now] = self.current
-        return {DESIRED_LABEL: np.array(self.goal_values)}
+        return {"desired_label": np.array(self.goal_values)}
 
 
 def labels_of_each(labels: Mapping[str, str | Sequence[str]], count: int) -> list[dict[str, str]]:

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from deepphase.corpus.clips import clips_in
-from deepphase.corpus.inspection import inspect_files
 from deepphase.corpus.prepare import prepare
 from deepphase.corpus.store import open_store
 from deepphase.errors import FormatError
@@ -35,13 +34,6 @@ def test_entries_are_named_by_file_and_animation(folder):
     run = next(entry.load() for entry in entries if entry.name == "pack run")
     assert (run.name, len(run)) == ("pack run", 91)
     assert dict(run.labels) == {"speed": "fast", "animation": "run"}
-
-
-def test_a_file_that_cannot_be_read_is_one_entry(folder):
-    (entry,) = clips_in([folder / "broken.gltf"])
-    assert entry.name == "broken"
-    with pytest.raises(FormatError, match="broken JSON"):
-        entry.load()
 
 
 def test_all_animations_come_into_the_store(folder, tmp_path):
@@ -83,18 +75,6 @@ def test_a_table_labels_all_animations_of_a_file_and_cuts_none(folder, tmp_path)
     with pytest.raises(FormatError, match="which holds 2 animations") as caught:
         prepare(folder / "pack.glb", tmp_path / "other.store", labels_csv=table)
     assert (caught.value.path, caught.value.line) == (table, 2)
-
-
-def test_inspection_tells_every_animation(folder):
-    count, facts = inspect_files(folder)
-    found = [each for file in facts for each in file]
-    assert count == 3
-    assert [(each.title, each.frames) for each in found if each.error is None] == [
-        ("old/walk.bvh", 61),
-        ("pack.glb: jump", 61),
-        ("pack.glb: run", 91),
-    ]
-    assert [each.file for each in found if each.error is not None] == ["broken.gltf"]
 
 
 def test_loading_all_or_one(folder):

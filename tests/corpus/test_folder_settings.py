@@ -13,8 +13,6 @@ from deepphase.corpus.folder_settings import (
     save_settings,
     settings_in,
 )
-from deepphase.corpus.motion_files import find_motion_files
-from deepphase.corpus.name_labels import named_labels
 from deepphase.corpus.prepare import prepare
 from deepphase.corpus.store import open_store
 from deepphase.errors import ParameterError
@@ -92,13 +90,6 @@ def test_the_nearest_folder_counts(captures):
     assert settings_in(captures).up == "z"
 
 
-def test_a_changed_file_is_read_again(captures):
-    save_settings(captures, FolderSettings("z"))
-    assert settings_in(captures).up == "z"
-    save_settings(captures, FolderSettings("-x"))
-    assert settings_in(captures).up == "-x"
-
-
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -123,19 +114,3 @@ def test_wrong_settings_name_the_file(tmp_path, content, said):
     with pytest.raises(ParameterError, match=said) as caught:
         read_settings(tmp_path)
     assert caught.value.path == tmp_path / FILE
-
-
-def test_a_name_that_another_label_has_is_refused(captures):
-    first, second = named_labels(find_motion_files(captures)).counts()
-    save_settings(captures, FolderSettings(labels={first: second}))
-    with pytest.raises(ParameterError, match="name of another one"):
-        named_labels(find_motion_files(captures))
-
-
-def test_without_settings_nothing_changes(captures, tmp_path):
-    prepare(captures, tmp_path / "one.store")
-    save_settings(captures, FolderSettings("y", "m"))
-    prepare(captures, tmp_path / "two.store")
-    one, two = open_store(tmp_path / "one.store"), open_store(tmp_path / "two.store")
-    np.testing.assert_array_equal(one.rotations, two.rotations)
-    assert one.labels == two.labels

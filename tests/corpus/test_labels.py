@@ -12,17 +12,6 @@ from deepphase.errors import FormatError, ParameterError
 FILES = ["walk.bvh", "a/run.bvh", "b/run.bvh", "b/dance 1.bvh"]
 
 
-def test_fields_take_what_stands_between_the_literal_parts():
-    pattern = LabelPattern("{set}_{action}_{style}_{take}")
-    assert pattern.fields == ("set", "action", "style", "take")
-    assert pattern.labels("deep/dataset-2_walk-turn-left_active_041.bvh") == {
-        "set": "dataset-2",
-        "action": "walk-turn-left",
-        "style": "active",
-        "take": "041",
-    }
-
-
 @pytest.mark.parametrize(
     ("pattern", "file", "expected"),
     [
@@ -105,12 +94,6 @@ def test_what_spreadsheets_write(table, encoding, newline):
     assert table("file\tstyle\nwalk\told, slow\n")["walk.bvh"][0].labels == {"style": "old, slow"}
 
 
-def test_a_quoted_line_break_keeps_the_count_of_lines(table):
-    with pytest.raises(FormatError) as caught:
-        table('file,style\nwalk,"old\nman"\nnobody,x\n')
-    assert caught.value.line == 4
-
-
 @pytest.mark.parametrize(
     ("text", "line", "fact"),
     [
@@ -142,17 +125,6 @@ def test_what_is_wrong_is_said_with_its_line(table, text, line, fact):
     assert caught.value.line == line
     assert caught.value.path.name == "labels.csv"
     assert caught.value.hint
-
-
-def test_other_encodings_are_refused_with_the_line(table):
-    with pytest.raises(FormatError, match="not utf-8") as caught:
-        table("file,style\nwalk,old\na/run.bvh,müde\n", "latin-1")
-    assert caught.value.line == 3
-
-
-def test_a_missing_table_is_one_error(tmp_path):
-    with pytest.raises(FormatError, match="cannot be read"):
-        read_label_table(tmp_path / "none.csv", FILES)
 
 
 def test_the_table_of_a_large_set_labels_the_files_that_are_there(tmp_path):

@@ -10,17 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import deepphase.corpus.clips
-import deepphase.corpus.inspection
-import deepphase.corpus.prepare_file
-import deepphase.formats.bvh.reader
-from deepphase.apps.dashboard.parts.session import MAX_FRAMES, Session
+from deepphase.apps.dashboard.parts.session import Session
 from deepphase.apps.dashboard.parts.uploads import read_upload
 from deepphase.corpus.clips import clips_in
 from deepphase.corpus.inspection import inspect_files
 from deepphase.corpus.prepare import prepare
 from deepphase.errors import DeepPhaseError, OutOfMemoryError, ParameterError
-from deepphase.memory import within_memory
 from deepphase.motion.resample import ResampleLimit, at_frames, resample
 from tests.corpus.made_clips import made_clip, write_bvh
 from tests.formats.bvh_text import two_joints
@@ -30,17 +25,6 @@ ROOT = Path(__file__).parents[2]
 
 def out_of_memory(*_, **__):
     raise MemoryError
-
-
-def only_for(name: str, function):
-    """The function, out of memory for the file or clip of a name."""
-
-    def limited(first, *rest, **options):
-        if name in str(getattr(first, "name", first)):
-            raise MemoryError
-        return function(first, *rest, **options)
-
-    return limited
 
 
 @pytest.fixture
@@ -67,11 +51,6 @@ def test_resampling_has_a_limit_that_is_checked_first(monkeypatch):
         resample(made_clip(frames=200_000, fps=1.0), 60.0)
 
 
-def test_a_clip_that_does_not_grow_has_no_limit():
-    clip = made_clip(frames=100, fps=120.0)
-    assert len(resample(clip, 60.0, ResampleLimit(frames=1, size_bytes=1))) == 50
-
-
 def test_blocks_of_a_spline_give_the_values_of_one(monkeypatch):
     clip = made_clip(frames=50, fps=30.0)
     whole = resample(clip, 100.0)
@@ -81,22 +60,6 @@ def test_blocks_of_a_spline_give_the_values_of_one(monkeypatch):
     assert np.array_equal(
         at_frames(clip, np.arange(0, 49, 0.3)).rotations.shape, (164, *clip.rotations.shape[1:])
     )
-
-
-def test_animations_of_a_file_share_the_limit():
-    clip = made_clip(frames=100)
-    left = ResampleLimit(frames=150).without(clip)
-    assert left.frames == 50
-    assert left.without(clip).frames == 0
-
-
-def test_an_upload_is_limited_before_it_is_resampled(monkeypatch):
-    text = two_joints(np.zeros((MAX_FRAMES // 60 + 100, 9), np.int64), frame_time="1.0")
-    own = Session()
-    monkeypatch.setattr("deepphase.motion.resample._splined", out_of_memory)
-    taken = read_upload(own, "slow.bvh", text.encode())
-    assert taken.error is not None
-    assert "more than 400,000 frames" in taken.error.fact
 
 
 @pytest.mark.parametrize(
@@ -124,45 +87,6 @@ def test_a_shortage_at_any_stage_is_a_refusal(folder, tmp_path, monkeypatch, sta
         for entry in clips_in([folder]):
             with pytest.raises(OutOfMemoryError, match="the memory does not suffice"):
                 entry.load()
-
-
-def test_only_the_file_of_the_shortage_is_lost(folder, tmp_path, monkeypatch):
-    read = deepphase.formats.bvh.reader.read_content
-    monkeypatch.setattr("deepphase.formats.bvh.reader.read_content", only_for("large", read))
-    done = prepare(folder, tmp_path / "walk.store", workers=1)
-    assert [each.file for each in done.left_out] == ["large.bvh"]
-    assert done.clips == 1
-    _, facts = inspect_files(folder, workers=1)
-    assert [each.error is None for (each,) in facts] == [True, False]
-
-
-def test_a_shortage_among_points(tmp_path, monkeypatch):
-    positions = np.random.default_rng(0).random((9, 5, 3))
-    np.savez(tmp_path / "points.npz", positions=positions, fps=30.0)
-    with monkeypatch.context() as patch:
-        # Files from which no hierarchy was found are read one by one.
-        patch.setattr(deepphase.corpus.clips, "find_structure", out_of_memory)
-        assert prepare(tmp_path / "points.npz", tmp_path / "walk.store", workers=1).clips == 1
-        patch.setattr(deepphase.corpus.clips, "load_points", out_of_memory)
-        with pytest.raises(DeepPhaseError, match="memory"):
-            prepare(tmp_path / "points.npz", tmp_path / "walk.store", workers=1)
-    with monkeypatch.context() as patch:
-        patch.setattr("deepphase.formats.points.read_npz", out_of_memory)
-        with pytest.raises(OutOfMemoryError):
-            clips_in([tmp_path / "points.npz"])[0].load()
-
-
-def test_shortages_of_pytorch_are_the_same_and_other_errors_are_not():
-    def fails(words):
-        raise RuntimeError(words)
-
-    with pytest.raises(OutOfMemoryError) as caught:
-        within_memory(fails, "DefaultCPUAllocator: can't allocate memory", about="walk.bvh")
-    assert caught.value.path == Path("walk.bvh")
-    # Otherwise its traceback would keep the arrays alive.
-    assert caught.value.__context__ is None
-    with pytest.raises(RuntimeError, match="another"):
-        within_memory(fails, "another")
 
 
 LIMITED = """

@@ -98,25 +98,6 @@ def test_fields_that_vary_and_repeat_are_labels(files, patterns, counts):
     assert found.counts() == counts
 
 
-def test_folders_with_other_names_are_read_apart():
-    files = [f"people/{name}" for name in DATASET] + [f"dogs/{name}" for name in DOGS]
-    found = read_name_labels(files)
-    assert found.patterns == {"{folder}/{_}_{action}_{style}_{_}": 18, "{folder}/{_}": 8}
-    assert found.labels["dogs/D1_007_KAN01_001.bvh"] == {"folder": "dogs"}
-    # Names that are built alike are read together: the second folder has one action alone.
-    other = [f"more/{name.replace('dataset-1', 'set-2')}" for name in DATASET if "_bow_" in name]
-    found = read_name_labels([f"people/{name}" for name in DATASET] + other)
-    assert all(found.labels[name]["action"] == "bow" for name in other)
-
-
-def test_labels_without_a_name_are_counted_over_all_folders():
-    files = [f"a/{x}_{y}.bvh" for x in ("qq", "rr") for y in range(4)]
-    files += [f"b/{x}-{y}-{z}.bvh" for x in ("ss", "tt") for y in ("uu", "vv") for z in range(3)]
-    found = read_name_labels(files)
-    assert found.labels["a/qq_0.bvh"] == {"folder": "a", "field1": "qq"}
-    assert found.labels["b/ss-uu-0.bvh"] == {"folder": "b", "field2": "ss", "field3": "uu"}
-
-
 def test_names_unlike_the_others_have_no_labels():
     found = read_name_labels([*DATASET, "T-pose.bvh"])
     assert found.labels["T-pose.bvh"] == {}
@@ -156,16 +137,6 @@ def test_a_store_has_the_labels_of_names(folder, tmp_path):
     assert open_store(tmp_path / "b.store").labels == open_store(tmp_path / "a.store").labels
     assert prepare(folder, tmp_path / "c.store", labels="none").name_labels is None
     assert open_store(tmp_path / "c.store").label_names == ()
-
-
-def test_a_table_replaces_names_unless_both_are_asked_for(folder, tmp_path):
-    table = tmp_path / "labels.csv"
-    table.write_text("file,style\nrun_old_1,ancient\n")
-    prepare(folder, tmp_path / "a.store", labels_csv=table)
-    assert open_store(tmp_path / "a.store").labels[0] == {"style": "ancient"}
-    prepare(folder, tmp_path / "b.store", labels="names", labels_csv=table)
-    both = open_store(tmp_path / "b.store").labels
-    assert both[:2] == ({"action": "run", "style": "ancient"}, {"action": "run", "style": "sad"})
 
 
 def test_labels_inside_a_file_override_those_of_its_name(folder, tmp_path):

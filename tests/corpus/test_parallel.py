@@ -45,12 +45,6 @@ def test_a_lost_task_is_an_error_where_it_cannot_be_left_out():
         list(map_in_order(os._exit, [3, 3], 2))
 
 
-@pytest.mark.slow
-def test_workers_that_never_live_end_the_run():
-    with pytest.raises(ParameterError, match="worker process died twice"):
-        list(map_in_order(os._exit, [3] * 1000, 2, lost=lambda task, error: None))
-
-
 def test_the_error_of_a_task_is_raised_and_ends_the_workers():
     with pytest.raises(ZeroDivisionError):
         list(map_in_order(partial(divmod, 1), [1, 1, 0, *[1] * 40], 2))
@@ -96,23 +90,6 @@ def test_workers_end_with_a_killed_parent(tmp_path, ending):
     while any(map(alive, workers)):
         assert time.monotonic() < until
         time.sleep(0.05)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
-def test_workers_that_start_when_the_parent_is_killed_end_as_well():
-    script = (
-        "import os, signal\n"
-        "from deepphase.corpus.parallel import map_in_order\n"
-        "def tasks():\n"
-        "    yield 1\n"
-        "    os.kill(os.getpid(), signal.SIGKILL)\n"
-        "list(map_in_order(abs, tasks(), 2))\n"
-    )
-    run = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE, cwd=ROOT)
-    # The workers have the pipe as well: it ends with the last of them.
-    run.communicate(timeout=60)
-    assert run.returncode == -signal.SIGKILL
 
 
 def alive(pid: int) -> bool:

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from deepphase.corpus.clips import agreed_point_sets, clips_in
-from deepphase.corpus.inspection import inspect_files
 from deepphase.corpus.motion_files import find_motion_files
 from deepphase.corpus.prepare import prepare
 from deepphase.corpus.store import open_store
@@ -64,22 +63,6 @@ def test_most_files_decide_what_is_left(folder):
     assert alone.points != sets.structures[image.names].points
 
 
-def test_inspection_says_that_points_do_not_turn(folder):
-    _, facts = inspect_files(folder)
-    found = [each for (each,) in facts]
-    assert [each.error for each in found] == [None] * 3
-    assert [each.song for each in found] == ["", "take_2.ogg", ""]
-    assert not any(each.has_rotations for each in found)
-    assert len({each.skeleton.names for each in found}) == 1
-
-
-def test_mirrored_copies_of_points(folder, tmp_path):
-    prepare(folder, tmp_path / "two.store", mirror=True)
-    store = open_store(tmp_path / "two.store")
-    assert len(store) == 6
-    assert not any(clip.has_rotations for clip in store)
-
-
 def test_real_dances_agree_on_one_body():
     files = sorted(real_clips("dance_music").glob("*.npz"))[::4]
     structures = [find_structure(load_points(path)) for path in files]
@@ -91,9 +74,3 @@ def test_real_dances_agree_on_one_body():
     assert {points["LeftToe"], points["RightToe"]} == {(11,), (20,)}
     assert {points["LeftShoulder"], points["RightShoulder"]} == {(3,), (12,)}
     assert np.ptp([len(structure.names) for structure in structures]) == 0
-
-
-def test_phases_and_truths_beside_clips_are_no_motion(folder):
-    for name in ("take_1.phases.npz", "take_1.truth.npz"):
-        np.savez(folder / name, phase=np.zeros(3))
-    assert [each.name for each in find_motion_files(folder)] == ["take_1", "take_2", "take_3"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import subprocess
 import sys
 from dataclasses import replace
@@ -15,7 +14,6 @@ from scipy.spatial.transform import Rotation
 
 from deepphase.corpus import prepare_file
 from deepphase.corpus.prepare import corpus_of, prepare
-from deepphase.corpus.prepare_file import PreparedFile
 from deepphase.corpus.store import open_store
 from deepphase.corpus.store_writer import write_store
 from deepphase.errors import (
@@ -23,7 +21,6 @@ from deepphase.errors import (
     DeepPhaseError,
     FormatError,
     ParameterError,
-    SkeletonError,
 )
 from deepphase.formats.bvh.writer import save_bvh
 from deepphase.formats.load import load
@@ -122,14 +119,6 @@ def test_cleaning_is_kept_in_the_store(tmp_path, output):
     assert [each.what for _, each in report.glitches] == ["start of the clip"]
 
 
-def test_a_given_frequency_cleans_all_clips(tmp_path, output):
-    noisy_walk(tmp_path / "captures")
-    prepare(tmp_path / "captures", output, clean=True, clean_hz=7.0)
-    store = open_store(output)
-    assert [each["cleaning"]["cutoff_hz"] for each in store.provenance] == [7.0, 7.0]
-    assert store.header["options"]["clean_hz"] == 7.0
-
-
 @pytest.mark.slow
 def test_the_store_is_the_same_bytes_for_any_number_of_workers(folder, output):
     for seed in range(10):
@@ -160,17 +149,6 @@ def test_bad_files_are_listed_and_the_rest_goes_on(folder, output):
     store = open_store(output)
     assert len(store) == 3
     assert [each["file"] for each in store.left_out] == list(left_out)
-
-
-def test_numbers_that_no_body_has_are_a_reason_to_leave_out(folder, output):
-    write_bvh(folder / "far.bvh", made_clip(3, 30))
-    head, rate, numbers = (folder / "far.bvh").read_text().partition("Frame Time:")
-    lines = numbers.splitlines()
-    lines[1] = " ".join(["9e60", *lines[1].split()[1:]])
-    (folder / "far.bvh").write_text(head + rate + "\n".join(lines) + "\n")
-    report = prepare(folder, output)
-    assert [each.file for each in report.left_out] == ["far.bvh"]
-    assert report.clips == 3
 
 
 def test_nothing_left_is_one_error_with_the_first_reasons(tmp_path, output):
@@ -317,18 +295,6 @@ def one_sided(seed):
     return made_clip(seed, 30, skeleton=chain)
 
 
-def test_what_has_no_two_sides_is_not_mirrored_and_that_is_said(folder, output):
-    write_bvh(folder / "snake.bvh", one_sided(0))
-    report = prepare(folder, output, mirror=True)
-    assert sorted((group.name, group.clips) for group in report.groups) == [
-        ("A-3", 1),
-        ("Hips-9", 6),
-    ]
-    assert [group for group, note in report.notes if "no mirrored clips" in note] == ["A-3"]
-    with pytest.raises(SkeletonError, match="A-3"):
-        prepare(folder / "snake.bvh", output, mirror=True)
-
-
 @pytest.mark.parametrize(("frame", "end"), [(0, "start"), (119, "end")])
 def test_a_lone_pose_at_an_end_is_left_out_and_that_is_said(tmp_path, output, frame, end):
     clip = made_clip(0, 120)
@@ -367,14 +333,6 @@ def test_jumps_are_reported_and_kept(tmp_path, output):
     assert file == "walk.bvh"
     assert glitch.first <= 60 <= glitch.last
     assert len(open_store(output).clip(0)) == 120
-
-
-def test_files_with_the_same_content_are_noted(folder, output):
-    copy = folder / "zebra.bvh"
-    copy.write_bytes((folder / "old" / "walk_slow_1.bvh").read_bytes())
-    report = prepare(folder, output)
-    assert ("zebra.bvh", "the same content as old/walk_slow_1.bvh") in report.notes
-    assert report.clips == 4
 
 
 def test_the_same_stem_in_two_folders_makes_two_names(folder, output):
@@ -471,20 +429,6 @@ def test_a_body_that_lies_is_read_with_the_up_axis_of_the_others(tmp_path, outpu
     )
 
 
-def test_a_file_written_with_another_up_axis_keeps_it(tmp_path, output):
-    folder = tmp_path / "room"
-    for seed in range(3):
-        folder.mkdir(exist_ok=True)
-        save_bvh(locomotion(seed, 2.0).clip, folder / f"walk_{seed}.bvh")
-    for name, gait in (("walk", "walk"), ("stand", "idle")):
-        save_bvh(locomotion(5, 2.0, gait=gait).clip, folder / f"z_{name}.bvh", up="z")
-    report = prepare(folder, output)
-    assert [source.up for source in open_store(output).sources] == ["y", "y", "y", "z", "z"]
-    notes = [note for note in report.notes if "up axis" in note[1]]
-    assert [file for file, _ in notes] == ["z_stand.bvh", "z_walk.bvh"]
-    assert all("the up axis z, unlike y in 3 of 5 clips" in sentence for _, sentence in notes)
-
-
 def test_a_file_on_another_floor_is_said(tmp_path, output):
     folder = tmp_path / "room"
     for seed in range(3):
@@ -500,18 +444,6 @@ def test_a_file_on_another_floor_is_said(tmp_path, output):
     assert file == "low.bvh"
     assert "at -0.28 m, in most clips of its skeleton at 0.02 m" in sentence
     assert len(open_store(output)) == 5
-
-
-def test_told_options_reach_the_reader(folder, output):
-    prepare(folder, output, unit="m", fps=30.0)
-    inferred = made_skeleton().offsets
-    np.testing.assert_allclose(open_store(output).offsets[0], 100 * inferred, atol=1e-3)
-    assert open_store(output).lengths.tolist() == [91, 61, 61]
-    text = (folder / "old" / "walk_slow_1.bvh").read_text()
-    (folder / "old" / "walk_slow_1.bvh").write_text(text[: len(text) // 2])
-    (left_out,) = prepare(folder, output).left_out
-    assert "truncated" in left_out.hint
-    assert len(prepare(folder, output, allow_truncated=True).left_out) == 0
 
 
 def test_files_and_linked_folders(tmp_path, folder, output):
@@ -555,15 +487,6 @@ def test_a_corpus_is_a_store_a_folder_or_a_file(tmp_path, folder):
         corpus_of(stored, skeleton="A-3")
     with pytest.raises(DeepPhaseError):
         corpus_of(tmp_path / "nothing")
-
-
-def test_results_cross_process_borders():
-    clip = made_clip(0, 30, labels={"style": "old"})
-    result = PreparedFile(clips=((clip, {"sha256": "0"}),))
-    ((again, provenance),) = pickle.loads(pickle.dumps(result)).clips
-    assert dict(again.labels) == {"style": "old"}
-    assert provenance == {"sha256": "0"}
-    np.testing.assert_array_equal(again.rotations, clip.rotations)
 
 
 @pytest.mark.real_data

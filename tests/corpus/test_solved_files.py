@@ -11,7 +11,6 @@ from deepphase.corpus import solved_files
 from deepphase.corpus.clips import agreed_point_sets
 from deepphase.corpus.motion_files import find_motion_files
 from deepphase.corpus.solved_files import solve_files
-from deepphase.errors import ParameterError
 from deepphase.formats.points import save_points
 from deepphase.solving import fitting
 from deepphase.solving.point_distances import DistanceSpread
@@ -81,10 +80,3 @@ def test_spread_of_distances():
     far.add(np.full((3, 1), 50.0))
     assert far.mean() == 50.0
     assert far.percentile(95) == 2.0
-
-
-def test_impossible_options(folder, tmp_path):
-    files = find_motion_files(folder)
-    targets = [tmp_path / each.name for each in files]
-    with pytest.raises(ParameterError, match="workers"):
-        next(solve_files(files, targets, agreed_point_sets([]), workers=0))

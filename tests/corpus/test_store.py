@@ -88,11 +88,6 @@ def test_translated_joints_are_those_of_any_clip_and_the_others_stand_at_rest(st
     np.testing.assert_array_equal(store.clip(3).translations[:, 1], 0.5)
 
 
-def test_offsets_are_each_clips_own_and_equal_skeletons_are_shared(store):
-    np.testing.assert_allclose(store.offsets[1], 0.8 * store.offsets[0])
-    assert store.clip(0).skeleton is store.clip(3).skeleton is store.skeleton
-
-
 def test_clips_are_views_of_the_file(tmp_path):
     write_store(tmp_path / "some.store", varied_clips())
     store = open_store(tmp_path / "some.store")
@@ -118,21 +113,6 @@ def test_selections(store):
     assert np.shares_memory(long.rotations, store.rotations)
     np.testing.assert_array_equal(long.clip(1).rotations, store.clip(2).rotations)
     assert long.selected("walk2").clip(0).labels["set"] == "b"
-
-
-@pytest.mark.parametrize(
-    ("which", "said"),
-    [
-        ({"gait": "trot"}, "style, set"),
-        ({"style": "angry"}, "old, young"),
-        (["walk9"], "walk"),
-        (lambda clip: False, "style: old, young"),
-    ],
-)
-def test_an_impossible_selection_says_what_there_is(store, which, said):
-    with pytest.raises(ParameterError) as caught:
-        store.selected(which)
-    assert said in caught.value.hint
 
 
 def test_several_groups_in_one_file(tmp_path):

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from deepphase.errors import ParameterError
 from deepphase.motion.ball import Ball, BallState, advanced, ball_energy, touched
 from deepphase.motion.contacts import GRAVITY
 
@@ -113,18 +112,6 @@ def test_energy_never_grows_and_balls_stay_on_the_ground(velocity, height, bounc
     assert min(float(ball.height(each.position)) for each in states) > -1e-9
 
 
-def test_many_balls_are_as_each_alone():
-    ball, generator = Ball(), np.random.default_rng(0)
-    position = ball.resting(generator.normal(size=(3, 4, 2)))
-    position[..., 1] += generator.uniform(0, 1, (3, 4))
-    velocity = generator.normal(0, 3, (3, 4, 3))
-    many = advanced(BallState(position, velocity), ball, 0.7)
-    for place in np.ndindex(3, 4):
-        one = advanced(BallState(position[place], velocity[place]), ball, 0.7)
-        np.testing.assert_allclose(many.position[place], one.position, atol=1e-12)
-        np.testing.assert_allclose(many.velocity[place], one.velocity, atol=1e-12)
-
-
 def test_a_foot_gives_the_impulse_of_its_speed():
     ball = Ball()
     state = on_ground(ball, [0, 0, 0.5], (0.0, 0.14))
@@ -140,37 +127,3 @@ def test_a_foot_gives_the_impulse_of_its_speed():
         same, none = touched(state, ball, point, np.array(velocity, float), radius_m=0.04)
         assert none[0] == 0.0
         np.testing.assert_allclose(same.velocity, state.velocity)
-
-
-def test_a_foot_on_top_does_not_press_the_ball_into_the_ground():
-    ball = Ball()
-    state = on_ground(ball, [0, 0, 0])
-    foot = state.position[None] + [0.0, 0.05, 0.0]
-    after, _ = touched(state, ball, foot, np.array([[0, -2.0, 0]]))
-    assert ball.height(after.position) >= -1e-12
-    assert after.velocity[1] >= 0.0
-    same_place, _ = touched(state, ball, state.position[None], np.zeros((1, 3)))
-    assert np.isfinite(same_place.position).all()
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"radius_m": 0.0}, "a ball of 0 m"),
-        ({"restitution": 1.2}, "restitution"),
-        ({"rolling": -0.1}, "rolling"),
-        ({"mass_kg": float("nan")}, "not finite"),
-    ],
-)
-def test_impossible_balls_are_refused(values, message):
-    with pytest.raises(ParameterError, match=message):
-        Ball(**values)
-
-
-def test_impossible_states_and_times_are_refused():
-    with pytest.raises(ParameterError, match="not finite"):
-        BallState(np.array([0, np.nan, 0]), np.zeros(3))
-    with pytest.raises(ParameterError, match="expected"):
-        BallState(np.zeros(2), np.zeros(2))
-    with pytest.raises(ParameterError, match="after -1"):
-        advanced(BallState(np.zeros(3), np.zeros(3)), Ball(), -1.0)

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from deepphase.errors import ParameterError
 from deepphase.formats.load import load
 from deepphase.motion import quaternions
-from deepphase.motion.cleaning import Cleaning, clean, cleaning_sentences, noise_floor
+from deepphase.motion.cleaning import Cleaning, clean, noise_floor
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.resample import low_passed_clip
@@ -61,12 +60,6 @@ def test_the_frequency_is_near_the_best_one(kind, gait, fps, noise):
     assert cleaning.jerk[2] == pytest.approx(cleaning.jerk_before[2], rel=0.1)
 
 
-def test_more_noise_gives_a_lower_frequency():
-    frequencies = [clean(pair(noise=noise)[1])[1].cutoff_hz for noise in (0.001, 0.003, 0.01)]
-    assert frequencies == sorted(frequencies, reverse=True)
-    assert frequencies[0] > frequencies[-1] + 3
-
-
 def test_the_noise_of_a_spectrum():
     rng, fps, sigma = np.random.default_rng(0), 60.0, 0.02
     time = np.arange(1200) / fps
@@ -112,13 +105,6 @@ def test_a_hit_is_kept():
     assert error(cleaned, truth) < error(spoilt, truth)
 
 
-def test_ends_do_not_ring():
-    truth, spoilt = pair()
-    cleaned, _ = clean(spoilt)
-    for ends in (slice(0, 6), slice(-6, None)):
-        assert error(cleaned, truth, ends) < 1.1 * error(spoilt, truth, ends)
-
-
 def test_flips_are_repaired_before_the_noise_is_measured():
     truth, spoilt = pair()
     joint = list(truth.skeleton.names).index("LeftArm")
@@ -134,17 +120,6 @@ def test_flips_are_repaired_before_the_noise_is_measured():
     assert (later.first, later.last) == (107, 109)
 
 
-def test_a_given_frequency_is_used_whatever_the_spectrum():
-    truth, _ = pair()
-    cleaned, cleaning = clean(truth, 8.0)
-    np.testing.assert_array_equal(cleaned.rotations, low_passed_clip(truth, 8.0).rotations)
-    assert cleaning.cutoff_hz == 8.0
-    # Near half the frame rate there is nothing to filter.
-    assert clean(truth, 29.0)[0] is truth
-    with pytest.raises(ParameterError, match="above 0 Hz; -1 was given"):
-        clean(truth, -1.0)
-
-
 def test_points_and_bodies_without_feet_are_cleaned():
     skeleton, index = body({"hips": (None, (0.0, 1.0, 0.0)), "spine": ("hips", (0.0, 0.3, 0.0))})
     truth = walking(skeleton, index, seconds=6.0)
@@ -155,14 +130,6 @@ def test_points_and_bodies_without_feet_are_cleaned():
     assert error(cleaned, truth) < 0.004
     short = truth.sliced(0, 3)
     assert clean(short)[0] is short
-
-
-def test_sentences():
-    cleaning = clean(pair()[1])[1]
-    noise, jerk = cleaning_sentences([cleaning, Cleaning()])
-    assert noise.startswith(f"noise low-passed at {cleaning.cutoff_hz:.1f} Hz in 1 of 2 clips; ")
-    assert "below 4 Hz" in jerk
-    assert cleaning_sentences([Cleaning()]) == []
 
 
 @pytest.mark.real_data

@@ -5,9 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion.clip import Clip
-from deepphase.motion.contacts import ContactThresholds, foot_contacts
+from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.roles import find_roles
 from tests.motion.bodies import DOG, HUMAN, body, standing
 
@@ -125,29 +124,3 @@ def test_a_foot_held_up_all_the_time_is_never_in_contact():
 def test_very_short_clips(frames):
     skeleton, _ = body(HUMAN)
     assert foot_contacts(standing(skeleton, frames), find_roles(skeleton)).flags.all()
-
-
-def test_brief_contacts_and_gaps_are_noise():
-    feet = {"left_foot": 0.0, "right_foot": 0.5}
-    clip, _ = stepping(HUMAN, feet, 0.62, 1.1, 1.4)
-    roles = find_roles(clip.skeleton)
-    for seconds in (0.05, 0.2):
-        flags = foot_contacts(clip, roles, thresholds=ContactThresholds(shortest_s=seconds)).flags
-        edges = np.flatnonzero(np.diff(flags[:, 0].astype(int)))
-        assert np.diff(edges).min() >= seconds * clip.fps - 1
-
-
-def test_what_cannot_be_is_refused():
-    skeleton, _ = body(HUMAN)
-    clip = standing(skeleton)
-    with pytest.raises(SkeletonError, match="left and a right foot"):
-        foot_contacts(clip, replace(find_roles(skeleton), left_foot=None))
-    for wrong in (
-        {"enter_speed": 0.5},
-        {"enter_height": 0.5},
-        {"shortest_s": -1.0},
-        {"shortest_s": np.nan},
-        {"travel_share": 1.5},
-    ):
-        with pytest.raises(ParameterError):
-            ContactThresholds(**wrong)

@@ -95,21 +95,6 @@ def test_a_fast_movement_is_left():
     assert repair_flips(thrown)[0] is thrown
 
 
-def test_a_turn_that_another_joint_has_undone_is_not_repaired_alone():
-    """The hand stays where it was while upper arm and forearm jump: a repair of one moves it."""
-    truth, index = walk()
-    upper, fore = index["left_shoulder"], index["left_elbow"]
-    turn = Rotation.from_rotvec([0.0, 2.0, 0.0])
-    spoilt = turned(truth, upper, slice(60, 63), turn)
-    rotations = spoilt.rotations.copy()
-    rotations[60:63, fore] = quaternions.multiply(turn.inv().as_quat(), rotations[60:63, fore])
-    spoilt = replace(spoilt, rotations=rotations)
-    repaired, flips = repair_flips(spoilt)
-    # Both are repaired together.
-    assert {flip.joint for flip in flips} == {"left_shoulder", "left_elbow"}
-    assert errors(repaired, truth) < 1.5
-
-
 @pytest.mark.real_data
 def test_flips_of_real_captures():
     folder = real_clips("dog_mann")

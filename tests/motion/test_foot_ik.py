@@ -12,7 +12,6 @@ from deepphase.motion.foot_ik import LegChains, LimbSolver
 from deepphase.motion.kinematics import global_transforms, joint_positions
 from deepphase.motion.limb_kernel import limb_turn
 from deepphase.motion.roles import find_roles
-from deepphase.synthetic.gait_motion import locomotion
 from tests.motion.bodies import DOG, HUMAN, body, random_clip
 
 LEFT = np.array([1.0, 0.0, 0.0])
@@ -84,12 +83,6 @@ def test_a_bent_limb_stays_in_its_plane():
     assert knee[0, 2] == pytest.approx(0.0, abs=1e-9)
 
 
-def test_where_it_is_already_nothing_turns():
-    upper, middle, last = np.array([[0, 1.0, 0]]), np.array([[0, 0.5, 0.3]]), np.zeros((1, 3))
-    for turn in two_joint_turns(upper, middle, last, last, LEFT[None]):
-        np.testing.assert_allclose(np.abs(turn[0]), [0, 0, 0, 1], atol=1e-7)
-
-
 @pytest.mark.parametrize("beyond", [-0.01, -1e-4, 0.0, 1e-4, 0.01])
 def test_a_straight_knee_bends_forward(beyond):
     upper, last = np.array([[0, 1.0, 0]]), np.zeros((1, 3))
@@ -152,11 +145,6 @@ def test_a_solver_moves_feet_of_many_frames_and_nothing_else(geometry, count):
     np.testing.assert_allclose(after[:, still], before[:, still], atol=1e-12)
 
 
-def test_a_body_without_legs_has_no_limbs():
-    skeleton, _ = body({"hips": (None, (0, 1.0, 0)), "spine": ("hips", (0, 0.2, 0))})
-    assert len(LegChains.from_skeleton(skeleton, find_roles(skeleton))) == 0
-
-
 def test_tips_of_a_quadruped_are_the_ends_of_its_feet():
     skeleton, _ = body(DOG)
     roles = find_roles(skeleton)
@@ -173,14 +161,3 @@ def test_tips_of_a_quadruped_are_the_ends_of_its_feet():
     human, _ = body(HUMAN)
     roles = find_roles(human)
     assert not LegChains.from_skeleton(human, roles).ends(human, roles).any()
-
-
-def test_paws_with_a_joint_of_their_own_stand_on_it():
-    dog = locomotion(0, 1.0, body="quadruped").clip
-    roles = find_roles(dog.skeleton, clip=dog)
-    limbs = LegChains.from_skeleton(dog.skeleton, roles)
-    standing = limbs.on_floor(dog.skeleton, roles)
-    names = [dog.skeleton.names[tip] for tip in standing.tips.tolist()]
-    assert names == ["LeftToeBase", "RightToeBase", "LeftFingerBase", "RightFingerBase"]
-    assert (standing.last == limbs.last).all()
-    assert not standing.ends(dog.skeleton, roles).any()

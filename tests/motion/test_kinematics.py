@@ -10,7 +10,6 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import (
     end_positions,
     global_transforms,
-    joint_positions,
     velocities,
 )
 from tests.motion.bodies import HUMAN, body, random_clip
@@ -52,21 +51,6 @@ def test_transforms_are_those_of_scipy_joint_by_joint():
     for end, parent in enumerate(clip.skeleton.end_parents):
         expected = positions[:, parent] + world[parent].apply(clip.skeleton.end_offsets[end])
         np.testing.assert_allclose(ends[:, end], expected, atol=1e-12)
-
-
-def test_float32_stays_float32():
-    clip = moving_human(np.float32)
-    rotations, positions = global_transforms(clip)
-    assert rotations.dtype == positions.dtype == end_positions(clip).dtype == np.float32
-    assert velocities(positions, 60.0).dtype == np.float32
-    exact = joint_positions(
-        replace(
-            clip,
-            rotations=clip.rotations.astype(np.float64),
-            translations=clip.translations.astype(np.float64),
-        )
-    )
-    np.testing.assert_allclose(positions, exact, atol=1e-5)
 
 
 def test_velocity_of_a_parabola_is_exact_everywhere():

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from deepphase.errors import ParameterError
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.orientation import (
     AXES,
@@ -13,7 +12,6 @@ from deepphase.motion.orientation import (
     infer_up,
     rotate_from_y_up,
     rotate_up,
-    scaled,
 )
 from deepphase.motion.skeleton import Skeleton
 from tests.motion.bodies import CONVENTIONS, DOG, HUMAN, body, random_clip, standing, walking
@@ -53,12 +51,6 @@ def test_a_root_far_from_the_hips_props_and_dummy_ends_do_not_count():
     head = index["head"] + 1
     skeleton = Skeleton(names, parents, offsets, [head], [[400.0, 0.0, 0.0]])
     assert infer_unit(skeleton)[0] == 0.01
-
-
-def test_a_skeleton_without_length_is_in_metres():
-    unit, note = infer_unit(Skeleton(("a", "b"), [-1, 0], np.zeros((2, 3))))
-    assert unit == 1.0
-    assert "no length" in note
 
 
 @pytest.mark.parametrize("up", AXES)
@@ -109,21 +101,3 @@ def test_the_front_of_z_up_programs_becomes_plus_z():
     clip = standing(skeleton)
     clip = replace(clip, translations=np.broadcast_to([0.0, -3.0, 1.0], (4, 1, 3)).copy())
     np.testing.assert_array_equal(rotate_up(clip, "z").translations[0, 0], [0.0, 1.0, 3.0])
-
-
-def test_scaling_scales_every_length():
-    skeleton, _ = body(HUMAN)
-    skeleton = replace(skeleton, end_parents=[1], end_offsets=[[0.0, 0.2, 0.0]])
-    clip = random_clip(skeleton, np.random.default_rng(1))
-    smaller = scaled(clip, 0.01)
-    np.testing.assert_allclose(joint_positions(smaller), 0.01 * joint_positions(clip), atol=1e-14)
-    np.testing.assert_allclose(smaller.skeleton.end_offsets, [[0.0, 0.002, 0.0]])
-
-
-def test_bad_axes_and_scales_are_refused():
-    clip = standing(body(HUMAN)[0])
-    with pytest.raises(ParameterError, match="an up axis 'w'"):
-        rotate_up(clip, "w")
-    for factor in (0.0, -1.0, np.nan, np.inf):
-        with pytest.raises(ParameterError, match="a scale of"):
-            scaled(clip, factor)

@@ -8,9 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from deepphase.config import config_path
 from deepphase.errors import ParameterError, SkeletonError
-from deepphase.motion import roles as roles_module
 from deepphase.motion.glitches import find_glitches
 from deepphase.motion.orientation import AXES, infer_unit, infer_up
 from deepphase.motion.roles import find_roles
@@ -61,32 +59,6 @@ def test_names_of_every_convention_are_understood(convention, right_first):
     assert roles.kind == "biped"
 
 
-@pytest.mark.parametrize("prefix", ["rig|Armature|", "actor01:", "Skeleton Prop_"])
-def test_a_prefix_common_to_all_joints_says_nothing(prefix):
-    names = {part: prefix + name for part, name in CONVENTIONS["smpl"].items()}
-    skeleton, index = body(HUMAN, names)
-    assert roles_of(find_roles(skeleton)) == expected(index)
-
-
-def test_helpers_between_trunk_and_leg_are_not_the_hip():
-    names = "Hips LHipJoint LeftUpLeg LeftLeg LeftFoot RHipJoint RightUpLeg RightLeg RightFoot"
-    offsets = [(0, 0.9, 0), (0, 0, 0), (0.1, 0, 0), (0, -0.4, 0), (0, -0.4, 0)]
-    offsets += [(0, 0, 0), (-0.1, 0, 0), (0, -0.4, 0), (0, -0.4, 0)]
-    skeleton = Skeleton(tuple(names.split()), [-1, 0, 1, 2, 3, 0, 5, 6, 7], offsets)
-    roles = find_roles(skeleton)
-    assert (roles.left_hip, roles.left_knee, roles.left_foot) == (2, 3, 4)
-    assert roles.hips == 0
-    assert roles.kind == "biped"
-    assert roles.both("shoulder") is None
-
-
-def test_lumbar_vertebrae_are_not_on_the_left():
-    skeleton, _ = body(HUMAN, CONVENTIONS["xsens"])
-    roles = find_roles(skeleton)
-    joint = skeleton.index("L5")
-    assert roles.pairs[joint] == joint
-
-
 def nameless(geometry, *, right_first=False):
     skeleton, index = body(geometry, right_first=right_first)
     return replace(skeleton, names=tuple(f"joint_{i}" for i in range(len(skeleton)))), index
@@ -122,13 +94,6 @@ def test_without_feet_the_way_travelled_tells_left_from_right():
     assert roles.left_hip == index["left_hip"]
     assert roles.left_hand == index["left_hand"]
     assert any("travel" in note for note in roles.notes)
-
-
-def test_without_motion_the_rest_pose_tells_left_from_right():
-    skeleton, index = nameless(HUMAN, right_first=True)
-    roles = find_roles(skeleton)
-    assert roles_of(roles) == expected(index)
-    assert any("rest pose" in note for note in roles.notes)
 
 
 @pytest.mark.parametrize("names", [None, "numbers"])
@@ -266,13 +231,6 @@ def test_a_description_overrules_names(tmp_path):
         find_roles(skeleton, {"head": "nose"})
 
 
-def test_the_shipped_example_describes_smpl():
-    skeleton, index = body(HUMAN, CONVENTIONS["smpl"])
-    description = load_description(config_path("skeletons", "example"))
-    description["pairs"] = description["pairs"][:1]
-    assert roles_of(find_roles(skeleton, description)) == expected(index)
-
-
 @pytest.mark.parametrize(
     ("text", "fact"),
     [
@@ -291,45 +249,3 @@ def test_a_bad_description_gets_one_clear_error(tmp_path, text, fact):
     with pytest.raises(ParameterError, match=fact.replace("[", r"\[")) as caught:
         load_description(path)
     assert caught.value.path == path
-
-
-def test_a_description_that_does_not_exist(tmp_path):
-    with pytest.raises(ParameterError, match="cannot be read"):
-        load_description(tmp_path / "none.yaml")
-    empty = tmp_path / "empty.yaml"
-    empty.write_text("# nothing yet\n", "utf-8")
-    assert load_description(empty) == {}
-
-
-def test_roles_are_found_once_a_skeleton(monkeypatch):
-    searches = []
-    search = roles_module.parse_names
-    monkeypatch.setattr(
-        roles_module, "parse_names", lambda names: searches.append(1) or search(names)
-    )
-    skeleton, index = body(HUMAN)
-    clip = standing(skeleton)
-    roles = find_roles(skeleton)
-    assert find_roles(skeleton, clip=clip) is roles
-    assert find_roles(skeleton, {}, walking(skeleton, index)) is roles
-    assert len(searches) == 1
-    with pytest.raises(ValueError, match="read-only"):
-        roles.pairs[0] = 1
-    # A description is part of the question, and so is another skeleton with the same joints.
-    described = find_roles(skeleton, {"left_hand": "left_elbow"})
-    assert described.left_hand == index["left_elbow"]
-    assert find_roles(skeleton, {"left_hand": "left_elbow"}) is described
-    assert find_roles(skeleton) is roles
-    assert find_roles(body(HUMAN)[0]) is not roles
-    assert len(searches) == 3
-
-
-def test_roles_that_motion_decides_are_found_for_every_clip():
-    geometry = {part: value for part, value in HUMAN.items() if part != "toe"}
-    geometry["foot"] = ("knee", (0.0, -0.4, 0.0))
-    skeleton, index = nameless(geometry)
-    forwards, backwards = walking(skeleton, index), walking(skeleton, index, speed=-1.2)
-    roles = find_roles(skeleton, clip=forwards)
-    assert find_roles(skeleton, clip=forwards) is roles
-    assert find_roles(skeleton, clip=backwards).right_hip == roles.left_hip
-    assert find_roles(skeleton, clip=forwards) is roles

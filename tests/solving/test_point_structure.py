@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from deepphase.errors import SkeletonError
 from deepphase.motion.kinematics import joint_positions
-from deepphase.motion.mirror import mirrored
 from deepphase.motion.orientation import AXES, turn_to_y
 from deepphase.motion.point_track import PointTrack
 from deepphase.motion.quaternions import conjugate, rotate
@@ -107,17 +106,6 @@ def test_names_and_edges_of_the_file_are_kept():
     assert any("distinguished by names" in note for note in structure.notes)
 
 
-def test_names_overrule_what_motion_says_of_sides():
-    true = points_of(walker())
-    swapped = [
-        name.replace("Left", "X").replace("Right", "Left").replace("X", "Right")
-        for name in true.joints
-    ]
-    structure = find_structure(replace(true.track, names=tuple(swapped)))
-    left, _ = structure.across[0]
-    assert structure.names[left] == "LeftUpLeg"
-
-
 def test_a_description_names_points_and_edges():
     track = points_of(walker()).track
     names = [f"p{point}" for point in range(len(track.names))]
@@ -164,15 +152,6 @@ def test_a_clip_of_points_has_roles_rest_pose_and_facing():
 def clip_at_rest(clip):
     offsets = clip.skeleton.offsets[None]
     return replace(clip, rotations=clip.rotations[:1], translations=offsets)
-
-
-def test_mirroring_a_clip_of_points_turns_nothing():
-    clip = clip_of_points(points_of(walker()).track)
-    roles = find_roles(clip.skeleton, clip=clip)
-    image = mirrored(clip, roles)
-    assert not image.has_rotations
-    expected = joint_positions(clip)[:, roles.pairs] * [-1.0, 1.0, 1.0]
-    np.testing.assert_allclose(joint_positions(image), expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("up", AXES)

@@ -9,12 +9,10 @@ from scipy.ndimage import gaussian_filter1d
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.formats.points import load_points
 from deepphase.motion.kinematics import joint_positions
-from deepphase.motion.mirror import mirrored
 from deepphase.motion.point_track import PointTrack
 from deepphase.motion.roles import find_roles
 from deepphase.solving.feet import toe_positions
 from deepphase.solving.fitting import solve_body
-from deepphase.solving.point_structure import clip_of_points
 from deepphase.solving.point_tree import plain_names
 from deepphase.solving.solve import SolveSettings, body_roles, solve_points
 from deepphase.synthetic.dance_motion import dance
@@ -189,18 +187,6 @@ def test_knees_and_elbows_bend_their_way():
 
 
 @pytest.mark.slow
-def test_mirrored_points_give_the_mirrored_motion():
-    clip = dancer()
-    image = mirrored(clip, find_roles(clip.skeleton))
-    one = joint_positions(solve_points(track_of_joints(clip), settings=EXACT).clip)
-    other = solve_points(track_of_joints(image), settings=EXACT).clip
-    there = joint_positions(other)
-    across = there[:, other.skeleton.index("LeftHand")]
-    partner = one[:, other.skeleton.index("RightHand")] * [-1.0, 1.0, 1.0]
-    assert np.abs(across - partner).max() < 0.01
-
-
-@pytest.mark.slow
 def test_one_body_for_people_of_two_sizes():
     clip = walker()
     track = track_of_joints(clip)
@@ -236,25 +222,6 @@ def test_a_floor_that_drifts_is_levelled():
     assert high[-20:].mean() > high[:20].mean() + 0.3
     # One that does not is left alone.
     assert not any("levelled" in text for text in solve_points(track).clip.source.notes)
-
-
-def test_the_clip_that_readers_make_of_points():
-    track = track_of_joints(dancer(), names=False, edges=False, seed=1)
-    result = solve_points(clip_of_points(track))
-    assert result.residuals.mean() < 0.02
-    assert "LeftForeArm" in result.clip.skeleton.names
-
-
-def test_song_and_labels_stay():
-    track = track_of_joints(walker())
-    track = replace(
-        track,
-        labels={"style": "waltz"},
-        source=replace(track.source, song="a.ogg", song_start_s=2.5),
-    )
-    clip = solve_points(track).clip
-    assert (clip.source.song, clip.source.song_start_s) == ("a.ogg", 2.5)
-    assert dict(clip.labels) == {"style": "waltz"}
 
 
 def test_one_frame_and_short_tracks():

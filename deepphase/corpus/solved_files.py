@@ -37,24 +37,14 @@ Songs = Literal["link", "copy", "leave"]
 
 @dataclass(frozen=True, eq=False)
 class SolvedFile:
-    """Measures of a solved file without its frames, or why the file is left out.
+    """Measures of a solved file without its frames; or the error for which it is left out.
 
     Parameters
     ----------
-    name
-        Name of the clip.
-    error
-        Why the file is left out; the others are then empty.
     points, carriers
         (points,) names of the points, and of the joints that they are attached to.
-    joints
-        Number of joints.
     residuals, feet, scale
         As in :class:`deepphase.solving.solve.SolvedMotion`.
-    seconds
-        Duration of the clip.
-    notes
-        How the clip was made, one sentence each.
     """
 
     name: str
@@ -67,25 +57,6 @@ class SolvedFile:
     scale: float = 1.0
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class _Task:
-    """A file, the file of its clip, and its body, or why it has none."""
-
-    file: MotionFile
-    target: Path
-    body: BodyModel | DeepPhaseError | None
-
-
-@dataclass(frozen=True)
-class _Options:
-    """What all tasks have in common."""
-
-    point_sets: PointSets
-    settings: SolveSettings
-    reader: dict[str, Any]
-    songs: Songs
 
 
 def solve_files(
@@ -103,31 +74,33 @@ def solve_files(
 ) -> Iterator[SolvedFile]:
     """Solve point tracks, and write a clip of each; only a few files are in memory at a time.
 
-    Files of the same points share one body. It is fitted to at most 60 of them, evenly spread over
-    all files. Each clip has the same bytes for any number of workers.
+    Files of the same points share one body, unless each has its own lengths. It is fitted to at
+    most 60 of them, evenly spread over all files, or to the track `skeleton_of`. Each clip has the
+    same bytes for any number of workers. A sound file beside a track is linked or copied beside
+    the clip, or left.
     """
     check_workers(workers)
-    given = dict(reader or {})
+    options = dict(reader or {})
     processes = fitting_workers(files, workers, bytes_per_worker=_BYTES_PER_WORKER)
     bodies: Sequence[BodyModel | DeepPhaseError | None] = [None] * len(files)
     if not own_lengths:
-        kinds = map_in_order(
-            partial(_names, given),
+        names = map_in_order(
+            partial(_names, options),
             files,
             min(processes, fitting_workers(files)),
             lost=lambda _, error: error,
         )
-        read = list(_counted("reading", kinds, len(files), progress))
-        bodies = _bodies(files, read, point_sets, skeleton_of, given)
+        kinds = list(_counted("reading", names, len(files), progress))
+        bodies = _bodies(files, kinds, point_sets, skeleton_of, options)
     tasks = [
-        _Task(file, target.absolute(), body)
+        (file, target.absolute(), body)
         for file, target, body in zip(files, targets, bodies, strict=True)
     ]
     solved = map_in_order(
-        partial(_solve_file, _Options(point_sets, settings or SolveSettings(), given, songs)),
+        partial(_solve_file, point_sets, settings or SolveSettings(), options, songs),
         tasks,
         max(1, min(processes, len(tasks))),
-        lost=lambda task, error: SolvedFile(task.file.name, error),
+        lost=lambda task, error: SolvedFile(task[0].name, error),
     )
     yield from _counted("solving", solved, len(tasks), progress)
 
@@ -220,41 +193,51 @@ def _body(
         return error
 
 
-def _solve_file(options: _Options, task: _Task) -> SolvedFile:
+_Task = tuple[MotionFile, Path, BodyModel | DeepPhaseError | None]
+
+
+def _solve_file(
+    point_sets: PointSets,
+    settings: SolveSettings,
+    reader: Mapping[str, Any],
+    songs: Songs,
+    task: _Task,
+) -> SolvedFile:
+    file, target, body = task
+
+    def solved() -> SolvedFile:
+        if isinstance(body, DeepPhaseError):
+            raise body
+        track = replace(_track(file.path, reader), name=file.name)
+        result = solve_points(
+            track,
+            body,
+            description=point_sets.description,
+            structure=point_sets.structures.get(track.names),
+            settings=settings,
+        )
+        save(result.clip, target)
+        _bring_song(file.path, target, songs)
+        names = result.body.skeleton.names
+        return SolvedFile(
+            name=track.name,
+            points=result.points,
+            carriers=tuple(names[joint] for joint in result.body.plan.carriers),
+            joints=len(names),
+            residuals=result.residuals,
+            feet=result.feet,
+            scale=result.scale,
+            seconds=result.clip.duration,
+            notes=result.clip.source.notes,
+        )
+
     try:
-        return within_memory(_solved, options, task, about=task.file.path)
+        return within_memory(solved, about=file.path)
     except CheckpointError:
         # Where one clip cannot be written, no other can.
         raise
     except DeepPhaseError as error:
-        return SolvedFile(task.file.name, error)
-
-
-def _solved(options: _Options, task: _Task) -> SolvedFile:
-    if isinstance(task.body, DeepPhaseError):
-        raise task.body
-    track = replace(_track(task.file.path, options.reader), name=task.file.name)
-    result = solve_points(
-        track,
-        task.body,
-        description=options.point_sets.description,
-        structure=options.point_sets.structures.get(track.names),
-        settings=options.settings,
-    )
-    save(result.clip, task.target)
-    _bring_song(task.file.path, task.target, options.songs)
-    names = result.body.skeleton.names
-    return SolvedFile(
-        name=track.name,
-        points=result.points,
-        carriers=tuple(names[joint] for joint in result.body.plan.carriers),
-        joints=len(names),
-        residuals=result.residuals,
-        feet=result.feet,
-        scale=result.scale,
-        seconds=result.clip.duration,
-        notes=result.clip.source.notes,
-    )
+        return SolvedFile(file.name, error)
 
 
 def _bring_song(track: Path, target: Path, how: Songs) -> None:

@@ -84,7 +84,7 @@ class ClipStore:
 
     def __post_init__(self) -> None:
         set_field = object.__setattr__
-        set_field(self, "labels", tuple(MappingProxyType(dict(each)) for each in self.labels))
+        set_field(self, "labels", tuple(MappingProxyType(dict(label)) for label in self.labels))
         clips = len(self.names)
         if clips == 0:
             raise ParameterError("a store must have at least one clip")
@@ -286,7 +286,7 @@ class ClipStore:
         elif isinstance(which, Mapping):
             chosen = np.ones(len(self), bool)
             for name, values in which.items():
-                allowed = [values] if isinstance(values, str) else [str(each) for each in values]
+                allowed = [values] if isinstance(values, str) else [str(value) for value in values]
                 chosen &= np.isin(self.label_column(name), allowed)
             indices = np.flatnonzero(chosen).tolist()
         else:

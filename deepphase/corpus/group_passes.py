@@ -43,7 +43,7 @@ def files_of_another_unit(writer: StoreWriter) -> Iterator[tuple[str, float, str
         # The larger unit wins a tie, so that the order of files does not decide.
         unit_m = max(votes, key=lambda unit: (votes[unit], unit))
         usual = np.median(
-            [_raw_size(each) for each in records if each.clip.source.unit_m == unit_m]
+            [_raw_size(record) for record in records if record.clip.source.unit_m == unit_m]
         )
         outvoted = {
             record.clip.source.path: record.clip.source.unit_m

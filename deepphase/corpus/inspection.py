@@ -144,7 +144,7 @@ def inspect_files(
     checked_options(reader.get("unit"), reader.get("up"), reader.get("fps"))
     files = find_motion_files(inputs)
     point_sets = agreed_point_sets(files, description, **reader)
-    tasks = [(each, point_sets, reader, measure) for each in files]
+    tasks = [(file, point_sets, reader, measure) for file in files]
     return len(files), map_in_order(
         _facts,
         tasks,
@@ -176,7 +176,7 @@ def inspected_floors(files: Sequence[FileFacts]) -> tuple[float | None, list[Fil
 
     None where no file has feet. See :func:`deepphase.motion.orientation.other_floors`.
     """
-    known = [(each, each.floor) for each in files if each.floor is not None]
+    known = [(file, file.floor) for file in files if file.floor is not None]
     if not known:
         return None, []
     skeleton = known[0][0].skeleton

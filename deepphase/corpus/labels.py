@@ -252,8 +252,8 @@ class LabelPattern:
         self.pattern = pattern.replace("\\", "/")
         parts = _FIELD.split(self.pattern)
         literals, written = parts[0::2], parts[1::2]
-        fields = [each.removesuffix(_DIGITS) for each in written]
-        digits = [each.endswith(_DIGITS) for each in written]
+        fields = [field.removesuffix(_DIGITS) for field in written]
+        digits = [field.endswith(_DIGITS) for field in written]
         self._check(literals, fields, digits)
         self.fields = tuple(name for name in fields if not name.startswith("_"))
         self._names = fields

@@ -65,7 +65,7 @@ def find_motion_files(inputs: str | Path | Sequence[str | Path]) -> list[MotionF
     entered once.
     """
     given = existing(inputs)
-    roots = [each.absolute() for each in given]
+    roots = [path.absolute() for path in given]
     found: dict[Path, None] = {}
     suffixes: Counter[str] = Counter()
     for root in roots:
@@ -128,7 +128,7 @@ def fitting_workers(
     bytes_per_worker: int = _BYTES_PER_WORKER,
 ) -> int:
     """Number of processes for the files: the given one, else by cores and amount of data."""
-    sizes = (each.path.stat().st_size for each in files)
+    sizes = (file.path.stat().st_size for file in files)
     return workers_for(sizes, len(files), bytes_per_worker, workers)
 
 

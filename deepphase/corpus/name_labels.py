@@ -96,11 +96,11 @@ def read_name_labels(files: Iterable[str | PurePosixPath]) -> NameLabels:
     "folder2" and so on, or "action" and "style". Names of folders with differently built names are
     read apart.
     """
-    paths = [PurePosixPath(each) for each in files]
+    paths = [PurePosixPath(file) for file in files]
     kinds = [(_with_labels(fields), members) for fields, members in _kinds(paths)]
     kinds = _numbered(kinds)
     levels = _folder_labels(paths, kinds)
-    labels: dict[str, dict[str, str]] = {each.as_posix(): {} for each in paths}
+    labels: dict[str, dict[str, str]] = {path.as_posix(): {} for path in paths}
     patterns: Counter[str] = Counter()
     unlike = {}
     for fields, members in kinds:
@@ -169,7 +169,7 @@ def _kinds(paths: Sequence[PurePosixPath]) -> list[_Kind]:
     for path in paths:
         folders[path.parent].append(path)
     small = [path for each in folders.values() if len(each) < _SMALL_FOLDER for path in each]
-    large = [each for each in folders.values() if len(each) >= _SMALL_FOLDER]
+    large = [paths for paths in folders.values() if len(paths) >= _SMALL_FOLDER]
     kinds: dict[tuple[object, ...], _Kind] = {}
     for members in [*large, small] if small else large:
         fields = _fields([path.with_suffix("").name for path in members])
@@ -287,7 +287,7 @@ def _folder_labels(paths: Sequence[PurePosixPath], kinds: Sequence[_Kind]) -> li
             continue
         name = field_name(distinct)
         if name is None or name in in_names or name in labels:
-            others = sum(each.startswith("folder") for each in labels)
+            others = sum(label.startswith("folder") for label in labels)
             name = f"folder{others + 1}" if others else "folder"
         labels.append(name)
     return labels

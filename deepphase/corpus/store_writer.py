@@ -303,9 +303,9 @@ class _Spool:
             ("range_starts", stops - lengths),
             ("range_stops", stops),
             ("offsets", np.stack([skeleton.offsets for skeleton in skeletons])),
-            ("end_starts", np.cumsum([0, *(len(each.end_parents) for each in skeletons)])),
-            ("end_parents", np.concatenate([each.end_parents for each in skeletons])),
-            ("end_offsets", np.concatenate([each.end_offsets for each in skeletons])),
+            ("end_starts", np.cumsum([0, *(len(skeleton.end_parents) for skeleton in skeletons)])),
+            ("end_parents", np.concatenate([skeleton.end_parents for skeleton in skeletons])),
+            ("end_offsets", np.concatenate([skeleton.end_offsets for skeleton in skeletons])),
         ):
             yield key, _write_npy(folder, key, values.shape, [values])
 

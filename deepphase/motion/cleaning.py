@@ -244,8 +244,8 @@ def _jerk_in_bands(places: Array, fps: float) -> tuple[float, ...]:
 
 def cleaning_sentences(cleanings: Sequence[Cleaning]) -> list[str]:
     """What cleaning changed in some clips, one sentence for each kind of change."""
-    flips = [len(each.flips) for each in cleanings if each.flips]
-    cutoffs = sorted(each.cutoff_hz for each in cleanings if each.cutoff_hz)
+    flips = [len(cleaning.flips) for cleaning in cleanings if cleaning.flips]
+    cutoffs = sorted(cleaning.cutoff_hz for cleaning in cleanings if cleaning.cutoff_hz)
     sentences = []
     if flips:
         sentences.append(
@@ -256,14 +256,14 @@ def cleaning_sentences(cleanings: Sequence[Cleaning]) -> list[str]:
         at = f"{cutoffs[0]:.1f}"
         if cutoffs[-1] > cutoffs[0]:
             at += f" to {cutoffs[-1]:.1f}"
-        largest = max(each.largest_move_m for each in cleanings if each.cutoff_hz)
-        mean = np.mean([each.mean_move_m for each in cleanings if each.cutoff_hz])
+        largest = max(cleaning.largest_move_m for cleaning in cleanings if cleaning.cutoff_hz)
+        mean = np.mean([cleaning.mean_move_m for cleaning in cleanings if cleaning.cutoff_hz])
         sentences.append(
             f"noise low-passed at {at} Hz in {len(cutoffs)} of {counted(len(cleanings), 'clip')}; "
             f"joints moved by {1000 * mean:.2f} mm on average and {100 * largest:.1f} cm at most"
         )
     if sentences:
-        changed = [each for each in cleanings if each.jerk]
+        changed = [cleaning for cleaning in cleanings if cleaning.jerk]
         before, after = (
             np.mean([getattr(each, name) for each in changed], axis=0)
             for name in ("jerk_before", "jerk")

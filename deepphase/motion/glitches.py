@@ -250,7 +250,7 @@ def _interpolated(
 
     Of a joint whose turn another one below has undone, only the repair would be seen.
     """
-    stop = max(each[1] for each in jumps)
+    stop = max(jump[1] for jump in jumps)
     around = slice(max(0, first - 2), stop + 2)
     repaired = rotations[around].copy()
     for joint, end, _ in jumps:

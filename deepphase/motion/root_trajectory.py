@@ -242,7 +242,7 @@ def with_root_motion(clip: Clip, hips: int, root: RootTrajectory, root_motion: R
         rotations=clip.rotations.astype(np.float64),
         translations=clip.translations.astype(np.float64),
     )
-    turns, places = (each[:, hips] for each in global_transforms(clip))
+    turns, places = (array[:, hips] for array in global_transforms(clip))
     if root_motion != "hips":
         back = quaternions.conjugate(root.rotations)
         turns = quaternions.multiply(back, turns)

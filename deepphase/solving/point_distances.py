@@ -81,7 +81,7 @@ def spanning_tree(distances: PointDistances, edges: Array) -> list[list[int]]:
     for first, second in zip(tree.row.tolist(), tree.col.tolist(), strict=True):
         neighbours[first].append(second)
         neighbours[second].append(first)
-    return [sorted(each) for each in neighbours]
+    return [sorted(points) for points in neighbours]
 
 
 def spanning_tree_within(distances: PointDistances, points: set[int]) -> list[list[int]]:

@@ -85,7 +85,7 @@ def match_joints(
     by_name = {
         (name.side, name.key): joint
         for joint, name in enumerate(parse_names(source.names))
-        if joint not in {each.first for each in found.values()}
+        if joint not in {match.first for match in found.values()}
     }
     for joint, own_name in enumerate(parse_names(target.names)):
         if joint not in found and (own_name.side, own_name.key) in by_name:

@@ -121,7 +121,7 @@ def _heights(clip: Clip, frames: Array | slice) -> Array:
 
 def _pose(clip: Clip, roles: Roles, heights: Array, is_rest: bool, note: str) -> ReferencePose:
     facing = quaternions.conjugate(root_trajectory(clip, roles, smoothing_s=0.0).rotations[0])
-    rotations, positions = (each[0] for each in global_transforms(clip))
+    rotations, positions = (array[0] for array in global_transforms(clip))
     return ReferencePose(
         quaternions.multiply(facing, rotations),
         quaternions.rotate(facing, positions - positions[roles.hips] * [1.0, 0.0, 1.0]),

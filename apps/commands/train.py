@@ -60,7 +60,7 @@ def phase_command(
         network replaces that of the config.
     memory
         Memory for the signals of each process, such as 2GB or 500MB. Larger signals are kept in a
-        temporary file, and windows are shuffled within blocks that fit. No limit if not given.
+        temporary file, from which windows are drawn. No limit if not given.
     """
     from deepphase.apps.training.phase import model_lines, model_pages, read_corpora, start_model
     from deepphase.phase.config import PhaseConfig

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -289,56 +288,3 @@ class WindowOrder:
             generator = torch.Generator().manual_seed(self.seed * 1_000_003 + pass_)
             self._pass, self._order = pass_, torch.randperm(self.count, generator=generator)
         return self._order
-
-
-class BlockOrder:
-    """Order of training windows for signals that are not in memory as a whole.
-
-    The windows are cut into shards of consecutive ones. In every pass, shards in random order form
-    blocks, and the windows of a block follow in random order. As for `WindowOrder`, the order is a
-    function of seed and position.
-
-    The shards of a block are dealt to `LANES` lanes, and consecutive positions take the lanes in
-    turn. N processes of which each takes every N-th position therefore need a share of one N-th
-    of the shards each, for every N that divides `LANES`.
-    """
-
-    LANES: ClassVar[int] = 24
-
-    def __init__(self, count: int, seed: int, shards: int, block_shards: int) -> None:
-        self.count, self.seed = count, seed
-        self.shards, self.block_shards = shards, block_shards
-        # Equal shards keep the lanes in step. The few windows beside them differ by pass.
-        self.shard_windows = count // shards
-        self._pass_windows = shards * self.shard_windows
-        self._block = -1, -1
-        self._rows = np.zeros(0, np.int64)
-
-    def blocks(self, start: int, stop: int) -> Iterator[tuple[tuple[int, int], int, int]]:
-        """Pass and index of each block that these positions lie in, and the positions inside."""
-        size = self.block_shards * self.shard_windows
-        while start < stop:
-            pass_, inside = divmod(start, self._pass_windows)
-            block, first = divmod(inside, size)
-            last = min(first + stop - start, size, first + self._pass_windows - inside)
-            yield (pass_, block), first, last
-            start += last - first
-
-    def rows(self, block: tuple[int, int]) -> Array:
-        """(windows,) the windows of a block, in their order."""
-        if block == self._block:
-            return self._rows
-        random = np.random.default_rng([self.seed, *block])
-        chosen = self._shard_order(block[0])[block[1] * self.block_shards :][: self.block_shards]
-        spare = self.count - self._pass_windows
-        offset = np.random.default_rng([self.seed, block[0]]).integers(spare + 1)
-        size = self.shard_windows
-        lanes = [
-            random.permutation((offset + size * lane[:, None] + np.arange(size)).reshape(-1))
-            for lane in (chosen[first :: self.LANES] for first in range(self.LANES))
-        ]
-        self._block, self._rows = block, np.stack(lanes, 1).reshape(-1)
-        return self._rows
-
-    def _shard_order(self, pass_: int) -> Array:
-        return np.random.default_rng([self.seed, pass_, 0]).permutation(self.shards)

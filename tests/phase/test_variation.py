@@ -3,7 +3,6 @@
 import math
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 import torch
 
@@ -114,21 +113,6 @@ def test_draws_depend_on_seed_and_position_alone():
     assert torch.equal(turned, headings)
     assert float((both < 0).float().mean()) == pytest.approx(0.3, abs=0.03)
     assert WindowVariation(TrainingConfig(reversal=0.1))
-
-
-def test_windows_of_blocks_vary_as_those_in_memory():
-    """A block has less of a clip beside a window, so its rates may be lower: none is here."""
-    changes = {"training.tempo": 0.0}
-    blocks, whole = data_of(memory=800_000, **changes), data_of(**changes)
-    order = blocks.blocks
-    rows = [order.rows(each)[first:last] for each, first, last in order.blocks(0, 24)]
-    _, headings = blocks._variation.draws(0, 24)
-    centres = whole._train[np.concatenate(rows)]
-    expected = with_headings(gather(whole._values, centres, whole.window), headings)
-    torch.testing.assert_close(windows_of(blocks, 0, 24), expected, rtol=0, atol=1e-6)
-    faster = windows_of(data_of(memory=800_000), 0, 24)
-    assert torch.isfinite(faster).all()
-    assert not torch.allclose(faster, expected)
 
 
 @pytest.mark.parametrize("memory", [None, 800_000])

@@ -67,7 +67,7 @@ def train_phase(
         Called with a `TrainingView` about twenty times and at the end.
     memory
         Bytes of memory for the signals of each process; None for as much as they take. Larger
-        signals are kept in a file, and windows are shuffled within blocks of shards that fit.
+        signals are kept in a file, from which windows are drawn.
         Signals of several skeletons are in memory.
     start
         Phase model whose weights the training starts from, of the same network as the config. Its
@@ -119,7 +119,6 @@ def train_phase(
         module=module,
         fingerprint=lambda data: (
             phase_fingerprint(data.config, data.corpus)
-            | _order(data)
             | ({} if start is None else {"start": start.sha256})
         ),
         result=lambda data, module, run: module.phase_model(
@@ -166,12 +165,6 @@ def _weights(start: PhaseModel, config: PhaseConfig, data: PhaseData) -> dict[st
     ):
         weights[name] = weights[name].index_select(axis, torch.tensor(columns))
     return weights
-
-
-def _order(data: PhaseData) -> dict[str, Any]:
-    """The blocks that windows are shuffled in, where these are not the whole corpus."""
-    blocks = data.blocks
-    return {} if blocks is None else {"shards": [blocks.shards, blocks.block_shards]}
 
 
 def phase_fingerprint(config: PhaseConfig, corpus: SignalCorpus) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from deepphase.corpus.parallel import workers_for
 from deepphase.corpus.store_writer import STORE_JSON, is_store_folder
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.load import MOTION_FORMATS
-from deepphase.formats.markers.motive import is_motive_csv
+from deepphase.formats.markers.tables import is_motive_csv
 
 # Sound files that may lie beside a motion file, in order of preference.
 SONG_SUFFIXES = (".wav", ".flac", ".ogg", ".mp3", ".m4a")

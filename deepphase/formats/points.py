@@ -29,8 +29,7 @@ from deepphase.formats.body_checks import LARGEST_LENGTH_M
 from deepphase.formats.frame_rates import resolve_rate
 from deepphase.formats.markers.c3d import read_c3d
 from deepphase.formats.markers.marker_data import MAX_POINTS, MarkerData, seen_markers
-from deepphase.formats.markers.motive import read_motive
-from deepphase.formats.markers.trc import read_trc
+from deepphase.formats.markers.tables import read_motive, read_trc
 from deepphase.formats.npz.archive import NpzArchive, read_npz, write_npz
 from deepphase.formats.npz.joint_arrays import NAME_KEYS, RATE_KEYS, is_joint_arrays
 from deepphase.formats.npz.motion import is_npz_motion

@@ -15,7 +15,7 @@ _bytes_read = 0
 
 @dataclass(frozen=True)
 class Kernels:
-    """The functions of `number_scan_kernel` and `euler_kernel`."""
+    """The functions of `deepphase.formats.bvh.compiled`."""
 
     scan_numbers: Callable[..., int]
     rotate_joints: Callable[..., None]
@@ -27,8 +27,7 @@ def load_kernels() -> Kernels | None:
     if sys.byteorder != "little":
         return None
     try:
-        from deepphase.formats.bvh.euler_kernel import rotate_joints
-        from deepphase.formats.bvh.number_scan_kernel import scan_numbers
+        from deepphase.formats.bvh.compiled import rotate_joints, scan_numbers
     except Exception:
         # numba knows only some versions of NumPy and of Python, which it reports by many errors.
         return None

@@ -11,14 +11,21 @@ import numpy as np
 
 from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.formats.body_checks import checked_body
-from deepphase.formats.frame_rates import CORRECTED, are_milliseconds, is_plausible_rate
+from deepphase.formats.frame_rates import (
+    CORRECTED,
+    allowed_poses,
+    are_milliseconds,
+    frame_count,
+    is_plausible_rate,
+    merged_times,
+    sampling_rate,
+)
 from deepphase.formats.gltf.document import GltfFile, Item, open_gltf
 from deepphase.formats.gltf.joint_motion import sample_joints
 from deepphase.formats.gltf.joints import EXTRAS_KEY, JointTree, find_joints, named_number
 from deepphase.formats.gltf.nodes import NodeTree, read_nodes
 from deepphase.formats.gltf.tracks import Keys, channel_target, read_tracks
 from deepphase.formats.joint_checks import unique_names
-from deepphase.formats.key_times import allowed_poses, frame_count, merged_times, sampling_rate
 from deepphase.formats.units import checked_options
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.orientation import rotate_up, scaled

@@ -194,13 +194,6 @@ def load_amass(path: str | Path, *, up: str | None = None, fps: float | None = N
         The file's up axis; None means z, the axis of AMASS, unless the body stands along another.
     fps
         Frames per second that override the file's.
-
-    Raises
-    ------
-    FormatError
-        If the file cannot be read, lacks an array, or has no rate and none is given.
-    ParameterError
-        If an option is invalid.
     """
     path = Path(path)
     checked_options(None, up, fps)
@@ -230,15 +223,6 @@ def save_amass(clip: Clip, path: str | Path) -> None:
     joints are written as the 52 of SMPL-H, with fingers at rest; 24, 52, 53 and 55 as they are.
     Joints may be in any order. Any other skeleton is first put on this one:
     ``retarget(clip, smpl_skeleton(BODY))``.
-
-    Raises
-    ------
-    FormatError
-        If the clip has a rate or lengths that no reader accepts.
-    ParameterError
-        If its joints are not those of the SMPL family, or others than the pelvis are translated.
-    CheckpointError
-        If the file cannot be written.
     """
     check_writable_body(clip, path)
     names = smpl_layout(clip)

@@ -77,24 +77,18 @@ def write_arrays(
     format: str,
     version: int,
 ) -> Header:
-    """Write arrays and a header as one file, atomically.
+    """Write arrays and a header as one file, atomically, and return the header as written.
 
     Arrays are streamed in chunks of a few megabytes, so memory maps larger than memory work.
 
     Parameters
     ----------
-    path
-        The file; a missing folder is created, an older file is replaced at the end.
     arrays
-        Name -> array of numbers or booleans, any shape.
+        Name -> array of finite numbers or booleans, any shape.
     header
         JSON values. ``format``, ``version`` and ``sha256`` are added.
     format, version
         The schema's name, as in "deepphase.store", and its version.
-
-    Returns
-    -------
-    The header as written.
 
     Raises
     ------
@@ -160,12 +154,10 @@ def read_arrays(
     verify: bool = True,
     types: Mapping[str, str] = _ANY_TYPES,
 ) -> tuple[dict[str, Array], Header]:
-    """Read a whole file into memory.
+    """Read a whole file into memory: the arrays by name, and the header.
 
     Parameters
     ----------
-    path
-        A file of :func:`write_arrays`.
     format, version
         The expected schema, and the newest version that the caller can read.
     verify
@@ -173,10 +165,6 @@ def read_arrays(
     types
         Name -> the type that an array must have, such as "F32"; names may be patterns of
         `fnmatch`, of which the first that fits counts.
-
-    Returns
-    -------
-    The arrays by name, and the header.
 
     Raises
     ------

@@ -79,13 +79,6 @@ def load_fbx(
         The up axis in Blender, whose own is "z"; None infers it from the pose.
     fps
         Frames a second, in place of the file's.
-
-    Raises
-    ------
-    FormatError
-        If Blender cannot read the file, or it has no armature.
-    ParameterError
-        If Blender is not installed or an option is invalid.
     """
     path = Path(path)
     unit_m = checked_options(unit, up, fps)
@@ -124,15 +117,6 @@ def save_fbx(clip: Clip, path: str | Path) -> None:
     """Write a clip as an FBX file: an armature with one action, and a mesh to see it by.
 
     End sites become bones named after their joints, with "_end".
-
-    Raises
-    ------
-    FormatError
-        If Blender cannot write the file, or names are too long for it.
-    ParameterError
-        If Blender is not installed.
-    CheckpointError
-        If the file cannot be written.
     """
     path = Path(path)
     check_writable_body(clip, path)

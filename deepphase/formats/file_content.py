@@ -28,10 +28,7 @@ def check_is_file(path: Path) -> None:
 
 
 def read_text(path: Path) -> str:
-    """All text of a UTF-8 file, with or without a byte order mark.
-
-    Raises FormatError if it cannot be read or is not UTF-8.
-    """
+    """All text of a UTF-8 file, with or without a byte order mark; raises FormatError."""
     try:
         return path.read_bytes().decode("utf-8-sig")
     except OSError as error:
@@ -43,23 +40,10 @@ def read_text(path: Path) -> str:
 
 
 def read_content(path: Path) -> bytes:
-    """All bytes of a file.
-
-    Raises FormatError if it cannot be read or is empty.
-    """
-    return _read(path, -1)
-
-
-def read_front(path: Path) -> bytes:
-    """The first `FRONT_BYTES` of a file; raises as `read_content`."""
-    return _read(path, FRONT_BYTES)
-
-
-def _read(path: Path, count: int) -> bytes:
+    """All bytes of a file; FormatError if it cannot be read or is empty."""
     try:
         check_is_file(path)
-        with path.open("rb") as file:
-            content = file.read(count)
+        content = path.read_bytes()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise FormatError(f"cannot be read: {reason}", path=path) from None

@@ -94,13 +94,6 @@ def load_points(
         Frames per second that override the file's.
     floor
         Height in metres of the floor in the file, which becomes 0.
-
-    Raises
-    ------
-    FormatError
-        If the file cannot be read, lacks an array, or contains impossible values.
-    ParameterError
-        If an option is invalid.
     """
     path = Path(path)
     given_m = checked_options(unit, up, fps)

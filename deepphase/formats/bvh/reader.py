@@ -174,13 +174,6 @@ def load_bvh(
         Frames a second, in place of the file's.
     allow_truncated
         As in `read_bvh`.
-
-    Raises
-    ------
-    FormatError
-        As in `read_bvh`.
-    ParameterError
-        Where an option is impossible.
     """
     path = Path(path)
     # Checked before a long file is read.

@@ -51,15 +51,6 @@ def save_bvh(
         up to three axes, or "ZXY".
     decimals
         Digits behind the point.
-
-    Raises
-    ------
-    FormatError
-        Where a joint's name cannot stand in a BVH file.
-    ParameterError
-        Where an option is impossible.
-    CheckpointError
-        Where the file cannot be written.
     """
     path = Path(path)
     unit_m = metres_per_unit(clip.source.unit_m if unit is None else unit)

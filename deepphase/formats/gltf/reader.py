@@ -70,14 +70,6 @@ def load_gltf(
         Frames a second at which the keys are sampled; None infers it from their times.
     unit, up
         As in `load_bvh`; None takes what glTF says, metres and "y".
-
-    Raises
-    ------
-    FormatError
-        Where the file cannot be read or is not what the format promises; it names the place, as
-        in accessors[3].
-    ParameterError
-        Where an option is impossible, or there is no such animation or skin.
     """
     options = _checked_options(fps, unit, up)
     scene = _opened(path, skin)

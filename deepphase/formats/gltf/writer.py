@@ -42,17 +42,6 @@ def save_gltf(clips: Clip | Sequence[Clip], path: str | Path) -> None:
     clips
         One, or several of the same hierarchy; the first one's offsets are the rest pose, its
         order of joints is the file's. Each is an animation of its name.
-
-    Raises
-    ------
-    FormatError
-        If the suffix is another, or a joint's name is not text.
-    ParameterError
-        If there is no clip, or joints or frames are too many.
-    SkeletonError
-        If the hierarchies differ.
-    CheckpointError
-        If the file cannot be written.
     """
     path = Path(path)
     if path.suffix.lower() not in _SUFFIXES:

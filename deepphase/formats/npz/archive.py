@@ -258,13 +258,6 @@ def write_npz(path: str | Path, arrays: Mapping[str, Any]) -> None:
     ----------
     arrays
         Name -> array of finite numbers, booleans or text, or what NumPy makes such an array of.
-
-    Raises
-    ------
-    ParameterError
-        Where an array holds anything else.
-    CheckpointError
-        Where the file cannot be written.
     """
     prepared = {name: _storable(name, np.asanyarray(array)) for name, array in arrays.items()}
     with atomic_write(path) as file, zipfile.ZipFile(file, "w") as archive:

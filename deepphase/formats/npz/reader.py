@@ -37,13 +37,6 @@ def load_npz(
         Frames a second, in place of the file's.
     description
         What points are called and how they hang together, where the file does not say.
-
-    Raises
-    ------
-    FormatError
-        Where the file cannot be read or holds no motion.
-    ParameterError
-        Where an option is impossible.
     """
     archive = read_npz(path)
     given = {"unit": unit, "up": up, "fps": fps, "description": description}

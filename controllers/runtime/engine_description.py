@@ -14,10 +14,6 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from deepphase.arrays import Array
-from deepphase.controllers.ball.ball_track import ball_as_mapping
-from deepphase.controllers.ball.fitting import leg_joints
-from deepphase.controllers.ball.reaching import fetching_speed
-from deepphase.controllers.ball.running_balls import BallSettings
 from deepphase.controllers.runtime.body_pose import CharacterFeet
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.frame import CharacterSettings
@@ -75,7 +71,6 @@ def describe_controller(controller: Controller) -> dict[str, Any]:
             **goal_settings(),
         },
         "ground": _ground(controller),
-        "ball": _ball(controller, roles) if config.ball else None,
     }
 
 
@@ -151,20 +146,6 @@ def _ground(controller: Controller) -> dict[str, Any]:
         ]
         soles = np.array([ankles, toes])
     return {"soles": soles}
-
-
-def _ball(controller: Controller, roles: Roles) -> dict[str, Any]:
-    """The ball of the training data, and what moves it; see `running_balls`."""
-    schema = controller.schema
-    offsets = np.array(schema.config.offsets_s)
-    return {
-        **ball_as_mapping(controller.ball),
-        "floor": float(controller.data.get("ball", {}).get("floor", 0.0)),
-        "near_m": BallSettings().near_m,
-        "past": np.round(-offsets[offsets < 0] * schema.fps).astype(np.int64),
-        "legs": leg_joints(controller.skeleton, roles),
-        "fetching_speed": fetching_speed(controller.data),
-    }
 
 
 def _history(controller: Controller) -> dict[str, Any]:

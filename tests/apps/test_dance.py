@@ -208,13 +208,6 @@ def test_what_cannot_dance_says_why(folder, dancer, capsys, words, message):
     assert re.search(message, capsys.readouterr().err)
 
 
-def test_phases_are_asked_for_with_the_commands_that_make_them(folder, capsys):
-    assert run("train", "dance", folder / "danced", "-o", folder / "none") == 2
-    err = capsys.readouterr().err
-    assert "deepphase solve" in err
-    assert "deepphase train phase" in err
-
-
 def test_a_folder_without_dances_has_synthetic_ones(folder, tmp_path, monkeypatch, capsys):
     song = folder / "danced" / "dance_1.flac"
     monkeypatch.chdir(tmp_path)

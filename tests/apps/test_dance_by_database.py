@@ -171,12 +171,6 @@ def test_what_cannot_be_danced_says_why(folder, database, tmp_path, capsys, song
     assert not (tmp_path / "none").exists() or not list((tmp_path / "none").iterdir())
 
 
-def test_what_is_no_database_is_refused(folder, tmp_path, capsys):
-    song = folder / "danced" / "dance_0.ogg"
-    assert run("dance", song, "--database", folder / "p", "-o", tmp_path / "none") == 2
-    assert "deepphase.motion_database" in capsys.readouterr().err
-
-
 def test_a_database_whose_store_is_gone_says_so(folder, database, tmp_path, capsys):
     store = folder / "dances.store"
     away = store.rename(tmp_path / "away")
@@ -191,12 +185,6 @@ def test_a_database_whose_store_is_gone_says_so(folder, database, tmp_path, caps
         assert len(load(tmp_path / "none" / "dance_0.bvh")) == 120
     finally:
         away.rename(store)
-
-
-def test_a_store_is_of_a_database(folder, tmp_path, capsys):
-    words = ["dance", folder / "danced" / "dance_0.ogg", "--dancer", "x", "--store", "y"]
-    assert run(*words, "-o", tmp_path / "none") == 2
-    assert "--store needs --database" in capsys.readouterr().err
 
 
 def test_what_stands_in_the_folder_dances(folder, database, tmp_path, monkeypatch, capsys):

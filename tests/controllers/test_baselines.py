@@ -7,7 +7,6 @@ import torch
 from deepphase.controllers.networks.gaussian_process import (
     GaussianProcess,
     GaussianProcessConfig,
-    nearest_two,
 )
 from deepphase.controllers.networks.network import NetworkDims
 from deepphase.controllers.networks.plain import Plain, PlainConfig, pfnn_parameters, plain_width
@@ -23,15 +22,6 @@ def test_baselines_have_the_paper_s_widths():
     assert recurrent_width(PAPER) == 509
     for made in (Plain(PAPER, PlainConfig()), Recurrent(PAPER, RecurrentConfig())):
         assert made.parameter_count == pytest.approx(4 * 603_983, rel=1e-3)
-
-
-def test_the_phase_is_an_input_without_a_jump():
-    torch.manual_seed(0)
-    made = Plain(NetworkDims(5, 1, 3), PlainConfig(hidden=8, dropout=0.0))
-    inputs = torch.randn(1, 5)
-    at = [made(inputs, torch.tensor([[phase]])) for phase in (-0.5, 0.5, 0.0)]
-    torch.testing.assert_close(at[0], at[1], atol=1e-5, rtol=0)
-    assert (at[0] - at[2]).abs().max() > 1e-3
 
 
 def test_the_memory_is_that_of_an_lstm():
@@ -69,31 +59,6 @@ def smooth_samples(count: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor
     return tuple(torch.from_numpy(each.astype(np.float32)) for each in (inputs, gate, outputs))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("phases", "most"), [(1, 0.01), (12, 0.15)])
-def test_processes_learn_a_smooth_function(phases, most):
-    inputs, gate, outputs = smooth_samples(1000)
-    made = GaussianProcess(NetworkDims(2, 1, 2), GaussianProcessConfig(samples=100, phases=phases))
-    made.fit(inputs[:800], gate[:800], outputs[:800])
-    error = (made(inputs[800:], gate[800:]) - outputs[800:]).square().mean().sqrt()
-    assert error < most * outputs.std()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", [0, 3])
-def test_a_search_that_ends_at_no_kernel_is_not_the_last(seed):
-    # From the typical distance the search for these ends where every sample stands alone.
-    rng = np.random.default_rng(seed)
-    hidden = rng.normal(size=(160, 3))
-    inputs = hidden @ rng.normal(size=(3, 20)) + 0.05 * rng.normal(size=(160, 20))
-    outputs = np.sin(hidden @ rng.normal(size=(3, 30)))
-    rows = [torch.from_numpy(each.astype(np.float32)) for each in (inputs, outputs)]
-    made = GaussianProcess(NetworkDims(20, 1, 30), GaussianProcessConfig(samples=120))
-    made.fit(rows[0][:120], torch.zeros(120, 1), rows[1][:120])
-    error = (made(rows[0][120:], torch.zeros(40, 1)) - rows[1][120:]).square().mean().sqrt()
-    assert error < 0.6 * rows[1].std()
-
-
 def test_the_mean_is_scikit_learn_s():
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import RBF
@@ -112,14 +77,6 @@ def test_the_mean_is_scikit_learn_s():
     seen = np.concatenate([others[0].double().numpy(), np.sin(circle), np.cos(circle)], 1)
     expected = oracle.predict(seen) + y.mean(0)
     np.testing.assert_allclose(made(others[0], others[1]).numpy(), expected, atol=2e-3)
-
-
-def test_the_two_nearest_phases_share_a_whole():
-    weights = nearest_two(torch.tensor([[0.0], [0.05], [0.1], [-0.05], [0.5]]), 10)
-    expected = torch.zeros(5, 10)
-    expected[0, 0], expected[1, :2], expected[2, 1] = 1.0, 0.5, 1.0
-    expected[3, 0], expected[3, 9], expected[4, 5] = 0.5, 0.5, 1.0
-    torch.testing.assert_close(weights, expected, atol=1e-6, rtol=0)
 
 
 def test_too_few_samples_are_refused():

@@ -19,7 +19,7 @@ from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.controllers.runtime.onnx_export import export_controller
 from deepphase.controllers.schema.config import SchemaConfig
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.errors import CheckpointError, ParameterError, SkeletonError
+from deepphase.errors import CheckpointError, ParameterError
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.limbs import bone_lengths
 from deepphase.steering.goal_sources import PathGoals
@@ -28,7 +28,7 @@ from deepphase.steering.run import rollout
 from deepphase.synthetic.gait_motion import locomotion
 from tests.controllers.made_controllers import FormulaPhases, samples_for, walking_store
 from tests.controllers.onnx_network import OnnxNetwork
-from tests.controllers.replaying import as_controller, replay_of, unchanged
+from tests.controllers.replaying import replay_of, unchanged
 
 
 @pytest.fixture(scope="module")
@@ -96,16 +96,6 @@ def test_every_network_runs_and_a_batch_is_its_characters(store, name):
             np.testing.assert_allclose(one, other, atol=2e-3, err_msg=block)
 
 
-def test_precomputed_networks_run_too(store):
-    controller, _ = untrained("pfnn", store)
-    running = controller.network
-    exact = rollout(Characters(controller, controller.starts), led(3), 0.2)
-    running.network = running.network.precomputed("linear")
-    table = rollout(Characters(controller, controller.starts), led(3), 0.2)
-    np.testing.assert_allclose(table.positions, exact.positions, atol=0.02)
-    assert table.gating is None
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["pfnn", "erd", "vinn"])
 def test_an_exported_network_runs_in_its_place(store, tmp_path, name):
@@ -131,36 +121,6 @@ def test_an_exported_network_runs_in_its_place(store, tmp_path, name):
         OnnxNetwork(controller, path, 3)
 
 
-def test_noise_varies_by_its_seed_alone(store):
-    controller, _ = untrained("vinn", store)
-
-    def run(seed):
-        return rollout(Characters(controller, controller.starts, seed=seed), None, 0.3).positions
-
-    torch.manual_seed(7)
-    expected = torch.rand(3)
-    torch.manual_seed(7)
-    first, again, other = run(1), run(1), run(2)
-    np.testing.assert_array_equal(first, again)
-    assert np.abs(first - other).max() > 1e-4
-    # The program's own random numbers are as if nothing had run.
-    torch.testing.assert_close(torch.rand(3), expected)
-
-
-def test_noise_is_redrawn_with_a_step(monkeypatch):
-    clip = locomotion(1, 5.0).clip
-    controller, starts, blocks = replay_of(clip, "experts", [90], FormulaPhases())
-    character = Characters(controller, starts)
-    drawn = []
-    monkeypatch.setattr(character._network, "redraw", lambda stepped: drawn.append(stepped.copy()))
-    for _ in range(120):
-        character.step()
-    flags = blocks.contacts[90 + 1 : 90 + 121]
-    before = np.concatenate([np.zeros((1, 2), bool), flags[:-1]])
-    np.testing.assert_array_equal(np.concatenate(drawn), (flags & ~before).any(1))
-    assert 2 <= np.sum(drawn[1:]) <= 8
-
-
 @pytest.mark.parametrize("which", ["position_bias", "direction_bias"])
 def test_the_larger_the_bias_the_nearer_the_wish(which):
     clip = locomotion(2, 6.0).clip
@@ -184,16 +144,6 @@ def test_the_larger_the_bias_the_nearer_the_wish(which):
         else:
             errors.append(np.abs(np.pi / 2 - frame.trajectory_angles).mean())
     assert errors[0] > 1.2 * errors[1] > 1.2 * errors[2]
-
-
-def test_without_a_wish_the_prediction_leads():
-    clip = locomotion(2, 6.0).clip
-    controller, starts, blocks = replay_of(clip, "mann", [90])
-    frame = Characters(controller, starts).step()
-    assert frame.desired is None
-    here, later = blocks.body.root.positions[90], blocks.body.root.positions[100:151:10]
-    away = np.linalg.norm((later - here)[:, ::2], axis=1)
-    np.testing.assert_allclose(np.linalg.norm(frame.trajectory[0], axis=1), away, atol=1e-4)
 
 
 def test_limbs_keep_their_lengths_whatever_is_predicted(store):
@@ -274,34 +224,6 @@ def test_labels_change_as_wished_and_the_past_stays(store):
     np.testing.assert_allclose(one_hot_of(smooth)[6:], 0.5, atol=1e-6)
 
 
-def test_runs_record_the_desired_label(store):
-    controller, starts = styled(store)
-    character = Characters(controller, starts, labels={"style": "a"})
-    path = GroundPath(
-        np.array([0.0, 0.5, 5.0]), np.array([[0.0, 0], [0, 0.5], [0, 5]]),
-        labels={"style": ("a", "b", "b")},
-    )  # fmt: skip
-    run = rollout(character, PathGoals(path), 1.0)
-    desired = run.tracks["desired_label"][0]
-    changes = np.flatnonzero(desired[1:] != desired[:-1])
-    assert set(desired) == {"a", "b"}
-    assert len(changes) == 1
-
-
-def test_unknown_labels_are_named(store):
-    controller, starts = styled(store)
-    with pytest.raises(ParameterError, match="style 'c'") as raised:
-        Characters(controller, starts, labels={"style": "c"})
-    assert "a, b" in raised.value.hint
-    path = GroundPath(
-        np.array([0.0, 5.0]), np.array([[0.0, 0], [0, 5]]), labels={"gait": ("x", "x")}
-    )
-    with pytest.raises(ParameterError, match="label 'gait', the controller 'style'"):
-        Characters(controller, starts).step(PathGoals(path))
-    with pytest.raises(ParameterError, match="2 values of style for 1"):
-        Characters(controller, starts, labels={"style": ["a", "b"]})
-
-
 def test_tracks_are_given_at_every_step(store):
     def tracks(clip):
         return {"beat": np.arange(len(clip)) / clip.fps}
@@ -346,45 +268,3 @@ def test_who_leaves_all_bounds_stands_still_and_is_told(value):
     np.testing.assert_array_equal(run.positions[1, 29:], np.tile(run.positions[1, 28], (31, 1)))
     np.testing.assert_allclose(run.survived_s, [1.0, 29 / 60])
     assert any("diverged at frame 29" in note for note in run.clip(1).source.notes)
-
-
-def test_a_network_that_breaks_at_once_leaves_a_finite_body(store):
-    controller, _ = untrained("pfnn", store)
-    controller.network.outputs_mean[:] = np.nan
-    run = rollout(Characters(controller, controller.starts), led(3), 0.1)
-    assert not run.alive.any()
-    assert np.isfinite(run.translations).all()
-    assert np.isfinite(run.rotations).all()
-
-
-def test_what_does_not_fit_is_refused(store):
-    controller, _ = untrained("experts", store)
-    starts = controller.starts
-    other = InitialStates.of_samples(samples_for("pfnn", store), np.array([3]))
-    with pytest.raises(ParameterError, match=r"starts with .* the controller 'experts' has"):
-        Characters(controller, other)
-    with pytest.raises(
-        ParameterError,
-        match=r"positions of characters have shape \(2, 2\), expected \(3, 2\), finite",
-    ):
-        Characters(controller, starts, positions=np.zeros((2, 2)))
-    with pytest.raises(ParameterError, match="angles"):
-        Characters(controller, starts, angles=np.array([0.0, np.nan, 0.0]))
-    with pytest.raises(ParameterError, match="goals for 2 characters, but there are 3"):
-        Characters(controller, starts).step(led(2))
-    broken = InitialStates(starts.inputs * np.nan, starts.gate, starts.names, starts.frames)
-    with pytest.raises(ParameterError, match="not finite"):
-        Characters(controller, broken)
-    for seconds in (0.0, np.nan, -1.0):
-        with pytest.raises(ParameterError, match="a run has no frame in"):
-            rollout(Characters(controller, starts), None, seconds)
-
-
-def test_replays_are_told_by_another_skeleton_too(store):
-    clip = locomotion(1, 5.0).clip
-    controller, starts, _ = replay_of(clip, "mann", [90])
-    dog = locomotion(1, 3.0, body="quadruped").clip
-    network = controller.network.network
-    wrong = as_controller("mann", controller.schema, network, dog, starts)
-    with pytest.raises(SkeletonError, match="no joint"):
-        Characters(wrong, starts)

@@ -8,7 +8,6 @@ import pytest
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.controllers.training.health import RecordedGoals
-from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import global_transforms, joint_positions
@@ -119,52 +118,6 @@ def test_a_run_begins_where_and_facing_where_it_is_told():
     np.testing.assert_allclose(joint_positions(runs[1].clip()), moved, atol=1e-5)
     np.testing.assert_allclose(runs[1].angles, runs[0].angles + angle, atol=1e-9)
     np.testing.assert_allclose(first.network_inputs[0], second.network_inputs[0], atol=1e-5)
-
-
-def test_phases_are_told_with_their_frame():
-    character, blocks = begun(walking(), "experts")
-    for step in range(5):
-        frame = character.step()
-        parameters = blocks.phases.parameters
-        row = BEGIN + 1 + step
-        assert cycles_apart(frame.phases.phase[0], parameters.phase[row]).max() < 1e-4
-        np.testing.assert_allclose(frame.phases.amplitude[0], parameters.amplitude[row], rtol=1e-4)
-        np.testing.assert_allclose(frame.phases.frequency[0], parameters.frequency[row], rtol=1e-4)
-
-
-def test_the_manifold_goes_the_share_of_the_way_that_is_told():
-    """Predicted phases that stand still, with the right frequency: each blend in between."""
-    policy = {}
-    for blend in (0.0, 0.5, 1.0):
-        settings = CharacterSettings(foot_ik=False, phase_blend=blend)
-        character, _ = begun(walking(), "experts", settings)
-        network = character.controller.network.network
-        block = character.controller.schema.outputs.slices["phase_manifold"]
-        network.rows[:, block] = network.rows[BEGIN, block]
-        first = character.controller.starts.gate
-        before = np.arctan2(*_now(character, first).T)
-        after = character.step().phases.phase[0]
-        policy[blend] = np.remainder(after - before / (2 * np.pi) + 0.5, 1.0) - 0.5
-    per_frame = np.array([1.0, 2.5]) / 60
-    np.testing.assert_allclose(policy[0.0], per_frame, atol=1e-4)
-    np.testing.assert_allclose(policy[1.0], 0.0, atol=1e-4)
-    np.testing.assert_allclose(policy[0.5], 0.5 * per_frame, atol=1e-4)
-
-
-def _now(character, gate):
-    return gate.reshape(len(character.controller.schema.config.later_s), -1, 2)[0]
-
-
-def test_settings_say_what_is_wrong():
-    for values in (
-        {"position_bias": 0.0},
-        {"direction_bias": float("nan")},
-        {"phase_blend": 1.5},
-        {"feedback": "both"},
-        {"label_halflife_s": -1.0},
-    ):
-        with pytest.raises(ParameterError, match=next(iter(values))):
-            CharacterSettings(**values)
 
 
 @pytest.mark.parametrize("bias", [0.5, 5.0])

@@ -9,10 +9,8 @@ from deepphase.controllers.config import ControllerConfig
 from deepphase.controllers.data.initial_states import InitialStates
 from deepphase.controllers.data.rest_rows import RestRows
 from deepphase.controllers.runtime.controller import FORMAT, VERSION, Controller
-from deepphase.errors import CheckpointError, ParameterError, SkeletonError
+from deepphase.errors import CheckpointError, ParameterError
 from deepphase.formats.array_file import read_arrays, write_arrays
-from deepphase.motion.clip import Source
-from deepphase.synthetic.gait_motion import locomotion
 from tests.controllers.made_controllers import (
     FormulaPhases,
     samples_for,
@@ -52,17 +50,6 @@ def test_arrays_that_do_not_fit_the_header_are_refused(controller, part, value, 
         Controller.load(tmp_path / "changed")
 
 
-def test_the_file_keeps_the_unit_of_the_clips_and_older_files_have_metres(controller, tmp_path):
-    orders = ("ZXY",) * len(controller.skeleton)
-    source = Source(unit_m=0.01, up="z", rotation_orders=orders)
-    replace(controller, source=source).save(tmp_path / "whole")
-    assert Controller.load(tmp_path / "whole").source == source
-    arrays, header = read_arrays(tmp_path / "whole", format=FORMAT, version=VERSION)
-    del header["source"]
-    write_arrays(tmp_path / "older", dict(arrays), header, format=FORMAT, version=VERSION)
-    assert Controller.load(tmp_path / "older").source == Source()
-
-
 def test_the_file_keeps_the_moments_of_rest_and_files_before_them_are_refused(controller, tmp_path):
     controller.save(tmp_path / "whole")
     read = Controller.load(tmp_path / "whole")
@@ -96,17 +83,6 @@ def test_moments_of_samples_and_of_clips_are_the_same(controller):
         found = InitialStates.of_clip(clip, frame, controller.schema, FormulaPhases())
         np.testing.assert_allclose(found.inputs[0], starts.inputs[index], atol=1e-6)
         np.testing.assert_allclose(found.gate[0], starts.gate[index], atol=1e-6)
-
-
-def test_moments_that_are_not_there_are_refused(controller):
-    clip = walking_store().clip(0)
-    with pytest.raises(ParameterError, match="no frame"):
-        InitialStates.of_clip(clip, len(clip), controller.schema, FormulaPhases())
-    dog = locomotion(1, 3.0, body="quadruped", gait="trot").clip
-    with pytest.raises(SkeletonError, match="another skeleton"):
-        InitialStates.of_clip(dog, 0, controller.schema, FormulaPhases())
-    with pytest.raises(ParameterError, match="is not among"):
-        controller.starts.with_label(controller.schema, "happy")
 
 
 def test_another_phase_model_is_refused(controller):

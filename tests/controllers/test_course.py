@@ -15,7 +15,6 @@ from deepphase.controllers.training import health
 from deepphase.controllers.training.course import (
     COURSE_S,
     CourseChecks,
-    CourseScore,
     course,
     course_run,
     course_score,
@@ -74,11 +73,6 @@ def test_the_course_has_curves_corners_stops_and_other_speeds():
         course(np.inf)
 
 
-def test_a_score_is_the_sum_of_what_was_measured():
-    assert CourseScore(0.4, 0.1, 0.2, None, 1.0, 0.0).total == pytest.approx(1.7)
-    assert CourseScore(0.0, 0.0, None, None, None, None).total == 0.0
-
-
 def test_a_controller_that_does_not_move_has_a_worse_score_than_one_that_walks(data):
     made = measured_controller(small_controller("experts", data.samples, hidden=8), _config(), data)
     run = course_run(made, characters=2, seconds=2.0)
@@ -92,22 +86,6 @@ def test_a_controller_that_does_not_move_has_a_worse_score_than_one_that_walks(d
     gone = course_score(lost, {}, made.data)
     assert (gone.distance, gone.runaways) == (4.0, 1.0)
     assert gone.jerk is None
-
-
-def test_checks_are_spread_over_the_second_half_and_rare_in_short_trainings(data):
-    checks = CourseChecks(_config(), data, 1_000_000)
-    shares = []
-    for share in np.linspace(0.0, 1.0, 101):
-        if checks.is_due(share):
-            shares.append(round(float(share), 2))
-            checks.checks.append({"step": 0, "score": 0.0})
-    assert shares == [0.59, 0.67, 0.75, 0.84, 0.92, 1.0]
-    assert not CourseChecks(_config(), data, 99_999).is_due(1.0)
-    assert CourseChecks(_config(), data, 250_000).is_due(0.75)
-    assert not CourseChecks(_config(), data, 250_000).is_due(0.74)
-    tracks = replace(data.schema.config, tracks=("music",))
-    musical = replace(data, schema=replace(data.schema, config=tracks))
-    assert not CourseChecks(_config(), musical, 1_000_000).is_due(1.0)
 
 
 @pytest.mark.slow

@@ -8,17 +8,16 @@ import numpy as np
 import pytest
 import torch
 
-from deepphase.controllers.config import ControllerConfig
 from deepphase.controllers.data.controller_data import ControllerData
 from deepphase.controllers.data.detail_rows import DetailRows, detail_columns, root_values
 from deepphase.controllers.data.samples import ControllerSamples
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.controller import Controller
-from deepphase.controllers.runtime.detail import CONSTANTS, CharacterDetail
+from deepphase.controllers.runtime.detail import CharacterDetail
 from deepphase.controllers.runtime.frame import CharacterSettings
-from deepphase.controllers.training.captured_detail import _knots, captured_detail
+from deepphase.controllers.training.captured_detail import captured_detail
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.errors import CheckpointError, ParameterError
+from deepphase.errors import CheckpointError
 from tests.controllers.made_controllers import data_of
 from tests.controllers.test_character_goals import store, untrained
 
@@ -92,52 +91,6 @@ def test_a_body_at_rest_has_none_and_chooses_again_afterwards(made):
     assert first < np.abs(outputs[0] - own[0]).max()
 
 
-def test_a_label_has_the_detail_of_its_own_clips(made):
-    controller, samples, _ = made
-    detail = controller.detail
-    assert len(detail.stops) > 1
-    styles = tuple("slow" if each else "fast" for each in range(len(detail.stops)))
-    detail = replace(detail, styles=styles)
-    inputs, gate, _, own = steps(controller, samples, 4, 1)
-    stretches = {}
-    for style in ("slow", "fast", "none of them"):
-        runner = CharacterDetail(detail, controller.schema, 1)
-        runner.add(own.copy(), inputs, gate, np.zeros(1, bool), [style])
-        row = int(runner._frame[0]) // detail.step
-        stretches[style] = int(np.searchsorted(detail.stops, row, side="right"))
-    assert stretches["fast"] == 0
-    assert stretches["slow"] > 0
-    # A style without detail has that of all, the nearest.
-    assert stretches["none of them"] == 0
-
-
-def test_captured_feet_stand_still_and_at_their_height(made):
-    controller, samples, _ = made
-    feet = controller.detail.feet.astype(np.float64)
-    contacts = samples.outputs[:, controller.schema.outputs.slices["contact"]]
-    assert feet.shape[1] == 2
-    speeds = np.linalg.norm(feet[..., :2], axis=-1)
-    # Made feet stand still while they touch the floor; where they swing, they count as sliding.
-    standing = np.quantile(speeds, 0.2 * contacts.mean(), axis=0)
-    assert (standing < 0.01).all()
-    assert 0.05 < np.quantile(speeds, 0.9) < 0.1
-    assert np.ptp(np.quantile(feet[..., 2], [0.05, 0.9])) < 0.05
-
-
-def test_knots_keep_more_of_a_wave_than_every_second_sample():
-    times = np.arange(241) / 60.0
-    wave = np.sin(2 * np.pi * 7.0 * times)[:, None]
-    frames = np.arange(241) / 2
-
-    def kept(knots):
-        made = np.interp(frames, np.arange(121), knots[:, 0])
-        return float(made @ wave[:, 0] / (wave[:, 0] @ wave[:, 0]))
-
-    assert kept(wave[::2]) < 0.88
-    assert kept(_knots(wave, 2)) > 0.95
-    assert np.allclose(_knots(wave, 1), wave)
-
-
 def test_runs_with_detail_differ_and_are_repeatable(made):
     controller = made[0]
     plain = CharacterSettings(detail=False)
@@ -167,14 +120,6 @@ def test_a_file_keeps_it_and_refuses_one_of_another_size(made, tmp_path):
         Controller.load(tmp_path / "b.controller")
 
 
-def test_no_minutes_and_networks_with_a_state_have_none(made, store):
-    controller, _, data = made
-    assert captured_detail(controller, data, 0.0) is None
-    recurrent, samples = untrained("erd", store)
-    other = data_of(samples, np.arange(len(samples)), np.arange(0))
-    assert captured_detail(recurrent, other, 1.0) is None
-
-
 def test_held_out_samples_are_never_in_it(made):
     controller, samples, _ = made
     start, stop = int(samples.run_starts[1]), int(samples.run_stops[1])
@@ -182,12 +127,3 @@ def test_held_out_samples_are_never_in_it(made):
     data = data_of(samples, rows[rows >= start], rows[rows < start])
     detail = captured_detail(controller, data, 10.0)
     assert len(detail) <= (stop - start) // detail.step + len(detail.stops)
-
-
-def test_minutes_bound_it(made):
-    controller, _, data = made
-    short = captured_detail(controller, data, 1.0 / 60.0)
-    assert len(short.stops) == 1
-    assert CONSTANTS.last_s < 1.0
-    with pytest.raises(ParameterError, match="detail_minutes"):
-        ControllerConfig.load("experts", **{"training.detail_minutes": -1.0})

@@ -1,12 +1,10 @@
 """Experts: gating weights, blending, and that their order is of no meaning."""
 
-import pytest
 import torch
 
 from deepphase.controllers.networks.blended_linear import BlendedLinear
 from deepphase.controllers.networks.experts import Experts, ExpertsConfig
 from deepphase.controllers.networks.network import NetworkDims
-from deepphase.errors import ParameterError
 from deepphase.training.muon import Muon
 from tests.controllers.naive_blend import naive_body
 
@@ -38,25 +36,6 @@ def test_outputs_and_gradients_are_those_of_a_weight_matrix_a_sample():
         torch.testing.assert_close(mine, theirs, atol=1e-5, rtol=1e-4)
 
 
-def test_the_order_of_experts_does_not_matter():
-    made, other = network(), network()
-    order = torch.randperm(5)
-    with torch.no_grad():
-        for layer in (other.layer_in, other.layer_mid, other.layer_out):
-            layer.weight.copy_(layer.weight[order])
-            layer.bias.copy_(layer.bias[order])
-        other.gate_out.weight.copy_(other.gate_out.weight[order])
-        other.gate_out.bias.copy_(other.gate_out.bias[order])
-    inputs, gate = torch.randn(9, 11), torch.randn(9, 6)
-    torch.testing.assert_close(made(inputs, gate), other(inputs, gate))
-
-
-def test_one_expert_is_a_plain_network():
-    made = network(experts=1)
-    inputs = torch.randn(4, 11)
-    torch.testing.assert_close(made(inputs, torch.randn(4, 6)), made(inputs, torch.randn(4, 6)))
-
-
 def test_dropout_reaches_body_and_gating_only_in_training():
     made = network(dropout=0.5)
     inputs, gate = torch.randn(4, 11), torch.randn(4, 6)
@@ -64,22 +43,6 @@ def test_dropout_reaches_body_and_gating_only_in_training():
     assert not torch.equal(made.blend_weights(gate), made.blend_weights(gate))
     made.eval()
     torch.testing.assert_close(made(inputs, gate), made(inputs, gate))
-
-
-def test_the_penalty_is_the_mean_of_all_weights():
-    made = network()
-    every = torch.cat([parameter.flatten() for parameter in made.parameters()])
-    torch.testing.assert_close(made.weight_magnitude(), every.abs().mean())
-    assert made.parameter_count == len(every)
-
-
-def test_experts_need_a_gate():
-    with pytest.raises(ParameterError, match="needs a gate"):
-        Experts(NetworkDims(3, 0, 3), ExpertsConfig())
-    with pytest.raises(ParameterError, match="experts must be positive"):
-        ExpertsConfig(experts=0)
-    with pytest.raises(ParameterError, match="dropout"):
-        ExpertsConfig(dropout=1.0)
 
 
 def test_muon_treats_the_inputs_of_all_experts_as_rows_of_one_matrix():

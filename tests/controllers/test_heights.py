@@ -5,18 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from deepphase.apps.cli import main
-from deepphase.controllers.config import ControllerConfig
-from deepphase.controllers.data.controller_data import ControllerData
 from deepphase.controllers.data.initial_states import InitialStates
 from deepphase.controllers.data.samples import ControllerSamples, schema_of_store
-from deepphase.controllers.networks.registry import network_kind
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.controllers.schema.config import TRAJECTORY_HEIGHT, SchemaConfig
 from deepphase.controllers.schema.frame_blocks import FrameBlocks
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.errors import ParameterError
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import root_trajectory
@@ -27,7 +22,6 @@ from deepphase.terrain.ground_shapes import made_ground
 from deepphase.terrain.grounded_clip import ClipGround, ClipGrounds, GroundedClip
 from deepphase.terrain.heightmap import Heightmap
 from deepphase.terrain.laying import median_soles
-from tests.controllers.made_controllers import FormulaPhases
 from tests.controllers.replaying import Replay, as_controller
 
 FIRST = 90
@@ -169,80 +163,3 @@ def test_samples_of_every_ground_and_of_their_mirror_images(walk, store, schema)
     np.testing.assert_allclose(heights[4], heights[1][..., ::-1], atol=0.02)
     starts = InitialStates.of_samples(read, np.arange(0, len(read), 50))
     assert not starts.inputs[:, block].any()
-
-
-@pytest.mark.parametrize("name", ["experts", "pfnn"])
-def test_networks_with_phases_have_the_same_heights(walk, store, schema, name):
-    kind, config = network_kind(name), ControllerConfig.load(name, **{"schema.heights": True})
-    made = schema_of_store(store, kind.gate, config.schema, channels=2, tracks=None)
-    grounds = ClipGrounds([ClipGround(made_ground("rocks", size_m=20.0), walk.name, True)])
-    read = ControllerSamples.read(store, made, FormulaPhases(), grounds=grounds)
-    heights = read.inputs[:, made.inputs.slices[TRAJECTORY_HEIGHT]]
-    half = len(read) // 2
-    np.testing.assert_allclose(heights[:half], 0.0, atol=1e-6)
-    assert heights[half:].std() > 0.01
-    # A clip has the phases that it has on its floor.
-    np.testing.assert_array_equal(read.gate[half:], read.gate[:half])
-
-
-def test_heights_and_grounds_belong_together(walk, store):
-    config = ControllerConfig.load("nn", **{"training.samples": 100})
-    of_other = ClipGrounds([ClipGround(made_ground("hills", size_m=10.0), "other", True)])
-    with pytest.raises(ParameterError, match="needs the ground"):
-        ControllerData.read(store, replace(config, schema=replace(config.schema, heights=True)))
-    with pytest.raises(ParameterError, match="has no heights"):
-        ControllerData.read(store, config, grounds=of_other)
-    config = replace(config, schema=replace(config.schema, heights=True))
-    with pytest.raises(ParameterError, match="none of the 1 grounds"):
-        ControllerData.read(store, config, grounds=of_other)
-
-
-def test_a_controller_without_heights_takes_no_ground(walk):
-    schema = schema_of_store(
-        ClipStore.from_clips([walk]), "none", SchemaConfig(), channels=0, tracks=None
-    )
-    grounded = GroundedClip.on_floor(walk, find_roles(walk.skeleton, clip=walk))
-    with pytest.raises(ParameterError, match="no heights"):
-        replayed(grounded, walk, schema, ground=grounded.ground)
-
-
-@pytest.mark.slow
-def test_the_order_of_commands_on_flat_motion(tmp_path, capsys):
-    """Fit ground, train a controller with it, and run it on ground of another kind."""
-    from deepphase.formats.load import save
-
-    clips = tmp_path / "clips"
-    clips.mkdir()
-    for seed in (1, 2):
-        save(locomotion(seed, 4.0).clip, clips / f"walk_{seed}.bvh")
-    store, ground, made = (
-        str(tmp_path / name) for name in ("walk.store", "ground", "w.controller")
-    )
-    assert main(["prepare", str(clips), "-o", store]) == 0
-    assert (
-        main(
-            [
-                "fit",
-                "ground",
-                store,
-                "--fits",
-                "0",
-                "--laid",
-                "1",
-                "--kinds",
-                "stairs",
-                "-o",
-                ground,
-            ]
-        )
-        == 0
-    )
-    sizes = ["--set=network.hidden=16", "--set=training.samples=600"]
-    argv = ["train", "controller", store, "--terrain", ground, "--config", "no_phase", *sizes]
-    assert main([*argv, "-o", made]) == 0
-    run = ["control", made, "--path", "circle", "--seconds", "2", "--terrain", "rocks"]
-    assert main([*run, "-o", str(tmp_path / "rocks")]) == 0
-    page = (tmp_path / "rocks" / "index.html").read_text()
-    assert "On the ground" in page
-    assert "on the flat floor" not in page
-    capsys.readouterr()

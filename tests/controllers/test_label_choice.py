@@ -5,8 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from deepphase.controllers.config import ControllerConfig
-from deepphase.controllers.data.controller_data import ControllerData
 from deepphase.controllers.data.label_choice import LabelChoice, chosen_label
 from deepphase.controllers.schema.config import SchemaConfig
 from deepphase.corpus.clip_store import ClipStore
@@ -46,52 +44,6 @@ def test_styles_of_enough_clips_are_taken():
     assert chosen_label(store(*STYLES), SchemaConfig(label="action")) == LabelChoice("action")
     assert chosen_label(store(*STYLES), SchemaConfig(ball=True)) == LabelChoice("")
     assert chosen_label(store(*STYLES), SchemaConfig(tracks=("beat",))) == LabelChoice("")
-
-
-@pytest.mark.parametrize(
-    ("labels", "seconds", "words"),
-    [
-        (
-            STYLES[:7],
-            20.0,
-            "1 of 2 values of style have fewer than 4 files or 30 s: young (3 files",
-        ),
-        (STYLES, 5.0, "2 of 2 values"),
-        (STYLES[:4], 20.0, "style is 'old' in all clips"),
-        ([*STYLES, {"action": "run"}], 20.0, "1 of 9 clips have no style"),
-        (
-            [{"action": action} for action in ("walk", "run") for _ in range(4)],
-            20.0,
-            "the clips have action, and style or gait would be taken; --set schema.label=action",
-        ),
-    ],
-)
-def test_the_reason_why_there_is_no_label_is_said(labels, seconds, words):
-    found = chosen_label(store(*labels, seconds=seconds), SchemaConfig())
-    assert found.name == ""
-    assert words in found.sentence
-
-
-def test_clips_without_labels_need_no_word():
-    assert chosen_label(store({}, {}), SchemaConfig()) == LabelChoice("")
-    mirrored = [{**each, "mirrored": "yes"} for each in STYLES[:2]]
-    # Mirror images are of the same files.
-    clips = store(*STYLES[:2], *mirrored)
-    sources = tuple(replace(each, path=f"{i % 2}.bvh") for i, each in enumerate(clips.sources))
-    assert chosen_label(replace(clips, sources=sources), SchemaConfig()).name == ""
-
-
-def test_training_data_have_the_label():
-    config = ControllerConfig.load("nn")
-    assert config.schema.label == "auto"
-    clips = store(*STYLES)
-    data = ControllerData.read(clips, config)
-    assert data.schema.config.label == "style"
-    assert data.schema.label_values == ("old", "young")
-    plain = replace(config, schema=replace(config.schema, label="none"))
-    assert ControllerData.read(clips, plain).schema.config.label == ""
-    few = ControllerData.read(store(*STYLES[:3]), config)
-    assert few.schema.label_values == ()
 
 
 @pytest.mark.real_data

@@ -15,7 +15,6 @@ from deepphase.controllers.runtime.future_trajectory import (
 from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.errors import ParameterError
 from deepphase.evaluation.measure import measure, values_by_name
-from deepphase.steering.goal_limits import GoalLimits
 from deepphase.steering.path import made_path
 from deepphase.steering.run import rollout, start_on_path
 from tests.steering.absurd_goals import AbsurdGoals, every_kind
@@ -48,29 +47,11 @@ def test_characters_come_back_from_absurd_goals(controller):
     assert measures["limited_goals"] > 0.0
 
 
-def test_ordinary_goals_are_not_limited_and_runs_are_the_same(controller, monkeypatch):
-    runs = []
-    for _ in range(2):
-        characters, goals = started(controller, 2)
-        runs.append(rollout(characters, goals, 1.0))
-        monkeypatch.setattr(Controller, "goal_limits", GoalLimits(1e9))
-    assert not runs[0].limited.any()
-    for name in ("rotations", "positions", "translations", "trajectory"):
-        np.testing.assert_array_equal(getattr(runs[0], name), getattr(runs[1], name))
-
-
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_goals_that_are_not_finite_are_refused(controller, value):
     characters, goals = started(controller, 1)
     with pytest.raises(ParameterError, match="not finite"):
         rollout(characters, AbsurdGoals(goals, [value], [1], begin=0), 0.1)
-
-
-def test_limits_are_similar_without_measures_of_the_clips(controller, monkeypatch):
-    measured = controller.goal_limits.speed
-    assert measured == pytest.approx(1.5 * controller.data["top_speed"])
-    monkeypatch.setattr(controller, "data", {})
-    assert 0.5 * measured < controller.goal_limits.speed < 3.0 * measured
 
 
 def test_blending_goes_from_the_prediction_to_the_wish():

@@ -4,11 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from deepphase.controllers.networks.network import NetworkDims
-from deepphase.controllers.networks.normalised import NormalisedController, normalisation_of
-from deepphase.controllers.networks.plain import Plain, PlainConfig
-from deepphase.controllers.schema.config import SchemaConfig
-from deepphase.errors import ParameterError
+from deepphase.controllers.networks.normalised import normalisation_of
 from deepphase.features.layout import Feature, FeatureLayout
 from tests.controllers.made_controllers import samples_for, small_controller, walking_store
 
@@ -43,25 +39,6 @@ def test_a_perfect_network_gives_the_raw_values_back(residual):
     torch.testing.assert_close(seen[0][0], torch.from_numpy(expected), atol=1e-5, rtol=1e-5)
 
 
-def test_what_is_not_learnt_is_its_mean():
-    layout = FeatureLayout(
-        Feature("kept", kind="track", channels=1),
-        Feature("left", kind="track", channels=1, weight=0),
-    )
-    rows = np.array([[1.0, 3.0], [2.0, 5.0]], np.float32)
-    every = normalisation_of(layout, [rows])
-    made = NormalisedController(
-        Plain(NetworkDims(2, 0, 2), PlainConfig(hidden=4)),
-        every,
-        normalisation_of(None, [rows]),
-        every,
-    )
-    found = made(torch.from_numpy(rows), torch.zeros(2, 0))
-    torch.testing.assert_close(found[:, 1], torch.tensor([4.0, 4.0]))
-    with pytest.raises(ParameterError, match="gate: the normalisation has 2 values"):
-        NormalisedController(made.network, every, every, every)
-
-
 def test_a_pose_is_predicted_relative_to_a_share_of_the_current_one():
     store = walking_store()
     samples = samples_for("experts", store, pose_residual=0.8)
@@ -84,10 +61,3 @@ def test_a_pose_is_predicted_relative_to_a_share_of_the_current_one():
     assert scale > 2.0 * former
     normalised = made.target(torch.from_numpy(samples.outputs), torch.from_numpy(samples.inputs))
     assert float(normalised[:, block].std(0).mean()) == pytest.approx(1.0, rel=0.01)
-
-
-def test_a_share_of_the_pose_lies_between_none_and_all():
-    with pytest.raises(ParameterError, match="pose_residual"):
-        SchemaConfig(pose_residual=1.1)
-    with pytest.raises(ParameterError, match="pose_residual"):
-        SchemaConfig(pose_residual=-0.1)

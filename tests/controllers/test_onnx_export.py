@@ -68,22 +68,6 @@ def test_raw_frames_in_raw_frames_out(tmp_path, store, name, inputs, outputs):
     assert json.loads(given["outputs_columns"]) == samples.schema.outputs.value_names
 
 
-def test_a_share_of_the_pose_is_carried_over_inside_the_graph(tmp_path, store):
-    samples = samples_for("experts", store, pose_residual=0.9)
-    made = small_controller("experts", samples, hidden=8)
-    path = tmp_path / "step.onnx"
-    export_controller(made, samples.schema, path)
-    session = onnxruntime.InferenceSession(path.read_bytes(), providers=["CPUExecutionProvider"])
-    rows = {"inputs": samples.inputs[:7], "gate": samples.gate[:7]}
-    found = session.run(["outputs"], rows)[0]
-    expected = made(*(torch.from_numpy(each) for each in rows.values())).detach().numpy()
-    np.testing.assert_allclose(found, expected, atol=1e-4)
-    block = samples.schema.outputs.slices["joint_position"]
-    without = small_controller("experts", samples_for("experts", store, 0.0), hidden=8)
-    apart = without(*(torch.from_numpy(each) for each in rows.values())).detach().numpy() - found
-    assert np.abs(apart[:, block]).max() > 0.01
-
-
 def test_precomputed_forms_stay_here(tmp_path, store):
     samples = samples_for("pfnn", store)
     made = small_controller("pfnn", samples, hidden=8)

@@ -10,8 +10,6 @@ import pytest
 import torch
 from torch import nn
 
-from deepphase.apps.cli import command_named
-from deepphase.apps.options.command_line import read_command_line
 from deepphase.controllers.config import ControllerConfig
 from deepphase.controllers.data.controller_data import ControllerData
 from deepphase.controllers.networks.network import (
@@ -110,18 +108,6 @@ def test_it_trains_runs_and_comes_back_from_its_file(two, tmp_path):
     assert not np.array_equal(other.rotations, runs[0].rotations), "it draws from its seed"
 
 
-@pytest.mark.slow
-def test_its_loss_terms_are_trained_on(two, tmp_path):
-    fast = {"training.learning_rate": 0.05}
-    free = _trained(tmp_path / "free", **fast)
-    held = _trained(tmp_path / "held", **fast, **{"network.penalty": 1e3})
-
-    def size(made):
-        return made.network.network.second.weight.abs().mean()
-
-    assert size(held) < 0.8 * size(free)
-
-
 def test_a_file_is_refused_where_its_network_is_not_registered(two, tmp_path):
     _trained(tmp_path).save(tmp_path / "file")
     del NETWORKS["two"]
@@ -129,13 +115,6 @@ def test_a_file_is_refused_where_its_network_is_not_registered(two, tmp_path):
         Controller.load(tmp_path / "file")
     assert "first import the module that registers it" in raised.value.hint
     assert raised.value.path == tmp_path / "file"
-
-
-def test_a_shipped_config_takes_its_name(two):
-    config = ControllerConfig.load("nn", **{"network.name": "two", "network.hidden": 6})
-    assert (config.name, config.network) == ("two", TwoConfig(hidden=6))
-    with pytest.raises(ParameterError, match="unknown key 'width'"):
-        ControllerConfig.load("nn", **{"network.name": "two", "network.width": 6})
 
 
 @pytest.mark.parametrize("name", ["tempting", "tempting.Network", "tempting:Network"])
@@ -147,14 +126,6 @@ def test_nothing_is_imported_because_a_file_names_it(name, tmp_path, monkeypatch
     with pytest.raises(ParameterError, match="is not registered"):
         ControllerConfig.load(path)
     assert "tempting" not in sys.modules
-
-
-def test_the_program_has_its_options(two, tmp_path):
-    path = tmp_path / "two.yaml"
-    path.write_text("network: {name: two, hidden: 4}")
-    words = ["clips", "-o", "file", "--config", str(path), "--set=network.penalty=0.5"]
-    options = read_command_line("train controller", command_named("train controller"), words)
-    assert options.arguments["config"].network == TwoConfig(hidden=4, penalty=0.5)
 
 
 @dataclass(frozen=True)
@@ -183,8 +154,3 @@ def test_what_is_no_network_is_not_registered(name, network, config, gate, messa
     with pytest.raises(ParameterError, match=message):
         register_network(name, network, config, gate=gate)
     assert before == NETWORKS
-
-
-def test_a_cell_that_runs_twice_registers_the_last_class(two):
-    again = register_network("two", Two, TwoConfig, gate="none")
-    assert NETWORKS["two"] is again

@@ -53,36 +53,6 @@ def test_a_pure_rotation_stays_on_its_circle_and_in_time():
     torch.testing.assert_close(state, vectors([0.0, 0.3], 0.8), atol=1e-6, rtol=0)
 
 
-def test_prediction_alone_is_taken_as_it_is():
-    goal = vectors([0.2, -0.4], 3.0)
-    found = updated_phases(
-        vectors([0.0, 0.0], 1.0), goal, tensor(4, 1), tensor(3, 3), DT, blend=1.0
-    )
-    torch.testing.assert_close(found, goal)
-
-
-def test_the_amplitude_is_the_predicted_one_and_never_negative():
-    now, goal = vectors([0.1, 0.1], 1e-3), vectors([0.12, 0.12], 50.0)
-    found = updated_phases(now, goal, tensor(1, 1), tensor(0.25, -1.0), DT)
-    lengths = found.reshape(2, 2).norm(dim=1)
-    torch.testing.assert_close(lengths, tensor(0.25, 0.0))
-
-
-def test_a_negative_frequency_stands_still():
-    now = vectors([0.1], 1.0)
-    torch.testing.assert_close(updated_phases(now, now, tensor(-3.0), tensor(1.0), DT), now)
-
-
-def test_without_directions_nothing_is_lost():
-    nothing, somewhere = torch.zeros(2, dtype=torch.float64), vectors([0.25], 2.0)
-    one, hz = tensor(1.0), tensor(0.0)
-    torch.testing.assert_close(updated_phases(nothing, somewhere, hz, one, DT), tensor(1.0, 0.0))
-    torch.testing.assert_close(updated_phases(somewhere, nothing, hz, one, DT), tensor(1.0, 0.0))
-    torch.testing.assert_close(updated_phases(nothing, nothing, hz, one, DT), tensor(0.0, 1.0))
-    opposite = updated_phases(somewhere, -somewhere, hz, one, DT)
-    torch.testing.assert_close(opposite, tensor(1.0, 0.0))
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_values_and_gradients_are_finite_at_the_origin(dtype):
     values = [torch.zeros(3, 4, dtype=dtype), torch.zeros(3, 4, dtype=dtype)]
@@ -93,18 +63,6 @@ def test_values_and_gradients_are_finite_at_the_origin(dtype):
     assert torch.isfinite(found).all()
     for gradient in torch.autograd.grad(found.sum(), values):
         assert torch.isfinite(gradient).all()
-
-
-def test_a_batch_of_characters_and_moments_is_each_alone():
-    torch.manual_seed(0)
-    now, goal = torch.randn(5, 7, 6), torch.randn(5, 7, 6)
-    frequency, amplitude = 3 * torch.rand(5, 7, 3), torch.rand(5, 7, 3)
-    together = updated_phases(now, goal, frequency, amplitude, DT)
-    for who in range(5):
-        for when in range(7):
-            at = (who, when)
-            alone = updated_phases(now[at], goal[at], frequency[at], amplitude[at], DT)
-            torch.testing.assert_close(together[at], alone)
 
 
 @pytest.mark.parametrize("blend", [0.0, 0.5, 1.0])

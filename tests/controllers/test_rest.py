@@ -7,12 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from deepphase.controllers.data.rest_rows import RestRows, _posture, rest_columns, rest_layout
+from deepphase.controllers.data.rest_rows import RestRows, rest_columns, rest_layout
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.rest import CharacterRest
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.features.moment_kinds import IDLE, LYING, SITTING
 from deepphase.steering.velocity_goals import VelocityGoals
 from deepphase.synthetic.bodies import body_named
 from deepphase.synthetic.gait import gaits_of
@@ -56,19 +55,6 @@ def test_rest_is_read_from_the_frames_that_stand(resting):
     )
 
 
-def test_clips_without_rest_give_a_quiet_moment_that_breathes(store):
-    controller, _ = untrained("experts", store)
-    rest = RestRows.of_clips(store, list(range(len(store))), controller.schema)
-    assert not rest.captured
-    slices = rest_layout(controller.schema).slices
-    places = rest.outputs[:, slices["joint_position"]].reshape(len(rest.outputs), -1, 3)
-    moved = np.ptp(places, axis=0).max(axis=1)
-    assert 0.004 < moved.max() < 0.05
-    feet = [controller.schema.joints.index(name) for name in controller.schema.feet]
-    # The facing follows the shoulders a little.
-    assert moved[feet].max() < 4e-3
-
-
 def test_characters_rest_on_their_own_moments_and_leave_without_a_jump(resting):
     characters = Characters(resting, resting.starts.select(np.arange(3)))
     goals = VelocityGoals(characters.root_states)
@@ -91,26 +77,6 @@ def test_characters_rest_on_their_own_moments_and_leave_without_a_jump(resting):
     # The network is untrained: what it does itself is not smooth.
     steps = np.linalg.norm(np.diff(places, axis=0), axis=-1).mean(axis=-1)
     assert steps[90:299].max() < 0.01
-
-
-def test_a_difference_fades_from_what_was_shown(resting):
-    rest, schema = resting.rest, resting.schema
-    made = CharacterRest(rest, schema, 2)
-    columns, slices = rest_columns(schema), rest_layout(schema).slices
-    outputs = np.zeros((2, schema.outputs.dims), np.float32)
-    outputs[:, columns] = rest.outputs[10] + 0.1
-    ones, styles = np.ones(2), ("", "")
-    for frame in range(60):
-        given, before = outputs.copy(), outputs[:, columns].copy()
-        stands = np.array([True, False])
-        made.replace(given, stands, 0 * ones, 0 * ones, 0 * ones, styles)
-        if frame == 0:
-            pose = slices["joint_rotation"]
-            assert np.abs(given[0, columns][pose] - before[0, pose]).max() < 0.02
-        np.testing.assert_array_equal(given[1], outputs[1])
-    assert made.resting.tolist() == [True, False]
-    away = given[0, columns] - rest.outputs[made._row[0]]
-    np.testing.assert_allclose(away, 0.0, atol=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -160,9 +126,3 @@ def test_a_body_changes_its_posture_by_itself_before_it_rests(postures):
     assert made._row[0] >= 120
     assert not any(resting("stand", 130, 200))
     assert all(resting("stand", 130, 60)[50:])
-
-
-def test_a_value_of_the_label_that_sits_rests_so():
-    assert _posture({IDLE: 30, SITTING: 60, LYING: 0}) == IDLE
-    assert _posture({IDLE: 10, SITTING: 60, LYING: 20}) == SITTING
-    assert _posture({IDLE: 0, SITTING: 0, LYING: 0}) == IDLE

@@ -40,11 +40,6 @@ def test_rare_cells_are_repeated_by_their_rarity(samples):
     np.testing.assert_allclose(counts[910:].mean(), np.sqrt(10.0), atol=0.2)
 
 
-def test_no_balance_leaves_the_rows(samples):
-    rows = np.arange(5, 1000)
-    assert balanced_rows(samples, rows, 0.0, 0) is rows
-
-
 def test_starts_are_repeated_more_often_than_steady_travel(samples):
     # The same nine samples, but at rest up to now.
     samples.inputs[900:909, 2:4] = 0.0

@@ -5,20 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from deepphase.controllers.config import ControllerConfig
-from deepphase.controllers.data import samples as samples_module
 from deepphase.controllers.data.samples import ControllerSamples, schema_of_store
-from deepphase.controllers.networks.registry import network_kind
 from deepphase.controllers.schema.config import SchemaConfig
 from deepphase.controllers.schema.frame_blocks import FrameBlocks
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
-from deepphase.motion import quaternions
 from deepphase.motion.contacts import foot_contacts
-from deepphase.motion.kinematics import joint_positions
-from deepphase.motion.quaternions import from_six_numbers
 from deepphase.motion.roles import find_roles
-from deepphase.phase.baselines.foot_phases import ContactPhase, PfnnPhase
 from tests.controllers.made_controllers import (
     FREQUENCIES,
     FormulaPhases,
@@ -104,23 +97,6 @@ def test_root_steps_add_up_to_the_way_that_was_walked(samples, store):
         assert angle == pytest.approx(root.angles[last], abs=1e-3)
 
 
-def test_rotations_and_offsets_put_the_joints_where_they_are(samples, store):
-    """Forward kinematics of the predicted rotations gives the predicted positions."""
-    clip, schema = store.clip(1), samples.schema
-    rows = slice(samples.run_starts[1], samples.run_stops[1])
-    numbers = block(samples, "inputs", "joint_rotation")[rows]
-    positions = block(samples, "inputs", "joint_position")[rows]
-    positions = positions.reshape(len(positions), -1, 3)
-    rotations = from_six_numbers(numbers.reshape(len(numbers), -1, 6))
-    names = clip.skeleton.names
-    for index, name in enumerate(schema.joints[1:], start=1):
-        joint = names.index(name)
-        parent = schema.joints.index(names[clip.skeleton.parents[joint]])
-        offset = clip.skeleton.offsets[joint].astype(np.float32)
-        placed = positions[:, parent] + quaternions.rotate(rotations[:, parent], offset)
-        np.testing.assert_allclose(placed, positions[:, index], atol=2e-5)
-
-
 def test_phases_of_the_gate_and_of_what_is_predicted(samples, store):
     schema = samples.schema
     offsets = np.array(schema.gate["phase_manifold"].offsets_s)
@@ -143,14 +119,6 @@ def test_phases_of_the_gate_and_of_what_is_predicted(samples, store):
     )
 
 
-def test_one_phase_and_its_rate(store):
-    made = samples_for("pfnn", store)
-    frames = made.first_frames[0] + np.arange(made.run_stops[0])
-    error = made.gate[: made.run_stops[0], 0] - frames / 60 * FREQUENCIES[0]
-    np.testing.assert_allclose(error - np.round(error), 0, atol=1e-5)
-    np.testing.assert_allclose(block(made, "outputs", "phase_rate"), FREQUENCIES[0], atol=1e-3)
-
-
 def test_contacts_are_the_next_frames(samples, store):
     clip = store.clip(0)
     flags = foot_contacts(clip, find_roles(clip.skeleton, clip=clip)).flags
@@ -170,16 +138,6 @@ def test_mirrored_copies_walk_on_the_other_side(store):
     np.testing.assert_allclose(turn[own], -turn[other], atol=1e-3)
     feet = made.gate[own, :6].reshape(-1, 2, 3), made.gate[other, :6].reshape(-1, 2, 3)
     np.testing.assert_allclose(feet[0][:, ::-1] * [-1, 1, 1], feet[1], atol=5e-3)
-
-
-def test_ends_can_be_continued(store):
-    made = samples_for("experts", store, ends="continued")
-    np.testing.assert_array_equal(made.run_stops - made.run_starts, store.lengths - 1)
-    assert np.isfinite(made.inputs).all()
-    inner = samples_for("experts", store)
-    np.testing.assert_array_equal(
-        made.inputs[60 : 60 + inner.run_stops[0]], inner.inputs[: inner.run_stops[0]]
-    )
 
 
 def test_labels_are_one_hot_and_must_be_known(store):
@@ -217,58 +175,6 @@ def test_tracks_come_at_the_samples_of_the_trajectory(store):
     )
     with pytest.raises(ParameterError, match="the track 'time' is missing"):
         ControllerSamples.read(store, schema)
-
-
-@pytest.mark.parametrize("given", [True, False])
-def test_large_samples_are_mapped_and_equal(store, samples, monkeypatch, given):
-    if not given:
-        monkeypatch.setattr(samples_module, "_MAX_IN_MEMORY", 0)
-    mapped = samples_for("experts", store, **({"memory": 1000} if given else {}))
-    assert isinstance(mapped.inputs, np.memmap)
-    for name in ("inputs", "gate", "outputs"):
-        assert getattr(mapped, name).dtype == np.float32
-        np.testing.assert_array_equal(getattr(mapped, name), getattr(samples, name))
-
-
-def test_progress_and_what_is_missing(store):
-    schema = samples_for("experts", store).schema
-    given = []
-    ControllerSamples.read(
-        store, schema, FormulaPhases(), progress=lambda *each: given.append(each)
-    )
-    assert [each[1:3] for each in given] == [(1, 2), (2, 2)]
-    with pytest.raises(ParameterError, match="reads 2 phase channels, but no phase model"):
-        ControllerSamples.read(store, schema)
-    with pytest.raises(ParameterError, match="expected 240 and 3"):
-        ControllerSamples.read(store, replace(schema, channels=3), FormulaPhases())
-    short = ClipStore.from_clips([store.clip(0).sliced(0, 100)])
-    with pytest.raises(ParameterError, match=r"longest clip has 1.67 s"):
-        ControllerSamples.read(short, schema, FormulaPhases())
-    with pytest.raises(ParameterError, match="ends are"):
-        ControllerSamples.read(store, schema, FormulaPhases(), ends="cut")
-
-
-def test_joints_are_where_the_clip_has_them(samples, store):
-    clip = store.clip(0)
-    first = samples.first_frames[0]
-    hips = clip.skeleton.names.index(samples.schema.joints[0])
-    height = joint_positions(clip)[first, hips, 1]
-    assert block(samples, "inputs", "joint_position")[0, 1] == pytest.approx(height, abs=1e-6)
-
-
-@pytest.mark.parametrize(("kind", "name"), [(PfnnPhase, "pfnn"), (ContactPhase, "lmp")])
-def test_baselines_are_phase_sources_too(store, kind, name):
-    phases = kind.fit(store)
-    recipe = ControllerConfig.load(name)
-    schema = schema_of_store(
-        store, network_kind(name).gate, recipe.schema, channels=phases.channels, tracks=None
-    )
-    made = ControllerSamples.read(store, schema, phases)
-    assert len(made) > 0
-    assert made.gate.std() > 0.1
-    # People walk at about a cycle a second.
-    rate = "phase_rate" if name == "pfnn" else "phase_frequency"
-    assert 0.5 < block(made, "outputs", rate).mean() < 2.0
 
 
 def test_bodies_begin_upright(samples):

@@ -8,8 +8,7 @@ import pytest
 from deepphase.controllers.networks.registry import NETWORKS
 from deepphase.controllers.schema.config import SchemaConfig
 from deepphase.controllers.schema.schema import ControllerSchema
-from deepphase.errors import CheckpointError, ParameterError, SkeletonError
-from tests.controllers.made_controllers import samples_for, walking_store
+from deepphase.errors import ParameterError, SkeletonError
 from tests.formula_motion import NAMES, swinging
 
 JOINTS = len(NAMES)
@@ -96,26 +95,6 @@ def test_it_comes_back_as_it_was():
         made.check_same(back, ours="the controller", theirs="the file")
 
 
-@pytest.mark.parametrize("wrong", [None, [], {}, {"inputs": None}])
-def test_what_is_no_schema_is_refused(wrong):
-    with pytest.raises(CheckpointError, match="schema cannot be read"):
-        ControllerSchema.from_mapping(wrong)
-    with pytest.raises(CheckpointError, match="schema cannot be read"):
-        ControllerSchema.from_mapping(schema().as_mapping() | {"outputs": None})
-
-
-def test_a_difference_shows_both():
-    made = schema()
-    other = schema(config=SchemaConfig(past_samples=2))
-    with pytest.raises(ParameterError, match="inputs of the controller and the data") as raised:
-        made.check_same(other, ours="the controller", theirs="the data")
-    assert "26 values" in raised.value.hint
-    assert "18 values" in raised.value.hint
-    with pytest.raises(ParameterError, match="differ in channels") as raised:
-        made.check_same(schema(channels=3), ours="the controller", theirs="the data")
-    assert raised.value.hint.split() == ["the", "controller:", "5", "the", "data:", "3"]
-
-
 def test_another_skeleton_or_rate_is_refused():
     made, (clip, _) = schema(), swinging(1.0, 4.0)
     made.check_clip(clip)
@@ -143,25 +122,3 @@ def test_another_skeleton_or_rate_is_refused():
 def test_impossible_recipes_are_refused(changes, message):
     with pytest.raises(ParameterError, match=message):
         SchemaConfig(**changes)
-
-
-@pytest.mark.parametrize(
-    ("gate", "config", "options", "message"),
-    [
-        ("manifold", SchemaConfig(), {"channels": 0}, "needs phases"),
-        ("phase", SchemaConfig(phase_channel=5), {}, "phase_channel 5"),
-        ("hope", SchemaConfig(), {}, "no gate 'hope'"),
-        ("goal", SchemaConfig(label="style"), {}, "no values for the label"),
-        ("goal", SchemaConfig(), {"label_values": ("old",)}, "has no label"),
-        ("goal", SchemaConfig(tracks=("beat",)), {}, "no track 'beat'"),
-    ],
-)
-def test_what_is_missing_is_named(gate, config, options, message):
-    with pytest.raises(ParameterError, match=message):
-        schema(gate, config, **options)
-
-
-def test_a_body_keeps_its_feet_apart_from_other_joints():
-    made = samples_for("mann", walking_store()).schema
-    assert made.feet == ("LeftFoot", "RightFoot")
-    assert made.gate["foot_velocity"].joints == made.feet

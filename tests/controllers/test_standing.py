@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from deepphase.controllers.runtime.controller import Controller
-from deepphase.controllers.runtime.roots import StandingRoots, goals_that_stand
+from deepphase.controllers.runtime.roots import StandingRoots
 from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.shipped import SHIPPED
 from deepphase.steering.path import GroundPath
@@ -34,22 +34,6 @@ def test_goals_that_travel_and_bodies_that_walk_are_left_alone(speed, stands):
     velocities = np.full((60, 1), speed + 0j)
     _, made = moved(velocities, np.full((60, 1), stands))
     np.testing.assert_array_equal(made, velocities)
-
-
-def test_the_first_step_is_not_held_back():
-    velocities = np.full((120, 1), -0.06 + 0j)
-    velocities[60:] = 1.0
-    stands = np.arange(120)[:, None] < 60
-    _, made = moved(velocities, stands)
-    assert abs(made[60, 0] - 1.0) < 0.06
-    assert abs(made[90, 0] - 1.0) < 1e-3
-
-
-def test_a_goal_stands_where_its_trajectory_ends_at_rest():
-    along = np.array([[0.1, 0.2, 0.22, 0.23], [0.1, 0.2, 0.3, 0.4]])
-    desired = np.stack([np.zeros_like(along), along], axis=-1)
-    assert goals_that_stand(desired, 1.0 / 6.0).tolist() == [True, False]
-    assert goals_that_stand(desired[:, :1], 1.0 / 6.0).tolist() == [False, False]
 
 
 def test_characters_stand_where_a_path_pauses_and_go_on():

@@ -100,28 +100,6 @@ def test_the_foot_that_came_down_stays():
         assert slid.min() < 0.05
 
 
-def test_some_bodies_go_on_after_a_pause_shorter_than_trajectories_reach():
-    made = made_of(store_of(), seconds=60.0)
-    pauses = []
-    for clip in made:
-        inside = np.flatnonzero(clip_kinds(clip) == LOCOMOTION)
-        pauses.append(np.diff(inside).max() / clip.fps)
-    assert min(pauses) < 0.1
-    assert 0.3 < max(pauses) < 4.0
-
-
-def test_slowed_locomotion_travels_at_half_of_its_speed_or_more():
-    store = store_of(gaits=("walk", "run", "idle"))
-    usual, slowed = (
-        [
-            np.linalg.norm(np.diff(clip.translations[:, 0, ::2], axis=0), axis=1).max() * clip.fps
-            for clip in made_of(store, slow=slow)
-        ]
-        for slow in (0.0, 1.0)
-    )
-    assert 0.4 * min(usual) < min(slowed) < 0.7 * min(usual)
-
-
 def test_made_clips_have_the_labels_of_the_locomotion_and_the_same_seed_makes_the_same():
     clips = [replace(clip, labels={"style": clip.name}) for clip in store_of()]
     store = ClipStore.from_clips(clips)
@@ -131,11 +109,6 @@ def test_made_clips_have_the_labels_of_the_locomotion_and_the_same_seed_makes_th
     for clip, other in zip(first, again, strict=True):
         np.testing.assert_array_equal(clip.rotations, other.rotations)
     assert len({clip.name for clip in first}) == len(first)
-
-
-@pytest.mark.parametrize("gait", ["walk", "idle"])
-def test_none_are_made_without_idle_moments_or_without_locomotion(gait):
-    assert made_of(ClipStore.from_clips([clip_of(gait, 1), clip_of(gait, 2)])) == []
 
 
 def data_with(share, store):
@@ -155,18 +128,6 @@ def test_made_stops_are_trained_on_and_not_held_out():
     used = set(data.samples.sources[len(plain.samples.sources) :])
     assert used
     assert not used & data.split.sources
-
-
-def test_made_stops_stand_in_the_inputs_and_are_among_the_initial_states():
-    store = store_of(gaits=("walk", "jog", "idle"))
-    data = data_with(0.4, store)
-    assert any("start and stop" in name for name in data.starts.names)
-
-
-def test_one_file_has_no_made_stops():
-    walk = clip_of("walk", 1)
-    store = ClipStore.from_clips([walk, replace(clip_of("idle", 2), source=walk.source)])
-    assert len(data_with(0.4, store).samples) == len(data_with(0.0, store).samples)
 
 
 def kinds_read(rule, store, **changes):
@@ -219,25 +180,6 @@ def test_a_sudden_stop_is_not_seen_before_it_comes(sudden):
     assert seen.min() < 0.2 * seen.max()
 
 
-def test_the_goal_of_a_sudden_stop_stands_soon_after_it(sudden):
-    clip, (_, stop), schema, plain, shown = sudden
-    soon = stop.frame + round(0.3 * clip.fps)
-    assert np.linalg.norm(places_ahead(shown, schema)[soon], axis=-1).max() < 0.05
-    assert np.linalg.norm(places_ahead(plain, schema)[stop.frame], axis=-1).max() > 0.2
-
-
-def test_a_sudden_start_is_not_seen_before_it_comes_and_is_fast_soon_after_it(sudden):
-    clip, (start, _), schema, plain, shown = sudden
-
-    def steps(rows, frame):
-        places = places_ahead(rows, schema)[frame]
-        return np.linalg.norm(np.diff(places, axis=0), axis=1) / schema.config.step_s
-
-    assert steps(shown, start.frame - 1).max() < 0.25 < steps(plain, start.frame - 1).max()
-    soon = start.frame + round(0.1 * clip.fps)
-    assert steps(shown, soon)[0] > 1.4 * steps(plain, soon)[0]
-
-
 def test_sudden_starts_and_stops_change_the_trajectory_ahead_alone(sudden):
     clip, changes, schema, plain, shown = sudden
     reach = round(REACH_S * clip.fps)
@@ -252,16 +194,3 @@ def test_sudden_starts_and_stops_change_the_trajectory_ahead_alone(sudden):
         if name in slices:
             trajectory[slices[name]] = True
     assert not changed[~trajectory].any()
-
-
-def test_sudden_stops_are_quick():
-    store = store_of()
-
-    def standing(sudden):
-        made = starts_and_stops(
-            store, range(len(store)), {}, 600, reach_s=REACH_S, sudden=sudden, seed=3
-        )
-        clip, _ = next(iter(made))
-        return int((clip_kinds(clip) == IDLE).sum())
-
-    assert standing(1.0) > standing(0.0)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import pytorch_lightning as pl
 import torch
-from pytorch_lightning.callbacks import Timer
 from pytorch_lightning.loggers import CSVLogger
 
 from deepphase.controllers.config import ControllerConfig
@@ -17,24 +16,19 @@ from deepphase.controllers.data.controller_data import ControllerData
 from deepphase.controllers.data.sample_rows import SampleSplit
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.controller import Controller
-from deepphase.controllers.runtime.frame import CharacterSettings
-from deepphase.controllers.schema.config import POSE_BLOCKS
 from deepphase.controllers.training.health import RecordedGoals, health_lines
 from deepphase.controllers.training.module import ControllerModule, restarted_rate
 from deepphase.controllers.training.train import measured_controller, train_controller
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.errors import CheckpointError, ParameterError
-from deepphase.motion.kinematics import joint_positions
+from deepphase.errors import ParameterError
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import rollout
 from deepphase.synthetic.gait_motion import locomotion
 from deepphase.training.metrics_file import read_metrics
 from tests.controllers.made_controllers import (
     FormulaPhases,
-    TruePhases,
     data_of,
     samples_for,
-    small_controller,
     walking_store,
 )
 
@@ -107,14 +101,6 @@ def test_training_lowers_the_error_and_health_says_it(tmp_path):
     assert any(line.startswith(worse) for line in health_lines(short.health))
 
 
-@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_the_phase_that_tells_the_pose_is_chosen(order):
-    motions = [locomotion(seed, 4.0) for seed in (1, 2)]
-    store = ClipStore.from_clips([motion.clip for motion in motions])
-    data = ControllerData.read(store, _config("pfnn"), TruePhases(*motions, order=order))
-    assert data.schema.config.phase_channel == order.index(0)
-
-
 @pytest.mark.parametrize(("name", "optimizer"), [("experts", "muon"), ("erd", "adamw")])
 def test_an_interrupted_training_ends_in_the_same_weights(name, optimizer, tmp_path):
     changes = {"training.pose_noise": 0.1, "training.optimizer": optimizer}
@@ -132,19 +118,6 @@ def test_an_interrupted_training_ends_in_the_same_weights(name, optimizer, tmp_p
     resumed = _trained(config, tmp_path / "parts", resume=True)
     for name_, value in whole.network.state_dict().items():
         assert torch.equal(value, resumed.network.state_dict()[name_]), name_
-
-
-def test_a_resume_point_of_another_training_is_refused(tmp_path):
-    config = _config("mann")
-
-    def interrupt(what, done, of, text):
-        if what == "training":
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        _trained(config, tmp_path, progress=interrupt)
-    with pytest.raises(CheckpointError, match="other options"):
-        _trained(_config("mann", **{"network.hidden": 17}), tmp_path, resume=True)
 
 
 def test_files_are_held_out_whole():
@@ -175,50 +148,6 @@ def test_sequences_lie_in_one_run():
     np.testing.assert_array_equal(samples.run_of(rows[:, 0]), samples.run_of(rows[:, -1]))
     # As many pairs a step as a network without memory is shown.
     assert batches.steps(1) == round(options.samples / options.batch_size)
-
-
-@pytest.mark.parametrize("unroll_frames", [1, 3])
-@pytest.mark.parametrize("pose_noise", [0.0, 0.1])
-def test_the_pose_alone_is_trained_with_noise_of_the_scale_that_the_config_gives(
-    pose_noise, unroll_frames, monkeypatch
-):
-    changes = {"training.pose_noise": pose_noise, "training.unroll_frames": unroll_frames}
-    config = _config("pfnn", **changes)
-    samples = samples_for("pfnn", walking_store())
-    controller = small_controller("pfnn", samples, hidden=8)
-    rows = np.flatnonzero(samples.following(np.arange(len(samples))) >= unroll_frames)
-    batches = ControllerBatches(data_of(samples, rows, rows[:40]), config)
-    module = ControllerModule(batches, controller)
-    sequences = rows[:, None] + np.arange(unroll_frames) if unroll_frames > 1 else rows
-    batch = batches.on_after_batch_transfer(torch.from_numpy(sequences), 0)
-    seen, outputs = [], controller.network.training_outputs
-
-    def recorded(inputs, gate):
-        seen.append(inputs.detach().numpy())
-        return outputs(inputs, gate)
-
-    monkeypatch.setattr(controller.network, "training_outputs", recorded)
-    torch.manual_seed(0)
-    module.training_step(batch)
-    assert len(seen) == unroll_frames
-    raw = (torch.from_numpy(np.asarray(each[rows])) for each in (samples.inputs, samples.gate))
-    clean = controller.normalised(*raw)[0].numpy()
-    noise = seen[0] - clean
-    slices = samples.schema.inputs.slices
-    for name, block in slices.items():
-        if name in POSE_BLOCKS:
-            # A share of the block's own deviation, which normalisation makes its weight.
-            weight = samples.schema.inputs[name].weight
-            assert noise[:, block].std() == pytest.approx(pose_noise * weight, rel=0.03)
-            assert abs(noise[:, block].mean()) <= 0.01 * pose_noise * weight
-        else:
-            assert not noise[:, block].any(), name
-    # What training is measured by has none.
-    module.on_validation_epoch_start()
-    seen.clear()
-    measured = batches.validation_batch(torch.from_numpy(rows))
-    module.validation_step(batches.on_after_batch_transfer(measured, 0))
-    np.testing.assert_array_equal(seen[0], clean)
 
 
 @pytest.mark.parametrize(
@@ -259,22 +188,6 @@ def test_a_trainer_of_ones_own_trains_it(name, changes, tmp_path):
     assert Controller.load(tmp_path / "file").health["samples"] > 0
 
 
-def test_a_training_takes_callbacks_and_loggers_and_writes_its_metrics(tmp_path):
-    logger, timer = CSVLogger(tmp_path / "logs"), Timer()
-    _trained(_config("nn"), tmp_path / "work", logger=logger, callbacks=[timer])
-    assert timer.time_elapsed("train") > 0
-    own, ours = Path(logger.log_dir) / "metrics.csv", tmp_path / "work" / "metrics.csv"
-    assert np.nanmin(read_metrics(own)["loss"]) > 0
-    assert {"loss", "learning_rate", "explained_variance"} <= set(read_metrics(ours))
-
-
-def test_a_network_that_is_fitted_is_not_trained_by_gradient_descent():
-    config = _config("gp")
-    data = ControllerData.read(walking_store(), config, FormulaPhases())
-    with pytest.raises(ParameterError, match="'gp' is fitted"):
-        ControllerModule(ControllerBatches(data, config))
-
-
 def test_warm_restarts_are_those_of_the_paper():
     # 10 + 20 + 40 + 80 epochs (Starke et al. 2022, section 4.1).
     for epoch in (0, 10, 30, 70):
@@ -298,35 +211,3 @@ def test_a_recorded_trajectory_is_wished_as_it_was():
     np.testing.assert_allclose(goal_source.target()[0][1], [0.25, 0.5], atol=1e-9)
     with pytest.raises(ParameterError, match="2 frames"):
         RecordedGoals(positions[:, :1], angles[:, :1], 60.0)
-
-
-def test_a_cyclic_motion_is_learnt_and_runs_for_two_minutes(tmp_path):
-    """One walk that repeats itself: the error of a step falls below 1e-3 of its variance."""
-    motion = locomotion(3, 12.0)
-    clip = motion.clip
-    config = _config(
-        "pfnn",
-        **{
-            "network.hidden": 32,
-            "network.dropout": 0.0,
-            "schema.pose_weight": 1.0,
-            "training.samples": 60_000,
-            "training.batch_size": 64,
-            "training.learning_rate": 1e-2,
-            "training.pose_noise": 0.02,
-        },
-    )
-    data = ControllerData.read(ClipStore.from_clips([clip]), config, TruePhases(motion))
-    made = train_controller(data, config, folder=tmp_path)
-    assert made.health["explained"] > 0.999
-    settings = CharacterSettings(foot_ik=False, gating=False)
-    run = rollout(Characters(made, made.starts.select([0]), settings=settings), None, 120.0)
-    assert run.alive.all()
-    # It still walks as the clip does: the foot rises as high, as often.
-    foot = int(motion.contact_joints[0])
-    heights = joint_positions(run.clip())[-1200:, foot, 1]
-    own = joint_positions(clip)[:, foot, 1]
-    assert np.ptp(heights) == pytest.approx(np.ptp(own), rel=0.2)
-    strides = np.flatnonzero(np.diff(np.sign(heights - heights.mean())) > 0)
-    own_strides = np.flatnonzero(np.diff(np.sign(own - own.mean())) > 0)
-    assert np.diff(strides).mean() == pytest.approx(np.diff(own_strides).mean(), rel=0.05)

@@ -11,7 +11,6 @@ from deepphase.controllers.training import module as training_module
 from deepphase.controllers.training.closed_loop import ClipGoals, FootVelocities, RootOffset
 from deepphase.controllers.training.health import RecordedGoals
 from deepphase.controllers.training.module import ControllerModule
-from deepphase.errors import ParameterError
 from deepphase.features.trajectory import TRAJECTORY_BLOCKS, pairs
 from deepphase.steering.goal_limits import GoalLimits
 from deepphase.steering.root_states import RootStates
@@ -48,27 +47,6 @@ def test_every_step_has_as_many_pairs_whatever_the_stage(samples):
     assert shapes == [(32,)] * 40 + [(16, 2)] * 20 + [(8, 4)] * 20 + [(5, 6)] * 20
     last = batches.batch(32 * 99, 32 * 100)
     assert (samples.run_of(last[:, 0]) == samples.run_of(last[:, -1])).all()
-
-
-@pytest.mark.parametrize("step", [3, 45, 99])
-def test_two_devices_share_the_sequences_of_one(samples, step):
-    config = ControllerConfig.load("experts", **_STAGED, **{"training.samples": 3_200})
-    twice = ControllerConfig.load(
-        "experts", **_STAGED | {"training.batch_size": 64}, **{"training.samples": 6_400}
-    )
-    rows = np.arange(len(samples))
-    one = ControllerBatches(data_of(samples, rows, rows[:40]), twice)
-    shared = ControllerBatches(
-        data_of(samples, rows, rows[:40]),
-        ControllerConfig.load("experts", **_STAGED, **{"training.samples": 6_400}),
-    )
-    assert config.training.batch_size == shared.batch_size
-    begin, end = 64 * step, 64 * step + 64
-    parts = [shared.batch(begin, end, slice(rank, None, 2)) for rank in (0, 1)]
-    count = min(map(len, parts))
-    whole = one.batch(begin, end)
-    for rank, part in enumerate(parts):
-        assert torch.equal(part[:count], whole[rank::2][:count])
 
 
 def _goals_and_rows(samples, rows):
@@ -186,37 +164,3 @@ def test_feet_that_step_as_the_clips_have_no_error_and_those_that_glide_have_the
     speeds = still[:, slices["root_velocity"]].square().sum(1)
     found = feet.error(inputs, still, inputs, stands)
     assert float(found) == pytest.approx(0.5 * float(speeds.mean()), rel=1e-4)
-
-
-def test_dropout_falls_over_the_unrolled_part(samples):
-    config = ControllerConfig.load("experts", **_STAGED)
-    rows = np.arange(len(samples))
-    batches = ControllerBatches(data_of(samples, rows, rows[:40]), config)
-    controller = small_controller("experts", samples, hidden=8, dropout=0.3)
-    module = ControllerModule(batches, controller)
-    seen = []
-    for share in (0.0, 0.4, 0.7, 1.0):
-        module._set_dropout(share)
-        seen.append(controller.network.dropout.p)
-    np.testing.assert_allclose(seen, [0.3, 0.3, 0.15, 0.0])
-
-
-@pytest.mark.parametrize("weight", [0.25, 1.0, 4.0])
-def test_the_weight_of_the_phases_is_relative_to_the_other_outputs(samples, weight):
-    config = ControllerConfig.load("experts", **{"training.phase_weight": weight})
-    rows = np.arange(len(samples))
-    batches = ControllerBatches(data_of(samples, rows, rows[:40]), config)
-    module = ControllerModule(batches, small_controller("experts", samples, dropout=0.0))
-    made = torch.from_numpy(
-        np.random.default_rng(0).standard_normal((7, samples.schema.dims.outputs))
-    )
-    target = torch.zeros_like(made)
-    phases = [block for name, block in samples.schema.outputs.slices.items() if "phase_" in name]
-    columns = np.zeros(samples.schema.dims.outputs, bool)
-    for block in phases:
-        columns[block] = True
-    weights = np.where(columns, weight, 1.0)
-    expected = (weights * made.numpy() ** 2).sum() / weights.sum() / len(made)
-    assert float(module._error(made, target)) == pytest.approx(expected, rel=1e-5)
-    with pytest.raises(ParameterError, match="phase_weight"):
-        ControllerTraining(phase_weight=0.0)

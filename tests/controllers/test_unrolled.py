@@ -13,10 +13,8 @@ from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.controllers.training.module import ClosedLoop, ControllerModule
 from deepphase.controllers.training.train import train_controller
-from deepphase.errors import ParameterError
 from tests.controllers.made_controllers import (
     FormulaPhases,
-    data_of,
     samples_for,
     small_controller,
     walking_store,
@@ -115,12 +113,3 @@ def test_frames_of_its_own_are_learnt(store, tmp_path):
     made = train_controller(data, config, folder=tmp_path)
     untrained = small_controller("experts", data.samples, hidden=32, dropout=0.0)
     assert error(made.network) < 0.5 * error(untrained)
-
-
-def test_no_stretch_of_so_many_frames_is_refused(store):
-    samples = samples_for("experts", store)
-    config = ControllerConfig.load("experts", **{"training.unroll_frames": 1000})
-    rows = np.arange(len(samples))
-    with pytest.raises(ParameterError, match="no 1000 consecutive") as caught:
-        ControllerBatches(data_of(samples, rows, rows), config)
-    assert "unroll_frames" in caught.value.hint

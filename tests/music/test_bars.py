@@ -31,15 +31,6 @@ def test_a_song_followed_at_another_level_is_counted_by_its_beats(bpm, metre, ra
     assert np.abs(downbeats[:, None] - song.bars).min(axis=1).max() < 0.03
 
 
-@pytest.mark.parametrize(("bpm", "metre"), [(175.0, 3), (160.0, 4), (62.0, 4)])
-def test_fast_and_slow_songs_keep_their_beats(bpm, metre):
-    song, spectra = made(bpm, metre)
-    beats, bars = find_rhythm(spectra, FPS)
-    assert beats.tempo_bpm == pytest.approx(bpm, rel=0.01)
-    assert (bars.beats_per_bar, len(beats.beats_s)) == (metre, len(song.beats))
-    assert beats.confidence > 0.9
-
-
 def test_few_beats_have_no_bars():
     song, spectra = made(120.0, 4)
     assert find_bars(BarEvidence.of_beats(song.beats[:11], spectra, FPS)) is None

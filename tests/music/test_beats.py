@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from deepphase.music.beats import beat_position, local_tempo_bpm
-from deepphase.music.features import MIN_CONFIDENCE, feature_values, features_of
+from deepphase.music.features import MIN_CONFIDENCE, features_of
 from deepphase.synthetic.song import SAMPLE_RATE, make_song
 from tests.music.made_sounds import babble, clicks, f_measure, white_noise
 
@@ -97,33 +97,6 @@ def test_songs_in_loud_noise_have_their_beats(metre, bpm, snr_db):
     song = features_of(made.samples + noise)
     assert song.has_beat
     assert f_measure(song.beats_s, made.beats) > 0.97
-
-
-def test_dense_sound_has_beats():
-    """Chords without a pause between them, held so that no frame is silent."""
-    made = make_song(8, 30.0, tempo_bpm=100.0)
-    song = features_of(np.tanh(4 * made.samples) + 0.05 * white_noise(30.0))
-    assert f_measure(song.beats_s, made.beats) > 0.97
-
-
-def test_words_say_what_the_network_reads():
-    noise = features_of(white_noise(12.0))
-    assert (noise.rhythm, noise.has_beat) == ("no reliable beat", False)
-    assert not feature_values(noise, "beat_cycle").any()
-    song = features_of(make_song(2, 20.0, tempo_bpm=90.0, beats_per_bar=3).samples)
-    assert song.rhythm == "90 beats a minute in bars of 3"
-    cycle = feature_values(song, "beat_cycle")
-    np.testing.assert_array_equal(cycle, song.blocks["beat_cycle"])
-
-
-def test_beats_are_only_where_it_sounds():
-    samples, moments = clicks(100, 20.0, first=4.0)
-    samples = np.concatenate([samples, np.zeros(5 * SAMPLE_RATE, np.float32)])
-    song = features_of(samples)
-    assert len(song.beats_s) == len(moments)
-    assert np.abs(song.beats_s - moments).max() < 0.025
-    # The phase goes on before and behind them.
-    assert len(np.unique(song.blocks["beat_phase"][-250:])) > 30
 
 
 def test_beat_position_goes_on_beyond_the_beats():

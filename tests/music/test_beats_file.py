@@ -70,12 +70,6 @@ def test_what_are_no_beats_is_refused_with_the_line(tmp_path, text, line, messag
     assert (said.value.path, said.value.line) == (path, line)
 
 
-def test_a_missing_file_and_a_folder_are_refused(tmp_path):
-    for path, message in ((tmp_path / "none.txt", "cannot be read"), (tmp_path, "not a file")):
-        with pytest.raises(FormatError, match=message):
-            read_beats(path)
-
-
 @pytest.fixture
 def song(tmp_path, monkeypatch):
     monkeypatch.setenv("DEEPPHASE_CACHE", str(tmp_path / "cache"))
@@ -116,11 +110,3 @@ def test_bars_are_detected_among_given_beats(song):
     found = song_features(song)
     assert found.beats_per_bar == 4
     np.testing.assert_allclose(found.downbeats_s[:5], made.bars[:5], atol=1e-3)
-
-
-def test_beats_of_another_song_are_refused(song):
-    beats = song.with_name("long.txt")
-    beats.write_text("# long\n1.0\n11.5\n")
-    with pytest.raises(FormatError, match=r"11\.5 s, but the song ends at 10\.00 s") as said:
-        song_features(song, beats=beats)
-    assert (said.value.path, said.value.line) == (beats, 3)

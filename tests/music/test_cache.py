@@ -1,5 +1,3 @@
-import os
-
 import numpy as np
 import pytest
 
@@ -66,12 +64,6 @@ def test_what_is_kept_is_what_was_made(folder, path, made):
     assert len(list(folder.iterdir())) == 2
 
 
-def test_a_song_without_bars_is_kept_too(folder, path, made):
-    path.write_bytes(file_bytes(np.zeros(40_000, np.float32)))
-    assert_same(song_features(path), song_features(path))
-    assert len(made) == 1
-
-
 def broken(content):
     return content[: len(content) // 2]
 
@@ -110,21 +102,6 @@ def test_a_file_of_another_kind_is_made_again(folder, path, made, change):
     write_arrays(kept, arrays, header, format=FORMAT, version=version)
     assert_same(first, song_features(path))
     assert len(made) == 2
-
-
-def test_old_songs_make_room(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(cache, "MOST_BYTES", 700_000)
-    for number in range(6):
-        path = tmp_path / f"{number}.wav"
-        path.write_bytes(file_bytes(clicks(90 + number, 8.0)[0]))
-        song_features(path)
-        for age, file in enumerate(sorted(folder.iterdir(), key=os.path.getmtime)):
-            os.utime(file, (1e9 + 100 * number + age, 1e9 + 100 * number + age))
-        newest = max(folder.iterdir(), key=os.path.getmtime)
-    sizes = [file.stat().st_size for file in folder.iterdir()]
-    assert 2 <= len(sizes) < 6
-    assert sum(sizes) <= 700_000
-    assert newest.exists()
 
 
 def test_no_cache(monkeypatch, path, tmp_path):

@@ -1,17 +1,14 @@
 import io
 import os
-import subprocess
-import sys
-from contextlib import suppress
 
 import numpy as np
 import pytest
 import soundfile
 
 from deepphase.errors import FormatError
-from deepphase.music import audio, decoding
+from deepphase.music import audio
 from deepphase.music.audio import read_sound
-from deepphase.music.decoding import both_halves, decoder_errors, is_sound, mixed
+from deepphase.music.decoding import both_halves, is_sound
 from tests.music.made_sounds import file_bytes
 
 RATE, SECONDS = 22_050, 17.3
@@ -43,16 +40,6 @@ def test_halves_are_the_whole_bit_for_bit(content, tmp_path, monkeypatch):
     monkeypatch.setattr(audio, "both_halves", lambda *args: None)
     monkeypatch.setattr(audio, "_PIECE_S", 3)
     np.testing.assert_array_equal(read_sound(path).samples, at_once)
-
-
-def test_nothing_is_gained_of_plain_samples_and_other_lengths(content, monkeypatch):
-    for format in ("WAV", "MP3"):
-        assert halves(file_bytes(stereo(), RATE, format)) is None
-    monkeypatch.setattr(decoding, "_MOST_SAMPLES", 2 * RATE * 17)
-    assert halves(content) is None
-    monkeypatch.undo()
-    monkeypatch.setattr(decoding, "_SHORTEST_S", SECONDS + 1)
-    assert halves(content) is None
 
 
 def test_halves_that_meet_in_silence_are_not_sure(tmp_path):
@@ -92,15 +79,6 @@ def test_what_is_missing_is_an_error_as_without_halves(content, share, tmp_path,
         assert "cut off or damaged" in said[0][0]
 
 
-@pytest.mark.parametrize("channels", [1, 2, 3, 6])
-def test_channels_are_mixed_evenly(channels):
-    piece = np.random.default_rng(channels).standard_normal((1000, channels)).astype(np.float32)
-    found = mixed(piece)
-    assert found.dtype == np.float32
-    np.testing.assert_allclose(found, piece.astype(np.float64).mean(axis=1), atol=1e-6)
-    assert not np.shares_memory(found, piece)
-
-
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e30, -1e30])
 def test_what_is_no_number_or_too_large_is_no_sound(value):
     piece = np.zeros((10, 2), np.float32)
@@ -127,21 +105,3 @@ def test_a_damaged_mp3_is_one_error_and_nothing_is_printed(seed, mp3, tmp_path, 
         read_sound(path)
     os.write(2, b"standard error is back\n")
     assert capfd.readouterr().err == "standard error is back\n"
-
-
-def test_what_others_print_while_a_decoder_is_silent_is_kept(capfd):
-    with suppress(KeyError), decoder_errors(b"") as errors:
-        os.write(2, b"Note: Illegal Audio-MPEG-Header 0xfbf350c4 at offset 16382.\n")
-        os.write(2, b"[src/libmpg123/layer3.c:do():1] error: dequantization failed!\n")
-        print("another thread's line", file=sys.stderr)
-        raise KeyError
-    assert errors == ["dequantization failed"]
-    assert capfd.readouterr().err == "another thread's line\n"
-
-
-def test_a_process_without_standard_error_reads_songs(mp3, tmp_path):
-    (tmp_path / "song.mp3").write_bytes(mp3)
-    script = "import os; os.close(2)\nfrom deepphase.music.audio import read_sound\n"
-    script += f"print(len(read_sound({str(tmp_path / 'song.mp3')!r}).samples))"
-    done = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, check=True)
-    assert int(done.stdout) == pytest.approx(3 * 30_720, abs=3000)

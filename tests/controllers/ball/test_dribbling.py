@@ -3,7 +3,6 @@
 import html
 import json
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -11,14 +10,10 @@ import torch
 
 from deepphase.apps.cli import main
 from deepphase.controllers.ball.ball_events import BallEvent, parse_ball_events
-from deepphase.controllers.ball.ball_file import ClipBalls
 from deepphase.controllers.ball.dribbling import dribbling_measures
 from deepphase.controllers.ball.fitting import fit_ball
-from deepphase.controllers.ball.reaching import FetchingGoals
 from deepphase.controllers.ball.running_balls import LOST_M, BallSettings
-from deepphase.controllers.config import ControllerConfig
-from deepphase.controllers.data.controller_data import ControllerData
-from deepphase.controllers.data.samples import ControllerSamples, schema_of_store
+from deepphase.controllers.data.samples import schema_of_store
 from deepphase.controllers.schema.config import BALL_BLOCKS, SchemaConfig
 from deepphase.controllers.schema.frame_blocks import FrameBlocks
 from deepphase.controllers.training.closed_loop import ClipGoals, ClosedLoop, RootOffset
@@ -27,9 +22,6 @@ from deepphase.errors import ParameterError
 from deepphase.motion.ball import Ball, BallState, advanced, ball_energy
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import root_trajectory
-from deepphase.steering.goal_sources import PathGoals
-from deepphase.steering.path import GroundPath
-from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import rollout
 from deepphase.synthetic.gait_motion import locomotion
 from tests.controllers.ball.made_dribbling import FIRST, dribbling
@@ -78,45 +70,6 @@ def test_rows_have_the_ball_relative_to_the_root(walk, schema, blocks, track):
     out = blocks.rows(schema.outputs)
     made = out[:, schema.outputs.slices["ball_position"]].reshape(len(walk), LATER, 3)
     np.testing.assert_allclose(made, block[:, NOW:], atol=1e-6)
-
-
-def test_clips_without_a_ball_and_implausible_frames_are_left_out(walk, track):
-    config = SchemaConfig(ball=True)
-    other = replace(locomotion(4, 5.0).clip, name="other")
-    store = ClipStore.from_clips([walk, other])
-    schema = schema_of_store(store, "none", config, channels=0, tracks=None)
-    plausible = np.ones(len(walk))
-    plausible[100:150] = 0.0
-    balls = ClipBalls([replace(track, plausible=plausible)])
-    samples = ControllerSamples.read(store, schema, balls=balls, mirror=True)
-    assert set(samples.names) == {walk.name}
-    used = np.concatenate(
-        [
-            np.arange(first, first + stop - start)
-            for first, start, stop in zip(
-                samples.first_frames, samples.run_starts, samples.run_stops, strict=True
-            )
-        ]
-    )
-    assert not set(used.tolist()) & set(range(100, 150))
-    # The ball of the mirror image is on the other side.
-    block = samples.inputs[:, schema.inputs.slices["ball_position"]].reshape(-1, OFFSETS, 3)
-    half = len(samples) // 2
-    np.testing.assert_allclose(block[:half, NOW, 0], -block[half:, NOW, 0], atol=2e-3)
-    every = ControllerSamples.read(store, schema)
-    assert set(every.names) == {walk.name, "other"}
-
-
-def test_balls_and_config_belong_together(walk, track):
-    store = ClipStore.from_clips([walk])
-    plain = ControllerConfig.load("nn")
-    with pytest.raises(ParameterError, match="controller has none"):
-        ControllerData.read(store, plain, balls=ClipBalls([track]))
-    with_ball = ControllerConfig.load("nn", **{"schema.ball": True})
-    with pytest.raises(ParameterError, match="needs the balls"):
-        ControllerData.read(store, with_ball)
-    with pytest.raises(ParameterError, match="none of the 1 balls"):
-        ControllerData.read(store, with_ball, balls=ClipBalls([replace(track, clip="other")]))
 
 
 def test_unrolled_training_goes_on_with_its_own_ball(schema, blocks):
@@ -217,43 +170,6 @@ def test_feet_reach_for_a_ball_beside_the_way_and_send_it_ahead(walk, schema, bl
     there = balls[True] - run.positions[0, -1]
     assert np.linalg.norm(there) < 0.8
     assert there @ [np.sin(run.angles[0, -1]), np.cos(run.angles[0, -1])] > 0.3
-
-
-def test_characters_without_a_lost_ball_keep_their_goals():
-    path = GroundPath(np.array([0.0, 10.0]), np.array([[0.0, 0.0], [0.0, 12.0]]))
-    states = RootStates.at_rest(np.zeros((2, 2)))
-    found = (np.array([[0.0, 1.0], [3.0, 0.0]]), np.zeros((2, 2)), np.array([0.0, 1.0]))
-    goals = FetchingGoals(PathGoals(path, np.zeros((2, 2))), lambda: found, 1.5)
-    places, angles = goals.trajectory(states, np.arange(2), np.array([0.5, 1.0, 5.0]))
-    plain, _ = PathGoals(path, np.zeros((2, 2))).trajectory(
-        states, np.arange(2), np.array([0.5, 1.0, 5.0])
-    )
-    np.testing.assert_allclose(places[0], plain[0])
-    np.testing.assert_allclose(places[1], [[0.75, 0], [1.5, 0], [2.7, 0]], atol=1e-9)
-    np.testing.assert_allclose(angles[1], np.pi / 2)
-
-
-def test_characters_that_are_losing_their_ball_turn_towards_it():
-    path = GroundPath(np.array([0.0, 10.0]), np.array([[0.0, 0.0], [0.0, 12.0]]))
-    states = RootStates.at_rest(np.zeros((1, 2)))
-    which, moments = np.array([0]), np.array([0.5, 1.0])
-    ends = []
-    for share in (0.0, 0.25, 1.0):
-        found = (np.array([[3.0, 0.0]]), np.zeros((1, 2)), np.array([share]))
-        balls = partial(tuple, found)
-        goals = FetchingGoals(PathGoals(path, np.zeros((1, 2))), balls, 1.5)
-        ends.append(goals.trajectory(states, which, moments))
-    for plain, between, way in zip(*ends, strict=True):
-        np.testing.assert_allclose(between, 0.75 * plain + 0.25 * way, atol=1e-9)
-
-
-def test_a_controller_without_a_ball_takes_none(walk):
-    schema = schema_of_store(
-        ClipStore.from_clips([walk]), "none", SchemaConfig(), channels=0, tracks=None
-    )
-    blocks = FrameBlocks.of_clip(walk, schema)
-    with pytest.raises(ParameterError, match="no ball"):
-        dribbling(walk, schema, blocks, balls=BallSettings())
 
 
 def test_events_are_read_from_texts():

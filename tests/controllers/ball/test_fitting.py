@@ -9,7 +9,6 @@ from deepphase.apps.cli import main
 from deepphase.controllers.ball.ball_file import ClipBalls, load_ball, save_ball
 from deepphase.controllers.ball.ball_track import BallTrack
 from deepphase.controllers.ball.captured import captured_ball
-from deepphase.controllers.ball.fit_kernel import roll_cost, touch_cost
 from deepphase.controllers.ball.fitting import FOOT_RADIUS_M, LegPoints, fit_ball
 from deepphase.errors import CheckpointError, FormatError, ParameterError
 from deepphase.formats.load import save
@@ -17,7 +16,7 @@ from deepphase.formats.points import load_points, load_points_as_clip, save_poin
 from deepphase.motion.ball import Ball
 from deepphase.motion.contacts import GRAVITY
 from deepphase.motion.kinematics import joint_positions
-from deepphase.motion.point_track import PointTrack, ball_points, without_balls
+from deepphase.motion.point_track import PointTrack, without_balls
 from deepphase.motion.roles import find_roles
 from deepphase.synthetic.gait_motion import locomotion
 
@@ -83,35 +82,6 @@ def test_the_ball_stays_near_and_out_of_the_legs(walk, track):
     assert (track.plausible > 0.1).mean() > 0.9
 
 
-def test_a_body_that_stands_has_a_ball_that_rests(walk):
-    still = replace(
-        walk, rotations=np.repeat(walk.rotations[:1], 60, 0),
-        translations=np.repeat(walk.translations[:1], 60, 0),
-    )  # fmt: skip
-    track = fit_ball(still)
-    assert len(track.touches) == 0
-    assert not track.velocities.any()
-    assert np.linalg.norm(track.positions[0, ::2] - legs_of(still).roots[0]) < 0.6
-
-
-def test_costs_of_touches_and_rolls():
-    ahead = (0.0, 1.0)
-    fair = touch_cost(*ahead, 0.0, 3.0, 0.0, 1.0, 0.0, 3.0)
-    assert fair < 0.01
-    # Backwards, without an approach, too hard, or along the foot.
-    for before, after in (
-        ((0.0, 1.0), (0.0, 0.0)),
-        ((0.0, 4.0), (0.0, 6.0)),
-        ((0.0, 1.0), (0.0, 9.0)),
-        ((0.0, 1.0), (3.0, 3.0)),
-    ):
-        assert touch_cost(*ahead, 0.0, 3.0, *before, *after) > 1.0
-    points, roots = np.full((10, 1, 3), 5.0), np.zeros((10, 2))
-    free = roll_cost(0.0, 0.2, 0.0, 1.0, 0, 10, 1 / 60, 0.15, 0.7, points, roots)
-    points[5, 0] = (0.0, 0.0, 0.3)
-    assert roll_cost(0.0, 0.2, 0.0, 1.0, 0, 10, 1 / 60, 0.15, 0.7, points, roots) > free + 5.0
-
-
 def test_a_ball_is_saved_and_read_again(track, tmp_path):
     save_ball(track, tmp_path / "walk.ball")
     again = load_ball(tmp_path / "walk.ball")
@@ -127,24 +97,6 @@ def test_a_ball_is_saved_and_read_again(track, tmp_path):
         ClipBalls.read([])
     with pytest.raises(ParameterError, match="two balls"):
         ClipBalls([track, again])
-
-
-def test_balls_belong_to_their_clip(walk, track):
-    balls = ClipBalls([track])
-    assert balls.of_clip(replace(walk, name="other")) is None
-    with pytest.raises(ParameterError, match="at 60 a second, the clip has"):
-        balls.of_clip(replace(walk, fps=30.0))
-    mirrored = balls.of_clip(walk, mirrored=True)
-    np.testing.assert_allclose(mirrored.positions[:, 0], -track.positions[:, 0])
-    np.testing.assert_allclose(mirrored.positions[:, 1:], track.positions[:, 1:])
-
-
-def test_a_ball_under_the_floor_is_refused(track):
-    low = track.positions - np.array([0.0, 0.2, 0.0])
-    with pytest.raises(ParameterError, match="under the floor"):
-        replace(track, positions=low)
-    with pytest.raises(ParameterError, match="not finite"):
-        replace(track, velocities=track.velocities * np.nan)
 
 
 def captured(walk, track, name="ball", **changes) -> PointTrack:
@@ -198,11 +150,6 @@ def test_impossible_captures_are_refused(walk, track):
     fast[50:, -1, 0] += 3.0
     with pytest.raises(FormatError, match="m/s"):
         read_captured(replace(points, positions=fast), walk)
-
-
-def test_names_of_balls_are_not_those_of_feet():
-    names = ("ball", "Ball_1", "football", "Subject:Ball", "ball_l", "LeftBall", "Head")
-    assert [names[index] for index in ball_points(names)] == list(names[:4])
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ from deepphase.controllers.ball.reaching import (
     GIVES,
     NEXT_TOUCH_S,
     ReachingFeet,
-    aims_of,
     given_velocities,
     velocities_to,
 )
@@ -23,11 +22,6 @@ def test_a_ball_that_leaves_at_the_wanted_velocity_rolls_to_its_aim():
     there = advanced(BallState(BALL.resting(np.zeros((3, 2))), moving), BALL, NEXT_TOUCH_S)
     np.testing.assert_allclose(there.position[:, ::2], aims, atol=1e-9)
     assert np.isnan(velocities_to(np.full((1, 2), np.nan), np.zeros((1, 2)), BALL)).all()
-
-
-def test_the_aim_is_in_front_of_the_body():
-    found = aims_of(np.array([[1.0, 2.0]]), np.array([0.5 * np.pi]))
-    np.testing.assert_allclose(found, [[1.45, 2.0]])
 
 
 def test_a_touch_gives_what_a_foot_can():

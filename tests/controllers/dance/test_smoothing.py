@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from deepphase.controllers.dance import dancing
 from deepphase.controllers.dance.dancing import smooth_and_lock_feet
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.frame import CharacterSettings
@@ -74,13 +73,3 @@ def test_feet_are_locked_after_the_smoothing(walk):
     assert speeds[1] < 0.5 * speeds[0]
     # The input is not changed.
     np.testing.assert_array_equal(jittering.rotations, _jittering(run, 1.0).rotations)
-
-
-def test_jerk_of_foot_locking_is_removed(walk, monkeypatch):
-    run, controller = walk
-    smooth = smooth_and_lock_feet(run, controller, 6.0, feet=True)
-    monkeypatch.setattr(dancing, "LOCKED_BAND", 4.0)
-    rough = smooth_and_lock_feet(run, controller, 6.0, feet=True)
-    free = smooth_and_lock_feet(run, controller, 6.0, feet=False)
-    assert _jerk(rough) > 1.1 * _jerk(free)
-    assert _jerk(smooth) - _jerk(free) < 0.6 * (_jerk(rough) - _jerk(free))

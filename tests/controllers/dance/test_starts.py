@@ -40,8 +40,3 @@ def test_starts_before_a_halt_are_left_out(store):
     kept = lasting_starts(_starts(["walks"] * 2, [0, 470 - 60]), longer, _SPEED)
     np.testing.assert_array_equal(kept.frames, [0])
     assert STALL_S < 470 / _FPS
-
-
-def test_all_starts_remain_if_all_are_before_a_halt(store):
-    starts = _starts(["halts"], [200])
-    assert lasting_starts(starts, store, _SPEED).names == ("halts",)

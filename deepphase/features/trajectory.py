@@ -44,8 +44,8 @@ def relative_trajectory(
 
     Used for the frames of a clip and for desired paths alike.
 
-    `positions, directions` (..., moments, 3) The path in the world: metres, and unit vectors on the
-    ground; `root_position, root_direction` (..., 3) Root position, and its facing (a unit vector on
+    `positions, directions` (..., moments, 3) the path in the world: metres, and unit vectors on the
+    ground; `root_position, root_direction` (..., 3) root position, and its facing (a unit vector on
     the ground). Returns Two arrays (..., 2 * moments): x and z of each moment, interleaved (x0, z0,
     x1, z1, ...), in. the frame whose +Z is the facing.
     """
@@ -111,7 +111,7 @@ class TrajectoryBlocks:
     def write(self, rows: Array, trajectory: Array) -> None:
         """Write every block of rows (batch, dims).
 
-        `trajectory` (3, batch, samples) Complex x + i z of TRAJECTORY_BLOCKS; a block with fewer
+        `trajectory` (3, batch, samples) complex x + i z of TRAJECTORY_BLOCKS; a block with fewer
         samples takes the last ones.
         """
         values = pairs(trajectory).reshape(3, len(rows), -1)

@@ -46,7 +46,7 @@ class FootGround:
     ) -> tuple[Array, Array]:
         """Metres by which the feet move up and the hips move down.
 
-        `shift` (limbs, characters, 2) Metres along x and z by which the feet are moved as well;
+        `shift` (limbs, characters, 2) metres along x and z by which the feet are moved as well;
         `touching` (limbs, characters) Bool: the foot stands. Returns `lifts` (limbs, characters).
         `drops` (characters,).
         """

@@ -122,14 +122,14 @@ class FootLock:
     ) -> Array | None:
         """Lock the feet of one frame.
 
-        `rotations` (characters, joints, 4) Local rotations, the root's in the world; changed in
+        `rotations` (characters, joints, 4) local rotations, the root's in the world; changed in
         place; `local_positions` (characters, joints, 3) Metres; `contacts` (characters, limbs)
-        Bool: contacts of the motion; `left` (characters, 3) Unit vector to each body's left;
-        `offsets` (characters, first limbs, 2) Metres, x and z, by which feet are moved from the
+        Bool: contacts of the motion; `left` (characters, 3) unit vector to each body's left;
+        `offsets` (characters, first limbs, 2) metres, x and z, by which feet are moved from the
         motion before they are locked; `resting` (characters,) Bool: bodies at rest; `slips`
         (characters, limbs, 2) Metres, x and z, by which locked feet of bodies that do not rest move
         since the previous frame, as captured feet did. All others move by a share of the motion's
-        own; `heights` (characters, limbs) Metres over a flat floor of the tips of locked feet of
+        own; `heights` (characters, limbs) metres over a flat floor of the tips of locked feet of
         bodies that do not rest, as captured ones had. All others, and those on uneven ground, have
         the motion's own. Returns (characters,) metres by which the whole body is then to be
         lowered; None on a flat floor.
@@ -255,7 +255,7 @@ def _toes_down(last: Array, tips: Array, missing: Array) -> Array:
     """(limbs, characters, 4) rotations that lower the tips of feet which do not reach the ground.
 
     `last, tips` (limbs, characters, 3) Metres: the feet's last joints and tips; `missing` (limbs,
-    characters) Metres by which the last joints stay above their targets.
+    characters) metres by which the last joints stay above their targets.
     """
     foot = tips - last
     along = np.sqrt(np.vecdot(foot[..., ::2], foot[..., ::2]))

@@ -83,9 +83,9 @@ class GoalLimits:
     def limited_places(self, places: Array, root: Array, offsets_s: Array) -> tuple[Array, Array]:
         """Desired places, moved towards the root where they are out of reach at any facing.
 
-        `places` (characters, offsets, 2) Metres in the world. Values that are not finite are not
-        changed to finite ones; `root` (characters, 2) Current places, metres; `offsets_s`
-        (offsets,) Seconds from now. Returns `places` (characters, offsets, 2): Equal to the given
+        `places` (characters, offsets, 2) metres in the world. Values that are not finite are not
+        changed to finite ones; `root` (characters, 2) current places, metres; `offsets_s`
+        (offsets,) Seconds from now. Returns `places` (characters, offsets, 2): equal to the given
         ones within reach. `limited` (characters,) bool: Whether a place was out of reach.
         """
         relative = places - root[:, None]
@@ -97,7 +97,7 @@ class GoalLimits:
         """A desired trajectory, projected onto the directions and speeds of the data.
 
         `places, facings` (characters, offsets, 2), (characters, offsets) Metres and radians in the
-        world; `offsets_s` (offsets,) Seconds from now. Returns places, facings: As given, within
+        world; `offsets_s` (offsets,) seconds from now. Returns places, facings: as given, within
         reach; where one is not finite, only the speed is limited. `limited` (characters,) bool:
         Whether a place was out of reach, or a facing was turned.
         """

@@ -36,7 +36,7 @@ def lay_run(run: Run, ground: Heightmap) -> tuple[Run, list[FeetOnGround]]:
     Root states, goals and contacts do not change. Frames from which a character's values are not
     those of a body stay as they are.
 
-    Returns run: The run on the ground. measures: Of each character. Raises SkeletonError if the
+    Returns run: the run on the ground. measures: Of each character. Raises SkeletonError if the
     body has no feet.
     """
     roles = find_roles(run.spec.skeleton, description=run.spec.body)

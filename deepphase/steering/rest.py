@@ -216,7 +216,7 @@ class RestChain:
 def breathing(seconds: Array, values: int) -> Array:
     """Slow noise for bodies that hold a pose, between -1 and 1, from 0 on.
 
-    `seconds` (...) Time since the pose is held. Returns (..., values): Sums of sines that do not
+    `seconds` (...) time since the pose is held. Returns (..., values): sums of sines that do not
     repeat within minutes; the fastest one is a breath.
     """
     times = np.asarray(seconds, np.float64)[..., None]

@@ -36,7 +36,7 @@ def decayed(
 ) -> tuple[Array, Array]:
     """An offset that decays to 0 by a spring, after some seconds.
 
-    `offset, velocity` (...) Any unit, and that unit a second. Returns `offset, velocity` (...).
+    `offset, velocity` (...) any unit, and that unit a second. Returns `offset, velocity` (...).
     """
     return faded(offset, velocity, spring_rate(halflife_s), seconds)
 
@@ -100,8 +100,8 @@ def spring_to_velocity(
 ) -> tuple[Array, Array, Array]:
     """A position whose velocity a spring moves to a desired one, after some seconds.
 
-    `position, velocity, acceleration` (...) Metres, or any unit, and its derivatives; `goal` (...)
-    The desired velocity. Returns `position, velocity, acceleration` (...). The position is the
+    `position, velocity, acceleration` (...) metres, or any unit, and its derivatives; `goal` (...)
+    the desired velocity. Returns `position, velocity, acceleration` (...). The position is the
     integral of the spring's velocity, in closed form.
     """
     place, rate, difference, slope, fading = _sprung_place(
@@ -197,7 +197,7 @@ def rotation_offsets(
 ) -> tuple[Array, Array]:
     """The offset that a new motion needs to continue the old one.
 
-    `old, new` (..., 4) Unit quaternions at the moment of the transition; `old_velocity,
+    `old, new` (..., 4) unit quaternions at the moment of the transition; `old_velocity,
     new_velocity` (..., 3) rad/s, as from `angular_velocities`. Returns `offset, velocity` (..., 3):
     A rotation vector, radians, and its rate of change: from_rotation_vectors(offset) * new is old,
     and turns as old does. The angular velocity of exp(offset) is not the offset's rate of change

@@ -36,7 +36,7 @@ class LearnedData(ResumableData, pl.LightningDataModule):
 
     `moments`: the moments that are played; idle and locomotion where kinds are known by default.
 
-    Attributes: `playback`: The motion of the rows. `values`: The values of a pose. `kept`: Kept
+    Attributes: `playback`: the motion of the rows. `values`: the values of a pose. `kept`: Kept
     states, without latents, of the stretches of rows that are played. The first row of the database
     of each stretch is in `firsts`. `offered`: (kept,) bool: kept states that may be jumped to.
 

@@ -83,7 +83,7 @@ class _Values:
 class DecompressedMotion(Playback):
     """Motion of the rows of a matcher.
 
-    `body`: What was measured in the motion of the database.
+    `body`: what was measured in the motion of the database.
     """
 
     measured: MatcherBody = None  # type: ignore[assignment]  # fields before have defaults

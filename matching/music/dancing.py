@@ -37,7 +37,7 @@ _ROOM_M = 1.5
 class DanceGoals:
     """Goal source of a dance: it stays near the origin, faces anywhere, and advances the song.
 
-    Attributes: `time_s, rate`: Current time in the song, and playback rate. `row`: Row that is
+    Attributes: `time_s, rate`: Current time in the song, and playback rate. `row`: row that is
     played; the caller sets it before every step.
     """
 

@@ -46,7 +46,7 @@ class MusicSearch:
 
     `start_s`: time in the song at the first frame, in seconds.
 
-    Attributes: `time_s`: Current time in the song, in seconds; the goal source sets it before every
+    Attributes: `time_s`: current time in the song, in seconds; the goal source sets it before every
     frame.
     """
 

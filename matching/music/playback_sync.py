@@ -54,7 +54,7 @@ def beat_phases(database: MotionDatabase) -> tuple[Array, Array] | None:
 class PlaybackSync:
     """Playback rate that keeps the recorded beats of a database on the beats of a song.
 
-    Attributes: `runs`: Whether the rate follows the beat; it is 1 otherwise.
+    Attributes: `runs`: whether the rate follows the beat; it is 1 otherwise.
 
     Raises ParameterError if the lock is not between 0 and 1.
     """

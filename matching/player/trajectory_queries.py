@@ -38,19 +38,6 @@ def future_offsets(layout: FeatureLayout) -> Array:
     return np.array(sorted({time for each in features for time in each.offsets_s if time > 0}))
 
 
-def future_columns(layout: FeatureLayout) -> Array:
-    """(columns,) columns of a row that goals replace: the future trajectory, and its ground."""
-    columns: list[int] = []
-    for feature in _trajectory_features(layout):
-        start = layout.slices[feature.name].start
-        for index, time in enumerate(feature.offsets_s):
-            columns += [start + 2 * index, start + 2 * index + 1] if time > 0 else []
-    for feature in ground_features(layout):
-        block = layout.slices[feature.name]
-        columns += range(block.start, block.stop)
-    return np.array(columns, np.int64)
-
-
 class TrajectoryQueries:
     """Goals of characters, and their queries.
 

@@ -90,7 +90,7 @@ class Transitions:
         """Transition costs: relative peak accelerations of the body.
 
         `rows` (q, candidates) rows to jump to; `current`: poses of the characters, (q, ...).
-        Returns (q, candidates): Largest acceleration of any joint of the body, in root space, in
+        Returns (q, candidates): largest acceleration of any joint of the body, in root space, in
         the `BLEND_S` after the jump, divided by the usual acceleration of the data.
         """
         play, count = self._playback, rows.shape[1]
@@ -217,8 +217,8 @@ class RootSteps:
     ) -> Array:
         """(characters,) radians by which roots turn in this frame.
 
-        `turned` (characters,) Radians of the motion's own turn; `velocity, gap` (characters,)
-        Complex x + i z in the world: m/s of the motion, and metres from root to target; `angle,
+        `turned` (characters,) radians of the motion's own turn; `velocity, gap` (characters,)
+        complex x + i z in the world: m/s of the motion, and metres from root to target; `angle,
         facing` (characters,) Radians: of the root, and desired.
         """
         seconds, speed = self._seconds, np.abs(velocity)
@@ -246,8 +246,8 @@ class RootSteps:
     ) -> Array:
         """(characters,) complex metres in root space by which roots move in this frame.
 
-        `own` (characters, 2) Metres of the clips' own steps; `rows` (characters,) each: rows before
-        and now; `turns` (characters,) Radians by which the roots turn; `free` (characters, 2) m/s
+        `own` (characters, 2) metres of the clips' own steps; `rows` (characters,) each: rows before
+        and now; `turns` (characters,) radians by which the roots turn; `free` (characters, 2) m/s
         beside the clip's own of a body that no foot carries; `slips` (characters, limbs) Complex
         metres in root space by which the clips' feet move; `resting` (characters,) Bool: bodies at
         rest, whose feet take steps.
@@ -268,7 +268,7 @@ class RootSteps:
     def shift(self, step: Array, gap: Array) -> Array:
         """(characters,) complex metres in the world of the correction towards targets.
 
-        `step, gap` (characters,) Complex metres in the world: of the step, and from the root after
+        `step, gap` (characters,) complex metres in the world: of the step, and from the root after
         it to the target.
         """
         correction = damping_share(self._halflife_s, self._seconds) * gap

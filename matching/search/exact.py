@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -231,6 +231,24 @@ class ExactSearcher:
         ]
         self._no_mask = np.zeros(0, np.bool_)
         self.search(np.zeros((1, database.dims), np.float32))
+
+    @classmethod
+    def build(
+        cls, database: SearchedRows, name: str = "exact", *, progress: Progress | None = None
+    ) -> ExactSearcher:
+        """The search of a database, whose tree is built."""
+        return cls(database, progress=progress)
+
+    def stored(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        """Arrays and header entries that `restored` reads."""
+        return self.tree.arrays(), {}
+
+    @classmethod
+    def restored(
+        cls, database: SearchedRows, arrays: Mapping[str, Array], header: Mapping[str, Any]
+    ) -> ExactSearcher:
+        """The searcher of a cache file."""
+        return cls(database, BlockTree(**arrays))
 
     def search(
         self,

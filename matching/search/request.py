@@ -72,8 +72,8 @@ def answer(request: SearchRequest, results: list[tuple[Array, Array]]) -> tuple[
 def cost_terms(layout: FeatureLayout, query: Array, rows: Array) -> Array:
     """Squared distances between a query and rows, feature by feature.
 
-    `query` (dims,) Normalised, as `MotionDatabase.query` makes it; weights of features are part of
-    this; `rows` (n, dims) Rows of `MotionDatabase.features`. Returns (n, features) float64, in the
+    `query` (dims,) normalised, as `MotionDatabase.query` makes it; weights of features are part of
+    this; `rows` (n, dims) rows of `MotionDatabase.features`. Returns (n, features) float64, in the
     order of the layout. The sum over features is the square of the. cost, the Euclidean distance by
     which searches rank rows.
     """

@@ -17,7 +17,6 @@ from deepphase.arrays import Array
 from deepphase.errors import CheckpointError, DeepPhaseError
 from deepphase.formats.array_file import map_arrays, write_arrays
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.search.block_tree import BlockTree
 from deepphase.matching.search.exact import ExactSearcher
 from deepphase.progress import Progress
 
@@ -120,9 +119,19 @@ def open_searcher(
     if index == "auto":
         index = "exact" if database.index in _EARLIER else database.index
     path = _beside(database, index) if cache is None else Path(cache)
-    if index == "exact":
-        return _opened_exact(database, path, progress, report)
-    return _opened_faiss(database, index, path, progress, report)
+    kind: type[ExactSearcher] | type[FaissSearcher] = ExactSearcher
+    if index != "exact":
+        from deepphase.matching.search.faiss_search import FaissSearcher
+
+        kind = FaissSearcher
+    searcher: Any = _read(path, database, index, kind.restored, report)
+    if searcher is None:
+        searcher = kind.build(database, index, progress=progress)
+        arrays, entries = searcher.stored()
+        if _write(path, database, index, arrays, entries, report) and index == "exact":
+            # From here on it is in the file alone, as in the next program.
+            searcher = _read(path, database, index, kind.restored, report) or searcher
+    return searcher
 
 
 def _beside(database: MotionDatabase, index: str) -> Path | None:
@@ -132,48 +141,11 @@ def _beside(database: MotionDatabase, index: str) -> Path | None:
     return database.path.with_name(f"{database.path.name}.{kind}.index")
 
 
-def _opened_exact(
-    database: MotionDatabase,
-    path: Path | None,
-    progress: Progress | None,
-    note: Callable[[str], None],
-) -> ExactSearcher:
-    def restored(arrays: dict[str, Array], _: dict[str, Any]) -> ExactSearcher:
-        return ExactSearcher(database, BlockTree(**arrays))
-
-    searcher = _read(path, database, "exact", restored, note)
-    if searcher is None:
-        searcher = ExactSearcher(database, progress=progress)
-        if _write(path, database, "exact", searcher.tree.arrays(), {}, note):
-            # From here on it is in the file alone, as in the next program.
-            searcher = _read(path, database, "exact", restored, note) or searcher
-    return searcher
-
-
-def _opened_faiss(
-    database: MotionDatabase,
-    index: str,
-    path: Path | None,
-    progress: Progress | None,
-    note: Callable[[str], None],
-) -> FaissSearcher:
-    from deepphase.matching.search.faiss_search import FaissSearcher
-
-    def restored(arrays: dict[str, Array], header: dict[str, Any]) -> FaissSearcher:
-        return FaissSearcher.restored(database, arrays, header)
-
-    searcher = _read(path, database, index, restored, note)
-    if searcher is None:
-        searcher = FaissSearcher.build(database, index, progress=progress)
-        _write(path, database, index, *searcher.stored(), note)
-    return searcher
-
-
 def _read(
     path: Path | None,
     database: MotionDatabase,
     index: str,
-    restore: Callable[[dict[str, Array], dict[str, Any]], AnyIndex],
+    restore: Callable[[MotionDatabase, dict[str, Array], dict[str, Any]], AnyIndex],
     note: Callable[[str], None],
 ) -> AnyIndex | None:
     """The index of a cache file; None where it must be built."""
@@ -188,7 +160,7 @@ def _read(
             if header.get(name) != value:
                 what = "of another kind" if name == "index" else "of other rows"
                 raise CheckpointError(f"its index is {what}", hint="build the index again")
-        return restore(arrays, header)
+        return restore(database, arrays, header)
     except (DeepPhaseError, KeyError, TypeError, ValueError, RuntimeError) as error:
         fact = error.fact if isinstance(error, DeepPhaseError) else str(error)
         note(f"{path} is not used and built again: {fact}")

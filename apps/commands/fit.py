@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections import Counter
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,18 +17,13 @@ if TYPE_CHECKING:
     from deepphase.corpus.clips import ClipEntry
     from deepphase.motion.ball import Ball
     from deepphase.motion.clip import Clip
-    from deepphase.motion.roles import Roles
-    from deepphase.terrain.fitting import PatchLibrary
     from deepphase.terrain.foot_track import FootTrack
-    from deepphase.terrain.grounded_clip import ClipGround
     from deepphase.terrain.heightmap import Heightmap
     from deepphase.viewer.take import Take
 
 _READING = StoreOptions()
 # Takes of a page, more open slowly, and rows of the table.
 _MAX_SHOWN, _MAX_ROWS = 12, 40
-# Files that hold the options of the fits in a folder.
-_GROUND_SETTINGS, _BALL_SETTINGS = "ground.json", "ball.json"
 # Metres between the points of a ground, and around the places of the feet.
 _SPACING_M, _MARGIN_M = 0.04, 1.0
 # Length of the sides of made ground that clips are laid on.
@@ -105,8 +100,7 @@ def ground_command(
         Motion files, folders of motion files, or stores.
     output
         Folder for the ground of each clip (.npz), which --terrain of other commands reads, and
-        player.html. Clips whose ground is there already, made with the same options, are not
-        fitted again.
+        index.html, which plays them.
     fits
         Number of grounds to fit to each clip: of the best patch under every gait cycle, of the
         second best, and so on.
@@ -121,22 +115,23 @@ def ground_command(
     seed
         Random seed of the made ground, its patches and places.
     """
+    from deepphase.apps.reports.page import Page
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.clips import clips_in
-    from deepphase.terrain.ground_shapes import MADE_GROUNDS
-    from deepphase.viewer.page import save_player
+    from deepphase.motion.contacts import foot_contacts
+    from deepphase.motion.roles import find_roles
+    from deepphase.terrain.fitting import PatchLibrary, grounds_of_clip
+    from deepphase.terrain.foot_track import FootTrack
+    from deepphase.terrain.ground_shapes import MADE_GROUNDS, made_ground
+    from deepphase.terrain.grounded_clip import ClipGround, GroundedClip
+    from deepphase.terrain.placing import best_place
+    from deepphase.viewer.actor import Actor
+    from deepphase.viewer.take import Take
 
     chosen = tuple(MADE_GROUNDS) if kinds is None else tuple(kinds.split(","))
-    settings: dict[str, object] = {
-        "kinds": list(chosen),
-        "patches": patches,
-        "spacing": _SPACING_M,
-        "margin": _MARGIN_M,
-        "seed": seed,
-    }
-    for name, value, least in (("fits", fits, 0), ("laid", laid, 0), ("patches", patches, 0)):
-        if value < least:
-            raise ParameterError(f"--{name} must be at least {least}, not {value}")
+    for name, value in (("fits", fits), ("laid", laid), ("patches", patches)):
+        if value < 0:
+            raise ParameterError(f"--{name} must be at least 0, not {value}")
     if not fits + laid:
         raise ParameterError("there is no ground", hint="give --fits or --laid a number above 0")
     if fits > 1 and not patches:
@@ -147,157 +142,73 @@ def ground_command(
                 f"there is no kind of ground {name!r}", hint=f"kinds: {', '.join(MADE_GROUNDS)}"
             )
     entries = clips_in(clips, **reading.corpus)
-    check_writable(output / "player.html")
-    again = _keep_settings(output / _GROUND_SETTINGS, settings)
-    maker = _GroundMaker(output, fits, laid, chosen, settings, again=again)
+    check_writable(output / "index.html")
+    library = None
+    if fits:
+        library = PatchLibrary.made(patches, seed, chosen) if patches else PatchLibrary.level()
+    whole: dict[str, Heightmap] = {}
     takes: list[Take] = []
-    names: dict[str, int] = {}
+    rows: list[list[str]] = []
+    names: Counter[str] = Counter()
+    numbers = count()
+
+    def add(name: str, ground: ClipGround, shown: Actor, track: FootTrack, floor: float) -> None:
+        ground.save(output / f"{name}.npz")
+        rows.append(_ground_row(name, ground.ground.shifted(-floor), track))
+        if len(takes) < _MAX_SHOWN:
+            takes.append(Take.of(shown, name, terrain=ground.ground))
 
     def use(entry: ClipEntry) -> None:
         clip = entry.load()
-        number = names[clip.name] = names.get(clip.name, 0) + 1
-        stem = f"{clip.name}{f'-{number}' if number > 1 else ''}"
-        takes.extend(maker.make(clip, stem)[: _MAX_SHOWN - len(takes)])
+        names[clip.name] += 1
+        stem = f"{clip.name}{f'-{names[clip.name]}' if names[clip.name] > 1 else ''}"
+        track = FootTrack.of_clip(clip)
+        roles, actor = find_roles(clip.skeleton, clip=clip), Actor.of(clip)
+        options: dict[str, Any] = {"spacing_m": _SPACING_M, "margin_m": _MARGIN_M}
+        if library is not None:
+            found = grounds_of_clip(track, library, fits, name=clip.name, **options)
+            for rank, heights in enumerate(found, start=1):
+                ground = ClipGround(heights.shifted(actor.floor), clip.name, laid=False)
+                name = f"{stem}{f'.fit-{rank}' if rank > 1 else ''}"
+                add(name, ground, actor, track, actor.floor)
+        for rank in range(1, laid + 1):
+            # The kinds take turns over all clips.
+            number = next(numbers)
+            kind = chosen[number % len(chosen)]
+            if kind not in whole:
+                whole[kind] = made_ground(kind, seed=seed, size_m=_WHOLE_M)
+            heights = best_place(track, whole[kind], seed=number + 1, **options)
+            floor = foot_contacts(clip, roles).floor
+            ground = ClipGround(heights.shifted(floor), clip.name, laid=True)
+            grounded = GroundedClip.of_clip(clip, ground.ground, roles, laid=True)
+            own = FootTrack.of_clip(grounded.clip, contacts=grounded.contacts)
+            add(f"{stem}.laid-{rank}", ground, Actor.of(grounded.clip), own, actor.floor)
 
     each_clip(entries, use, "fitting ground", "fitted with ground")
-    page = save_player(output / "player.html", takes, title="Fitted ground")
-    table(("ground", "cycles", "distance at contacts (mm)", "rise of contacts (m)"), maker.rows)
-    if maker.kept:
-        note(f"{maker.kept} of {len(maker.rows)} were fitted before with the same options")
-    note(f"{page.stat().st_size / 1e6:.1f} MB: open {page}")
+    columns = ("ground", "cycles", "distance at contacts (mm)", "rise of contacts (m)")
+    table(columns, rows)
+    page = Page("Fitted ground").add_takes(takes).add_table(columns, rows, heading="Grounds")
+    note(f"report: {page.write(output / 'index.html')}")
     if len(entries) > 1:
         next_step("train controller", clips[0], "--terrain", output, "-o", "walk.controller")
     else:
         next_step("play", clips[0])
 
 
-class _GroundMaker:
-    """Makes the grounds of clips and their files, unless they were made before."""
+def _ground_row(name: str, ground: Heightmap, track: FootTrack) -> list[str]:
+    """How far a ground is from the feet at contacts."""
+    import numpy as np
 
-    def __init__(
-        self,
-        folder: Path,
-        fits: int,
-        laid: int,
-        kinds: tuple[str, ...],
-        settings: Mapping[str, Any],
-        *,
-        again: bool,
-    ) -> None:
-        self._folder, self._fits, self._laid, self._kinds = folder, fits, laid, kinds
-        self._settings, self._again = settings, again
-        # Made ground takes seconds, which clips that were fitted before need not wait for.
-        self._library: PatchLibrary | None = None
-        self._whole: dict[str, Heightmap] = {}
-        self._number = 0
-        self.rows: list[list[str]] = []
-        self.kept = 0
-
-    def make(self, clip: Clip, stem: str) -> list[Take]:
-        """Make the grounds of a clip; a take of each."""
-        from deepphase.motion.roles import find_roles
-        from deepphase.terrain.foot_track import FootTrack
-        from deepphase.terrain.grounded_clip import GroundedClip
-        from deepphase.viewer.actor import Actor
-        from deepphase.viewer.take import Take
-
-        track = FootTrack.of_clip(clip)
-        roles, actor = find_roles(clip.skeleton, clip=clip), Actor.of(clip)
-        takes = []
-        for name, each in self._fitted(clip, stem, track, actor.floor):
-            self._row(name, each.ground.shifted(-actor.floor), track)
-            takes.append(Take.of(actor, name, terrain=each.ground))
-        for name, each in self._placed(clip, stem, track, roles):
-            laid = GroundedClip.of_clip(clip, each.ground, roles, laid=True)
-            track = FootTrack.of_clip(laid.clip, contacts=laid.contacts)
-            self._row(name, each.ground.shifted(-actor.floor), track)
-            takes.append(Take.of(laid.clip, name, terrain=each.ground))
-        return takes
-
-    def _fitted(
-        self, clip: Clip, stem: str, track: FootTrack, floor: float
-    ) -> list[tuple[str, ClipGround]]:
-        """Names and grounds that are fitted to a clip."""
-        from deepphase.terrain.fitting import PatchLibrary, grounds_of_clip
-        from deepphase.terrain.grounded_clip import ClipGround
-
-        names = [f"{stem}{f'.fit-{rank}' if rank > 1 else ''}" for rank in range(1, self._fits + 1)]
-        if not names:
-            return []
-        paths = [self._folder / f"{name}.npz" for name in names]
-        if self._again and all(path.exists() for path in paths):
-            self.kept += len(paths)
-            return [(n, ClipGround.load(path)) for n, path in zip(names, paths, strict=True)]
-        options = self._settings
-        self._library = self._library or (
-            PatchLibrary.made(options["patches"], options["seed"], self._kinds)
-            if options["patches"]
-            else PatchLibrary.level()
-        )
-        grounds = grounds_of_clip(
-            track,
-            self._library,
-            len(names),
-            spacing_m=_SPACING_M,
-            margin_m=_MARGIN_M,
-            name=clip.name,
-        )
-        made = [ClipGround(ground.shifted(floor), clip.name, laid=False) for ground in grounds]
-        for path, each in zip(paths, made, strict=True):
-            each.save(path)
-        return list(zip(names, made, strict=True))
-
-    def _placed(
-        self, clip: Clip, stem: str, track: FootTrack, roles: Roles
-    ) -> list[tuple[str, ClipGround]]:
-        """Names and made grounds that a clip is laid on."""
-        from deepphase.motion.contacts import foot_contacts
-        from deepphase.terrain.ground_shapes import made_ground
-        from deepphase.terrain.grounded_clip import ClipGround
-        from deepphase.terrain.placing import best_place
-
-        options, floor, made = self._settings, None, []
-        for rank in range(1, self._laid + 1):
-            # The kinds take turns over all clips.
-            kind = self._kinds[self._number % len(self._kinds)]
-            self._number += 1
-            name = f"{stem}.laid-{rank}"
-            path = self._folder / f"{name}.npz"
-            if self._again and path.exists():
-                self.kept += 1
-                made.append((name, ClipGround.load(path)))
-                continue
-            if kind not in self._whole:
-                self._whole[kind] = made_ground(kind, seed=options["seed"], size_m=_WHOLE_M)
-            ground = best_place(
-                track,
-                self._whole[kind],
-                spacing_m=_SPACING_M,
-                margin_m=_MARGIN_M,
-                seed=self._number,
-            )
-            floor = foot_contacts(clip, roles).floor if floor is None else floor
-            each = ClipGround(ground.shifted(floor), clip.name, laid=True)
-            each.save(path)
-            made.append((name, each))
-        return made
-
-    def _row(self, name: str, ground: Heightmap, track: FootTrack) -> None:
-        """Add a row: how far the ground is from the feet at contacts."""
-        import numpy as np
-
-        standing = track.contacts
-        gaps = ground.at(track.places[standing]) - track.heights[standing]
-        # The lowest contact of a laid clip need not be at the height of its floor.
-        away = float(np.abs(gaps - np.median(gaps)).mean()) if gaps.size else float("nan")
-        self.rows.append(
-            [
-                f"{name}.npz",
-                str(len(track.cycles())),
-                f"{1000 * away:.1f}" if gaps.size else "no contact",
-                f"{np.ptp(track.heights[standing]) if gaps.size else 0.0:.2f}",
-            ]
-        )
+    standing = track.contacts
+    gaps = ground.at(track.places[standing]) - track.heights[standing]
+    # The lowest contact of a laid clip need not be at the height of its floor.
+    away = float(np.abs(gaps - np.median(gaps)).mean()) if gaps.size else float("nan")
+    return [
+        f"{name}.npz",
+        str(len(track.cycles())),
+        f"{1000 * away:.1f}" if gaps.size else "no contact",
+        f"{np.ptp(track.heights[standing]) if gaps.size else 0.0:.2f}",
+    ]
 
 
 def ball_command(
@@ -314,53 +225,37 @@ def ball_command(
         ball is taken.
     output
         Folder for the ball of each clip (.ball), which --ball of other commands reads, and
-        player.html. Clips whose ball is there already, made with the same options, are not fitted
-        again.
+        index.html, which plays them.
     """
-    from dataclasses import asdict
-
     import numpy as np
 
+    from deepphase.apps.reports.page import Page
     from deepphase.atomic_write import check_writable
-    from deepphase.controllers.ball.ball_file import (
-        IMPLAUSIBLE,
-        SUFFIX,
-        as_row,
-        load_ball,
-        save_ball,
-    )
+    from deepphase.controllers.ball.ball_file import IMPLAUSIBLE, SUFFIX, as_row, save_ball
     from deepphase.corpus.clips import clips_in
     from deepphase.motion.ball import Ball
-    from deepphase.viewer.page import save_player
 
     ball = Ball(_BALL_RADIUS_M, rolling=_ROLLING)
     entries = clips_in(clips, **reading.corpus)
-    check_writable(output / "player.html")
-    again = _keep_settings(output / _BALL_SETTINGS, asdict(ball))
+    check_writable(output / "index.html")
     tracks: list[BallTrack] = []
     takes: list[Take] = []
-    kept: list[Path] = []
-    names: dict[str, int] = {}
+    names: Counter[str] = Counter()
 
     def use(entry: ClipEntry) -> None:
-        names[entry.name] = number = names.get(entry.name, 0) + 1
-        path = output / f"{entry.name}{f'-{number}' if number > 1 else ''}{SUFFIX}"
-        clip = None
-        if again and path.exists():
-            track = load_ball(path)
-            kept.append(path)
-        else:
-            clip = entry.load()
-            track = _ball_of(clip, ball, reading)
-            save_ball(track, path)
+        names[entry.name] += 1
+        number = f"-{names[entry.name]}" if names[entry.name] > 1 else ""
+        clip = entry.load()
+        track = _ball_of(clip, ball, reading)
+        save_ball(track, output / f"{entry.name}{number}{SUFFIX}")
         if len(takes) < _MAX_SHOWN:
-            takes.append(_ball_take(entry.load() if clip is None else clip, track))
+            takes.append(_ball_take(clip, track))
         tracks.append(track)
 
     each_clip(entries, use, "fitting balls", "fitted with a ball")
-    page = save_player(output / "player.html", takes, title="Fitted balls")
     columns = ("clip", "touches a second", "m/s", "plausible", "implausible frames")
-    table(columns, [as_row(track) for track in tracks[:_MAX_ROWS]])
+    rows = [as_row(track) for track in tracks]
+    table(columns, rows[:_MAX_ROWS])
     if len(tracks) > _MAX_ROWS:
         note(f"... and {len(tracks) - _MAX_ROWS} more clips")
     implausible = np.concatenate([track.plausible for track in tracks]) < IMPLAUSIBLE
@@ -372,9 +267,8 @@ def ball_command(
     )
     if captured:
         note(f"{captured} were captured with the motion")
-    if kept:
-        note(f"{len(kept)} of {len(tracks)} were fitted before with the same options")
-    note(f"{page.stat().st_size / 1e6:.1f} MB: open {page}")
+    page = Page("Fitted balls").add_takes(takes).add_table(columns, rows, heading="Balls")
+    note(f"report: {page.write(output / 'index.html')}")
     if len(tracks) > 1:
         next_step("train", "controller", clips[0], "--ball", output, "-o", "dribble.controller")
 
@@ -407,22 +301,3 @@ def _ball_take(clip: Clip, track: BallTrack) -> Take:
     ]
     plausible = Curve("plausible", "", track.plausible, track.fps)
     return Take.of(actor, clip.name, curves=[plausible], markers=touches)
-
-
-def _keep_settings(path: Path, settings: Mapping[str, Any]) -> bool:
-    """Write settings of a folder of fits; returns whether the file held the same ones before.
-
-    What was fitted with the same ones is not fitted again.
-
-    Raises CheckpointError if the file cannot be written.
-    """
-    from deepphase.atomic_write import atomic_write
-
-    text = json.dumps(settings)
-    try:
-        before = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        before = None
-    with atomic_write(path) as file:
-        file.write(text.encode())
-    return bool(before == json.loads(text))

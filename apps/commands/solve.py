@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+
+import numpy as np
 
 from deepphase.apps.options.groups import FileOptions
 from deepphase.apps.terminal import list_or_refuse, next_step, note, progress, table, warn
@@ -128,26 +129,26 @@ class _Residuals:
 
         self.clips, self.joints, self.seconds = 0, 0, 0.0
         self._all, self._moved = DistanceSpread(), DistanceSpread()
-        self._first: SolvedFile | None = None
+        self._points: tuple[str, ...] = ()
+        self._carriers: tuple[str, ...] = ()
         self._of_points = DistanceSpread()
-        self._alike = 0
         self._listed: list[tuple[str, ...]] = []
+        self._notes: dict[str, None] = {}
         # Frames in contact, and their number times the speed before and after.
-        self._sliding: tuple[float, ...] = (0.0, 0.0, 0.0)
+        self._sliding = np.zeros(3)
 
     def add(self, file: SolvedFile) -> None:
         """Add a file that was solved."""
         from deepphase.solving.point_distances import DistanceSpread
 
-        if self._first is None:
-            self._first = replace(file, residuals=file.residuals[:0], feet=None)
-            self._of_points = DistanceSpread(len(file.points))
-            self.joints = file.joints
+        if not self.clips:
+            self._points, self._carriers = tuple(file.points), tuple(file.carriers)
+            self._of_points, self.joints = DistanceSpread(len(file.points)), file.joints
+            self._notes = dict.fromkeys(file.notes)
         self.clips += 1
         self.seconds += file.seconds
         self._all.add(file.residuals.reshape(-1, 1))
-        if file.points == self._first.points:
-            self._alike += 1
+        if tuple(file.points) == self._points:
             self._of_points.add(file.residuals)
         if len(self._listed) < _MAX_LISTED:
             own = DistanceSpread()
@@ -156,42 +157,26 @@ class _Residuals:
         feet = file.feet
         if feet is not None and feet.contacts.any():
             weight = float(feet.contacts.sum())
-            own_sliding = (1.0, feet.sliding_before, feet.sliding_after)
-            self._sliding = tuple(
-                total + weight * each
-                for total, each in zip(self._sliding, own_sliding, strict=True)
-            )
+            self._sliding += weight * np.array([1.0, feet.sliding_before, feet.sliding_after])
             self._moved.add(feet.moved.reshape(-1, 1))
 
     def report(self) -> None:
         """Print the tables."""
-        first = self._first
-        assert first is not None
+        pairs = zip(self._points, self._carriers, strict=True)
         table(
             ("point", "fixed to", "mean cm", "95 % cm"),
-            [
-                (point, joint, *_mean_and_high(self._of_points, column))
-                for column, (point, joint) in enumerate(
-                    zip(first.points, first.carriers, strict=True)
-                )
-            ],
+            [(*pair, *_mean_and_high(self._of_points, at)) for at, pair in enumerate(pairs)],
         )
         if self.clips > 1:
             table(("clip", "mean cm", "95 % cm", "size"), self._listed)
-        for text in dict.fromkeys(first.notes):
+        for text in self._notes:
             note(text)
-        if self._alike < self.clips:
-            note(
-                f"the table covers {self._alike} of {self.clips} files; the others have other "
-                "points"
-            )
         mean, high = _mean_and_high(self._all)
         note(f"residual {mean} cm on average, {high} cm at the 95th percentile")
-        weight, *sliding = self._sliding
-        if weight:
-            before, after = (100.0 * each / weight for each in sliding)
+        if self._sliding[0]:
+            before, after = 100.0 * self._sliding[1:] / self._sliding[0]
             mean, high = (
-                f"{100.0 * each:.1f}" for each in (self._moved.mean(), self._moved.percentile(95))
+                f"{100.0 * size:.1f}" for size in (self._moved.mean(), self._moved.percentile(95))
             )
             note(
                 f"feet in contact slid at {before:.1f} cm/s and now at {after:.1f}; for that they "

@@ -102,19 +102,6 @@ def test_encode_goes_on_past_files_that_are_no_songs(folder, model, tmp_path, ca
     ]
 
 
-def test_short_and_silent_songs_have_phases(model, tmp_path):
-    soundfile.write(tmp_path / "still.wav", np.zeros(3 * 8000), 8000)
-    write(tmp_path / "short.wav", make_song(1, 1.0))
-    assert run("encode", model, tmp_path, "-o", tmp_path / "out") == 0
-    still = load_phases(tmp_path / "out" / "still.phases.npz")[0].parameters
-    assert len(still.phase) == 180
-    assert np.isfinite(still.phase).all()
-    assert np.abs(still.amplitude).max() < 1e-4
-    short = load_phases(tmp_path / "out" / "short.phases.npz")[0]
-    assert len(short) == 60
-    assert not short.interior.any()
-
-
 @pytest.mark.parametrize(
     ("words", "says"),
     [

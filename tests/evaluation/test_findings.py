@@ -67,20 +67,6 @@ def test_bodies_that_walk_where_they_should_stand_are_a_finding(walked):
     assert walked_on(run, data, late) == []
 
 
-def test_a_late_stop_is_no_walking_on_but_a_second_walk_is(walked):
-    run, data, speeds = walked
-    stops = np.where(np.arange(len(run)) < 30, speeds, 0.0)
-    late = run.positions.copy()
-    # It stands for the last half second only.
-    late[:, -32:] = late[:, -33:-32]
-    stopped = replace(run, positions=late, desired_positions=None)
-    assert walked_on(stopped, data, stops) == []
-    again = run.positions.copy()
-    again[:, 60:100] = again[:, 60:61]
-    (found,) = walked_on(replace(stopped, positions=again), data, stops)
-    assert found.startswith("3 of 3 characters walked on")
-
-
 def test_runaways_are_those_off_the_goal_or_faster_than_it(walked):
     run, data, speeds = walked
     desired = run.positions.copy()

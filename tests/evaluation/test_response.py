@@ -8,8 +8,6 @@ from deepphase.evaluation.response import (
     Responses,
     goal_changes,
     kind_of_change,
-    own_changes,
-    summary,
 )
 
 FPS, SPEED, STANDING = 60.0, 1.2, 0.35
@@ -100,39 +98,3 @@ def test_what_is_no_change_is_not_measured():
     assert goal_changes(*command(0.0, 40.0), FPS, STANDING) == []
     assert goal_changes(*command(0.0, 90.0, seconds=1.0), FPS, STANDING) == []
     assert kind_of_change(np.zeros(2), np.full(2, 0.1), STANDING) is None
-
-
-def test_a_stick_that_moves_for_a_tenth_of_a_second_is_one_change():
-    velocities, facings = command(None, 0.0)
-    ramp = np.linspace(0.0, 1.0, 7)[:, None] * velocities[-1]
-    velocities[177:184] = ramp
-    (change,) = goal_changes(velocities, facings, FPS, STANDING)
-    assert (change.kind, change.begin) == ("start", 178)
-    np.testing.assert_allclose(change.new, velocities[-1])
-
-
-@pytest.mark.parametrize("kind", CHANGES)
-def test_the_rise_times_of_recorded_motion_are_its_own(kind):
-    velocities, facings = command(*TURNS[kind], seconds=2.5)
-    width = round(0.6 * FPS)
-    kernel = np.ones(width) / width
-    # Changes that are linear over 0.6 s, by addition: a turn round goes through standing still.
-    padded = np.pad(velocities, ((width, width), (0, 0)), mode="edge")
-    smooth = np.stack(
-        [np.convolve(each, kernel, "same")[width:-width] for each in padded.T], axis=1
-    )
-    turned = np.convolve(np.pad(facings, width, mode="edge"), kernel, "same")[width:-width]
-    speeds, headings = own_changes(np.cumsum(smooth, axis=0) / FPS, turned, FPS, STANDING)
-    assert list(speeds) == [kind]
-    # 10 to 90 % of 0.6 s, and the smoothing's own share.
-    assert speeds[kind] == [pytest.approx(0.55, abs=0.1)]
-    if "turn" in kind:
-        assert headings == {kind: [pytest.approx(0.48, abs=0.03)]}
-    assert summary(speeds) == {kind: {"median": speeds[kind][0], "n": 1}}
-
-
-def test_circles_and_short_clips_have_no_turns():
-    times = np.arange(0.0, 10.0, 1 / FPS)
-    circle = np.stack([1 - np.cos(0.8 * times), np.sin(0.8 * times)], axis=1) * 1.5
-    assert own_changes(circle, 0.8 * times, FPS, STANDING) == ({}, {})
-    assert own_changes(circle[:100], times[:100], FPS, STANDING) == ({}, {})

@@ -102,8 +102,6 @@ def test_the_command_lays_clips_on_kinds_of_ground_in_turn(tmp_path, walk, capsy
     grounds = ClipGrounds.read([tmp_path / "g"])
     assert (len(grounds), grounds.most, grounds.names) == (2, 2, ("walk",))
     capsys.readouterr()
-    assert main(["fit", "ground", str(tmp_path / "walk.bvh"), *options]) == 0
-    assert "2 of 2 were fitted before" in capsys.readouterr().out
     for wrong, message in (
         (["--kinds", "lava"], "no kind of ground 'lava'"),
         (["--fits", "0"], "no ground"),

@@ -13,7 +13,6 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.motion.contacts import GRAVITY
-from deepphase.motion.quaternions import about_axis, multiply, normalized
 
 # A bounce that would be slower than this, m/s, ends: the ball rolls.
 _SETTLED = 0.1
@@ -210,26 +209,6 @@ def _rolled(
         places = places + 0.5 * (velocities + after) * moving
         velocities = after
     return places, velocities
-
-
-def rolling_rotations(positions: Array, ball: Ball) -> Array:
-    """(frames, 4) quaternions of a ball that turns as far as it rolls from frame to frame.
-
-    The physics of balls has no spin; this is for pictures.
-
-    Parameters
-    ----------
-    positions
-        (frames, 3) metres.
-    """
-    about = np.cross(ball.normal, np.diff(np.asarray(positions, np.float64), axis=0))
-    way = np.sqrt(np.vecdot(about, about))
-    turns = about_axis(about / np.maximum(way, _EPSILON)[:, None], way / ball.radius_m)
-    rotations = np.empty((len(positions), 4))
-    rotations[0] = (0.0, 0.0, 0.0, 1.0)
-    for frame, turn in enumerate(turns):
-        rotations[frame + 1] = normalized(multiply(turn, rotations[frame]))
-    return rotations
 
 
 def touched(

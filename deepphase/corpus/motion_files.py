@@ -133,10 +133,14 @@ def fitting_workers(
 
 
 def is_motion_file(path: Path) -> bool:
-    """Whether a file is motion, by its name; a CSV by its first words, since most are tables."""
+    """Whether a file is motion, by its name; a CSV by its first words, a .npy by its shape."""
     name = path.name.lower()
     if path.suffix.lower() not in MOTION_FORMATS or name.endswith(_BESIDE_MOTION):
         return False
+    if name.endswith(".npy"):
+        from deepphase.formats.points import is_text_to_motion
+
+        return is_text_to_motion(path)
     return not name.endswith(".csv") or is_motive_csv(path)
 
 

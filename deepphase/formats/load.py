@@ -73,6 +73,7 @@ MOTION_FORMATS = Registry(
         ),
         ".glb": MotionFormat("glTF, binary", *_GLTF),
         ".gltf": MotionFormat("glTF", *_GLTF),
+        ".npy": MotionFormat("joints of motion from text", _POINTS),
         ".c3d": MotionFormat("markers of optical systems", _POINTS),
         ".trc": MotionFormat("markers of Motion Analysis and OpenSim", _POINTS),
         ".csv": MotionFormat("markers of Motive", _POINTS),

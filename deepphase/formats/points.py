@@ -12,6 +12,9 @@ names        (points,) str            if known; also `bone_names`, `joint_names`
 edges        (edges, 2) int           pairs of connected points, if known
 present      (frames, points) bool    whether a point was seen; positions in gaps are bridged
 ===========  =======================  ==========================================================
+
+A .npy has positions alone, (frames, joints, 3), as programs that make motion from text write them:
+the 22 joints of SMPL at 20 frames a second.
 """
 
 from __future__ import annotations
@@ -24,15 +27,17 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import DeepPhaseError, FormatError
-from deepphase.formats.amass import is_amass
+from deepphase.formats.amass import LAYOUTS, is_amass
 from deepphase.formats.body_checks import LARGEST_LENGTH_M
+from deepphase.formats.file_content import foreign_content, read_content
 from deepphase.formats.frame_rates import resolve_rate
 from deepphase.formats.markers.c3d import read_c3d
 from deepphase.formats.markers.marker_data import MAX_POINTS, MarkerData, seen_markers
 from deepphase.formats.markers.tables import read_motive, read_trc
-from deepphase.formats.npz.archive import NpzArchive, read_npz, write_npz
+from deepphase.formats.npz.archive import NpzArchive, read_npy, read_npz, write_npz
 from deepphase.formats.npz.joint_arrays import NAME_KEYS, RATE_KEYS, is_joint_arrays
 from deepphase.formats.npz.motion import is_npz_motion
+from deepphase.formats.smpl_skeleton import smpl_skeleton
 from deepphase.formats.units import METRES_PER_UNIT, checked_floor, checked_options, metres_per_unit
 from deepphase.memory import within_memory
 from deepphase.motion import quaternions
@@ -46,6 +51,10 @@ from deepphase.solving.point_tree import plain_names
 # Metres: sizes of bodies from a cat to a horse.
 _SMALLEST_BODY, _LARGEST_BODY = 0.2, 5.0
 _GUESSED_UNITS = ("m", "cm", "mm", "inch")
+# Frames a second of HumanML3D, whose form motion from text has.
+_TEXT_TO_MOTION_FPS = 20.0
+# Joints of a .npy that is taken for motion where it is not named as such.
+_TEXT_TO_MOTION_JOINTS = (22, 24)
 # Suffix -> reader of files of markers.
 _MARKER_READERS = {".c3d": read_c3d, ".trc": read_trc, ".csv": read_motive}
 
@@ -58,7 +67,7 @@ def is_points(keys: Collection[str]) -> bool:
 def holds_points(path: str | Path) -> bool:
     """Whether a file is a point track, damaged or not, to choose its reader."""
     suffix = Path(path).suffix.lower()
-    if suffix in _MARKER_READERS:
+    if suffix in _MARKER_READERS or suffix == ".npy":
         return True
     if suffix != ".npz":
         return False
@@ -79,7 +88,8 @@ def load_points(
     fps: float | None = None,
     floor: float | None = None,
 ) -> PointTrack:
-    """Read a point track: metres, Y up. The suffix selects the format: .npz, .c3d, .trc or .csv.
+    """Read a point track: metres, Y up. The suffix selects the format: .npz, .npy, .c3d, .trc
+    or .csv.
 
     Gaps of markers are bridged by straight lines, and stated in `present` and in the notes.
 
@@ -99,11 +109,15 @@ def load_points(
     given_m = checked_options(unit, up, fps)
     reader = _MARKER_READERS.get(path.suffix.lower())
     edges = np.zeros((0, 2), np.int64)
-    if reader is None:
+    if path.suffix.lower() == ".npy":
+        data, edges, present = *_read_npy(path), None
+    elif reader is None:
         data, edges, present = _read_npz(path)
     else:
         data, present = seen_markers(reader(path), path)
     rate, notes = resolve_rate(data.rates, fps, path)
+    if fps is None and path.suffix.lower() == ".npy":
+        notes = (*notes, f"{rate:g} frames a second are assumed, as of motion from text")
     positions = data.positions
     # Prevents overflow in the checks below.
     if np.abs(positions).max() > np.finfo(np.float32).max:
@@ -171,6 +185,43 @@ def save_points(track: PointTrack, path: str | Path) -> None:
     if track.present is not None:
         arrays["present"] = track.present
     write_npz(path, arrays)
+
+
+def is_text_to_motion(path: Path) -> bool:
+    """Whether a .npy has the shape of motion from text; most such files are other arrays."""
+    try:
+        shape = np.load(path, mmap_mode="r", allow_pickle=False).shape
+    except (OSError, ValueError, EOFError):
+        return False
+    return len(shape) == 3 and shape[1] in _TEXT_TO_MOTION_JOINTS and shape[2] == 3
+
+
+def _read_npy(path: Path) -> tuple[MarkerData, Array]:
+    """The points of a .npy, and their edges."""
+    found = foreign_content(read_content(path))
+    if found and "npy" not in found:
+        raise FormatError(f"this is not a .npy file: {found}", path=path)
+    positions = read_npy(path)
+    shape = positions.shape
+    if len(shape) != 3 or shape[2] != 3 or positions.dtype.kind not in "fiu":
+        raise FormatError(
+            f"an array {shape} of {positions.dtype!s:.40} is not a motion",
+            hint="(frames, joints, 3) positions are read",
+            path=path,
+        )
+    if 0 in shape or shape[1] > MAX_POINTS or not np.isfinite(positions).all():
+        raise FormatError(
+            f"{shape[0]:,} frames of {shape[1]:,} points, or places that are not finite",
+            hint=f"a frame and up to {MAX_POINTS:,} points are read",
+            path=path,
+        )
+    names, edges = LAYOUTS.get(shape[1]), np.zeros((0, 2), np.int64)
+    if names is not None:
+        parents = smpl_skeleton(names).parents
+        edges = np.stack([parents[1:], np.arange(1, len(parents))], axis=1)
+    kind = positions.dtype.newbyteorder("=") if positions.dtype.kind == "f" else np.float64
+    rates = {"motion from text": _TEXT_TO_MOTION_FPS}
+    return MarkerData(names or plain_names(shape[1]), positions.astype(kind), rates), edges
 
 
 def _read_npz(path: Path) -> tuple[MarkerData, Array, Array | None]:

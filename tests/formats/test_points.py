@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 
+from deepphase.corpus.motion_files import find_motion_files
 from deepphase.errors import FormatError
 from deepphase.formats.load import load
 from deepphase.formats.points import holds_points, load_points, save_points
+from deepphase.formats.smpl_skeleton import BODY, smpl_skeleton
+from deepphase.motion.roles import find_roles
 from tests.solving.point_bodies import points_of, walker
 
 
@@ -55,6 +58,26 @@ def test_another_up_axis(tmp_path, track):
         read = load_points(path, **options)
         assert read.source.up == "z"
         np.testing.assert_allclose(read.positions, track.positions, atol=1e-9)
+
+
+def test_joints_of_motion_from_text(tmp_path):
+    rest = smpl_skeleton(BODY).rest_positions
+    sway = np.stack([rest + np.array((0.1 * np.sin(0.2 * t), 0.9, 0.02 * t)) for t in range(30)])
+    np.save(tmp_path / "walk.npy", sway.astype(np.float32))
+    track = load_points(tmp_path / "walk.npy")
+    assert (track.names, track.fps, track.source.up) == (BODY, 20.0, "y")
+    assert any("20 frames a second are assumed" in note for note in track.source.notes)
+    np.testing.assert_allclose(track.positions, sway, atol=1e-6)
+    clip = load(tmp_path / "walk.npy", fps=30)
+    assert clip.fps == 30.0
+    assert find_roles(clip.skeleton, clip=clip).kind == "biped"
+    # Other arrays of a folder are not motion.
+    np.save(tmp_path / "heights.npy", np.zeros((5, 5)))
+    assert [each.path.name for each in find_motion_files(tmp_path)] == ["walk.npy"]
+    for wrong in (np.zeros((5, 5)), np.zeros((0, 22, 3)), np.full((5, 22, 3), np.nan), np.zeros(3)):
+        np.save(tmp_path / "bad.npy", wrong)
+        with pytest.raises(FormatError):
+            load(tmp_path / "bad.npy")
 
 
 def refused(tmp_path, **changes):

@@ -241,6 +241,11 @@ def _array(folder: Path) -> list[bytes]:
     return [(folder / "hill.npy").read_bytes()]
 
 
+def _joints_of_text(folder: Path) -> list[bytes]:
+    np.save(folder / "text.npy", np.random.default_rng(0).random((4, 22, 3)).astype(np.float32))
+    return [(folder / "text.npy").read_bytes()]
+
+
 def _parquet(folder: Path) -> list[bytes]:
     from pyarrow import parquet, table
 
@@ -401,6 +406,7 @@ KINDS: dict[str, Kind] = {
     "mvnx": Kind(
         ".mvnx", load_all, lambda folder: [mvnx_text(_walk().sliced(0, 6)).encode()], _WORDS
     ),
+    "joints of text": Kind(".npy", load_all, _joints_of_text),
     "amc": Kind(".amc", _beside("a.amc", "a.asf", ASF), _text(AMC), _WORDS),
     "asf": Kind(".asf", _beside("a.asf", "a.amc", AMC), _text(ASF), _WORDS),
     "store": Kind(".store", open_store, _kept("clips.store"), _ARRAYS, hashed=True),

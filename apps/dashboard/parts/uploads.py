@@ -34,6 +34,7 @@ _CONTENT = {
     b"HIERARCHY": ".bvh",
     b"PK\x03\x04": ".npz",
     b"glTF": ".glb",
+    b"\x93NUMPY": ".npy",
     b"PathFileType": ".trc",
     b"Format Version": ".csv",
     b'"Format Version': ".csv",

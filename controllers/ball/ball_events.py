@@ -31,20 +31,13 @@ class KickedBalls(Protocol):
 
 @dataclass(frozen=True)
 class BallEvent:
-    """An event of all balls of a run.
-
-    Parameters
-    ----------
-    kind
-        "kick": the next touch kicks the ball ahead of the body. "pass": the next touch kicks it to
-        a place. "place": the ball lies at a place.
-    values
-        m/s of a kick, or x and z in metres.
-    """
+    """An event of all balls of a run."""
 
     time_s: float
+    # "kick": the next touch kicks the ball ahead of the body. "pass": the next touch kicks it to a
+    # place. "place": the ball lies at a place.
     kind: str
-    values: tuple[float, ...]
+    values: tuple[float, ...]  # m/s of a kick, or x and z in metres
 
     def apply(self, balls: KickedBalls, angles: Array) -> None:
         """Apply it to the balls of characters with these facings (characters,) in radians."""

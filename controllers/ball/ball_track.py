@@ -16,24 +16,13 @@ _UNDER_M = 0.05
 
 @dataclass(frozen=True, eq=False)
 class BallTouches:
-    """Touches of a ball by feet.
+    """Touches of a ball by feet."""
 
-    Parameters
-    ----------
-    frames
-        (touches,) int, rising.
-    feet
-        (touches,) name of the foot's joint.
-    impulses
-        (touches, 3) N s.
-    restitutions
-        (touches,) speed at which ball and foot part as a share of that at which they met; below 0
-        where the foot yields.
-    """
-
-    frames: Array
-    feet: tuple[str, ...]
-    impulses: Array
+    frames: Array  # (touches,) int, rising
+    feet: tuple[str, ...]  # (touches,) name of the foot's joint
+    impulses: Array  # (touches, 3) N s
+    # (touches,) speed at which ball and foot part as a share of that at which they met; below 0
+    # where the foot yields.
     restitutions: Array
 
     def __post_init__(self) -> None:
@@ -51,28 +40,19 @@ class BallTouches:
 
 @dataclass(frozen=True, eq=False)
 class BallTrack:
-    """The ball of a clip, in the clip's places; the clip's floor is at height 0.
-
-    Parameters
-    ----------
-    fps
-        Frames per second.
-    positions, velocities
-        (frames, 3) metres and m/s.
-    plausible
-        (frames,) from 0 to 1: how well the ball's motion until its next touch, with that touch,
-        follows from physics and what a foot gives. 1 for captured balls.
-    captured
-        Whether the ball was captured with the motion; otherwise it was fitted to it.
-    """
+    """The ball of a clip, in the clip's places; the clip's floor is at height 0."""
 
     clip: str
-    fps: float
+    fps: float  # Frames per second
+    # positions, velocities: (frames, 3) metres and m/s.
     positions: Array
     velocities: Array
+    # (frames,) from 0 to 1: how well the ball's motion until its next touch, with that touch,
+    # follows from physics and what a foot gives. 1 for captured balls.
     plausible: Array
     touches: BallTouches
     ball: Ball = field(default_factory=Ball)
+    # Whether the ball was captured with the motion; otherwise it was fitted to it.
     captured: bool = False
 
     def __post_init__(self) -> None:

@@ -43,31 +43,15 @@ _DENT_M, _DENT_TOLERANCE_M = 0.02, 0.02
 
 @dataclass(frozen=True, eq=False)
 class LegPoints:
-    """Points of both legs, as centres of spheres that a ball meets.
+    """Points of both legs, as centres of spheres that a ball meets."""
 
-    Parameters
-    ----------
-    positions
-        (frames, points, 3) metres; heights over the floor.
-    foremost
-        (feet,) the point of each foot that touches a ball in front of it.
-    swinging
-        (frames, feet) bool: the foot is off the floor.
-    roots
-        (frames, 2) metres.
-    body_velocities
-        (frames, 2) m/s of the root.
-    directions
-        (frames, 2) facing.
-    """
-
-    positions: Array
-    foremost: tuple[int, ...]
+    positions: Array  # (frames, points, 3) metres; heights over the floor
+    foremost: tuple[int, ...]  # (feet,) the point of each foot that touches a ball in front of it
     feet: tuple[str, ...]
-    swinging: Array
-    roots: Array
-    body_velocities: Array
-    directions: Array
+    swinging: Array  # (frames, feet) bool: the foot is off the floor
+    roots: Array  # (frames, 2) metres
+    body_velocities: Array  # (frames, 2) m/s of the root
+    directions: Array  # (frames, 2) facing
     floor: float
 
     @classmethod

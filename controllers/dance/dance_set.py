@@ -24,15 +24,10 @@ _SLOWEST, _FASTEST, _GOLDEN = 0.8, 1.25, 0.618033988749895
 
 @dataclass(frozen=True, eq=False)
 class DanceSet(ClipSongs):
-    """Dances with rotations, and the songs that they were danced to.
+    """Dances with rotations, and the songs that they were danced to."""
 
-    Parameters
-    ----------
-    residual_m
-        Mean and 95th percentile of the distance between the captured points and the solved
-        skeleton, in metres; None if the clips had rotations.
-    """
-
+    # Mean and 95th percentile of the distance between the captured points and the solved skeleton,
+    # in metres; None if the clips had rotations.
     residual_m: tuple[float, float] | None = None
 
     def song(self, clip: Clip) -> SongFeatures:

@@ -36,27 +36,19 @@ _SMOOTH_ALREADY = (*BEAT_CYCLES, "beat_phase", "bar_phase", "tempo_bpm")
 
 @dataclass(frozen=True, eq=False)
 class MusicInput:
-    """Audio features with the normalisation of a training.
-
-    Parameters
-    ----------
-    values
-        (dims,) names of the columns, as in "chroma.C#".
-    mean, scale
-        (dims,) each, subtracted and then multiplied: each feature has mean 0 and standard
-        deviation 1 over the training songs. Sine and cosine of beat and bar keep mean 0, and are
-        0 in songs without reliable beats.
-    step_s
-        Seconds between the samples of the network's audio window. An onset lasts one frame;
-        sampled every `step_s` it is usually missed, and when hit it makes the motion jerk.
-        Features are therefore smoothed with a Hann window of twice that length, so that every
-        onset reaches one or two samples of every window.
-    """
+    """Audio features with the normalisation of a training."""
 
     features: tuple[str, ...]
-    values: tuple[str, ...]
+    values: tuple[str, ...]  # (dims,) names of the columns, as in "chroma.C#"
+    # mean, scale: (dims,) each, subtracted and then multiplied: each feature has mean 0 and
+    # standard deviation 1 over the training songs. Sine and cosine of beat and bar keep mean 0, and
+    # are 0 in songs without reliable beats.
     mean: Array
     scale: Array
+    # Seconds between the samples of the network's audio window. An onset lasts one frame; sampled
+    # every `step_s` it is usually missed, and when hit it makes the motion jerk. Features are
+    # therefore smoothed with a Hann window of twice that length, so that every onset reaches one or
+    # two samples of every window.
     step_s: float
 
     @classmethod

@@ -41,22 +41,16 @@ HALFLIFE_S = 0.3
 
 
 class LastPoses(NamedTuple):
-    """Last two poses of characters before a restart, with the units of `Frame`.
+    """Last two poses of characters before a restart, with the units of `Frame`."""
 
-    Parameters
-    ----------
-    rotations_before, rotations
-        (characters, joints, 4).
-    translations_before, translations
-        (characters, translated joints, 3) metres.
-    positions, angles
-        (characters, 2) metres and (characters,) radians: root states of the last frame.
-    """
-
+    # rotations_before, rotations: (characters, joints, 4).
     rotations_before: Array
     rotations: Array
+    # translations_before, translations: (characters, translated joints, 3) metres.
     translations_before: Array
     translations: Array
+    # positions, angles: (characters, 2) metres and (characters,) radians: root states of the last
+    # frame.
     positions: Array
     angles: Array
 

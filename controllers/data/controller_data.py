@@ -386,10 +386,6 @@ def _phase_choice(store: ClipStore, phases: PhaseSource) -> int:
 
     Left and right steps of a walk differ, so a channel with the period of the whole cycle explains
     more than one with the period of a step.
-
-    Returns
-    -------
-    The channel, of whose phase two harmonics explain the largest share of the variance.
     """
     signals, cycles = [], []
     count = min(_CHOICE_CLIPS, len(store))

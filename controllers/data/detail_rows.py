@@ -24,40 +24,24 @@ class DetailRows:
     runs, in stretches from moments that look alike, residuals give the motion back what the network
     cannot foretell: a block bootstrap of the residuals of an autoregression (Efron and Tibshirani
     1993, section 8.5; Künsch 1989).
-
-    Parameters
-    ----------
-    residuals
-        (rows, values) int8: residuals of `detail_columns` in units of `units`.
-    units
-        (values,) float32 in the outputs' units.
-    feet
-        (rows, limbs, 3) float16: captured velocity of the tips of the legs over the ground, m/s, x
-        and z in root space, and their height in metres, within those of feet on the floor. In the
-        order of `CharacterFeet.limbs`.
-    keys
-        (rows, components) float16: principal components of the captured inputs and gates.
-    projection, bias
-        (inputs + gate, components) and (components,) float32: keys of raw inputs and gates are
-        ``values @ projection + bias``.
-    stops
-        (stretches,) row after the last one of each stretch.
-    styles
-        (stretches,) value of the schema's label; empty texts without a label.
-    reach
-        Distance between keys up to which a moment is like another: that of most captured moments
-        to the nearest one of another stretch.
     """
 
-    residuals: Array
-    units: Array
+    residuals: Array  # (rows, values) int8: residuals of `detail_columns` in units of `units`
+    units: Array  # (values,) float32 in the outputs' units
+    # (rows, limbs, 3) float16: captured velocity of the tips of the legs over the ground, m/s, x
+    # and z in root space, and their height in metres, within those of feet on the floor. In the
+    # order of `CharacterFeet.limbs`.
     feet: Array
-    keys: Array
+    keys: Array  # (rows, components) float16: principal components of the captured inputs and gates
+    # projection, bias: (inputs + gate, components) and (components,) float32: keys of raw inputs
+    # and gates are ``values @ projection + bias``.
     projection: Array
     bias: Array
-    stops: Array
-    styles: tuple[str, ...]
+    stops: Array  # (stretches,) row after the last one of each stretch
+    styles: tuple[str, ...]  # (stretches,) value of the schema's label; empty texts without a label
     step: int
+    # Distance between keys up to which a moment is like another: that of most captured moments to
+    # the nearest one of another stretch.
     reach: float
 
     def __len__(self) -> int:

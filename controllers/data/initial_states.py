@@ -18,22 +18,13 @@ from deepphase.motion.clip import Clip
 
 @dataclass(frozen=True, eq=False)
 class InitialStates:
-    """Raw inputs and gate at some frames.
+    """Raw inputs and gate at some frames."""
 
-    Parameters
-    ----------
-    inputs, gate
-        (states, dims) float32, as in `ControllerSamples`.
-    names
-        (states,) name of the clip.
-    frames
-        (states,) frame of the clip.
-    """
-
+    # inputs, gate: (states, dims) float32, as in `ControllerSamples`.
     inputs: Array
     gate: Array
-    names: tuple[str, ...]
-    frames: Array
+    names: tuple[str, ...]  # (states,) name of the clip
+    frames: Array  # (states,) frame of the clip
 
     def __len__(self) -> int:
         return len(self.inputs)

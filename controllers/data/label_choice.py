@@ -19,15 +19,10 @@ _LISTED = 4
 
 @dataclass(frozen=True)
 class LabelChoice:
-    """A label, and why it was chosen.
-
-    Parameters
-    ----------
-    sentence
-        The choice in words; empty where clips have no labels, or the config names one.
-    """
+    """A label, and why it was chosen."""
 
     name: str
+    # The choice in words; empty where clips have no labels, or the config names one.
     sentence: str = ""
 
 

@@ -36,21 +36,11 @@ _SWAY, _SWAY_HZ = np.radians([0.5, 0.35, 0.3, 0.2]), np.array([0.25, 0.15, 0.083
 
 @dataclass(frozen=True, eq=False)
 class RestRows:
-    """Outputs of a controller in stretches of rest, frame by frame.
+    """Outputs of a controller in stretches of rest, frame by frame."""
 
-    Parameters
-    ----------
-    outputs
-        (rows, values) float32: the blocks of `rest_layout`.
-    stops
-        (stretches,) row after the last one of each stretch.
-    styles
-        (stretches,) value of the schema's label; empty texts without a label.
-    """
-
-    outputs: Array
-    stops: Array
-    styles: tuple[str, ...]
+    outputs: Array  # (rows, values) float32: the blocks of `rest_layout`
+    stops: Array  # (stretches,) row after the last one of each stretch
+    styles: tuple[str, ...]  # (stretches,) value of the schema's label; empty texts without a label
     captured: bool
 
     @classmethod

@@ -92,15 +92,10 @@ def _cells(travel: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class SampleSplit:
-    """Training rows and held-out rows of samples.
+    """Training rows and held-out rows of samples."""
 
-    Parameters
-    ----------
-    train, held_out
-        (rows,) each. If all samples come from one file, the last part of each run is held out,
-        after a gap as long as the reach of the inputs.
-    """
-
+    # train, held_out: (rows,) each. If all samples come from one file, the last part of each run is
+    # held out, after a gap as long as the reach of the inputs.
     train: Array
     held_out: Array
     sources: frozenset[str]

@@ -36,32 +36,23 @@ _ROWS_AT_ONCE = 1 << 14
 
 @dataclass(frozen=True, eq=False)
 class ControllerSamples:
-    """Raw pairs of a frame and the next one: row r holds inputs, gate -> outputs.
-
-    Parameters
-    ----------
-    inputs, gate, outputs
-        (samples, dims) float32 each: inputs and gate of a frame, outputs of the next one.
-    run_starts, run_stops
-        (runs,) samples run_starts[i] to run_stops[i] - 1 are consecutive frames of one clip.
-    first_frames
-        (runs,) first frame of each run in its clip.
-    names, sources
-        (runs,) name of the clip, and the file that it comes from.
-    mirrored
-        (runs,) bool: the run belongs to a clip's mirror image.
-    """
+    """Raw pairs of a frame and the next one: row r holds inputs, gate -> outputs."""
 
     schema: ControllerSchema
+    # inputs, gate, outputs: (samples, dims) float32 each: inputs and gate of a frame, outputs of
+    # the next one.
     inputs: Array
     gate: Array
     outputs: Array
+    # run_starts, run_stops: (runs,) samples run_starts[i] to run_stops[i] - 1 are consecutive
+    # frames of one clip.
     run_starts: Array
     run_stops: Array
-    first_frames: Array
+    first_frames: Array  # (runs,) first frame of each run in its clip
+    # names, sources: (runs,) name of the clip, and the file that it comes from.
     names: tuple[str, ...]
     sources: tuple[str, ...]
-    mirrored: Array
+    mirrored: Array  # (runs,) bool: the run belongs to a clip's mirror image
 
     def __len__(self) -> int:
         return len(self.inputs)

@@ -264,20 +264,11 @@ class CharacterFeet:
 
 @dataclass(frozen=True, eq=False)
 class BodyPose:
-    """Poses in root space with the skeleton's limb lengths.
+    """Poses in root space with the skeleton's limb lengths."""
 
-    Parameters
-    ----------
-    rotations
-        (characters, joints, 4) quaternions of the schema's joints, in root space.
-    numbers
-        (characters, joints, 6) the same rotations in six numbers; see `rotations_6d`.
-    positions
-        (characters, joints, 3) metres: the hips as predicted, all others by forward kinematics.
-    """
-
-    rotations: Array
-    numbers: Array
+    rotations: Array  # (characters, joints, 4) quaternions of the schema's joints, in root space
+    numbers: Array  # (characters, joints, 6) the same rotations in six numbers; see `rotations_6d`
+    # (characters, joints, 3) metres: the hips as predicted, all others by forward kinematics.
     positions: Array
 
 

@@ -21,22 +21,14 @@ _FAR = np.float32(1e9)
 
 @dataclass(frozen=True)
 class DetailConstants:
-    """Constants of captured detail in runs, which the live page has as well.
+    """Constants of captured detail in runs, which the live page has as well."""
 
-    Parameters
-    ----------
-    look_s
-        Seconds after which a character looks for a moment that is more like its own.
-    fade_s
-        Half-life in seconds of the difference from the detail of the moment before.
-    last_s
-        Moments so near to the end of their stretch, in seconds, are not chosen.
-    """
-
+    # Seconds after which a character looks for a moment that is more like its own.
     look_s: float = 1.0
     nearer: float = 1.5
+    # Half-life in seconds of the difference from the detail of the moment before.
     fade_s: float = 0.05
-    last_s: float = 0.25
+    last_s: float = 0.25  # Moments so near to the end of their stretch, in seconds, are not chosen
 
 
 CONSTANTS = DetailConstants()

@@ -30,20 +30,11 @@ from deepphase.steering.springs import wrapped_angle
 
 @dataclass(frozen=True, eq=False)
 class FutureTrajectory:
-    """Trajectories from now on, relative to the current roots.
+    """Trajectories from now on, relative to the current roots."""
 
-    Parameters
-    ----------
-    places
-        (characters, samples) complex metres, without now.
-    angles
-        (characters, samples) radians from the current facing, without now.
-    velocities
-        (characters, 1 + samples) complex m/s, world velocities in root axes, from now on.
-    """
-
-    places: Array
-    angles: Array
+    places: Array  # (characters, samples) complex metres, without now
+    angles: Array  # (characters, samples) radians from the current facing, without now
+    # (characters, 1 + samples) complex m/s, world velocities in root axes, from now on.
     velocities: Array
 
     def in_world(self, places: Array, angles: Array) -> tuple[Array, Array]:

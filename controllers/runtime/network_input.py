@@ -24,21 +24,11 @@ from deepphase.features.trajectory import (
 
 @dataclass(frozen=True, eq=False)
 class WholeTrajectory:
-    """Past and future samples of an initial state's trajectory, relative to its root.
+    """Past and future samples of an initial state's trajectory, relative to its root."""
 
-    Parameters
-    ----------
-    places
-        (characters, samples) complex metres.
-    angles
-        (characters, samples) radians, continuous, 0 now.
-    velocities
-        (characters, samples) complex m/s, or None if the inputs have none.
-    """
-
-    places: Array
-    angles: Array
-    velocities: Array | None
+    places: Array  # (characters, samples) complex metres
+    angles: Array  # (characters, samples) radians, continuous, 0 now
+    velocities: Array | None  # (characters, samples) complex m/s, or None if the inputs have none
 
 
 class NetworkInput:

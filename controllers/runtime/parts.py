@@ -22,48 +22,34 @@ from deepphase.terrain.heightmap import SIDES, Heightmap, ground_level, trajecto
 
 @dataclass(frozen=True, eq=False)
 class StepInput:
-    """What a part sees before the network's step.
+    """What a part sees before the network's step."""
 
-    Parameters
-    ----------
-    place, angle
-        (characters,) complex metres x + i z and (characters,) radians: the roots.
-    path, directions
-        (characters, samples) complex: the whole trajectory relative to the root, in metres, and
-        its facings as unit vectors.
-    ahead, ahead_angles
-        (characters, future samples, 2) metres and (characters, future samples) radians, world: the
-        future trajectory.
-    """
-
+    # place, angle: (characters,) complex metres x + i z and (characters,) radians: the roots.
     place: Array
     angle: Array
+    # path, directions: (characters, samples) complex: the whole trajectory relative to the root, in
+    # metres, and its facings as unit vectors.
     path: Array
     directions: Array
+    # ahead, ahead_angles: (characters, future samples, 2) metres and (characters, future samples)
+    # radians, world: the future trajectory.
     ahead: Array
     ahead_angles: Array
 
 
 @dataclass(frozen=True, eq=False)
 class StepResult:
-    """What a part sees after the network's step.
+    """What a part sees after the network's step."""
 
-    Parameters
-    ----------
-    outputs
-        (characters, dims) raw outputs.
-    place, angle
-        (characters,) complex metres and (characters,) radians: the roots after the step.
-    swinging
-        (characters, 2) bool: feet that may be moved because they swing, left first; None if no foot
-        may.
-    """
-
-    outputs: Array
+    outputs: Array  # (characters, dims) raw outputs
+    # place, angle: (characters,) complex metres and (characters,) radians: the roots after the
+    # step.
     place: Array
     angle: Array
     rotations: Array
     translations: Array
+    # (characters, 2) bool: feet that may be moved because they swing, left first; None if no foot
+    # may.
     swinging: Array | None
 
 

@@ -53,27 +53,16 @@ class PhaseSource(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class FrameBlocks:
-    """The quantities of a clip that a schema's blocks are read from.
-
-    Parameters
-    ----------
-    rotations
-        (frames, joints, 4) quaternions of the same joints, in root space.
-    contacts
-        (frames, feet) bool.
-    tracks
-        Name -> (frames, values).
-    heights
-        (frames, 3 * offsets) metres of the ground; no columns if the schema has no heights.
-    """
+    """The quantities of a clip that a schema's blocks are read from."""
 
     schema: ControllerSchema
     body: BodyFrames
-    rotations: Array
-    contacts: Array
+    rotations: Array  # (frames, joints, 4) quaternions of the same joints, in root space
+    contacts: Array  # (frames, feet) bool
     phases: ClipPhases | None
     label: str
-    tracks: Mapping[str, Array]
+    tracks: Mapping[str, Array]  # Name -> (frames, values)
+    # (frames, 3 * offsets) metres of the ground; no columns if the schema has no heights.
     heights: Array
     ball: BallTrack | None = None
     sudden: tuple[SuddenGoal, ...] = ()

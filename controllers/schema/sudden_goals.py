@@ -31,25 +31,13 @@ class SuddenGoal:
 
 @dataclass(frozen=True, eq=False)
 class GoalsAhead:
-    """What the goals of a sudden change are ahead of some consecutive frames.
-
-    Parameters
-    ----------
-    positions
-        (frames, offsets, 2) m in the world, x and z.
-    angles
-        (frames, offsets) radians about Y.
-    velocities
-        (frames, offsets, 2) m/s in the world, x and z.
-    known
-        (frames, offsets) bool: where this replaces the clip's own trajectory.
-    """
+    """What the goals of a sudden change are ahead of some consecutive frames."""
 
     frames: slice
-    positions: Array
-    angles: Array
-    velocities: Array
-    known: Array
+    positions: Array  # (frames, offsets, 2) m in the world, x and z
+    angles: Array  # (frames, offsets) radians about Y
+    velocities: Array  # (frames, offsets, 2) m/s in the world, x and z
+    known: Array  # (frames, offsets) bool: where this replaces the clip's own trajectory
 
     @classmethod
     def of_change(

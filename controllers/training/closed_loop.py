@@ -161,18 +161,10 @@ def _columns(schema: ControllerSchema, layout: FeatureLayout) -> tuple[list[int]
 
 
 class RootOffset(NamedTuple):
-    """Roots of a network's own motion relative to the recorded ones.
+    """Roots of a network's own motion relative to the recorded ones."""
 
-    Parameters
-    ----------
-    place
-        (batch,) complex metres x + i z, in the axes of the recorded root.
-    angle
-        (batch,) radians.
-    """
-
-    place: Tensor
-    angle: Tensor
+    place: Tensor  # (batch,) complex metres x + i z, in the axes of the recorded root
+    angle: Tensor  # (batch,) radians
 
     @classmethod
     def none(cls, batch: int, device: torch.device) -> RootOffset:

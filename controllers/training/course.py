@@ -76,28 +76,20 @@ def course(speed: float) -> GroundPath:
 
 @dataclass(frozen=True)
 class CourseScore:
-    """Terms of the score of a run along the course; all are 0 for motion like the data's.
+    """Terms of the score of a run along the course; all are 0 for motion like the data's."""
 
-    Parameters
-    ----------
-    distance
-        Distance from the path's place at the character's clock, in units of 0.5 m: mean over
-        characters, each at most 2 m.
-    runaways
-        Share of the characters that are more than 0.5 m away on average, or were lost.
-    speed, rotation, jerk
-        Factor by which the mean speed differs from the desired one, and joint rotation and jerk
-        below 12 Hz from the data's at the same speeds, in octaves: 1 is twice as much, or half.
-        What is faster is noise for the most part.
-    sliding
-        The same for v / v_max of feet in contact; less than the data's counts as 0.
-    """
-
+    # Distance from the path's place at the character's clock, in units of 0.5 m: mean over
+    # characters, each at most 2 m.
     distance: float
+    # Share of the characters that are more than 0.5 m away on average, or were lost.
     runaways: float
+    # speed, rotation, jerk: Factor by which the mean speed differs from the desired one, and joint
+    # rotation and jerk below 12 Hz from the data's at the same speeds, in octaves: 1 is twice as
+    # much, or half. What is faster is noise for the most part.
     speed: float | None
     rotation: float | None
     jerk: float | None
+    # The same for v / v_max of feet in contact; less than the data's counts as 0.
     sliding: float | None
 
     @property
@@ -108,15 +100,10 @@ class CourseScore:
 
 @dataclass(frozen=True, eq=False)
 class CourseRun:
-    """Characters on the course, without foot locking, at the most natural blend.
-
-    Parameters
-    ----------
-    measures
-        Name -> value of its measures; none if no character lived for some frames.
-    """
+    """Characters on the course, without foot locking, at the most natural blend."""
 
     run: Run
+    # Name -> value of its measures; none if no character lived for some frames.
     measures: Mapping[str, float]
     score: CourseScore
     findings: list[str]

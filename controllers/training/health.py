@@ -98,21 +98,13 @@ _SECONDS = (4.0, 2.0, 1.0, 0.5, 0.25)
 
 @dataclass(frozen=True, eq=False)
 class HeldOutRun:
-    """Runs that start at held-out frames, with the clips' own trajectories as goals.
-
-    Parameters
-    ----------
-    rows
-        (runs,) row of the first sample of each.
-    movement
-        (runs,) degrees per second: mean rotation rate of the joints in the clips over these frames.
-    at_rest
-        (runs, frames) bool: whether the clips are at rest, see `deepphase.features.moment_kinds`.
-    """
+    """Runs that start at held-out frames, with the clips' own trajectories as goals."""
 
     rollout: Run
-    rows: Array
+    rows: Array  # (runs,) row of the first sample of each
+    # (runs,) degrees per second: mean rotation rate of the joints in the clips over these frames.
     movement: Array
+    # (runs, frames) bool: whether the clips are at rest, see `deepphase.features.moment_kinds`.
     at_rest: Array
 
 

@@ -62,15 +62,9 @@ _CONTAINERS = (
 
 @dataclass(frozen=True, eq=False)
 class Sound:
-    """The samples of a file.
+    """The samples of a file."""
 
-    Parameters
-    ----------
-    samples
-        (samples,) float32, mono, SAMPLE_RATE a second, finite; as loud as in the file.
-    """
-
-    samples: Array
+    samples: Array  # (samples,) float32, mono, SAMPLE_RATE a second, finite; as loud as in the file
     sha256: str
 
 

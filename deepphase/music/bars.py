@@ -45,38 +45,23 @@ _METRE_LOG_ODDS = 6.5
 
 @dataclass(frozen=True, eq=False)
 class Bars:
-    """The bars of a song.
-
-    Parameters
-    ----------
-    downbeats
-        (bars,) index of the beat that each whole or last bar begins with.
-    confidence
-        0 to 1: how much clearer this metre and these first beats are than the others.
-    triple_probability
-        Probability that bars have 3 beats and not 4, as likely as each other beforehand.
-    """
+    """The bars of a song."""
 
     beats_per_bar: int
-    downbeats: Array
+    downbeats: Array  # (bars,) index of the beat that each whole or last bar begins with
+    # 0 to 1: how much clearer this metre and these first beats are than the others.
     confidence: float
+    # Probability that bars have 3 beats and not 4, as likely as each other beforehand.
     triple_probability: float = 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class BarEvidence:
-    """What beats sound like, as far as bars follow from it.
+    """What beats sound like, as far as bars follow from it."""
 
-    Parameters
-    ----------
-    returns
-        (13,) autocorrelation of what beats sound like, by lag in beats; 0 beyond the beats.
-    places
-        Metre -> (beats,) each beat's place in its bar, 0 the first.
-    """
-
+    # (13,) autocorrelation of what beats sound like, by lag in beats; 0 beyond the beats.
     returns: Array
-    places: Mapping[int, Array]
+    places: Mapping[int, Array]  # Metre -> (beats,) each beat's place in its bar, 0 the first
     strength: Mapping[int, float]
 
     @classmethod

@@ -39,15 +39,9 @@ _FAINT = 0.05
 
 @dataclass(frozen=True, eq=False)
 class Beats:
-    """The beats of a song.
+    """The beats of a song."""
 
-    Parameters
-    ----------
-    beats_s
-        (beats,) seconds, rising, between the first and the last sound.
-    """
-
-    beats_s: Array
+    beats_s: Array  # (beats,) seconds, rising, between the first and the last sound
     tempo_bpm: float
     confidence: float
 
@@ -58,15 +52,10 @@ NO_BEATS = Beats(np.zeros(0), 0.0, 0.0)
 
 @dataclass(frozen=True, eq=False)
 class OnsetReturns:
-    """Autocorrelation of a song's onsets.
+    """Autocorrelation of a song's onsets."""
 
-    Parameters
-    ----------
-    windows, bass_windows
-        (windows, lags) of windows of ten seconds, a second apart, of the onsets in all bands and
-        in the bass; lags are frames.
-    """
-
+    # windows, bass_windows: (windows, lags) of windows of ten seconds, a second apart, of the
+    # onsets in all bands and in the bass; lags are frames.
     windows: Array
     bass_windows: Array
 

@@ -33,21 +33,12 @@ _FREQUENCIES = "\\"
 
 @dataclass(frozen=True, eq=False)
 class GivenBeats:
-    """Beats of a song out of a file.
+    """Beats of a song out of a file."""
 
-    Parameters
-    ----------
-    beats_s
-        (beats,) seconds, rising.
-    numbers
-        (beats,) number of each beat in its bar, from 1; None where the file has none.
-    lines
-        (beats,) line of each beat in the file.
-    """
-
-    beats_s: Array
+    beats_s: Array  # (beats,) seconds, rising
+    # (beats,) number of each beat in its bar, from 1; None where the file has none.
     numbers: Array | None
-    lines: tuple[int, ...]
+    lines: tuple[int, ...]  # (beats,) line of each beat in the file
     path: Path
     sha256: str
 

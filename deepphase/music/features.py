@@ -28,15 +28,9 @@ FPS = SAMPLE_RATE / HOP
 
 @dataclass(frozen=True)
 class SongFeatureKind:
-    """Value names and unit of a song feature.
+    """Value names and unit of a song feature."""
 
-    Parameters
-    ----------
-    values
-        Names of its values; one of the name "" where it is a single number.
-    """
-
-    values: tuple[str, ...]
+    values: tuple[str, ...]  # Names of its values; one of the name "" where it is a single number
     unit: str
 
 

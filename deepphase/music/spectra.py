@@ -43,37 +43,20 @@ _CHROMA_OCTAVE, _CHROMA_OCTAVES, _C_OVER_A = 5.0, 2.0, 3
 
 @dataclass(frozen=True, eq=False)
 class Spectra:
-    """Spectral features of each frame; all float32 and finite.
+    """Spectral features of each frame; all float32 and finite."""
 
-    Parameters
-    ----------
-    mel_db
-        (frames, 27) dB below the song's loudest, from -80 to 0.
-    mfcc
-        (frames, 20) cepstral coefficients of 64 mel bands in dB.
-    chroma
-        (frames, 12) from C on, the loudest 1; 0 in silence.
-    flux
-        (frames,) rise of the magnitudes over two frames, as a share of their mean sum.
-    onset_strength
-        (frames,) rise of loudness over two frames and all mel bands, 1 at the song's strong onsets.
-    bass_onset_strength, bass
-        (frames,) the same below 200 Hz, and the loudness there, as a share of the song's loudest.
-    zero_crossing_rate
-        (frames,) sign changes a sample.
-    tuning
-        Halftones from 440 Hz tuning, in [-0.5, 0.5).
-    """
-
-    mel_db: Array
-    mfcc: Array
-    chroma: Array
-    flux: Array
+    mel_db: Array  # (frames, 27) dB below the song's loudest, from -80 to 0
+    mfcc: Array  # (frames, 20) cepstral coefficients of 64 mel bands in dB
+    chroma: Array  # (frames, 12) from C on, the loudest 1; 0 in silence
+    flux: Array  # (frames,) rise of the magnitudes over two frames, as a share of their mean sum
+    # (frames,) rise of loudness over two frames and all mel bands, 1 at the song's strong onsets.
     onset_strength: Array
+    # bass_onset_strength, bass: (frames,) the same below 200 Hz, and the loudness there, as a share
+    # of the song's loudest.
     bass_onset_strength: Array
     bass: Array
-    zero_crossing_rate: Array
-    tuning: float
+    zero_crossing_rate: Array  # (frames,) sign changes a sample
+    tuning: float  # Halftones from 440 Hz tuning, in [-0.5, 0.5)
 
 
 def short_time_spectra(samples: Array) -> Spectra:

@@ -14,6 +14,7 @@ from deepphase.controllers.networks.registry import NETWORKS
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.engine_description import describe_controller
 from deepphase.errors import ParameterError
+from deepphase.motion.roles import find_roles
 from deepphase.steering.foot_lock import FootLockSettings
 
 Weights = Literal["float32", "float16"]
@@ -56,6 +57,8 @@ def controller_asset(controller: Controller, *, weights: Weights = "float32") ->
         "starts": list(controller.starts.names),
         "foot_lock": asdict(FootLockSettings()),
     }
+    roles = find_roles(controller.skeleton, description=dict(controller.schema.body))
+    header["skeleton"]["tail"] = list(roles.tail)
     arrays = _network_arrays(controller, weights)
     arrays["starts.inputs"], arrays["starts.gate"] = (
         controller.starts.inputs,

@@ -100,7 +100,8 @@ def _motion_header(motion: Playback, layout: FeatureLayout, played: Array) -> di
     settings = {name: each for name, each in asdict(PlayerSettings()).items() if name != "moments"}
     return {
         "frame_rate": motion.fps,
-        "skeleton": describe_skeleton(motion.skeleton, motion.roles),
+        "skeleton": describe_skeleton(motion.skeleton, motion.roles)
+        | {"tail": list(motion.roles.tail)},
         "height": float(np.median(heights)),
         "feet": motion.limbs.last,
         "dims": layout.dims,

@@ -116,7 +116,7 @@ class App {
       live: () => this.goLive(),
       reset: () => this.reset(),
       behind: () => this.setBehind(!this.view.camera.behind),
-      help: () => el.keys.showModal(),
+      help: () => { el.keys.showModal(); el.keys.scrollTop = 0; },
       close: () => el.keys.close(),
       look: () => this.setLook(look.dark ? "light" : "dark"),
       "save-bvh": () => this.saveBvh(),

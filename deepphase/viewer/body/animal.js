@@ -69,7 +69,7 @@ function headAndNeck(body, l, withers) {
   if (distance(points[points.length - 1], base) > 1e-6) points.push(base);
   const shapes = [];
   points.slice(1).forEach((to, i) => {
-    const [near, far] = [0.15 - 0.05 * (i / (points.length - 1)), 0.15 - 0.05 * ((i + 1) / (points.length - 1))];
+    const [near, far] = [0.19 - 0.08 * (i / (points.length - 1)), 0.19 - 0.08 * ((i + 1) / (points.length - 1))];
     shapes.push(limb({
       joint: path[Math.max(path.length - points.length + i, 0)] ?? chest,
       from: points[i],

@@ -99,7 +99,7 @@ function readSkeleton(header) {
     endParents: Int32Array.from(skeleton.end_parents),
     endOffsets: Float32Array.from(skeleton.end_offsets.flat()),
     kind: skeleton.kind,
-    roles: skeleton.roles,
+    roles: { ...skeleton.roles, tail: skeleton.tail ?? [] },
     feet: header.feet,
     toes: toes.filter((joint) => joint !== undefined),
     height: header.height,

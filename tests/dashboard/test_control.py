@@ -350,14 +350,13 @@ def test_a_result_is_made_once_and_a_failure_is_not_kept(monkeypatch):
     assert made == ["run"]
 
 
-@pytest.mark.parametrize("kind", ["database", "matcher"])
-def test_what_a_database_or_a_matcher_was_driven_to_is_kept_and_measured(kind, monkeypatch):
+def test_what_a_matcher_was_driven_to_is_kept_and_measured(monkeypatch):
     own = Session()
     monkeypatch.setattr(live_view, "session", lambda: own)
     database = styled_database()
-    walks = OpenMatching.of("walks", "walks", database, None)
-    if kind == "matcher":
-        walks = OpenMatching.of_matcher("walks", "walks", untrained(database)[1])
+    with pytest.raises(DeepPhaseError, match="cannot be steered by hand"):
+        OpenMatching.of("walks", "walks", database, None).asset()
+    walks = OpenMatching.of_matcher("walks", "walks", untrained(database)[1])
     assert len(walks.asset()) > 10_000
     source = walks.source({}, walks.usual, 0)
     runner, goals = start_on_path(source, made_path("wave", 1.0, 2.0))

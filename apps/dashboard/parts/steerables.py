@@ -194,7 +194,7 @@ def _check_size(path: Path) -> None:
 
     header = read_header(path, FORMAT)
     try:
-        config = ControllerConfig.from_mapping(header["config"])
+        config = ControllerConfig.from_header(header["config"])
         schema = ControllerSchema.from_mapping(header["schema"])
         with torch.device("meta"):
             network = make_network(config.name, schema.dims, config.network)

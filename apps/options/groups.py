@@ -289,12 +289,12 @@ class SteeringOptions(OptionGroup):
 
     @property
     def made_path(self) -> dict[str, Any]:
-        """Keyword arguments of `apps.runs.goals.complete_goals`."""
+        """Keyword arguments of `deepphase.apps.runs.goals.complete_goals`."""
         return {"seconds": self.seconds, "speed": self.speed}
 
     @property
     def run(self) -> dict[str, Any]:
-        """Keyword arguments of `apps.runs.run.run_goal`."""
+        """Keyword arguments of `deepphase.apps.runs.run.run_goal`."""
         return {"seconds": self.seconds, "speed": self.speed, "characters": self.characters}
 
 

@@ -65,7 +65,7 @@ class TrainingRun:
             cancelled.
         """
         with _LOCK:
-            running = sum(each.running for each in _RUNS)
+            running = sum(run.running for run in _RUNS)
             if running >= MAX_TRAININGS:
                 raise ParameterError(
                     f"{running} trainings are running on this machine",

@@ -194,7 +194,7 @@ class BodyPlan:
         for chain, names in CHAINS.items():
             for position, name in enumerate(names):
                 places.setdefault(name, (chain, float(position)))
-        chosen = [places[POINTS[each]] for each in index]
+        chosen = [places[POINTS[point]] for point in index]
         return cls(tuple(chain for chain, _ in chosen), np.array([place for _, place in chosen]))
 
     def select(self, index: Array) -> BodyPlan:

@@ -36,7 +36,7 @@ class UnregisteredAutoencoderError(ParameterError):
 
 def presets() -> tuple[str, ...]:
     """Names of the autoencoders: shipped ones, then those that are registered, then plug-ins."""
-    plugged = (each.name for each in plug_ins("deepphase.autoencoders"))
+    plugged = (entry.name for entry in plug_ins("deepphase.autoencoders"))
     return tuple(dict.fromkeys((*SHIPPED, *_registered, *plugged)))
 
 

@@ -108,7 +108,7 @@ class Health:
             numbers[name] = checked_number(content[name], name)
         return cls(
             frames=checked_count(content["frames"], "frames"),
-            explained_by_joint={key: checked_number(each, key) for key, each in shares.items()},
+            explained_by_joint={key: checked_number(share, key) for key, share in shares.items()},
             channels=channels,
             findings=checked_texts(content["findings"], "findings"),
             **numbers,
@@ -165,7 +165,7 @@ class TrainedSkeleton:
 
 
 def _percentiles(values: Any) -> tuple[float, float, float]:
-    low, median, high = (checked_number(each, "percentile") for each in values)
+    low, median, high = (checked_number(value, "percentile") for value in values)
     return low, median, high
 
 
@@ -217,15 +217,15 @@ def measure(
         names = list(dict.fromkeys(groups))
         member = [names.index(group) for group in groups]
         share = np.bincount(member, deviation, len(names))
-        each = 1.0 - np.bincount(member, unexplained, len(names)) / np.maximum(share, 1e-12)
+        parts = 1.0 - np.bincount(member, unexplained, len(names)) / np.maximum(share, 1e-12)
         by_joint = {
             name: float(value) if moves > _STILL * share.max() else 0.0
-            for name, value, moves in zip(names, each, share, strict=True)
+            for name, value, moves in zip(names, parts, share, strict=True)
         }
     given = any(clip.frequency.any() for clip in clips)
     speed_error, roughness = (
-        weighted_percentile(np.concatenate(each), weight, 0.5) if each else 0.0
-        for each in (turned, rough)
+        weighted_percentile(np.concatenate(errors), weight, 0.5) if errors else 0.0
+        for errors in (turned, rough)
     )
     health = Health(
         frames=frames,
@@ -320,8 +320,8 @@ def measured_health(model: Any, values: Array, ranges: Array) -> Health:
     """
     starts = whole_windows(ranges, model.window, _FRAMES)
     stretches = []
-    for each in starts:
-        stretches.append(encode_windows(model.network, values, each))
+    for firsts in starts:
+        stretches.append(encode_windows(model.network, values, firsts))
         release_pages(values)
     errors = reconstruction_errors(model.network, values, starts, _WINDOWS)
     return measure(stretches, model.fps, *errors, model.signals.groups)

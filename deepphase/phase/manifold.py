@@ -144,7 +144,7 @@ def discriminant(values: Array, categories: Array) -> tuple[Array, float]:
     """
     offsets = values.astype(np.float64) - values.mean(0, dtype=np.float64)
     _, which, counts = np.unique(categories, return_inverse=True, return_counts=True)
-    means = np.stack([offsets[which == each].mean(0) for each in range(len(counts))])
+    means = np.stack([offsets[which == category].mean(0) for category in range(len(counts))])
     between = (counts[:, None] * means).T @ means / len(offsets)
     whole = offsets.T @ offsets / len(offsets)
     # Directions in which nothing varies are not taken for the best ones.

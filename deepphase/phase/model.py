@@ -232,7 +232,7 @@ class PhaseModel(Generic[Signals]):
             "provenance": dict(self.provenance),
         }
         if self.skeletons:
-            header["skeletons"] = [asdict(each) for each in self.skeletons]
+            header["skeletons"] = [asdict(skeleton) for skeleton in self.skeletons]
         write_arrays(path, arrays, header, format=FORMAT, version=VERSION)
 
     @classmethod
@@ -299,8 +299,8 @@ def encode_paths(model: Any, paths: Paths) -> ClipPhases | list[ClipPhases]:
             refused.append(error)
     if refused and not phases:
         raise refused[0]
-    for each in refused:
-        warnings.warn(f"left out: {each}", stacklevel=3)
+    for refusal in refused:
+        warnings.warn(f"left out: {refusal}", stacklevel=3)
     single = one and len(phases) == 1 and Path(given[0]).is_file() and not is_array_file(given[0])
     return phases[0] if single else phases
 

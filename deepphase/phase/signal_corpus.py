@@ -123,8 +123,8 @@ class SignalCorpus(Generic[Signals]):
             sources.append(clip.source.path or clip.name)
             values[start:stop] = part
             if in_file:
-                for each in (values, store.rotations, store.translations):
-                    release_pages(each)
+                for mapped in (values, store.rotations, store.translations):
+                    release_pages(mapped)
             if progress is not None:
                 progress("reading clips", index + 1, len(store), "")
         origin = {
@@ -249,7 +249,7 @@ class SignalCorpus(Generic[Signals]):
             for clips, kinds in own or [(slice(None), self.kinds)]
         ]  # fmt: skip
         both = zip(*((part.train_windows, part.held_out_windows) for part in parts), strict=True)
-        train, held = (np.concatenate([each.ranges for each in side]) for side in both)
+        train, held = (np.concatenate([centres.ranges for centres in side]) for side in both)
         too_short = sum(part.too_short for part in parts)
         return Split(Centres(train, window), Centres(held, window), too_short)
 

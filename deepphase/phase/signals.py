@@ -91,7 +91,7 @@ class JointVelocities:
         """From the mapping of `as_mapping`, as in model files."""
         joints = checked_joints(content["joints"])
         partners = [
-            checked_count(each, "partner", 0, len(joints) - 1) for each in content["partners"]
+            checked_count(partner, "partner", 0, len(joints) - 1) for partner in content["partners"]
         ]
         if len(partners) not in (0, len(joints)):
             raise ValueError(f"there are {len(partners)} mirror partners of {len(joints)} joints")

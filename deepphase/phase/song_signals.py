@@ -89,7 +89,9 @@ class SongSignals:
         if content["fps"] != FPS or content["values"] != value_names(content["features"]):
             raise ValueError("its features of songs are those of another version")
         features = checked_texts(content["features"], "features")
-        return cls(features, tuple(checked_number(each, "scale", 0.0) for each in content["scale"]))
+        return cls(
+            features, tuple(checked_number(value, "scale", 0.0) for value in content["scale"])
+        )
 
     def as_mapping(self) -> dict[str, Any]:
         """What JSON can hold of it."""

@@ -54,7 +54,7 @@ class MetricsCsv(Logger):
         if self._resumed:
             # Steps after the checkpoint are repeated.
             before = metrics_rows(self._path)
-            self._rows = [each for each in before if int(each[STEP]) < int(row[STEP])]
+            self._rows = [old for old in before if int(old[STEP]) < int(row[STEP])]
             self._resumed = False
         self._rows.append({name: _text(value) for name, value in row.items()})
         text = io.StringIO(newline="")

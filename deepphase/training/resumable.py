@@ -82,9 +82,9 @@ class ResumableData:
     def _epoch(self) -> Iterator[Tensor]:
         """This device's batches of the current epoch, or the rest of it after a checkpoint."""
         trainer = self.trainer
-        count, each = trainer.num_training_batches, trainer.accumulate_grad_batches
-        epoch, inside = divmod(trainer.global_step, math.ceil(count / each))
-        yield from self._range(epoch * count + inside * each, (epoch + 1) * count)
+        count, summed = trainer.num_training_batches, trainer.accumulate_grad_batches
+        epoch, inside = divmod(trainer.global_step, math.ceil(count / summed))
+        yield from self._range(epoch * count + inside * summed, (epoch + 1) * count)
 
     def _range(self, begin: int, end: int) -> Iterator[Tensor]:
         devices, rank = self.trainer.world_size, self.trainer.global_rank

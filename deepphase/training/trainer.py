@@ -111,8 +111,8 @@ def trainer_options(
     own = _listed(given.pop("callbacks", None))
     logger = given.pop("logger", True)
     merged: dict[str, Any] = {
-        "enable_checkpointing": any(isinstance(each, Checkpoint) for each in own),
-        "enable_progress_bar": any(isinstance(each, ProgressBar) for each in own),
+        "enable_checkpointing": any(isinstance(callback, Checkpoint) for callback in own),
+        "enable_progress_bar": any(isinstance(callback, ProgressBar) for callback in own),
         "enable_model_summary": False,
         "num_sanity_val_steps": 0,
         **defaults,

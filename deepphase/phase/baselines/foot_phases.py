@@ -237,7 +237,7 @@ def _segments(found: Strikes, frames: int, fps: float) -> tuple[Array, Array, Ar
     cycles = found.phases[0] + np.concatenate([[0.0], np.cumsum(advance)])
     # The step that a clip's end cuts off.
     before, after = (
-        min(0.5 / each, _LONGEST_CYCLE_S / 2) * fps if each > 0 else 0.0 for each in pace
+        min(0.5 / rate, _LONGEST_CYCLE_S / 2) * fps if rate > 0 else 0.0 for rate in pace
     )
     if not (stepping.size and stepping[0]):
         before = 0.0

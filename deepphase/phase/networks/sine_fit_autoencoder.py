@@ -234,7 +234,7 @@ class SineFitAutoencoder(PeriodicAutoencoder):
         self.spectrum = SineFitLayer(frames, fps / self.step)
         self.phase_layer = PhaseCorrection(config.channels, frames) if phase_layer else None
         ends = self.encoder_in, self.decoder_out
-        banded = config.band_hz is not None and all(each.form == "fourier" for each in ends)
+        banded = config.band_hz is not None and all(layer.form == "fourier" for layer in ends)
         self.frequencies = FrequencyBasis(*ends) if banded else None
 
     def constants(self) -> dict[str, float]:

@@ -158,8 +158,8 @@ class _TrainingBody:
         self.body = body
         self.first, stop = int(corpus.starts[body.clips][0]), int(corpus.stops[body.clips][-1])
         self.train, self.held_out, starts = (
-            each[np.searchsorted(each, self.first) : np.searchsorted(each, stop)]
-            for each in (split.train, split.held_out, split.held_out_ranges[:, 0])
+            frames[np.searchsorted(frames, self.first) : np.searchsorted(frames, stop)]
+            for frames in (split.train, split.held_out, split.held_out_ranges[:, 0])
         )
         own = np.isin(split.held_out_ranges[:, 0], starts)
         self.held_out_ranges = split.held_out_ranges[own] - self.first

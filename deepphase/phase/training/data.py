@@ -111,7 +111,7 @@ class PhaseData(ResumableData, pl.LightningDataModule):
 
     def __repr__(self) -> str:
         both = self.split.train_windows, self.split.held_out_windows
-        train, held_out = (f"{len(each):,}" for each in both)
+        train, held_out = (f"{len(windows):,}" for windows in both)
         return short_repr(self, f"{train} windows", f"{held_out} held out", repr(self.corpus))
 
     @property
@@ -122,10 +122,10 @@ class PhaseData(ResumableData, pl.LightningDataModule):
     @property
     def total_samples(self) -> int:
         """Number of windows in the whole training that the config asks for."""
-        options, each = self.config.training, self.epoch_samples
+        options, one_pass = self.config.training, self.epoch_samples
         if options.windows is None:
-            return min(max(_PASSES * each, _FEWEST_WINDOWS), _MOST_WINDOWS)
-        return options.windows or math.ceil(options.epochs * each)
+            return min(max(_PASSES * one_pass, _FEWEST_WINDOWS), _MOST_WINDOWS)
+        return options.windows or math.ceil(options.epochs * one_pass)
 
     @property
     def epoch_samples(self) -> int:

@@ -81,7 +81,7 @@ def test_unknown_methods_and_foreign_files(store, clips, tmp_path, capsys):
     assert run("fit", "phases", store, "--method", "magic", "-o", tmp_path / "m") == cli.MISTAKE
     assert "expected one of 'contact', 'pca', 'pfnn'" in capsys.readouterr().err
     assert run("evaluate", store, clips, "-o", tmp_path / "o") == cli.MISTAKE
-    assert "not a phase model" in capsys.readouterr().err
+    assert "this is a folder" in capsys.readouterr().err
 
 
 def test_an_embedding_is_trained_encoded_and_evaluated(store, clips, tmp_path, monkeypatch):
@@ -122,7 +122,7 @@ def test_evaluate_measures_other_phases_on_the_same_frames(files, store, tmp_pat
     # The model itself, read from its file, has the same measures.
     assert others[str(files / "pca")] == [own[each["name"]] for each in others["contact"]]
     assert others["contact"] != others[str(files / "pca")]
-    assert "Other phases on the same frames" in (tmp_path / "index.html").read_text()
+    assert "this model" in (tmp_path / "index.html").read_text()
 
 
 def test_evaluate_refuses_unknown_features(files, store, tmp_path, capsys):

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from deepphase.apps.corpus_notes import note_name_labels, note_store_cleaning, note_store_kinds
 from deepphase.apps.options.groups import FileOptions
 from deepphase.apps.terminal import next_step, note, progress, table, warn
-from deepphase.corpus.prepare import prepare
-from deepphase.corpus.store import open_store
-from deepphase.formats.frame_rates import CORRECTED
 
 _SHOWN = 20
 
@@ -55,6 +51,15 @@ def command(
     workers
         Number of processes; chosen by cores and amount of data if not given.
     """
+    from deepphase.apps.corpus_notes import (
+        note_name_labels,
+        note_store_cleaning,
+        note_store_kinds,
+    )
+    from deepphase.corpus.prepare import prepare
+    from deepphase.corpus.store import open_store
+    from deepphase.formats.frame_rates import CORRECTED
+
     with progress() as report:
         done = prepare(
             folder,

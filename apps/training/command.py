@@ -7,15 +7,16 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from deepphase.apps.options.groups import StoreOptions, TrainingOptions
 from deepphase.apps.terminal import next_step, note, progress, silence, warn
 from deepphase.atomic_write import atomic_write, check_writable
-from deepphase.corpus.clip_store import ClipStore
-from deepphase.corpus.prepare import corpus_of
 from deepphase.errors import ParameterError
 from deepphase.progress import Progress
+
+if TYPE_CHECKING:
+    from deepphase.corpus.clip_store import ClipStore
 
 
 class Saveable(Protocol):
@@ -42,6 +43,8 @@ class TrainingInputs:
 
     def clips(self, path: Path, joints: Sequence[str] = ()) -> ClipStore:
         """The clips at a path; see `corpus_of` for `joints`."""
+        from deepphase.corpus.prepare import corpus_of
+
         return corpus_of(path, joints=joints, progress=self.progress, **self.options)
 
 

@@ -1,6 +1,5 @@
 """`deepphase train phase` and `encode` on songs."""
 
-import contextlib
 import csv
 
 import numpy as np
@@ -11,7 +10,6 @@ from deepphase.apps.cli import main
 from deepphase.cycles import wrapped
 from deepphase.formats.load import save
 from deepphase.phase.clip_phases import load_phases
-from deepphase.phase.model import PhaseModel
 from deepphase.synthetic.song import make_song
 from tests.formula_motion import swinging
 
@@ -105,11 +103,10 @@ def test_encode_goes_on_past_files_that_are_no_songs(folder, model, tmp_path, ca
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["train", "phase", "songs", "--unit", "cm"], "--unit applies to motion"),
-        (["train", "phase", "songs", "--skeleton", "x"], "--skeleton applies to motion"),
+        (["train", "phase", "songs", "--skeleton", "x"], "--skeleton applies to clips"),
         (["train", "phase", "songs", "--features", "loudness"], "no song feature 'loudness'"),
         (["train", "phase", "songs/cover.txt"], "cover.txt"),
-        (["encode", "songs.model", "songs", "--file-fps", "30"], "--file-fps applies to motion"),
+        (["encode", "songs.model", "songs", "--file-fps", "30"], "options of motion files"),
         (["encode", "songs.model", "clips"], "no songs"),
         (["encode", "songs.model", "songs/torn.wav"], "torn.wav"),
         (["evaluate", "songs.model", "clips"], "of songs"),
@@ -130,29 +127,3 @@ def test_what_is_for_motion_is_refused_in_one_error(folder, model, tmp_path, cap
     assert says in err
     # A folder that can be written in was made, and nothing in it.
     assert not list(tmp_path.rglob("*.*"))
-
-
-def test_an_interrupted_training_goes_on_to_the_same_model(folder, model, monkeypatch):
-    from deepphase.apps.training import command
-
-    words = ["train", "phase", folder / "songs", "-o", folder / "broken.model", *_SMALL]
-    words += ["--features", "onset_strength,beat"]
-    shown = command.progress
-
-    @contextlib.contextmanager
-    def stopped():
-        with shown() as report:
-
-            def given(what, done, total, text):
-                report(what, done, total, text)
-                if what == "training" and done > 0.5 * total:
-                    raise KeyboardInterrupt
-
-            yield given
-
-    monkeypatch.setattr(command, "progress", stopped)
-    assert run(*words) == 130
-    assert not (folder / "broken.model").exists()
-    monkeypatch.setattr(command, "progress", shown)
-    assert run(*words, "--resume") == 0
-    assert PhaseModel.load(folder / "broken.model").sha256 == PhaseModel.load(model).sha256

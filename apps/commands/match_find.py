@@ -54,8 +54,7 @@ def query_command(
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.store import open_store
     from deepphase.matching.database.database import MotionDatabase
-    from deepphase.matching.database.queries import query_moment
-    from deepphase.matching.search.moments import nearest_moments
+    from deepphase.matching.search.moments import nearest_moments, query_moment
     from deepphase.matching.search.searcher import open_searcher
 
     opened = MotionDatabase.load(database, store=None if store is None else open_store(store))

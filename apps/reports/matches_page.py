@@ -13,8 +13,7 @@ from deepphase.apps.runs.files import write_table
 from deepphase.arrays import Array
 from deepphase.formats.load import save
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.database.queries import QueryMoment
-from deepphase.matching.search.moments import Moment, following, placed
+from deepphase.matching.search.moments import Moment, QueryMoment, following, placed
 from deepphase.matching.search.request import cost_terms
 from deepphase.motion.clip import Clip
 from deepphase.viewer.actor import Actor

@@ -17,8 +17,7 @@ from deepphase.motion.foot_ik import LegChains, LimbSolver
 from deepphase.motion.limbs import ancestors, path_length
 from deepphase.motion.roles import find_roles
 from deepphase.motion.skeleton import Skeleton
-from deepphase.steering.foot_ground import FootGround
-from deepphase.steering.foot_lock import FootLock
+from deepphase.steering.foot_lock import FootGround, FootLock
 from deepphase.terrain.heightmap import Heightmap
 
 _MIN_LENGTH = 1e-8

@@ -28,8 +28,12 @@ from deepphase.formats.header_values import (
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.learned.body import MatcherBody, PoseValues, RootPoses
 from deepphase.matching.learned.config import LearnedConfig
-from deepphase.matching.learned.kept_states import InterpolatedFeatures, KeptSearcher, KeptStates
-from deepphase.matching.learned.motion import DecompressedMotion
+from deepphase.matching.learned.kept_states import (
+    DecompressedMotion,
+    InterpolatedFeatures,
+    KeptSearcher,
+    KeptStates,
+)
 from deepphase.matching.player.facing import SECTORS
 from deepphase.matching.player.source import PlayerSource
 from deepphase.motion.skeleton import Skeleton

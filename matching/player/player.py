@@ -19,8 +19,7 @@ from deepphase.matching.player.trajectory_queries import future_offsets
 from deepphase.matching.player.trajectory_search import JumpRequest, SearchPolicy, style_of
 from deepphase.matching.player.transitions import PosePair, RootSteps, Transitions
 from deepphase.motion import quaternions
-from deepphase.steering.foot_ground import FootGround
-from deepphase.steering.foot_lock import FootLock, FootLockSettings
+from deepphase.steering.foot_lock import FootGround, FootLock, FootLockSettings
 from deepphase.steering.goal_limits import LimitedGoals
 from deepphase.steering.goal_sources import GoalSource
 from deepphase.steering.rest import CONSTANTS as REST

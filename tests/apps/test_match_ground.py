@@ -8,7 +8,7 @@ import pytest
 from deepphase.apps.cli import main
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.database.queries import clip_queries
+from deepphase.matching.search.moments import clip_queries
 from deepphase.synthetic.gait_motion import locomotion
 from deepphase.terrain.ground_shapes import made_ground
 from deepphase.terrain.grounded_clip import ClipGround

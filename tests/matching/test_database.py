@@ -14,9 +14,8 @@ from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError, Sk
 from deepphase.features.layout import Feature, FeatureLayout
 from deepphase.features.moment_kinds import KINDS
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.database.queries import clip_queries
 from deepphase.matching.search.exact import ExactSearcher
-from deepphase.matching.search.moments import following, nearest_moments, placed
+from deepphase.matching.search.moments import clip_queries, following, nearest_moments, placed
 from deepphase.matching.search.searcher import open_searcher
 from tests.corpus.made_clips import made_clip
 from tests.matching.made_databases import swinging_store, untrained_model

@@ -5,8 +5,7 @@ import pytest
 
 from deepphase.motion.foot_ik import LegChains, LimbSolver
 from deepphase.motion.roles import find_roles
-from deepphase.steering.foot_ground import FootGround
-from deepphase.steering.foot_lock import FootLock, FootLockSettings
+from deepphase.steering.foot_lock import FootGround, FootLock, FootLockSettings
 from deepphase.terrain.heightmap import Heightmap
 from tests.motion.bodies import HUMAN, body, standing
 

@@ -37,6 +37,7 @@ def command(
     """
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.clips import clips_in, song_entries
+    from deepphase.corpus.store import is_store
     from deepphase.phase.encode_files import encode_files, opened_model
     from deepphase.phase.extractor import reads_songs
     from deepphase.shipped import SHIPPED
@@ -80,7 +81,7 @@ def command(
     if of_songs:
         next_step("doctor")
     elif model == shipped.path:
-        next_step("app", *([files[0]] if files[0].is_dir() else []))
+        next_step("app", *([] if files[0].is_file() or is_store(files[0]) else [files[0]]))
     else:
         next_step("figures", model, files[0], "-o", "figures")
 

@@ -83,7 +83,7 @@ def songs_of_clips(store: ClipStore, folder: Path, progress: Progress | None = N
         else:
             left_out.append((name, refused[source.song]))
         if progress is not None:
-            progress("listening", number, len(store), name)
+            progress("reading songs", number, len(store), name)
     if not kept:
         shown = "; ".join(f"{name}: {why}" for name, why in left_out[:3])
         raise ParameterError(

@@ -178,7 +178,7 @@ class SignalCorpus(Generic[Signals]):
                 # The same song twice is not once for training and once for measuring.
                 sources.append(first_of.setdefault(song.sha256, str(path)))
             if progress is not None:
-                progress("listening", done, len(paths), Path(path).name)
+                progress("reading songs", done, len(paths), Path(path).name)
         if not parts:
             raise FormatError(
                 f"none of {len(paths)} songs can be read", hint="the reasons stand above"

@@ -33,7 +33,7 @@ def test_clips_without_a_song_are_left_out_with_a_word(tmp_path):
     why = dict(found.left_out)
     assert why["mute"] == "no song beside it"
     assert "bad.ogg" in why["broken"]
-    assert given[-1] == ("listening", 4, 4, "two")
+    assert given[-1] == ("reading songs", 4, 4, "two")
 
 
 def test_no_song_at_all_is_an_error_that_says_why(tmp_path):

@@ -279,6 +279,19 @@ def test_scales(tmp_path):
         load_gltf(made.written(tmp_path))
 
 
+def test_an_animation_that_no_clip_can_hold_leaves_the_others(tmp_path):
+    made = two_joints()
+    made.document["animations"][0]["name"] = "walk"
+    shrinking = np.linspace(1, 0.5, FRAMES, dtype=np.float32)[:, None].repeat(3, axis=1)
+    made.animate(0, "scale", 0, shrinking, name="grow")
+    path = made.written(tmp_path)
+    (clip,) = load_gltf_clips(path)
+    assert clip.name == "walk"
+    assert said(clip, "animation 'grow' is left out")
+    with pytest.raises(FormatError, match="animated scale"):
+        load_gltf(path, animation="grow")
+
+
 @pytest.mark.parametrize("scale", [[1, 2, 1], [-1, -1, -1], [0, 0, 0], [-1, 1, 1]])
 def test_scales_that_no_clip_can_hold(tmp_path, scale):
     made = two_joints()

@@ -89,15 +89,28 @@ def load_gltf_clips(
 ) -> tuple[Clip, ...]:
     """Read all animations of a .glb or .gltf that move the joints, each as a clip of its name.
 
+    Those that no clip can hold are left out, with a note in the others.
+
     Parameters and errors are those of `load_gltf`.
     """
     options = _checked_options(fps, unit, up)
     scene = _opened(path, skin)
     budget = _Budget(scene)
     keys: dict[int, Keys] = {}
+    clips, faults = [], {}
+    for number, name in _named_animations(scene):
+        try:
+            clips.append(replace(_read(scene, number, budget, keys, *options), name=name))
+        except _TooManyPosesError:
+            raise
+        except FormatError as error:
+            faults[name] = error
+    if not clips:
+        raise next(iter(faults.values()))
+    notes = tuple(f"animation {name!r} is left out: {faults[name].fact}" for name in faults)
     return tuple(
-        replace(_read(scene, number, budget, keys, *options), name=name)
-        for number, name in _named_animations(scene)
+        replace(clip, source=replace(clip.source, notes=notes + clip.source.notes))
+        for clip in clips
     )
 
 
@@ -157,6 +170,10 @@ def _chosen(scene: _Scene, given: str | int | None) -> tuple[int, tuple[str, ...
     return first, (f"animation {first} {scene.name(first)!r} was read; there are also {listed}",)
 
 
+class _TooManyPosesError(FormatError):
+    """Few keys ask for too many poses."""
+
+
 class _Budget:
     """How many more poses of joints the animations of a file may ask for."""
 
@@ -167,12 +184,13 @@ class _Budget:
     def spend(self, item: Item, frames: int, seconds: float, fps: float) -> None:
         self.spent += frames * len(self.scene.joints.nodes)
         if self.spent > allowed_poses(self.scene.file.bytes_read):
-            raise item.fault(
+            fault = item.fault(
                 f"{seconds:.6g} s at {fps:.6g} frames a second are {frames:,} frames of "
                 f"{len(self.scene.joints.nodes)} joints, in a file of "
                 f"{self.scene.file.size:,} bytes",
                 "give a lower rate (fps=), or check the key times",
             )
+            raise _TooManyPosesError(fault.fact, hint=fault.hint, path=fault.path)
 
 
 def _read(

@@ -32,19 +32,6 @@ def node_of(document: dict[str, Any], name: str) -> int:
     return next(at for at, node in enumerate(document["nodes"]) if node.get("name") == name)
 
 
-def node_tracks(path: Path, name: str) -> dict[str, np.ndarray]:
-    """Path -> values of the channels that move a node in the first animation."""
-    document, binary = glb_document(path)
-    animation, node = document["animations"][0], node_of(document, name)
-    return {
-        channel["target"]["path"]: glb_array(
-            document, binary, animation["samplers"][channel["sampler"]]["output"]
-        )
-        for channel in animation["channels"]
-        if channel["target"]["node"] == node
-    }
-
-
 def node_mesh(path: Path, name: str) -> dict[str, np.ndarray]:
     """Attribute (and "indices") -> values of the mesh of a node."""
     document, binary = glb_document(path)

@@ -194,7 +194,7 @@ def matching_command(
     """Compress a motion database by a network that is trained on it: learned motion matching.
 
     A file of a few megabytes plays the motion of the database, whose store is not needed any more.
-    `match run`, `live` and `export` take the file as they take the database.
+    `match run` takes the file as it takes the database; `live` and `export` take it, too.
 
     Parameters
     ----------

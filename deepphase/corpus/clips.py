@@ -37,10 +37,6 @@ class PointSets:
 
     Parameters
     ----------
-    structures
-        Names of the points (generic ones where files have none) -> their structure.
-    description
-        The given skeleton description.
     notes
         (points, sentence) where files of one kind disagree.
     """
@@ -129,18 +125,7 @@ def _of_animation(clip: Clip, file_name: str, animation: str) -> Clip:
 
 @dataclass(frozen=True)
 class ClipEntry:
-    """A clip that has not been read yet.
-
-    Parameters
-    ----------
-    name
-        Name of the clip.
-    load
-        Function that reads it; raises DeepPhaseError where that fails. It can be pickled, for
-        other processes.
-    size
-        About how many bytes are read for it.
-    """
+    """A clip that has not been read yet."""
 
     name: str
     load: Callable[[], Any]

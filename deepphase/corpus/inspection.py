@@ -46,40 +46,16 @@ class FileFacts:
 
     Parameters
     ----------
-    file
-        Path relative to the inputs.
-    error
-        Why it cannot be read; all other fields are then empty.
     skeleton
         In metres, Y up.
     kind
         "biped", "quadruped" or "other".
-    roles
-        Role -> joint name.
     fps, frames, unit_m, up
         As captured; metres per unit; the file's up axis.
-    notes
-        Sentences on what was read, inferred and assumed.
     contact_shares
         Foot -> share of the frames in which it is in contact with the floor.
     floor
         Metres: height of the floor on which the feet are; None without feet.
-    glitches
-        Frames that look wrong.
-    first_line
-        Line of frame 0 in formats with one line per frame, else 0.
-    has_rotations
-        False for point tracks, whose joints have positions only.
-    cleaning
-        What :func:`deepphase.motion.cleaning.clean` would change.
-    song
-        Name of the sound file beside it, or empty.
-    animation
-        The animation's name, where the file holds several.
-    levels
-        See :func:`deepphase.motion.orientation.axis_levels`.
-    measured
-        Result of the function that was given to `inspect_files`.
     """
 
     file: str
@@ -135,11 +111,6 @@ def inspect_files(
     """Number of motion files, and an iterator over the content of each.
 
     Each file has one entry per animation; only glTF files have several.
-
-    Parameters
-    ----------
-    reader
-        Options of :func:`deepphase.formats.load.load`: unit, up, allow_truncated.
     """
     checked_options(reader.get("unit"), reader.get("up"), reader.get("fps"))
     files = find_motion_files(inputs)

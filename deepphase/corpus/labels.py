@@ -24,12 +24,8 @@ class LabelledPiece:
 
     Parameters
     ----------
-    labels
-        Label -> value; empty cells are left out.
     start_s, stop_s
         Seconds from the start of the captured clip; None where the piece reaches its end.
-    line
-        Line of the table, from 1.
     """
 
     labels: dict[str, str]
@@ -241,11 +237,6 @@ class LabelPattern:
     the rest, literal parts included. Fields whose names start with an underscore are matched and
     dropped. A field '{take:d}' matches digits alone, so that '{action}{take:d}' reads "walk2". A
     pattern with n slashes is matched with the last n folders and the file's name.
-
-    Parameters
-    ----------
-    pattern
-        Field names in braces, and the literal text between them.
     """
 
     def __init__(self, pattern: str) -> None:

@@ -34,19 +34,7 @@ _BYTES_PER_WORKER = 4_000_000
 
 @dataclass(frozen=True)
 class MotionFile:
-    """A file to prepare.
-
-    Parameters
-    ----------
-    path
-        Path of the file.
-    file
-        Path relative to the inputs, with slashes, as in reports and label tables.
-    name
-        Name of its clip: the stem, with its folders where stems are not unique.
-    settings
-        Settings of its folder.
-    """
+    """A file to prepare."""
 
     path: Path
     file: str

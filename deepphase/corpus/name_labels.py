@@ -31,17 +31,7 @@ _DIGITS_LETTERS = re.compile(r"([0-9]+)([^0-9].*)", re.DOTALL)
 
 @dataclass(frozen=True)
 class NameLabels:
-    """Labels read from the names of files.
-
-    Parameters
-    ----------
-    labels
-        File -> its labels.
-    patterns
-        Pattern, as of :class:`LabelPattern`, -> number of files whose labels it reads.
-    unlike
-        File -> pattern that its name does not match, though those of its kind do.
-    """
+    """Labels read from the names of files."""
 
     labels: Mapping[str, dict[str, str]]
     patterns: Mapping[str, int]

@@ -32,25 +32,12 @@ class FileTask:
 
     Parameters
     ----------
-    file
-        The file.
     fps
         Frames per second of the result.
-    reader
-        Options of :func:`deepphase.formats.load.load`.
     point_sets
         The hierarchies that point tracks share.
-    labels, name_labels
-        Labels of the whole clip: those that override labels in the file, and those of the file's
-        name, which the file overrides.
-    pieces, table
-        Rows of a label table (the whole clip if empty), and the table, for errors.
     min_seconds
         Shorter clips are left out.
-    limit
-        What resampling may produce of all clips of the file.
-    clean, clean_hz
-        Whether flips and noise are removed, and the frequency of the low-pass.
     """
 
     file: MotionFile

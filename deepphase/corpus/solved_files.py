@@ -43,8 +43,6 @@ class SolvedFile:
     ----------
     points, carriers
         (points,) names of the points, and of the joints that they are attached to.
-    residuals, feet, scale
-        As in :class:`deepphase.solving.solve.SolvedMotion`.
     """
 
     name: str

@@ -54,10 +54,6 @@ class ClipSongs:
 
     Parameters
     ----------
-    store
-        The clips that have a song.
-    songs
-        Song of a clip's source -> its features.
     left_out
         (clip, reason) of clips without a song.
     """

@@ -31,8 +31,6 @@ class Ball:
     ----------
     radius_m
         Radius in metres; a football of size 5 has 0.11 m.
-    mass_kg
-        Mass; a football has 0.43 kg.
     restitution
         Speed after a bounce as a share of that before, 0 to 1.
     rolling

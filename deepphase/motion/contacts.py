@@ -32,10 +32,6 @@ class ContactThresholds:
         A foot that swings is twice as fast as the body: in fast gaits, whose contacts are few
         frames long and blurred, `enter_speed` rises to this share of the body's speed and
         `leave_speed` in proportion.
-    enter_height, leave_height
-        Shares of the leg length, over the foot's own floor.
-    shortest_s
-        Seconds: shorter contacts, and shorter gaps between contacts, are noise.
     """
 
     enter_speed: float = 0.18

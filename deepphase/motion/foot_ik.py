@@ -132,10 +132,6 @@ class LimbSolver:
 
     Parameters
     ----------
-    skeleton
-        The skeleton of the rotations.
-    limbs
-        Its limbs.
     ends
         (limbs, 3) metres from each tip's joint to the point that counts as the tip, as of
         `LegChains.ends`; none by default. Such tips are last joints.

@@ -42,8 +42,6 @@ class Glitch:
         Indices of the first and the last frame after a jump; equal for a single frame.
     what
         A joint's name, "whole body", "start of the clip" or "end of the clip".
-    sentence
-        Description of the error.
     """
 
     first: int
@@ -186,14 +184,10 @@ class Flip:
 
     Parameters
     ----------
-    joint
-        Name of the joint.
     first, last
         The flipped frames.
     angle_degrees
         The largest turn from one frame to the next.
-    twist
-        Whether the joint turned about its bone and those below turned back.
     """
 
     joint: str

@@ -77,8 +77,6 @@ class JointName:
         "left", "right" or "".
     part
         Part of the body ("upper leg", "knee", "hips", "tail", ...); "" if it is not known.
-    key
-        The name without its side: equal for both joints of a pair.
     quarter
         "fore" or "hind" if the name states which legs of a quadruped, else "".
     """

@@ -139,13 +139,7 @@ _SHORTEST_LIMB = 0.35
 
 @dataclass(frozen=True)
 class Limb:
-    """Joints of one leg or arm; None for a joint that was not found.
-
-    Parameters
-    ----------
-    upper, middle, last, toe
-        Hip, knee, ankle and toe of a leg; shoulder, elbow and wrist of an arm or front leg.
-    """
+    """Joints of one leg or arm; None for a joint that was not found."""
 
     upper: int
     middle: int | None

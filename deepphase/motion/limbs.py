@@ -22,12 +22,6 @@ class LimbPair:
     ----------
     first, second
         Joints of each chain; both have the same number.
-    attachment
-        The joint of the trunk that both chains are attached to.
-    length
-        Metres (or the skeleton's unit) along the first chain and its end site.
-    distance
-        Length of the path from the root to the attachment.
     """
 
     first: tuple[int, ...]

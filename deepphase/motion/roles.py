@@ -238,16 +238,7 @@ def find_roles(
 
 @dataclass(frozen=True, eq=False)
 class _KnownRoles:
-    """Cached roles of one skeleton, by description as JSON text.
-
-    Parameters
-    ----------
-    by_structure
-        Roles that do not depend on motion.
-    by_motion
-        Roles that depend on motion, by the clip that they were found with; by the skeleton if
-        there was no clip.
-    """
+    """Cached roles of one skeleton, by description as JSON text."""
 
     by_structure: dict[str, Roles] = field(default_factory=dict)
     by_motion: WeakKeyDictionary[Clip | Skeleton, dict[str, Roles]] = field(

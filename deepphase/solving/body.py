@@ -26,16 +26,8 @@ class BodyModel:
 
     Parameters
     ----------
-    plan
-        The joints by their roles.
-    skeleton
-        At rest upright in T-pose, facing +Z; left and right are mirror images.
     point_offsets
         (points, 3) metres: position of each point in the frame of its carrier joint.
-    size
-        Metres: length of a leg, from hip to ankle.
-    measured
-        Metres: sum of the lengths of arms and legs of the person, measured between points.
     """
 
     plan: JointPlan

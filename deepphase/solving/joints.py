@@ -129,23 +129,8 @@ SIDES = ("Left", "Right")
 class JointBuilder:
     """Builder of a skeleton's joints, parents first, and of the points attached to them.
 
-    Parameters
-    ----------
-    found
-        The structure that was found from the points; its joints are called `old` here.
-    skeleton
-        The same structure as a skeleton.
-    points
-        Number of points of the track.
-
     Attributes
     ----------
-    names, parents
-        Of the joints added so far.
-    points
-        For each joint, the points whose mean is its position before fitting.
-    of_old
-        Joint of the structure -> new joint.
     carriers : (points,)
         The joint that each point is attached to; -1 if it is not known yet.
     """

@@ -26,21 +26,10 @@ class JointPlan:
 
     Parameters
     ----------
-    structure
-        The joints; before fitting, a joint is at the mean of its points.
     carriers
         (points,) the joint that each point of the track is attached to.
-    legs, arms
-        Left and right: hip, knee, ankle and toe (-1 if there is none); shoulder, elbow and wrist.
-        `arms` is empty if none were found.
     pairs
         (joints,) mirror partners; a joint's own index on the middle line.
-    head
-        The head's joint, -1 if it is not known.
-    notes
-        How the joints were found, one sentence each.
-    loose
-        Joints of neck and head with too few points: they stay close to their rest pose.
     """
 
     structure: PointStructure

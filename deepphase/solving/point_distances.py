@@ -28,10 +28,6 @@ class PointDistances:
 
     Parameters
     ----------
-    medians
-        Medians over time.
-    reaches
-        90th percentiles over time.
     changes
         Robust standard deviation over time as a share of the median; 0 for a point and itself.
     """
@@ -121,13 +117,7 @@ def tree_parents(
 
 
 class DistanceSpread:
-    """Mean and percentiles of distances, counted in bins of 0.1 mm up to 2 m.
-
-    Parameters
-    ----------
-    columns
-        Number of quantities, each with a spread of its own.
-    """
+    """Mean and percentiles of distances, counted in bins of 0.1 mm up to 2 m."""
 
     def __init__(self, columns: int = 1) -> None:
         self._counts = np.zeros((columns, _BINS + 1), np.int64)

@@ -60,14 +60,8 @@ class PointBody:
 
     Parameters
     ----------
-    legs
-        Two limbs from the hip outwards, in unknown order of the sides.
     arms
         Two limbs from the shoulder outwards, in the order of the legs' sides; None if not found.
-    lower, upper
-        Points on the middle line from the hips outwards, below and above the shoulders.
-    others
-        All other points.
     """
 
     legs: tuple[PointLimb, PointLimb]

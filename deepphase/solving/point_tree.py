@@ -113,10 +113,6 @@ class PointStructure:
         (joints,) the points whose mean each joint is: one or several.
     across
         (left, right) joints of hips and shoulders; empty if no legs were found.
-    confidence
-        Confidence of left and right, from 0 (a guess) to 1; equality ignores it.
-    notes
-        How the joints were found, one sentence each; equality ignores them.
     """
 
     names: tuple[str, ...]

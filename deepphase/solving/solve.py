@@ -45,11 +45,6 @@ class SolveSettings:
     ----------
     smoothing_hz
         Cutoff frequency of the low-pass of points and rotations, Hz; 0 for no smoothing.
-    hold_feet
-        Whether feet keep their place during contacts.
-    level_floor
-        Whether a slow drift of the floor's height is removed. Ground that rises or falls as fast as
-        boxes and stairs do is kept.
     """
 
     smoothing_hz: float = 6.0
@@ -90,19 +85,11 @@ class SolvedMotion:
 
     Parameters
     ----------
-    clip
-        The motion: only its root is translated. At the track's rate, with its labels and source.
-    body
-        The body of the clip.
     points
         (points,) names of the track's points.
     residuals
         (frames, points) metres: distance of each scaled point from its position on the body; in
         gaps that of the bridged position.
-    feet
-        Foot contacts and corrections.
-    scale
-        Factor by which all points were scaled to the body's size; 1 for a body fitted to them.
     """
 
     clip: Clip

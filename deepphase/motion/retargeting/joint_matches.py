@@ -24,8 +24,6 @@ class JointMatch:
 
     Parameters
     ----------
-    joint
-        The joint of the target.
     first, second, share
         Joints of the source: the rotation is between theirs, nearer to the second's with a larger
         share.

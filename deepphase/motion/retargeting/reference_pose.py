@@ -35,10 +35,6 @@ class ReferencePose:
         (joints, 4) and (joints, 3) metres: in the world, the hips above the origin.
     heights
         (joints,) metres: lowest usual height of each joint over the ground.
-    is_rest
-        Whether it is the rest pose.
-    note
-        Which pose it is.
     """
 
     rotations: Array

@@ -39,13 +39,6 @@ class RetargetedMotion:
 
     Parameters
     ----------
-    clip
-        The motion on the target.
-    scale
-        Leg length of the target over that of the source, of quadrupeds the smaller ratio of front
-        and hind legs: the factor of all places and paths.
-    leg_m
-        Metres: leg length of the target.
     foot_errors
         (frames, feet) metres: distance of each foot from the scaled original; of a quadruped all
         four.
@@ -53,10 +46,6 @@ class RetargetedMotion:
         (frames, hands) metres: the same of hands while they are held, 0 elsewhere.
     sliding_source, sliding
         m/s: mean speed over the ground of feet in contact, of the scaled original and of the clip.
-    matched
-        Number of the target's joints that have a counterpart.
-    unmatched
-        Names of those that keep their reference pose.
     """
 
     clip: Clip

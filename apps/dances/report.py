@@ -18,7 +18,7 @@ from deepphase.evaluation.dance import (
     dance_findings,
     measure_dance,
 )
-from deepphase.evaluation.measure import Measure, measures_of
+from deepphase.evaluation.measurement import Measure, measures_of
 from deepphase.motion.root_trajectory import RootMotion
 from deepphase.steering.dance import DanceRequest, DanceResult
 from deepphase.viewer.take import Channels, Curve, Gating, Marker, Take

@@ -16,7 +16,7 @@ from deepphase.apps.reports.player_takes import takes_of_store
 from deepphase.arrays import Array, release_pages
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
-from deepphase.evaluation.measure import Measure
+from deepphase.evaluation.measurement import Measure
 from deepphase.evaluation.phase_measures import MeasuredPhases, measured
 from deepphase.phase.clip_phases import ClipPhases
 from deepphase.phase.extractor import BASELINES, PhaseExtractor, fit_phases, load_model

@@ -10,7 +10,7 @@ from typing import Any
 
 from deepphase.atomic_write import atomic_write
 from deepphase.checkout import version
-from deepphase.evaluation.measure import Measure
+from deepphase.evaluation.measurement import Measure
 
 _FORMAT, _VERSION = "deepphase.report", 1
 # Label of a motion -> its measures.

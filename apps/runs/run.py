@@ -20,7 +20,7 @@ from deepphase.apps.runs.goals import Goal
 from deepphase.apps.runs.take import compared_take, run_take
 from deepphase.errors import ParameterError
 from deepphase.evaluation.findings import ground_findings, run_findings
-from deepphase.evaluation.measure import Measure, joint_rotations, measure, measures_of
+from deepphase.evaluation.measurement import Measure, joint_rotations, measure, measures_of
 from deepphase.motion.ball import Ball
 from deepphase.motion.root_trajectory import RootMotion
 from deepphase.progress import Progress

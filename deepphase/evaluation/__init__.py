@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from deepphase.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from deepphase.evaluation.measure import Measure as Measure
-    from deepphase.evaluation.measure import measure as measure
+    from deepphase.evaluation.measurement import Measure as Measure
+    from deepphase.evaluation.measurement import measure as measure
 
 # Module -> the public names that it defines.
 _NAMES = {
-    "deepphase.evaluation.measure": ("Measure", "measure"),
+    "deepphase.evaluation.measurement": ("Measure", "measure"),
 }
 
 __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

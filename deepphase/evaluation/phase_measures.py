@@ -10,7 +10,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-from deepphase.evaluation.measure import Measure
+from deepphase.evaluation.measurement import Measure
 from deepphase.phase.health import Health
 from deepphase.phase.matches import (
     Frames,

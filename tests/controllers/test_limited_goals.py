@@ -14,7 +14,7 @@ from deepphase.controllers.runtime.future_trajectory import (
 )
 from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.errors import ParameterError
-from deepphase.evaluation.measure import measure, values_by_name
+from deepphase.evaluation.measurement import measure, values_by_name
 from deepphase.steering.path import made_path
 from deepphase.steering.run import rollout, start_on_path
 from tests.steering.absurd_goals import AbsurdGoals, every_kind

@@ -35,7 +35,7 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import open_store
 from deepphase.corpus.store_writer import write_store
 from deepphase.errors import CheckpointError, DeepPhaseError, FormatError, ParameterError
-from deepphase.evaluation.measure import values_by_name
+from deepphase.evaluation.measurement import values_by_name
 from deepphase.formats.bvh.writer import save_bvh
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.player.settings import PlayerSettings

@@ -10,7 +10,7 @@ import pytest
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.errors import ParameterError
-from deepphase.evaluation.measure import (
+from deepphase.evaluation.measurement import (
     RUN_MEASURES,
     joint_rotations,
     measure,

@@ -23,7 +23,7 @@ from deepphase.controllers.dance.health import dance_words
 from deepphase.controllers.runtime.controller import FORMAT
 from deepphase.errors import DeepPhaseError
 from deepphase.evaluation.dance import DanceFinding
-from deepphase.evaluation.measure import Measure, values_by_name
+from deepphase.evaluation.measurement import Measure, values_by_name
 from deepphase.features.layout import FeatureLayout
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.database.file import FORMAT as DATABASE_FORMAT

@@ -25,7 +25,7 @@ from deepphase.apps.live.driven_run import driven_run, read_driven
 from deepphase.apps.live.page import live_page
 from deepphase.apps.live.recordings import save_recording
 from deepphase.errors import DeepPhaseError, FormatError, ParameterError
-from deepphase.evaluation.measure import Measure, measure
+from deepphase.evaluation.measurement import Measure, measure
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import resample
 from deepphase.steering.path import made_path

@@ -11,7 +11,7 @@ from deepphase.apps.runs.files import frame_columns, write_motions, write_table
 from deepphase.apps.runs.run import run_goal
 from deepphase.apps.runs.take import compared_take, run_take
 from deepphase.controllers.runtime.frame import CharacterSettings
-from deepphase.evaluation.measure import Measure
+from deepphase.evaluation.measurement import Measure
 from deepphase.matching.player.settings import PlayerSettings
 from deepphase.motion.clip import Clip
 from deepphase.motion.root_trajectory import RootMotion

@@ -33,6 +33,7 @@ from deepphase.features.moment_kinds import KINDS, LYING, SITTING
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.limbs import bone_lengths
 from deepphase.motion.resample import BANDS_HZ
+from deepphase.short_repr import brief_repr
 from deepphase.steering.run import Run
 
 AT_REST_M_S = 0.05
@@ -45,6 +46,7 @@ _FROZEN_SHARE = 0.5
 _CM = 100.0
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Measure:
     """One measured value.

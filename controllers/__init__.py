@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from deepphase.controllers.networks.registry import register_network as register_network
     from deepphase.controllers.runtime.characters import Characters as Characters
     from deepphase.controllers.runtime.controller import Controller as Controller
+    from deepphase.controllers.runtime.engine_export import export_controller as export_controller
     from deepphase.controllers.runtime.frame import CharacterSettings as CharacterSettings
-    from deepphase.controllers.runtime.onnx_export import export_controller as export_controller
     from deepphase.controllers.runtime.start import CharacterSource as CharacterSource
     from deepphase.controllers.schema.schema import ControllerSchema as ControllerSchema
     from deepphase.controllers.training.module import ControllerModule as ControllerModule
@@ -73,7 +73,7 @@ _NAMES = {
     "deepphase.controllers.runtime.characters": ("Characters",),
     "deepphase.controllers.runtime.controller": ("Controller",),
     "deepphase.controllers.runtime.frame": ("CharacterSettings",),
-    "deepphase.controllers.runtime.onnx_export": ("export_controller",),
+    "deepphase.controllers.runtime.engine_export": ("export_controller",),
     "deepphase.controllers.runtime.start": ("CharacterSource",),
     "deepphase.controllers.schema.schema": ("ControllerSchema",),
     "deepphase.controllers.training.module": ("ControllerModule",),

@@ -94,7 +94,7 @@ class ControllerTraining:
     detail_minutes
         Minutes of captured detail that the controller has: what its steps leave of captured motion,
         which runs add again. A minute takes half a megabyte. See
-        `deepphase.controllers.data.detail_rows`.
+        `deepphase.controllers.data.captured_rows`.
     held_out
         Fraction of the source files that are held out of training for measurement.
     seed

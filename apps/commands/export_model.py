@@ -130,8 +130,7 @@ def _phase_model(path: Path) -> Callable[[Path], Written]:
 
 def _controller(path: Path) -> Callable[[Path], Written]:
     from deepphase.controllers.runtime.controller import Controller
-    from deepphase.controllers.runtime.engine_description import engine_metadata
-    from deepphase.controllers.runtime.onnx_export import export_controller
+    from deepphase.controllers.runtime.engine_export import engine_metadata, export_controller
 
     controller = Controller.load(path)
     metadata = engine_metadata(controller)

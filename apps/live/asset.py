@@ -9,10 +9,10 @@ import numpy as np
 
 from deepphase.apps.live.asset_file import asset_bytes, manifold_arrays
 from deepphase.arrays import Array
-from deepphase.controllers.data.rest_rows import rest_columns, rest_layout
+from deepphase.controllers.data.captured_rows import rest_columns, rest_layout
 from deepphase.controllers.networks.registry import NETWORKS
 from deepphase.controllers.runtime.controller import Controller
-from deepphase.controllers.runtime.engine_description import describe_controller
+from deepphase.controllers.runtime.engine_export import describe_controller
 from deepphase.errors import ParameterError
 from deepphase.motion.roles import find_roles
 from deepphase.steering.foot_lock import FootLockSettings

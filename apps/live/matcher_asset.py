@@ -9,7 +9,7 @@ import numpy as np
 
 from deepphase.apps.live.asset_file import asset_bytes
 from deepphase.arrays import Array
-from deepphase.controllers.runtime.engine_description import describe_skeleton, goal_settings
+from deepphase.controllers.runtime.engine_export import describe_skeleton, goal_settings
 from deepphase.errors import ParameterError
 from deepphase.evaluation.runs import BLEND_S
 from deepphase.features.layout import FeatureLayout

@@ -12,9 +12,9 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.controllers.ball.ball_file import ClipBalls, ball_measures
 from deepphase.controllers.config import ControllerConfig, ControllerTraining
+from deepphase.controllers.data.captured_rows import RestRows
 from deepphase.controllers.data.initial_states import InitialStates
 from deepphase.controllers.data.label_choice import chosen_label
-from deepphase.controllers.data.rest_rows import RestRows
 from deepphase.controllers.data.sample_rows import STANDING_M_S, SampleSplit, root_travel
 from deepphase.controllers.data.samples import ClipTracks, ControllerSamples, Ends, schema_of_store
 from deepphase.controllers.data.starts_and_stops import starts_and_stops

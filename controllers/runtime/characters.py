@@ -13,12 +13,12 @@ from deepphase.controllers.runtime.body_pose import BodyPose, BodyPoses, Charact
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.detail import CharacterDetail
 from deepphase.controllers.runtime.frame import CharacterSettings
-from deepphase.controllers.runtime.future_trajectory import (
+from deepphase.controllers.runtime.network_input import (
     FutureTrajectory,
+    NetworkInput,
     TrajectoryBlend,
     TrajectoryReader,
 )
-from deepphase.controllers.runtime.network_input import NetworkInput
 from deepphase.controllers.runtime.network_state import RunningNetwork, running_phases
 from deepphase.controllers.runtime.parts import (
     CharacterPart,

@@ -11,9 +11,8 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.controllers.config import ControllerConfig
-from deepphase.controllers.data.detail_rows import ARRAYS, DetailRows
+from deepphase.controllers.data.captured_rows import ARRAYS, DetailRows, RestRows, rest_layout
 from deepphase.controllers.data.initial_states import InitialStates
-from deepphase.controllers.data.rest_rows import RestRows, rest_layout
 from deepphase.controllers.networks.normalised import NormalisedController
 from deepphase.controllers.networks.registry import UnregisteredNetworkError, make_network
 from deepphase.controllers.schema.schema import ControllerSchema

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.controllers.data.detail_rows import DetailRows, detail_columns
+from deepphase.controllers.data.captured_rows import DetailRows, detail_columns
 from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.features.trajectory import complex_of, pairs
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.controllers.data.rest_rows import RestRows, rest_columns, rest_layout
+from deepphase.controllers.data.captured_rows import RestRows, rest_columns, rest_layout
 from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.steering.rest import CONSTANTS, RestChain
 from deepphase.steering.springs import faded, spring_rate, wrapped_angle

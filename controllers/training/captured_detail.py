@@ -7,8 +7,8 @@ import torch
 from scipy.ndimage import uniform_filter1d
 
 from deepphase.arrays import Array
+from deepphase.controllers.data.captured_rows import DetailRows, detail_columns, root_values
 from deepphase.controllers.data.controller_data import ControllerData
-from deepphase.controllers.data.detail_rows import DetailRows, detail_columns, root_values
 from deepphase.controllers.data.sample_rows import balanced_rows
 from deepphase.controllers.runtime.body_pose import BodyPoses, CharacterFeet
 from deepphase.controllers.runtime.controller import Controller

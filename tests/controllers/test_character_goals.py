@@ -15,8 +15,8 @@ from deepphase.controllers.networks.normalised import NormalisedController
 from deepphase.controllers.networks.registry import NETWORKS
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.engine_export import export_controller
 from deepphase.controllers.runtime.frame import CharacterSettings
-from deepphase.controllers.runtime.onnx_export import export_controller
 from deepphase.controllers.schema.config import SchemaConfig
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, ParameterError

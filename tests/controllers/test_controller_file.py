@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from deepphase.controllers.config import ControllerConfig
+from deepphase.controllers.data.captured_rows import RestRows
 from deepphase.controllers.data.initial_states import InitialStates
-from deepphase.controllers.data.rest_rows import RestRows
 from deepphase.controllers.runtime.controller import FORMAT, VERSION, Controller
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.formats.array_file import read_arrays, write_arrays

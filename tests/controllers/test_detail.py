@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
+from deepphase.controllers.data.captured_rows import DetailRows, detail_columns, root_values
 from deepphase.controllers.data.controller_data import ControllerData
-from deepphase.controllers.data.detail_rows import DetailRows, detail_columns, root_values
 from deepphase.controllers.data.samples import ControllerSamples
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.controller import Controller

@@ -7,7 +7,7 @@ import pytest
 
 from deepphase.apps.demo import CONTROLLER
 from deepphase.controllers.runtime.controller import Controller
-from deepphase.controllers.runtime.future_trajectory import (
+from deepphase.controllers.runtime.network_input import (
     blended_angles,
     blended_positions,
     desired_weights,

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from deepphase.controllers.networks.normalised import NormalisedController
-from deepphase.controllers.runtime.onnx_export import export_controller
+from deepphase.controllers.runtime.engine_export import export_controller
 from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.errors import ParameterError
 from deepphase.export.onnx_file import PARITY_BATCHES

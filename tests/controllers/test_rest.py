@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from deepphase.controllers.data.rest_rows import RestRows, rest_columns, rest_layout
+from deepphase.controllers.data.captured_rows import RestRows, rest_columns, rest_layout
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.rest import CharacterRest

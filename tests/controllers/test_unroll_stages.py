@@ -6,7 +6,7 @@ import torch
 
 from deepphase.controllers.config import ControllerConfig, ControllerTraining
 from deepphase.controllers.data.controller_batches import ControllerBatches
-from deepphase.controllers.runtime.future_trajectory import TrajectoryBlend, TrajectoryReader
+from deepphase.controllers.runtime.network_input import TrajectoryBlend, TrajectoryReader
 from deepphase.controllers.training import module as training_module
 from deepphase.controllers.training.closed_loop import ClipGoals, FootVelocities, RootOffset
 from deepphase.controllers.training.health import RecordedGoals

@@ -13,9 +13,8 @@ import pytest
 from deepphase.apps.demo import CONTROLLER
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.controller import Controller
-from deepphase.controllers.runtime.engine_description import engine_metadata
+from deepphase.controllers.runtime.engine_export import engine_metadata, export_controller
 from deepphase.controllers.runtime.frame import CharacterSettings
-from deepphase.controllers.runtime.onnx_export import export_controller
 from deepphase.export.phase_encoder import export_phase_model
 from deepphase.motion.kinematics import joint_positions
 from deepphase.phase.model import PhaseModel

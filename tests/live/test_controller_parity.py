@@ -10,7 +10,7 @@ import pytest
 
 from deepphase.apps.demo import CONTROLLER
 from deepphase.apps.live.asset import controller_asset
-from deepphase.controllers.data.rest_rows import RestRows, rest_layout
+from deepphase.controllers.data.captured_rows import RestRows, rest_layout
 from deepphase.controllers.networks.normalised import NormalisedController
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.frame import CharacterSettings

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from deepphase.controllers.config import ControllerConfig
+from deepphase.controllers.data.captured_rows import RestRows
 from deepphase.controllers.data.controller_data import ControllerData
-from deepphase.controllers.data.rest_rows import RestRows
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.training.train import train_controller
 from deepphase.corpus.clip_store import ClipStore

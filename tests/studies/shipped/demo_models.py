@@ -18,8 +18,8 @@ from deepphase.apps.terminal import note, progress
 from deepphase.apps.training.folder import TrainingRequest
 from deepphase.apps.training.run import TrainingRun
 from deepphase.controllers.config import ControllerConfig, ControllerTraining
+from deepphase.controllers.data.captured_rows import RestRows
 from deepphase.controllers.data.controller_data import ControllerData
-from deepphase.controllers.data.rest_rows import RestRows
 from deepphase.controllers.networks.experts import ExpertsConfig
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.schema.config import SchemaConfig

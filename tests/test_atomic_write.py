@@ -25,7 +25,6 @@ from deepphase.matching.database.database import MotionDatabase
 from deepphase.motion.point_track import PointTrack
 from deepphase.phase.clip_phases import load_phases, save_csv, save_phases
 from deepphase.phase.extractor import load_extractor
-from deepphase.synthetic.truth_file import Truth
 from tests.compatibility.test_formats import _FILES as FILES
 from tests.corpus.made_clips import contents
 
@@ -59,7 +58,6 @@ WRITERS: dict[str, Callable[[Path], object]] = {
     "controller": lambda path: Controller.load(FILES / "experts.controller").save(path),
     "phases": lambda path: _phases(save_phases, path, window_s=1.0, model_sha256=""),
     "table of phases": lambda path: _phases(save_csv, path),
-    "truth": lambda path: Truth.load(FILES / "walk_1.truth.npz").save(path),
     "BVH": lambda path: save(_store().clip(0), path.with_suffix(".bvh")),
     "glb": lambda path: save(_store().clip(0), path.with_suffix(".glb")),
     "glTF": lambda path: save(_store().clip(0), path.with_suffix(".gltf")),

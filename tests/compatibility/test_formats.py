@@ -20,7 +20,6 @@ from deepphase.music import cache
 from deepphase.phase.clip_phases import load_phases
 from deepphase.phase.extractor import load_extractor
 from deepphase.steering.dance import DanceRequest
-from deepphase.synthetic.truth_file import Truth
 
 _FILES = Path(__file__).parent / "files"
 _FRAMES = 10
@@ -96,8 +95,6 @@ def _contents(name, folder, monkeypatch):
         return joint_positions(_clip())[::40]
     if kind == "db":
         return MotionDatabase.load(_FILES / name).features[::40]
-    if name.endswith(".truth.npz"):
-        return Truth.load(_FILES / name).phase[::20]
     if name.endswith(".phases.npz"):
         return load_phases(_FILES / name)[0].parameters.manifold()[::20]
     return joint_positions(load(_FILES / name))[::20]

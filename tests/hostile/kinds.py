@@ -63,7 +63,6 @@ from deepphase.steering.path import read_path
 from deepphase.steering.run import RunnerSpec
 from deepphase.synthetic.bodies import BODY_KINDS
 from deepphase.synthetic.gait_motion import locomotion
-from deepphase.synthetic.truth_file import Truth
 from deepphase.temporary_files import temporary_folder
 from deepphase.terrain.ground_file import read_ground
 from deepphase.terrain.grounded_clip import ClipGround
@@ -218,12 +217,6 @@ def _phases(path: Path) -> None:
     phases, _ = load_phases(FILES / "walk_1.phases.npz")
     short = replace(phases, parameters=phases.parameters[:6], interior=phases.interior[:6])
     save_phases(short, path, window_s=1.0, model_sha256="")
-
-
-def _truth(path: Path) -> None:
-    truth = Truth.load(FILES / "walk_1.truth.npz")
-    names = ("phase", "frequency", "contacts", "gait")
-    replace(truth, **{name: getattr(truth, name)[:6] for name in names}).save(path)
 
 
 def _ground() -> Heightmap:
@@ -475,9 +468,6 @@ KINDS: dict[str, Kind] = {
     ),
     "phases": Kind(
         ".phases.npz", load_phases, _by(_phases, ".phases.npz"), mutations.ARCHIVE, True
-    ),
-    "truth": Kind(
-        ".truth.npz", Truth.load, _by(_truth, ".truth.npz"), mutations.ARCHIVE, hashed=True
     ),
     "rig keys": Kind(
         ".json", RigKeys.load, _by(_rig_keys, ".json"), (mutations.changed_json, *_WORDS)

@@ -17,7 +17,6 @@ from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.search import searcher
 from deepphase.matching.search.searcher import open_searcher
 from deepphase.phase.clip_phases import load_phases
-from deepphase.synthetic.truth_file import Truth
 from tests.compatibility.test_formats import _FILES as FILES
 from tests.hostile.kinds import KINDS
 from tests.hostile.mutations import ARRAY_FILE, array_file_parts, changed_bytes, signed_array_file
@@ -159,7 +158,7 @@ def test_files_without_a_checksum_are_read(tmp_path):
     assert len(load_points(plain)) == 9
 
 
-@pytest.mark.parametrize("read", [load_phases, Truth.load, KINDS["ground"].read])
+@pytest.mark.parametrize("read", [load_phases, KINDS["ground"].read])
 def test_bombs_are_not_unpacked(read, tmp_path):
     path = tmp_path / "bomb.npz"
     content = io.BytesIO()

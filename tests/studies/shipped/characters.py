@@ -17,8 +17,8 @@ from deepphase.motion.clip import Clip
 from deepphase.phase.config import PhaseConfig
 from deepphase.phase.training.train import train_phase
 from deepphase.progress import Progress
-from deepphase.synthetic.standing import standing_clips
 from deepphase.temporary_files import temporary_folder
+from tests.studies.shipped.standing import standing_clips
 from tests.studies.shipped.steered_motion import dog_clips, person_clips
 
 # Half the width of the shipped config: a few megabytes.

@@ -32,9 +32,9 @@ from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.training.train import train_phase
 from deepphase.progress import Progress
-from deepphase.synthetic.standing import standing_clips
 from deepphase.synthetic.training_set import corpus
 from deepphase.temporary_files import temporary_folder
+from tests.studies.shipped.standing import standing_clips
 
 PRESETS: dict[Path, str] = {PHASES: "sine_fit", EMBEDDING: "conv_embedding"}
 

@@ -71,6 +71,12 @@ class Body:
         return tuple(limb.name for limb in self.limbs)
 
 
+def limb_lengths(skeleton: Skeleton, limb: BodyLimb) -> tuple[float, float]:
+    """Metres of the two long parts."""
+    upper, lower = skeleton.offsets[limb.lower], skeleton.offsets[limb.foot]
+    return float(np.linalg.norm(upper)), float(np.linalg.norm(lower))
+
+
 # name, parent, offset in metres. A person of 1.70 m in T-pose; the left side, mirrored below.
 _BIPED_MIDDLE = (
     ("Hips", "", (0.0, 0.95, 0.0)),

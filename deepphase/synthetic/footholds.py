@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.synthetic.bodies import Body, BodyLimb
-from deepphase.synthetic.limb_ik import limb_lengths
+from deepphase.synthetic.bodies import Body, BodyLimb, limb_lengths
 from deepphase.synthetic.timeline import Timeline
 from deepphase.synthetic.waves import brisk_step, smooth_bump, smooth_step
 

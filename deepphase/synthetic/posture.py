@@ -1,21 +1,18 @@
-"""From the values of the degrees of freedom to the rotations of every joint."""
+"""From the values of the degrees of freedom to the rotations of every joint, legs by exact IK."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 import numpy as np
+from scipy.ndimage import convolve1d, maximum_filter1d
+from scipy.spatial.transform import Rotation
 
 from deepphase.arrays import Array
 from deepphase.motion import quaternions
-from deepphase.synthetic.bodies import Body
+from deepphase.motion.skeleton import Skeleton
+from deepphase.synthetic.bodies import Body, BodyLimb, limb_lengths
 from deepphase.synthetic.footholds import FootMotion
-from deepphase.synthetic.limb_ik import (
-    feet_in_reach,
-    foot_rotation,
-    root_lowering,
-    two_joint_rotations,
-)
 
 _AXES = {"x": np.eye(3)[0], "y": np.eye(3)[1], "z": np.eye(3)[2]}
 # Shares of the spine's and the neck's bend in each of their joints.
@@ -26,6 +23,11 @@ _WAVE_RAISE, _WAVE_ELBOW, _WAVE_ELBOW_SWING, _WAVE_ARM_SWING = 1.6, 1.25, 0.5, 0
 _WAVE_TWIST = -1.5
 # A tail that wags, joint by joint with this delay in cycles.
 _TAIL_SWING, _TAIL_DELAY = 0.3, 0.06
+# A standing leg is stretched to this share of its length at most: near 1 the knee would snap.
+_STRETCH = 0.986
+# A swinging leg is bent a little more, and drawn in over this range of its length.
+_SWING_BEND, _SWING_RANGE = 0.035, 0.012
+_LOWERING_S = 0.14
 
 
 def pose_trunk(body: Body, values: Mapping[str, Array], oscillators: tuple[Array, Array]) -> Array:
@@ -137,7 +139,7 @@ def plant_feet(
     skeleton = body.skeleton
     trunk_rotations, trunk_positions = _trunk_transforms(body, rotations, root)
     roots = np.stack([trunk_positions[limb.upper] for limb in body.limbs])
-    world_feet = [foot_rotation(foot.yaw, foot.pitch) for foot in feet]
+    world_feet = [_foot_rotation(foot.yaw, foot.pitch) for foot in feet]
     ankles = np.stack(
         [
             foot.toe - quaternions.rotate(rotation, limb.ball)
@@ -145,20 +147,20 @@ def plant_feet(
         ]
     )
     contacts = np.stack([foot.contact for foot in feet])
-    lowered = root_lowering(skeleton, body.limbs, roots, ankles, contacts, fps)
+    lowered = _root_lowering(skeleton, body.limbs, roots, ankles, contacts, fps)
     root = root - lowered[:, None] * _AXES["y"]
     roots = roots - lowered[:, None] * _AXES["y"]
     rotations = rotations.copy()
     for number, (limb, foot) in enumerate(zip(body.limbs, feet, strict=True)):
         between = 0.5 * (heading + foot.yaw)
         forward = np.stack([np.sin(between), np.zeros_like(between), np.cos(between)], axis=1)
-        ankle = feet_in_reach(skeleton, limb, roots[number], ankles[number], foot.aloft)
-        upper, lower = two_joint_rotations(skeleton, limb, roots[number], ankle, forward)
+        ankle = _feet_in_reach(skeleton, limb, roots[number], ankles[number], foot.aloft)
+        upper, lower = _two_joint_rotations(skeleton, limb, roots[number], ankle, forward)
         chain = (
             (limb.upper, trunk_rotations[skeleton.parents[limb.upper]], upper),
             (limb.lower, upper, lower),
             (limb.foot, lower, world_feet[number]),
-            (limb.toe, world_feet[number], foot_rotation(foot.yaw, foot.toe_pitch)),
+            (limb.toe, world_feet[number], _foot_rotation(foot.yaw, foot.toe_pitch)),
         )
         for joint, parent, world in chain:
             rotations[:, joint] = quaternions.multiply(quaternions.conjugate(parent), world)
@@ -182,3 +184,89 @@ def _trunk_transforms(
         positions[joint] = positions[parent] + quaternions.rotate(world[parent], offsets[joint])
         world[joint] = quaternions.multiply(world[parent], rotations[:, joint])
     return world, positions
+
+
+def _foot_rotation(yaw: Array, pitch: Array) -> Array:
+    """(frames, 4) rotation of a foot that points to `yaw`, toe up by `pitch` (radians)."""
+    return quaternions.multiply(
+        quaternions.about_axis(_AXES["y"], yaw),
+        quaternions.about_axis(_AXES["x"], -np.asarray(pitch)),
+    )
+
+
+def _root_lowering(
+    skeleton: Skeleton,
+    limbs: tuple[BodyLimb, ...],
+    roots: Array,
+    feet: Array,
+    contacts: Array,
+    fps: float,
+) -> Array:
+    """How far a body must come down for its standing legs to reach their feet.
+
+    From the limbs' upper joints and foot joints (limbs, frames, 3) to (frames,) metres, smooth
+    over time, and never less than needed.
+    """
+    needed = np.zeros(roots.shape[1])
+    for limb, root, foot, contact in zip(limbs, roots, feet, contacts, strict=True):
+        length = _STRETCH * sum(limb_lengths(skeleton, limb))
+        apart = np.hypot(root[:, 0] - foot[:, 0], root[:, 2] - foot[:, 2])
+        highest = foot[:, 1] + np.sqrt(np.maximum(length**2 - apart**2, (0.3 * length) ** 2))
+        needed = np.maximum(needed, np.where(contact, root[:, 1] - highest, 0.0))
+    reach = max(int(np.ceil(_LOWERING_S * fps)), 2)
+    # The largest of a window, averaged over a window no wider, is nowhere less than the need.
+    kernel = np.bartlett(2 * reach + 3)[1:-1] ** 2
+    envelope = maximum_filter1d(needed, 2 * reach + 1, mode="nearest")
+    return convolve1d(envelope, kernel / kernel.sum(), mode="nearest")
+
+
+def _feet_in_reach(
+    skeleton: Skeleton, limb: BodyLimb, root: Array, foot: Array, aloft: Array
+) -> Array:
+    """(frames, 3) the foot joint, drawn in where a swinging leg would be stretched for it.
+
+    `aloft` (frames,) is 0 in stance, where `_root_lowering` has made the leg long enough, and 1 in
+    mid-swing.
+    """
+    length = sum(limb_lengths(skeleton, limb))
+    vector = foot - root
+    distance = np.maximum(np.linalg.norm(vector, axis=1, keepdims=True), 1e-9)
+    start = _STRETCH - _SWING_BEND * aloft[:, None]
+    over = np.maximum(distance / length - start, 0.0)
+    drawn = start + _SWING_RANGE * np.tanh(over / _SWING_RANGE)
+    return np.where(over > 0, root + vector * (drawn * length / distance), foot)
+
+
+def _two_joint_rotations(
+    skeleton: Skeleton, limb: BodyLimb, root: Array, foot: Array, forward: Array
+) -> tuple[Array, Array]:
+    """World rotations of the upper and the lower joint that bring the foot joint to its place.
+
+    A knee bends towards `forward` (frames, 3), an elbow of a front leg the other way. The law of
+    cosines gives the middle joint in the plane of limb and `forward`; both joints turn about that
+    plane's normal, as hinges do.
+    """
+    first, second = limb_lengths(skeleton, limb)
+    vector = foot - root
+    distance = np.linalg.norm(vector, axis=1, keepdims=True)
+    distance = np.clip(distance, abs(first - second) + 1e-6, first + second - 1e-9)
+    axis = vector / np.maximum(np.linalg.norm(vector, axis=1, keepdims=True), 1e-9)
+    pole = limb.bends * forward
+    pole = pole - axis * np.einsum("fc,fc->f", pole, axis)[:, None]
+    pole /= np.maximum(np.linalg.norm(pole, axis=1, keepdims=True), 1e-9)
+    along = (first**2 - second**2 + distance**2) / (2 * distance)
+    across = np.sqrt(np.maximum(first**2 - along**2, 0.0))
+    middle = root + axis * along + pole * across
+    hinge = limb.bends * np.cross(pole, axis)
+    upper = _aligned(skeleton.offsets[limb.lower], (middle - root) / first, hinge)
+    lower_direction = root + axis * distance - middle
+    lower = _aligned(skeleton.offsets[limb.foot], lower_direction / second, hinge)
+    return upper, lower
+
+
+def _aligned(rest: Array, direction: Array, hinge: Array) -> Array:
+    """(frames, 4) rotations that bring a rest offset to a direction, and +X to the hinge."""
+    rest = rest / np.linalg.norm(rest)
+    from_frame = np.stack([_AXES["x"], rest, np.cross(_AXES["x"], rest)], axis=1)
+    to_frame = np.stack([hinge, direction, np.cross(hinge, direction)], axis=2)
+    return Rotation.from_matrix(to_frame @ from_frame.T).as_quat()

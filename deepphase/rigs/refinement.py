@@ -7,7 +7,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.rigs.rig_function import RigFunction
 
-ITERATIONS = 10
+_ITERATIONS = 10
 # Root mean square of a joint's error at which a pose is done, metres.
 DONE_M = 2e-4
 # The damping after a step that did not help, and after one that did.
@@ -26,7 +26,6 @@ def refined(
     scale: Array,
     damping: float,
     weights: Array | None = None,
-    iterations: int = ITERATIONS,
 ) -> tuple[Array, Array]:
     """Controls whose joints are nearer to targets.
 
@@ -63,7 +62,7 @@ def refined(
     for start in range(0, len(values), _BATCH):
         part = slice(start, min(start + _BATCH, len(values)))
         found[part], positions[part] = _refine(
-            rig, found[part], targets[part], columns, scale, damping, rows_of, iterations
+            rig, found[part], targets[part], columns, scale, damping, rows_of
         )
     return found, positions
 
@@ -76,7 +75,6 @@ def _refine(
     scale: Array,
     damping: float,
     importance: Array,
-    iterations: int,
 ) -> tuple[Array, Array]:
     poses = len(values)
     goal = targets.reshape(poses, -1)
@@ -87,7 +85,7 @@ def _refine(
     failures = np.zeros(poses, np.int64)
     moved = np.ones(poses, bool)
     derivatives = np.empty((poses, goal.shape[1], len(columns)))
-    for _ in range(iterations):
+    for _ in range(_ITERATIONS):
         rows = np.flatnonzero((errors > done_at) & (failures < _TRIES))
         if not len(rows):
             break

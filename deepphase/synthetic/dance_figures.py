@@ -44,10 +44,10 @@ class ArmPattern:
     pump: float = 0.0
 
 
-def _march(beats_per_bar: int, per_step: int = 1) -> tuple[Step, ...]:
+def _march(beats_per_bar: int) -> tuple[Step, ...]:
     feet = [(LEFT, 0.11), (RIGHT, -0.11)]
     count = beats_per_bar if beats_per_bar % 2 == 0 else 2 * beats_per_bar
-    return tuple(Step(beat, *feet[beat % 2], 0.0) for beat in range(0, count, per_step))
+    return tuple(Step(beat, *feet[beat % 2], 0.0) for beat in range(count))
 
 
 FIGURES = (

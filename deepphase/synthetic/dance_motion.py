@@ -30,13 +30,7 @@ _STAND = -0.022
 
 
 def dance(
-    song: Song,
-    seed: int,
-    *,
-    fps: float = 60.0,
-    seconds: float | None = None,
-    style: Style | None = None,
-    body: Body | None = None,
+    song: Song, seed: int, *, fps: float = 60.0, seconds: float | None = None
 ) -> SyntheticMotion:
     """A dance to a song from its first sample on.
 
@@ -46,7 +40,7 @@ def dance(
     Parameters
     ----------
     seed
-        Choice of figures, and the individual where `style` is None.
+        Choice of figures and of the individual.
     seconds
         Length; None for the song's.
 
@@ -60,11 +54,9 @@ def dance(
     Raises
     ------
     ParameterError
-        For a meter without figures, or a body that has not two legs.
+        For a meter without figures.
     """
-    body = biped() if body is None else body
-    if body.kind != "biped":
-        raise ParameterError(f"a {body.kind} does not dance", hint="choose a biped")
+    body = biped()
     if not (np.isfinite(fps) and fps >= 10):
         raise ParameterError(
             f"a rate of {fps} frames a second is not possible",
@@ -78,7 +70,7 @@ def dance(
             hint="choose a song of 3 or 4 beats",
         )
     generator = np.random.default_rng([seed, 0xDA])
-    style = Style.random(generator) if style is None else style
+    style = Style.random(generator)
     times = np.arange(max(round(seconds * fps), 1)) / fps
     beat = song.tempo.beat_position(times)
     beat_rate = song.tempo.tempo_bpm(times) / 60.0

@@ -15,6 +15,8 @@ from deepphase.synthetic.program import PROFILES, Program, Segment, Tempo, segme
 # One motion of so many is a medley: gaits, turns and rests in one clip.
 _MEDLEY_EVERY = 4
 _SEGMENT_S = (4.5, 8.0)
+# What is left over of the minutes after the last motion: less than a frame.
+_LEAST_S = 0.5 / 60.0
 _SPEED_RANGE = (0.8, 1.2)
 _DRIFT_EXTENTS, _DRIFT_PERIODS_S = (0.1, 0.2), (5.0, 10.0)
 _RAMP_EXTENTS = (0.2, 0.3)
@@ -47,10 +49,8 @@ def corpus(
     minutes: float,
     *,
     body: str | Body = "biped",
-    fps: float = 60.0,
     clip_seconds: float = 20.0,
     variety: float = 1.0,
-    noise: float = 0.0,
 ) -> Iterator[SyntheticMotion]:
     """Motions of all gaits by ever new individuals, no two alike, so many minutes together.
 
@@ -73,21 +73,15 @@ def corpus(
     body = body_named(body)
     if not (np.isfinite(minutes) and minutes > 0 and clip_seconds >= 2):
         raise ParameterError("a corpus needs minutes above 0, of clips of 2 s at least")
-    return _motions(seed, minutes, body, fps, clip_seconds, variety, noise)
+    return _motions(seed, minutes, body, clip_seconds, variety)
 
 
 def _motions(
-    seed: int,
-    minutes: float,
-    body: Body,
-    fps: float,
-    clip_seconds: float,
-    variety: float,
-    noise: float,
+    seed: int, minutes: float, body: Body, clip_seconds: float, variety: float
 ) -> Iterator[SyntheticMotion]:
     left, number = 60.0 * minutes, 0
     gaits = [gait for gait in gaits_of(body.kind).values() if gait.moves]
-    while left > 0.5 / fps:
+    while left > _LEAST_S:
         generator = np.random.default_rng([seed, number])
         style = Style.random(generator, variety)
         seconds = max(min(clip_seconds, left), 1.0)
@@ -102,9 +96,7 @@ def _motions(
             program,
             int(generator.integers(2**31)),
             body=body,
-            fps=fps,
             style=style,
-            noise=noise,
             name=f"{body.kind}_{number:04d}_{kind}",
         )
         left -= seconds

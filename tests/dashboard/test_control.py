@@ -468,6 +468,7 @@ def test_a_matcher_of_the_folder_is_steered_alone_and_beside_another(tmp_path, m
     assert len(take(app)["actors"]) == 1
     assert widget(app, "Only style").options == ["left", "right"]
     chosen(app, "Beside it", ["Controller: small demo"])
+    assert not app.error
     names = ["Learned matching: walks.matcher", "Controller: small demo"]
     assert [each["name"] for each in take(app)["actors"]] == ["Learned matching", "Controller"]
     beside, table = (each.value for each in app.dataframe[:2])

@@ -19,7 +19,6 @@ from deepphase.apps.dashboard.parts.steerables import (
 from deepphase.apps.dashboard.parts.steered_runs import (
     SteeredRun,
     SteeringRequest,
-    compared,
     steered_run,
     usual_request,
 )
@@ -33,6 +32,7 @@ from deepphase.apps.dashboard.parts.widgets import (
     show_player,
     state_units,
 )
+from deepphase.apps.runs.take import compared_take
 from deepphase.errors import DeepPhaseError
 from deepphase.motion.root_trajectory import RootMotion
 
@@ -164,7 +164,8 @@ def _show_beside(
         if run is None:
             return
         runs[name] = run
-    take, measures = compared(runs, request.path.name)
+    take = compared_take({title: run.take for title, run in runs.items()}, request.path.name)
+    measures = {title: run.measures for title, run in runs.items()}
     show_player(take, height=_PLAYER_HEIGHT, title="Control")
     offer_player(take, request.path.name, "run player")
     show_measures(measures, _HEADLINES, "measures csv", _OF_ALL_SPEEDS)

@@ -18,7 +18,6 @@ from deepphase.apps.dashboard.parts.result_cache import cancellable_result, shar
 from deepphase.apps.dashboard.parts.songs import (
     ChosenDance,
     OpenSong,
-    choose_kind,
     choose_part,
     choose_song,
     show_song_facts,
@@ -60,7 +59,7 @@ def page() -> None:
         song_place, dancer_place = st.container(), st.container()
         try:
             with song_place:
-                song = choose_song(choose_kind())
+                song = choose_song()
             with dancer_place:
                 source = chooser("Dancer", "dancer", dancer_sources())
             opened = source.open()

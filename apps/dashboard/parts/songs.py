@@ -22,7 +22,7 @@ from deepphase.music.features import SongFeatures, features_of
 from deepphase.steering.dance import DanceRequest
 from deepphase.synthetic.song import make_song
 
-_FOLDER, MADE, _FILE = "Folder", "Made", "Your own"
+_FOLDER, _MADE, _FILE = "Folder", "Made", "Your own"
 _MIN_SONG_S, _MAX_MADE_SONG_S, _DEFAULT_SONG_S = 4, 120, 20
 _MAX_SEED = 9999
 _SWING = {"Straight": 0.5, "Swing": 2 / 3}
@@ -33,23 +33,18 @@ _TRIES = (1, 2, 4, 8)
 def folder_songs() -> dict[str, Path]:
     """Name -> sound file of the open folder, in the order of their names."""
     found = open_folder()
-    paths = sorted(Path(each[0]) for each in found.songs) if found is not None else []
-    return (
-        {} if found is None else {each.relative_to(found.path).as_posix(): each for each in paths}
-    )
+    if found is None:
+        return {}
+    paths = sorted(Path(each[0]) for each in found.songs)
+    return {each.relative_to(found.path).as_posix(): each for each in paths}
 
 
-def choose_kind() -> str:
-    """Draw the choice where the song is from: the folder, a formula or a file."""
-    kinds = [*([_FOLDER] if folder_songs() else []), MADE, _FILE]
-    kind = st.segmented_control("Song", kinds, default=kinds[0], required=True, key="song kind")
-    return kind or kinds[0]
-
-
-def choose_song(kind: str) -> OpenSong | None:
+def choose_song() -> OpenSong | None:
     """Draw the controls that choose a song; None, with a notice, if no file is uploaded yet."""
-    if kind == _FOLDER:
-        songs = folder_songs()
+    songs = folder_songs()
+    kinds = [*([_FOLDER] if songs else []), _MADE, _FILE]
+    kind = st.segmented_control("Song", kinds, default=kinds[0], required=True, key="song kind")
+    if (kind or kinds[0]) == _FOLDER:
         name = st.selectbox("Song of the folder", list(songs), key="song of the folder")
         return folder_song(songs[name], name)
     if kind == _FILE:
@@ -125,11 +120,7 @@ class ChosenDance:
         return [replace(self, request=each, tries=1) for each in requests]
 
 
-def choose_part(
-    song: OpenSong,
-    has_lock: bool,
-    about: str,
-) -> ChosenDance:
+def choose_part(song: OpenSong, has_lock: bool, about: str) -> ChosenDance:
     """Draw the controls that choose a part of a song and how it is danced to."""
     length = song.features.duration_s
     start, stop = 0.0, min(length, _MAX_MADE_SONG_S)

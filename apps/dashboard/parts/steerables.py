@@ -221,29 +221,18 @@ _QUICK_FRAMES = 60_000
 Steerable = ListedSource[OpenController | OpenMatching]
 
 
-def controller_sources() -> list[ListedSource[OpenController]]:
-    """Controllers of this session and of the folder; dancers follow music and are left out."""
-    return [
-        CONTROLLERS.source(file, "Controller: ")
-        for file in CONTROLLERS.files()
-        if not is_dancer(file)
-    ]
-
-
-def demo_controller() -> ListedSource[OpenController]:
-    """The controller that is shipped."""
-    file = FoundFile(CONTROLLER, "small demo", FORMAT, stamp_of(CONTROLLER))
-    return ListedSource("demo", "Controller: small demo", lambda: CONTROLLERS.open(file))
-
-
 def steerables() -> list[Steerable]:
     """All sources of motion, the most likely choice first."""
     folder = open_folder()
-    sources: list[Any] = controller_sources()
+    # Dancers follow music.
+    controllers = [file for file in CONTROLLERS.files() if not is_dancer(file)]
+    sources: list[Any] = [CONTROLLERS.source(file, "Controller: ") for file in controllers]
     sources += [MATCHERS.source(file, "Learned matching: ") for file in MATCHERS.files()]
+    shipped_file = FoundFile(CONTROLLER, "small demo", FORMAT, stamp_of(CONTROLLER))
+    shipped = ListedSource("demo", "Controller: small demo", lambda: CONTROLLERS.open(shipped_file))
     if folder is None:
         made = ListedSource("made", "Motion matching: made turns (demo)", _made_matching)
-        return [*sources, demo_controller(), made, *_of_open_clips()]
+        return [*sources, shipped, made, *_of_open_clips()]
     sources += [
         ListedSource(
             f"database:{file.path}", f"Motion matching: {file.name}", partial(_loaded, file)
@@ -254,7 +243,6 @@ def steerables() -> list[Steerable]:
     ]
     open_ones = _of_open_clips()
     quick = open_ones and open_clips().store.frames <= _QUICK_FRAMES
-    shipped = demo_controller()
     return [*sources, *open_ones, shipped] if quick else [*sources, shipped, *open_ones]
 
 

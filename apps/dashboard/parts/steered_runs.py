@@ -9,7 +9,7 @@ from deepphase.apps.dashboard.parts.steerables import OpenController, OpenMatchi
 from deepphase.apps.dashboard.parts.widgets import file_bytes, sentence, zip_of
 from deepphase.apps.runs.files import frame_columns, write_motions, write_table
 from deepphase.apps.runs.run import run_goal
-from deepphase.apps.runs.take import compared_take, run_take
+from deepphase.apps.runs.take import run_take
 from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.evaluation.measurement import Measure
 from deepphase.matching.player.settings import PlayerSettings
@@ -88,12 +88,6 @@ class SteeredRun:
             lambda path: write_table(path, list(table), zip(*table.values(), strict=True)),
             "frames.csv",
         )
-
-
-def compared(runs: Mapping[str, SteeredRun], name: str) -> tuple[Take, dict[str, list[Measure]]]:
-    """Runs along one path, by what moves the character, as one take and with their measures."""
-    take = compared_take({title: run.take for title, run in runs.items()}, name)
-    return take, {title: run.measures for title, run in runs.items()}
 
 
 def usual_request(

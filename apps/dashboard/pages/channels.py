@@ -69,7 +69,7 @@ def page() -> None:
     )
     store = clips.store
     choosers = wide_columns("clip", [3, 3, 4])
-    index = clip_chooser(store.names, place=choosers[0])
+    index = clip_chooser(store.names, choosers[0])
     beside = other_clip_chooser(store.names, index, choosers[1])
     at_s = moment_of(store.names[index])
     start_s, stop_s = choose_span(

@@ -277,7 +277,7 @@ def _selected_take(read: Encodings, passages: list[Passage]) -> tuple[Take, _Pla
         help="Side by side, the first twelve start together and face one way.",
     ) == _SIDE_BY_SIDE  # fmt: skip
     if at_once:
-        take = beside_take(passages, store, phases, read.body)
+        take = beside_take(passages, store, phases, read.extractor.signals.body)
     else:
         take = passages_take(passages, store, phases)
     show_player(take, height=_PLAYER_HEIGHT, title=take.name, playing=True)
@@ -295,7 +295,7 @@ def _clip_take(clips: OpenClips, model: OpenModel, read: Encodings) -> tuple[Tak
     """Play a clip, with another one beside it where one is chosen."""
     store, fps = clips.store, read.extractor.fps
     columns = st.columns(2)
-    index = clip_chooser(store.names, label="Play a clip", place=columns[0])
+    index = clip_chooser(store.names, columns[0], "Play a clip")
     words = "Both play from the same second; their paths are drawn in the same space."
     other = other_clip_chooser(store.names, index, columns[1], words)
     at_s = moment_of(store.names[index])

@@ -118,7 +118,7 @@ class _Controls(NamedTuple):
 def _controls(clips: OpenClips) -> _Controls:
     store = clips.store
     columns = wide_columns("moment", [3, 4])
-    index = clip_chooser(store.names, place=columns[0])
+    index = clip_chooser(store.names, columns[0])
     last = int(store.lengths[index]) - 1
     at_s = 0.0
     if last > 0:

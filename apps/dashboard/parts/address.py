@@ -73,16 +73,13 @@ def go_to(page: str) -> None:
     st.switch_page(st.session_state[_PAGES][page])
 
 
-def clip_chooser(
-    names: Sequence[str], *, label: str = "Clip", place: DeltaGenerator | None = None
-) -> int:
+def clip_chooser(names: Sequence[str], place: DeltaGenerator, label: str = "Clip") -> int:
     """Draw the chooser of a clip, and return its index; the address names the clip."""
-    draw = st.selectbox if place is None else place.selectbox
     if _is_opened() or st.session_state.get(CLIP_KEY) not in names:
         st.session_state[CLIP_KEY] = names[shown_index(names)]
     # Not bound to the address by Streamlit, which leaves out the first clip: Back would lead to
     # whatever was shown last.
-    chosen = draw(label, names, key=CLIP_KEY)
+    chosen = place.selectbox(label, names, key=CLIP_KEY)
     keep_clip(chosen)
     return names.index(chosen)
 

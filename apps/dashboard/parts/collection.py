@@ -39,8 +39,6 @@ from deepphase.shipped import SHIPPED
 # Keys of the choosers, which are also parts of the address.
 CLIPS_KEY, MODEL_KEY = "clips", "model"
 EMBEDDING_PRESET = "conv_embedding"
-# Clips whose explained variance is measured.
-_CONFIDENCE_CLIPS = 6
 # Open stores, and models for the open clips, that all sessions share.
 _STORES, _MODELS = 8, 16
 MODELS = FileKind("model", lambda file: load_model(file.path))
@@ -133,10 +131,7 @@ def model_sources(clips: OpenClips, *, embeddings: bool = False) -> list[ListedS
 
 
 def _models_for(
-    clips: OpenClips,
-    files: Iterable[FoundFile],
-    *,
-    embeddings: bool = False,
+    clips: OpenClips, files: Iterable[FoundFile], *, embeddings: bool = False
 ) -> list[ListedSource[OpenModel]]:
     """The models of files, and the shipped ones."""
     shipped = [
@@ -235,9 +230,9 @@ def first_words(clips: OpenClips) -> str:
     return f"{plain(shown_clip())} plays: {found.words}. "
 
 
-def open_model(clips: OpenClips | None = None) -> OpenModel:
+def open_model(clips: OpenClips) -> OpenModel:
     """The phase model that the sidebar's chooser names; that for any skeleton reads all clips."""
-    return _chosen(MODEL_KEY, model_sources(open_clips() if clips is None else clips)).open()
+    return _chosen(MODEL_KEY, model_sources(clips)).open()
 
 
 def _chosen(key: str, sources: list[ListedSource]) -> ListedSource:

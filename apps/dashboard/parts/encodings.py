@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, cast
 
@@ -77,15 +77,6 @@ class Encodings:
         self._frames = _chosen_frames(
             clips.store.lengths * (model.extractor.fps / clips.store.fps), model.extractor.window
         )
-
-    @property
-    def body(self) -> Mapping[str, Any]:
-        """The description of the skeleton that the model reads."""
-        return self.extractor.signals.body
-
-    def first_of(self, clips: OpenClips) -> int:
-        """Index of the first of the open clips in `store`."""
-        return 0
 
     def phases(self, index: int) -> ClipPhases:
         """Phases of one clip at the rate of the model. SkeletonError if the clip lacks a joint."""

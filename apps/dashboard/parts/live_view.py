@@ -115,7 +115,7 @@ def keep_driven(motion: Any, opened: OpenController | OpenMatching) -> KeptRun |
         own, data = session(), source.data
         file, content = f"{opened.name} by hand.bvh", text.encode("utf-8", "replace")
         # It is measured at the rate of the runner, which its goals have.
-        prepared = prepared_upload(own, file, content, fps=runner.spec.fps)
+        prepared = prepared_upload(own, file, content, runner.spec.fps)
         if len(prepared.clips) != 1:
             raise FormatError(
                 "there is more than one motion in what the page sent", hint="reload the page"

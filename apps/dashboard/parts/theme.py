@@ -124,8 +124,7 @@ def is_dark() -> bool:
     return st.context.theme.type == "dark"
 
 
-def heading(title: str, words: str = "") -> None:
+def heading(title: str, words: str) -> None:
     """Draw the title of a page and a short introduction."""
     st.title(title, anchor=False)
-    if words:
-        st.markdown(f":gray[{words}]")
+    st.markdown(f":gray[{words}]")

@@ -54,19 +54,11 @@ class UploadResult:
     error: DeepPhaseError | None = None
 
 
-def read_upload(
-    own: Session, file: str, content: bytes, *, fps: float = UPLOAD_FPS
-) -> UploadResult:
-    """Read one file and add its clips to a session.
-
-    Parameters
-    ----------
-    fps
-        Rate that the clips are resampled to, Hz.
-    """
+def read_upload(own: Session, file: str, content: bytes) -> UploadResult:
+    """Read one file and add its clips to a session."""
     name = safe_name(file)
     try:
-        prepared = prepared_upload(own, file, content, fps=fps)
+        prepared = prepared_upload(own, file, content, UPLOAD_FPS)
         clips = tuple(own.add_clip(clip, given) for clip, given in prepared.clips)
     except DeepPhaseError as error:
         return UploadResult(name, error=type(error)(error.fact, hint=error.hint, path=name))
@@ -77,10 +69,8 @@ def read_upload(
     return UploadResult(name, clips, tuple(dict.fromkeys(notes)))
 
 
-def prepared_upload(
-    own: Session, file: str, content: bytes, *, fps: float = UPLOAD_FPS
-) -> PreparedFile:
-    """Read one file as `read_upload` does, without adding its clips to the session."""
+def prepared_upload(own: Session, file: str, content: bytes, fps: float) -> PreparedFile:
+    """Read one file at a rate in Hz as `read_upload` does, without adding its clips."""
     return within_memory(_read, own, safe_name(file), content, fps, own.room)
 
 

@@ -102,13 +102,9 @@ def table_height(rows: int) -> int:
     return 35 * (rows + 1) + 3
 
 
-def show_figure(
-    chart: go.Figure, key: str, *, height: int | None = None, alt: str = "", file: str = ""
-) -> None:
+def show_figure(chart: go.Figure, key: str, *, file: str, alt: str = "") -> None:
     """Display a figure in the page's theme."""
     drawn = themed(chart, dark=is_dark())
-    if height is not None:
-        drawn.update_layout(height=height)
     drawn.update_layout(autosize=True)
     config = {"displaylogo": False, "responsive": True}
     words = alt or drawn.layout.title.text or key
@@ -244,13 +240,12 @@ def state_units(unit_m: float) -> None:
     )
 
 
-def offer_figure(chart: go.Figure | Callable[[], go.Figure], file_name: str, key: str) -> None:
-    """Draw a download button for the figure, or one made when it is pressed, as an offline page."""
+def offer_figure(chart: go.Figure, file_name: str, key: str) -> None:
+    """Draw a download button for the figure as an offline page."""
     dark = is_dark()
 
     def content() -> str:
-        drawn = chart() if callable(chart) else chart
-        return themed(drawn, dark=dark).to_html(include_plotlyjs=True, full_html=True)
+        return themed(chart, dark=dark).to_html(include_plotlyjs=True, full_html=True)
 
     offer("Figure (HTML)", content, f"{file_name}.html", "text/html", key)
 
@@ -265,18 +260,15 @@ def offer_player(take: Take | Callable[[], Take], file_name: str, key: str) -> N
 
 
 def offer_table(
-    columns: Sequence[str],
-    rows: Iterable[Sequence[object]] | Callable[[], Iterable[Sequence[object]]],
-    file_name: str,
-    key: str,
+    columns: Sequence[str], rows: Iterable[Sequence[object]], file_name: str, key: str
 ) -> None:
-    """Draw a download button for a table, or one made when it is pressed, as CSV."""
+    """Draw a download button for a table as CSV."""
 
     def content() -> str:
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(columns)
-        writer.writerows(rows() if callable(rows) else rows)
+        writer.writerows(rows)
         return text.getvalue()
 
     offer("Table (CSV)", content, f"{file_name}.csv", "text/csv", key)

@@ -96,9 +96,6 @@ def roll_cost(
     ----------
     x, z, speed_x, speed_z
         Metres and m/s at frame `begin`.
-    radius
-        Metres: of the ball and of the points' spheres together. The ball's centre is as high as
-        the points are measured from.
     points : (frames, points, 3)
         Metres: of the legs, heights over the ball's centre.
     roots : (frames, 2)
@@ -176,8 +173,6 @@ def best_touches(
     bodies : (candidates, 2)
         m/s of the body, from which the ball's velocity before the first touch and after the last
         one is taken.
-    first_stop, last_start
-        The first touch is one of the candidates before, the last one from there on.
     chosen : (touches,)
         Output: candidates of the best sequence, then -1.
     speeds : (2, 2)

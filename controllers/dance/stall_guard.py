@@ -153,12 +153,6 @@ class StallGuard:
     those of the character. A stalled dance is restarted at its place and facing, from a training
     pose whose music is similar to the song's, and the difference between the poses is blended out.
 
-    Parameters
-    ----------
-    changes_s
-        Seconds after which each dance continues from another training pose, at all times without
-        a stall, so that long dances do not settle into one bar; infinity for never.
-
     Attributes
     ----------
     restarts

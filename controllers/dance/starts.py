@@ -73,8 +73,6 @@ def initial_states(dancer: Dancer, music: Array, seeds: Sequence[int]) -> Initia
     ----------
     music : (dances, offsets, dims)
         Audio window at the start of each dance.
-    seeds
-        Random seed of each dance; 0 chooses the state with the most similar music, without noise.
     """
     known = dancer.controller.starts
     distances = _music_distances(dancer, music)

@@ -44,9 +44,6 @@ def balanced_rows(samples: ControllerSamples, rows: Array, balance: float, seed:
     ----------
     rows
         (rows,) samples.
-    balance
-        Exponent of the rarity of a cell: 0 repeats none, 1 makes all cells equally large, as far
-        as no row is repeated more than 12 times.
     """
     if not balance:
         return rows

@@ -81,13 +81,9 @@ class ControllerSamples:
         ends
             Frames whose trajectory or phase window reaches past an end of their clip are
             "left_out", or their trajectory is "continued" in a straight line, for short clips.
-        grounds
-            Grounds of the clips, if the schema has heights: a clip is read on each of them.
         balls
             Balls of the clips, if the schema has one: clips without a ball and frames whose ball is
             implausible are left out. By default a ball is fitted to every clip.
-        sudden
-            Name of a clip -> changes that its trajectory ahead does not show before they happen.
         memory
             Bytes from which on samples are mapped from an unnamed temporary file; 1 GiB if None.
         """

@@ -122,12 +122,6 @@ def starts_and_stops(
         Share of the starts, and of the stops, by a stick: the trajectory ahead stands until it is
         pressed, just before the root moves, or goes straight on until it is released, up to half a
         second before the last step. That step is quick.
-    slow
-        Share of the clips whose locomotion is slowed down, to at least half of its own speed: most
-        clips have no slow gaits.
-    balance
-        A third of the exponent of the rarity of speed and direction of travel with which locomotion
-        is used the more often; see `sample_balance.rarity`.
 
     Yields
     ------

@@ -272,13 +272,7 @@ class BodyPose:
 
 
 class BodyPoses:
-    """Conversion of predicted values to poses of a skeleton.
-
-    Parameters
-    ----------
-    skeleton
-        Skeleton with the limb lengths. Joints that the schema does not have keep their rest pose.
-    """
+    """Conversion of predicted values to poses of a skeleton."""
 
     def __init__(self, skeleton: Skeleton, schema: ControllerSchema) -> None:
         self.skeleton = skeleton

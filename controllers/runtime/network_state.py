@@ -220,13 +220,7 @@ def _between_samples(vectors: Array, offsets: Array, times: Array) -> Array:
 
 
 class RunningNetwork:
-    """A network with its state for a number of characters.
-
-    Parameters
-    ----------
-    seed
-        Random seed of the noise of stochastic networks. Torch's global generator is not changed.
-    """
+    """A network with its state for a number of characters."""
 
     def __init__(self, network: NormalisedController, characters: int, seed: int) -> None:
         self._network = network

@@ -78,16 +78,7 @@ class FrameBlocks:
         ball: BallTrack | None = None,
         sudden: tuple[SuddenGoal, ...] = (),
     ) -> FrameBlocks:
-        """Read a clip.
-
-        Parameters
-        ----------
-        grounded
-            The clip on ground, whose motion is read; phases and label are those of `clip`. By
-            default the clip is on its floor.
-        ball
-            Ball of the clip, if the schema has one; by default one is fitted.
-        """
+        """Read a clip."""
         schema.check_clip(clip)
         roles = find_roles(clip.skeleton, description=dict(schema.body), clip=clip)
         if schema.config.heights and grounded is None:

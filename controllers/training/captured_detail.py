@@ -47,11 +47,6 @@ def captured_detail(
 ) -> DetailRows | None:
     """Detail of a trained controller.
 
-    Parameters
-    ----------
-    minutes
-        Minutes of motion to keep; stretches are drawn at random from the training samples.
-
     Returns
     -------
     The detail; None for 0 minutes, for networks with a state or random numbers, whose steps have no

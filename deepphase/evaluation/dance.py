@@ -127,11 +127,6 @@ def motion_beats(speed: Array, fps: float) -> Array:
 def beat_alignment(movement: Array, music: Array) -> float:
     """Mean over beats of a movement of exp(-d^2 / (2 s^2)), d to the nearest beat of the music.
 
-    Parameters
-    ----------
-    movement, music
-        Seconds on the same clock; 0 without beats on one side.
-
     References
     ----------
     Li et al. 2021 (AIST++), eq. 4.
@@ -225,13 +220,7 @@ def nearest_repeats(pieces: Array) -> Array:
 
 
 def measure_dance(clip: Clip, song: SongFeatures | None, start_s: float) -> dict[str, float]:
-    """Measures of a dance by the names of `DANCE_MEASURES`.
-
-    Parameters
-    ----------
-    start_s
-        Second of the song at the first frame.
-    """
+    """Measures of a dance by the names of `DANCE_MEASURES`."""
     if clip.duration < 1.0:
         raise ParameterError(
             f"{clip.name}: a dance must last 1 s or more, not {clip.duration:.2f} s",
@@ -288,14 +277,8 @@ class DanceReference:
 
     Parameters
     ----------
-    values
-        Measure of `DANCE_MEASURES` -> mean over the dances that have it.
-    dances, minutes
-        Number of dances, and their total length.
     usual_speed
         m/s: median over seconds of the mean joint speed.
-    bandwidth_hz
-        Mean of `bandwidth_hz` over the dances.
     """
 
     values: Mapping[str, float]

@@ -43,11 +43,6 @@ class DanceClock:
 
     Parameters
     ----------
-    rate
-        Bars of the dance per bar of the song: above 1 the dance runs ahead.
-    offset_s
-        Seconds of the song between its own first frame and the place in the bars that the dance's
-        first frame has, to the nearest bar.
     explained, by_chance
         Share of the variance of the hips' height that the bar explains at this rate, and the
         largest share at rates of other songs.

@@ -103,13 +103,6 @@ class ObservedRun:
     run
         The run. Its path is that of its goals. Track ``kind``,
         (characters, frames) str, is the kind of each frame, where it is known.
-    data
-        Measures of the captured motion by `motion_measures.measured_data`.
-
-    Raises
-    ------
-    ParameterError
-        If no character was alive for `MIN_FRAMES` frames, or `data` lacks the measures.
     """
 
     def __init__(self, run: Run, data: Mapping[str, Any]) -> None:

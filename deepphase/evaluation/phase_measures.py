@@ -40,8 +40,6 @@ class MeasuredPhases:
         The clip of each frame, and its index there.
     fps
         Frames per second.
-    window
-        Frames of the model's window.
     queries, seed
         Number of random frames on which matches are measured, and the seed of their choice.
     health

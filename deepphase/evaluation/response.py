@@ -72,16 +72,8 @@ class GoalChange:
 
     Parameters
     ----------
-    kind
-        One of `CHANGES`.
-    begin, end
-        Its first frame, and the frame from which a response is too late.
     old, new
         (2,) m/s: the desired velocity before and after.
-    turn
-        Radians: how far the desired facing turns.
-    facing
-        Radians: the desired facing afterwards.
     """
 
     kind: str

@@ -83,19 +83,8 @@ def write_arrays(
 
     Parameters
     ----------
-    arrays
-        Name -> array of finite numbers or booleans, any shape.
-    header
-        JSON values. ``format``, ``version`` and ``sha256`` are added.
     format, version
         The schema's name, as in "deepphase.store", and its version.
-
-    Raises
-    ------
-    ParameterError
-        If an array is not numeric or has a value that is not finite, or the header is not JSON.
-    CheckpointError
-        If the file cannot be written (full disk, missing permission).
     """
     prepared = {
         name: array if isinstance(array, JoinedRows) else np.asanyarray(array)
@@ -158,18 +147,9 @@ def read_arrays(
 
     Parameters
     ----------
-    format, version
-        The expected schema, and the newest version that the caller can read.
-    verify
-        Compare hashes and refuse values that are not finite.
     types
         Name -> the type that an array must have, such as "F32"; names may be patterns of
         `fnmatch`, of which the first that fits counts.
-
-    Raises
-    ------
-    CheckpointError
-        If the file is missing, foreign, damaged, of another format or of a newer version.
     """
     mapped, header = map_arrays(path, format=format, version=version, verify=False, types=types)
     arrays = {name: np.array(array) for name, array in mapped.items()}

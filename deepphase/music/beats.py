@@ -270,8 +270,6 @@ def beat_path(onset_strength: Array, tempo_bpm: Array, fps: float, tightness: fl
         Beats a minute.
     fps
         Frames a second.
-    tightness
-        Cost of a step that is not the tempo's: this times the squared logarithm of their ratio.
 
     Returns
     -------

@@ -180,11 +180,6 @@ def mixed(piece: Array) -> Array:
 def both_halves(content: bytes, file: Any) -> Array | None:
     """All samples of a sound file, mono, at its own rate.
 
-    Parameters
-    ----------
-    file
-        The same as an open `soundfile.SoundFile`; only what its front says is asked for.
-
     Returns
     -------
     (samples,) float32: what decoding from the start to the end gives, bit for bit. None where that

@@ -210,9 +210,6 @@ def features_of(
     ----------
     samples : (samples,)
         Mono, 30,720 a second, finite; at least one frame of 512.
-    beats
-        The beats; they are detected if not given. Bars are detected among given beats that have
-        no numbers.
     """
     samples = np.ascontiguousarray(samples, np.float32)
     if samples.ndim != 1 or len(samples) < HOP or not np.isfinite(samples).all():

@@ -118,13 +118,7 @@ class Centres:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Frames that windows may be centred on, for training and for measuring.
-
-    Parameters
-    ----------
-    train_windows, held_out_windows
-        No window crosses a clip's end, and no frame of a held-out window is in a training window.
-    """
+    """Frames that windows may be centred on, for training and for measuring."""
 
     train_windows: Centres
     held_out_windows: Centres

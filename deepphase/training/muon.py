@@ -28,12 +28,6 @@ class Muon(torch.optim.AdamW):
 
     `torch.optim.Muon` takes matrices alone, and a trainer one optimizer.
 
-    Parameters
-    ----------
-    lr
-        Learning rate. The root mean square of a matrix's change is 0.4 times as large, about as
-        with AdamW.
-
     Notes
     -----
     Jordan et al., "Muon: an optimizer for hidden layers in neural networks", 2024.

@@ -49,19 +49,8 @@ class TrainedTask(Generic[Data, Module, Result]):
 
     Parameters
     ----------
-    seed
-        Random seed of the initial weights.
-    data
-        Reads the training data. On several devices every process calls it.
-    module
-        Makes the module from the data; torch's random numbers are seeded before.
     fingerprint
         Values that two trainings must share for one to continue the other's checkpoint.
-    result
-        Makes the result from the data, the trained module and the `steps` and `precision` of the
-        training. Only the first process calls it.
-    callbacks
-        Makes further callbacks of the trainer.
     """
 
     seed: int
@@ -91,28 +80,10 @@ def run_task(
         Folder of the checkpoint while the training runs, and of `metrics.csv`. If None, a folder in
         the user's cache that is printed at the start and removed at the end; there, the same
         training that was interrupted before is continued.
-    resume
-        Continue from the checkpoint in `folder`.
-    progress
-        Called regularly; see `Progress`.
-    trainer
-        Options of `pytorch_lightning.Trainer`: accelerator, devices, precision, strategy, logger,
-        callbacks, gradient_clip_val ... Loggers and callbacks join those of the training, which
-        writes its metrics to `folder`/metrics.csv; `logger=False` leaves these out. Functions that
-        train take these options as further keyword arguments.
 
     Returns
     -------
     The result; None in all processes but the first of a training on several devices.
-
-    Raises
-    ------
-    ParameterError
-        If Lightning refuses an option, or the option would set the length of the training.
-    KeyboardInterrupt
-        If the training is interrupted; the checkpoint is kept, and a note names its folder.
-    CheckpointError
-        If `resume` finds no checkpoint, or that of another training.
     """
     devices = check_trainer(trainer)
     data = task.data()

@@ -51,14 +51,6 @@ def mode_page(
     ----------
     mode
         "play" or "steer": the beginning of the names of its files.
-    scene
-        What the script reads at first, from `json_in_page`.
-    data
-        Id of an element -> base64 text that it holds.
-    entry
-        The script's first module; that of the mode's name by default.
-    connects
-        The page may send to the server that it is from.
     """
     scripts = "\n".join(
         f'<script type="text/plain" id="{id}">{text}</script>' for id, text in data.items()
@@ -94,13 +86,6 @@ def bundled_script(folder: Path, entry: str) -> str:
     """One script out of ES modules: each is a function that returns its exports.
 
     Modules follow `entry` in the order in which they are imported.
-
-    Raises
-    ------
-    ParameterError
-        If modules import one another in a circle, or use another form of `import` or `export` than
-        ``import { a, b as c } from "./x.js"``, ``import * as x from "./x.js"`` and exported
-        functions, classes and constants.
     """
     scripts: dict[str, str] = {}
     _bundle(folder, entry, scripts, ())

@@ -19,8 +19,6 @@ def check_array(what: str, values: Array | None, *shape: int | str) -> None:
 
     Parameters
     ----------
-    what
-        Words for the values.
     values
         None is always right.
     shape

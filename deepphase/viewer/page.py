@@ -180,31 +180,10 @@ def player_html(
 
     Parameters
     ----------
-    takes
-        Takes to choose from; without any, the page shows a message.
-    title
-        Title of the page.
     look
         "light", "dark", or "auto" for the browser's colour scheme. The page has a switch.
-    embedded
-        The page is in a frame of a page of the same origin, and the frame takes its height.
-    playing
-        The first take plays while it is in view, unless it has sound or the reader's system asks
-        for less motion.
-    bare
-        Without title, buttons and curves: the bodies, the manifold and a line of time.
     at_s
         Time in the first take at which the page opens, seconds.
-    clip_from_s
-        Time of the first take's first frame in its clip. Where it is given, `embedded` pages keep
-        the moment at which the reader stops in the address of the page around them, as `now`.
-    max_bytes
-        Maximum size of the data in the page.
-
-    Raises
-    ------
-    ParameterError
-        If the page would be larger, or the look is unknown.
     """
     if look not in LOOKS:
         raise ParameterError(f"there is no look {look!r}", hint=f"choose one of {', '.join(LOOKS)}")

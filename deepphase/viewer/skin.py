@@ -30,13 +30,6 @@ class Skin:
         "biped", "quadruped" or "other", as of `Roles`.
     roles
         Role -> index of its joint, as in "left_knee".
-    tail
-        Joints of the tail from its root on.
-
-    Raises
-    ------
-    ParameterError
-        If shapes do not fit or a rotation is not finite.
     """
 
     parents: Array

@@ -32,12 +32,8 @@ class PlayerSong:
 
     Parameters
     ----------
-    data
-        Bytes of a file in a format that browsers play.
     mime
         MIME type, as in "audio/wav".
-    name
-        Display name.
     duration_s
         Duration in seconds; 0 if unknown, and then the page reads it from the file.
     beats, downbeats
@@ -49,11 +45,6 @@ class PlayerSong:
         (lowest, highest) frequency of the spectrogram's bands.
     start_s
         Time of the take at which the song begins, seconds; negative if the take begins later.
-
-    Raises
-    ------
-    ParameterError
-        If a shape does not fit or a value is not finite.
     """
 
     data: bytes
@@ -74,13 +65,7 @@ class PlayerSong:
 
     @classmethod
     def of_file(cls, path: str | Path, **given: Any) -> PlayerSong:
-        """Read a sound file; `given` sets further fields.
-
-        Raises
-        ------
-        FormatError
-            If the file cannot be read, or browsers do not play its format.
-        """
+        """Read a sound file; `given` sets further fields."""
         path = Path(path)
         mime = _MIME.get(path.suffix.lower())
         if mime is None:

@@ -175,8 +175,6 @@ class CostOption:
         (features,) squared distances, which add up to the square of the cost.
     mark
         A word for what became of it, as "playing"; empty for most.
-    actor
-        Name of the take's body that plays it; empty if none does.
     """
 
     name: str

@@ -172,8 +172,6 @@ def load_bvh(
         The file's up axis: "x", "y", "z", "-x", "-y" or "-z"; None infers it from the pose.
     fps
         Frames a second, in place of the file's.
-    allow_truncated
-        As in `read_bvh`.
     """
     path = Path(path)
     # Checked before a long file is read.

@@ -49,8 +49,6 @@ def save_bvh(
     rotation_order
         One order such as "ZXY" for all joints, or one for each; None takes the source's, filled
         up to three axes, or "ZXY".
-    decimals
-        Digits behind the point.
     """
     path = Path(path)
     unit_m = metres_per_unit(clip.source.unit_m if unit is None else unit)

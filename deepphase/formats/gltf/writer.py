@@ -36,12 +36,6 @@ def save_gltf(clips: Clip | Sequence[Clip], path: str | Path) -> None:
     Joints are nodes and a skin, at rest in the pose that the offsets say; end sites are nodes
     below them. The mesh that the skin moves is made here: octahedra from joint to joint. Metres,
     Y up. The same clips give the same bytes; the file appears whole or not at all.
-
-    Parameters
-    ----------
-    clips
-        One, or several of the same hierarchy; the first one's offsets are the rest pose, its
-        order of joints is the file's. Each is an animation of its name.
     """
     path = Path(path)
     if path.suffix.lower() not in _SUFFIXES:

@@ -253,11 +253,6 @@ def write_npz(path: str | Path, arrays: Mapping[str, Any]) -> None:
 
     The same arrays make the same bytes, on any day and machine. A checksum over all members is in
     the archive's comment; :func:`read_npz` compares it.
-
-    Parameters
-    ----------
-    arrays
-        Name -> array of finite numbers, booleans or text, or what NumPy makes such an array of.
     """
     prepared = {name: _storable(name, np.asanyarray(array)) for name, array in arrays.items()}
     with atomic_write(path) as file, zipfile.ZipFile(file, "w") as archive:

@@ -31,12 +31,8 @@ def load_npz(
     ----------
     unit
         The unit of points and of joints; our own files and AMASS are in metres.
-    up
-        The up axis of points, joints or AMASS; our own is Y up.
     fps
         Frames a second, in place of the file's.
-    description
-        What points are called and how they hang together, where the file does not say.
     """
     archive = read_npz(path)
     given = {"unit": unit, "up": up, "fps": fps, "description": description}

@@ -48,8 +48,6 @@ class Baseline:
 
     Parameters
     ----------
-    signals
-        The body: rate, joints (those that move in the clips it was fitted to), roles.
     window_s
         Seconds around a frame that its phases are read off; measures leave out the frames that
         have less.
@@ -266,9 +264,6 @@ def fitted_sinusoids(
         of a clip shorter than a window, that of the clip.
     fps
         Frames a second.
-    silence
-        Amplitude, in the signals' unit, below which nothing swings: amplitude and frequency are 0
-        there and the phase stays as it was.
     normalised
         Amplitude as a share of the signal's own deviation in the window: 1 is a pure sinusoid,
         however small.

@@ -195,18 +195,8 @@ class TrainingView:
 
     Parameters
     ----------
-    windows, of
-        Number of windows trained on so far, and in the whole training.
-    epoch
-        Passes over all training windows so far.
     loss
         Mean squared error, (m/s)^2, over the windows since the view before.
-    explained
-        Explained variance of held-out windows; NaN before it is first measured.
-    model
-        The current weights, on the CPU; without health and projection.
-    corpus
-        The signals of all clips.
     split
         Training frames and held-out frames.
     """

@@ -9,7 +9,6 @@ from deepphase.edit.style import gram_distance, gram_matrix, styled
 from deepphase.errors import ParameterError
 from deepphase.formats.load import load, save
 from deepphase.motion.kinematics import joint_positions
-from tests.edit.conftest import swings
 from tests.formula_motion import swinging
 
 
@@ -51,7 +50,6 @@ def test_mistakes_in_styles_are_stated(editor):
 @pytest.mark.slow
 def test_commands(editor, tmp_path, capsys):
     editor.save(tmp_path / "swing.editor")
-    swings(3, 2.0).save(tmp_path / "swings.store")
     for name, seed in (("a", 1), ("b", 2)):
         save(swinging(1.0, 2.0, seed=seed)[0], tmp_path / f"{name}.bvh")
     words = ["edit", "style", str(tmp_path / "a.bvh"), "--editor", str(tmp_path / "swing.editor")]
@@ -60,6 +58,3 @@ def test_commands(editor, tmp_path, capsys):
     assert len(load(tmp_path / "c.bvh")) == 120
     assert main(words) == 2
     assert "no style is given" in capsys.readouterr().err
-    words = ["match", "similar", str(tmp_path / "a.bvh"), str(tmp_path / "swings.store")]
-    assert main([*words, "--editor", str(tmp_path / "swing.editor"), "-k", "2"]) == 0
-    assert "rank by pose" in capsys.readouterr().out

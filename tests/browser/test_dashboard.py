@@ -422,30 +422,3 @@ def test_a_broken_file_and_a_reload_in_the_middle_leave_the_rest(browser, tmp_pa
         page.get_by_text("1 file was left out").click()
         page.get_by_text("broken.bvh").first.wait_for()
         page.context.close()
-
-
-def test_a_click_on_a_frame_of_another_body_plays_its_clip(browser, tmp_path):
-    for body in ("biped", "quadruped"):
-        save_bvh(locomotion(1, 6.0, body=body, gait="walk").clip, tmp_path / f"{body}.bvh")
-    with started(tmp_path) as address:
-        page = browser.new_context(viewport={"width": 1400, "height": 900}).new_page()
-        page.set_default_timeout(1000 * PATIENCE_S)
-        page.goto(f"{address}/manifold?bodies=true")
-        shown = cloud(page)
-        bodies = "it => [...new Set(it.deepphaseCloud.frames.names)]"
-        until(lambda: len(shown.evaluate(bodies)) == 2)
-        settled(page)
-        for body in ("quadruped", "biped"):
-            at = f"""it => {{
-                const {{ frames, screen }} = it.deepphaseCloud;
-                const i = frames.clip.findIndex((clip) => frames.names[clip] === "{body}");
-                return [screen[2 * i], screen[2 * i + 1]];
-            }}"""
-            box, (x, y) = at_rest(shown.locator(".front")), shown.evaluate(at)
-            page.mouse.click(box["x"] + x, box["y"] + y)
-            titled_player(page, body)
-            page.wait_for_url(f"**clip={body}**")
-            settled(page)
-        # Both are drawn still.
-        assert len(shown.evaluate(bodies)) == 2
-        page.context.close()

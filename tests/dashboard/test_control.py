@@ -399,6 +399,7 @@ def test_a_character_is_steered_by_hand_in_place_of_a_path(page):
 def test_what_was_driven_is_kept_and_measured(demo, tmp_path, monkeypatch):
     own = Session()
     monkeypatch.setattr(live_view, "session", lambda: own)
+    monkeypatch.setenv(FOLDER_VARIABLE, "")
     clip = next(turning_clips()).sliced(0, 240)
     save_bvh(clip, tmp_path / "driven.bvh")
     root = root_trajectory(clip, find_roles(clip.skeleton))

@@ -21,6 +21,7 @@ from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.controllers.training.health import training_health
 from deepphase.controllers.training.train import train_controller
+from deepphase.evaluation.measurement import values_by_name
 from deepphase.phase.model import PhaseModel
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import GamepadSettings
@@ -123,7 +124,7 @@ def test_every_gait_goes_on(shipped, gait):
     run = steered_run(
         opened, SteeringRequest(made_path("wave", speed, 6.0), 6.0, 4, labels={"gait": [gait]})
     )
-    ((_, measures),) = run.measures.columns
+    measures = values_by_name(run.measures)
     assert measures["frozen"] == 0
     assert measures["path_error"] < 0.5
     assert measures["speed"] == pytest.approx(speed, rel=0.2)

@@ -68,6 +68,9 @@ def killed(folder: Path, words: str, generator: random.Random) -> tuple[float, i
     for kill_after_s in [generator.uniform(0.0, cpu_s) for _ in range(KILLS)] + [math.inf]:
         for name in mine & contents(folder / "out").keys():
             (folder / "out" / name).unlink()
+        for path in sorted((folder / "out").rglob("*"), reverse=True):
+            if path.is_dir() and not any(path.iterdir()):
+                path.rmdir()
         run(folder, words, kill_after_s)
         found = contents(folder / "out")
         wrong = {name for name in found.keys() & whole.keys() if found[name] != whole[name]}

@@ -151,7 +151,6 @@ def test_it_ends_cleanly(number):
     ("words", "fact"),
     [
         (["live", str(CONTROLLER), "--terrain", "lava"], "no ground 'lava'"),
-        (["live", str(CONTROLLER), "--terrain-scale", "2"], "apply to files"),
         (["export", str(CONTROLLER), "-o", "x.onnx", "--terrain", "rocks"], "belongs to a page"),
     ],
 )

@@ -152,25 +152,6 @@ class Page:
         self._opening += _frame(player_html(takes, title=self.title), self.title, height)
         return self
 
-    def add_player(
-        self,
-        player: str,
-        title: str,
-        *,
-        height: int,
-        heading: str = "",
-        words: str = "",
-        first: bool = False,
-    ) -> Page:
-        """Add the page of a player, of `player_html`, in a frame below a heading and a text."""
-        if first:
-            self._opening += _frame(player, title, height)
-            return self
-        self._add_heading(heading)
-        self._body += [f"<p>{_escaped(words)}</p>"] if words else []
-        self._body.append(_frame(player, title, height))
-        return self
-
     def add_choice(
         self,
         charts: Mapping[str, go.Figure],

@@ -51,7 +51,7 @@ _UNITS = {
 }
 # Metres of an adult along the joints, after the proportions of Winter, Biomechanics (2009), for a
 # stature of 1.72 m; captured skeletons differ by 10 %, and the median of the ratios is taken.
-_HUMAN_LEG, _HUMAN_ARM, _HUMAN_PATH = 0.82, 0.53, 2.1
+_HUMAN_LEG, _HUMAN_ARM = 0.82, 0.53
 # Longest path along the joints of any other body, metres, from a cat to a horse.
 SMALLEST_BODY, LARGEST_BODY = 0.3, 6.0
 _FRAMES_LOOKED_AT = 1000

@@ -312,10 +312,13 @@ def test_back_leads_to_the_clips_and_the_model_of_before(browser, tmp_path):
 
     def choose(label: str, nth: int) -> str:
         box = page.get_by_test_id("stSidebar").get_by_label(label, exact=True).first
+        before = page.url
         box.click()
         name = page.get_by_role("option").nth(nth).inner_text()
         page.get_by_role("option").nth(nth).click()
         until(lambda: shown(label) == name)
+        # The script starts a moment after the click: Back before it has would undo the choice.
+        until(lambda: page.url != before)
         page.wait_for_selector('[data-test-script-state="notRunning"]')
         return name
 

@@ -57,7 +57,7 @@ def command(
     from deepphase.corpus.clips import agreed_point_sets
     from deepphase.corpus.motion_files import find_motion_files
     from deepphase.corpus.solved_files import solve_files
-    from deepphase.formats.units import checked_options
+    from deepphase.formats.reading import checked_options
 
     if own_lengths and skeleton_of is not None:
         raise ParameterError(

@@ -20,13 +20,13 @@ from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.features.layout import Normalisation
 from deepphase.features.trajectory import TRAJECTORY_POSITION
 from deepphase.formats.array_file import read_arrays, write_arrays
-from deepphase.formats.body_checks import checked_skeleton
 from deepphase.formats.header_values import (
     checked_joints,
     checked_mapping,
     checked_source,
     checked_texts,
 )
+from deepphase.formats.reading import checked_skeleton
 from deepphase.motion.ball import Ball
 from deepphase.motion.clip import Source
 from deepphase.motion.skeleton import Skeleton

@@ -16,7 +16,7 @@ from deepphase.corpus.store import is_store, open_store, store_groups
 from deepphase.errors import DeepPhaseError
 from deepphase.formats.load import list_animations, load, load_all
 from deepphase.formats.points import holds_points, load_points
-from deepphase.formats.units import checked_options
+from deepphase.formats.reading import checked_options
 from deepphase.memory import within_memory
 from deepphase.motion.clip import Clip
 from deepphase.motion.point_track import PointTrack, without_balls

@@ -15,7 +15,7 @@ from deepphase.atomic_write import atomic_write
 from deepphase.config import read_yaml
 from deepphase.corpus.labels import LabelPattern
 from deepphase.errors import ParameterError
-from deepphase.formats.units import checked_floor, checked_options
+from deepphase.formats.reading import checked_floor, checked_options
 
 FILE = "deepphase.yaml"
 _HEAD = "# What deepphase knows of the motion files in this folder and below it.\n"

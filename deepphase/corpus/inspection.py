@@ -17,7 +17,7 @@ from deepphase.corpus.motion_files import (
 )
 from deepphase.corpus.parallel import map_in_order
 from deepphase.errors import DeepPhaseError
-from deepphase.formats.units import checked_options
+from deepphase.formats.reading import checked_options
 from deepphase.memory import within_memory
 from deepphase.motion.cleaning import Cleaning, clean
 from deepphase.motion.clip import Clip

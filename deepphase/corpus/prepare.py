@@ -26,7 +26,7 @@ from deepphase.corpus.store import StoreGroup, is_store, open_store, store_group
 from deepphase.corpus.store_writer import StoreWriter
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.load import MOTION_FORMATS
-from deepphase.formats.units import checked_options
+from deepphase.formats.reading import checked_options
 from deepphase.motion.glitches import Glitch
 from deepphase.progress import Progress
 from deepphase.short_repr import counted, short_repr

@@ -45,7 +45,6 @@ from deepphase.corpus.store_writer import (
 )
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.formats.array_file import is_array_file, map_arrays, read_header
-from deepphase.formats.body_checks import checked_skeleton
 from deepphase.formats.header_values import (
     check_numbers,
     checked_count,
@@ -56,6 +55,7 @@ from deepphase.formats.header_values import (
     checked_source,
     checked_text,
 )
+from deepphase.formats.reading import checked_skeleton
 from deepphase.motion.skeleton import Skeleton
 from deepphase.short_repr import brief_repr
 

@@ -21,8 +21,8 @@ from deepphase.edit.motion_rows import MotionRows, MotionSpace, RowLayout, RowSc
 from deepphase.edit.networks import MotionAutoencoder
 from deepphase.errors import CheckpointError, DeepPhaseError
 from deepphase.formats.array_file import array_part, joined_parts, read_arrays, write_arrays
-from deepphase.formats.body_checks import checked_skeleton
 from deepphase.formats.header_values import checked_mapping, checked_rate
+from deepphase.formats.reading import checked_skeleton
 from deepphase.motion.skeleton import Skeleton
 from deepphase.phase.model import load_weights
 from deepphase.short_repr import counted, short_repr

@@ -18,8 +18,8 @@ from deepphase.edit.motion_rows import ROOT_VALUES, MotionSpace, root_velocities
 from deepphase.edit.path_motion import made_clip, padded_batch, root_on
 from deepphase.edit.smoothed_root import smoothed_root
 from deepphase.errors import FormatError, ParameterError
-from deepphase.formats.body_checks import LARGEST_LENGTH_M
 from deepphase.formats.csv_table import read_csv_table
+from deepphase.formats.reading import LARGEST_LENGTH_M
 from deepphase.motion.clip import Clip
 from deepphase.motion.foot_ik import LegChains
 from deepphase.motion.kinematics import joint_positions

@@ -23,9 +23,9 @@ from scipy.spatial.transform import Rotation
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError, ParameterError
-from deepphase.formats.body_checks import check_writable_body, checked_body
 from deepphase.formats.frame_rates import resolve_rate
 from deepphase.formats.npz.archive import NpzArchive, read_npz, write_npz
+from deepphase.formats.reading import check_writable_body, checked_body, checked_options
 from deepphase.formats.smpl_skeleton import (
     BODY,
     EYES,
@@ -37,7 +37,6 @@ from deepphase.formats.smpl_skeleton import (
     STATURE_M,
     smpl_skeleton,
 )
-from deepphase.formats.units import checked_options
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.orientation import ASSUMED_UP, infer_up, rotate_from_y_up, rotate_up

@@ -24,11 +24,16 @@ from scipy.spatial.transform import Rotation
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
-from deepphase.formats.body_checks import in_metres_y_up
-from deepphase.formats.file_content import foreign_content, read_content
 from deepphase.formats.frame_rates import resolve_rate
-from deepphase.formats.joint_checks import check_joint_count, children_of, depth_first
-from deepphase.formats.units import checked_options
+from deepphase.formats.reading import (
+    check_joint_count,
+    checked_options,
+    children_of,
+    depth_first,
+    foreign_content,
+    in_metres_y_up,
+    read_content,
+)
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.skeleton import Skeleton

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deepphase.errors import FormatError
-from deepphase.formats.file_content import read_text
+from deepphase.formats.reading import read_text
 
 
 @dataclass(frozen=True)

@@ -24,12 +24,17 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write, check_writable
 from deepphase.errors import FormatError, ParameterError
-from deepphase.formats.body_checks import check_writable_body, checked_body
-from deepphase.formats.file_content import foreign_content, read_content
 from deepphase.formats.frame_rates import resolve_rate
 from deepphase.formats.gltf.reader import load_gltf
 from deepphase.formats.gltf.writer import save_gltf
-from deepphase.formats.units import checked_options, unit_in_words
+from deepphase.formats.reading import (
+    check_writable_body,
+    checked_body,
+    checked_options,
+    foreign_content,
+    read_content,
+    unit_in_words,
+)
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.orientation import (
     LARGEST_BODY,

@@ -11,7 +11,7 @@ from typing import Any
 
 from deepphase.errors import ParameterError
 from deepphase.formats.frame_rates import FASTEST_FPS, SLOWEST_FPS, is_plausible_rate
-from deepphase.formats.joint_checks import MAX_JOINTS
+from deepphase.formats.reading import MAX_JOINTS
 from deepphase.motion.clip import Source
 from deepphase.motion.orientation import AXES
 

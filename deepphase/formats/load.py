@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -10,9 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from deepphase.errors import FormatError, ParameterError
-from deepphase.formats.body_checks import with_doubts
-from deepphase.formats.reader_options import call_reader, option_names
-from deepphase.formats.units import checked_floor
+from deepphase.formats.reading import checked_floor, with_doubts, with_notes
 from deepphase.motion.clip import Clip
 from deepphase.plugins import Registry
 
@@ -107,10 +106,7 @@ def load(path: str | Path, *, floor: float | None = None, **options: Any) -> Cli
     ParameterError
         If no format's reader has such an option.
     """
-    kind = _format_of(path)
-    _check_reader_options(options, kind, path)
-    clip = call_reader(_function(kind.load), path, options, f"{Path(path).suffix} files")
-    return with_doubts(_over_floor(clip, floor))
+    return _read(_format_of(path).load, path, floor, options)[0]
 
 
 def load_all(path: str | Path, *, floor: float | None = None, **options: Any) -> tuple[Clip, ...]:
@@ -120,21 +116,56 @@ def load_all(path: str | Path, *, floor: float | None = None, **options: Any) ->
     """
     kind = _format_of(path)
     if kind.load_all is None or options.get("animation") is not None:
-        return (load(path, floor=floor, **options),)
-    _check_reader_options(options, kind, path)
-    given = {name: value for name, value in options.items() if name != "animation"}
-    clips = call_reader(_function(kind.load_all), path, given, f"{Path(path).suffix} files")
-    return tuple(with_doubts(_over_floor(clip, floor)) for clip in clips)
+        return _read(kind.load, path, floor, options)
+    options.pop("animation", None)
+    return _read(kind.load_all, path, floor, options)
 
 
-def _over_floor(clip: Clip, floor: float | None) -> Clip:
-    height = checked_floor(floor)
+def _read(
+    reader: Callable[..., Any] | str, path: str | Path, floor: float | None, options: dict[str, Any]
+) -> tuple[Clip, ...]:
+    """Clips of a reader of one or of several, over their floor."""
+    function, suffix, height = _function(reader), Path(path).suffix, checked_floor(floor)
+    # The readers of other formats are imported only for an option that this one lacks.
+    if not options.keys() <= set(option_names(function)):
+        others = (option_names(_function(kind.load)) for kind in MOTION_FORMATS.values())
+        known = dict.fromkeys(chain(option_names(function), *others))
+        _check_options(options, tuple(known), "motion files", path)
+    clips = call_reader(function, path, options, f"{suffix} files")
+    clips = (clips,) if isinstance(clips, Clip) else clips
+    return tuple(with_doubts(_over_floor(clip, height)) for clip in clips)
+
+
+def _over_floor(clip: Clip, height: float) -> Clip:
     if not height:
         return clip
     moved = clip.translations.copy()
     # The first translated joint is the root.
     moved[:, 0, 1] -= height
     return replace(clip, translations=moved)
+
+
+def option_names(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The options of a reader or writer: its keyword-only parameters."""
+    parameters = inspect.signature(function).parameters.items()
+    return tuple(name for name, each in parameters if each.kind is each.KEYWORD_ONLY)
+
+
+def call_reader(
+    reader: Callable[..., Any], path: str | Path, options: Mapping[str, Any], files: str
+) -> Any:
+    """The clip, or clips, read with the options that a reader has; notes name the others."""
+    known = option_names(reader)
+    found = reader(path, **{name: value for name, value in options.items() if name in known})
+    # False and None are defaults, not options that were ignored.
+    notes = [
+        f"{name} {value} does not apply to {files}"
+        for name, value in options.items()
+        if name not in known and value not in (None, False)
+    ]
+    if isinstance(found, Clip):
+        return with_notes(found, notes)
+    return tuple(with_notes(clip, notes) for clip in found)
 
 
 def list_animations(path: str | Path) -> tuple[tuple[int, str], ...]:
@@ -162,15 +193,15 @@ def save(clip: Clip, path: str | Path, **options: Any) -> None:
     CheckpointError
         If the file cannot be written.
     """
-    kind = _format_of(path)
+    kind, suffix = _format_of(path), Path(path).suffix
     if kind.save is None:
         raise FormatError(
-            f"{Path(path).suffix} files ({kind.name}) are read only",
+            f"{suffix} files ({kind.name}) are read only",
             hint=f"written are {', '.join((*WRITTEN_SUFFIXES, '.fbx'))}",
             path=path,
         )
     writer = _function(kind.save)
-    _check_options(options, option_names(writer), f"{Path(path).suffix} files", path)
+    _check_options(options, option_names(writer), f"{suffix} files", path)
     writer(clip, path, **options)
 
 
@@ -185,14 +216,6 @@ def _format_of(path: str | Path) -> MotionFormat:
             path=path,
         )
     return known
-
-
-def _check_reader_options(options: Mapping[str, Any], kind: MotionFormat, path: str | Path) -> None:
-    # The readers of other formats are imported only for an option that this one lacks.
-    own = option_names(_function(kind.load))
-    if not options.keys() <= set(own):
-        others = (option_names(_function(each.load)) for each in MOTION_FORMATS.values())
-        _check_options(options, tuple(dict.fromkeys(chain(own, *others))), "motion files", path)
 
 
 def _check_options(

@@ -28,8 +28,6 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.formats.amass import LAYOUTS, is_amass
-from deepphase.formats.body_checks import LARGEST_LENGTH_M
-from deepphase.formats.file_content import foreign_content, read_content
 from deepphase.formats.frame_rates import resolve_rate
 from deepphase.formats.markers.c3d import read_c3d
 from deepphase.formats.markers.marker_data import MAX_POINTS, MarkerData, seen_markers
@@ -37,8 +35,16 @@ from deepphase.formats.markers.tables import read_motive, read_trc
 from deepphase.formats.npz.archive import NpzArchive, read_npy, read_npz, write_npz
 from deepphase.formats.npz.joint_arrays import NAME_KEYS, RATE_KEYS, is_joint_arrays
 from deepphase.formats.npz.motion import is_npz_motion
+from deepphase.formats.reading import (
+    LARGEST_LENGTH_M,
+    METRES_PER_UNIT,
+    checked_floor,
+    checked_options,
+    foreign_content,
+    metres_per_unit,
+    read_content,
+)
 from deepphase.formats.smpl_skeleton import smpl_skeleton
-from deepphase.formats.units import METRES_PER_UNIT, checked_floor, checked_options, metres_per_unit
 from deepphase.memory import within_memory
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source

@@ -14,7 +14,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
-from deepphase.formats.file_content import check_is_file, foreign_content
+from deepphase.formats.reading import check_is_file, foreign_content
 from deepphase.music.decoding import (
     LOUDEST,
     both_halves,

@@ -11,7 +11,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
-from deepphase.formats.file_content import check_is_file, read_text
+from deepphase.formats.reading import check_is_file, read_text
 from deepphase.music.bars import Bars
 from deepphase.music.beats import Beats
 

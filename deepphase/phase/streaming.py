@@ -15,7 +15,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError, SkeletonError
-from deepphase.formats.body_checks import LARGEST_LENGTH_M
+from deepphase.formats.reading import LARGEST_LENGTH_M
 from deepphase.motion.kinematics import velocities
 from deepphase.motion.roles import Roles
 from deepphase.motion.root_trajectory import (

@@ -12,7 +12,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import SkeletonError
 from deepphase.formats.array_file import array_part
-from deepphase.formats.body_checks import checked_skeleton
+from deepphase.formats.reading import checked_skeleton
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.limbs import ancestors, subtree_mask

@@ -12,8 +12,8 @@ from scipy.ndimage import distance_transform_edt
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError, ParameterError
-from deepphase.formats.file_content import read_content
 from deepphase.formats.npz.archive import read_npy, read_npz, write_npz
+from deepphase.formats.reading import read_content
 from deepphase.terrain.heightmap import Heightmap
 
 IMAGE_SUFFIXES = (".png", ".tif", ".tiff", ".bmp", ".jpg", ".jpeg", ".pgm")

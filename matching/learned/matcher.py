@@ -15,7 +15,6 @@ from deepphase.arrays import Array
 from deepphase.errors import CheckpointError, DeepPhaseError
 from deepphase.features.layout import FeatureLayout, Normalisation
 from deepphase.formats.array_file import read_arrays, write_arrays
-from deepphase.formats.body_checks import checked_skeleton
 from deepphase.formats.header_values import (
     checked_joints,
     checked_labels,
@@ -25,6 +24,7 @@ from deepphase.formats.header_values import (
     checked_source,
     checked_texts,
 )
+from deepphase.formats.reading import checked_skeleton
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.learned.body import MatcherBody, PoseValues, RootPoses
 from deepphase.matching.learned.config import LearnedConfig

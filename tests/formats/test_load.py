@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from deepphase.errors import FormatError, ParameterError
-from deepphase.formats.body_checks import CHECK
 from deepphase.formats.load import MOTION_FORMATS, WRITTEN_SUFFIXES, load, save
+from deepphase.formats.reading import CHECK
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.orientation import scaled
 from deepphase.synthetic.gait_motion import locomotion

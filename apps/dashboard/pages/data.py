@@ -44,7 +44,7 @@ from deepphase.apps.reports.player_takes import takes_of_clips
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.folder_settings import FILE, FolderSettings, save_settings
 from deepphase.errors import DeepPhaseError, SkeletonError
-from deepphase.formats.units import LARGEST_FLOOR_M, METRES_PER_UNIT, unit_in_words
+from deepphase.formats.reading import LARGEST_FLOOR_M, METRES_PER_UNIT, unit_in_words
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.orientation import AXES

@@ -23,7 +23,7 @@ from deepphase.apps.reports.measures import (
 )
 from deepphase.figures.theme import themed
 from deepphase.formats.load import save
-from deepphase.formats.units import unit_in_words
+from deepphase.formats.reading import unit_in_words
 from deepphase.motion.clip import Clip
 from deepphase.temporary_files import temporary_folder
 from deepphase.viewer.bundle import component_script

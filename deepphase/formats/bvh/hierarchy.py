@@ -11,7 +11,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
-from deepphase.formats.joint_checks import check_joint_count, unique_names
+from deepphase.formats.reading import check_joint_count, unique_names
 
 DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 # Further off than any motion: a square or a sum of such numbers still is finite.

@@ -15,7 +15,6 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
-from deepphase.formats.body_checks import CHECK, in_metres_y_up
 from deepphase.formats.bvh.channels import (
     local_positions,
     local_rotations,
@@ -24,9 +23,14 @@ from deepphase.formats.bvh.channels import (
 )
 from deepphase.formats.bvh.frames import parse_frames, parse_motion_head
 from deepphase.formats.bvh.hierarchy import Hierarchy, parse_hierarchy
-from deepphase.formats.file_content import foreign_content, read_content
 from deepphase.formats.frame_rates import check_rate_option
-from deepphase.formats.units import checked_options
+from deepphase.formats.reading import (
+    CHECK,
+    checked_options,
+    foreign_content,
+    in_metres_y_up,
+    read_content,
+)
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.skeleton import Skeleton

@@ -11,10 +11,14 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write
 from deepphase.errors import FormatError, ParameterError
-from deepphase.formats.body_checks import check_writable_body, checked_body
 from deepphase.formats.bvh.channels import EULER_ORDERS, STILL, completed_order, continuous_euler
-from deepphase.formats.joint_checks import children_of, depth_first
-from deepphase.formats.units import metres_per_unit
+from deepphase.formats.reading import (
+    check_writable_body,
+    checked_body,
+    children_of,
+    depth_first,
+    metres_per_unit,
+)
 from deepphase.motion.clip import Clip
 from deepphase.motion.orientation import infer_unit, rotate_from_y_up, scaled
 from deepphase.motion.skeleton import Skeleton

@@ -15,7 +15,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
-from deepphase.formats.file_content import foreign_content, read_content
+from deepphase.formats.reading import foreign_content, read_content
 
 # In memory an object takes some 200 bytes, in a file at least two. The glTF that is densest in
 # objects, a table of channels, has 25 bytes for each.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.gltf.document import Item, is_index
 from deepphase.formats.gltf.nodes import NodeTree
-from deepphase.formats.joint_checks import MAX_JOINTS, check_joint_count, unique_names
+from deepphase.formats.reading import MAX_JOINTS, check_joint_count, unique_names
 
 # How our files mark, and other tools name, the tips of last joints.
 EXTRAS_KEY, END_SITE_KEY = "deepphase", "end_site"

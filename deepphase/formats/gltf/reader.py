@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from deepphase.errors import DeepPhaseError, FormatError
-from deepphase.formats.body_checks import checked_body
 from deepphase.formats.frame_rates import (
     CORRECTED,
     allowed_poses,
@@ -25,8 +24,7 @@ from deepphase.formats.gltf.joint_motion import sample_joints
 from deepphase.formats.gltf.joints import EXTRAS_KEY, JointTree, find_joints, named_number
 from deepphase.formats.gltf.nodes import NodeTree, read_nodes
 from deepphase.formats.gltf.tracks import Keys, channel_target, read_tracks
-from deepphase.formats.joint_checks import unique_names
-from deepphase.formats.units import checked_options
+from deepphase.formats.reading import checked_body, checked_options, unique_names
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.orientation import rotate_up, scaled
 

@@ -12,12 +12,11 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write
 from deepphase.errors import FormatError, ParameterError
-from deepphase.formats.body_checks import check_writable_body
 from deepphase.formats.bvh.channels import STILL
 from deepphase.formats.gltf.buffers import BinaryWriter, document_bytes, write_glb
 from deepphase.formats.gltf.joints import END_SITE_KEY, EXTRAS_KEY
 from deepphase.formats.gltf.mesh import joint_mesh
-from deepphase.formats.joint_checks import unique_names
+from deepphase.formats.reading import check_writable_body, unique_names
 from deepphase.motion.clip import Clip
 from deepphase.motion.quaternions import sign_continuous
 from deepphase.motion.skeleton import Skeleton

@@ -20,9 +20,8 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
-from deepphase.formats.file_content import foreign_content, read_content
 from deepphase.formats.markers.marker_data import MAX_POINTS, MarkerData
-from deepphase.formats.units import METRES_PER_UNIT
+from deepphase.formats.reading import METRES_PER_UNIT, foreign_content, read_content
 
 _BLOCK, _KEY = 512, 0x50
 # Groups of points that models compute and that are not places: angles and forces stand among the

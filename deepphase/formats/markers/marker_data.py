@@ -10,7 +10,7 @@ import numpy as np
 
 from deepphase.arrays import Array, true_runs
 from deepphase.errors import FormatError
-from deepphase.formats.joint_checks import unique_names
+from deepphase.formats.reading import unique_names
 
 # Same limit as of point tracks: all pairs of points are compared.
 MAX_POINTS = 4096

@@ -16,12 +16,18 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
-from deepphase.formats.body_checks import in_metres_y_up
-from deepphase.formats.file_content import foreign_content, read_content
 from deepphase.formats.frame_rates import CORRECTED, resolve_rate
-from deepphase.formats.joint_checks import check_joint_count, children_of, depth_first, unique_names
 from deepphase.formats.npz.joint_arrays import fitted_clip, unit_quaternions
-from deepphase.formats.units import checked_options
+from deepphase.formats.reading import (
+    check_joint_count,
+    checked_options,
+    children_of,
+    depth_first,
+    foreign_content,
+    in_metres_y_up,
+    read_content,
+    unique_names,
+)
 from deepphase.motion.clip import Clip, Source
 
 _READ = ("orientation", "position")

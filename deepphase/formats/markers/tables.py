@@ -11,9 +11,8 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
-from deepphase.formats.file_content import FRONT_BYTES, foreign_content, read_content
 from deepphase.formats.markers.marker_data import MAX_POINTS, MarkerData
-from deepphase.formats.units import METRES_PER_UNIT
+from deepphase.formats.reading import FRONT_BYTES, METRES_PER_UNIT, foreign_content, read_content
 
 _GAPS = ("", "nan", "-nan", "nan(ind)", "-nan(ind)")
 

@@ -27,7 +27,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write
 from deepphase.errors import FormatError, ParameterError
-from deepphase.formats.file_content import FRONT_BYTES, check_is_file, foreign_content, read_content
+from deepphase.formats.reading import FRONT_BYTES, check_is_file, foreign_content, read_content
 
 Shape = tuple[int | None, ...]
 

@@ -26,11 +26,18 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
-from deepphase.formats.body_checks import LARGEST_LENGTH_M, in_metres_y_up
 from deepphase.formats.frame_rates import CORRECTED, resolve_rate
-from deepphase.formats.joint_checks import check_joint_count, children_of, depth_first, unique_names
 from deepphase.formats.npz.archive import NpzArchive, read_npz
-from deepphase.formats.units import METRES_PER_UNIT, checked_options
+from deepphase.formats.reading import (
+    LARGEST_LENGTH_M,
+    METRES_PER_UNIT,
+    check_joint_count,
+    checked_options,
+    children_of,
+    depth_first,
+    in_metres_y_up,
+    unique_names,
+)
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.kinematics import joint_positions

@@ -17,11 +17,10 @@ from typing import Any
 import numpy as np
 
 from deepphase.errors import FormatError, ParameterError, SkeletonError
-from deepphase.formats.body_checks import check_writable_body, checked_body
 from deepphase.formats.frame_rates import check_rate_option, resolve_rate
 from deepphase.formats.header_values import checked_labels, checked_source, checked_text
-from deepphase.formats.joint_checks import check_joint_count
 from deepphase.formats.npz.archive import NpzArchive, read_npz, write_npz
+from deepphase.formats.reading import check_joint_count, check_writable_body, checked_body
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.skeleton import Skeleton
 

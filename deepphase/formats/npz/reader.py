@@ -9,11 +9,11 @@ from typing import Any
 
 from deepphase.errors import FormatError
 from deepphase.formats.amass import is_amass, load_amass
+from deepphase.formats.load import call_reader
 from deepphase.formats.npz.archive import NpzArchive, read_npz
 from deepphase.formats.npz.joint_arrays import is_joint_arrays, load_joint_arrays
 from deepphase.formats.npz.motion import FORMAT, is_npz_motion, load_npz_motion
 from deepphase.formats.points import is_points, load_points_as_clip
-from deepphase.formats.reader_options import call_reader
 from deepphase.motion.clip import Clip
 
 

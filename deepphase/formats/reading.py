@@ -1,0 +1,284 @@
+"""What readers of motion files share: content, options, joints, and clips in metres with Y up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from deepphase.arrays import Array
+from deepphase.errors import FormatError, ParameterError
+from deepphase.formats.frame_rates import check_rate_option, is_plausible_rate
+from deepphase.motion.clip import Clip, Source
+from deepphase.motion.orientation import (
+    AXES,
+    LARGEST_BODY,
+    SMALLEST_BODY,
+    infer_unit,
+    infer_up,
+    rotate_up,
+    scaled,
+)
+from deepphase.motion.skeleton import Skeleton
+
+METRES_PER_UNIT = {"m": 1.0, "cm": 0.01, "mm": 0.001, "inch": 0.0254, "foot": 0.3048}
+_PLURALS = {
+    "m": "metres",
+    "cm": "centimetres",
+    "mm": "millimetres",
+    "inch": "inches",
+    "foot": "feet",
+}
+LARGEST_FLOOR_M = 1000.0
+# Metres, of a bone and from the origin. Beyond this, distances in float32 are off by more than
+# 6 cm. A body in millimetres that is taken for metres stays far below.
+LARGEST_LENGTH_M = 1e6
+# Ten times the joints of the most detailed film characters, faces and hands included. A joint takes
+# a few bytes in a file, but a thousand times as many in memory.
+MAX_JOINTS = 10_000
+# Notes that begin so doubt what was read, and say the way out.
+CHECK = "check: "
+# No body is faster.
+_FASTEST_M_S = 15.0
+EXPORT_AGAIN = "copy or export the file again"
+
+# First bytes -> foreign content that users give as a motion file.
+_FOREIGN = {
+    b"version https://git-lfs": "a Git LFS pointer: fetch the file itself with git lfs pull",
+    b"PK\x03\x04": "a zip archive",
+    b"\x93NUMPY": "a single .npy array",
+    b"Kaydara FBX Binary": "an FBX file",
+    b"glTF": "a .glb file",
+    b"HIERARCHY": "a BVH file",
+    b"<": "a web page or other markup",
+    b"\x1f\x8b": "a gzip archive: unpack it",
+}
+FRONT_BYTES = 64
+
+
+def check_is_file(path: Path) -> None:
+    """Refuse pipes, folders and devices. Raises FormatError, OSError or ValueError."""
+    # Opening a missing file raises the appropriate error later.
+    if path.exists() and not path.is_file():
+        raise FormatError("cannot be read: not a file", path=path)
+
+
+def read_content(path: Path) -> bytes:
+    """All bytes of a file; FormatError if it cannot be read or is empty."""
+    try:
+        check_is_file(path)
+        content = path.read_bytes()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise FormatError(f"cannot be read: {reason}", hint="check the path", path=path) from None
+    if not content:
+        raise FormatError("this is an empty file", hint=EXPORT_AGAIN, path=path)
+    return content
+
+
+def read_text(path: Path) -> str:
+    """All text of a UTF-8 file, with or without a byte order mark; raises FormatError."""
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise FormatError(
+            f"cannot be read: {error.strerror or error}", hint="check the path", path=path
+        ) from None
+    except UnicodeDecodeError:
+        raise FormatError("text that is not UTF-8", hint="save it as UTF-8", path=path) from None
+
+
+def foreign_content(content: bytes) -> str:
+    """Description of foreign content by its first bytes; empty if it is not recognized."""
+    front = content[:FRONT_BYTES].lstrip()
+    return next((what for begin, what in _FOREIGN.items() if front.startswith(begin)), "")
+
+
+def metres_per_unit(unit: str | float) -> float:
+    """Metres in one unit: "m", "cm", "mm", "inch", "foot", or the number itself."""
+    known = METRES_PER_UNIT.get(unit.strip().lower()) if isinstance(unit, str) else None
+    try:
+        # `yes` in a YAML file is not 1 m.
+        metres = math.nan if isinstance(unit, bool) else float(known or unit)
+    except (TypeError, ValueError, OverflowError):
+        metres = math.nan
+    if not 0 < metres < math.inf:
+        raise ParameterError(
+            f"a unit of {unit!r} is not possible",
+            hint=f"choose {', '.join(METRES_PER_UNIT)}, or a number of metres",
+        )
+    return metres
+
+
+def unit_in_words(metres: float) -> str:
+    """Plural name of a unit of so many metres, as in "centimetres", or "units of 0.056 m"."""
+    for name, size in METRES_PER_UNIT.items():
+        if math.isclose(metres, size, rel_tol=1e-6):
+            return _PLURALS[name]
+    return f"units of {metres:g} m"
+
+
+def checked_options(unit: str | float | None, up: str | None, fps: float | None) -> float | None:
+    """Metres in a given unit, None if none is given. Raises ParameterError for a wrong option."""
+    if up is not None and up not in AXES:
+        raise ParameterError(
+            f"an up axis of {up!r} is not possible", hint=f"choose one of {', '.join(AXES)}"
+        )
+    check_rate_option(fps)
+    return None if unit is None else metres_per_unit(unit)
+
+
+def checked_floor(floor: float | None) -> float:
+    """Metres of a given floor; 0 for none. Raises ParameterError for an impossible one."""
+    is_number = isinstance(floor, int | float) and not isinstance(floor, bool)
+    if floor is not None and not (is_number and abs(floor) <= LARGEST_FLOOR_M):
+        raise ParameterError(
+            f"a floor at {floor!r} is not possible",
+            hint=f"give its height in the files, up to {LARGEST_FLOOR_M:g} m above or below 0",
+        )
+    return float(floor or 0.0)
+
+
+def unique_names(names: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
+    """Number repeated names: "#2" and so on is appended. Also returns the changed names."""
+    used, unique, renamed = set(names), [], []
+    counts: dict[str, int] = {}
+    for name in names:
+        counts[name] = counts.get(name, 0) + 1
+        if counts[name] == 1:
+            unique.append(name)
+            continue
+        while (numbered := f"{name}#{counts[name]}") in used:
+            counts[name] += 1
+        used.add(numbered)
+        unique.append(numbered)
+        renamed.append(numbered)
+    return tuple(unique), renamed
+
+
+def listed(names: Sequence[str], shown: int = 5) -> str:
+    """The first few of many names."""
+    return ", ".join(names[:shown]) + (", ..." if len(names) > shown else "")
+
+
+def check_joint_count(joints: int, path: Path, line: int | None = None) -> None:
+    """FormatError for a skeleton with too many joints, before it is built."""
+    if joints > MAX_JOINTS:
+        raise FormatError(
+            f"a skeleton of more than {MAX_JOINTS:,} joints: no body has as many",
+            hint="delete nodes that are not joints in the program that wrote the file",
+            path=path,
+            line=line,
+        )
+
+
+def children_of(parents: Sequence[int]) -> list[list[int]]:
+    """(joints,) children of each joint, from their parents in any order; below 0 for roots."""
+    children: list[list[int]] = [[] for _ in parents]
+    for joint, parent in enumerate(parents):
+        if parent >= 0:
+            children[parent].append(joint)
+    return children
+
+
+def depth_first(root: int, children: Sequence[Sequence[int]]) -> list[int]:
+    """A joint and all below it, each right behind what hangs from its parent's earlier children."""
+    order, waiting = [], [root]
+    while waiting:
+        joint = waiting.pop()
+        order.append(joint)
+        waiting.extend(reversed(children[joint]))
+    return order
+
+
+def parents_first(parents: Sequence[int]) -> tuple[list[int], Array]:
+    """Joints with parents before children, and the parents of the joints in this order.
+
+    The order stays where parents come first already. Joints that do not hang from the first root
+    (a parent below 0) are missing.
+    """
+    root = next((joint for joint, parent in enumerate(parents) if parent < 0), None)
+    order = [] if root is None else depth_first(root, children_of(parents))
+    if len(order) == len(parents) and all(above < joint for joint, above in enumerate(parents)):
+        order.sort()
+    row = {joint: place for place, joint in enumerate(order)}
+    return order, np.array([row.get(parents[joint], -1) for joint in order], np.int64)
+
+
+def in_metres_y_up(clip: Clip, unit_m: float | None, up: str | None, source: Source) -> Clip:
+    """The clip of a file in metres with Y up, named after its file.
+
+    A unit or an up axis that is None is inferred, and said in the source's notes. FormatError if
+    the lengths are not those of a body.
+    """
+    notes = source.notes
+    if unit_m is None:
+        unit_m, note = infer_unit(clip.skeleton)
+        notes = (*notes, note)
+    if up is None:
+        up, note = infer_up(clip)
+        notes = (*notes, note)
+    clip = rotate_up(checked_body(scaled(clip, unit_m), source.path), up)
+    source = replace(source, unit_m=unit_m, up=up, notes=notes)
+    return replace(clip, source=source, name=Path(source.path).stem)
+
+
+def with_notes(clip: Clip, notes: Sequence[str]) -> Clip:
+    """The clip with more notes on what was read."""
+    if not notes:
+        return clip
+    return replace(clip, source=replace(clip.source, notes=(*clip.source.notes, *notes)))
+
+
+def with_doubts(clip: Clip) -> Clip:
+    """The clip, with notes where its size or its speed is not that of a body."""
+    notes = []
+    size = float(np.ptp(clip.skeleton.rest_positions, axis=0).max())
+    if size > 0 and not SMALLEST_BODY <= size <= LARGEST_BODY:
+        notes.append(f"{CHECK}the body is {size:.3g} m long: give the unit with --unit")
+    moved = np.diff(clip.translations[:, 0], axis=0)
+    speed = float(np.percentile(np.linalg.norm(moved, axis=-1), 95)) * clip.fps if len(moved) else 0
+    if speed > _FASTEST_M_S:
+        notes.append(
+            f"{CHECK}the root goes at {speed:.3g} m/s: give the unit with --unit, or the rate with "
+            "--file-fps"
+        )
+    return with_notes(clip, notes)
+
+
+def checked_body(clip: Clip, path: str | Path) -> Clip:
+    """The clip; FormatError if its lengths are not those of a body."""
+    checked_skeleton(clip.skeleton, path)
+    _check_lengths("a translation", clip.translations, path)
+    return clip
+
+
+def checked_skeleton(skeleton: Skeleton, path: str | Path | None = None) -> Skeleton:
+    """The skeleton; FormatError if its lengths are not those of a body."""
+    _check_lengths("an offset", skeleton.offsets, path)
+    _check_lengths("the offset of an end site", skeleton.end_offsets, path)
+    return skeleton
+
+
+def check_writable_body(clip: Clip, path: str | Path) -> None:
+    """Raise FormatError for a clip that readers would refuse, for its rate or its lengths."""
+    checked_body(clip, path)
+    if not is_plausible_rate(clip.fps):
+        raise FormatError(
+            f"readers refuse a clip at {clip.fps:.6g} frames a second",
+            hint="resample it, or correct its rate",
+            path=path,
+        )
+
+
+def _check_lengths(what: str, lengths: Array, path: str | Path | None) -> None:
+    longest = float(np.abs(lengths).max(initial=0.0))
+    if not longest <= LARGEST_LENGTH_M:
+        raise FormatError(
+            f"{what} of {longest:.3g} m: no body has such a size or place",
+            hint="the unit may be wrong: give it with --unit",
+            path=path,
+        )

@@ -170,7 +170,7 @@ class StoreOptions(OptionGroup):
 
 def read_description(file: str | None) -> dict[str, Any] | None:
     """A skeleton description from its file; None if no file is given."""
-    from deepphase.motion.skeleton_description import load_description
+    from deepphase.motion.roles import load_description
 
     return None if file is None else load_description(config_path("skeletons", file))
 

@@ -14,9 +14,8 @@ from deepphase.compiled import compiled
 from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.errors import SkeletonError
 from deepphase.motion.foot_ik import LegChains, LimbSolver
-from deepphase.motion.limbs import ancestors, path_length
 from deepphase.motion.roles import find_roles
-from deepphase.motion.skeleton import Skeleton
+from deepphase.motion.skeleton import Skeleton, ancestors, path_length
 from deepphase.steering.foot_lock import FootGround, FootLock
 from deepphase.terrain.heightmap import Heightmap
 

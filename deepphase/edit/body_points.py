@@ -9,8 +9,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.motion import quaternions
-from deepphase.motion.limbs import bone_lengths, subtree_mask
-from deepphase.motion.skeleton import Skeleton
+from deepphase.motion.skeleton import Skeleton, bone_lengths, subtree_mask
 
 # A direction counts as a second one if it leaves the first by this sine.
 _SECOND_SINE = 0.35

@@ -22,7 +22,6 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.foot_ik import LegChains
 from deepphase.motion.kinematics import joint_positions
-from deepphase.motion.limbs import ancestors, path_length, subtree_mask
 from deepphase.motion.roles import Roles
 from deepphase.motion.root_trajectory import (
     RootTrajectory,
@@ -30,6 +29,7 @@ from deepphase.motion.root_trajectory import (
     root_trajectory,
     to_root_space,
 )
+from deepphase.motion.skeleton import ancestors, path_length, subtree_mask
 from deepphase.short_repr import counted, short_repr
 from deepphase.solving.feet import faded_corrections, find_holds
 from deepphase.steering.path import GroundPath

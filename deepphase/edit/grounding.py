@@ -18,9 +18,9 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts, sliding_speed
 from deepphase.motion.foot_ik import LegChains
 from deepphase.motion.kinematics import end_positions, global_transforms, joint_positions
-from deepphase.motion.limbs import longest_chains, path_length
 from deepphase.motion.resample import low_passed_clip
 from deepphase.motion.roles import Roles
+from deepphase.motion.skeleton import longest_chains, path_length
 from deepphase.solving.feet import HOLD_BLEND_S, faded_corrections
 
 # Contacts are found on low-passed motion, in Hz, over a floor that is at first the lowest foot of

@@ -13,9 +13,9 @@ from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.foot_ik import LegChains
 from deepphase.motion.kinematics import global_transforms
-from deepphase.motion.limbs import path_length
 from deepphase.motion.roles import Roles
 from deepphase.motion.root_trajectory import root_trajectory
+from deepphase.motion.skeleton import path_length
 from deepphase.solving.feet import HOLD_BLEND_S, faded_corrections, find_holds, with_tips_at
 
 # A foot in a made contact may travel by this share of the leg before the contact is split: it comes

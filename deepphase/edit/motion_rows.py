@@ -14,7 +14,6 @@ from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.kinematics import global_transforms
-from deepphase.motion.limbs import ancestors, bone_lengths
 from deepphase.motion.mirror import MirrorMap, mirror_map
 from deepphase.motion.resample import at_frames, resample
 from deepphase.motion.roles import Roles, find_roles
@@ -25,7 +24,7 @@ from deepphase.motion.root_trajectory import (
     to_root_space,
     with_root_motion,
 )
-from deepphase.motion.skeleton import Skeleton
+from deepphase.motion.skeleton import Skeleton, ancestors, bone_lengths
 
 ROOT_VALUES = 3
 """Velocities of the root: forward-sideways (x, z) in m/s and the turn in rad/s."""

@@ -31,8 +31,8 @@ from deepphase.evaluation.runs import (
 )
 from deepphase.features.moment_kinds import KINDS, LYING, SITTING
 from deepphase.motion.kinematics import joint_positions
-from deepphase.motion.limbs import bone_lengths
 from deepphase.motion.resample import BANDS_HZ
+from deepphase.motion.skeleton import bone_lengths
 from deepphase.short_repr import brief_repr
 from deepphase.steering.run import Run
 

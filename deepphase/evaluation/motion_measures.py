@@ -32,10 +32,10 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import GRAVITY, foot_contacts
 from deepphase.motion.foot_ik import LegChains, LimbSolver
 from deepphase.motion.kinematics import end_positions, global_transforms, velocities
-from deepphase.motion.limbs import bone_lengths, path_length, subtree_mask
 from deepphase.motion.resample import BANDS_HZ, low_passed_rotations
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory, to_root_space
+from deepphase.motion.skeleton import bone_lengths, path_length, subtree_mask
 
 MIN_FRAMES = 5
 BAND = (1.0, 99.0)

@@ -24,9 +24,8 @@ from deepphase.errors import DeepPhaseError, ParameterError
 from deepphase.features.frame_rows import BodyFrames
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import GRAVITY
-from deepphase.motion.limbs import bone_lengths, path_length
 from deepphase.motion.roles import Roles, find_roles
-from deepphase.motion.skeleton import Skeleton
+from deepphase.motion.skeleton import Skeleton, bone_lengths, path_length
 
 KINDS = ("idle", "locomotion", "action", "sitting", "lying")
 """The kinds, in the order of their numbers: idle stands."""

@@ -13,17 +13,16 @@ if TYPE_CHECKING:
     from deepphase.motion.contacts import Contacts as Contacts
     from deepphase.motion.roles import Roles as Roles
     from deepphase.motion.roles import find_roles as find_roles
+    from deepphase.motion.roles import load_description as load_description
     from deepphase.motion.root_trajectory import RootTrajectory as RootTrajectory
-    from deepphase.motion.skeleton_description import load_description as load_description
 
 # Module -> the public names that it defines.
 _NAMES = {
     "deepphase.motion.cleaning": ("Cleaning", "clean"),
     "deepphase.motion.clip": ("Source",),
     "deepphase.motion.contacts": ("Contacts",),
-    "deepphase.motion.roles": ("Roles", "find_roles"),
+    "deepphase.motion.roles": ("Roles", "find_roles", "load_description"),
     "deepphase.motion.root_trajectory": ("RootTrajectory",),
-    "deepphase.motion.skeleton_description": ("load_description",),
 }
 
 __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

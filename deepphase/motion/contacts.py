@@ -11,8 +11,8 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import end_positions, global_transforms, velocities
-from deepphase.motion.limbs import path_length
 from deepphase.motion.roles import Roles
+from deepphase.motion.skeleton import path_length
 from deepphase.short_repr import counted, short_repr
 
 GRAVITY = 9.81

@@ -10,11 +10,9 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.motion import quaternions
-from deepphase.motion.kinematics import joint_depths
 from deepphase.motion.limb_kernel import limb_transforms, turn_limbs
-from deepphase.motion.limbs import ancestors
 from deepphase.motion.roles import Roles
-from deepphase.motion.skeleton import Skeleton
+from deepphase.motion.skeleton import Skeleton, ancestors, joint_depths
 
 _NO_TILTS = np.zeros((0, 4))
 

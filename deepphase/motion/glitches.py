@@ -11,8 +11,8 @@ from scipy.spatial.transform import Rotation, Slerp
 from deepphase.arrays import Array, true_runs
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
-from deepphase.motion.kinematics import joint_depths, joint_positions
-from deepphase.motion.skeleton import Skeleton
+from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.skeleton import Skeleton, joint_depths
 
 # A step between two frames jumps where it departs from its neighbours by this share of the body's
 # size, and by this factor from the upper quartile of such departures around it. Real blows, kicks

@@ -17,14 +17,9 @@ _RIGHT = {"right", "r", "rgt", "rt"}
 _CENTRE = {"c", "m", "center", "centre"}
 # Corner letters as in "FL_thigh": used only if the names have at least a front pair.
 _CORNERS = {
-    "fl": ("left", "fore"),
-    "fr": ("right", "fore"),
-    "hl": ("left", "hind"),
-    "hr": ("right", "hind"),
-    "bl": ("left", "hind"),
-    "br": ("right", "hind"),
-    "rl": ("left", "hind"),
-    "rr": ("right", "hind"),
+    f"{end}{letter}": (side, "fore" if end == "f" else "hind")
+    for end in "fhbr"
+    for letter, side in (("l", "left"), ("r", "right"))
 }
 _FORE = {"fore", "front"}
 _HIND = {"hind", "rear", "back"}
@@ -89,50 +84,39 @@ class JointName:
 
 def parse_names(names: tuple[str, ...]) -> list[JointName]:
     """Parse all joint names of a skeleton together, so that common prefixes are recognized."""
-    words = [_split(name) for name in names]
-    words = _without_common_prefix(words)
-    heads = {word for joint in words for word in joint}
-    corners = _CORNERS if {"fl", "fr"} <= heads else {}
-    return [_parse(joint, corners) for joint in words]
-
-
-def _split(name: str) -> list[str]:
-    bare = re.split(r"[:|/]", name)[-1]
-    words: list[str] = []
-    for word in _WORDS.findall(bare):
-        words.extend(_unglued(word.lower()))
-    return words
+    split = [
+        [part for word in _WORDS.findall(re.split(r"[:|/]", name)[-1]) for part in _unglued(word)]
+        for name in names
+    ]
+    # "Bip01 L Thigh" and "Character1_Hips" begin with the character's name, at times in two words.
+    while len(split) >= 4:
+        first, count = Counter(words[0] if words else "" for words in split).most_common(1)[0]
+        if first == "" or first in _LEFT | _RIGHT or count < 0.8 * len(split):
+            break
+        split = [words[1:] if words and words[0] == first else words for words in split]
+    used = {word for words in split for word in words}
+    corners = _CORNERS if {"fl", "fr"} <= used else {}
+    return [_parse(words, corners) for words in split]
 
 
 def _unglued(word: str) -> list[str]:
+    """The words of "lThigh", "handleft", "hindleg" and "foot", in lower case."""
+    word = word.lower()
     for side in ("left", "right"):
         if word.startswith(side) and len(word) > len(side):
             return [side, word[len(side) :]]
         if word.endswith(side) and len(word) > len(side):
             return [word[: -len(side)], side]
-    quarter = re.fullmatch(r"(front|fore|hind|rear)(.+)", word)
-    if quarter and word != "forearm" and _GLUED.fullmatch(quarter[2]):
-        return [quarter[1], quarter[2]]
-    if word[0] in "lr" and _GLUED.fullmatch(word[1:]):
-        return [word[0], word[1:]]
+    glued = re.fullmatch(r"(front|fore|hind|rear|l|r)(.+)", word)
+    if glued and word != "forearm" and _GLUED.fullmatch(glued[2]):
+        return [glued[1], glued[2]]
     return [word]
-
-
-def _without_common_prefix(words: list[list[str]]) -> list[list[str]]:
-    # "Bip01 L Thigh" and "Character1_Hips" begin with the character's name, at times in two words.
-    while len(words) >= 4:
-        first, count = Counter(joint[0] if joint else "" for joint in words).most_common(1)[0]
-        if first == "" or first in _LEFT | _RIGHT or count < 0.8 * len(words):
-            return words
-        words = [joint[1:] if joint and joint[0] == first else joint for joint in words]
-    return words
 
 
 def _parse(words: list[str], corners: dict[str, tuple[str, str]]) -> JointName:
     side, quarter = "", ""
     rest: list[str] = []
-    for index, word in enumerate(words):
-        following = words[index + 1] if index + 1 < len(words) else ""
+    for word, following in zip(words, [*words[1:], ""], strict=True):
         # "L5" and "L3" are lumbar vertebrae.
         vertebra = word == "l" and following.isdigit() and len(words) == 2
         if not side and word in _LEFT and not vertebra:
@@ -141,11 +125,9 @@ def _parse(words: list[str], corners: dict[str, tuple[str, str]]) -> JointName:
             side = "right"
         elif not side and word in corners:
             side, quarter = corners[word]
-        elif word in _CENTRE:
-            continue
         elif word in _FORE and following != "arm":
             quarter = "fore"
-        else:
+        elif word not in _CENTRE:
             rest.append(word)
     if side and not quarter and _HIND & set(rest):
         quarter = "hind"
@@ -155,12 +137,10 @@ def _parse(words: list[str], corners: dict[str, tuple[str, str]]) -> JointName:
         return JointName(side, "", key, quarter)
     joined = "".join(word for word in rest if not word.isdigit())
     part = next((part for part, pattern in _PARTS if pattern.search(joined)), "")
-    if not joined and len(rest) == 1 and not side:
-        part = ""
-    if side == "" and part == "hip":
+    if not side and part == "hip":
         part = "hips"
-    if side and part == "hips":
+    elif side and part == "hips":
         part = "hip" if joined.startswith("hip") else ""
-    if not side and re.fullmatch(r"[lt]\d+", "".join(words)):
+    elif not side and re.fullmatch(r"[lt]\d+", "".join(words)):
         part = "spine"
     return JointName(side, part, key, quarter)

@@ -8,7 +8,7 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
-from deepphase.motion.skeleton import Skeleton
+from deepphase.motion.skeleton import joint_depths
 
 
 def global_transforms(clip: Clip) -> tuple[Array, Array]:
@@ -48,14 +48,6 @@ def end_positions(clip: Clip, transforms: tuple[Array, Array] | None = None) -> 
     parents = clip.skeleton.end_parents
     offsets = clip.skeleton.end_offsets.astype(positions.dtype)
     return positions[:, parents] + quaternions.rotate(rotations[:, parents], offsets)
-
-
-def joint_depths(skeleton: Skeleton) -> Array:
-    """(joints,) number of ancestors of each joint: 0 for the root."""
-    depths = np.zeros(len(skeleton), np.int64)
-    for joint, parent in enumerate(skeleton.parents[1:].tolist(), start=1):
-        depths[joint] = depths[parent] + 1
-    return depths
 
 
 def velocities(positions: Array, fps: float) -> Array:

@@ -1,100 +1,46 @@
-"""The structure of a skeleton: mirrored pairs of joints and the limbs that they form."""
+"""Limbs of a skeleton: mirrored pairs of joints, and legs and arms by names or by structure."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from deepphase.arrays import Array
+from deepphase.motion import quaternions
+from deepphase.motion.clip import Clip
 from deepphase.motion.joint_names import JointName
-from deepphase.motion.skeleton import Skeleton
+from deepphase.motion.kinematics import end_positions, global_transforms, velocities
+from deepphase.motion.skeleton import (
+    Skeleton,
+    ancestors,
+    bone_lengths,
+    common_ancestor,
+    longest_chains,
+    path_length,
+    tip_end,
+)
 
+_UP, _GROUND = np.array([0.0, 1.0, 0.0]), np.array([1.0, 0.0, 1.0])
 # Two subtrees mirror each other where their lengths agree to this share.
-LENGTH_TOLERANCE = 0.08
+_LENGTH_TOLERANCE = 0.08
+# A limb has at least this share of the longest one's length; fingers and ears are shorter.
+_SHORTEST_LIMB = 0.35
+# An estimate of the front is accepted if it agrees with the sides over time to this share.
+_AGREEMENT = 0.3
+UPRIGHT = 0.6
+"""Sine of the elevation below which a trunk is a quadruped's: its front is ahead."""
 
-
-@dataclass(frozen=True)
-class LimbPair:
-    """Two mirrored chains of joints, from the joint nearest the trunk to the last one.
-
-    Parameters
-    ----------
-    first, second
-        Joints of each chain; both have the same number.
-    """
-
-    first: tuple[int, ...]
-    second: tuple[int, ...]
-    attachment: int
-    length: float
-    distance: float
-
-    @property
-    def last_joints(self) -> tuple[int, int]:
-        """The last joint of each chain."""
-        return self.first[-1], self.second[-1]
-
-
-def bone_lengths(skeleton: Skeleton) -> Array:
-    """(joints,) distance of each joint from its parent; 0 for the root."""
-    lengths = np.linalg.norm(skeleton.offsets, axis=1)
-    lengths[0] = 0.0
-    return lengths
-
-
-def ancestors(skeleton: Skeleton, joint: int) -> list[int]:
-    """The joint, its parent, and so on up to the root."""
-    path = [joint]
-    while skeleton.parents[path[-1]] >= 0:
-        path.append(int(skeleton.parents[path[-1]]))
-    return path
-
-
-def subtree_mask(skeleton: Skeleton, joint: int) -> Array:
-    """(joints,) bool: the joint and its descendants."""
-    found = np.zeros(len(skeleton), bool)
-    found[joint] = True
-    # Parents stand before their children.
-    for each, parent in enumerate(skeleton.parents.tolist()[joint + 1 :], start=joint + 1):
-        found[each] = found[parent]
-    return found
-
-
-def path_length(skeleton: Skeleton, upper: int, lower: int) -> float:
-    """Length along the joints from `upper` down to `lower`; 0 if `upper` is not an ancestor."""
-    path = ancestors(skeleton, lower)
-    return float(bone_lengths(skeleton)[path[: path.index(upper)]].sum()) if upper in path else 0.0
-
-
-def common_ancestor(skeleton: Skeleton, first: int, second: int) -> int:
-    """The lowest joint that is an ancestor of both (or one of them)."""
-    above = set(ancestors(skeleton, second))
-    return next(joint for joint in ancestors(skeleton, first) if joint in above)
-
-
-def longest_chains(skeleton: Skeleton) -> tuple[Array, Array]:
-    """Length of the longest chain below each joint, and the child through which it goes.
-
-    Returns
-    -------
-    lengths : (joints,)
-        To the farthest tip below, end sites included.
-    children : (joints,)
-        The child that leads there; -1 at the last joint.
-    """
-    count = len(skeleton)
-    lengths, children = np.zeros(count), np.full(count, -1)
-    ends = np.linalg.norm(skeleton.end_offsets, axis=1)
-    np.maximum.at(lengths, skeleton.end_parents, ends)
-    bones = bone_lengths(skeleton)
-    for joint in range(count - 1, 0, -1):
-        parent = skeleton.parents[joint]
-        through = lengths[joint] + bones[joint]
-        if children[parent] < 0 or through > lengths[parent]:
-            lengths[parent] = max(lengths[parent], through)
-            children[parent] = joint
-    return lengths, children
+# Names of the joints of a limb from the trunk outwards, the most specific first.
+_LEG = (("upper leg", "hip", "leg"), ("knee", "leg"), ("ankle", "foot"), ("toe", "foot"))
+_ARM = (("upper arm", "arm", "shoulder"), ("elbow", "arm"), ("wrist", "hand"))
+_FORELEG = (
+    ("upper leg", "upper arm", "hip", "arm", "shoulder", "leg"),
+    ("knee", "elbow", "leg", "arm"),
+    ("ankle", "wrist", "foot", "hand"),
+)
 
 
 def pair_joints(skeleton: Skeleton, names: list[JointName]) -> tuple[Array, int]:
@@ -108,14 +54,13 @@ def pair_joints(skeleton: Skeleton, names: list[JointName]) -> tuple[Array, int]
     named
         Number of joints that were paired by name.
     """
-    count = len(skeleton)
+    count, parents = len(skeleton), skeleton.parents
     pairs = np.arange(count)
     by_key = {(name.side, name.key): joint for joint, name in enumerate(names)}
     for joint, name in enumerate(names):
         other = by_key.get(("right", name.key)) if name.side == "left" else None
         if other is not None and pairs[other] == other:
             pairs[joint], pairs[other] = other, joint
-    parents = skeleton.parents
     for joint in range(1, count):
         # Names that pair joints of unpaired parents are not evidence of mirroring.
         if pairs[joint] != joint and pairs[parents[joint]] != parents[pairs[joint]]:
@@ -126,32 +71,36 @@ def pair_joints(skeleton: Skeleton, names: list[JointName]) -> tuple[Array, int]
 
 
 def _pair_by_structure(skeleton: Skeleton, names: list[JointName], pairs: Array) -> None:
-    signatures = _subtree_signatures(skeleton)
-    scale = max(signatures[:, 0].max(), 1e-12)
+    bones = bone_lengths(skeleton)
+    total, below = bones.copy(), np.ones(len(skeleton))
     # An ancestor of both joints of a pair is on the middle line.
     holds_pair = np.zeros(len(skeleton), bool)
     for joint in range(len(skeleton) - 1, 0, -1):
-        holds_pair[skeleton.parents[joint]] |= holds_pair[joint] or pairs[joint] != joint
+        parent = skeleton.parents[joint]
+        total[parent] += total[joint]
+        below[parent] += below[joint]
+        holds_pair[parent] |= holds_pair[joint] or pairs[joint] != joint
+    # Equal for mirrored subtrees.
+    lengths = np.stack([total, bones, longest_chains(skeleton)[0]], axis=1)
+    scale = max(total.max(), 1e-12)
     for parent in range(len(skeleton)):
         partner = int(pairs[parent])
         if partner < parent:
             continue
         own, others = (
-            [
-                child
-                for child in skeleton.children(joint)
-                if pairs[child] == child and not holds_pair[child]
-            ]
+            [c for c in skeleton.children(joint) if pairs[c] == c and not holds_pair[c]]
             for joint in (parent, partner)
         )
         candidates = sorted(
-            (_difference(signatures[a], signatures[b]), a, b)
+            (np.abs(lengths[a] - lengths[b]).max() / max(total[a], total[b], 1e-12), a, b)
             for a in own
             for b in others
-            if (a < b or partner != parent) and _may_mirror(names[a], names[b])
+            if (a < b or partner != parent)
+            and below[a] == below[b]
+            and _may_mirror(names[a], names[b])
         )
         for difference, a, b in candidates:
-            alike = difference < LENGTH_TOLERANCE and signatures[a, 0] > 1e-3 * scale
+            alike = difference < _LENGTH_TOLERANCE and total[a] > 1e-3 * scale
             if (alike or partner != parent) and pairs[a] == a and pairs[b] == b:
                 pairs[a], pairs[b] = b, a
 
@@ -162,24 +111,94 @@ def _may_mirror(first: JointName, second: JointName) -> bool:
     return first.part == second.part
 
 
-def _subtree_signatures(skeleton: Skeleton) -> Array:
-    """(joints, 4) total length, own length, reach, joints below: equal for mirrored subtrees."""
-    bones = bone_lengths(skeleton)
-    total, below = bones.copy(), np.ones(len(skeleton))
-    for joint in range(len(skeleton) - 1, 0, -1):
-        total[skeleton.parents[joint]] += total[joint]
-        below[skeleton.parents[joint]] += below[joint]
-    return np.stack([total, bones, longest_chains(skeleton)[0], below], axis=1)
+class Limb(NamedTuple):
+    """Joints of one leg or arm; None for a joint that was not found."""
+
+    upper: int
+    middle: int | None
+    last: int | None
+    toe: int | None = None
 
 
-def _difference(first: Array, second: Array) -> float:
-    if first[3] != second[3]:
-        return np.inf
-    scale = max(first[0], second[0], 1e-12)
-    return float(np.abs(first[:3] - second[:3]).max() / scale)
+# Left, right.
+Limbs = tuple[Limb, Limb]
 
 
-def limb_pairs(skeleton: Skeleton, pairs: Array) -> list[LimbPair]:
+@dataclass(frozen=True)
+class _LimbPair:
+    """Two mirrored chains of joints, from the joint nearest the trunk to the last one."""
+
+    first: tuple[int, ...]
+    second: tuple[int, ...]
+    attachment: int
+    length: float
+    distance: float = 0.0
+
+
+def find_limbs(
+    skeleton: Skeleton, names: list[JointName], pairs: Array, clip: Clip | None
+) -> tuple[Limbs | None, Limbs | None, list[str], bool]:
+    """Legs, arms, notes, and whether the clip was needed: by names first, then by structure."""
+    notes = []
+    fore = [name.quarter == "fore" for name in names]
+    legs = _limbs_by_name(skeleton, names, _LEG, [not each for each in fore])
+    arms = _limbs_by_name(skeleton, names, _FORELEG, fore) if any(fore) else None
+    arms = arms or _limbs_by_name(skeleton, names, _ARM, [True] * len(names))
+    if legs is not None:
+        notes.append("legs found by the names of their joints")
+    if arms is not None:
+        notes.append("arms or front legs found by the names of their joints")
+    if legs is not None and arms is not None:
+        return legs, arms, notes, False
+    return (*_limbs_by_structure(skeleton, names, pairs, clip, legs, arms, notes), True)
+
+
+def _limbs_by_name(
+    skeleton: Skeleton,
+    names: list[JointName],
+    order: tuple[tuple[str, ...], ...],
+    allowed: list[bool],
+) -> Limbs | None:
+    limbs = []
+    for side in ("left", "right"):
+        chain: list[int | None] = []
+        for parts in order:
+            above = next((joint for joint in reversed(chain) if joint is not None), None)
+            found = (
+                joint
+                for part in parts
+                for joint, name in enumerate(names)
+                if name.part == part and name.side == side and allowed[joint]
+                if above is None or above in ancestors(skeleton, joint)[1:]
+            )
+            chain.append(next(found, None))
+        if chain[0] is None:
+            return None
+        limbs.append(_completed(skeleton, *chain))  # type: ignore[arg-type]
+    return limbs[0], limbs[1]
+
+
+def _completed(
+    skeleton: Skeleton, upper: int, middle: int | None, last: int | None, *toes: int | None
+) -> Limb:
+    """A limb whose unnamed joints are filled in from the hierarchy."""
+    through = longest_chains(skeleton)[1]
+
+    def below(joint: int | None) -> int | None:
+        return None if joint is None or through[joint] < 0 else int(through[joint])
+
+    if middle is None and last is not None:
+        path = ancestors(skeleton, last)
+        path = path[: path.index(upper)]
+        middle = path[-1] if len(path) > 1 else None
+    elif middle is None:
+        middle = below(upper)
+    last = below(middle) if last is None else last
+    toe = below(last) if toes == (None,) else next(iter(toes), None)
+    return Limb(upper, middle, last, toe)
+
+
+def _mirrored_chains(skeleton: Skeleton, pairs: Array) -> list[_LimbPair]:
     """Mirrored chains that start at the middle line, the longest first."""
     lengths, through = longest_chains(skeleton)
     bones = bone_lengths(skeleton)
@@ -189,36 +208,179 @@ def limb_pairs(skeleton: Skeleton, pairs: Array) -> list[LimbPair]:
         if partner <= joint or parent < 0 or pairs[parent] != parent:
             continue
         first, second = [joint], [partner]
-        while through[first[-1]] >= 0:
-            following = int(through[first[-1]])
+        following = int(through[joint])
+        while following >= 0 and pairs[following] != following:
             first.append(following)
-            second.append(int(pairs[following]) if pairs[following] != following else -1)
-        second = second[: second.index(-1)] if -1 in second else second
-        found.append(
-            LimbPair(
-                tuple(first[: len(second)]),
-                tuple(second),
-                parent,
-                float(lengths[joint] + bones[joint]),
-                path_length(skeleton, 0, parent),
-            )
-        )
+            second.append(int(pairs[following]))
+            following = int(through[following])
+        length = float(lengths[joint] + bones[joint])
+        distance = path_length(skeleton, 0, parent)
+        found.append(_LimbPair(tuple(first), tuple(second), parent, length, distance))
     return sorted(found, key=lambda limb: -limb.length)
 
 
-def long_bones(skeleton: Skeleton, chain: tuple[int, ...]) -> int:
+def _limbs_by_structure(
+    skeleton: Skeleton,
+    names: list[JointName],
+    pairs: Array,
+    clip: Clip | None,
+    legs: Limbs | None,
+    arms: Limbs | None,
+    notes: list[str],
+) -> tuple[Limbs | None, Limbs | None, list[str]]:
+    candidates = _mirrored_chains(skeleton, pairs)
+    longest = max((limb.length for limb in candidates), default=0.0)
+    used = {limb.upper for limbs in (legs, arms) if limbs for limb in limbs}
+    candidates = [
+        limb
+        for limb in candidates
+        if limb.length >= _SHORTEST_LIMB * longest
+        and len(limb.first) >= 2
+        and not used & {*limb.first, *limb.second}
+    ]
+    leg_pair = arm_pair = None
+    if legs is None and candidates:
+        lowest = candidates if clip is None else _lowest_limbs(candidates, clip)
+        leg_pair = min(lowest, key=lambda limb: (round(limb.distance, 9), -limb.length))
+        candidates.remove(leg_pair)
+        notes.append("legs found by structure: the low mirrored chains nearest the root")
+    if arms is None and candidates and (legs or leg_pair):
+        # Ears and horns come in pairs as well: the arms are the longest remaining pair.
+        arm_pair = candidates[0]
+        notes.append("arms found by structure: the longest mirrored chains besides the legs")
+    if leg_pair is not None:
+        top = arm_pair.attachment if arm_pair else None
+        if arms is not None:
+            top = common_ancestor(skeleton, arms[0].upper, arms[1].upper)
+        side = _side_by_name(names, leg_pair)
+        first_left, note = side == "left", "left and right distinguished by names"
+        if not side:
+            first_left, note = _first_limb_is_left(skeleton, leg_pair, top, clip)
+        notes.append(note)
+        legs = _as_limbs(skeleton, leg_pair, first_left, has_toe=True)
+    if arm_pair is not None and legs is not None:
+        side = _side_by_name(names, arm_pair)
+        leg_pair = leg_pair or _as_pair(skeleton, legs)
+        positions = global_transforms(clip or rest_clip(skeleton))[1]
+        same_side = (_across(positions, leg_pair) * _across(positions, arm_pair)).sum() >= 0
+        leg_left = leg_pair.first[0] in ancestors(skeleton, legs[0].upper)
+        first_left = side == "left" if side else leg_left == bool(same_side)
+        arms = _as_limbs(skeleton, arm_pair, first_left, has_toe=False)
+    return legs, arms, notes
+
+
+def _side_by_name(names: list[JointName], limb: _LimbPair) -> str:
+    sides = {names[joint].side for joint in limb.first} - {""}
+    return sides.pop() if len(sides) == 1 else ""
+
+
+def _as_limbs(skeleton: Skeleton, pair: _LimbPair, first_is_left: bool, *, has_toe: bool) -> Limbs:
+    start = _long_bones(skeleton, pair.first)
+    count = 4 if has_toe else 3
+    limbs = [
+        Limb(*[*chain[start : start + count], None, None][:count])  # type: ignore[arg-type]
+        for chain in (pair.first, pair.second)
+    ]
+    return (limbs[0], limbs[1]) if first_is_left else (limbs[1], limbs[0])
+
+
+def _as_pair(skeleton: Skeleton, limbs: Limbs) -> _LimbPair:
+    left, right = ([joint for joint in limb[:3] if joint is not None] for limb in limbs)
+    count = min(len(left), len(right))
+    meeting = common_ancestor(skeleton, left[0], right[0])
+    length = path_length(skeleton, left[0], left[-1])
+    return _LimbPair(tuple(left[:count]), tuple(right[:count]), meeting, length)
+
+
+def _long_bones(skeleton: Skeleton, chain: tuple[int, ...]) -> int:
     """Index in the chain where its two longest consecutive segments begin: hip or shoulder."""
     bones = bone_lengths(skeleton)[list(chain[1:])]
-    if len(bones) < 2:
-        return 0
-    return int(np.argmax(bones[1:] + bones[:-1]))
+    return int(np.argmax(bones[1:] + bones[:-1])) if len(bones) >= 2 else 0
 
 
-def tip_end(skeleton: Skeleton, joint: int) -> int | None:
-    """The end site at the tip of the longest chain below a joint; None if it has no length."""
-    through = longest_chains(skeleton)[1]
-    while through[joint] >= 0:
-        joint = int(through[joint])
-    lengths = np.linalg.norm(skeleton.end_offsets, axis=1)
-    own = [end for end in np.flatnonzero(skeleton.end_parents == joint) if lengths[end] > 0]
-    return int(max(own, key=lambda end: lengths[end])) if own else None
+def rest_clip(skeleton: Skeleton) -> Clip:
+    """The rest pose as a clip of one frame."""
+    rotations = np.tile(quaternions.IDENTITY, (1, len(skeleton), 1))
+    return Clip(skeleton, rotations, skeleton.offsets[None, :1].copy(), 60.0)
+
+
+def tip_positions(clip: Clip, transforms: tuple[Array, Array], joint: int) -> Array:
+    """(frames, 3) metres: the tip of a limb whose last joint is `joint`."""
+    end = tip_end(clip.skeleton, joint)
+    return transforms[1][:, joint] if end is None else end_positions(clip, transforms)[:, end]
+
+
+def _lowest_limbs(limbs: list[_LimbPair], clip: Clip) -> list[_LimbPair]:
+    """Limb pairs whose mean tip height is close to the lowest."""
+    transforms = global_transforms(clip)
+    tips = [[limb.first[-1], limb.second[-1]] for limb in limbs]
+    heights = np.array(
+        [np.mean([tip_positions(clip, transforms, j)[:, 1] for j in pair]) for pair in tips]
+    )
+    allowed = heights.min() + 0.3 * max(limb.length for limb in limbs)
+    return [limb for limb, height in zip(limbs, heights, strict=True) if height <= allowed]
+
+
+def _first_limb_is_left(
+    skeleton: Skeleton, leg: _LimbPair, trunk_top: int | None, clip: Clip | None
+) -> tuple[bool, str]:
+    """Whether the first chain of a pair of legs is the left one, and a note on the evidence.
+
+    The front is the direction of a horizontal trunk, else of the feet, else of travel; left is
+    up x front. The motion is tried first, then the rest pose, and finally the rest pose's +X.
+    """
+    rest = rest_clip(skeleton)
+    for pose, name in ((clip, "motion"), (rest, "rest pose")):
+        if pose is None:
+            continue
+        transforms = global_transforms(pose)
+        across = _across(transforms[1], leg) * _GROUND
+        for front, evidence in _fronts(pose, transforms, leg, trunk_top):
+            left = np.cross(_UP, front)
+            agreement = np.einsum("fc,fc->", across, left)
+            scale = (np.linalg.norm(across, axis=1) * np.linalg.norm(left, axis=1)).sum()
+            if scale > 0 and abs(agreement) > _AGREEMENT * scale:
+                note = f"left and right distinguished by {evidence} in the {name}"
+                return bool(agreement > 0), note
+    across = _across(global_transforms(rest)[1], leg)
+    return bool(across[0, 0] >= 0), "left and right from the rest pose: left is its +X"
+
+
+def _across(positions: Array, limb: _LimbPair) -> Array:
+    # The joints nearest the trunk: further out, the swing of legs and arms exceeds their distance
+    # from the middle. Joints that coincide with the middle line (folded, helpers) are skipped.
+    for first, second in zip(limb.first, limb.second, strict=True):
+        across = positions[:, first] - positions[:, second]
+        if np.linalg.norm(across, axis=1).mean() > 0.02 * limb.length:
+            break
+    return across
+
+
+def _fronts(
+    clip: Clip, transforms: tuple[Array, Array], leg: _LimbPair, trunk_top: int | None
+) -> Iterator[tuple[Array, str]]:
+    positions = transforms[1]
+    hips = positions[:, leg.attachment]
+    if trunk_top is not None and trunk_top != leg.attachment:
+        front = level_trunk(positions[:, trunk_top] - hips)
+        if front is not None:
+            yield front, "the direction of the trunk"
+    ankle = _long_bones(clip.skeleton, leg.first) + 2
+    if ankle < len(leg.first):
+        feet = sum(
+            tip_positions(clip, transforms, chain[-1]) - positions[:, chain[ankle]]
+            for chain in (leg.first, leg.second)
+        )
+        if np.linalg.norm(feet * _GROUND, axis=1).mean() > 0.05 * leg.length:
+            yield feet * _GROUND, "the direction of the feet"
+    travel = velocities(hips, clip.fps) * _GROUND
+    # Locomotion covers about a leg length per second or more.
+    size = path_length(clip.skeleton, leg.first[0], leg.first[-1])
+    if np.linalg.norm(travel.mean(axis=0)) > 0.25 * size:
+        yield travel, "the direction of travel"
+
+
+def level_trunk(trunk: Array) -> Array | None:
+    """(frames, 3) direction of a trunk on the ground, None if it is closer to upright."""
+    elevation = trunk[:, 1].sum() / max(np.linalg.norm(trunk, axis=1).sum(), 1e-12)
+    return trunk * _GROUND if abs(elevation) < UPRIGHT else None

@@ -30,9 +30,8 @@ from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.joint_names import parse_names
 from deepphase.motion.kinematics import joint_positions
-from deepphase.motion.limbs import longest_chains
 from deepphase.motion.roles import Roles, find_roles
-from deepphase.motion.skeleton import Skeleton
+from deepphase.motion.skeleton import Skeleton, longest_chains
 
 # How far partners' offsets may differ, as a share of their length: measured people are a few
 # percent asymmetric. Offsets shorter than the second share of the body are exempt: toes, eyes.

@@ -17,9 +17,14 @@ from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
-from deepphase.motion.limbs import bone_lengths, longest_chains, path_length, subtree_mask
 from deepphase.motion.roles import Roles, find_roles
-from deepphase.motion.skeleton import Skeleton
+from deepphase.motion.skeleton import (
+    Skeleton,
+    bone_lengths,
+    longest_chains,
+    path_length,
+    subtree_mask,
+)
 
 # Share of a body's length by which the floor of a clip differs from that of most clips.
 _OTHER_FLOOR = 0.05

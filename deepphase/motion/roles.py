@@ -7,28 +7,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from deepphase.arrays import Array
+from deepphase.config import read_yaml
+from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion.clip import Clip
 from deepphase.motion.joint_names import JointName, parse_names
 from deepphase.motion.kinematics import global_transforms
-from deepphase.motion.limb_roles import LimbsBySide, find_limb_roles, tip_positions
-from deepphase.motion.limbs import (
+from deepphase.motion.limbs import UPRIGHT, find_limbs, pair_joints, tip_positions
+from deepphase.motion.skeleton import (
+    Skeleton,
     ancestors,
     common_ancestor,
     longest_chains,
-    pair_joints,
     path_length,
     subtree_mask,
     tip_end,
 )
-from deepphase.motion.skeleton import Skeleton
-from deepphase.motion.skeleton_description import described_joints, described_pairs
 from deepphase.short_repr import brief_repr
 
 # Ratio of trunk (hip to shoulder) to leg: people have 0.5 to 0.75, dogs and horses 1 to 1.5.
@@ -37,104 +38,12 @@ _LONG_TRUNK = 0.9
 _FACE_WORDS = ("jaw", "chin", "nose", "brow", "lip", "tongue", "teeth", "forehead", "eye", "mouth")
 _ANIMAL_WORDS = ("paw", "hoof", "fetlock", "hock", "stifle", "withers", "muzzle", "snout")
 
-
-def body_kind(
-    skeleton: Skeleton,
-    by_role: Mapping[str, int | None],
-    tail: tuple[int, ...],
-    names: list[JointName],
-    clip: Clip | None,
-) -> tuple[str, str, bool]:
-    """The kind of a body ("biped", "quadruped", "other"), the evidence, and whether motion counts.
-
-    A quadruped has arms, or front legs, and most of these signs: the tips of these limbs are on
-    the floor, the trunk is horizontal (both need a clip, Y up), the trunk is longer than thigh
-    and shin, there is a tail, joints have names of an animal's parts. No single sign decides:
-    people crawl, and dogs sit up.
-    """
-    hips, feet = _both(by_role, "hip"), _both(by_role, "foot")
-    if hips is None or feet is None:
-        return "other", "neither biped nor quadruped: no pair of legs found", False
-    shoulders = _both(by_role, "shoulder")
-    if shoulders is None:
-        return "biped", "a biped: one pair of legs and no arms found", False
-    signs = []
-    if any(name.quarter for name in names) or any(
-        word in name.key for name in names for word in _ANIMAL_WORDS
-    ):
-        signs.append("its joints' names")
-    if tail:
-        signs.append("a tail")
-    middle = by_role["hips"] or 0
-    leg = path_length(skeleton, hips[0], feet[0])
-    meeting = common_ancestor(skeleton, middle, shoulders[0])
-    trunk = path_length(skeleton, meeting, middle) + path_length(skeleton, meeting, shoulders[0])
-    if trunk > _LONG_TRUNK * leg:
-        signs.append("a trunk longer than its legs")
-    if not signs:
-        # Motion adds at most two signs, and three are needed.
-        return "biped", "a biped", False
-    needed = 2
-    if clip is not None:
-        needed = 3
-        hands = _both(by_role, "hand") or _both(by_role, "elbow") or shoulders
-        signs.extend(_signs_in_motion(clip, middle, feet, hands, shoulders, leg))
-    if len(signs) >= needed:
-        return "quadruped", f"a quadruped by {', '.join(signs)}", True
-    return "biped", f"a biped, in spite of {', '.join(signs)}", True
-
-
-def _both(by_role: Mapping[str, int | None], part: str) -> tuple[int, int] | None:
-    left, right = by_role.get(f"left_{part}"), by_role.get(f"right_{part}")
-    return None if left is None or right is None else (left, right)
-
-
-def _signs_in_motion(
-    clip: Clip,
-    hips: int,
-    feet: tuple[int, int],
-    hands: tuple[int, int],
-    shoulders: tuple[int, int],
-    leg: float,
-) -> list[str]:
-    signs = []
-    transforms = global_transforms(clip)
-    positions = transforms[1]
-    tips = np.stack([tip_positions(clip, transforms, joint)[:, 1] for joint in hands])
-    foot_tips = np.stack([tip_positions(clip, transforms, joint)[:, 1] for joint in feet])
-    floor = np.percentile(foot_tips.min(axis=0), 10)
-    if np.mean(tips.min(axis=0) - floor < 0.25 * leg) > 0.5:
-        signs.append("front feet on the floor")
-    trunk = positions[:, list(shoulders)].mean(axis=1) - positions[:, hips]
-    elevation = trunk[:, 1] / np.maximum(np.linalg.norm(trunk, axis=1), 1e-9)
-    if np.median(elevation) < 0.6:
-        signs.append("a trunk closer to horizontal than to upright")
-    return signs
-
-
+BODY_TYPES = ("biped", "quadruped", "other")
+PAIRED_PARTS = ("hip", "knee", "foot", "toe", "shoulder", "elbow", "hand")
+_PAIRS = tuple((f"left_{part}", f"right_{part}") for part in PAIRED_PARTS)
+_ROLES = ("hips", "spine", "chest", "neck", "head", *(side for pair in _PAIRS for side in pair))
+_KEYS = (*_ROLES, "tail", "pairs", "kind", "names", "edges")
 TRUNK = "trunk"
-
-
-def body_parts(skeleton: Skeleton, roles: Roles) -> tuple[str, ...]:
-    """(joints,) the body part of each joint: legs, arms, head, tail; all others are the trunk.
-
-    The parts of a quadruped are called front and hind legs. A part that was not found (`Roles`
-    holds None) belongs to the trunk.
-    """
-    leg, arm = ("hind leg", "front leg") if roles.kind == "quadruped" else ("leg", "arm")
-    tops: dict[str, int | None] = {
-        "head": roles.neck if roles.neck is not None else roles.head,
-        "tail": roles.tail[0] if roles.tail else None,
-        f"left {arm}": roles.left_shoulder,
-        f"right {arm}": roles.right_shoulder,
-        f"left {leg}": roles.left_hip,
-        f"right {leg}": roles.right_hip,
-    }
-    parts = np.full(len(skeleton), TRUNK, object)
-    for name, top in tops.items():
-        if top is not None:
-            parts[subtree_mask(skeleton, top)] = name
-    return tuple(parts.tolist())
 
 
 @brief_repr
@@ -195,8 +104,17 @@ class Roles:
 
     def both(self, part: str) -> tuple[int, int] | None:
         """(left, right) joints of a part ("hip", "foot", "shoulder"), None unless both exist."""
-        left, right = getattr(self, f"left_{part}"), getattr(self, f"right_{part}")
-        return None if left is None or right is None else (left, right)
+        return _both(vars(self), part)
+
+
+def _both(by_role: Mapping[str, Any], part: str) -> tuple[int, int] | None:
+    left, right = by_role.get(f"left_{part}"), by_role.get(f"right_{part}")
+    return None if left is None or right is None else (left, right)
+
+
+# Roles by description as JSON text, of a skeleton or of a clip. Both are immutable and compared by
+# identity, so that entries never become stale.
+_FOUND: WeakKeyDictionary[Skeleton | Clip, dict[str, Roles]] = WeakKeyDictionary()
 
 
 def find_roles(
@@ -226,28 +144,14 @@ def find_roles(
     """
     description = description or {}
     key = json.dumps(dict(description), sort_keys=True, default=str)
-    known = _KNOWN.setdefault(skeleton, _KnownRoles())
-    motion = skeleton if clip is None else clip
-    roles = known.by_structure.get(key) or known.by_motion.get(motion, {}).get(key)
-    if roles is None:
-        roles, by_motion = _find_roles(skeleton, description, clip)
-        cache = known.by_motion.setdefault(motion, {}) if by_motion else known.by_structure
-        cache[key] = roles
+    places = [(skeleton, key), (skeleton if clip is None else clip, f"by motion {key}")]
+    for owner, entry in places:
+        if entry in _FOUND.get(owner, {}):
+            return _FOUND[owner][entry]
+    roles, by_motion = _find_roles(skeleton, description, clip)
+    owner, entry = places[by_motion]
+    _FOUND.setdefault(owner, {})[entry] = roles
     return roles
-
-
-@dataclass(frozen=True, eq=False)
-class _KnownRoles:
-    """Cached roles of one skeleton, by description as JSON text."""
-
-    by_structure: dict[str, Roles] = field(default_factory=dict)
-    by_motion: WeakKeyDictionary[Clip | Skeleton, dict[str, Roles]] = field(
-        default_factory=WeakKeyDictionary
-    )
-
-
-# Skeletons are immutable and compared by identity, so that entries never become stale.
-_KNOWN: WeakKeyDictionary[Skeleton, _KnownRoles] = WeakKeyDictionary()
 
 
 def _find_roles(
@@ -256,50 +160,37 @@ def _find_roles(
     """The roles, and whether they depend on the clip."""
     names = parse_names(skeleton.names)
     pairs, named_pairs = pair_joints(skeleton, names)
-    legs, arms, notes, by_motion = find_limb_roles(skeleton, names, pairs, clip)
-    by_role: dict[str, int | None] = {
-        **_limb_fields(legs, ("hip", "knee", "foot", "toe")),
-        **_limb_fields(arms, ("shoulder", "elbow", "hand")),
-    }
-    described = described_joints(skeleton, description)
+    legs, arms, notes, by_motion = find_limbs(skeleton, names, pairs, clip)
+    by_role: dict[str, int | None] = {}
+    for limbs, parts in ((legs, PAIRED_PARTS[:4]), (arms, PAIRED_PARTS[4:])):
+        for side, limb in zip(("left", "right"), limbs or (), strict=False):
+            by_role.update(zip((f"{side}_{part}" for part in parts), limb, strict=False))
+    described = {key: skeleton.index(description[key]) for key in _ROLES if key in description}
     by_role.update(described)
-    hips, hips_notes = _hips(skeleton, names, by_role)
-    notes.extend(hips_notes)
+    hips, note = _hips(skeleton, names, by_role)
+    notes.extend(note)
     hips = described.get("hips", hips)
     by_role.update({"hips": hips, **_trunk(skeleton, names, pairs, hips, by_role), **described})
     tail = _tail(skeleton, names, pairs, hips, by_role)
     if description:
-        pairs = described_pairs(skeleton, description, pairs)
+        pairs = _described_pairs(skeleton, description, pairs)
         tail = tuple(skeleton.index(name) for name in description.get("tail", ())) or tail
         notes.append("the skeleton description overrides the roles that were found")
-    for limb in ("left_foot", "right_foot", "left_hand", "right_hand"):
-        joint = by_role.get(limb)
-        by_role[f"{limb}_end"] = None if joint is None else tip_end(skeleton, joint)
+    for limb_end in ("left_foot", "right_foot", "left_hand", "right_hand"):
+        joint = by_role.get(limb_end)
+        by_role[f"{limb_end}_end"] = None if joint is None else tip_end(skeleton, joint)
     count = int((pairs != np.arange(len(pairs))).sum())
     notes.append(f"{count} of {len(pairs)} joints mirrored, {named_pairs} of them by name")
     if "kind" in description:
         kind, kind_note = description["kind"], f"{description['kind']}, as described"
     else:
-        kind, kind_note, kind_by_motion = body_kind(skeleton, by_role, tail, names, clip)
+        kind, kind_note, kind_by_motion = _body_kind(skeleton, by_role, tail, names, clip)
         by_motion = by_motion or kind_by_motion
     # All callers share one result.
     pairs.setflags(write=False)
-    roles = Roles(
-        pairs=pairs,
-        kind=kind,
-        tail=tail,
-        notes=(*notes, kind_note),
-        **by_role,  # type: ignore[arg-type]
-    )
+    notes.append(kind_note)
+    roles = Roles(pairs=pairs, kind=kind, tail=tail, notes=tuple(notes), **by_role)  # type: ignore[arg-type]
     return roles, by_motion
-
-
-def _limb_fields(limbs: LimbsBySide | None, parts: tuple[str, ...]) -> dict[str, int | None]:
-    return {
-        f"{side}_{part}": joint
-        for side, limb in zip(("left", "right"), limbs or (), strict=False)
-        for part, joint in zip(parts, (limb.upper, limb.middle, limb.last, limb.toe), strict=False)
-    }
 
 
 def _named(names: list[JointName], part: str) -> list[int]:
@@ -309,17 +200,15 @@ def _named(names: list[JointName], part: str) -> list[int]:
 def _hips(
     skeleton: Skeleton, names: list[JointName], by_role: Mapping[str, int | None]
 ) -> tuple[int, list[str]]:
-    named = _named(names, "hips")
-    left, right = by_role.get("left_hip"), by_role.get("right_hip")
-    if left is not None and right is not None:
-        meeting = common_ancestor(skeleton, left, right)
+    named, sides = _named(names, "hips"), _both(by_role, "hip")
+    if sides is not None:
+        meeting = common_ancestor(skeleton, *sides)
         # The deepest one: some files nest a pelvis in a hip.
         above = [joint for joint in ancestors(skeleton, meeting) if joint in named]
         return (above[0] if above else meeting), []
     if named:
         return named[0], []
-    branching = [joint for joint in range(len(skeleton)) if len(skeleton.children(joint)) > 1]
-    hips = branching[0] if branching else 0
+    hips = next((j for j in range(len(skeleton)) if len(skeleton.children(j)) > 1), 0)
     return hips, [f"{skeleton.names[hips]!r}, the first joint that branches, is taken as the hips"]
 
 
@@ -331,14 +220,13 @@ def _trunk(
     by_role: Mapping[str, int | None],
 ) -> dict[str, int | None]:
     below_hips = set(np.flatnonzero(subtree_mask(skeleton, hips)).tolist()) - {hips}
-
-    def named(part: str) -> int | None:
-        return next((joint for joint in _named(names, part) if joint in below_hips), None)
-
-    left, right = by_role.get("left_shoulder"), by_role.get("right_shoulder")
-    chest, neck, head = named("chest"), named("neck"), named("head")
-    if left is not None and right is not None:
-        chest = common_ancestor(skeleton, left, right)
+    chest, neck, head = (
+        next((joint for joint in _named(names, part) if joint in below_hips), None)
+        for part in ("chest", "neck", "head")
+    )
+    shoulders = _both(by_role, "shoulder")
+    if shoulders is not None:
+        chest = common_ancestor(skeleton, *shoulders)
     if head is None and (pairs != np.arange(len(pairs))).any():
         chain = _upwards(skeleton, names, pairs, hips if chest is None else chest)
         head = chain[-1] if chain else None
@@ -352,12 +240,8 @@ def _trunk(
     if top is not None:
         path = ancestors(skeleton, top)
         spine = path[path.index(hips) - 1]
-    return {
-        "spine": spine,
-        "chest": chest if chest in below_hips else None,
-        "neck": neck,
-        "head": head,
-    }
+    chest = chest if chest in below_hips else None
+    return {"spine": spine, "chest": chest, "neck": neck, "head": head}
 
 
 def _upwards(skeleton: Skeleton, names: list[JointName], pairs: Array, joint: int) -> list[int]:
@@ -398,3 +282,149 @@ def _tail(
         if child != by_role["spine"] and on_middle and long and len(chain) >= 2:
             return tuple(chain)
     return ()
+
+
+def _body_kind(
+    skeleton: Skeleton,
+    by_role: Mapping[str, int | None],
+    tail: tuple[int, ...],
+    names: list[JointName],
+    clip: Clip | None,
+) -> tuple[str, str, bool]:
+    """The kind of a body ("biped", "quadruped", "other"), the evidence, and whether motion counts.
+
+    A quadruped has arms, or front legs, and most of these signs: the tips of these limbs are on
+    the floor, the trunk is horizontal (both need a clip, Y up), the trunk is longer than thigh
+    and shin, there is a tail, joints have names of an animal's parts. No single sign decides:
+    people crawl, and dogs sit up.
+    """
+    hips, feet, shoulders = (_both(by_role, part) for part in ("hip", "foot", "shoulder"))
+    if hips is None or feet is None:
+        return "other", "neither biped nor quadruped: no pair of legs found", False
+    if shoulders is None:
+        return "biped", "a biped: one pair of legs and no arms found", False
+    signs = []
+    if any(name.quarter or any(word in name.key for word in _ANIMAL_WORDS) for name in names):
+        signs.append("its joints' names")
+    if tail:
+        signs.append("a tail")
+    middle = by_role["hips"] or 0
+    leg = path_length(skeleton, hips[0], feet[0])
+    meeting = common_ancestor(skeleton, middle, shoulders[0])
+    trunk = path_length(skeleton, meeting, middle) + path_length(skeleton, meeting, shoulders[0])
+    if trunk > _LONG_TRUNK * leg:
+        signs.append("a trunk longer than its legs")
+    if not signs:
+        # Motion adds at most two signs, and three are needed.
+        return "biped", "a biped", False
+    if clip is not None:
+        hands = _both(by_role, "hand") or _both(by_role, "elbow") or shoulders
+        transforms = global_transforms(clip)
+        tips, foot_tips = (
+            np.min([tip_positions(clip, transforms, joint)[:, 1] for joint in pair], axis=0)
+            for pair in (hands, feet)
+        )
+        if np.mean(tips - np.percentile(foot_tips, 10) < 0.25 * leg) > 0.5:
+            signs.append("front feet on the floor")
+        rise = transforms[1][:, list(shoulders)].mean(axis=1) - transforms[1][:, middle]
+        if np.median(rise[:, 1] / np.maximum(np.linalg.norm(rise, axis=1), 1e-9)) < UPRIGHT:
+            signs.append("a trunk closer to horizontal than to upright")
+    if len(signs) >= (2 if clip is None else 3):
+        return "quadruped", f"a quadruped by {', '.join(signs)}", True
+    return "biped", f"a biped, in spite of {', '.join(signs)}", True
+
+
+def body_parts(skeleton: Skeleton, roles: Roles) -> tuple[str, ...]:
+    """(joints,) the body part of each joint: legs, arms, head, tail; all others are the trunk.
+
+    The parts of a quadruped are called front and hind legs. A part that was not found (`Roles`
+    holds None) belongs to the trunk.
+    """
+    leg, arm = ("hind leg", "front leg") if roles.kind == "quadruped" else ("leg", "arm")
+    tops: dict[str, int | None] = {
+        "head": roles.neck if roles.neck is not None else roles.head,
+        "tail": roles.tail[0] if roles.tail else None,
+        f"left {arm}": roles.left_shoulder,
+        f"right {arm}": roles.right_shoulder,
+        f"left {leg}": roles.left_hip,
+        f"right {leg}": roles.right_hip,
+    }
+    parts = np.full(len(skeleton), TRUNK, object)
+    for name, top in tops.items():
+        if top is not None:
+            parts[subtree_mask(skeleton, top)] = name
+    return tuple(parts.tolist())
+
+
+def load_description(path: str | Path) -> dict[str, Any]:
+    """Read a skeleton description, which states the role of each joint.
+
+    It is a YAML mapping of role names (`hips`, `head`, `left_hip`, `right_hand`, ...: the fields
+    of `Roles`) to joint names; `tail`, a list of joints; `pairs`, a list of [left, right]; and
+    `kind`, one of "biped", "quadruped", "other". For point tracks also `names`, a list with a
+    name for every point in the file's order, and `edges`, a list of [name, name] of connected
+    points. All keys are optional.
+
+    Raises
+    ------
+    ParameterError
+        If the file does not exist, is not YAML, or has unknown keys or values.
+    """
+    path = Path(path)
+    content = read_yaml(path)
+    if content is None:
+        return {}
+    if not isinstance(content, dict):
+        raise ParameterError(
+            "this is not a mapping of roles to joints", hint="write `hips: Pelvis`", path=path
+        )
+    for key, value in content.items():
+        if key not in _KEYS:
+            roles = ", ".join(_KEYS)
+            raise ParameterError(f"there is no role {key!r}", hint=f"roles are {roles}", path=path)
+        if not _fits(key, value):
+            raise ParameterError(
+                f"{key} cannot be {value!r}",
+                hint="a role has one joint, names and tail a list, pairs and edges lists of two",
+                path=path,
+            )
+    return content
+
+
+def _fits(key: str, value: Any) -> bool:
+    if key == "kind":
+        return value in BODY_TYPES
+    if key in ("names", "tail"):
+        return _are_names(value) and (key == "tail" or len(set(value)) == len(value))
+    if key in ("pairs", "edges"):
+        return isinstance(value, list) and all(
+            _are_names(pair) and len(pair) == 2 for pair in value
+        )
+    return isinstance(value, str)
+
+
+def _are_names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+
+
+def _described_pairs(skeleton: Skeleton, description: Mapping[str, Any], pairs: Array) -> Array:
+    """(joints,) mirror partners, overridden by those of the description."""
+    stated = [
+        *description.get("pairs", ()),
+        *(
+            [description[role] for role in pair]
+            for pair in _PAIRS
+            if all(role in description for role in pair)
+        ),
+    ]
+    pairs = pairs.copy()
+    for left, right in ((skeleton.index(left), skeleton.index(right)) for left, right in stated):
+        if left == right:
+            raise SkeletonError(
+                f"{skeleton.names[left]!r} cannot be its own mirror partner",
+                hint="leave joints of the middle line out of pairs",
+            )
+        for joint in (left, right):
+            pairs[pairs[joint]] = pairs[joint]
+        pairs[left], pairs[right] = right, left
+    return pairs

@@ -17,9 +17,8 @@ from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import global_transforms, joint_positions, velocities
-from deepphase.motion.limbs import ancestors
 from deepphase.motion.roles import Roles
-from deepphase.motion.skeleton import Skeleton
+from deepphase.motion.skeleton import Skeleton, ancestors
 from deepphase.short_repr import counted, short_repr
 
 # Standard deviation, in seconds, of the Gaussian that smooths the facing: it removes the sway of

@@ -144,3 +144,80 @@ class Skeleton:
                 hint=f"expected {', '.join(self.names)}; found {', '.join(other.names)}",
             )
         return np.array([other.names.index(name) for name in self.names])
+
+
+def ancestors(skeleton: Skeleton, joint: int) -> list[int]:
+    """The joint, its parent, and so on up to the root."""
+    path = [joint]
+    while skeleton.parents[path[-1]] >= 0:
+        path.append(int(skeleton.parents[path[-1]]))
+    return path
+
+
+def common_ancestor(skeleton: Skeleton, first: int, second: int) -> int:
+    """The lowest joint that is an ancestor of both (or one of them)."""
+    above = set(ancestors(skeleton, second))
+    return next(joint for joint in ancestors(skeleton, first) if joint in above)
+
+
+def subtree_mask(skeleton: Skeleton, joint: int) -> Array:
+    """(joints,) bool: the joint and its descendants."""
+    found = np.zeros(len(skeleton), bool)
+    found[joint] = True
+    # Parents stand before their children.
+    for other, parent in enumerate(skeleton.parents.tolist()[joint + 1 :], start=joint + 1):
+        found[other] = found[parent]
+    return found
+
+
+def joint_depths(skeleton: Skeleton) -> Array:
+    """(joints,) number of ancestors of each joint: 0 for the root."""
+    depths = np.zeros(len(skeleton), np.int64)
+    for joint, parent in enumerate(skeleton.parents[1:].tolist(), start=1):
+        depths[joint] = depths[parent] + 1
+    return depths
+
+
+def bone_lengths(skeleton: Skeleton) -> Array:
+    """(joints,) distance of each joint from its parent; 0 for the root."""
+    lengths = np.linalg.norm(skeleton.offsets, axis=1)
+    lengths[0] = 0.0
+    return lengths
+
+
+def path_length(skeleton: Skeleton, upper: int, lower: int) -> float:
+    """Length along the joints from `upper` down to `lower`; 0 if `upper` is not an ancestor."""
+    path = ancestors(skeleton, lower)
+    return float(bone_lengths(skeleton)[path[: path.index(upper)]].sum()) if upper in path else 0.0
+
+
+def longest_chains(skeleton: Skeleton) -> tuple[Array, Array]:
+    """Length of the longest chain below each joint, and the child through which it goes.
+
+    Returns
+    -------
+    lengths : (joints,)
+        To the farthest tip below, end sites included.
+    children : (joints,)
+        The child that leads there; -1 at the last joint.
+    """
+    count = len(skeleton)
+    lengths, children = np.zeros(count), np.full(count, -1)
+    np.maximum.at(lengths, skeleton.end_parents, np.linalg.norm(skeleton.end_offsets, axis=1))
+    bones = bone_lengths(skeleton)
+    for joint in range(count - 1, 0, -1):
+        parent = skeleton.parents[joint]
+        through = lengths[joint] + bones[joint]
+        if children[parent] < 0 or through > lengths[parent]:
+            lengths[parent] = max(lengths[parent], through)
+            children[parent] = joint
+    return lengths, children
+
+
+def tip_end(skeleton: Skeleton, joint: int) -> int | None:
+    """The end site at the tip of the longest chain below a joint; None if it has no length."""
+    through = longest_chains(skeleton)[1]
+    while through[joint] >= 0:
+        joint = int(through[joint])
+    lengths = np.linalg.norm(skeleton.end_offsets, axis=1) * (skeleton.end_parents == joint)
+    return int(lengths.argmax()) if lengths.any() else None

@@ -13,9 +13,8 @@ from torch import Tensor
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.motion.clip import Clip
-from deepphase.motion.limbs import ancestors, bone_lengths, longest_chains
 from deepphase.motion.roles import Roles, find_roles
-from deepphase.motion.skeleton import Skeleton
+from deepphase.motion.skeleton import Skeleton, ancestors, bone_lengths, longest_chains
 from deepphase.phase.signals import JointVelocities
 
 # Chains of the body and the points along each, the first of which is another chain's. A leg of a

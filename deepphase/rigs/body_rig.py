@@ -15,10 +15,9 @@ from deepphase.formats.array_file import array_part
 from deepphase.formats.reading import checked_skeleton
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
-from deepphase.motion.limbs import ancestors, subtree_mask
 from deepphase.motion.retargeting.reference_pose import reference_pose
 from deepphase.motion.roles import Roles, body_parts, find_roles
-from deepphase.motion.skeleton import Skeleton
+from deepphase.motion.skeleton import Skeleton, ancestors, subtree_mask
 from deepphase.rigs.rig_function import Control, RigFunction
 from deepphase.rigs.turns import apply, cross, dot, frame, orthonormal, pitch, product, turns, unit
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import SkeletonError
-from deepphase.motion.limbs import ancestors, subtree_mask
-from deepphase.motion.skeleton import Skeleton
+from deepphase.motion.skeleton import Skeleton, ancestors, subtree_mask
 from deepphase.solving.point_tree import PointStructure
 
 # Points belong to the head if they are below its highest point by at most this share of its

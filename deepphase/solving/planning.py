@@ -11,10 +11,10 @@ import numpy as np
 from deepphase.errors import SkeletonError
 from deepphase.motion.clip import Clip
 from deepphase.motion.joint_names import parse_names
-from deepphase.motion.limbs import ancestors, subtree_mask
 from deepphase.motion.point_track import PointTrack
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory
+from deepphase.motion.skeleton import ancestors, subtree_mask
 from deepphase.solving.joints import SIDES, JointBuilder, head_joints, limb_end_joints
 from deepphase.solving.point_structure import clip_of_points, find_structure
 from deepphase.solving.point_tree import PointStructure

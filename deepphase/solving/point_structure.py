@@ -16,8 +16,8 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.joint_names import JointName, parse_names
 from deepphase.motion.kinematics import velocities
 from deepphase.motion.point_track import PointTrack
+from deepphase.motion.roles import PAIRED_PARTS
 from deepphase.motion.skeleton import Skeleton
-from deepphase.motion.skeleton_description import PAIRED_PARTS
 from deepphase.solving.point_distances import (
     PointDistances,
     distance_frames,

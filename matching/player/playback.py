@@ -22,9 +22,8 @@ from deepphase.motion.clip import Clip, Source
 from deepphase.motion.contacts import GRAVITY, foot_contacts
 from deepphase.motion.foot_ik import LegChains, LimbSolver
 from deepphase.motion.kinematics import global_transforms, joint_positions
-from deepphase.motion.limbs import ancestors, bone_lengths
 from deepphase.motion.roles import Roles, find_roles
-from deepphase.motion.skeleton import Skeleton
+from deepphase.motion.skeleton import Skeleton, ancestors, bone_lengths
 from deepphase.progress import Progress
 from deepphase.short_repr import brief_repr
 from deepphase.steering.goal_limits import GoalLimits

@@ -21,7 +21,7 @@ from deepphase.controllers.schema.config import SchemaConfig
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.motion.kinematics import joint_positions
-from deepphase.motion.limbs import bone_lengths
+from deepphase.motion.skeleton import bone_lengths
 from deepphase.steering.goal_sources import PathGoals
 from deepphase.steering.path import GroundPath, circle
 from deepphase.steering.run import rollout

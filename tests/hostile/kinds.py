@@ -38,7 +38,7 @@ from deepphase.formats.load import load, load_all, save
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.learned.matcher import Matcher
 from deepphase.motion.ball import Ball
-from deepphase.motion.skeleton_description import load_description
+from deepphase.motion.roles import load_description
 from deepphase.music import cache as song_cache
 from deepphase.music.audio import HOP, SAMPLE_RATE, read_sound
 from deepphase.music.beats_file import read_beats

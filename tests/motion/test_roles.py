@@ -11,10 +11,9 @@ from scipy.spatial.transform import Rotation
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion.glitches import find_glitches
 from deepphase.motion.orientation import AXES, infer_unit, infer_up
-from deepphase.motion.roles import find_roles
+from deepphase.motion.roles import BODY_TYPES, find_roles, load_description
 from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.motion.skeleton import Skeleton
-from deepphase.motion.skeleton_description import BODY_TYPES, load_description
 from tests.motion.bodies import (
     CONVENTIONS,
     DOG,

@@ -48,8 +48,8 @@ from deepphase.edit.timing import phase_key_times
 from deepphase.errors import DeepPhaseError, ParameterError
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
-from deepphase.motion.limbs import subtree_mask
 from deepphase.motion.roles import find_roles
+from deepphase.motion.skeleton import subtree_mask
 from deepphase.phase.model import PhaseModel
 from deepphase.shipped import SHIPPED
 from deepphase.viewer.take import Take

@@ -12,7 +12,6 @@ import streamlit as st
 from deepphase.arrays import Array
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
-from deepphase.motion.limbs import subtree_mask
 from deepphase.motion.roles import Roles
 from deepphase.motion.root_trajectory import (
     RootTrajectory,
@@ -20,7 +19,7 @@ from deepphase.motion.root_trajectory import (
     root_trajectory,
     to_root_space,
 )
-from deepphase.motion.skeleton import Skeleton
+from deepphase.motion.skeleton import Skeleton, subtree_mask
 from deepphase.viewer.bundle import component_script
 
 _component = st.components.v2.component(

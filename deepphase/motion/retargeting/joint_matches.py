@@ -9,9 +9,8 @@ import numpy as np
 
 from deepphase.errors import SkeletonError
 from deepphase.motion.joint_names import parse_names
-from deepphase.motion.limbs import ancestors, bone_lengths
 from deepphase.motion.roles import Roles
-from deepphase.motion.skeleton import Skeleton
+from deepphase.motion.skeleton import Skeleton, ancestors, bone_lengths
 
 _LIMBS = (("hip", "knee", "foot", "toe"), ("shoulder", "elbow", "hand"))
 # Share of the lengths along a path that its ends are apart if it is straight.

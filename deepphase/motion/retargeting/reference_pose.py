@@ -11,7 +11,7 @@ from deepphase.errors import SkeletonError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import end_positions, global_transforms
-from deepphase.motion.limb_roles import rest_clip
+from deepphase.motion.limbs import rest_clip
 from deepphase.motion.roles import Roles
 from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.motion.skeleton import Skeleton

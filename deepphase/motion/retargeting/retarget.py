@@ -15,12 +15,11 @@ from deepphase.motion.clip import Clip, Source
 from deepphase.motion.contacts import foot_contacts, sliding_speed
 from deepphase.motion.foot_ik import LegChains, LimbSolver
 from deepphase.motion.kinematics import global_transforms
-from deepphase.motion.limbs import path_length
 from deepphase.motion.retargeting.joint_matches import JointMatch, joint_path, match_joints
 from deepphase.motion.retargeting.reference_pose import ReferencePose, reference_pose
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory
-from deepphase.motion.skeleton import Skeleton
+from deepphase.motion.skeleton import Skeleton, path_length
 
 _UP = np.array([0.0, 1.0, 0.0])
 _LEFT = np.array([1.0, 0.0, 0.0])

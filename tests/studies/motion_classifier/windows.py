@@ -11,10 +11,10 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import end_positions, joint_positions
-from deepphase.motion.limbs import subtree_mask
 from deepphase.motion.resample import low_passed, resample
 from deepphase.motion.roles import Roles, body_parts, find_roles
 from deepphase.motion.root_trajectory import root_trajectory, to_root_space
+from deepphase.motion.skeleton import subtree_mask
 
 FPS = 60.0
 WINDOW_S = 0.5

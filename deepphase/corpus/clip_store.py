@@ -12,17 +12,20 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.corpus.store_writer import (
+from deepphase.corpus.group_arrays import (
+    group_arrays,
     shared_skeletons,
     spread_translations,
-    translated_by_any,
     unique_clip_names,
-    write_store,
 )
+from deepphase.corpus.store_writer import write_store
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.skeleton import Skeleton
 from deepphase.short_repr import counted, short_repr, timed
+
+# Fields with an entry for each clip.
+_PER_CLIP = ("skeletons", "labels", "sources", "provenance", "range_starts", "range_stops")
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,40 +86,36 @@ class ClipStore:
     path: Path | None = None
 
     def __post_init__(self) -> None:
-        set_field = object.__setattr__
-        set_field(self, "labels", tuple(MappingProxyType(dict(label)) for label in self.labels))
-        clips = len(self.names)
-        if clips == 0:
-            raise ParameterError("a store must have at least one clip")
-        for name in ("skeletons", "labels", "sources", "provenance", "range_starts", "range_stops"):
-            if len(getattr(self, name)) != clips:
-                raise ParameterError(
-                    f"names and {name} must have one entry for each clip, but have {clips} and "
-                    f"{len(getattr(self, name))}"
-                )
-        if len(set(self.names)) != clips:
-            raise ParameterError("two clips of a store must not have the same name")
-        frames, joints, moving = len(self.rotations), len(self.skeleton), self.translated_joints
-        if self.rotations.shape != (frames, joints, 4):
-            raise ParameterError(
-                f"rotations must have shape (frames, {joints}, 4), not {self.rotations.shape}"
+        labels = tuple(MappingProxyType(dict(label)) for label in self.labels)
+        object.__setattr__(self, "labels", labels)
+        clips, frames, joints = len(self.names), len(self.rotations), len(self.skeleton)
+        for name in _PER_CLIP:
+            _require(
+                len(getattr(self, name)) == clips,
+                f"names and {name} must have one entry for each clip, but have {clips} and "
+                f"{len(getattr(self, name))}",
             )
-        if not (len(moving) and moving[0] == 0 and (np.diff(moving) > 0).all()):
-            raise ParameterError("translated_joints must rise and begin with the root, 0")
-        if moving[-1] >= joints:
-            raise ParameterError(
-                f"translated_joints must be below {joints}, the number of joints, not {moving[-1]}"
-            )
-        if self.translations.shape != (frames, len(moving), 3):
-            raise ParameterError(
-                f"translations must have shape ({frames}, {len(moving)}, 3), not "
-                f"{self.translations.shape}"
-            )
+        _require(len(set(self.names)) == clips, "two clips of a store must not have the same name")
+        _require(
+            self.rotations.shape == (frames, joints, 4),
+            f"rotations must have shape (frames, {joints}, 4), not {self.rotations.shape}",
+        )
+        moving = self.translated_joints
+        _require(
+            len(moving) and moving[0] == 0 and (np.diff(moving) > 0).all() and moving[-1] < joints,
+            f"translated_joints must rise from the root, 0, and be below {joints}, the number of "
+            "joints",
+        )
+        _require(
+            self.translations.shape == (frames, len(moving), 3),
+            f"translations must have shape ({frames}, {len(moving)}, 3), not "
+            f"{self.translations.shape}",
+        )
         starts, stops = self.range_starts, self.range_stops
-        if not ((starts >= 0) & (starts < stops) & (stops <= frames)).all():
-            raise ParameterError(
-                f"clip ranges must have at least one frame and lie within the {frames} frames"
-            )
+        _require(
+            ((starts >= 0) & (starts < stops) & (stops <= frames)).all(),
+            f"clip ranges must have at least one frame and lie within the {frames} frames",
+        )
 
     @classmethod
     def from_clips(
@@ -139,42 +138,41 @@ class ClipStore:
         SkeletonError
             Where the hierarchies differ.
         """
-        given = list(clips)
-        if not given:
+        clips = list(clips)
+        if not clips:
             raise ParameterError("a store must have at least one clip")
-        _check_rates(given)
-        first = given[0].skeleton
-        for clip in given:
+        rates = sorted({float(clip.fps) for clip in clips})
+        if len(rates) > 1:
+            raise ParameterError(
+                "the clips of one store must have one frame rate, but these have "
+                f"{' and '.join(f'{rate:g}' for rate in rates)} frames a second",
+                hint="resample them to one rate",
+            )
+        first = clips[0].skeleton
+        for clip in clips:
             if not first.same_hierarchy(clip.skeleton):
                 raise SkeletonError(
-                    f"{given[0].name!r} and {clip.name!r} have different skeletons: "
+                    f"{clips[0].name!r} and {clip.name!r} have different skeletons: "
                     f"{first.group_name} and {clip.skeleton.group_name}",
                     hint="make one store for each skeleton",
                 )
-        ordered = [clip.in_order_of(first) for clip in given]
-        moving = translated_by_any(clip.translated_joints for clip in ordered)
-        stops = np.cumsum([len(clip) for clip in ordered])
-        starts = stops - [len(clip) for clip in ordered]
-        rotations = np.empty((stops[-1], len(first), 4), np.float32)
-        translations = np.empty((stops[-1], len(moving), 3), np.float32)
-        for clip, start, stop in zip(ordered, starts, stops, strict=True):
-            rotations[start:stop] = clip.rotations
-            translations[start:stop] = spread_translations(
-                clip.translations, clip.translated_joints, moving, clip.skeleton
-            )
+        clips = [clip.in_order_of(first) for clip in clips]
+        arrays = group_arrays(clips, [len(clip) for clip in clips])
+        moving = arrays["translated_joints"]
+        translations = [spread_translations(clip, clip.translations, moving) for clip in clips]
         return cls(
             group=first.group_name,
-            fps=float(given[0].fps),
-            skeletons=shared_skeletons(clip.skeleton for clip in ordered),
-            rotations=rotations,
-            translations=translations,
+            fps=rates[0],
+            skeletons=shared_skeletons(clip.skeleton for clip in clips),
+            rotations=np.concatenate([clip.rotations for clip in clips], dtype=np.float32),
+            translations=np.concatenate(translations, dtype=np.float32),
             translated_joints=moving,
-            range_starts=starts,
-            range_stops=stops,
-            names=unique_clip_names(clip.name for clip in given),
-            labels=tuple(clip.labels for clip in given),
-            sources=tuple(clip.source for clip in ordered),
-            provenance=tuple({} for _ in given) if provenance is None else tuple(provenance),
+            range_starts=arrays["range_starts"],
+            range_stops=arrays["range_stops"],
+            names=unique_clip_names(clip.name for clip in clips),
+            labels=tuple(clip.labels for clip in clips),
+            sources=tuple(clip.source for clip in clips),
+            provenance=tuple({} for _ in clips) if provenance is None else tuple(provenance),
         )
 
     def __repr__(self) -> str:
@@ -244,13 +242,9 @@ class ClipStore:
     def save(self, path: str | Path) -> None:
         """Write the clips as a store, which `open_store` reads.
 
-        Raises
-        ------
-        CheckpointError
-            Where the store cannot be written.
+        Raises CheckpointError where the store cannot be written.
         """
-        options = self.header.get("options")
-        write_store(path, self, options=options, left_out=self.left_out)
+        write_store(path, self)
 
     def label_column(self, name: str) -> Array:
         """(clips,) str: every clip's value of a label, "" where it has none.
@@ -270,16 +264,9 @@ class ClipStore:
     ) -> ClipStore:
         """A selection of clips, as a store over the same arrays.
 
-        Parameters
-        ----------
-        which
-            Clip names, in the desired order; or label -> value or alternative values, for all
-            labels; or a predicate of a clip.
-
-        Raises
-        ------
-        ParameterError
-            Where a name or label is unknown, or no clip is left.
+        `which` has clip names, in the desired order; or label -> value or alternative values, for
+        all labels; or it is a predicate of a clip. Raises ParameterError where a name or label is
+        unknown, or no clip is left.
         """
         if callable(which):
             indices = [index for index, clip in enumerate(self) if which(clip)]
@@ -294,15 +281,15 @@ class ClipStore:
             indices = [self._index(name) for name in dict.fromkeys(wanted)]
         if not indices:
             raise ParameterError("no clip of the store is selected", hint=self._label_summary())
-        per_clip: dict[str, Any] = {
+        chosen_clips: dict[str, Any] = {
             name: tuple(getattr(self, name)[index] for index in indices)
-            for name in ("skeletons", "names", "labels", "sources", "provenance")
+            for name in ("names", "skeletons", "labels", "sources", "provenance")
         }
         return replace(
             self,
             range_starts=self.range_starts[indices],
             range_stops=self.range_stops[indices],
-            **per_clip,
+            **chosen_clips,
         )
 
     def _label_summary(self) -> str:
@@ -316,21 +303,14 @@ class ClipStore:
         return f"its labels are {'; '.join(columns)}"
 
     def _index(self, name: str) -> int:
-        try:
-            return self.names.index(name)
-        except ValueError:
+        if name not in self.names:
             near = difflib.get_close_matches(name, self.names, n=3, cutoff=0.0)
             raise ParameterError(
                 f"there is no clip {name!r} in this store", hint=f"similar names: {', '.join(near)}"
-            ) from None
+            )
+        return self.names.index(name)
 
 
-def _check_rates(clips: Iterable[Clip]) -> None:
-    """Raise ParameterError unless all clips have the same rate."""
-    rates = sorted({float(clip.fps) for clip in clips})
-    if len(rates) > 1:
-        raise ParameterError(
-            "the clips of one store must have one frame rate, but these have "
-            f"{' and '.join(f'{rate:g}' for rate in rates)} frames a second",
-            hint="resample them to one rate",
-        )
+def _require(condition: Any, fact: str) -> None:
+    if not condition:
+        raise ParameterError(fact)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.corpus.store_writer import Record, StoreWriter
+from deepphase.corpus.store_writer import StoreWriter
 from deepphase.errors import SkeletonError
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.mirror import mirror_map, mirrored
@@ -22,7 +22,6 @@ from deepphase.motion.orientation import (
     other_floors,
 )
 from deepphase.motion.roles import find_roles
-from deepphase.motion.skeleton import Skeleton
 
 # Sizes of bodies, children and adults, differ by less than this factor; centimetres
 # and inches, the nearest two units, differ by 2.54.
@@ -37,26 +36,28 @@ def files_of_another_unit(writer: StoreWriter) -> Iterator[tuple[str, float, str
     A file whose numbers are of another magnitude than the group's is indeed in another unit and
     keeps it.
     """
-    for group in writer.groups():
-        records = [record for _, record in group]
-        votes = Counter(record.clip.source.unit_m for record in records)
+    for numbers in writer.groups.values():
+        clips = [writer.records[number].clip for number in numbers]
+        units = [clip.source.unit_m for clip in clips]
+        votes = Counter(units)
         # The larger unit wins a tie, so that the order of files does not decide.
         unit_m = max(votes, key=lambda unit: (votes[unit], unit))
-        usual = np.median(
-            [_raw_size(record) for record in records if record.clip.source.unit_m == unit_m]
-        )
-        outvoted = {
-            record.clip.source.path: record.clip.source.unit_m
-            for record in records
-            if record.clip.source.unit_m != unit_m
-            and max(_raw_size(record) / usual, usual / max(_raw_size(record), 1e-12))
-            < _SAME_UNIT_FACTOR
+        # Total bone lengths in the files' own units.
+        sizes = np.array(
+            [np.linalg.norm(clip.skeleton.offsets[1:], axis=-1).sum() for clip in clips]
+        ) / np.array(units)
+        usual = np.median(sizes[np.array(units) == unit_m])
+        ratios = np.maximum(sizes / usual, usual / np.maximum(sizes, 1e-12))
+        differing = {
+            clip.source.path: clip.source.unit_m
+            for clip, ratio in zip(clips, ratios, strict=True)
+            if clip.source.unit_m != unit_m and ratio < _SAME_UNIT_FACTOR
         }
-        for file, own in outvoted.items():
+        for file, own in differing.items():
             yield (
                 file,
                 unit_m,
-                f"a unit of {unit_m:g} m, as in {votes[unit_m]} of {len(records)} clips of its "
+                f"a unit of {unit_m:g} m, as in {votes[unit_m]} of {len(clips)} clips of its "
                 f"skeleton; alone it looked like {own:g} m",
             )
 
@@ -66,23 +67,22 @@ def files_of_another_axis(writer: StoreWriter) -> Iterator[tuple[str, str | None
 
     The axis is the one to read the file with; None where it keeps its own.
     """
-    for group in writer.groups():
-        sources = [record.clip.source for _, record in group]
-        if len({source.up for source in sources}) == 1:
+    for numbers in writer.groups.values():
+        first = writer.records[numbers[0]].clip
+        sources = [writer.records[number].clip.source for number in numbers]
+        ups = [source.up for source in sources]
+        if len(set(ups)) == 1:
             continue
         levels = [
-            axis_levels(joint_positions(writer.clip(number)), record.clip.source.up)
-            for number, record in group
+            axis_levels(joint_positions(writer.clip(number)), up)
+            for number, up in zip(numbers, ups, strict=True)
         ]
         differing = other_axes(
-            [source.up for source in sources],
-            [source.notes for source in sources],
-            levels,
-            body_length(group[0][1].clip.skeleton),
+            ups, [source.notes for source in sources], levels, body_length(first.skeleton)
         )
-        for file, (up, sentence) in {
-            sources[i].path: each for i, each in differing.items()
-        }.items():
+        # One entry for each file, which may have several clips.
+        by_file = {sources[index].path: found for index, found in differing.items()}
+        for file, (up, sentence) in by_file.items():
             yield file, up, sentence
 
 
@@ -111,10 +111,12 @@ def files_of_another_floor(writer: StoreWriter) -> Iterator[tuple[str, str]]:
 
     See :func:`deepphase.motion.orientation.other_floors`.
     """
-    for group in writer.groups():
-        heights = {record.clip.source.path: record.provenance["lowest_m"] for _, record in group}
+    for numbers in writer.groups.values():
+        records = [writer.records[number] for number in numbers]
+        heights = {record.clip.source.path: record.provenance["lowest_m"] for record in records}
         files = list(heights)
-        usual, apart = other_floors(list(heights.values()), body_length(group[0][1].clip.skeleton))
+        length = body_length(records[0].clip.skeleton)
+        usual, apart = other_floors(list(heights.values()), length)
         for file in (files[index] for index in apart):
             yield (
                 file,
@@ -131,17 +133,19 @@ def add_mirrored_clips(
     The correspondence of joints is found once for a group, so that mirrored clips agree.
     """
     notes: list[tuple[str, str]] = []
-    groups = writer.groups()
     first_error: SkeletonError | None = None
-    for group in groups:
-        numbers = [number for number, _ in group]
+    groups = list(writer.groups.values())
+    for numbers in map(list, groups):
         spread = np.linspace(0, len(numbers) - 1, _MIRROR_SAMPLES).round().astype(int)
         samples = [writer.clip(numbers[place]) for place in sorted(set(spread.tolist()))]
         skeleton = samples[0].skeleton
-        longest = max(samples, key=len)
         try:
-            roles = find_roles(skeleton, description, longest)
-            _check_sides(skeleton, roles.pairs)
+            roles = find_roles(skeleton, description, max(samples, key=len))
+            if (roles.pairs == np.arange(len(roles.pairs))).all():
+                raise SkeletonError(
+                    f"{skeleton.group_name} has no left and right joints that are known",
+                    hint="give the pairs in a skeleton description",
+                )
             mapping = mirror_map(samples, roles)
         except SkeletonError as error:
             first_error = first_error or error
@@ -149,27 +153,12 @@ def add_mirrored_clips(
             continue
         for number in numbers:
             clip = writer.clip(number)
-            image = mirrored(clip, mapping)
             image = replace(
-                image,
+                mirrored(clip, mapping),
                 name=f"{clip.name} mirrored",
                 labels={**clip.labels, "mirrored": "yes"},
             )
-            writer.add(image, {**writer.record(number).provenance, "mirrored": True})
+            writer.add(image, {**writer.records[number].provenance, "mirrored": True})
     if first_error is not None and len(notes) == len(groups):
         raise first_error
     return notes
-
-
-def _check_sides(skeleton: Skeleton, pairs: np.ndarray) -> None:
-    if (pairs == np.arange(len(pairs))).all():
-        raise SkeletonError(
-            f"{skeleton.group_name} has no left and right joints that are known",
-            hint="give the pairs in a skeleton description",
-        )
-
-
-def _raw_size(record: Record) -> float:
-    """Total bone length in the file's own unit."""
-    lengths = np.linalg.norm(record.clip.skeleton.offsets[1:], axis=-1)
-    return float(lengths.sum()) / record.clip.source.unit_m

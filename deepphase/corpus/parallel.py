@@ -9,6 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -19,10 +20,7 @@ TaskResult = TypeVar("TaskResult")
 
 # Tasks per worker whose results may be in memory together.
 _TASKS_PER_WORKER = 16
-# Where the first tasks all lose their workers, no worker can start, and the others are spared.
-_DEATHS_WITHOUT_A_RESULT = 4
 _IDLE_S = 30
-_LOST = object()
 _PARENT_CHECK_S = 0.5
 
 
@@ -72,39 +70,27 @@ def map_in_order(
         yield from map(function, tasks)
         return
     rest = iter(tasks)
-    deaths, survived = 0, False
     while batch := list(islice(rest, workers * _TASKS_PER_WORKER)):
         done = 0
         try:
             for result in _run(function, batch, workers):
-                survived = True
                 done += 1
                 yield result
         except BrokenProcessPool:
             for task in batch[done:]:
-                result = _run_alone(function, task, workers)
-                if result is _LOST:
+                for _ in range(2):
+                    with suppress(BrokenProcessPool):
+                        (result,) = _run(function, [task], workers)
+                        break
+                else:
                     error = ParameterError(
                         "the worker process died twice, as it does when memory runs out",
                         hint="try fewer workers",
                     )
-                    deaths += 1
-                    if lost is None or (deaths == _DEATHS_WITHOUT_A_RESULT and not survived):
-                        raise error from None
+                    if lost is None:
+                        raise error
                     result = lost(task, error)
-                else:
-                    survived = True
                 yield result
-
-
-def _run_alone(function: Callable[[Any], Any], task: Any, workers: int) -> Any:
-    for _ in range(2):
-        try:
-            (result,) = _run(function, [task], workers)
-            return result
-        except BrokenProcessPool:
-            continue
-    return _LOST
 
 
 def _run(function: Callable[[Any], Any], tasks: Sequence[Any], workers: int) -> Iterator[Any]:
@@ -121,13 +107,7 @@ def _run(function: Callable[[Any], Any], tasks: Sequence[Any], workers: int) -> 
             initializer=_begin_worker,
             initargs=(os.getpid(),),
         )
-    pool = Parallel(
-        workers,
-        backend,
-        return_as="generator",
-        batch_size=1,
-        max_nbytes=None,
-    )
+    pool = Parallel(workers, backend, return_as="generator", batch_size=1, max_nbytes=None)
     results = pool(delayed(function)(task) for task in tasks)
     try:
         # Not `yield from`, which would close `results` before the warning is off.

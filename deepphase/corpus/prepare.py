@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,10 @@ from deepphase.corpus.group_passes import (
     files_of_another_unit,
 )
 from deepphase.corpus.labels import LabelPattern, read_label_table
-from deepphase.corpus.motion_files import MotionFile, find_motion_files, fitting_workers
+from deepphase.corpus.motion_files import MotionFile, existing, find_motion_files, fitting_workers
 from deepphase.corpus.name_labels import NameLabels, named_labels
 from deepphase.corpus.parallel import check_workers, map_in_order
-from deepphase.corpus.prepare_file import FileTask, PreparedFile, left_out_file, prepare_file
+from deepphase.corpus.prepare_file import FileTask, PreparedFile, prepare_file
 from deepphase.corpus.store import StoreGroup, is_store, open_store, store_groups
 from deepphase.corpus.store_writer import StoreWriter
 from deepphase.errors import FormatError, ParameterError
@@ -120,7 +120,6 @@ def prepare(
     allow_truncated: bool = False,
     min_seconds: float = 0.0,
     clean: bool = False,
-    clean_hz: float | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Preparation:
@@ -158,8 +157,6 @@ def prepare(
         Repair flips of joints and low-pass noise of markers, see
         :func:`deepphase.motion.cleaning.clean`; ``provenance["cleaning"]`` of every clip has what
         changed.
-    clean_hz
-        Frequency of this low-pass in hertz, for all clips; by default found in each.
     workers
         Number of processes; by default chosen by cores and amount of data.
     progress
@@ -177,7 +174,14 @@ def prepare(
         Where the store cannot be written.
     """
     checked_options(unit, up, file_fps)
-    _check_options(fps, min_seconds, clean, clean_hz)
+    if not _MIN_FPS <= fps <= _MAX_FPS:
+        raise ParameterError(
+            f"fps must be at least {_MIN_FPS:g} and at most {_MAX_FPS:g} frames a second, "
+            f"not {fps:g}",
+            hint="60 is usual",
+        )
+    if not (np.isfinite(min_seconds) and min_seconds >= 0):
+        raise ParameterError(f"min_seconds must be 0 or more, not {min_seconds}")
     check_workers(workers)
     files = find_motion_files(inputs)
     output = Path(output)
@@ -187,9 +191,8 @@ def prepare(
     reader = {name: value for name, value in reader.items() if value not in (None, False)}
     point_sets = agreed_point_sets(files, description, **reader)
     notes = list(point_sets.notes)
-    in_names = None
-    if labels == NAMES or (labels is None and labels_csv is None):
-        in_names = named_labels(files)
+    by_name = labels == NAMES or (labels is None and labels_csv is None)
+    name_labels = named_labels(files) if by_name else None
     pattern = LabelPattern(labels) if labels not in (None, NAMES, NO_LABELS) else None
     common = FileTask(
         files[0],
@@ -198,47 +201,45 @@ def prepare(
         table=None if labels_csv is None else Path(labels_csv),
         min_seconds=min_seconds,
         clean=clean,
-        clean_hz=clean_hz,
     )
     tasks = [
         replace(task, reader=task.file.reader(reader))
-        for task in _labelled(common, files, pattern, in_names, notes)
+        for task in _labelled(common, files, pattern, name_labels, notes)
     ]
-    run = _Run(tasks, notes)
     with StoreWriter(output) as writer:
+        run = _Run(writer, notes)
         results = map_in_order(
             prepare_file,
             tasks,
             fitting_workers(files, workers),
-            lost=lambda _, error: left_out_file(error),
+            lost=lambda _, error: PreparedFile(error=error),
         )
         for done, (task, result) in enumerate(zip(tasks, results, strict=True), start=1):
-            run.add(writer, task.file.file, result)
+            run.add(task, result)
             if progress is not None:
                 progress("preparing", done, len(tasks), task.file.file)
-        if not len(writer):
-            raise _nothing_left(run.left_out, inputs)
+        if not writer.records:
+            raise _nothing_left(run.left_out, existing(inputs)[0])
         # Units first: floors are compared in metres.
         if unit is None:
-            run.read_again(writer, "unit", files_of_another_unit(writer))
+            run.read_again("unit", files_of_another_unit(writer))
         if up is None:
-            run.read_again(writer, "up", files_of_another_axis(writer))
+            run.read_again("up", files_of_another_axis(writer))
         notes.extend(files_of_another_floor(writer))
         if mirror:
             notes.extend(add_mirrored_clips(writer, description))
         options = {
-            "inputs": [Path(path).absolute().name for path in _listed(inputs)],
+            "inputs": [path.absolute().name for path in existing(inputs)],
             "unit": unit,
             "up": up,
             "file_fps": file_fps,
             "mirror": mirror,
             "labels": labels,
-            "label_patterns": [] if in_names is None else list(in_names.patterns),
-            "labels_csv": None if labels_csv is None else Path(labels_csv).name,
+            "label_patterns": [] if name_labels is None else list(name_labels.patterns),
+            "labels_csv": None if common.table is None else common.table.name,
             "allow_truncated": allow_truncated,
             "min_seconds": min_seconds,
             "clean": clean,
-            "clean_hz": clean_hz,
             "notes": [list(note) for note in notes],
         }
         writer.finish(options, [vars(file) for file in run.left_out])
@@ -251,7 +252,7 @@ def prepare(
         glitches=tuple(
             (file, glitch) for file, glitches in run.glitches.items() for glitch in glitches
         ),
-        name_labels=in_names,
+        name_labels=name_labels,
     )
 
 
@@ -302,46 +303,46 @@ def corpus_of(
 
 
 class _Run:
-    """Results of the files prepared so far."""
+    """Results of the files that were prepared so far."""
 
-    def __init__(self, tasks: Iterable[FileTask], notes: list[tuple[str, str]]) -> None:
+    def __init__(self, writer: StoreWriter, notes: list[tuple[str, str]]) -> None:
         self.left_out: list[LeftOut] = []
         self.glitches: dict[str, tuple[Glitch, ...]] = {}
-        self._notes = notes
-        self._tasks = {task.file.file: task for task in tasks}
-        self._numbers: dict[str, list[int]] = {}
+        self._writer, self._notes = writer, notes
+        # The task and the numbers of the clips of each file.
+        self._stored: dict[str, tuple[FileTask, list[int]]] = {}
         self._contents: dict[str, str] = {}
 
-    def add(self, writer: StoreWriter, file: str, result: PreparedFile) -> None:
+    def add(self, task: FileTask, result: PreparedFile) -> None:
         """Add the clips of a file to the store."""
-        if result.reason is not None:
-            self.left_out.append(LeftOut(file, result.reason, result.line, result.hint))
+        file, error = task.file.file, result.error
+        if error is not None:
+            self.left_out.append(LeftOut(file, error.fact, error.line, error.hint))
             return
         same = self._contents.setdefault(result.sha256, file)
         if same != file:
             self._notes.append((file, f"the same content as {same}"))
         self._notes.extend((file, note) for note in result.notes)
         self.glitches[file] = result.glitches
-        self._numbers[file] = [writer.add(clip, provenance) for clip, provenance in result.clips]
+        numbers = [self._writer.add(clip, provenance) for clip, provenance in result.clips]
+        self._stored[file] = task, numbers
 
-    def read_again(
-        self, writer: StoreWriter, option: str, files: Iterable[tuple[str, Any, str]]
-    ) -> None:
+    def read_again(self, option: str, files: Iterable[tuple[str, Any, str]]) -> None:
         """Read files again with a unit or up axis; a value of None only adds the sentence."""
         for file, value, sentence in files:
-            task = self._tasks[file]
-            if value is None:
-                self._notes.append((file, sentence))
-                continue
-            task = replace(task, reader={**task.reader, option: value})
-            again = prepare_file(task)
-            if again.reason is not None:
-                self._notes.append((file, f"{sentence}, but not read again: {again.reason}"))
-                continue
-            self._tasks[file] = task
-            self.glitches[file] = again.glitches
-            for number, (clip, provenance) in zip(self._numbers[file], again.clips, strict=True):
-                writer.replace(number, clip, provenance)
+            if value is not None:
+                task, numbers = self._stored[file]
+                task = replace(task, reader={**task.reader, option: value})
+                again = prepare_file(task)
+                if again.error is not None:
+                    self._notes.append(
+                        (file, f"{sentence}, but not read again: {again.error.fact}")
+                    )
+                    continue
+                self._stored[file] = task, numbers
+                self.glitches[file] = again.glitches
+                for number, (clip, provenance) in zip(numbers, again.clips, strict=True):
+                    self._writer.replace(number, clip, provenance)
             self._notes.append((file, sentence))
 
 
@@ -349,77 +350,48 @@ def _labelled(
     common: FileTask,
     files: Sequence[MotionFile],
     pattern: LabelPattern | None,
-    in_names: NameLabels | None,
+    name_labels: NameLabels | None,
     notes: list[tuple[str, str]],
-) -> list[FileTask]:
+) -> Iterator[FileTask]:
     """A task for each file, with its labels; files without labels are noted."""
     table = common.table
     pieces = {} if table is None else read_label_table(table, [file.file for file in files])
-    tasks = []
-    for each in files:
-        file = each.file
-        labels: dict[str, str] | None = {}
-        if pattern is not None:
-            labels = pattern.labels(file)
-            if labels is None:
-                notes.append((file, f"no labels: its name is not like {pattern.pattern}"))
-        if in_names is not None and file in in_names.unlike:
-            notes.append((file, f"no labels: its name is not like {in_names.unlike[file]}"))
+    for motion_file in files:
+        file = motion_file.file
+        labels = {} if pattern is None else pattern.labels(file)
+        if pattern is not None and labels is None:
+            notes.append((file, f"no labels: its name is not like {pattern.pattern}"))
+        if name_labels is not None and file in name_labels.unlike:
+            notes.append((file, f"no labels: its name is not like {name_labels.unlike[file]}"))
         if table is not None and file not in pieces:
             notes.append((file, f"no labels: it has no row in {table.name}"))
-        tasks.append(
-            replace(
-                common,
-                file=each,
-                labels=labels or {},
-                name_labels={} if in_names is None else in_names.labels[file],
-                pieces=tuple(pieces.get(file, ())),
-            )
+        yield replace(
+            common,
+            file=motion_file,
+            labels=labels or {},
+            name_labels={} if name_labels is None else name_labels.labels[file],
+            pieces=tuple(pieces.get(file, ())),
         )
-    return tasks
 
 
 def _check_output(output: Path, files: Sequence[MotionFile]) -> None:
     real = output.resolve()
-    if output.suffix.lower() in MOTION_FORMATS or any(
-        real == file.path.resolve() for file in files
-    ):
+    is_input = any(real == file.path.resolve() for file in files)
+    if is_input or output.suffix.lower() in MOTION_FORMATS:
         raise ParameterError(
             f"the store would be written as {output.name}, a motion file",
             hint=f"choose another name, such as {output.with_suffix('.store').name}",
         )
 
 
-def _check_options(fps: float, min_seconds: float, clean: bool, clean_hz: float | None) -> None:
-    if clean_hz is not None and not (clean and 0 < clean_hz < np.inf):
-        raise ParameterError(
-            f"a low-pass at {clean_hz:g} Hz is part of cleaning and needs a frequency above 0",
-            hint="give clean=True too, --clean on the command line, and a frequency above 0",
-        )
-    if not _MIN_FPS <= fps <= _MAX_FPS:
-        raise ParameterError(
-            f"fps must be at least {_MIN_FPS:g} and at most {_MAX_FPS:g} frames a second, "
-            f"not {fps:g}",
-            hint="60 is usual",
-        )
-    if not (np.isfinite(min_seconds) and min_seconds >= 0):
-        raise ParameterError(f"min_seconds must be 0 or more, not {min_seconds}")
-
-
-def _listed(inputs: str | Path | Sequence[str | Path]) -> list[str | Path]:
-    return [inputs] if isinstance(inputs, str | Path) else list(inputs)
-
-
-def _nothing_left(
-    left_out: list[LeftOut], inputs: str | Path | Sequence[str | Path]
-) -> FormatError:
+def _nothing_left(left_out: list[LeftOut], path: Path) -> FormatError:
     if len(left_out) == 1:
         only = left_out[0]
         return FormatError(only.reason, hint=only.hint, path=only.file, line=only.line)
     more = len(left_out) - _REASONS_SHOWN
-    reasons = "; ".join(str(each) for each in left_out[:_REASONS_SHOWN])
+    reasons = "; ".join(map(str, left_out[:_REASONS_SHOWN]))
     return FormatError(
         f"none of {len(left_out)} files can be used",
         hint=f"{reasons}{f'; and {more} more' if more > 0 else ''}",
-        path=_listed(inputs)[0],
+        path=path,
     )

@@ -16,7 +16,7 @@ from deepphase.corpus.motion_files import MotionFile, song_beside
 from deepphase.errors import DeepPhaseError, FormatError, OutOfMemoryError
 from deepphase.formats.frame_rates import corrections
 from deepphase.memory import within_memory
-from deepphase.motion.cleaning import Cleaning, clean
+from deepphase.motion.cleaning import clean
 from deepphase.motion.clip import Clip
 from deepphase.motion.glitches import Glitch, find_glitches
 from deepphase.motion.kinematics import joint_positions
@@ -51,12 +51,11 @@ class FileTask:
     min_seconds: float = 0.0
     limit: ResampleLimit = DEFAULT_LIMIT
     clean: bool = False
-    clean_hz: float | None = None
 
 
 @dataclass(frozen=True)
 class PreparedFile:
-    """Clips of a file, float32, each with its provenance; or why the file is left out.
+    """Clips of a file, float32, each with its provenance; or the error that leaves it out.
 
     `notes` are sentences on unusual steps, `glitches` frames of the capture that look wrong.
     """
@@ -65,25 +64,18 @@ class PreparedFile:
     notes: tuple[str, ...] = ()
     glitches: tuple[Glitch, ...] = ()
     sha256: str = ""
-    reason: str | None = None
-    hint: str = ""
-    line: int | None = None
+    error: DeepPhaseError | None = None
 
 
 def prepare_file(task: FileTask) -> PreparedFile:
-    """Read and prepare one file; the result of one that cannot be used has the reason.
+    """Read and prepare one file; the result of one that cannot be used has the error.
 
     Raises FormatError where a row of the label table lies outside its clip.
     """
     try:
         return within_memory(_prepared_file, task)
     except OutOfMemoryError as error:
-        return left_out_file(error)
-
-
-def left_out_file(error: DeepPhaseError) -> PreparedFile:
-    """The result for a file that cannot be used."""
-    return PreparedFile(reason=error.fact, hint=error.hint, line=error.line)
+        return PreparedFile(error=error)
 
 
 def _prepared_file(task: FileTask) -> PreparedFile:
@@ -93,9 +85,9 @@ def _prepared_file(task: FileTask) -> PreparedFile:
         with path.open("rb") as opened:
             sha256 = hashlib.file_digest(opened, "sha256").hexdigest()
     except OSError as error:
-        return PreparedFile(reason=f"cannot be read: {error.strerror or error}")
+        return PreparedFile(error=FormatError(f"cannot be read: {error.strerror or error}"))
     except DeepPhaseError as error:
-        return left_out_file(error)
+        return PreparedFile(error=error)
     several = len(captured_clips) > 1
     cut = next((piece for piece in task.pieces if not piece.whole), None)
     if several and cut is not None:
@@ -112,7 +104,8 @@ def _prepared_file(task: FileTask) -> PreparedFile:
     refused: list[DeepPhaseError] = []
     limit = task.limit
     for captured in captured_clips:
-        about = f"animation {captured.labels[ANIMATION_LABEL]!r}: " if several else ""
+        animation = captured.labels[ANIMATION_LABEL] if several else ""
+        about = f"animation {animation!r}: " if several else ""
         try:
             prepared = _prepared_clip(captured, task, limit)
         except DeepPhaseError as error:
@@ -120,16 +113,9 @@ def _prepared_file(task: FileTask) -> PreparedFile:
             notes.append(f"{about}left out: {error.fact}")
             continue
         limit = limit.without(prepared.clip)
-        provenance = {
-            "sha256": sha256,
-            "captured_frames": len(captured),
-            "glitches": [asdict(glitch) for glitch in prepared.glitches],
-            "lowest_m": prepared.lowest_m,
-        }
-        if prepared.cleaning is not None:
-            provenance["cleaning"] = asdict(prepared.cleaning)
+        provenance = {"sha256": sha256, "captured_frames": len(captured), **prepared.provenance}
         if several:
-            provenance["animation"] = captured.labels[ANIMATION_LABEL]
+            provenance["animation"] = animation
         # Pieces are cut after resampling, which needs the frames beyond their borders.
         clips += [
             _piece(task, prepared, piece, captured, provenance)
@@ -140,23 +126,19 @@ def _prepared_file(task: FileTask) -> PreparedFile:
             replace(glitch, sentence=f"{about}{glitch.sentence}") for glitch in prepared.glitches
         ]
     if not clips:
-        return left_out_file(refused[0])
+        return PreparedFile(error=refused[0])
     return PreparedFile(tuple(clips), tuple(notes), tuple(glitches), sha256)
 
 
 @dataclass(frozen=True)
 class _PreparedClip:
-    """A clip at the store's rate, the captured frame that is its first, and what was found.
-
-    `lowest_m` is the height of the lowest joint in its lowest twentieth of frames.
-    """
+    """A clip at the store's rate, the captured frame that is its first, and what was found."""
 
     clip: Clip
     first: int
-    lowest_m: float
+    provenance: dict[str, Any]
     notes: tuple[str, ...]
-    glitches: tuple[Glitch, ...]
-    cleaning: Cleaning | None
+    glitches: list[Glitch]
 
 
 def _prepared_clip(captured: Clip, task: FileTask, limit: ResampleLimit) -> _PreparedClip:
@@ -170,33 +152,32 @@ def _prepared_clip(captured: Clip, task: FileTask, limit: ResampleLimit) -> _Pre
             f"the clip lasts {captured.duration:.2f} s, and the minimum is {task.min_seconds:g} s",
             hint="give a lower --min-seconds to keep it",
         )
-    captured = _with_song(captured, task.file)
+    name = song_beside(task.file.path)
+    if name:
+        song = PurePosixPath(task.file.file).with_name(name).as_posix()
+        captured = replace(captured, source=replace(captured.source, song=song))
     positions = joint_positions(captured)
     glitches = find_glitches(captured, positions)
     lowest_m = float(np.quantile(positions[..., 1].min(axis=1), _LOWEST))
     clip, first, notes = _without_stray_ends(captured, glitches)
-    cleaning = None
+    cleaning = {}
     if task.clean:
-        clip, cleaning = clean(clip, task.clean_hz)
-    if cleaning:
-        glitches = find_glitches(_with_part(captured, clip, first))
-        cleaning = cleaning.later(first)
+        clip, changes = clean(clip)
+        cleaning = {"cleaning": asdict(changes.later(first))}
+        if changes:
+            glitches = find_glitches(_with_part(captured, clip, first))
     source = replace(clip.source, path=task.file.file, notes=(*clip.source.notes, *notes))
     labels = {**task.name_labels, **clip.labels, **task.labels}
     clip = _in_float32(resample(replace(clip, labels=labels, source=source), task.fps, limit))
-    notes = (*corrections(captured), *notes)
-    return _PreparedClip(clip, first, lowest_m, notes, tuple(glitches), cleaning)
+    provenance = {
+        "glitches": [asdict(glitch) for glitch in glitches],
+        "lowest_m": lowest_m,
+        **cleaning,
+    }
+    return _PreparedClip(clip, first, provenance, (*corrections(captured), *notes), glitches)
 
 
-def _with_song(clip: Clip, file: MotionFile) -> Clip:
-    name = song_beside(file.path)
-    if not name:
-        return clip
-    song = PurePosixPath(file.file).with_name(name).as_posix()
-    return replace(clip, source=replace(clip.source, song=song))
-
-
-def _without_stray_ends(clip: Clip, glitches: list[Glitch]) -> tuple[Clip, int, tuple[str, ...]]:
+def _without_stray_ends(clip: Clip, glitches: list[Glitch]) -> tuple[Clip, int, list[str]]:
     """The clip without rest poses at its ends, its first frame, and notes."""
     start, stop = 0, len(clip)
     notes = []
@@ -208,7 +189,7 @@ def _without_stray_ends(clip: Clip, glitches: list[Glitch]) -> tuple[Clip, int, 
         else:
             continue
         notes.append(f"left out: {glitch.sentence}")
-    return clip.sliced(start, stop), start, tuple(notes)
+    return clip.sliced(start, stop), start, notes
 
 
 def _with_part(clip: Clip, part: Clip, first: int) -> Clip:
@@ -234,24 +215,23 @@ def _piece(
     captured: Clip,
     provenance: dict[str, Any],
 ) -> tuple[Clip, dict[str, Any]]:
-    clip = prepared.clip
-    if not piece.whole:
-        first_s = prepared.first / captured.fps
-        start_s = 0.0 if piece.start_s is None else piece.start_s
-        stop_s = captured.duration if piece.stop_s is None else piece.stop_s
-        start = max(0, round((start_s - first_s) * clip.fps))
-        stop = min(len(clip), round((stop_s - first_s) * clip.fps) + 1)
-        # Times that include the duration of the last frame are valid, too.
-        beyond = stop_s > captured.duration + 1.0 / captured.fps + 1e-6
-        if beyond or stop - start < 2:
-            raise FormatError(
-                f"the piece from {start_s:g} to {stop_s:g} s is not inside {task.file.file!r}, "
-                f"which lasts {captured.duration:.2f} s",
-                hint="give a piece that lies inside its clip and has at least two frames",
-                path=task.table,
-                line=piece.line,
-            )
-        name = f"{clip.name} {start_s:.2f}-{stop_s:.2f}s"
-        clip = replace(clip.sliced(start, stop), name=name)
-        provenance = {**provenance, "start_s": start_s, "stop_s": stop_s}
-    return replace(clip, labels={**clip.labels, **piece.labels}), provenance
+    clip = replace(prepared.clip, labels={**prepared.clip.labels, **piece.labels})
+    if piece.whole:
+        return clip, provenance
+    first_s = prepared.first / captured.fps
+    start_s = 0.0 if piece.start_s is None else piece.start_s
+    stop_s = captured.duration if piece.stop_s is None else piece.stop_s
+    start = max(0, round((start_s - first_s) * clip.fps))
+    stop = min(len(clip), round((stop_s - first_s) * clip.fps) + 1)
+    # Times that include the duration of the last frame are valid, too.
+    beyond = stop_s > captured.duration + 1.0 / captured.fps + 1e-6
+    if beyond or stop - start < 2:
+        raise FormatError(
+            f"the piece from {start_s:g} to {stop_s:g} s is not inside {task.file.file!r}, "
+            f"which lasts {captured.duration:.2f} s",
+            hint="give a piece that lies inside its clip and has at least two frames",
+            path=task.table,
+            line=piece.line,
+        )
+    clip = replace(clip.sliced(start, stop), name=f"{clip.name} {start_s:.2f}-{stop_s:.2f}s")
+    return clip, {**provenance, "start_s": start_s, "stop_s": stop_s}

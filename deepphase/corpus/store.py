@@ -25,7 +25,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.corpus.group_arrays import shared_skeletons
 from deepphase.corpus.store_writer import (
     ARRAY_TYPES,
     STORE_FORMAT,
@@ -41,7 +43,6 @@ from deepphase.corpus.store_writer import (
     STORE_VERSION,
     is_store_folder,
     json_hash,
-    shared_skeletons,
 )
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.formats.array_file import is_array_file, map_arrays, read_header
@@ -61,7 +62,6 @@ from deepphase.short_repr import brief_repr
 
 # These stay in their files.
 _MAPPED = ("rotations", "translations")
-_PREPARE_AGAIN = "prepare the store again"
 
 
 @brief_repr
@@ -81,22 +81,26 @@ def is_store(path: str | Path) -> bool:
     Other files of deepphase are, too: `open_store` says what they are.
     """
     path = Path(path)
-    return is_store_folder(path) if path.is_dir() else is_array_file(path)
+    return is_store_folder(path) or (path.is_file() and is_array_file(path))
 
 
 def store_header(path: str | Path) -> dict[str, Any]:
     """The JSON of a store. Raises CheckpointError as :func:`open_store`."""
     path = Path(path)
-    if not path.is_dir():
-        return read_header(path, STORE_FORMAT, STORE_VERSION)
-    if not is_store_folder(path):
+    if is_store_folder(path):
+        return _folder_header(path)
+    if path.is_dir():
         raise CheckpointError(
             "this is a folder, but not a store",
             hint="`deepphase prepare` makes one store of a folder of clips",
             path=path,
         )
-    try:
-        header = json.loads((path / STORE_JSON).read_bytes())
+    return read_header(path, STORE_FORMAT, STORE_VERSION)
+
+
+def _folder_header(path: Path) -> dict[str, Any]:
+    with _refused(path):
+        header = dict(json.loads((path / STORE_JSON).read_bytes()))
         stated = header.pop("json_sha256")
         if type(header["version"]) is int and header["version"] > STORE_VERSION:
             raise CheckpointError(
@@ -109,22 +113,33 @@ def store_header(path: str | Path) -> dict[str, Any]:
             raise ValueError(f"{STORE_JSON} does not match its hash")
         check_numbers(header)
         checked_labels(header["sha256"])
+        return header
+
+
+@contextmanager
+def _refused(path: str | Path) -> Iterator[None]:
+    """Context in which what is wrong with a store is raised as CheckpointError."""
+    try:
+        yield
+        return
+    except CheckpointError:
+        raise
     except OSError as error:
-        raise _unreadable(path, error) from None
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise _inconsistent(path, error) from None
-    except ParameterError as error:
-        raise _inconsistent(path, error.fact) from None
-    return dict(header)
+        fact = f"the store cannot be read: {error.strerror or error}"
+        path = error.filename or path
+    except (DeepPhaseError, TypeError, ValueError, LookupError, AttributeError) as error:
+        # A header whose hash is right and whose content is not was made by another program.
+        reason = getattr(error, "fact", f"{type(error).__name__}: {error}")
+        fact = f"this is not a store of this version of deepphase, or it is damaged ({reason})"
+    except RecursionError:
+        fact = f"{STORE_JSON} is nested too deeply"
+    raise CheckpointError(fact, hint="prepare the store again", path=path) from None
 
 
 def store_groups(path: str | Path) -> list[StoreGroup]:
     """The skeleton groups of a store.
 
-    Raises
-    ------
-    CheckpointError
-        Where it is not a store, damaged, or written by a newer deepphase.
+    Raises CheckpointError where it is not a store, damaged, or written by a newer deepphase.
     """
     return _groups(path, store_header(path))
 
@@ -160,7 +175,7 @@ def open_store(
     path = Path(path)
     header = store_header(path)
     name = _chosen(path, _groups(path, header), skeleton, joints)
-    try:
+    with _refused(path):
         description = next(group for group in header["groups"] if group["name"] == name)
         arrays = _arrays(path, name, header, verify)
         if description["frames"] != len(arrays["rotations"]):
@@ -185,13 +200,6 @@ def open_store(
             header=header,
             path=path,
         )
-    except CheckpointError:
-        raise
-    # A header whose hash is right and whose content is not was made by another program.
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise _inconsistent(path, error) from None
-    except DeepPhaseError as error:
-        raise _inconsistent(path, error.fact) from None
 
 
 def group_list(groups: Iterable[StoreGroup]) -> str:
@@ -222,22 +230,19 @@ def _arrays(path: Path, group: str, header: Mapping[str, Any], verify: bool) -> 
 
 def _read_npy(path: Path, group: str, name: str, hashes: Mapping[str, str] | None) -> Array:
     file = path / group / f"{name}.npy"
-    try:
+    with file.open("rb") as opened:
         if hashes is not None:
-            with file.open("rb") as opened:
-                digest = hashlib.file_digest(opened, "sha256").hexdigest()
+            digest = hashlib.file_digest(opened, "sha256").hexdigest()
             if digest != hashes[f"{group}/{name}"]:
                 raise ValueError(f"{group}/{name}.npy does not match its hash")
+            opened.seek(0)
         if name in _MAPPED:
             return np.lib.format.open_memmap(file, mode="r")
-        with file.open("rb") as opened:
-            return np.lib.format.read_array(opened, allow_pickle=False)
-    except OSError as error:
-        raise _unreadable(file, error) from None
+        return np.lib.format.read_array(opened, allow_pickle=False)
 
 
 def _groups(path: str | Path, header: Mapping[str, Any]) -> list[StoreGroup]:
-    try:
+    with _refused(path):
         fps = checked_rate(header["fps"])
         groups = [
             StoreGroup(
@@ -252,30 +257,23 @@ def _groups(path: str | Path, header: Mapping[str, Any]) -> list[StoreGroup]:
         if not groups or not all(re.fullmatch(r"[\w-]+", group.name) for group in groups):
             raise ValueError("no groups, or a group without a plain name")
         return groups
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise _inconsistent(path, error) from None
-    except ParameterError as error:
-        raise _inconsistent(path, error.fact) from None
 
 
 def _chosen(
     path: str | Path, groups: list[StoreGroup], skeleton: str | None, joints: Sequence[str]
 ) -> str:
-    names = [group.name for group in groups]
-    if skeleton is None and len(names) == 1:
-        return names[0]
-    if skeleton in names:
-        return skeleton
-    if skeleton is None and joints:
-        fitting = [group for group in groups if set(joints) <= set(group.joints)]
-        least = min((len(group.joints) for group in fitting), default=0)
-        fitting = [group for group in fitting if len(group.joints) == least]
-        if len(fitting) == 1:
-            return fitting[0].name
-    if skeleton is None:
-        fact = f"it has {len(names)} skeletons, and one is needed"
-    else:
+    if skeleton is not None:
+        fitting = [group for group in groups if group.name == skeleton]
         fact = f"it has no skeleton {skeleton!r}"
+    else:
+        fitting = groups
+        if len(groups) > 1 and joints:
+            fitting = [group for group in groups if set(joints) <= set(group.joints)]
+            least = min((len(group.joints) for group in fitting), default=0)
+            fitting = [group for group in fitting if len(group.joints) == least]
+        fact = f"it has {len(groups)} skeletons, and one is needed"
+    if len(fitting) == 1:
+        return fitting[0].name
     raise ParameterError(fact, hint=f"choose with --skeleton NAME: {group_list(groups)}", path=path)
 
 
@@ -296,19 +294,4 @@ def _skeletons(description: Mapping[str, Any], arrays: Mapping[str, Array]) -> t
             )
         )
         for offsets, start, stop in zip(arrays["offsets"], ends[:-1], ends[1:], strict=True)
-    )
-
-
-def _unreadable(path: Path, error: OSError) -> CheckpointError:
-    return CheckpointError(
-        f"the store cannot be read: {error.strerror or error}", hint=_PREPARE_AGAIN, path=path
-    )
-
-
-def _inconsistent(path: str | Path, error: object) -> CheckpointError:
-    reason = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
-    return CheckpointError(
-        f"this is not a store of this version of deepphase, or it is damaged ({reason})",
-        hint=_PREPARE_AGAIN,
-        path=path,
     )

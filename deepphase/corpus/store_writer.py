@@ -7,7 +7,7 @@ import importlib.metadata
 import io
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -17,12 +17,12 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.atomic_write import writing
+from deepphase.corpus.group_arrays import group_arrays, spread_translations, unique_clip_names
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.formats.array_file import is_array_file
 from deepphase.formats.header_values import checked_rate
 from deepphase.motion.clip import Clip
-from deepphase.motion.skeleton import Skeleton
-from deepphase.temporary_files import temporary_folder
+from deepphase.temporary_files import PREFIX, temporary_folder
 
 STORE_FORMAT, STORE_VERSION = "deepphase.store", 2
 STORE_JSON = "store.json"
@@ -37,33 +37,25 @@ ARRAY_TYPES = {
     "end_parents": np.int64,
     "end_offsets": np.float64,
 }
-_QUATERNION_BYTES = 16
 
 
-def write_store(
-    path: str | Path,
-    clips: Iterable[Clip],
-    *,
-    options: Mapping[str, Any] | None = None,
-    left_out: Iterable[Mapping[str, Any]] = (),
-) -> None:
+def write_store(path: str | Path, clips: Iterable[Clip]) -> None:
     """Write clips of one rate as a store, with a group for every hierarchy.
 
-    Parameters
-    ----------
-    options, left_out
-        Options of the preparation, and the files that could not be used (file, reason, line).
+    Of a `ClipStore`, its provenance, options and list of files that were left out are kept.
     """
     provenance = iter(getattr(clips, "provenance", ()))
+    header = getattr(clips, "header", {})
     with StoreWriter(path) as writer:
         for clip in clips:
             writer.add(clip, next(provenance, None))
-        writer.finish(options, left_out)
+        writer.finish(header.get("options"), header.get("left_out", ()))
 
 
 def is_store_folder(path: Path) -> bool:
     """Whether a folder has the JSON of a store."""
     try:
+        _put_back(path)
         with (path / STORE_JSON).open("rb") as file:
             return STORE_FORMAT.encode() in file.read(100)
     except OSError:
@@ -100,36 +92,30 @@ class StoreWriter:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self._groups: dict[frozenset, _Spool] = {}
-        self._places: list[tuple[_Spool, int]] = []
+        self.records: list[Record] = []
+        # Hierarchy -> numbers of its clips.
+        self.groups: dict[frozenset, list[int]] = {}
         self._fps: float | None = None
         self._open = ExitStack()
 
     def __enter__(self) -> StoreWriter:
         # Checked now, not after an hour of reading files.
         with writing(self.path):
-            target = Path(os.path.realpath(self.path))
-            _check_replaceable(self.path, target)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            self._folder = self._open.enter_context(temporary_folder(target.parent))
-            self._target = target
+            self._target = Path(os.path.realpath(self.path))
+            _check_replaceable(self.path, self._target)
+            self._target.parent.mkdir(parents=True, exist_ok=True)
+            self._folder = self._open.enter_context(temporary_folder(self._target.parent))
+            self._spool = self._folder / "frames"
         return self
 
     def __exit__(self, *error: object) -> None:
         self._open.close()
 
-    def __len__(self) -> int:
-        return len(self._places)
-
     def add(self, clip: Clip, provenance: Mapping[str, Any] | None = None) -> int:
         """Spool a clip; returns its number, for :meth:`replace`.
 
-        Raises
-        ------
-        ParameterError
-            Where its rate differs from that of earlier clips, or is impossible.
-        CheckpointError
-            Where writing fails.
+        Raises ParameterError where its rate differs from that of earlier clips or is impossible,
+        and CheckpointError where writing fails.
         """
         if self._fps is not None and float(clip.fps) != self._fps:
             raise ParameterError(
@@ -137,57 +123,37 @@ class StoreWriter:
                 hint="resample them to one rate",
             )
         self._fps = checked_rate(float(clip.fps))
-        key = clip.skeleton.hierarchy
-        if key not in self._groups:
-            self._groups[key] = _Spool(clip.skeleton, self._folder / f"{len(self._groups)}.frames")
-        group = self._groups[key]
-        with writing(self.path):
-            group.records.append(group.spooled(clip, provenance or {}))
-        self._places.append((group, len(group.records) - 1))
-        return len(self._places) - 1
+        self.records.append(self._spooled(clip, provenance or {}))
+        number = len(self.records) - 1
+        self.groups.setdefault(clip.skeleton.hierarchy, []).append(number)
+        return number
 
     def replace(self, number: int, clip: Clip, provenance: Mapping[str, Any]) -> None:
         """Replace an added clip by another one of the same hierarchy."""
-        group, place = self._places[number]
-        with writing(self.path):
-            group.records[place] = group.spooled(clip, provenance)
-
-    def record(self, number: int) -> Record:
-        """An added clip without its frames."""
-        group, place = self._places[number]
-        return group.records[place]
+        self.records[number] = self._spooled(clip, provenance)
 
     def clip(self, number: int) -> Clip:
         """An added clip as stored; its frames are memory-mapped."""
-        group, place = self._places[number]
-        record = group.records[place]
-        rotations, translations = group.frames_of(record)
+        record = self.records[number]
+        rotations, translations = self._frames(record)
         return replace(record.clip, rotations=rotations, translations=translations)
-
-    def groups(self) -> list[list[tuple[int, Record]]]:
-        """Number and record of each clip, by group, in the order of addition."""
-        by_group: dict[int, list[tuple[int, Record]]] = {}
-        for number, (group, place) in enumerate(self._places):
-            by_group.setdefault(id(group), []).append((number, group.records[place]))
-        return list(by_group.values())
 
     def finish(
         self,
         options: Mapping[str, Any] | None = None,
         left_out: Iterable[Mapping[str, Any]] = (),
-    ) -> dict[str, Any]:
-        """Write the store, in the order of addition; returns its header.
+    ) -> None:
+        """Write the store, in the order of addition.
 
-        Raises
-        ------
-        ParameterError
-            Where no clip was added.
-        CheckpointError
-            Where the store cannot be written.
+        Raises ParameterError where no clip was added, and CheckpointError where the store cannot
+        be written.
         """
         if self._fps is None:
             raise ParameterError("a store must have at least one clip")
-        names = self._group_names()
+        groups = {
+            name: [self.records[number] for number in numbers]
+            for name, numbers in zip(self._group_names(), self.groups.values(), strict=True)
+        }
         header: dict[str, Any] = {
             "format": STORE_FORMAT,
             "version": STORE_VERSION,
@@ -198,169 +164,97 @@ class StoreWriter:
             "options": dict(options or {}),
             "fps": self._fps,
             "left_out": [dict(entry) for entry in left_out],
-            "groups": [
-                group.description(name)
-                for name, group in zip(names, self._groups.values(), strict=True)
-            ],
+            "groups": [_description(name, records) for name, records in groups.items()],
+            "sha256": {},
         }
         new = self._folder / "store"
         with writing(self.path):
-            hashes: dict[str, str] = {}
-            for name, group in zip(names, self._groups.values(), strict=True):
+            for name, records in groups.items():
                 (new / name).mkdir(parents=True)
-                for key, digest in group.write(new / name):
-                    hashes[f"{name}/{key}"] = digest
-            header["sha256"] = hashes
-            text = json.dumps(
-                header | {"json_sha256": json_hash(header)}, ensure_ascii=False, indent=1
-            )
+                for key, digest in self._write_group(new / name, records).items():
+                    header["sha256"][f"{name}/{key}"] = digest
+            header["json_sha256"] = json_hash(header)
+            text = json.dumps(header, ensure_ascii=False, indent=1)
             (new / STORE_JSON).write_text(text, encoding="utf-8")
             _check_replaceable(self.path, self._target)
-            if self._target.exists():
-                os.replace(self._target, self._folder / "older")
-            os.replace(new, self._target)
-        return header
+            self._move_into_place(new)
 
-    def _group_names(self) -> list[str]:
-        plain = [group.skeleton.group_name for group in self._groups.values()]
-        names = []
-        for name, key in zip(plain, self._groups, strict=True):
-            # A hash of the hierarchy makes the name independent of the order of groups.
-            digest = hashlib.sha256(repr(sorted(key, key=str)).encode()).hexdigest()[:4]
-            names.append(f"{name}-{digest}" if plain.count(name) > 1 else name)
-        return list(unique_clip_names(names))
-
-
-class _Spool:
-    """Clips of one hierarchy, their frames in a file of raw float32 numbers."""
-
-    def __init__(self, skeleton: Skeleton, path: Path) -> None:
-        self.skeleton = skeleton
-        self.records: list[Record] = []
-        self._path = path
-
-    def spooled(self, clip: Clip, provenance: Mapping[str, Any]) -> Record:
-        clip = clip.in_order_of(self.skeleton)
-        with self._path.open("ab") as file:
+    def _spooled(self, clip: Clip, provenance: Mapping[str, Any]) -> Record:
+        hierarchy = clip.skeleton.hierarchy
+        if hierarchy in self.groups:
+            clip = clip.in_order_of(self.records[self.groups[hierarchy][0]].clip.skeleton)
+        with writing(self.path), self._spool.open("ab") as file:
             start = file.tell()
-            file.write(_float32_bytes(clip.rotations))
-            file.write(_float32_bytes(clip.translations))
+            file.write(_content(clip.rotations, np.float32))
+            file.write(_content(clip.translations, np.float32))
         # A copy, which does not keep the other frames in memory.
         first = replace(
             clip, rotations=clip.rotations[:1].copy(), translations=clip.translations[:1].copy()
         )
         return Record(first, provenance, len(clip), start)
 
-    def frames_of(self, record: Record) -> tuple[Array, Array]:
+    def _frames(self, record: Record) -> tuple[Array, Array]:
         """Rotations and translations of a clip, memory-mapped."""
-        shape = record.frames, len(self.skeleton), 4
-        behind = record.start + record.frames * len(self.skeleton) * _QUATERNION_BYTES
+        shape = record.frames, len(record.clip.skeleton), 4
+        rotations = np.memmap(self._spool, "<f4", "r", record.start, shape)
+        behind = record.start + rotations.nbytes
         moving = record.frames, len(record.clip.translated_joints), 3
-        return (
-            np.memmap(self._path, "<f4", "r", record.start, shape),
-            np.memmap(self._path, "<f4", "r", behind, moving),
+        return rotations, np.memmap(self._spool, "<f4", "r", behind, moving)
+
+    def _group_names(self) -> list[str]:
+        skeletons = [self.records[numbers[0]].clip.skeleton for numbers in self.groups.values()]
+        plain = [skeleton.group_name for skeleton in skeletons]
+        names = []
+        for name, key in zip(plain, self.groups, strict=True):
+            # A hash of the hierarchy makes the name independent of the order of groups.
+            digest = hashlib.sha256(repr(sorted(key, key=str)).encode()).hexdigest()[:4]
+            names.append(f"{name}-{digest}" if plain.count(name) > 1 else name)
+        return list(unique_clip_names(names))
+
+    def _write_group(self, folder: Path, records: list[Record]) -> dict[str, str]:
+        """Write the arrays of a group; name -> hash of each."""
+        clips = [record.clip for record in records]
+        arrays = group_arrays(clips, [record.frames for record in records])
+        moving = arrays["translated_joints"]
+        frames = int(arrays["range_stops"][-1])
+        rotations = (self._frames(record)[0] for record in records)
+        translations = (
+            spread_translations(record.clip, self._frames(record)[1], moving) for record in records
         )
-
-    def _translations(self, record: Record, moving: Array) -> Array:
-        clip = record.clip
-        own = self.frames_of(record)[1]
-        return spread_translations(own, clip.translated_joints, moving, clip.skeleton)
-
-    def description(self, name: str) -> dict[str, Any]:
-        """Header entry of the group."""
-        names = unique_clip_names(record.clip.name for record in self.records)
+        shape = frames, len(clips[0].skeleton), 4
         return {
-            "name": name,
-            "joints": list(self.skeleton.names),
-            "parents": self.skeleton.parents.tolist(),
-            "frames": sum(record.frames for record in self.records),
-            "clips": [
-                {
-                    "name": unique,
-                    "labels": dict(record.clip.labels),
-                    "source": asdict(record.clip.source),
-                    "provenance": dict(record.provenance),
-                }
-                for unique, record in zip(names, self.records, strict=True)
-            ],
+            "rotations": _write_npy(folder, "rotations", shape, rotations),
+            "translations": _write_npy(
+                folder, "translations", (frames, len(moving), 3), translations
+            ),
+            **{
+                name: _write_npy(folder, name, array.shape, [array])
+                for name, array in arrays.items()
+            },
         }
 
-    def write(self, folder: Path) -> Iterator[tuple[str, str]]:
-        """Write the group's arrays; name and hash of each."""
-        records, joints = self.records, len(self.skeleton)
-        moving = translated_by_any(record.clip.translated_joints for record in records)
-        lengths = np.array([record.frames for record in records])
-        stops = np.cumsum(lengths)
-        frames = int(stops[-1])
-        skeletons = [record.clip.skeleton for record in records]
-        rotations = (self.frames_of(record)[0] for record in records)
-        translations = (self._translations(record, moving) for record in records)
-        yield "rotations", _write_npy(folder, "rotations", (frames, joints, 4), rotations)
-        shape = frames, len(moving), 3
-        yield "translations", _write_npy(folder, "translations", shape, translations)
-        for key, values in (
-            ("translated_joints", moving),
-            ("range_starts", stops - lengths),
-            ("range_stops", stops),
-            ("offsets", np.stack([skeleton.offsets for skeleton in skeletons])),
-            ("end_starts", np.cumsum([0, *(len(skeleton.end_parents) for skeleton in skeletons)])),
-            ("end_parents", np.concatenate([skeleton.end_parents for skeleton in skeletons])),
-            ("end_offsets", np.concatenate([skeleton.end_offsets for skeleton in skeletons])),
-        ):
-            yield key, _write_npy(folder, key, values.shape, [values])
+    def _move_into_place(self, new: Path) -> None:
+        """Put the new store in the place of the older one.
+
+        A program that is killed between the two renames leaves the older store aside, and whoever
+        looks for the store next puts it back.
+        """
+        aside = _aside(self._target)
+        if aside.exists():
+            os.replace(aside, self._folder / "abandoned")
+        if self._target.exists():
+            os.replace(self._target, aside)
+        try:
+            os.replace(new, self._target)
+        finally:
+            _put_back(self._target)
+        if aside.exists():
+            os.replace(aside, self._folder / "older")
 
 
-def unique_clip_names(names: Iterable[str]) -> tuple[str, ...]:
-    """Unique names; repeated ones are numbered from the second on: walk, walk-2, walk-3."""
-    given = list(names)
-    plain = set(given)
-    taken: set[str] = set()
-    counts: dict[str, int] = {}
-    result = []
-    for name in given:
-        unique = name
-        while unique in taken or (unique != name and unique in plain):
-            counts[name] = counts.get(name, 1) + 1
-            unique = f"{name}-{counts[name]}"
-        taken.add(unique)
-        result.append(unique)
-    return tuple(result)
-
-
-def shared_skeletons(skeletons: Iterable[Skeleton]) -> tuple[Skeleton, ...]:
-    """The skeletons, equal ones as one object. All have the same names in the same order."""
-    known: dict[bytes, Skeleton] = {}
-    return tuple(
-        known.setdefault(
-            b"|".join(
-                array.tobytes()
-                for array in (skeleton.offsets, skeleton.end_parents, skeleton.end_offsets)
-            ),
-            skeleton,
-        )
-        for skeleton in skeletons
-    )
-
-
-def translated_by_any(translated_joints: Iterable[Array]) -> Array:
-    """(joints,) rising indices that occur in any of the arrays."""
-    return np.unique(np.concatenate(list(translated_joints)))
-
-
-def spread_translations(
-    translations: Array, translated_joints: Array, wanted: Array, skeleton: Skeleton
-) -> Array:
-    """(frames, wanted, 3) translations; joints that the clip does not translate are at rest."""
-    if len(wanted) == len(translated_joints):
-        return translations
-    spread = np.empty((len(translations), len(wanted), 3), translations.dtype)
-    spread[:] = skeleton.offsets[wanted]
-    spread[:, np.searchsorted(wanted, translated_joints)] = translations
-    return spread
-
-
-def _float32_bytes(array: Array) -> Any:
-    return np.ascontiguousarray(array, "<f4").reshape(-1).view(np.uint8).data
+def _content(array: Array, dtype: Any) -> Any:
+    little = np.dtype(dtype).newbyteorder("<")
+    return np.ascontiguousarray(array, little).reshape(-1).view(np.uint8).data
 
 
 def _write_npy(folder: Path, name: str, shape: tuple[int, ...], parts: Iterable[Array]) -> str:
@@ -374,7 +268,7 @@ def _write_npy(folder: Path, name: str, shape: tuple[int, ...], parts: Iterable[
     with (folder / f"{name}.npy").open("wb") as file:
         file.write(front.getvalue())
         for part in parts:
-            content = np.ascontiguousarray(part, dtype).reshape(-1).view(np.uint8).data
+            content = _content(part, dtype)
             digest.update(content)
             file.write(content)
         file.flush()
@@ -382,18 +276,47 @@ def _write_npy(folder: Path, name: str, shape: tuple[int, ...], parts: Iterable[
     return digest.hexdigest()
 
 
+def _description(name: str, records: list[Record]) -> dict[str, Any]:
+    """Header entry of a group."""
+    skeleton = records[0].clip.skeleton
+    names = unique_clip_names(record.clip.name for record in records)
+    return {
+        "name": name,
+        "joints": list(skeleton.names),
+        "parents": skeleton.parents.tolist(),
+        "frames": sum(record.frames for record in records),
+        "clips": [
+            {
+                "name": unique,
+                "labels": dict(record.clip.labels),
+                "source": asdict(record.clip.source),
+                "provenance": dict(record.provenance),
+            }
+            for unique, record in zip(names, records, strict=True)
+        ],
+    }
+
+
+def _aside(path: Path) -> Path:
+    """Where an older store lies while another one takes its place."""
+    digest = hashlib.sha256(os.fsencode(path.name)).hexdigest()[:16]
+    return path.with_name(f"{PREFIX}{digest}.older")
+
+
+def _put_back(path: Path) -> None:
+    """Put back the older store of a program that was killed while it replaced it."""
+    if not os.path.lexists(path) and path.name and _aside(path).exists():
+        os.replace(_aside(path), path)
+
+
 def _check_replaceable(path: Path, target: Path) -> None:
-    if target.is_dir():
-        fact = "" if is_store_folder(target) or not any(target.iterdir()) else "a folder"
-    else:
-        fact = "another file" if target.exists() and not is_array_file(target) else ""
-    if fact:
+    if is_store_folder(target) or not target.exists() or is_array_file(target):
+        return
+    is_folder = target.is_dir()
+    if not is_folder or any(target.iterdir()):
+        other = path / "motions.store" if path.is_dir() else path.with_suffix(".store")
         raise CheckpointError(
-            f"a store would be written over {fact}",
-            hint=f"give a new name, such as {_other_name(path)}",
+            f"a store would be written over {'a folder' if is_folder else 'another file'}",
+            hint=f"give a new name, such as {other}",
             path=path,
         )
-
-
-def _other_name(path: Path) -> Path:
-    return path / "motions.store" if path.is_dir() else path.with_suffix(".store")

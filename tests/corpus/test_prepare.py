@@ -172,8 +172,6 @@ def test_nothing_left_is_one_error_with_the_first_reasons(tmp_path, output):
         ({"workers": 0}, ParameterError),
         ({"min_seconds": -1}, ParameterError),
         ({"labels": "{a"}, ParameterError),
-        ({"clean_hz": 8.0}, ParameterError),
-        ({"clean": True, "clean_hz": 0.0}, ParameterError),
         ({"labels_csv": "none.csv"}, FormatError),
     ],
 )

@@ -12,7 +12,7 @@ import pytest
 
 from deepphase.corpus import store_writer
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.corpus.store import open_store, store_groups
+from deepphase.corpus.store import is_store, open_store, store_groups
 from deepphase.corpus.store_writer import StoreWriter, json_hash, write_store
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError, SkeletonError
 from deepphase.motion.clip import Clip
@@ -55,7 +55,7 @@ def varied_clips() -> list[Clip]:
 def store(request, tmp_path) -> ClipStore:
     if request.param == "memory":
         return ClipStore.from_clips(varied_clips())
-    write_store(tmp_path / "some.store", iter(varied_clips()), options={"mirror": False})
+    write_store(tmp_path / "some.store", iter(varied_clips()))
     return open_store(tmp_path / "some.store")
 
 
@@ -213,10 +213,10 @@ def test_an_interrupted_writer_leaves_the_older_store_and_nothing_else(tmp_path,
 
 
 def test_a_full_disk_is_one_error(tmp_path, monkeypatch):
-    def full(array):
+    def full(array, dtype):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(store_writer, "_float32_bytes", full)
+    monkeypatch.setattr(store_writer, "_content", full)
     with pytest.raises(CheckpointError, match="No space left"):
         write_store(tmp_path / "some.store", varied_clips())
     assert list(tmp_path.iterdir()) == []
@@ -237,6 +237,21 @@ def test_only_stores_are_replaced(tmp_path):
     shutil.copy(FILES / "clips.store", tmp_path / "older.store")
     write_store(tmp_path / "older.store", open_store(tmp_path / "older.store"))
     assert (tmp_path / "older.store").is_dir()
+
+
+@pytest.mark.parametrize("look", [open_store, is_store, lambda path: StoreWriter(path).__enter__()])
+def test_the_older_store_of_a_writer_that_was_killed_is_put_back(tmp_path, look):
+    path = tmp_path / "some.store"
+    write_store(path, varied_clips())
+    before = contents(path)
+    # As between the two renames of a writer.
+    path.rename(store_writer._aside(path))
+    look(path)
+    assert contents(path) == before
+    path.rename(store_writer._aside(path))
+    write_store(path, varied_clips()[:1])
+    assert open_store(path).names == ("walk0",)
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_damaged_stores_are_refused(tmp_path):

@@ -111,8 +111,9 @@ def _read(
             limit=limit,
         )
         prepared = prepare_file(task)
-    if prepared.reason is not None:
-        raise FormatError(prepared.reason, hint=prepared.hint, line=prepared.line)
+    if prepared.error is not None:
+        error = prepared.error
+        raise FormatError(error.fact, hint=error.hint, line=error.line)
     given = [
         (clip, {**about, "key": f"{prepared.sha256}/{fps:g}"}) for clip, about in prepared.clips
     ]

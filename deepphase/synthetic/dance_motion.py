@@ -2,31 +2,80 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
-from deepphase.synthetic.bodies import Body, biped
-from deepphase.synthetic.dance_figures import ARM_PATTERNS, FIGURES, ArmPattern, Figure
-from deepphase.synthetic.footholds import Footholds, follow_footholds
-from deepphase.synthetic.gait import BIPED_FREEDOMS, Style
-from deepphase.synthetic.gait_motion import SyntheticMotion, synthetic_clip
-from deepphase.synthetic.posture import plant_feet, pose_trunk
+from deepphase.synthetic.bodies import Body, biped, table
+from deepphase.synthetic.footholds import Footholds
+from deepphase.synthetic.gait import ARM, FREEDOMS, Style, waves_of
+from deepphase.synthetic.gait_motion import SyntheticMotion, check_rate, posed, synthetic_clip
 from deepphase.synthetic.song import Song
-from deepphase.synthetic.waves import Wave, evaluate_waves, smooth_step
+from deepphase.synthetic.waves import Wave, evaluate_waves, on_ground, smooth_step
 
-_ARMS = ("arm_swing", "arm_raise", "elbow", "arm_twist")
 _PHRASE_BARS = 4
 # Beats that a foot is in the air before it lands.
 _SWING_BEATS = 0.6
 # Phrases danced before and after the song, so that its first and last steps are whole.
 _MARGIN_PHRASES = 1
 _STEP = {"step_height": 0.06, "strike": 0.0, "toe_off": 0.45, "swing_flexion": 0.25, "loading": 0.2}
-_FOOT_AHEAD = 0.07
+_FOOT_SIDE, _FOOT_AHEAD, _TOE_OUT = 0.11, 0.07, 0.15
 _STAND = -0.022
+
+
+@dataclass(frozen=True)
+class _Figure:
+    """A pattern of steps: beat -> (foot, side, ahead, weight), and waves over the bar."""
+
+    name: str
+    beats_per_bar: int
+    bars: int
+    turn: float
+    bounce: float
+    steps: Mapping[int, tuple[int, float, float, float]]
+    waves: Mapping[str, Wave]
+
+    @property
+    def beats(self) -> int:
+        return self.bars * self.beats_per_bar
+
+
+@dataclass(frozen=True)
+class _Arms:
+    """What both arms do over a bar; the right one lags by so many cycles."""
+
+    lag: float
+    pump: float
+    waves: Mapping[str, Wave]
+
+
+@dataclass(frozen=True)
+class _Phrase:
+    start: float
+    figure: _Figure
+    arms: _Arms
+
+
+@cache
+def _figures() -> tuple[_Figure, ...]:
+    feet = ("left", "right")
+    figures = []
+    for name, values in table("dance")["figures"].items():
+        steps = {beat: (feet.index(foot), *place) for beat, foot, *place in values["steps"]}
+        waves = waves_of(values["waves"])
+        figures.append(_Figure(name, **values | {"steps": steps, "waves": waves}))
+    return tuple(figures)
+
+
+@cache
+def _arms() -> tuple[_Arms, ...]:
+    patterns = table("dance")["arms"].values()
+    return tuple(_Arms(**values | {"waves": waves_of(values["waves"])}) for values in patterns)
 
 
 def dance(
@@ -56,133 +105,101 @@ def dance(
     ParameterError
         For a meter without figures.
     """
-    body = biped()
-    if not (np.isfinite(fps) and fps >= 10):
-        raise ParameterError(
-            f"a rate of {fps} frames a second is not possible",
-            hint="synthetic motion needs at least 10",
-        )
-    seconds = song.duration if seconds is None else seconds
-    figures = [figure for figure in FIGURES if figure.beats_per_bar == song.tempo.beats_per_bar]
-    if not figures:
-        raise ParameterError(
-            f"there is no figure in bars of {song.tempo.beats_per_bar} beats",
-            hint="choose a song of 3 or 4 beats",
-        )
+    check_rate(fps)
+    body, per_bar = biped(), song.tempo.beats_per_bar
     generator = np.random.default_rng([seed, 0xDA])
     style = Style.random(generator)
-    times = np.arange(max(round(seconds * fps), 1)) / fps
+    times = np.arange(max(round((song.duration if seconds is None else seconds) * fps), 1)) / fps
     beat = song.tempo.beat_position(times)
     beat_rate = song.tempo.tempo_bpm(times) / 60.0
-    bar = beat / song.tempo.beats_per_bar
-
-    phrases = _phrases(figures, song, float(beat.max()), generator)
-    plan = _plan(phrases, body, song.tempo.beats_per_bar)
-    tracks = {name: np.full(len(beat), value) for name, value in _STEP.items()}
-    feet = [
-        follow_footholds(limb, holds, beat, tracks)
-        for limb, holds in zip(body.limbs, plan.footholds, strict=True)
-    ]
-    values, heading = _values(phrases, plan, beat, bar, style)
-    base = _follow(plan.beats, plan.places, beat)
-    sine, cosine = np.sin(heading), np.cos(heading)
-    root = np.stack(
-        [
-            base[:, 0] + cosine * values["side"],
-            body.hips_height + values["up"],
-            base[:, 1] - sine * values["side"],
-        ],
-        axis=1,
-    )
+    bar = beat / per_bar
+    phrases = _phrases(per_bar, float(beat.max()), generator)
+    holds, beats, places, headings = _plan(phrases, body)
+    values = _values(phrases, beat, bar, style)
+    values["heading"] = _follow(beats, headings, beat)
     still = np.zeros((len(beat), 2))
-    rotations, root = plant_feet(
-        body, pose_trunk(body, values, (still, still)), root, heading, feet, fps
+    rotations, root, contacts = posed(
+        body,
+        values,
+        _follow(beats, places, beat),
+        holds,
+        np.stack([beat, beat], axis=1),
+        {name: np.full(len(beat), value) for name, value in _STEP.items()},
+        (still, still),
+        fps,
     )
-    names = tuple(dict.fromkeys(figure.name for _, figure, _ in phrases))
-    starts = np.array([start for start, _, _ in phrases])
-    number = np.searchsorted(starts, beat, side="right") - 1
+    names = tuple(dict.fromkeys(phrase.figure.name for phrase in phrases))
+    starts = np.array([phrase.start for phrase in phrases])
+    rows = np.array([names.index(phrase.figure.name) for phrase in phrases])
     labels = {"body": "biped", "gait": "dance", "seed": str(seed), "song": str(song.seed)}
-    limb_cycles, limb_frequency = zip(
-        *(_between(holds.touch_downs, beat, beat_rate) for holds in plan.footholds), strict=True
-    )
+    # Limb phases are linear between touch-downs.
+    downs = [hold.touch_downs for hold in holds]
+    last = [np.searchsorted(down, beat, side="right") - 1 for down in downs]
+    last = [np.clip(index, 0, len(down) - 2) for index, down in zip(last, downs, strict=True)]
+    since = np.stack([beat - down[i] for down, i in zip(downs, last, strict=True)], axis=1)
+    length = np.stack([down[i + 1] - down[i] for down, i in zip(downs, last, strict=True)], axis=1)
     return SyntheticMotion(
         synthetic_clip(body, rotations, root, fps, labels, f"dance_{seed}"),
-        body.limb_names,
+        tuple(limb.name for limb in body.limbs),
         np.array([limb.toe for limb in body.limbs]),
-        wrapped(np.stack(limb_cycles, axis=1)),
-        np.stack(limb_frequency, axis=1),
-        np.stack([foot.contact for foot in feet], axis=1),
+        wrapped(np.stack(last, axis=1) + since / length),
+        beat_rate[:, None] / length,
+        contacts,
         ("Beat", "Bar"),
         wrapped(np.stack([beat, bar], axis=1)),
-        np.stack([beat_rate, beat_rate / song.tempo.beats_per_bar], axis=1),
+        np.stack([beat_rate, beat_rate / per_bar], axis=1),
         np.ones((len(beat), 2)),
         names,
-        np.array([names.index(figure.name) for _, figure, _ in phrases])[number],
+        rows[np.searchsorted(starts, beat, side="right") - 1],
     )
 
 
-Phrase = tuple[float, Figure, ArmPattern]
-
-
-def _phrases(
-    figures: list[Figure], song: Song, last: float, generator: np.random.Generator
-) -> list[Phrase]:
-    """(first beat, figure, arms) of each phrase; none follows itself."""
-    length = _PHRASE_BARS * song.tempo.beats_per_bar
-    count = int(np.ceil(last / length)) + 2 * _MARGIN_PHRASES + 1
-    phrases: list[Phrase] = []
+def _phrases(beats_per_bar: int, last: float, generator: np.random.Generator) -> list[_Phrase]:
+    """Phrases until the last beat; neither a figure nor a pattern of the arms follows itself."""
+    figures = [figure for figure in _figures() if figure.beats_per_bar == beats_per_bar]
+    if not figures:
+        raise ParameterError(
+            f"there is no figure in bars of {beats_per_bar} beats",
+            hint="choose a song of 3 or 4 beats",
+        )
+    length = _PHRASE_BARS * beats_per_bar
+    phrases: list[_Phrase] = []
     figure = arms = -1
-    for number in range(count):
+    for number in range(int(np.ceil(last / length)) + 2 * _MARGIN_PHRASES + 1):
         figure = (figure + int(generator.integers(1, len(figures)))) % len(figures)
-        arms = (arms + int(generator.integers(1, len(ARM_PATTERNS)))) % len(ARM_PATTERNS)
+        arms = (arms + int(generator.integers(1, len(_arms())))) % len(_arms())
         start = float((number - _MARGIN_PHRASES) * length)
-        phrases.append((start, figures[figure], ARM_PATTERNS[arms]))
+        phrases.append(_Phrase(start, figures[figure], _arms()[arms]))
     return phrases
 
 
-@dataclass(frozen=True, eq=False)
-class _Plan:
-    """Footholds of a dance, and by beat where the body is (x, z) and which way it faces."""
-
-    footholds: list[Footholds]
-    beats: Array
-    places: Array
-    headings: Array
-
-
-def _plan(phrases: list[Phrase], body: Body, beats_per_bar: int) -> _Plan:
+def _plan(phrases: list[_Phrase], body: Body) -> tuple[list[Footholds], Array, Array, Array]:
+    """Footholds of each foot; beats, and where the body then is (x, z) and which way it faces."""
     landed: tuple[list, list] = ([], [])
-    feet = np.array([[0.11, 0.0], [-0.11, 0.0]])
+    feet = np.array([[_FOOT_SIDE, 0.0], [-_FOOT_SIDE, 0.0]])
     beats, places, headings = [], [], []
     heading = 0.0
-    for start, figure, _ in phrases:
-        length = figure.bars * beats_per_bar
-        for repeat in range(_PHRASE_BARS // figure.bars):
-            for at in range(length):
-                beat = start + repeat * length + at
-                heading += figure.turn / length
-                turn = np.array(
-                    [[np.cos(heading), np.sin(heading)], [-np.sin(heading), np.cos(heading)]]
-                )
-                weights = np.array([0.5, 0.5])
-                for step in figure.steps:
-                    if step.beat == at:
-                        feet[step.foot] = turn @ (step.side, step.ahead)
-                        landed[step.foot].append((beat, *feet[step.foot], heading))
-                        weights = np.full(2, 1 - step.weight)
-                        weights[step.foot] = step.weight
-                beats.append(beat)
-                places.append(weights @ feet)
-                headings.append(heading)
-    footholds = []
+    for phrase in phrases:
+        figure = phrase.figure
+        for at in range(_PHRASE_BARS * figure.beats_per_bar):
+            heading += figure.turn / figure.beats
+            weights = np.array([0.5, 0.5])
+            if at % figure.beats in figure.steps:
+                foot, side, ahead, weight = figure.steps[at % figure.beats]
+                feet[foot] = on_ground(heading, side, ahead)
+                landed[foot].append((phrase.start + at, *feet[foot], heading))
+                weights = np.full(2, 1 - weight)
+                weights[foot] = weight
+            beats.append(phrase.start + at)
+            places.append(weights @ feet)
+            headings.append(heading)
+    holds = []
     for limb, rows in zip(body.limbs, landed, strict=True):
-        table = np.array(rows)
-        downs, yaws = table[:, 0], table[:, 3]
-        ahead = _FOOT_AHEAD * np.stack([np.sin(yaws), np.cos(yaws)], axis=1)
+        downs, x, z, yaws = np.array(rows).T
         lifts = np.append(downs[1:] - _SWING_BEATS, downs[-1] + 0.5)
-        out = 0.15 * np.sign(limb.standing[0])
-        footholds.append(Footholds(downs, lifts, table[:, 1:3] + ahead, yaws + out))
-    return _Plan(footholds, np.array(beats), np.array(places), np.array(headings))
+        toes = np.stack([x, z], axis=1) + on_ground(yaws, 0.0, _FOOT_AHEAD)
+        holds.append(Footholds(downs, lifts, toes, yaws + _TOE_OUT * np.sign(limb.standing[0])))
+    return holds, np.array(beats), np.array(places), np.array(headings)
 
 
 def _follow(beats: Array, targets: Array, beat: Array) -> Array:
@@ -193,51 +210,32 @@ def _follow(beats: Array, targets: Array, beat: Array) -> Array:
     return targets[index] + share * (targets[index + 1] - targets[index])
 
 
-def _values(
-    phrases: list[Phrase], plan: _Plan, beat: Array, bar: Array, style: Style
-) -> tuple[dict[str, Array], Array]:
-    """Degrees of freedom of the trunk and the arms, and the heading."""
-    starts = np.array([start for start, _, _ in phrases])
+def _values(phrases: list[_Phrase], beat: Array, bar: Array, style: Style) -> dict[str, Array]:
+    """Degrees of freedom of the trunk and the arms."""
     # Each phrase takes over within one beat, half before and half after its first.
-    begun = smooth_step(beat[:, None] - starts + 0.5)
+    begun = smooth_step(beat[:, None] - np.array([phrase.start for phrase in phrases]) + 0.5)
     weights = begun - np.concatenate([begun[:, 1:], np.zeros_like(begun[:, :1])], axis=1)
-    trunk = [name for name in BIPED_FREEDOMS if name not in _ARMS]
-    values = {
-        name: evaluate_waves(
-            weights @ np.stack([f.waves.get(name, Wave()).coefficients() for _, f, _ in phrases]),
-            bar,
-        )
-        for name in trunk
-    }
-    bounce = weights @ np.array([figure.bounce for _, figure, _ in phrases]) * style.bounce
-    values["up"] = values["up"] + _STAND - bounce * (1 + np.cos(2 * np.pi * beat))
-    values["spine_tilt"] = values["spine_tilt"] + style.lean + bounce * np.cos(2 * np.pi * beat)
-    values["head_tilt"] = (
-        values["head_tilt"] + style.head_tilt + 2.5 * bounce * np.cos(2 * np.pi * (beat - 0.1))
-    )
-    for name in _ARMS:
-        rows = np.stack([arms.waves[name].coefficients(style.arm_swing) for _, _, arms in phrases])
-        sides = []
-        for side in (0, 1):
-            lags = np.array([arms.lag * side for _, _, arms in phrases])
-            phased = np.stack(
+    values = {}
+    for name in FREEDOMS["biped"]:
+        if name in ARM:
+            lags = [[phrase.arms.lag * side for phrase in phrases] for side in (0, 1)]
+            sides = [
                 [
-                    evaluate_waves(np.broadcast_to(row, (len(bar), len(row))), bar - lag)
-                    for row, lag in zip(rows, lags, strict=True)
-                ],
-                axis=1,
-            )
-            sides.append((weights * phased).sum(axis=1))
-        values[name] = np.stack(sides, axis=1)
-    pump = weights @ np.array([arms.pump for _, _, arms in phrases])
-    values["elbow"] = values["elbow"] + (pump * np.cos(2 * np.pi * beat))[:, None]
-    heading = _follow(plan.beats, plan.headings, beat)
-    values["heading"] = heading
-    return values, heading
-
-
-def _between(events: Array, beat: Array, beat_rate: Array) -> tuple[Array, Array]:
-    """Cycles and frequency of what recurs at events (beats), linear between them."""
-    index = np.clip(np.searchsorted(events, beat, side="right") - 1, 0, len(events) - 2)
-    length = events[index + 1] - events[index]
-    return index + (beat - events[index]) / length, beat_rate / length
+                    phrase.arms.waves[name].coefficients(style.arm_swing, lag)
+                    for phrase, lag in zip(phrases, of_side, strict=True)
+                ]
+                for of_side in lags
+            ]
+            evaluated = [evaluate_waves(weights @ np.array(rows), bar) for rows in sides]
+            values[name] = np.stack(evaluated, axis=1)
+        else:
+            rows = [phrase.figure.waves.get(name, Wave()).coefficients() for phrase in phrases]
+            values[name] = evaluate_waves(weights @ np.array(rows), bar)
+    bounce = weights @ np.array([phrase.figure.bounce for phrase in phrases]) * style.bounce
+    pump = weights @ np.array([phrase.arms.pump for phrase in phrases])
+    pulse = np.cos(2 * np.pi * beat)
+    values["up"] += _STAND - bounce * (1 + pulse)
+    values["spine_tilt"] += style.lean + bounce * pulse
+    values["head_tilt"] += style.head_tilt + 2.5 * bounce * np.cos(2 * np.pi * (beat - 0.1))
+    values["elbow"] += (pump * pulse)[:, None]
+    return values

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.synthetic.bodies import Body, BodyLimb, limb_lengths
-from deepphase.synthetic.timeline import Timeline
-from deepphase.synthetic.waves import brisk_step, smooth_bump, smooth_step
+from deepphase.synthetic.bodies import Body, BodyLimb
+from deepphase.synthetic.program import Timeline
+from deepphase.synthetic.waves import brisk_step, on_ground, smooth_bump, smooth_step
 
 # A step shorter than this is left out: the foot stays where it is.
 _SHORTEST_SWING_S = 0.07
@@ -32,79 +32,45 @@ _TOE_HANG = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Footholds:
-    """The stances of one limb, one after the other, on any clock that never runs backwards.
+    """The stances of one limb, one after the other, on any clock that never runs backwards."""
 
-    Parameters
-    ----------
-    touch_downs, lift_offs
-        (stances,) readings of the clock (cycles, beats); each lift-off lies before the next
-        touch-down.
-    positions
-        (stances, 2) metres: x and z of the toe joint.
-    yaws
-        (stances,) radians that the foot points from +Z to +X, not wrapped.
-    """
-
-    touch_downs: Array
-    lift_offs: Array
-    positions: Array
-    yaws: Array
+    touch_downs: Array  # (stances,) readings of the clock (cycles, beats)
+    lift_offs: Array  # (stances,) each before the next touch-down
+    positions: Array  # (stances, 2) metres: x and z of the toe joint
+    yaws: Array  # (stances,) radians that the foot points from +Z to +X, not wrapped
 
 
 @dataclass(frozen=True, eq=False)
 class FootMotion:
-    """One foot over time.
+    """One foot over time."""
 
-    Parameters
-    ----------
-    contact
-        (frames,) whether it stands.
-    aloft
-        (frames,) 0 in stance, smoothly 1 in the middle of a swing.
-    toe
-        (frames, 3) metres: the toe joint.
-    yaw, pitch, toe_pitch
-        (frames,) radians: where the foot points, its pitch and that of the toes, toe up positive.
-    """
-
-    contact: Array
-    aloft: Array
-    toe: Array
-    yaw: Array
-    pitch: Array
-    toe_pitch: Array
+    contact: Array  # (frames,) whether it stands
+    aloft: Array  # (frames,) 0 in stance, smoothly 1 in the middle of a swing
+    toe: Array  # (frames, 3) metres: the toe joint
+    yaw: Array  # (frames,) radians: where the foot points
+    pitch: Array  # (frames,) radians, toe up positive
+    toe_pitch: Array  # (frames,) of the toes
 
 
 def follow_footholds(
     limb: BodyLimb, holds: Footholds, clock: Array, tracks: dict[str, Array]
 ) -> FootMotion:
-    """The motion of a foot over its footholds.
+    """The motion of a foot over its footholds, at (frames,) readings of their clock.
 
     In stance the toe joint keeps its place; the foot rolls from the heel onto the toes, the toe
     joint coming down where it will stand. In swing it goes to the next foothold, smooth to the
-    second derivative.
-
-    Parameters
-    ----------
-    clock : (frames,)
-        The readings of the footholds' clock.
-    tracks
-        Name -> (frames,): step_height (m), strike, toe_off, swing_flexion (radians), loading
-        (clock units), as of a Gait.
+    second derivative. Of the tracks it reads step_height (m), strike, toe_off, swing_flexion
+    (radians) and loading (clock units).
     """
     index = np.searchsorted(holds.touch_downs, clock, side="right") - 1
     index = np.clip(index, 0, len(holds.touch_downs) - 2)
-    down, lift, following = (
-        holds.touch_downs[index],
-        holds.lift_offs[index],
-        holds.touch_downs[index + 1],
-    )
-    contact = clock < lift
-    swing = np.where(contact, 0.0, (clock - lift) / np.maximum(following - lift, 1e-9))
+    down, lift = holds.touch_downs[index], holds.lift_offs[index]
+    following = holds.touch_downs[index + 1]
+    contact, air, left = clock < lift, following - lift, clock - lift
+    swing = np.where(contact, 0.0, left / np.maximum(air, 1e-9))
     moved, travelled = smooth_step(swing), brisk_step(swing)
-    ground = holds.positions[index] + travelled[:, None] * (
-        holds.positions[index + 1] - holds.positions[index]
-    )
+    steps = holds.positions[index + 1] - holds.positions[index]
+    ground = holds.positions[index] + travelled[:, None] * steps
     yaw = holds.yaws[index] + moved * (holds.yaws[index + 1] - holds.yaws[index])
 
     strike, toe_off = tracks["strike"], tracks["toe_off"]
@@ -112,66 +78,60 @@ def follow_footholds(
     flat_by = _HEEL_RISE if limb.heel is not None else 0.7
     loading = np.minimum(tracks["loading"], flat_by * (lift - down))
     landed = np.where(contact, 1 - smooth_step((clock - down) / loading), moved)
-    air = following - lift
     rising, falling = (1 - _HEEL_RISE) * (lift - down), _HEEL_TOP * air
-    left = clock - lift
     # The heel goes on rising as the foot leaves; both flanks in clock units, smooth across it.
     peeled = smooth_step((left + rising) / np.maximum(rising + falling, 1e-9))
     peeled = peeled * (1 - smooth_step((left - falling) / np.maximum(air - falling, 1e-9)))
-    size = np.minimum(air / _USUAL_SWING, 1.0) ** 2
-    bump = np.where(contact, 0.0, smooth_bump(swing)) * size
+    bump = np.where(contact, 0.0, smooth_bump(swing)) * np.minimum(air / _USUAL_SWING, 1.0) ** 2
     pitch = strike * landed - toe_off * peeled - tracks["swing_flexion"] * bump
     height = limb.standing[1] + tracks["step_height"] * bump
     toe_pitch = -_TOE_HANG * toe_off * np.where(contact, 0.0, moved * (1 - moved))
     if limb.heel is not None:
         landing = np.maximum(strike, 0.0)
-        flat = _ball_over_heel(limb, np.zeros(1))
-        rise = _ball_over_heel(limb, landing * landed) - flat
-        rise_swing = landed * (_ball_over_heel(limb, landing) - flat)
-        height = height + np.where(contact, rise, rise_swing)
+        rise = _ball_rise(limb, landing * landed)
+        height = height + np.where(contact, rise, landed * _ball_rise(limb, landing))
         toe_pitch = toe_pitch + landing * landed
     toe = np.stack([ground[:, 0], height, ground[:, 1]], axis=1)
     aloft = np.where(contact, 0.0, smooth_step(swing / 0.3) * smooth_step((1 - swing) / 0.3))
     return FootMotion(contact, aloft, toe, yaw, pitch, toe_pitch)
 
 
-def _ball_over_heel(limb: BodyLimb, pitch: Array) -> Array:
-    """(frames,) height of the toe joint over the heel in a foot pitched toe up."""
-    along = limb.sole[2]
-    return limb.sole[1] * np.cos(pitch) + along * np.sin(pitch)
+def _ball_rise(limb: BodyLimb, pitch: Array) -> Array:
+    """(frames,) metres by which a pitch, toe up, lifts the toe joint of a foot on its heel."""
+    _, up, along = limb.ball - limb.heel
+    return up * np.cos(pitch) + along * np.sin(pitch) - up
 
 
-def gait_footholds(body: Body, line: Timeline, toe_out: float) -> list[Footholds]:
-    """Every limb's footholds: each lies under the middle of the body's travel in its stance."""
-    return [_limb_footholds(body, number, line, toe_out) for number in range(len(body.limbs))]
-
-
-def _limb_footholds(body: Body, number: int, line: Timeline, toe_out: float) -> Footholds:
+def gait_footholds(body: Body, line: Timeline, number: int, toe_out: float) -> Footholds:
+    """A limb's footholds: each lies under the middle of the body's travel in its stance."""
     limb = body.limbs[number]
     clock, seconds = line.limb_cycles[:, number], line.seconds
     # A leg cannot stand while the body goes further than this.
-    longest = _LONGEST_STANCE * sum(limb_lengths(body.skeleton, limb))
-    downs, lifts = _stances(clock, seconds, line, number, longest)
+    longest = _LONGEST_STANCE * sum(limb.lengths)
+    downs, lifts = _stances(line, clock, longest)
     down_s, lift_s = (_time_of(event, clock, seconds) for event in (downs, lifts))
+    middle_s = 0.5 * (down_s + lift_s)
 
-    def at(curve: Array, moments: Array) -> Array:
+    def at(moments: Array, curve: Array) -> Array:
         return np.interp(moments, seconds, curve)
 
-    middle_s = 0.5 * (down_s + lift_s)
-    ends = np.stack([[at(curve, down_s), at(curve, lift_s)] for curve in line.path.T], axis=-1)
-    centre, half = ends.mean(axis=0), 0.5 * np.linalg.norm(ends[1] - ends[0], axis=-1)
+    first, middle, last = (
+        np.stack([at(moments, curve) for curve in line.path.T], axis=-1)
+        for moments in (down_s, middle_s, lift_s)
+    )
+    centre, half = 0.5 * (first + last), 0.5 * np.linalg.norm(last - first, axis=-1)
     # Standing long, it rather stands where the body rests, as far as the leg lets it.
-    rest = np.stack([at(curve, middle_s) for curve in line.path.T], axis=-1) - centre
+    rest = middle - centre
     goal = np.clip((lift_s - down_s) / _LONG_STANCE_S - 1.0, 0.0, 0.7)
     room = np.maximum(0.4 * longest - half, 0.0) / np.maximum(np.linalg.norm(rest, axis=-1), 1e-9)
     centre = centre + np.minimum(goal, room)[:, None] * rest
-    heading = 0.5 * (at(line.heading, down_s) + at(line.heading, lift_s))
+    heading = 0.5 * (at(down_s, line.heading) + at(lift_s, line.heading))
     side = np.sign(limb.standing[0])
-    across = limb.standing[0] + side * at(line.tracks["width"], middle_s)
-    ahead = limb.standing[2] + at(line.tracks["forward"][:, number], middle_s)
-    sine, cosine = np.sin(heading), np.cos(heading)
-    offset = np.stack([cosine * across + sine * ahead, cosine * ahead - sine * across], axis=1)
-    return Footholds(downs, lifts, centre + offset, heading + side * toe_out)
+    across = limb.standing[0] + side * at(middle_s, line.tracks["width"])
+    ahead = limb.standing[2] + at(middle_s, line.tracks["forward"])
+    return Footholds(
+        downs, lifts, centre + on_ground(heading, across, ahead), heading + side * toe_out
+    )
 
 
 def _time_of(event: Array, clock: Array, seconds: Array) -> Array:
@@ -180,10 +140,9 @@ def _time_of(event: Array, clock: Array, seconds: Array) -> Array:
     return np.interp(event, rising, seconds)
 
 
-def _stances(
-    clock: Array, seconds: Array, line: Timeline, number: int, longest: float
-) -> tuple[Array, Array]:
+def _stances(line: Timeline, clock: Array, longest: float) -> tuple[Array, Array]:
     """Clock readings of the touch-downs and lift-offs of one limb."""
+    seconds, stands = line.seconds, line.tracks["stands"]
     rising = np.maximum.accumulate(clock)
     cycle = np.arange(np.floor(clock[0]) - 1, np.ceil(rising[-1]) + 1)
 
@@ -192,28 +151,28 @@ def _stances(
         moments = _time_of(cycle, clock - share, seconds)
         return np.where(cycle < (clock - share).max(), np.interp(moments, seconds, rising), np.inf)
 
-    lifts = reached(line.tracks["duty"][:, number])
+    # Each cycle has a touch-down and a lift-off, and with a hop another two.
+    lifts = reached(line.tracks["duty"])
     hop_lifts, hop_downs = (reached(share) for share in line.tracks["hop"].T)
     hops = np.isfinite(hop_downs) & (hop_downs + _SHORTEST_LANDING < lifts)
     hops[hops] = hop_downs[hops] - hop_lifts[hops] >= _SHORTEST_HOP
-    # Each cycle has a touch-down and a lift-off, and with a hop another two.
     downs = np.concatenate([cycle, hop_downs[hops]])
     lifts = np.concatenate([np.where(hops, hop_lifts, lifts), lifts[hops]])
     order = np.argsort(downs, kind="stable")
     downs, lifts = downs[order], lifts[order]
-    travelled = np.concatenate(
-        [[0.0], np.cumsum(np.linalg.norm(np.diff(line.path, axis=0), axis=1))]
-    )
+    # A foot leaves before the body is out of its reach.
+    steps = np.linalg.norm(np.diff(line.path, axis=0), axis=1)
+    travelled = np.concatenate([[0.0], np.cumsum(steps)])
     limits = np.interp(_time_of(downs, clock, seconds), seconds, travelled) + longest
     out_of_reach = np.interp(limits, travelled + 1e-9 * np.arange(len(clock)), rising)
     lifts = np.where(limits < travelled[-1], np.minimum(lifts, out_of_reach), lifts)
     lifts[:-1] = np.clip(lifts[:-1], downs[:-1], downs[1:])
 
     left_s, landed_s = (_time_of(event, clock, seconds) for event in (lifts[:-1], downs[1:]))
-    stands = np.interp(0.5 * (left_s + landed_s), seconds, line.tracks["stands"])
-    stuck = (stands > _STANDS) & (landed_s - left_s > _LONG_SWING_S)
+    rests = np.interp(0.5 * (left_s + landed_s), seconds, stands) > _STANDS
+    stuck = rests & (landed_s - left_s > _LONG_SWING_S)
     # A foot that would not come down again before the body rests for good does not leave either.
-    stuck |= (downs[1:] > rising[-1]) & (line.tracks["stands"][-1] > _STANDS)
+    stuck |= (downs[1:] > rising[-1]) & (stands[-1] > _STANDS)
     short = (landed_s - left_s < _SHORTEST_SWING_S) & (downs[1:] <= rising[-1])
     keep = ~(stuck | short) & (lifts[:-1] < downs[1:])
     downs = np.append(downs[np.append(True, keep)], rising[-1] + 2.0)

@@ -1,48 +1,57 @@
-"""Gaits: when each foot is on the ground, and how the body moves meanwhile; their tables."""
+"""Gaits: when each foot is on the ground, and how the body moves meanwhile."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import yaml
 
 from deepphase.arrays import Array
-from deepphase.config import as_mapping, check_known, section
 from deepphase.errors import ParameterError
-from deepphase.synthetic.waves import COEFFICIENTS, Wave
+from deepphase.synthetic.bodies import BODY_KINDS, table
+from deepphase.synthetic.waves import Wave
 
 # Degrees of freedom of the trunk and the arms, with the sign that is positive:
 # side (m, left), up (m), ahead (m); of the hips: tilt (forward), turn (to the left), list (left
 # side up); the same of the whole spine, the head; of an arm: swing (forward), raise (sideways),
 # elbow (bent), twist (palm forward); scapula (forward), tail_raise (up). Radians where not m.
-BIPED_FREEDOMS = (
+_TRUNK = (
     "side", "up", "ahead", "tilt", "turn", "list",
     "spine_tilt", "spine_turn", "spine_list", "head_tilt", "head_turn",
-    "arm_swing", "arm_raise", "elbow", "arm_twist",
 )  # fmt: skip
-QUADRUPED_FREEDOMS = (
-    "side", "up", "ahead", "tilt", "turn", "list",
-    "spine_tilt", "spine_turn", "spine_list", "head_tilt", "head_turn",
-    "scapula", "tail_raise",
-)  # fmt: skip
-FREEDOMS = {"biped": BIPED_FREEDOMS, "quadruped": QUADRUPED_FREEDOMS}
+ARM = ("arm_swing", "arm_raise", "elbow", "arm_twist")
+FREEDOMS = {"biped": (*_TRUNK, *ARM), "quadruped": (*_TRUNK, "scapula", "tail_raise")}
+# Which style factor scales the harmonics of a degree of freedom, and which is added to its mean.
+_STYLE_FACTORS = {
+    "side": "sway", "up": "bounce", "arm_swing": "arm_swing", "elbow": "arm_swing",
+}  # fmt: skip
+_STYLE_MEANS = {
+    "spine_tilt": "lean", "elbow": "elbow", "arm_raise": "arm_raise", "head_tilt": "head_tilt",
+}  # fmt: skip
+# How far individuals lie from the plain style.
+_SPREADS = {
+    "cadence": (-0.07, 0.07),
+    "arm_swing": (-0.45, 0.4),
+    "bounce": (-0.35, 0.35),
+    "sway": (-0.2, 0.2),
+    "step_height": (-0.3, 0.4),
+    "lean": (-0.05, 0.08),
+    "elbow": (-0.05, 0.35),
+    "arm_raise": (-0.05, 0.12),
+    "head_tilt": (-0.12, 0.15),
+    "stride_width": (-0.015, 0.03),
+    "toe_out": (-0.1, 0.12),
+    "tail_frequency": (-0.6, 1.0),
+}
 
 
 @dataclass(frozen=True)
 class Style:
-    """How one individual differs from another in the same gait.
-
-    Parameters
-    ----------
-    tail_frequency
-        Hz of a wagging tail.
-    """
+    """How one individual differs from another in the same gait; `tail_frequency` is in Hz."""
 
     cadence: float = 1.0
     arm_swing: float = 1.0
@@ -60,32 +69,9 @@ class Style:
     @classmethod
     def random(cls, generator: np.random.Generator, variety: float = 1.0) -> Style:
         """An individual; `variety` 0 is the plain style, 1 the usual spread."""
-        low_high = {
-            "cadence": (-0.07, 0.07),
-            "arm_swing": (-0.45, 0.4),
-            "bounce": (-0.35, 0.35),
-            "sway": (-0.2, 0.2),
-            "step_height": (-0.3, 0.4),
-            "lean": (-0.05, 0.08),
-            "elbow": (-0.05, 0.35),
-            "arm_raise": (-0.05, 0.12),
-            "head_tilt": (-0.12, 0.15),
-            "stride_width": (-0.015, 0.03),
-            "toe_out": (-0.1, 0.12),
-            "tail_frequency": (-0.6, 1.0),
-        }
         plain = cls()
-        draws = {name: generator.uniform(*bounds) for name, bounds in low_high.items()}
+        draws = {name: generator.uniform(*bounds) for name, bounds in _SPREADS.items()}
         return cls(**{name: getattr(plain, name) + variety * draw for name, draw in draws.items()})
-
-
-# Which style factor scales the harmonics of a degree of freedom, and which is added to its mean.
-_STYLE_FACTORS = {
-    "side": "sway", "up": "bounce", "arm_swing": "arm_swing", "elbow": "arm_swing",
-}  # fmt: skip
-_STYLE_MEANS = {
-    "spine_tilt": "lean", "elbow": "elbow", "arm_raise": "arm_raise", "head_tilt": "head_tilt",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -103,12 +89,14 @@ class Gait:
         Strides a second (Hz) at that speed.
     heading
         (side, forward) unit vector of travel in the body's frame.
+    next
+        The gaits that a body changes to in one transition.
     """
 
     name: str
     speed: float
     frequency: float
-    duty: float | tuple[float, ...]
+    duty: float
     lags: tuple[float, ...]
     exponent: float = 0.5
     heading: tuple[float, float] = (0.0, 1.0)
@@ -119,7 +107,8 @@ class Gait:
     swing_flexion: float = 0.0
     loading: float = 0.12
     width: float = 0.0
-    forward: float | tuple[float, ...] = 0.0
+    forward: float = 0.0
+    next: tuple[str, ...] = ()
     waves: Mapping[str, Wave] = field(default_factory=dict)
 
     @property
@@ -142,93 +131,44 @@ class Gait:
 
     def coefficients(self, freedoms: tuple[str, ...], speed: float, style: Style) -> Array:
         """(freedoms, 5) coefficients of the waves at a speed, in a style."""
-        unknown = set(self.waves) - set(freedoms)
-        if unknown:
-            raise ParameterError(
-                f"gait {self.name!r}: this body has no {', '.join(sorted(unknown))}",
-                hint=f"it has {', '.join(freedoms)}",
-            )
-        rows = np.zeros((len(freedoms), COEFFICIENTS))
-        effort = self.effort(speed)
-        for row, name in enumerate(freedoms):
+        rows, effort = [], self.effort(speed)
+        for name in freedoms:
             factor = getattr(style, _STYLE_FACTORS[name]) if name in _STYLE_FACTORS else 1.0
-            rows[row] = self.waves.get(name, Wave()).coefficients(effort * factor)
+            rows.append(self.waves.get(name, Wave()).coefficients(effort * factor))
             if name in _STYLE_MEANS:
-                rows[row, 0] += getattr(style, _STYLE_MEANS[name])
-        return rows
-
-    def per_limb(self, name: str, limbs: int) -> Array:
-        """(limbs,) one of the fields that may be one number for all limbs."""
-        return np.broadcast_to(np.asarray(getattr(self, name), np.float64), (limbs,)).copy()
-
-    def __post_init__(self) -> None:
-        for entry in fields(self):
-            value = getattr(self, entry.name)
-            if isinstance(value, int | float) and not np.isfinite(value):
-                raise ParameterError(f"gait {self.name!r}: {entry.name} is {value}")
-        if self.frequency < 0:
-            raise ParameterError(f"gait {self.name!r}: the stride frequency is below 0")
-        duty = np.asarray(self.duty)
-        if (duty <= 0).any() or (duty > 1).any():
-            raise ParameterError(f"gait {self.name!r}: the duty factor is outside of (0, 1]")
-        if not 0 < self.hop[0] <= self.hop[1] < duty.min():
-            raise ParameterError(f"gait {self.name!r}: a hop must lie within the stance")
+                rows[-1][0] += getattr(style, _STYLE_MEANS[name])
+        return np.array(rows)
 
 
 @cache
 def gaits_of(kind: str) -> Mapping[str, Gait]:
-    """Name -> gait of a kind of body, read from gaits/<kind>.yaml once.
-
-    Parameters
-    ----------
-    kind
-        "biped" or "quadruped".
-    """
-    if kind not in FREEDOMS:
+    """Name -> gait of a kind of body ("biped" or "quadruped"), read once."""
+    if kind not in BODY_KINDS:
         raise ParameterError(
-            f"there is no body of kind {kind!r}", hint=f"kinds: {', '.join(FREEDOMS)}"
+            f"there is no body of kind {kind!r}", hint=f"kinds: {', '.join(BODY_KINDS)}"
         )
-    path = Path(__file__).parent / "gaits" / f"{kind}.yaml"
-    content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    try:
-        return MappingProxyType(
-            {
-                name: gait_from_mapping(name, values, FREEDOMS[kind])
-                for name, values in content.items()
-            }
+    return MappingProxyType({name: _gait(name, values) for name, values in table(kind).items()})
+
+
+def gait_named(name: str | Gait, kind: str) -> Gait:
+    """A gait of a kind of body; a Gait passes through. ParameterError lists what there is."""
+    if isinstance(name, Gait):
+        return name
+    gaits = gaits_of(kind)
+    if name not in gaits:
+        raise ParameterError(
+            f"there is no gait {name!r} of a {kind}", hint=f"gaits: {', '.join(gaits)}"
         )
-    except ParameterError as error:
-        raise ParameterError(error.fact, hint=error.hint, path=path) from None
+    return gaits[name]
 
 
-def gait_from_mapping(name: str, values: Mapping[str, Any], freedoms: tuple[str, ...]) -> Gait:
-    """A gait from nested mappings, as YAML holds it.
-
-    Parameters
-    ----------
-    values
-        Field of `Gait` -> number or list of numbers; `waves`: degree of freedom -> field of `Wave`
-        -> number.
-    freedoms
-        The degrees of freedom that the body has.
-    """
-    where = f"gait {name!r}"
-    values = dict(as_mapping(values, where))
-    waves = as_mapping(values.pop("waves", {}), f"{where}: waves")
-    check_known(values, [item.name for item in fields(Gait) if item.name != "name"], where)
-    check_known(waves, freedoms, f"{where}: waves")
-    try:
-        return Gait(
-            name=name,
-            waves={freedom: section(Wave, wave, freedom) for freedom, wave in waves.items()},
-            **{key: _numbers(value) for key, value in values.items()},
-        )
-    except (TypeError, ValueError) as error:
-        raise ParameterError(f"{where} cannot be read: {error}") from None
+def waves_of(values: Mapping[str, Mapping[str, float]]) -> dict[str, Wave]:
+    """Degree of freedom -> wave, from a table."""
+    return {freedom: Wave(**wave) for freedom, wave in values.items()}
 
 
-def _numbers(value: Any) -> Any:
-    """A number, or a list of numbers as a tuple."""
-    if isinstance(value, list):
-        return tuple(float(each) for each in value)
-    return float(value)
+def _gait(name: str, values: Mapping[str, Any]) -> Gait:
+    fields: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in values.items()
+    }
+    return Gait(name, **(fields | {"waves": waves_of(values["waves"])}))

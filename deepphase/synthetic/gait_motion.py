@@ -1,9 +1,9 @@
-"""Bodies that go: programs of gaits performed, with the truth about every frame."""
+"""Synthetic locomotion with ground-truth phase."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,12 +15,11 @@ from deepphase.motion.clip import Clip, Source
 from deepphase.motion.contacts import GRAVITY
 from deepphase.short_repr import counted, short_repr, timed
 from deepphase.synthetic.bodies import Body, body_named
-from deepphase.synthetic.footholds import follow_footholds, gait_footholds
-from deepphase.synthetic.gait import FREEDOMS, Gait, Style
+from deepphase.synthetic.footholds import Footholds, follow_footholds, gait_footholds
+from deepphase.synthetic.gait import ARM, FREEDOMS, Gait, Style
 from deepphase.synthetic.posture import plant_feet, pose_trunk
-from deepphase.synthetic.program import Program, Segment, Tempo
-from deepphase.synthetic.timeline import Timeline, timeline
-from deepphase.synthetic.waves import evaluate_waves
+from deepphase.synthetic.program import Program, Segment, Tempo, Timeline, timeline
+from deepphase.synthetic.waves import evaluate_waves, on_ground
 
 _DRIFT_EXTENT, _RAMP_EXTENT = 0.15, 0.3
 # Runners lean into a curve, by this share of what balances it and not beyond this angle.
@@ -34,7 +33,7 @@ _SWAY_SIDE, _SWAY_TURN, _BREATH = 0.025, 0.1, 0.015
 
 @dataclass(frozen=True, eq=False)
 class SyntheticMotion:
-    """A motion that was made, and what is true of it.
+    """A synthetic motion, and what is true of it.
 
     Parameters
     ----------
@@ -118,12 +117,13 @@ def locomotion(
     ParameterError
         For an unknown body, gait or profile, or a number out of range.
     """
+    extent = _RAMP_EXTENT if profile == "ramp" else _DRIFT_EXTENT
     segment = Segment(
         gait,
         seconds,
         speed=speed,
         turn_rate=turn_rate,
-        tempo=Tempo(profile, extent=_RAMP_EXTENT if profile == "ramp" else _DRIFT_EXTENT),
+        tempo=Tempo(profile, extent),
         oscillators=oscillators or {},
     )
     return perform([segment], seed, body=body, fps=fps, variety=variety, noise=noise)
@@ -150,51 +150,84 @@ def perform(
         Standard deviation in radians of white noise on every joint, as a capture has (the root's
         place gets a tenth of it, in metres). Feet are no longer quite still then.
     """
-    if not (np.isfinite(noise) and noise >= 0 and np.isfinite(variety) and variety >= 0):
+    check_rate(fps)
+    if not (np.isfinite([noise, variety]).all() and min(noise, variety, seed) >= 0):
         raise ParameterError(
-            f"noise and variety must be 0 or more, not {noise} and {variety}",
+            f"noise, variety and seed must be 0 or more, not {noise}, {variety} and {seed}",
             hint="give 0 for none",
         )
-    if seed < 0:
-        raise ParameterError(f"seed must be at least 0, not {seed}")
     body = body_named(body)
     generator = np.random.default_rng(seed)
     style = Style.random(generator, variety) if style is None else style
     line = timeline(program, body, style, generator, fps)
-    feet = [
-        follow_footholds(limb, holds, line.limb_cycles[:, number], line.tracks)
-        for number, (limb, holds) in enumerate(
-            zip(body.limbs, gait_footholds(body, line, style.toe_out), strict=True)
-        )
-    ]
-    values, root = _freedoms(body, line, generator)
-    oscillators = (line.oscillator_cycles, line.oscillator_amplitude)
-    rotations, root = plant_feet(
-        body, pose_trunk(body, values, oscillators), root, line.heading, feet, fps
+    holds = [gait_footholds(body, line, row, style.toe_out) for row in range(len(body.limbs))]
+    rotations, root, contacts = posed(
+        body,
+        _freedoms(body, line, generator, fps),
+        line.path,
+        holds,
+        line.limb_cycles,
+        line.tracks,
+        (line.oscillator_cycles, line.oscillator_amplitude),
+        fps,
     )
     frames = line.clip_frames
     gaits = list(dict.fromkeys(line.gait_names))
-    gait = np.array([gaits.index(name) for name in line.gait_names])[line.gait[frames]]
     labels = {"body": body.kind, "gait": "+".join(gaits), "seed": str(seed)}
     clip = synthetic_clip(
         body, rotations[frames], root[frames], fps, labels, name or f"{gaits[0]}_{seed}"
     )
-    if noise:
-        clip = with_noise(clip, noise, generator)
     return SyntheticMotion(
-        clip,
-        body.limb_names,
+        with_noise(clip, noise, generator) if noise else clip,
+        tuple(limb.name for limb in body.limbs),
         np.array([limb.toe for limb in body.limbs]),
         wrapped(line.limb_cycles[frames]),
         line.limb_frequency[frames],
-        np.stack([foot.contact for foot in feet], axis=1)[frames],
+        contacts[frames],
         body.oscillators,
         wrapped(line.oscillator_cycles[frames]),
         line.oscillator_frequency[frames],
         line.oscillator_amplitude[frames],
         tuple(gaits),
-        gait,
+        np.array([gaits.index(gait) for gait in line.gait_names])[line.gait[frames]],
     )
+
+
+def check_rate(fps: float) -> None:
+    """ParameterError unless synthetic motion can have so many frames a second."""
+    if not (np.isfinite(fps) and fps >= 10):
+        raise ParameterError(
+            f"a rate of {fps} frames a second is not possible",
+            hint="synthetic motion needs at least 10",
+        )
+
+
+def posed(
+    body: Body,
+    values: Mapping[str, Array],
+    path: Array,
+    holds: list[Footholds],
+    clocks: Array,
+    tracks: dict[str, Array],
+    oscillators: tuple[Array, Array],
+    fps: float,
+) -> tuple[Array, Array, Array]:
+    """Rotations (frames, joints, 4), root (frames, 3) and contacts (frames, limbs) of a motion.
+
+    It is described by the values of `pose_trunk`, the path (frames, 2) of the body without its
+    sway, and by each limb's footholds with the clock (frames, limbs) that they are on.
+    """
+    heading = values["heading"]
+    feet = [
+        follow_footholds(limb, hold, clock, tracks)
+        for limb, hold, clock in zip(body.limbs, holds, clocks.T, strict=True)
+    ]
+    ground = path + on_ground(heading, values["side"], values["ahead"])
+    root = np.stack([ground[:, 0], body.hips_height + values["up"], ground[:, 1]], axis=1)
+    rotations, root = plant_feet(
+        body, pose_trunk(body, values, *oscillators), root, heading, feet, fps
+    )
+    return rotations, root, np.stack([foot.contact for foot in feet], axis=1)
 
 
 def synthetic_clip(
@@ -218,52 +251,36 @@ def with_noise(clip: Clip, noise: float, generator: np.random.Generator) -> Clip
     jitter = np.concatenate([0.5 * turns, np.ones((*turns.shape[:2], 1))], axis=-1)
     rotations = quaternions.multiply(clip.rotations, quaternions.normalized(jitter))
     shaken = 0.1 * noise * generator.standard_normal(clip.translations.shape)
-    return Clip(
-        clip.skeleton,
-        rotations.astype(np.float32),
-        (clip.translations + shaken).astype(np.float32),
-        clip.fps,
-        clip.translated_joints,
-        {**clip.labels, "noise": f"{noise:g}"},
-        clip.source,
-        clip.name,
+    return replace(
+        clip,
+        rotations=rotations.astype(np.float32),
+        translations=(clip.translations + shaken).astype(np.float32),
+        labels={**clip.labels, "noise": f"{noise:g}"},
     )
 
 
 def _freedoms(
-    body: Body, line: Timeline, generator: np.random.Generator
-) -> tuple[dict[str, Array], Array]:
-    """Values of the degrees of freedom, and where the root is."""
-    freedoms = FREEDOMS[body.kind]
-    waves = dict(zip(freedoms, line.waves.swapaxes(0, 1), strict=True))
+    body: Body, line: Timeline, generator: np.random.Generator, fps: float
+) -> dict[str, Array]:
+    """Values of the degrees of freedom."""
+    waves = dict(zip(FREEDOMS[body.kind], line.waves.swapaxes(0, 1), strict=True))
     values = {name: evaluate_waves(wave, line.cycles) for name, wave in waves.items()}
     # The first two limbs are the left and the right one of the arms' or front legs' phase.
-    for name in ("arm_swing", "arm_raise", "elbow", "arm_twist", "scapula"):
-        if name in values:
-            values[name] = np.stack(
-                [evaluate_waves(waves[name], line.limb_cycles[:, side]) for side in (0, 1)], axis=1
-            )
+    for name in waves.keys() & {*ARM, "scapula"}:
+        sides = [evaluate_waves(waves[name], line.limb_cycles[:, side]) for side in (0, 1)]
+        values[name] = np.stack(sides, axis=1)
     values["heading"] = line.heading
     _add_sway(values, line, generator)
-    scale = body.hips_height / (0.95 if body.kind == "biped" else 0.55)
     bank = np.arctan(line.speed * line.turn_rate / GRAVITY) * _BANKING
     bank = _LARGEST_BANK * np.tanh(bank / _LARGEST_BANK)
-    values["list"] = values["list"] - bank
-    side = scale * values["side"] + np.sin(bank) * body.hips_height
-    ahead = scale * values["ahead"]
-    acceleration = np.gradient(line.speed, 1.0 / line.fps)
-    values["tilt"] = values["tilt"] + np.clip(_ACCELERATION_LEAN * acceleration, -0.2, 0.2)
-    values["head_turn"] = values["head_turn"] + _LOOK_ASIDE * np.tanh(line.turn_rate)
-    sine, cosine = np.sin(line.heading), np.cos(line.heading)
-    root = np.stack(
-        [
-            line.path[:, 0] + cosine * side + sine * ahead,
-            body.hips_height + scale * values["up"],
-            line.path[:, 1] + cosine * ahead - sine * side,
-        ],
-        axis=1,
-    )
-    return values, root
+    for name in ("side", "ahead", "up"):
+        values[name] = body.scale * values[name]
+    values["list"] -= bank
+    values["side"] += np.sin(bank) * body.hips_height
+    acceleration = np.gradient(line.speed, 1.0 / fps)
+    values["tilt"] += np.clip(_ACCELERATION_LEAN * acceleration, -0.2, 0.2)
+    values["head_turn"] += _LOOK_ASIDE * np.tanh(line.turn_rate)
+    return values
 
 
 def _add_sway(values: dict[str, Array], line: Timeline, generator: np.random.Generator) -> None:
@@ -272,10 +289,10 @@ def _add_sway(values: dict[str, Array], line: Timeline, generator: np.random.Gen
     waves = np.cos(2 * np.pi * (line.seconds[:, None, None] * np.array(_SWAY_HZ) + phases))
     side, look, lean = waves.mean(axis=2).T
     rest = line.tracks["stands"]
-    values["side"] = values["side"] + rest * _SWAY_SIDE * side
-    values["list"] = values["list"] + rest * _SWAY_SIDE * side
-    values["spine_list"] = values["spine_list"] - rest * _SWAY_SIDE * side
-    values["spine_turn"] = values["spine_turn"] + 0.5 * rest * _SWAY_TURN * look
-    values["head_turn"] = values["head_turn"] + (0.3 + rest) * _SWAY_TURN * 2.0 * look
+    values["side"] += rest * _SWAY_SIDE * side
+    values["list"] += rest * _SWAY_SIDE * side
+    values["spine_list"] -= rest * _SWAY_SIDE * side
+    values["spine_turn"] += 0.5 * rest * _SWAY_TURN * look
+    values["head_turn"] += (0.3 + rest) * _SWAY_TURN * 2.0 * look
     breath = np.cos(2 * np.pi * (0.27 * line.seconds + phases[0, 0]))
-    values["spine_tilt"] = values["spine_tilt"] + rest * (_BREATH * breath + 0.02 * lean)
+    values["spine_tilt"] += rest * (_BREATH * breath + 0.02 * lean)

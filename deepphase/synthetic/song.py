@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -12,48 +13,17 @@ from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
 from deepphase.short_repr import counted, short_repr
 
-
-def kick(rate: int) -> Array:
-    """(samples,) a bass drum: a sine that falls from 130 to 48 Hz."""
-    time = np.arange(int(0.25 * rate)) / rate
-    angle = 2 * np.pi * (48.0 * time + 82.0 * 0.03 * (1 - np.exp(-time / 0.03)))
-    return np.sin(angle) * np.exp(-time / 0.09)
-
-
-def snare(rate: int, generator: np.random.Generator) -> Array:
-    """(samples,) a snare drum: noise and a short tone."""
-    time = np.arange(int(0.2 * rate)) / rate
-    noise = generator.standard_normal(len(time)) * np.exp(-time / 0.06)
-    return 0.5 * noise + 0.5 * np.sin(2 * np.pi * 190.0 * time) * np.exp(-time / 0.04)
-
-
-def hat(rate: int, generator: np.random.Generator, decay: float = 0.025) -> Array:
-    """(samples,) a cymbal: noise without its low end."""
-    time = np.arange(int(6 * decay * rate)) / rate
-    noise = np.diff(generator.standard_normal(len(time) + 2), n=2)
-    return 0.3 * noise * np.exp(-time / decay)
-
-
-def bass(rate: int, hertz: float, seconds: float) -> Array:
-    """(samples,) a plucked bass note."""
-    time = np.arange(max(int(seconds * rate), 1)) / rate
-    note = sum(np.sin(2 * np.pi * hertz * k * time) / k**1.5 for k in range(1, 6))
-    return note * np.exp(-time / 0.3) * _faded(len(time), rate)
-
-
-def chord(rate: int, hertz: Array, seconds: float) -> Array:
-    """(samples,) a chord of the tones (tones,) in Hz, struck softly and held."""
-    time = np.arange(max(int(seconds * rate), 1)) / rate
-    tones = sum(
-        np.sin(2 * np.pi * tone * k * time + tone) / k**2 for tone in hertz for k in (1, 2, 3)
-    )
-    attack = 1.0 - np.exp(-time / 0.01)
-    return tones * attack * (0.35 + 0.65 * np.exp(-time / 0.5)) * _faded(len(time), rate)
-
-
-def _faded(samples: int, rate: int) -> Array:
-    """1, falling to 0 over the last 15 ms: a note that ends without a click."""
-    return np.clip((samples - 1 - np.arange(samples)) / (0.015 * rate), 0.0, 1.0)
+SAMPLE_RATE = 30720
+"""512 samples of it are exactly one frame of 60 a second."""
+_LEAD_IN_S = 0.5
+# Degrees of a major scale, in halftones, that the bars' chords stand on, and their thirds.
+_PROGRESSIONS = (
+    ((0, 4), (9, 3), (5, 4), (7, 4)),
+    ((0, 4), (7, 4), (9, 3), (5, 4)),
+    ((9, 3), (5, 4), (0, 4), (7, 4)),
+    ((2, 3), (7, 4), (0, 4), (9, 3)),
+)
+_LOWEST_KEY_HZ = 110.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,16 +42,10 @@ class TempoMap:
     beats_per_bar: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "seconds", np.asarray(self.seconds, np.float64))
-        object.__setattr__(self, "bpm", np.asarray(self.bpm, np.float64))
-        if self.seconds.shape != self.bpm.shape or self.seconds.ndim != 1 or not self.bpm.size:
-            raise ParameterError("a tempo map needs one tempo for each moment")
         if not (np.isfinite(self.seconds).all() and (np.diff(self.seconds) > 0).all()):
             raise ParameterError("the moments of a tempo map must rise")
         if not ((self.bpm >= 20) & (self.bpm <= 400)).all():
             raise ParameterError("a tempo must lie in 20 to 400 beats a minute")
-        if self.beats_per_bar < 1:
-            raise ParameterError("a bar must have at least one beat")
 
     def tempo_bpm(self, seconds: Array) -> Array:
         """Beats a minute at times in seconds, any shape."""
@@ -91,50 +55,31 @@ class TempoMap:
         """Beats since beat 0 at times in seconds, any shape: exact, as tempo is linear."""
         return self._since_start(seconds) - self._since_start(np.asarray(self.first_beat))
 
+    @cached_property
+    def _reached(self) -> Array:
+        """(moments,) beats since the first moment."""
+        steps = np.diff(self.seconds) * 0.5 * (self.bpm[1:] + self.bpm[:-1]) / 60.0
+        return np.concatenate([[0.0], np.cumsum(steps)])
+
     def _since_start(self, seconds: Array) -> Array:
-        seconds = np.asarray(seconds, np.float64)
-        lengths = np.diff(self.seconds)
-        reached = np.concatenate(
-            [[0.0], np.cumsum(lengths * 0.5 * (self.bpm[1:] + self.bpm[:-1]) / 60.0)]
-        )
-        index = np.clip(
-            np.searchsorted(self.seconds, seconds, side="right") - 1, 0, len(self.bpm) - 1
-        )
         # Before the first moment this runs backwards at the first tempo.
-        since = seconds - self.seconds[index]
+        index = np.maximum(np.searchsorted(self.seconds, seconds, side="right") - 1, 0)
         mean = 0.5 * (self.bpm[index] + self.tempo_bpm(seconds))
-        return reached[index] + since * mean / 60.0
+        return self._reached[index] + (seconds - self.seconds[index]) * mean / 60.0
 
     def seconds_at(self, beats: Array) -> Array:
         """Times in seconds of beat positions, any shape: the inverse of `beat_position`."""
-        beats = np.asarray(beats, np.float64)
         bounds = self.beat_position(self.seconds)
-        known_beats = np.concatenate([[bounds[0] - 1e4], bounds, [bounds[-1] + 1e4]])
-        known_seconds = np.concatenate(
-            [
-                [self.seconds[0] - 6e5 / self.bpm[0]],
-                self.seconds,
-                [self.seconds[-1] + 6e5 / self.bpm[-1]],
-            ]
+        first, last = 6e5 / self.bpm[0], 6e5 / self.bpm[-1]
+        seconds = np.interp(
+            beats,
+            np.concatenate([[bounds[0] - 1e4], bounds, [bounds[-1] + 1e4]]),
+            np.concatenate([[self.seconds[0] - first], self.seconds, [self.seconds[-1] + last]]),
         )
-        seconds = np.interp(beats, known_beats, known_seconds)
         # Newton's method on a piecewise quadratic converges in a few steps.
         for _ in range(6):
             seconds = seconds - (self.beat_position(seconds) - beats) * 60 / self.tempo_bpm(seconds)
         return seconds
-
-
-# 512 samples of it are exactly one frame of 60 a second.
-SAMPLE_RATE = 30720
-_LEAD_IN_S = 0.5
-# Degrees of a major scale, in halftones, that the bars' chords stand on, and their thirds.
-_PROGRESSIONS = (
-    ((0, 4), (9, 3), (5, 4), (7, 4)),
-    ((0, 4), (7, 4), (9, 3), (5, 4)),
-    ((9, 3), (5, 4), (0, 4), (7, 4)),
-    ((2, 3), (7, 4), (0, 4), (9, 3)),
-)
-_LOWEST_KEY_HZ = 110.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,64 +176,109 @@ def make_song(
     generator = np.random.default_rng([seed, 0x50])
     last = int(np.floor(tempo.beat_position(np.asarray(seconds - 1e-9))))
     beats = tempo.seconds_at(np.arange(last + 1))
-    samples = np.zeros(round(seconds * sample_rate))
-    _drums(samples, sample_rate, tempo, last, swing, generator)
-    _harmony(samples, sample_rate, tempo, last, generator)
-    samples *= 0.8 / max(np.abs(samples).max(), 1e-9)
+    track = _Track(np.zeros(round(seconds * sample_rate)), sample_rate, tempo)
+    _play_drums(track, last, swing, generator)
+    _play_harmony(track, last, generator)
+    samples = track.samples * (0.8 / max(np.abs(track.samples).max(), 1e-9))
     if noise:
         level = noise * np.sqrt(np.mean(samples**2))
         samples = np.clip(samples + level * generator.standard_normal(len(samples)), -1.0, 1.0)
     return Song(samples.astype(np.float32), sample_rate, beats, beats[::beats_per_bar], tempo, seed)
 
 
-def _drums(
-    samples: Array,
-    rate: int,
-    tempo: TempoMap,
-    last: int,
-    swing: float,
-    generator: np.random.Generator,
-) -> None:
-    beat = np.arange(last + 1)
-    place = beat % tempo.beats_per_bar
-    backbeat = place % 2 == 1 if tempo.beats_per_bar == 4 else place > 0
-    drum = kick(rate)
+@dataclass(frozen=True, eq=False)
+class _Track:
+    """Samples that sounds are added to, at beats."""
+
+    samples: Array
+    rate: int
+    tempo: TempoMap
+
+    def times(self, seconds: float) -> Array:
+        """(samples,) seconds since the start of a sound that is so long."""
+        return np.arange(max(int(seconds * self.rate), 1)) / self.rate
+
+    def play(self, beat: float, sound: Array) -> None:
+        start = round(float(self.tempo.seconds_at(np.asarray(beat))) * self.rate)
+        part = sound[: max(len(self.samples) - start, 0)]
+        self.samples[start : start + len(part)] += part
+
+    def fade(self, samples: int) -> Array:
+        """1, falling to 0 over the last 15 ms: a note that ends without a click."""
+        return np.clip((samples - 1 - np.arange(samples)) / (0.015 * self.rate), 0.0, 1.0)
+
+
+def _play_drums(track: _Track, last: int, swing: float, generator: np.random.Generator) -> None:
+    per_bar = track.tempo.beats_per_bar
+    beat = np.arange(last + 1, dtype=np.float64)
+    place = beat % per_bar
+    backbeat = place % 2 == 1 if per_bar == 4 else place > 0
+    kick = _kick(track)
     for at, accent in zip(beat[~backbeat], place[~backbeat] == 0, strict=True):
-        _play(samples, rate, tempo, float(at), (1.0 if accent else 0.8) * drum)
-    if tempo.beats_per_bar == 4 and generator.uniform() < 0.6:
+        track.play(at, (1.0 if accent else 0.8) * kick)
+    if per_bar == 4 and generator.uniform() < 0.6:
         for at in beat[place == 2]:
-            _play(samples, rate, tempo, at + swing, 0.5 * drum)
-    drum = snare(rate, generator)
+            track.play(at + swing, 0.5 * kick)
+    snare = _snare(track, generator)
     for at in beat[backbeat]:
-        _play(samples, rate, tempo, float(at), 0.7 * drum)
-    cymbal = hat(rate, generator)
+        track.play(at, 0.7 * snare)
+    cymbal = _cymbal(track, generator, 0.025)
     for at in beat:
-        _play(samples, rate, tempo, float(at), 0.45 * cymbal)
-        _play(samples, rate, tempo, at + swing, 0.25 * cymbal)
-    crash = hat(rate, generator, decay=0.2)
-    for at in beat[beat % (4 * tempo.beats_per_bar) == 0]:
-        _play(samples, rate, tempo, float(at), 0.4 * crash)
+        track.play(at, 0.45 * cymbal)
+        track.play(at + swing, 0.25 * cymbal)
+    crash = _cymbal(track, generator, 0.2)
+    for at in beat[beat % (4 * per_bar) == 0]:
+        track.play(at, 0.4 * crash)
 
 
-def _harmony(
-    samples: Array, rate: int, tempo: TempoMap, last: int, generator: np.random.Generator
-) -> None:
+def _play_harmony(track: _Track, last: int, generator: np.random.Generator) -> None:
     progression = _PROGRESSIONS[generator.integers(len(_PROGRESSIONS))]
     key = _LOWEST_KEY_HZ * 2 ** (generator.integers(12) / 12)
-    per_bar = tempo.beats_per_bar
+    per_bar = track.tempo.beats_per_bar
     for number, first in enumerate(range(0, last + 1, per_bar)):
         degree, third = progression[number % len(progression)]
         root = key * 2 ** (degree / 12)
-        start, stop = tempo.seconds_at(np.array([first, first + per_bar], np.float64))
+        start, stop = track.tempo.seconds_at(np.array([first, first + per_bar], np.float64))
         tones = root * 2 ** (np.array([12, 12 + third, 19]) / 12)
-        _play(samples, rate, tempo, float(first), 0.09 * chord(rate, tones, stop - start))
+        track.play(first, 0.09 * _chord(track, tones, stop - start))
         for place in range(min(per_bar, last + 1 - first)):
             tone = 0.5 * root * (1.5 if place == per_bar - 1 else 1.0)
-            note = bass(rate, tone, (stop - start) / per_bar)
-            _play(samples, rate, tempo, float(first + place), 0.35 * note)
+            track.play(first + place, 0.35 * _bass(track, tone, (stop - start) / per_bar))
 
 
-def _play(samples: Array, rate: int, tempo: TempoMap, beat: float, sound: Array) -> None:
-    start = round(float(tempo.seconds_at(np.asarray(beat))) * rate)
-    part = sound[: max(len(samples) - start, 0)]
-    samples[start : start + len(part)] += part
+def _kick(track: _Track) -> Array:
+    """A bass drum: a sine that falls from 130 to 48 Hz."""
+    time = track.times(0.25)
+    angle = 2 * np.pi * (48.0 * time + 82.0 * 0.03 * (1 - np.exp(-time / 0.03)))
+    return np.sin(angle) * np.exp(-time / 0.09)
+
+
+def _snare(track: _Track, generator: np.random.Generator) -> Array:
+    """A snare drum: noise and a short tone."""
+    time = track.times(0.2)
+    noise = generator.standard_normal(len(time)) * np.exp(-time / 0.06)
+    return 0.5 * noise + 0.5 * np.sin(2 * np.pi * 190.0 * time) * np.exp(-time / 0.04)
+
+
+def _cymbal(track: _Track, generator: np.random.Generator, decay: float) -> Array:
+    """A cymbal: noise without its low end."""
+    time = track.times(6 * decay)
+    noise = np.diff(generator.standard_normal(len(time) + 2), n=2)
+    return 0.3 * noise * np.exp(-time / decay)
+
+
+def _bass(track: _Track, hertz: float, seconds: float) -> Array:
+    """A plucked bass note."""
+    time = track.times(seconds)
+    note = sum(np.sin(2 * np.pi * hertz * k * time) / k**1.5 for k in range(1, 6))
+    return note * np.exp(-time / 0.3) * track.fade(len(time))
+
+
+def _chord(track: _Track, hertz: Array, seconds: float) -> Array:
+    """A chord of tones in Hz, struck softly and held."""
+    time = track.times(seconds)
+    tones = sum(
+        np.sin(2 * np.pi * tone * k * time + tone) / k**2 for tone in hertz for k in (1, 2, 3)
+    )
+    attack = 1.0 - np.exp(-time / 0.01)
+    return tones * attack * (0.35 + 0.65 * np.exp(-time / 0.5)) * track.fade(len(time))

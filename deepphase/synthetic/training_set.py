@@ -10,7 +10,7 @@ from deepphase.errors import ParameterError
 from deepphase.synthetic.bodies import Body, body_named
 from deepphase.synthetic.gait import Gait, Style, gaits_of
 from deepphase.synthetic.gait_motion import SyntheticMotion, perform
-from deepphase.synthetic.program import PROFILES, Program, Segment, Tempo, segment_lengths
+from deepphase.synthetic.program import PROFILES, Segment, Tempo, segment_lengths
 
 # One motion of so many is a medley: gaits, turns and rests in one clip.
 _MEDLEY_EVERY = 4
@@ -20,28 +20,6 @@ _LEAST_S = 0.5 / 60.0
 _SPEED_RANGE = (0.8, 1.2)
 _DRIFT_EXTENTS, _DRIFT_PERIODS_S = (0.1, 0.2), (5.0, 10.0)
 _RAMP_EXTENTS = (0.2, 0.3)
-# From each gait to those that a body changes to in one transition.
-_NEIGHBOURS = {
-    "biped": {
-        "idle": ("walk", "jog", "side_step", "turn", "backward_walk", "skip"),
-        "walk": ("idle", "jog", "side_step_right", "turn", "skip", "backward_walk", "walk"),
-        "backward_walk": ("idle", "walk", "turn"),
-        "jog": ("walk", "run", "skip", "jog"),
-        "run": ("jog", "run"),
-        "skip": ("walk", "jog", "skip"),
-        "side_step": ("idle", "walk", "side_step"),
-        "side_step_right": ("idle", "walk", "side_step_right"),
-        "turn": ("idle", "walk"),
-    },
-    "quadruped": {
-        "idle": ("walk", "pace", "trot"),
-        "walk": ("idle", "pace", "trot", "walk"),
-        "pace": ("walk", "trot"),
-        "trot": ("walk", "canter", "idle", "trot"),
-        "canter": ("trot", "gallop"),
-        "gallop": ("canter", "gallop"),
-    },
-}
 
 
 def corpus(
@@ -85,13 +63,11 @@ def _motions(
         generator = np.random.default_rng([seed, number])
         style = Style.random(generator, variety)
         seconds = max(min(clip_seconds, left), 1.0)
-        medley = number % _MEDLEY_EVERY == _MEDLEY_EVERY - 1
-        if medley:
-            program = medley_program(generator, seconds, body)
+        if number % _MEDLEY_EVERY == _MEDLEY_EVERY - 1:
+            kind, program = "medley", _medley(generator, seconds, body)
         else:
-            single = number - number // _MEDLEY_EVERY
-            program = [_segment(generator, gaits[single % len(gaits)], seconds, body)]
-        kind = "medley" if medley else program[0].gait.name  # type: ignore[union-attr]
+            gait = gaits[(number - number // _MEDLEY_EVERY) % len(gaits)]
+            kind, program = gait.name, [_segment(generator, gait, seconds, body)]
         yield perform(
             program,
             int(generator.integers(2**31)),
@@ -103,14 +79,13 @@ def _motions(
         number += 1
 
 
-def medley_program(generator: np.random.Generator, seconds: float, body: Body) -> Program:
+def _medley(generator: np.random.Generator, seconds: float, body: Body) -> list[Segment]:
     """A random walk through the gaits that fills so many seconds."""
-    segments: list[Segment] = []
-    names = list(_NEIGHBOURS[body.kind])
-    name = str(generator.choice(names[:3]))
+    gaits, segments = gaits_of(body.kind), []
+    name = str(generator.choice(list(gaits)[:3]))
     for length in segment_lengths(generator, seconds, *_SEGMENT_S):
-        segments.append(_segment(generator, gaits_of(body.kind)[name], length, body))
-        name = str(generator.choice(_NEIGHBOURS[body.kind][name]))
+        segments.append(_segment(generator, gaits[name], length, body))
+        name = str(generator.choice(gaits[name].next))
     return segments
 
 
@@ -128,14 +103,8 @@ def _segment(generator: np.random.Generator, gait: Gait, seconds: float, body: B
             if generator.uniform() < 0.12:
                 oscillators[arm] = float(generator.uniform(0.8, 2.6))
     profile = str(generator.choice(PROFILES))
-    extent = generator.uniform(*(_RAMP_EXTENTS if profile == "ramp" else _DRIFT_EXTENTS))
+    extent = float(generator.uniform(*(_RAMP_EXTENTS if profile == "ramp" else _DRIFT_EXTENTS)))
+    tempo = Tempo(profile, extent, float(generator.uniform(*_DRIFT_PERIODS_S)))
     return Segment(
-        gait,
-        seconds,
-        speed=speed,
-        turn_rate=turn_rate,
-        tempo=Tempo(
-            profile, extent=float(extent), seconds=float(generator.uniform(*_DRIFT_PERIODS_S))
-        ),
-        oscillators=oscillators,
+        gait, seconds, speed=speed, turn_rate=turn_rate, tempo=tempo, oscillators=oscillators
     )

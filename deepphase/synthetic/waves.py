@@ -1,4 +1,4 @@
-"""The curves that made motion is built of."""
+"""The curves that synthetic motion is built of."""
 
 from __future__ import annotations
 
@@ -8,13 +8,10 @@ import numpy as np
 
 from deepphase.arrays import Array
 
-# Mean, cosine and sine of the first harmonic, cosine and sine of the second.
-COEFFICIENTS = 5
-
 
 @dataclass(frozen=True)
 class Wave:
-    """One degree of freedom over a gait cycle: a mean and two harmonics.
+    """One degree of freedom over a cycle: a mean and two harmonics.
 
     value(phase) = mean + first cos 2 pi (phase - first_peak) + second cos 4 pi (phase -
     second_peak), in the unit of the degree of freedom (radians or metres).
@@ -31,38 +28,29 @@ class Wave:
     second: float = 0.0
     second_peak: float = 0.0
 
-    def coefficients(self, scale: float = 1.0) -> Array:
-        """(5,) linear coefficients, the harmonics scaled: what gaits are blended by."""
-        one, two = 2 * np.pi * self.first_peak, 4 * np.pi * self.second_peak
-        return np.array(
-            [
-                self.mean,
-                scale * self.first * np.cos(one),
-                scale * self.first * np.sin(one),
-                scale * self.second * np.cos(two),
-                scale * self.second * np.sin(two),
-            ]
-        )
+    def coefficients(self, scale: float = 1.0, lag: float = 0.0) -> Array:
+        """(5,) mean, cosine and sine of both harmonics, scaled and late by `lag` cycles.
+
+        Gaits are blended by these, as the value is linear in them.
+        """
+        one, two = 2 * np.pi * (self.first_peak + lag), 4 * np.pi * (self.second_peak + lag)
+        first, second = scale * self.first, scale * self.second
+        harmonics = first * np.cos(one), first * np.sin(one)
+        return np.array([self.mean, *harmonics, second * np.cos(two), second * np.sin(two)])
 
 
 def evaluate_waves(coefficients: Array, phase: Array) -> Array:
-    """Values of waves whose coefficients change over time.
+    """Values (frames, ...) of waves whose coefficients change over time.
 
     Parameters
     ----------
     coefficients : (frames, ..., 5)
     phase : (frames,)
         Cycles.
-
-    Returns
-    -------
-    (frames, ...)
     """
     angle = 2 * np.pi * phase
-    basis = np.stack(
-        [np.ones_like(angle), np.cos(angle), np.sin(angle), np.cos(2 * angle), np.sin(2 * angle)],
-        axis=-1,
-    )
+    harmonics = np.cos(angle), np.sin(angle), np.cos(2 * angle), np.sin(2 * angle)
+    basis = np.stack([np.ones_like(angle), *harmonics], axis=-1)
     return np.einsum("f...c,fc->f...", coefficients, basis)
 
 
@@ -103,3 +91,9 @@ def integrated(rate: Array, step: float) -> Array:
     """Integral over the first axis by the trapezoidal rule, 0 at the first frame."""
     steps = 0.5 * step * (rate[1:] + rate[:-1])
     return np.concatenate([np.zeros_like(rate[:1]), np.cumsum(steps, axis=0)])
+
+
+def on_ground(heading: Array | float, side: Array | float, ahead: Array | float) -> Array:
+    """(..., 2) x and z of what lies to the left and ahead of a heading (radians, +Z to +X)."""
+    sine, cosine = np.sin(heading), np.cos(heading)
+    return np.stack([cosine * side + sine * ahead, cosine * ahead - sine * side], axis=-1)

@@ -8,7 +8,7 @@ from deepphase.errors import ParameterError
 from deepphase.motion.kinematics import joint_positions, velocities
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import root_trajectory, velocities_in_root_space
-from deepphase.synthetic.bodies import biped, body_named, quadruped, rest_positions
+from deepphase.synthetic.bodies import biped, body_named, quadruped
 from deepphase.synthetic.gait import FREEDOMS, gaits_of
 from deepphase.synthetic.gait_motion import locomotion, perform
 from deepphase.synthetic.program import PROFILES, Segment, Tempo
@@ -262,7 +262,7 @@ def test_a_tail_wags_in_idle_too():
     np.testing.assert_allclose(motion.oscillator_frequency, 2.3)
 
 
-def test_noise_is_as_large_as_told_and_leaves_the_truth():
+def test_noise_has_its_size_and_leaves_the_truth():
     plain, noisy = locomotion(3, 5), locomotion(3, 5, noise=0.02)
     between = Rotation.from_quat(plain.clip.rotations.reshape(-1, 4)).inv() * Rotation.from_quat(
         noisy.clip.rotations.reshape(-1, 4)
@@ -271,9 +271,9 @@ def test_noise_is_as_large_as_told_and_leaves_the_truth():
     np.testing.assert_array_equal(plain.phase, noisy.phase)
 
 
-def test_bodies_have_the_size_they_are_told_and_stand_on_the_floor():
+def test_bodies_have_their_size_and_stand_on_the_floor():
     for body, top, joints in ((biped(1.7), 1.7, 25), (quadruped(0.6), 0.6, 29)):
-        positions = rest_positions(body.skeleton)
+        positions = body.skeleton.rest_positions
         assert len(body.skeleton) == joints
         ends = positions[body.skeleton.end_parents] + body.skeleton.end_offsets
         assert ends[:, 1].min() == pytest.approx(0.01, abs=1e-9)
@@ -299,7 +299,7 @@ def test_bodies_have_the_size_they_are_told_and_stand_on_the_floor():
         {"seed": -1},
     ],
 )
-def test_impossible_wishes_are_refused_in_words(options):
+def test_impossible_motions_are_refused(options):
     with pytest.raises(ParameterError):
         locomotion(**{"seed": 1, "seconds": 5.0, **options})
 

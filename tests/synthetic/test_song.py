@@ -55,7 +55,7 @@ def test_beats_follow_the_tempo():
 
 
 def test_tempo_map_agrees_with_numeric_integration():
-    tempo = TempoMap([1.0, 4.0, 9.0], [60.0, 180.0, 90.0], 0.5, 4)
+    tempo = TempoMap(np.array([1.0, 4.0, 9.0]), np.array([60.0, 180.0, 90.0]), 0.5, 4)
     times = np.linspace(0.5, 12, 200001)
     rate = tempo.tempo_bpm(times) / 60
     numeric = np.concatenate([[0], np.cumsum(0.5 * (rate[1:] + rate[:-1]) * np.diff(times))])

@@ -7,7 +7,6 @@ from deepphase.errors import ParameterError
 from deepphase.synthetic.gait import gaits_of
 from deepphase.synthetic.training_set import corpus
 from tests.synthetic.motion_checks import largest_phase_error, largest_slide
-from tests.synthetic.poses import constant_pose, held_pose
 
 
 @pytest.mark.parametrize("body", ["biped", "quadruped"])
@@ -40,18 +39,3 @@ def test_a_corpus_repeats_by_seed_and_never_in_itself():
 def test_a_corpus_refuses_no_time():
     with pytest.raises(ParameterError):
         corpus(1, 0)
-
-
-def test_constant_and_held_poses():
-    still = constant_pose(2.0)
-    assert len(still) == 120
-    assert (still.rotations == still.rotations[0]).all()
-    assert len(constant_pose(0.0, body="quadruped")) == 1
-    held = held_pose(1, 6.0, held=(2.0, 4.0))
-    assert len(held) == 360
-    assert (held.rotations[121:240] == held.rotations[120]).all()
-    assert (held.translations[121:240] == held.translations[120]).all()
-    assert (held.rotations[:121] != held.rotations[120]).any()
-    assert (held.rotations[250] != held.rotations[240]).any()
-    with pytest.raises(ParameterError):
-        held_pose(1, 3.0, held=(2.0, 4.0))

@@ -180,8 +180,8 @@ def shipped_editor(clip: Clip) -> MotionEditor:
 
     Raises SkeletonError where it has not.
     """
-    from deepphase.edit.bound_editor import bound_editor
     from deepphase.edit.editor import MotionEditor
+    from deepphase.edit.repair import bound_editor
 
     return bound_editor(MotionEditor.load(SHIPPED["editor"].path), clip)
 

@@ -157,7 +157,7 @@ def edit_inbetween(
     from deepphase.edit.targets import read_keys
     from deepphase.edit.timing import (
         PhaseTiming,
-        passed_cycles,
+        cycles_of_frames,
         phase_key_times,
         phase_timing,
     )
@@ -216,7 +216,8 @@ def edit_inbetween(
     start = 0 if named is not None else len(given[0]) - 1
     for timing in timings:
         stop = start + round(timing.seconds * made.fps)
-        report_timing(timing, passed_cycles(made, timing.model, timing.channel, start, stop))
+        cycles = cycles_of_frames(made, timing.model, timing.channel)
+        report_timing(timing, float(cycles[stop] - cycles[start]))
         start = stop
     write_edited([made], output, edit.player, before=given[0])
 

@@ -375,8 +375,7 @@ def path_command(
     seed
         Random seed of the initial weights and of the order of the windows.
     """
-    from deepphase.edit.control_data import PathTraining
-    from deepphase.edit.control_training import EFFECTOR_BATCH, train_path
+    from deepphase.edit.control_training import EFFECTOR_BATCH, PathTraining, train_path
     from deepphase.edit.effector_motion import effector_networks
     from deepphase.edit.path_motion import path_networks
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from deepphase.edit.config import EditorConfig as EditorConfig
     from deepphase.edit.constrain import ConstrainedMotion as ConstrainedMotion
     from deepphase.edit.constrain import constrained as constrained
-    from deepphase.edit.control_data import PathTraining as PathTraining
+    from deepphase.edit.control_training import PathTraining as PathTraining
     from deepphase.edit.control_training import train_path as train_path
     from deepphase.edit.damage import Damage as Damage
     from deepphase.edit.damage import find_damage as find_damage
@@ -38,8 +38,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "deepphase.edit.config": ("EditorConfig",),
     "deepphase.edit.constrain": ("ConstrainedMotion", "constrained"),
-    "deepphase.edit.control_data": ("PathTraining",),
-    "deepphase.edit.control_training": ("train_path",),
+    "deepphase.edit.control_training": ("PathTraining", "train_path"),
     "deepphase.edit.damage": ("Damage", "find_damage"),
     "deepphase.edit.editor": ("MotionEditor",),
     "deepphase.edit.effector_motion": (

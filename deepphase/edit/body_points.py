@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.motion import quaternions
-from deepphase.motion.skeleton import Skeleton, bone_lengths, subtree_mask
+from deepphase.motion.skeleton import Skeleton, path_length, subtree_mask
 
 # A direction counts as a second one if it leaves the first by this sine.
 _SECOND_SINE = 0.35
@@ -24,26 +24,16 @@ class BodyPoints:
     A joint's rotation follows from two points that it carries and that are not in line with it:
     its children, its tip, and markers beside the joint where these are fewer (Holden's
     representation has joints only, from which the roll of an arm cannot be computed).
-
-    Parameters
-    ----------
-    joints
-        (body joints,) indices in the skeleton, hips first, parents before children.
-    parents
-        (body joints,) index among `joints` of each one's parent; -1 for the hips.
-    carriers
-        (points,) index among `joints` of the joint that carries each point; -1 for the first
-        point, the hips, whose place the root carries.
-    point_joints
-        (points,) index among `joints` of the joint that the point is; -1 for tips and markers.
-    offsets
-        (points, 3) metres: place of each point in its carrier's frame; 0 for the hips.
     """
 
+    # (body joints,) in the skeleton, hips first, and the parent of each among them, -1 for the hips
     joints: Array
     parents: Array
+    # (points,) joint of `joints` that carries each point; -1 for the hips, which the root carries
     carriers: Array
+    # (points,) joint of `joints` that the point is; -1 for tips and markers
     point_joints: Array
+    # (points, 3) metres in the carrier's frame; 0 for the hips
     offsets: Array
 
     @classmethod
@@ -58,7 +48,8 @@ class BodyPoints:
             carriers.append(int(parents[index]))
             owners.append(index)
             offsets.append(skeleton.offsets[joint])
-        reach = _MARKER_SHARE * _longest_chain(skeleton, hips)
+        longest = max(path_length(skeleton, hips, joint) for joint in joints.tolist())
+        reach = _MARKER_SHARE * max(longest, 1e-3)
         for index, joint in enumerate(joints.tolist()):
             own = [np.array(o) for o, c in zip(offsets, carriers, strict=True) if c == index]
             tips = skeleton.end_offsets[skeleton.end_parents == joint]
@@ -72,11 +63,16 @@ class BodyPoints:
     def __len__(self) -> int:
         return len(self.carriers)
 
+    @property
+    def of_joints(self) -> Array:
+        """(body joints,) the point that each joint is."""
+        order = np.argsort(np.where(self.point_joints < 0, len(self), self.point_joints))
+        return order[: len(self.joints)]
+
     def arms(self) -> tuple[Array, Array]:
         """Points that a joint carries (arms,), and the points that are these joints (arms,)."""
-        own = {int(joint): point for point, joint in enumerate(self.point_joints) if joint >= 0}
         carried = np.flatnonzero(self.carriers >= 0)
-        return carried, np.array([own[int(joint)] for joint in self.carriers[carried]])
+        return carried, self.of_joints[self.carriers[carried]]
 
     def of_body(self, bone_offsets: Array) -> BodyPoints:
         """The same points on bones (skeleton's joints, 3) of another length."""
@@ -86,29 +82,18 @@ class BodyPoints:
         return BodyPoints(self.joints, self.parents, self.carriers, self.point_joints, offsets)
 
     def positions(self, rotations: Array, places: Array) -> Array:
-        """(frames, points, 3) metres, of world rotations and positions of the body's joints.
-
-        Parameters
-        ----------
-        rotations : (frames, body joints, 4)
-        places : (frames, body joints, 3)
-        """
+        """(frames, points, 3) metres, of world rotations and positions of the body's joints."""
         carriers = np.maximum(self.carriers, 0)
         offsets = self.offsets.astype(places.dtype)
         return places[:, carriers] + quaternions.rotate(rotations[:, carriers], offsets)
 
     def rotations(self, points: Array) -> Array:
-        """(frames, body joints, 4) local rotations of points; the first are those in the world.
+        """(frames, body joints, 4) local rotations of points; the first is relative to their space.
 
         Each joint takes the rotation that fits its points best (Kabsch 1976). Points of a body
         with these bones give its rotations exactly; of other points the directions count.
-
-        Parameters
-        ----------
-        points : (frames, points, 3)
-            In any space; the first rotation is relative to it.
         """
-        centres = np.argsort(np.where(self.point_joints < 0, len(self), self.point_joints))
+        centres = self.of_joints
         moments = np.empty((len(points), len(self.joints), 3, 3))
         for joint in range(len(self.joints)):
             own = np.flatnonzero(self.carriers == joint)
@@ -124,16 +109,9 @@ class BodyPoints:
         """(frames, 3) place of the hips at which the points of a pose fit others best.
 
         All points say where a body is. The one of the hips alone is as uncertain as any other.
-
-        Parameters
-        ----------
-        local : (frames, body joints, 4)
-            By `rotations`.
-        points : (frames, points, 3)
-            Of a body with these bones.
         """
         world, places = local.copy(), np.zeros((*local.shape[:2], 3))
-        own = np.argsort(np.where(self.point_joints < 0, len(self), self.point_joints))
+        own = self.of_joints
         for joint, parent in enumerate(self.parents[1:].tolist(), start=1):
             world[:, joint] = quaternions.multiply(world[:, parent], local[:, joint])
             arm = quaternions.rotate(world[:, parent], self.offsets[own[joint]])
@@ -170,39 +148,12 @@ class BodyPoints:
             raise ValueError(f"{joints} joints and {count} points with {points.offsets.shape}")
         if (points.parents[1:] >= np.arange(1, joints)).any() or (points.parents[1:] < 0).any():
             raise ValueError("a joint comes before its parent")
-        for each in (points.carriers, points.point_joints):
-            if each.shape != (count,) or each.min() < -1 or each.max() >= joints:
+        for values in (points.carriers, points.point_joints):
+            if values.shape != (count,) or values.min() < -1 or values.max() >= joints:
                 raise ValueError("a point of a joint that does not exist")
-        if sorted(each for each in points.point_joints.tolist() if each >= 0) != list(
-            range(joints)
-        ):
+        if sorted(points.point_joints[points.point_joints >= 0]) != list(range(joints)):
             raise ValueError("a joint without its point")
         return points
-
-
-def standing_points(
-    skeleton: Skeleton, points: BodyPoints, feet: Sequence[int], contacts: Array
-) -> Array:
-    """(frames, points) bool: points of feet in contact.
-
-    Parameters
-    ----------
-    contacts
-        (frames, feet) bool.
-    """
-    standing = np.zeros((len(contacts), len(points)), bool)
-    for column, foot in enumerate(feet):
-        standing[:, points.of_joint(skeleton, foot)] |= contacts[:, column, None]
-    return standing
-
-
-def _longest_chain(skeleton: Skeleton, hips: int) -> float:
-    reach = np.zeros(len(skeleton))
-    lengths = bone_lengths(skeleton)
-    for joint, parent in enumerate(skeleton.parents.tolist()):
-        if joint > hips and parent >= hips:
-            reach[joint] = reach[parent] + lengths[joint]
-    return max(float(reach[subtree_mask(skeleton, hips)].max()), 1e-3)
 
 
 def _markers(arms: list[Array], reach: float) -> list[Array]:

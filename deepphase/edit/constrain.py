@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from deepphase.arrays import Array, true_runs
-from deepphase.edit.body_points import standing_points
 from deepphase.edit.editor import MotionEditor
-from deepphase.edit.grounding import grounded, standing_limbs
-from deepphase.edit.held_feet import limbs_of_roles, with_limbs_at
-from deepphase.edit.hidden_search import PointGoals, search
+from deepphase.edit.grounding import grounded, limbs_of_roles, standing_limbs, with_limbs_at
+from deepphase.edit.hidden_search import PointGoals, search, standing_points, with_change
 from deepphase.edit.motion_rows import MotionSpace, SampledMotion
-from deepphase.edit.repair import with_change
 from deepphase.edit.targets import JointTarget
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion import quaternions
@@ -51,16 +48,10 @@ class ConstrainedMotion:
         The clip at its rate, with its travel on the hips.
     distances
         (targets,) metres: the largest distance of each joint from its target.
-    searched
-        (targets,) metres: the same after the search in hidden space, before inverse kinematics.
-    iterations
-        Steps of that search.
     """
 
     clip: Clip
     distances: Array
-    searched: Array
-    iterations: int
 
     def __repr__(self) -> str:
         farthest = f"{self.distances.max(initial=0.0):.3f} m at most"
@@ -129,7 +120,7 @@ def constrained(
         )
     limbs, legs = _limbs(clip, roles, targets)
     if not targets and not feet:
-        return ConstrainedMotion(clip, np.zeros(0), np.zeros(0), 0)
+        return ConstrainedMotion(clip, np.zeros(0))
     clip = replace(
         clip,
         rotations=clip.rotations.astype(np.float64),
@@ -138,24 +129,26 @@ def constrained(
     if editor is None:
         if feet:
             clip, feet = grounded(clip, space, level=False).clip, False
-        searched, iterations = _distances(clip, targets), 0
+        candidates: Iterable[Clip] = [clip]
     else:
-        given, base, found, searched, iterations = _searched(clip, editor, roles, targets, path)
+        given = clip if path is None else _on_path(clip, roles, path, editor)
+        before, after = _searched(given, clip, editor, targets, on_path=path is not None)
+        candidates = (
+            with_change(given, before, after, editor, on_path=path is not None, hips_share=share)
+            for share in _HIPS_SHARES
+        )
+    standing = foot_contacts(clip, roles).flags[:, :legs]
+    standing &= ~_targeted(clip, limbs, legs, targets)
     # Where a moved pelvis takes a leg out of reach of its contact, it moves less.
-    for share in _HIPS_SHARES:
-        moved = clip
-        if editor is not None:
-            moved = with_change(given, base, found, editor, on_path=path is not None, share=share)
+    for moved in candidates:
         tips = joint_positions(moved)[:, limbs.tips].astype(np.float64)
         wanted = tips + _feet_shifts(clip, moved, roles, path is not None, feet, limbs, legs, tips)
         wanted = _with_targets(wanted, clip, limbs, targets)
         made = with_limbs_at(moved, roles, limbs, wanted)
         apart = np.linalg.norm(joint_positions(made)[:, limbs.tips] - wanted, axis=-1)[:, :legs]
-        standing = foot_contacts(clip, roles).flags[:, :legs]
-        standing &= ~_targeted(clip, limbs, legs, targets)
-        if editor is None or apart[standing].max(initial=0.0) < _NEAR_M:
+        if apart[standing].max(initial=0.0) < _NEAR_M:
             break
-    return ConstrainedMotion(made, _distances(made, targets), searched, iterations)
+    return ConstrainedMotion(made, _distances(made, targets))
 
 
 def _limbs(clip: Clip, roles: Roles, targets: Sequence[JointTarget]) -> tuple[LegChains, int]:
@@ -170,32 +163,8 @@ def _limbs(clip: Clip, roles: Roles, targets: Sequence[JointTarget]) -> tuple[Le
     tips[: len(legs)] = legs.tips
     taken: dict[int, int] = {}
     for number, target in enumerate(targets):
-        if target.joint not in skeleton.names:
-            raise ParameterError(
-                f"there is no joint {target.joint!r}", hint=f"joints: {', '.join(skeleton.names)}"
-            )
-        if target.last >= len(clip):
-            raise ParameterError(
-                f"{target.joint}: the target is at frame {target.last}, but the clip has "
-                f"frames 0-{len(clip) - 1}",
-                hint="give frames of the clip",
-            )
+        limb = _limb_of(target, clip, limbs)
         joint = skeleton.index(target.joint)
-        above = ancestors(skeleton, joint)
-        found = [i for i, last in enumerate(limbs.last.tolist()) if last in above]
-        if not found:
-            ends = [
-                skeleton.names[each]
-                for each in np.flatnonzero(
-                    np.any([subtree_mask(skeleton, last) for last in limbs.last], axis=0)
-                )
-            ]
-            raise ParameterError(
-                f"{target.joint} cannot have a target, because it is not a hand or foot and "
-                "has none above it",
-                hint=f"joints that can have targets: {', '.join(ends)}",
-            )
-        limb = found[0]
         if taken.setdefault(limb, joint) != joint:
             raise ParameterError(
                 f"{skeleton.names[taken[limb]]} and {target.joint} are on one limb, and both "
@@ -217,78 +186,74 @@ def _limbs(clip: Clip, roles: Roles, targets: Sequence[JointTarget]) -> tuple[Le
     return replace(limbs, tips=tips).ending_in(chosen), len(legs)
 
 
-def _searched(
-    clip: Clip,
-    editor: MotionEditor,
-    roles: Roles,
-    targets: Sequence[JointTarget],
-    path: GroundPath | None,
-) -> tuple[Clip, Clip, Clip, Array, int]:
-    """Search in hidden space.
+def _limb_of(target: JointTarget, clip: Clip, limbs: LegChains) -> int:
+    """The limb that ends in a target's joint or above it."""
+    skeleton = clip.skeleton
+    if target.joint not in skeleton.names:
+        raise ParameterError(
+            f"there is no joint {target.joint!r}", hint=f"joints: {', '.join(skeleton.names)}"
+        )
+    if target.last >= len(clip):
+        raise ParameterError(
+            f"{target.joint}: the target is at frame {target.last}, but the clip has "
+            f"frames 0-{len(clip) - 1}",
+            hint="give frames of the clip",
+        )
+    above = ancestors(skeleton, skeleton.index(target.joint))
+    for limb, last in enumerate(limbs.last.tolist()):
+        if last in above:
+            return limb
+    below = np.any([subtree_mask(skeleton, last) for last in limbs.last], axis=0)
+    ends = ", ".join(skeleton.names[joint] for joint in np.flatnonzero(below))
+    raise ParameterError(
+        f"{target.joint} cannot have a target, because it is not a hand or foot and has none "
+        "above it",
+        hint=f"joints that can have targets: {ends}",
+    )
 
-    Returns
-    -------
-    given
-        The clip, on the path if there is one.
-    base, made
-        The same as the rows of the editor have it, before and after the search.
-    distances
-        (targets,) metres, after the search.
-    iterations
-        Steps of the search.
+
+def _searched(
+    given: Clip, clip: Clip, editor: MotionEditor, targets: Sequence[JointTarget], *, on_path: bool
+) -> tuple[Clip, Clip]:
+    """A clip as the rows of the editor have it, before and after the search in hidden space.
+
+    On a path, `given` is the clip there, and contacts are those of the clip.
     """
     space = editor.space
-    given = clip if path is None else _on_path(clip, roles, path, editor)
     motion = SampledMotion.of_clip(given, space)
-    rows, root = motion.rows, motion.root
-    if path is not None:
+    rows, root, size = motion.rows, motion.root, space.size_of(motion.sampled)
+    if on_path:
         rows = replace(rows, contacts=SampledMotion.of_clip(clip, space).rows.contacts)
-    size, floor = space.size_of(motion.sampled), motion.floor
-    rate = editor.fps / clip.fps
-    joint_of = {
-        int(space.points.joints[joint]): point
-        for point, joint in enumerate(space.points.point_joints)
-        if joint >= 0
-    }
-    frames: list[int] = []
-    points: list[int] = []
-    owners: list[int] = []
-    for number, target in enumerate(targets):
-        at = np.unique(np.round(np.arange(target.first, target.last + 1) * rate).astype(int))
-        at = np.minimum(at, len(rows) - 1)
+    frames, points, places = [], [], []
+    for target in targets:
+        joint = np.searchsorted(space.points.joints, clip.skeleton.index(target.joint))
+        at = np.arange(target.first, target.last + 1) * (editor.fps / clip.fps)
+        at = np.unique(np.minimum(np.round(at).astype(int), len(rows) - 1))
         frames += at.tolist()
-        points += [joint_of[clip.skeleton.index(target.joint)]] * len(at)
-        owners += [number] * len(at)
-    where, owner = np.array(frames, np.int64), np.array(owners, np.int64)
-    world = np.array([targets[number].place for number in owners]).reshape(-1, 3)
-    in_root = np.zeros((len(rows), len(where), 3))
-    in_root[where, np.arange(len(where))] = world
-    goals_at = to_root_space(in_root, root)[where, np.arange(len(where))]
-    goals = PointGoals(
-        where,
-        np.array(points, np.int64),
-        (goals_at - [0.0, floor, 0.0]) / size,
-        _standing(rows.contacts > 0.5, editor, where, np.array(points, np.int64)),
-        None
-        if path is None
-        else RootTrajectory.from_ground(root.positions[:, ::2] / size, root.angles),
-    )
-    found = search(rows, editor, goals)
-    base, made = (motion.clip_of(each) for each in (rows, found.rows))
-    searched = np.zeros(len(targets))
-    np.maximum.at(searched, owner, found.distances * size)
-    return given, base, made, searched, found.iterations
+        points += [int(space.points.of_joints[joint])] * len(at)
+        places += [target.place] * len(at)
+    where, which = np.array(frames, np.int64), np.array(points, np.int64)
+    here = RootTrajectory.from_ground(root.positions[where, ::2], root.angles[where])
+    world = np.array(places, np.float64).reshape(-1, 1, 3)
+    in_root = (to_root_space(world, here)[:, 0] - [0.0, motion.floor, 0.0]) / size
+    standing = standing_points(editor, rows.contacts > 0.5)
+    # Feet with a target do not stand.
+    for foot in editor.feet:
+        own = space.points.of_joint(space.skeleton, foot)
+        standing[np.ix_(where[own[which]], own)] = False
+    path = RootTrajectory.from_ground(root.positions[:, ::2] / size, root.angles)
+    goals = PointGoals(where, which, in_root, standing, path if on_path else None)
+    return motion.clip_of(rows), motion.clip_of(search(rows, editor, goals))
 
 
 def _on_path(clip: Clip, roles: Roles, path: GroundPath, editor: MotionEditor) -> Clip:
     """The clip with its root on a path, turned by what the path turns more than its own way."""
     root, hips = root_trajectory(clip, roles), editor.space.hips
     times = np.arange(len(clip)) / clip.fps
+    angles = path.facings_at(times)
     if path.facings is None:
         own = GroundPath(times, root.positions[:, ::2])
-        angles = root.angles + path.facings_at(times) - own.facings_at(times)
-    else:
-        angles = path.facings_at(times)
+        angles = root.angles + angles - own.facings_at(times)
     new = RootTrajectory.from_ground(path.positions_at(times), angles)
     places = clip.local_positions()[:, [hips]].astype(np.float64)
     rotations = clip.rotations[:, editor.space.points.joints].astype(np.float64)
@@ -296,18 +261,6 @@ def _on_path(clip: Clip, roles: Roles, path: GroundPath, editor: MotionEditor) -
     rotations[:, 0] = quaternions.multiply(turns, rotations[:, 0])
     moved = from_root_space(to_root_space(places, root), new)[:, 0]
     return editor.space.with_pose(clip, rotations, moved)
-
-
-def _standing(contacts: Array, editor: MotionEditor, frames: Array, points: Array) -> Array:
-    """(frames, points) bool: points of feet in contact, without those of limbs with a target."""
-    space = editor.space
-    standing = standing_points(space.skeleton, space.points, editor.feet, contacts)
-    for foot in editor.feet:
-        own = space.points.of_joint(space.skeleton, foot)
-        for frame, point in zip(frames, points, strict=True):
-            if own[point]:
-                standing[frame, own] = False
-    return standing
 
 
 def _feet_shifts(
@@ -327,15 +280,13 @@ def _feet_shifts(
     if on_path:
         shifts[:, :legs] = find_holds(made, roles, leg, flags=flags).shifts
         return shifts
-    holds = find_holds(clip, roles, leg) if hold else None
-    own = joint_positions(clip)[:, limbs.tips[:legs]].astype(np.float64)
-    wanted = own if holds is None else own + holds.shifts
+    places = joint_positions(clip)[:, limbs.tips[:legs]].astype(np.float64)
+    if hold:
+        places += find_holds(clip, roles, leg).shifts
     blend = max(round(_FEET_FADE_S * clip.fps), 2)
-    for foot in range(legs):
-        runs = true_runs(flags[:, foot])
-        here = flags[:, foot]
-        shifts[here, foot] = (wanted - tips[:, :legs])[here, foot]
-        shifts[:, foot] = faded_corrections(shifts[:, foot].copy(), runs, blend)
+    away = np.where(flags[..., None], places - tips[:, :legs], 0.0)
+    for foot, contact in enumerate(flags.T):
+        shifts[:, foot] = faded_corrections(away[:, foot], true_runs(contact), blend)
     return shifts
 
 
@@ -346,12 +297,12 @@ def _with_targets(
     result = wanted.copy()
     blend = max(round(_TARGET_FADE_S * clip.fps), 2)
     for limb, tip in enumerate(limbs.tips.tolist()):
-        own = [each for each in targets if clip.skeleton.index(each.joint) == tip]
-        runs = sorted((each.first, each.last + 1) for each in own)
+        own = [target for target in targets if clip.skeleton.index(target.joint) == tip]
+        runs = sorted((target.first, target.last + 1) for target in own)
         shift = np.zeros((len(clip), 3))
-        for each in own:
-            here = slice(each.first, each.last + 1)
-            shift[here] = np.array(each.place) - wanted[here, limb]
+        for target in own:
+            here = slice(target.first, target.last + 1)
+            shift[here] = np.array(target.place) - wanted[here, limb]
         result[:, limb] += faded_corrections(shift, runs, blend)
     return result
 
@@ -359,9 +310,9 @@ def _with_targets(
 def _targeted(clip: Clip, limbs: LegChains, legs: int, targets: Sequence[JointTarget]) -> Array:
     """(frames, legs) bool: where a foot, or a joint below it, has a target."""
     found = np.zeros((len(clip), legs), bool)
-    for each in targets:
-        for foot in np.flatnonzero(limbs.tips[:legs] == clip.skeleton.index(each.joint)):
-            found[each.first : each.last + 1, foot] = True
+    for target in targets:
+        own = limbs.tips[:legs] == clip.skeleton.index(target.joint)
+        found[target.first : target.last + 1, own] = True
     return found
 
 
@@ -371,10 +322,10 @@ def _distances(clip: Clip, targets: Sequence[JointTarget]) -> Array:
     return np.array(
         [
             np.linalg.norm(
-                positions[each.first : each.last + 1, clip.skeleton.index(each.joint)]
-                - np.array(each.place),
+                positions[target.first : target.last + 1, clip.skeleton.index(target.joint)]
+                - np.array(target.place),
                 axis=-1,
             ).max()
-            for each in targets
+            for target in targets
         ]
     )

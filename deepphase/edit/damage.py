@@ -1,22 +1,29 @@
-"""Damage of clips: what is missing or noisy, found or stated."""
+"""Damage of clips: what is missing or noisy, found by how joints usually turn, or stated."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.ndimage import binary_closing, maximum_filter1d
+from scipy.ndimage import binary_closing, maximum_filter1d, uniform_filter1d
 
 from deepphase.arrays import Array, true_runs
-from deepphase.edit.editor import MotionEditor
-from deepphase.edit.joint_statistics import PoseTrack
 from deepphase.edit.missing import NOISY
 from deepphase.edit.motion_rows import MotionSpace
 from deepphase.errors import ParameterError, SkeletonError
+from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import at_frames
 from deepphase.short_repr import brief_repr
+from deepphase.steering.springs import rotation_vectors
+
+if TYPE_CHECKING:
+    from deepphase.edit.editor import MotionEditor
+
+# Frames of the window that roughness is measured over, and the percentile of usual roughness.
+_ROUGH_FRAMES, _USUAL_PERCENTILE = 9, 99.0
 
 # A pose is held where no joint turns by more than this, in radians, nor the hips move, in metres.
 _STILL = 2e-5
@@ -33,6 +40,68 @@ _JOINED_S, _MISSING_S = 0.3, 0.35
 _HELD_JOINT_S = 0.15
 # Found gaps up to this are interpolated without an editor.
 _INTERPOLATED_S = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class JointStatistics:
+    """How the joints of the training clips turn, by which damage is found."""
+
+    # (body joints, 4) mean local rotation
+    mean: Array
+    # (body joints,) radians: root mean square angle from the mean
+    spread: Array
+    # (body joints + 1,) highest usual `PoseTrack.roughness`
+    roughness: Array
+
+    @classmethod
+    def from_tracks(cls, tracks: Sequence[PoseTrack]) -> JointStatistics:
+        """Statistics of tracks at the editor's rate."""
+        rotations = np.concatenate([track.rotations for track in tracks])
+        mean = quaternions.mean_rotation(rotations)
+        angle = quaternions.angle_between(rotations, mean[None])
+        rough = np.concatenate([track.roughness() for track in tracks])
+        usual = np.percentile(rough, _USUAL_PERCENTILE, axis=0)
+        return cls(mean, np.sqrt(np.mean(angle**2, axis=0)), usual)
+
+
+@dataclass(frozen=True, eq=False)
+class PoseTrack:
+    """Local rotations of a body's joints and the place of the hips."""
+
+    # (frames, body joints, 4), the hips' relative to the world
+    rotations: Array
+    # (frames, 3) metres
+    places: Array
+
+    @classmethod
+    def of_clip(cls, clip: Clip, space: MotionSpace) -> PoseTrack:
+        """The track of a clip whose travel is on the hips."""
+        rotations = clip.rotations[:, space.points.joints].astype(np.float64)
+        places = clip.local_positions()[:, space.hips].astype(np.float64)
+        return cls(quaternions.sign_continuous(rotations), places)
+
+    def _turns(self) -> Array:
+        """(frames - 1, joints, 3) radians: rotation vectors from each frame to the next."""
+        before = quaternions.conjugate(self.rotations[:-1])
+        return rotation_vectors(quaternions.multiply(self.rotations[1:], before))
+
+    def steps(self) -> Array:
+        """(frames - 1, body joints + 1) change from frame to frame: metres, then radians."""
+        moved = np.linalg.norm(np.diff(self.places, axis=0), axis=-1)
+        return np.concatenate([moved[:, None], np.linalg.norm(self._turns(), axis=-1)], axis=1)
+
+    def roughness(self) -> Array:
+        """(frames, body joints + 1) root mean square fourth difference around each frame.
+
+        It is 8.4 times the standard deviation of noise that is independent from frame to frame, and
+        small for movement: metres for the hips' place, then radians.
+        """
+        if len(self.places) < 5:
+            return np.zeros((len(self.places), self.rotations.shape[1] + 1))
+        moved = np.square(np.diff(self.places, n=4, axis=0)).sum(axis=-1)
+        turned = np.square(np.diff(self._turns(), n=3, axis=0)).sum(axis=-1)
+        squares = np.pad(np.concatenate([moved[:, None], turned], axis=1), ((2, 2), (0, 0)))
+        return np.sqrt(np.maximum(uniform_filter1d(squares, _ROUGH_FRAMES, axis=0), 0.0))
 
 
 @brief_repr
@@ -57,22 +126,20 @@ class Damage:
 
     @property
     def frames(self) -> Array:
-        """(frames,) bool: whether anything is damaged."""
+        """(frames,) bool: whether anything is damaged in a frame."""
         return np.asarray((self.known < 1).any(axis=1))
 
     @property
     def any(self) -> bool:
         """Whether anything is damaged."""
-        return bool((self.known < 1).any())
+        return bool(self.frames.any())
 
     def groups(self, depends: Array) -> Array:
         """(frames, groups) what is known of groups of points (`BodyPoints.groups`)."""
-        known = np.ones((len(self.known), len(depends)), np.float32)
-        for group, needed in enumerate(depends):
-            known[:, group] = self.known[:, needed].min(axis=1)
+        known = np.stack([self.known[:, needed].min(axis=1) for needed in depends], axis=1)
         # The velocity at a frame needs the next one; the last frame has that of the frame before.
         known[:-1, 0] = np.minimum(known[:-1, 0], known[1:, 0])
-        known[-1:, 0] = known[-2:-1, 0]
+        known[-1, 0] = known[-2:, 0][0]
         return known
 
     @classmethod
@@ -150,70 +217,51 @@ def find_damage(clip: Clip, editor: MotionEditor | None = None) -> Damage:
     fourth differences exceed twice what is usual in the training clips are jumps or noise.
     """
     space = MotionSpace.of_clip(clip, clip.fps) if editor is None else editor.space
-    track, joints = PoseTrack.of_clip(clip, space), space.joints
+    joints = space.joints
     known = np.ones((len(clip), len(joints) + 1), np.float32)
-    findings: list[str] = []
     if len(clip) < 5:
         return Damage(known, joints)
-    steps = track.steps()
+    findings: list[str] = []
+    steps = PoseTrack.of_clip(clip, space).steps()
     held = _held_poses(steps, clip.fps)
     if editor is not None:
         missing = (steps[:, 1:].max(axis=0) < _STILL) & (editor.statistics.spread > _TURNS)
         if len(clip) < _SHORTEST_MISSING_S * clip.fps or missing.all() or held[1:].all():
             missing[:] = False
-        for joint in np.flatnonzero(missing):
-            known[:, joint + 1] = 0
-            findings.append(f"{joints[joint]} does not turn in the whole clip")
+        known[:, 1:][:, missing] = 0
+        findings += [
+            f"{joints[joint]} does not turn in the whole clip" for joint in np.flatnonzero(missing)
+        ]
     if editor is None or editor.bound:
-        return _held_damage(Damage(known, joints, tuple(findings)), steps, held, clip.fps, editor)
-    if held.any():
-        known[held] = 0
-        findings.insert(0, f"{_frames(held)} repeat the pose before")
-    rough = _rough(clip, editor, known)
-    for column in np.flatnonzero(rough.any(axis=0)):
-        held_joint = _held_joint(steps[:, column], clip.fps)
-        for first, stop in true_runs(rough[:, column]):
-            which = np.zeros(len(clip), bool)
-            which[first:stop] = True
-            # A joint that is held between two jumps is missing there.
-            still = held_joint & _widened(which, round(2 * _JOINED_S * clip.fps))
-            lost = still.any() or which.sum() <= _MISSING_S * clip.fps
-            which |= still if lost else False
-            known[which, column] = np.minimum(known[which, column], 0.0 if lost else NOISY)
-        name = "the place of the hips" if column == 0 else joints[column - 1]
-        kinds = known[rough[:, column], column]
-        what = "jumps" if (kinds == 0).all() else "is noisy"
-        findings.append(f"{name} {what} in {_frames(rough[:, column])}")
-    if rough.any():
-        findings.append(
-            "jumps and noise are what is rougher than in the editor's training clips; a livelier "
-            "movement is that, too: where the clip is whole, name what is broken with --joints and "
-            "--frames"
-        )
+        findings += _mark_held(known, steps, held, joints, clip.fps, fill_all=editor is not None)
+    else:
+        if held.any():
+            known[held] = 0
+            findings.insert(0, f"{_frames(held)} repeat the pose before")
+        findings += _mark_rough(known, clip, editor, steps)
     return Damage(known, joints, tuple(findings))
 
 
-def _held_damage(
-    damage: Damage, steps: Array, held: Array, fps: float, editor: MotionEditor | None
-) -> Damage:
-    """A damage with held poses, and held joints that are short enough to be interpolated.
+def _mark_held(
+    known: Array, steps: Array, held: Array, joints: Sequence[str], fps: float, *, fill_all: bool
+) -> list[str]:
+    """Mark held poses, and held joints that are short enough to be interpolated; the findings.
 
-    Held poses have to be short as well if there is no editor.
+    Held poses have to be short as well unless all are filled, by an editor.
     """
-    known, joints, findings = damage.known.copy(), damage.joints, [*damage.findings]
+    findings = []
     for column in range(len(joints) + 1):
-        name = "repeat the pose before"
-        which = held
+        name, which = "repeat the pose before", held
         if column:
             # Of one joint: it rests, and then jumps.
             name = f"repeat the rotation of {joints[column - 1]} before"
             which = _held_poses(steps[:, [column, column]], fps) & ~held
         short = np.zeros_like(which)
-        longest = _INTERPOLATED_S if column or editor is None else np.inf
+        interpolates = column > 0 or not fill_all
         for first, stop in true_runs(which):
             if column and stop - first <= _HELD_JOINT_S * fps:
                 continue
-            if stop - first <= longest * fps:
+            if not interpolates or stop - first <= _INTERPOLATED_S * fps:
                 short[first:stop] = True
             else:
                 findings.append(
@@ -222,9 +270,34 @@ def _held_damage(
                 )
         known[short, column if column else slice(None)] = 0
         if short.any():
-            end = ": interpolated" if column or editor is None else ""
-            findings.append(f"{_frames(short)} {name}{end}")
-    return Damage(known, joints, tuple(findings))
+            findings.append(f"{_frames(short)} {name}{': interpolated' if interpolates else ''}")
+    return findings
+
+
+def _mark_rough(known: Array, clip: Clip, editor: MotionEditor, steps: Array) -> list[str]:
+    """Mark jumps as missing and noise as noisy; the findings."""
+    findings = []
+    rough = _rough(clip, editor, known)
+    for column in np.flatnonzero(rough.any(axis=0)):
+        held_joint = _held_joint(steps[:, column], clip.fps)
+        for first, stop in true_runs(rough[:, column]):
+            which = np.zeros(len(clip), bool)
+            which[first:stop] = True
+            # A joint that is held between two jumps is missing there.
+            still = held_joint & _widened(which, round(2 * _JOINED_S * clip.fps))
+            lost = still.any() or stop - first <= _MISSING_S * clip.fps
+            which |= still
+            known[which, column] = np.minimum(known[which, column], 0.0 if lost else NOISY)
+        name = "the place of the hips" if column == 0 else editor.space.joints[column - 1]
+        jumps = (known[rough[:, column], column] == 0).all()
+        findings.append(f"{name} {'jumps' if jumps else 'is noisy'} in {_frames(rough[:, column])}")
+    if rough.any():
+        findings.append(
+            "jumps and noise are what is rougher than in the editor's training clips; a livelier "
+            "movement is that, too: where the clip is whole, name what is broken with --joints and "
+            "--frames"
+        )
+    return findings
 
 
 def _held_poses(steps: Array, fps: float) -> Array:
@@ -262,10 +335,8 @@ def _rough(clip: Clip, editor: MotionEditor, known: Array) -> Array:
     # Joints that hardly move in training must not be found by rounding.
     usual = np.maximum(editor.statistics.roughness, 2e-3)
     found = rough > _ROUGH_FACTOR * usual
-    nearest = np.minimum(
-        np.round(np.arange(len(clip)) * editor.fps / clip.fps).astype(int), len(found) - 1
-    )
-    found = found[nearest] & (known > 0)
+    nearest = np.round(np.arange(len(clip)) * editor.fps / clip.fps).astype(int)
+    found = found[np.minimum(nearest, len(found) - 1)] & (known > 0)
     # A held pose makes its neighbours rough.
     beside = _widened((known == 0).all(axis=1), round(6 * clip.fps / editor.fps))
     found &= ~beside[:, None]

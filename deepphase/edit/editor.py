@@ -14,11 +14,10 @@ from torch import Tensor, nn
 from deepphase.arrays import Array
 from deepphase.edit.body_points import BodyPoints
 from deepphase.edit.config import EditorConfig
-from deepphase.edit.control_networks import CONTROLS, EffectorNetworks, PathNetworks
-from deepphase.edit.joint_statistics import JointStatistics
+from deepphase.edit.damage import JointStatistics
 from deepphase.edit.missing import NOISY, filled, run_means
 from deepphase.edit.motion_rows import MotionRows, MotionSpace, RowLayout, RowScale
-from deepphase.edit.networks import MotionAutoencoder
+from deepphase.edit.networks import CONTROLS, EffectorNetworks, MotionAutoencoder, PathNetworks
 from deepphase.errors import CheckpointError, DeepPhaseError
 from deepphase.formats.array_file import array_part, joined_parts, read_arrays, write_arrays
 from deepphase.formats.header_values import checked_mapping, checked_rate
@@ -58,7 +57,7 @@ class MotionEditor:
     provenance
         Data, package versions and seed of the training.
     bound
-        Whether it edits clips of another skeleton than that of its training; see `bound_editor`.
+        Whether it edits clips of another skeleton than that of its training.
     """
 
     network: MotionAutoencoder
@@ -79,27 +78,17 @@ class MotionEditor:
         self.layout = RowLayout.of_space(self.space, self.feet)
 
     def __repr__(self) -> str:
-        return short_repr(
-            self,
-            counted(len(self.space.joints), "joint"),
-            f"at {self.fps:g} Hz",
-        )
+        return short_repr(self, counted(len(self.space.joints), "joint"), f"at {self.fps:g} Hz")
 
     @property
     def fps(self) -> float:
         """Frames a second of the motion that it reads."""
         return self.space.fps
 
-    def encode(self, rows: MotionRows, known: Array | None = None) -> Tensor:
-        """Hidden units (1, hidden, frames) of rows; the frames are padded to whole hidden frames.
-
-        Parameters
-        ----------
-        known : (frames, groups), optional
-            What is known of each group: 1, 0.5 (noisy) or 0. All by default.
-        """
+    def encode(self, rows: MotionRows) -> Tensor:
+        """Hidden units (1, hidden, frames) of rows, padded to whole hidden frames."""
         with torch.inference_mode():
-            return self.network.encode(*self.inputs(rows.array(), known))
+            return self.network.encode(*self.inputs(rows.array()))
 
     def decode(self, hidden: Tensor, frames: int) -> MotionRows:
         """Rows of hidden units, cut to a number of frames."""
@@ -107,27 +96,32 @@ class MotionEditor:
             decoded = self.network.decode(hidden)
         return self.rows(decoded[0, :, :frames].T.numpy())
 
-    def restored(self, rows: MotionRows, known: Array | None = None) -> MotionRows:
+    def restored(self, rows: MotionRows, known: Array) -> MotionRows:
         """The network's estimate of all rows, from what is known of them.
 
         Where something is unknown, the network reads its first estimate of it once more, as noisy
         values: interpolation, which the first one starts from, may be far off. Where nothing is
         known, it is the mean of both estimates. The root is that of the first one: no training has
         noise on it.
+
+        Parameters
+        ----------
+        known : (frames, groups)
+            What is known of each group: 1, 0.5 (noisy) or 0.
         """
         given = rows.array()
-        restored = self._restored(given, known)
-        if known is None or (known > 0).all():
-            return restored
+        first = self._restored(given, known)
+        if (known > 0).all():
+            return first
         lost = known[:, self.layout.group] == 0
-        estimate = np.where(lost, restored.array(), given)
+        estimate = np.where(lost, first.array(), given)
         second = self._restored(estimate, np.where(known == 0, NOISY, known))
         share = np.where((known > 0).any(axis=1, keepdims=True), 1.0, 0.5)
         share = np.where(self.layout.group > 0, share, 0.0)
-        mean = (1.0 - share) * restored.array() + share * second.array()
+        mean = (1.0 - share) * first.array() + share * second.array()
         return MotionRows.from_array(mean, len(self.space.points))
 
-    def _restored(self, values: Array, known: Array | None) -> MotionRows:
+    def _restored(self, values: Array, known: Array) -> MotionRows:
         """One estimate, from values (frames, values)."""
         with torch.inference_mode():
             restored = self.network.restore(*self.inputs(values, known))
@@ -147,30 +141,25 @@ class MotionEditor:
 
         The frames are padded with the last one to a multiple of the network's stride.
         """
-        frames = len(values)
-        extra = -frames % self.network.stride
-        groups = len(self.layout.depends)
-        weights = np.ones((frames, groups), np.float32) if known is None else known
-        padded = np.pad(self.normalised(values), ((0, extra), (0, 0)), mode="edge")
-        weights = np.pad(weights.astype(np.float32), ((0, extra), (0, 0)), mode="edge")
-        return network_inputs(
-            torch.from_numpy(padded.T[None].astype(np.float32)),
-            torch.from_numpy(np.ascontiguousarray(weights.T[None])),
-            self.layout,
+        if known is None:
+            known = np.ones((len(values), len(self.layout.depends)), np.float32)
+        extra = -len(values) % self.network.stride
+        padded, weights = (
+            np.pad(part, ((0, extra), (0, 0)), mode="edge").T[None].astype(np.float32, order="C")
+            for part in (self.normalised(values), known)
         )
+        return network_inputs(torch.from_numpy(padded), torch.from_numpy(weights), self.layout)
 
     def save(self, path: str | Path) -> None:
         """Write the editor's file, whole or not at all."""
         skeleton = self.space.skeleton
-        statistics = {
-            name: np.asarray(each, np.float64) for name, each in vars(self.statistics).items()
-        }
+        statistics = vars(self.statistics).items()
         parts: dict[str, Mapping[str, Array]] = {
             "network": _weights(self.network),
             "points": vars(self.space.points),
             "skeleton": {name: getattr(skeleton, name) for name in _SKELETON},
             "normalisation": vars(self.normalisation),
-            "statistics": statistics,
+            "statistics": {name: np.asarray(values, np.float64) for name, values in statistics},
         }
         header = {
             "config": self.config.as_mapping(),
@@ -185,7 +174,7 @@ class MotionEditor:
             "provenance": dict(self.provenance),
         }
         for part in CONTROLS:
-            networks: PathNetworks | EffectorNetworks | None = getattr(self, part)
+            networks = getattr(self, part)
             if networks is not None:
                 parts[part] = _weights(networks)
                 header[part] = asdict(networks.limits)
@@ -224,22 +213,19 @@ class MotionEditor:
             network = MotionAutoencoder(values, len(layout.depends), config.network)
             load_weights(network, arrays)
             controls: dict[str, Any] = {}
-            for part, (kind, read_limits) in CONTROLS.items():
+            for part, kind in CONTROLS.items():
                 if header.get(part) is not None:
-                    controls[part] = kind(layout, config.network, read_limits(header[part]))
+                    limits: Any = kind.limits_kind.from_mapping(header[part])
+                    controls[part] = kind(layout, config.network, limits)
                     load_weights(controls[part], arrays, prefix=f"{part}.")
                     controls[part].eval()
-            return cls(
-                network,
-                config,
-                space,
-                feet,
-                normalisation,
-                statistics,
-                checked_mapping(header["report"], "report"),
-                checked_mapping(header["provenance"], "provenance"),
-                **controls,
+            report, provenance = (
+                checked_mapping(header[name], name) for name in ("report", "provenance")
             )
+            return cls(
+                network, config, space, feet, normalisation, statistics, report, provenance,
+                **controls,
+            )  # fmt: skip
         except (KeyError, IndexError, TypeError, ValueError, RuntimeError, DeepPhaseError) as error:
             raise CheckpointError(
                 f"the parts of the editor do not fit: {' '.join(str(error).split())[:200]}",
@@ -251,16 +237,9 @@ class MotionEditor:
 def network_inputs(rows: Tensor, known: Tensor, layout: RowLayout) -> tuple[Tensor, Tensor]:
     """Normalised rows with unknown values filled in, and what is known of the groups.
 
-    Parameters
-    ----------
-    rows : (batch, values, frames)
-        Normalised.
-    known : (batch, groups, frames)
-        1, 0.5 (noisy) or 0.
+    Rows are (batch, values, frames); `known` (batch, groups, frames) is 1, 0.5 (noisy) or 0.
     """
-    if (known > 0).all():
-        return rows, known
-    return completed(rows, known, layout), known
+    return (rows if (known > 0).all() else completed(rows, known, layout)), known
 
 
 def completed(rows: Tensor, known: Tensor, layout: RowLayout) -> Tensor:

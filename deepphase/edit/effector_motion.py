@@ -11,12 +11,11 @@ import torch
 from scipy.interpolate import PchipInterpolator
 
 from deepphase.arrays import Array, true_runs
-from deepphase.edit.control_networks import EffectorNetworks, effector_joints
 from deepphase.edit.editor import MotionEditor
-from deepphase.edit.held_feet import limbs_of_roles, with_held_feet, with_limbs_at
-from deepphase.edit.motion_rows import ROOT_VALUES, MotionSpace, root_velocities
+from deepphase.edit.grounding import limbs_of_roles, with_held_feet, with_limbs_at
+from deepphase.edit.motion_rows import ROOT_VALUES, MotionSpace, root_velocities, smoothed_root
+from deepphase.edit.networks import EffectorNetworks
 from deepphase.edit.path_motion import made_clip, padded_batch, root_on
-from deepphase.edit.smoothed_root import smoothed_root
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.csv_table import read_csv_table
 from deepphase.formats.reading import LARGEST_LENGTH_M
@@ -24,11 +23,8 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.foot_ik import LegChains
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.resample import resample
-from deepphase.motion.root_trajectory import (
-    RootTrajectory,
-    from_root_space,
-    to_root_space,
-)
+from deepphase.motion.roles import find_roles
+from deepphase.motion.root_trajectory import RootTrajectory, from_root_space, to_root_space
 from deepphase.short_repr import counted, short_repr
 from deepphase.solving.feet import HOLD_BLEND_S, faded_corrections
 from deepphase.steering.path import GroundPath
@@ -36,10 +32,9 @@ from deepphase.steering.path import GroundPath
 # Share by which a path may exceed the speed and the reach of the training clips.
 _TOLERANCE = 1.15
 _COLUMNS = ("t", "joint", "x", "y", "z")
-# Longest file of paths in seconds.
-_LONGEST_S = 600.0
-# Shortest time between two rows.
-_SHORTEST_S = 1e-6
+# Longest file of paths, and shortest time between two rows, in seconds.
+_LONGEST_S, _SHORTEST_S = 600.0, 1e-6
+_ROLES = ("left_hand", "right_hand", "left_foot", "right_foot")
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +120,14 @@ class EffectorMotion:
         return short_repr(self, self.clip.name, counted(len(self.clip), "frame"), farthest)
 
 
+def effector_joints(space: MotionSpace) -> dict[str, int]:
+    """Names of the hands and feet of a body that it has, and the point of each."""
+    roles = find_roles(space.skeleton, space.description, clip=space.rest())
+    points = dict(zip(space.points.joints.tolist(), space.points.of_joints.tolist(), strict=True))
+    joints = [getattr(roles, role) for role in _ROLES]
+    return {space.skeleton.names[joint]: points[joint] for joint in joints if joint in points}
+
+
 def effector_networks(editor: MotionEditor) -> EffectorNetworks:
     """The editor's networks. Raises ParameterError where it has none."""
     if editor.effectors is None:
@@ -180,22 +183,18 @@ def motion_of_effectors(
     places[:, chosen] = to_root_space(paths.places, paths.root)
     known[:, chosen] = paths.known
     flat = np.where(known[..., None] > 0, places, 0.0).reshape(frames, -1)
-    rows = np.concatenate([root_velocities(paths.root, fps), flat, known], axis=1)
+    rows = np.column_stack([root_velocities(paths.root, fps), flat, known])
     batch, margin = padded_batch([rows], editor)
     velocities, flat_places, flags = batch.split([ROOT_VALUES, flat.shape[1], len(names)], dim=1)
     with torch.inference_mode():
-        decoded = networks.made(velocities, flat_places, flags, editor.network.decode)
+        decoded = networks.motion(velocities, flat_places, flags, editor.network.decode)
     own = editor.rows(decoded[0].T.numpy()[margin : margin + frames])
     clip = made_clip(own, paths.root, paths.name, editor)
     estimated = _distances(clip, paths).sum(axis=0) / np.maximum(paths.known.sum(axis=0), 1)
     if exact:
         clip = _onto_paths(clip, editor.space, paths, own.contacts > 0.5)
-    return EffectorMotion(
-        clip,
-        _distances(clip, paths).max(axis=0),
-        estimated,
-        _findings(paths, places[:, chosen], networks),
-    )
+    findings = _findings(paths, places[:, chosen], networks)
+    return EffectorMotion(clip, _distances(clip, paths).max(axis=0), estimated, findings)
 
 
 def read_effector_paths(
@@ -229,20 +228,13 @@ def read_effector_paths(
         except ValueError:
             time = x = y = z = float("nan")
         keys = read.setdefault(values["joint"], [])
+        wrong = None
         if not np.abs([x, y, z]).max() <= LARGEST_LENGTH_M or not 0 <= time <= _LONGEST_S:
-            raise FormatError(
-                f"{','.join(cells)!r} is not a time and a place of a hand or foot",
-                hint=hint,
-                path=path,
-                line=line,
-            )
-        if keys and time < keys[-1][0] + _SHORTEST_S:
-            raise FormatError(
-                f"the times of {values['joint']} must rise from row to row",
-                hint=hint,
-                path=path,
-                line=line,
-            )
+            wrong = f"{','.join(cells)!r} is not a time and a place of a hand or foot"
+        elif keys and time < keys[-1][0] + _SHORTEST_S:
+            wrong = f"the times of {values['joint']} must rise from row to row"
+        if wrong is not None:
+            raise FormatError(wrong, hint=hint, path=path, line=line)
         keys.append((time, x, y, z))
     if not read:
         raise FormatError("the table has no rows", hint=hint, path=path)
@@ -309,23 +301,23 @@ def _onto_paths(clip: Clip, space: MotionSpace, paths: EffectorPaths, contacts: 
 def _findings(paths: EffectorPaths, places: Array, networks: EffectorNetworks) -> tuple[str, ...]:
     """Sentences on what is beyond the training clips."""
     limits, found = networks.limits, []
+    far = np.where(paths.known, np.linalg.norm(places, axis=-1), 0.0)
+    fast = np.zeros_like(far)
+    fast[:-1] = np.linalg.norm(np.diff(places, axis=0), axis=-1) * paths.fps
+    fast[:-1] *= paths.known[1:] & paths.known[:-1]
     for column, name in enumerate(paths.joints):
         index = limits.joints.index(name)
-        known = paths.known[:, column]
-        far = np.where(known, np.linalg.norm(places[:, column], axis=-1), 0.0)
-        frame = int(far.argmax())
-        if far[frame] > _TOLERANCE * limits.reaches[index]:
+        frame = int(far[:, column].argmax())
+        if far[frame, column] > _TOLERANCE * limits.reaches[index]:
             found.append(
-                f"{name} is {far[frame]:.2f} m from the floor under the hips at "
+                f"{name} is {far[frame, column]:.2f} m from the floor under the hips at "
                 f"{frame / paths.fps:.2f} s; in the training clips it is "
                 f"{limits.reaches[index]:.2f} m at most"
             )
-        steps = np.linalg.norm(np.diff(places[:, column], axis=0), axis=-1) * paths.fps
-        steps = np.where(known[1:] & known[:-1], steps, 0.0)
-        frame = int(steps.argmax()) if len(steps) else 0
-        if len(steps) and steps[frame] > _TOLERANCE * limits.speeds[index]:
+        frame = int(fast[:, column].argmax())
+        if fast[frame, column] > _TOLERANCE * limits.speeds[index]:
             found.append(
-                f"{name} moves at {steps[frame]:.1f} m/s at {frame / paths.fps:.2f} s; in the "
-                f"training clips it moves at {limits.speeds[index]:.1f} m/s at most"
+                f"{name} moves at {fast[frame, column]:.1f} m/s at {frame / paths.fps:.2f} s; in "
+                f"the training clips it moves at {limits.speeds[index]:.1f} m/s at most"
             )
     return tuple(found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -21,28 +21,20 @@ _DUTIES = (0.1, 0.97)
 class Footsteps:
     """When feet are on the floor, as a rate of steps and a duty.
 
-    Parameters
-    ----------
-    rates
-        (frames,) rad/s: how fast the phase of the steps grows, 2 pi / L for a cycle of L seconds
-        from a foot's touch-down to its next one; 0 while standing.
-    duties
-        (frames, feet) share of a cycle in which each foot is on the floor.
-    offsets
-        (frames, feet) radians: how far each foot's phase is ahead of that of the first.
-    known
-        (frames,) bool: whether the contacts determine these; a foot that hangs in the air has no
-        cycle.
-
     References
     ----------
     Holden 2017 (thesis), equations 5.6 to 5.9. There the rate is pi / L, which makes half of the
     steps where L is measured at one foot; offsets are 0 and pi.
     """
 
+    # (frames,) rad/s: how fast the phase of the steps grows, 2 pi / L for a cycle of L seconds from
+    # a foot's touch-down to its next one; 0 while standing
     rates: Array
+    # (frames, feet) share of a cycle in which each foot is on the floor
     duties: Array
+    # (frames, feet) radians: how far each foot's phase is ahead of that of the first
     offsets: Array
+    # (frames,) bool: whether the contacts determine these; a foot in the air has no cycle
     known: Array
 
     @classmethod
@@ -83,21 +75,15 @@ class Footsteps:
     def array(self) -> Array:
         """(frames, 1 + feet + 2 (feet - 1)): rates, duties, cosines and sines of the offsets."""
         ahead = self.offsets[:, 1:]
-        return np.concatenate(
-            [self.rates[:, None], self.duties, np.cos(ahead), np.sin(ahead)], axis=1
-        )
+        return np.column_stack([self.rates, self.duties, np.cos(ahead), np.sin(ahead)])
 
     @classmethod
     def from_array(cls, values: Array, feet: int) -> Footsteps:
         """From what `array` returns."""
         cosines, sines = values[:, 1 + feet : 2 * feet], values[:, 2 * feet :]
-        offsets = np.concatenate([np.zeros((len(values), 1)), np.arctan2(sines, cosines)], axis=1)
+        offsets = np.column_stack([np.zeros(len(values)), np.arctan2(sines, cosines)])
         rates = np.maximum(values[:, 0], 0.0)
         return cls(rates, values[:, 1 : 1 + feet], offsets, np.ones(len(values), bool))
-
-    def sliced(self, frames: slice) -> Footsteps:
-        """A stretch of frames."""
-        return Footsteps(*(getattr(self, each.name)[frames] for each in fields(self)))
 
     def contacts(self, fps: float, start: float = 0.0) -> Array:
         """(frames, feet) bool: the square waves, from a phase of the first foot on in radians."""

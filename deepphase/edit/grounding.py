@@ -10,7 +10,6 @@ from scipy.ndimage import gaussian_filter1d, minimum_filter1d, uniform_filter1d
 
 from deepphase.arrays import Array, true_runs
 from deepphase.easing import smoothstep
-from deepphase.edit.held_feet import with_limbs_at
 from deepphase.edit.motion_rows import MotionSpace
 from deepphase.errors import SkeletonError
 from deepphase.motion import quaternions
@@ -20,8 +19,9 @@ from deepphase.motion.foot_ik import LegChains
 from deepphase.motion.kinematics import end_positions, global_transforms, joint_positions
 from deepphase.motion.resample import low_passed_clip
 from deepphase.motion.roles import Roles
+from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.motion.skeleton import longest_chains, path_length
-from deepphase.solving.feet import HOLD_BLEND_S, faded_corrections
+from deepphase.solving.feet import HOLD_BLEND_S, faded_corrections, find_holds, with_tips_at
 
 # Contacts are found on low-passed motion, in Hz, over a floor that is at first the lowest foot of
 # so many seconds, and then the floor that was fitted, in so many rounds.
@@ -40,63 +40,52 @@ _BETTER, _LEVEL_SHARE, _FLAT_SHARE, _SHORTEST_S = 1.15, 0.0025, 0.02, 1.5
 _SLIP_S, _REST_S, _SLIP_SPEED = 0.6, 0.12, 0.045
 # Metres of slip that are said.
 _NO_SLIP_M = 0.005
-# Feet that land or leave are further than this, in leg lengths, from where they stand.
-_LANDING = 0.005
-# Feet that move by less than this, in leg lengths, are left alone.
-_STANDS_STILL = 0.002
-# A foot that slides further in a contact, in leg lengths, is left alone: its leg would not reach.
-_SLIDE = 0.3
-# Feet that stand nearer to the floor than this, in leg lengths, are put onto it.
-_ONTO_FLOOR = 0.03
+# In leg lengths: feet that land or leave are further than this from where they stand; feet that
+# move by less are left alone; feet that slide further in a contact, too: their leg would not reach;
+# feet that stand nearer to the floor are put onto it.
+_LANDING, _STANDS_STILL, _SLIDE, _ONTO_FLOOR = 0.005, 0.002, 0.3, 0.03
+# A foot in a made contact may travel by this share of the leg before the contact is split: it comes
+# from networks, and is not a slide that a person made.
+_HOLD_SHARE = 0.25
+_LEFT = np.array([1.0, 0.0, 0.0])
 
 
 @dataclass(frozen=True, eq=False)
 class GroundedMotion:
-    """A clip on a level floor whose feet do not slide.
-
-    Parameters
-    ----------
-    contacts
-        (frames, feet) bool: where feet are held.
-    sliding_before, sliding_after
-        m/s: mean ground speed of feet in these contacts.
-    moved
-        (2,) metres: median and largest distance of the joints from their places before.
-    """
+    """A clip on a level floor whose feet do not slide."""
 
     clip: Clip
+    # (frames, feet) bool: where feet are held
     contacts: Array
-    sliding_before: float
-    sliding_after: float
+    # m/s: mean ground speed of feet in these contacts, before and after
+    sliding: tuple[float, float]
+    # What was removed: metres, radians, and metres on the ground
     drift: float
     tilt: float
     slip: float
+    # Metres: median and largest distance of the joints from their places before
     moved: tuple[float, float]
+    # Contacts in which a foot slides far, which are left
     slides: int
-
-    @property
-    def holds(self) -> int:
-        """Number of contacts that are held."""
-        return sum(len(true_runs(foot)) for foot in self.contacts.T)
 
     @property
     def findings(self) -> tuple[str, ...]:
         """What was done, in one sentence each."""
-        found = []
+        found = ["the floor was left as it is"]
         if self.drift or self.tilt:
-            found.append(
+            found = [
                 f"the floor was levelled: {100 * self.drift:.1f} cm of drift and "
                 f"{np.degrees(self.tilt):.1f} degrees of tilt were removed"
-            )
-        else:
-            found.append("the floor was left as it is")
+            ]
         if self.slip > _NO_SLIP_M:
             found.append(
                 f"all feet slip alike: the body was moved on the ground by {100 * self.slip:.1f} cm"
             )
+        holds = sum(len(true_runs(foot)) for foot in self.contacts.T)
+        before, after = self.sliding
         found.append(
-            f"{self.holds} contacts were held: feet slide at {100 * self.sliding_before:.1f} cm/s "
-            f"before and {100 * self.sliding_after:.1f} cm/s after"
+            f"{holds} contacts were held: feet slide at {100 * before:.1f} cm/s before and "
+            f"{100 * after:.1f} cm/s after"
         )
         if self.slides:
             found.append(f"{self.slides} contacts in which a foot slides far were left")
@@ -134,11 +123,10 @@ def grounded(clip: Clip, space: MotionSpace, *, level: bool = True) -> GroundedM
     placed = place.applied(clip, space)
     flags = _contacts(place.applied(smooth, space), roles, len(limbs))
     made, held, left = _held(placed, roles, limbs, flags, leg, level=level)
-    before, after = joint_positions(clip), joint_positions(made)
-    slides = [sliding_speed(soles(each, limbs), held, clip.fps) for each in (clip, made)]
-    moved = np.linalg.norm(after - before, axis=-1)
+    moved = np.linalg.norm(joint_positions(made) - joint_positions(clip), axis=-1)
+    before, after = (sliding_speed(soles(each, limbs), held, clip.fps) for each in (clip, made))
     return GroundedMotion(
-        made, held, slides[0], slides[1], place.drift, place.tilt, place.slip,
+        made, held, (before, after), place.drift, place.tilt, place.slip,
         (float(np.median(moved)), float(moved.max())), left,
     )  # fmt: skip
 
@@ -198,9 +186,8 @@ class _Placement:
         """A clip of the space, with its travel on the hips."""
         joints = clip.rotations[:, space.points.joints].copy()
         joints[:, 0] = quaternions.multiply(self.turn, joints[:, 0])
-        return space.with_pose(
-            clip, joints, self.moved(clip.local_positions()[:, [space.hips]])[:, 0]
-        )
+        places = self.moved(clip.local_positions()[:, [space.hips]])[:, 0]
+        return space.with_pose(clip, joints, places)
 
 
 def _contacts(clip: Clip, roles: Roles, feet: int) -> Array:
@@ -253,34 +240,26 @@ def _levelled(tips: Array, core: Array, fps: float, leg: float) -> _Placement:
         for sloped, drifts in ((False, False), (True, False), (False, True), (True, True))
     ]
     # The simplest floor that is nearly as good as the last.
-    enough = _BETTER * fits[-1].apart + _LEVEL_SHARE * leg
-    floor = next(each for each in fits if each.apart <= enough)
-    height = floor.height(times)
-    if not floor.slope.any() and np.ptp(height[frames]) < _FLAT_SHARE * leg:
+    enough = _BETTER * fits[-1][2] + _LEVEL_SHARE * leg
+    slope, curve, _ = next(fit for fit in fits if fit[2] <= enough)
+    height = curve(times)
+    drift = float(np.ptp(height[frames]))
+    if not slope.any() and drift < _FLAT_SHARE * leg:
         return still
-    steepness = float(np.hypot(*floor.slope))
+    steepness = float(np.hypot(*slope))
     tilt = float(np.arctan(steepness))
     # About this axis, the floor's normal (-slope x, 1, -slope z) turns up.
-    axis = np.array([floor.slope[1], 0.0, -floor.slope[0]]) / max(steepness, 1e-12)
+    axis = np.array([slope[1], 0.0, -slope[0]]) / max(steepness, 1e-12)
     shift = still.shift.copy()
     shift[:, 1] -= height - height[frames[0]]
     turn = quaternions.about_axis(axis, np.array(tilt))
-    return _Placement(turn, pivot, shift, float(np.ptp(height[frames])), tilt)
-
-
-@dataclass(frozen=True, eq=False)
-class _Floor:
-    """A floor's slope (2,), its height over time, and the root mean square distance of feet."""
-
-    slope: Array
-    height: CubicSpline
-    apart: float
+    return _Placement(turn, pivot, shift, drift, tilt)
 
 
 def _fitted(
     points: Array, times: Array, feet: Array, last: float, leg: float, sloped: bool, drifts: bool
-) -> _Floor:
-    """The floor under points (samples, 3) of feet.
+) -> tuple[Array, CubicSpline, float]:
+    """The floor under points (samples, 3): slope (2,), height over time, and distance of feet.
 
     A penalised least-squares fit with Huber weights; each foot has a height of its own.
     """
@@ -308,16 +287,13 @@ def _fitted(
         apart = target - columns @ found
         huber = np.sqrt(1.0 / np.maximum(np.abs(apart) / (_HEIGHT * leg), 1.0))
     distance = float(np.sqrt(np.mean(apart**2)))
-    return _Floor(found[fixed - 2 : fixed], CubicSpline(knots, found[fixed:]), distance)
+    return found[fixed - 2 : fixed], CubicSpline(knots, found[fixed:]), distance
 
 
 def _slip(ground: Array, core: Array, fps: float, leg: float) -> Array:
-    """(frames, 2) metres: how far feet in contact carry the body along, from places on the ground.
+    """(frames, 2) metres: how far feet in contact carry the body along.
 
-    Parameters
-    ----------
-    ground : (frames, feet, 2)
-    core : (frames, feet) bool
+    `ground` (frames, feet, 2) has their places, `core` (frames, feet) where they are in contact.
     """
     speeds = np.gradient(ground, axis=0) * fps if len(ground) > 1 else np.zeros_like(ground)
     longest, rest = max(2, round(_SLIP_S * fps)), max(2, round(_REST_S * fps))
@@ -378,3 +354,89 @@ def _held(
         shifts[:, foot] = faded_corrections(shifts[:, foot].copy(), holds, blend)
     moved = joint_positions(clip)[:, limbs.tips] + shifts
     return with_limbs_at(clip, roles, limbs, moved), held, left
+
+
+def limbs_of_roles(roles: Roles) -> LegChains:
+    """Left and right leg, then left and right arm, as far as a body has them; tips are the last."""
+    rows = []
+    for parts, bend in ((("hip", "knee", "foot"), 1), (("shoulder", "elbow", "hand"), -1)):
+        for side in ("left", "right"):
+            joints = [getattr(roles, f"{side}_{part}") for part in parts]
+            if None not in joints and joints[0] != 0:
+                rows.append([*joints, joints[2], bend])
+    upper, middle, last, tips, bends = np.array(rows, np.int64).reshape(-1, 5).T
+    return LegChains(upper, middle, last, tips, bends.astype(float))
+
+
+def with_limbs_at(clip: Clip, roles: Roles, limbs: LegChains, wanted: Array) -> Clip:
+    """The clip with the tips of limbs at places (frames, limbs, 3) in metres."""
+    left = quaternions.rotate(root_trajectory(clip, roles).rotations, _LEFT)
+    return with_tips_at(clip, limbs, wanted, left)
+
+
+def with_held_feet(clip: Clip, space: MotionSpace, contacts: Array) -> Clip:
+    """A clip whose feet stay in contacts (frames, feet): left and right, then front paws.
+
+    They keep their orientation, and bones their length. A body whose feet have no limbs of three
+    joints stays as it is.
+    """
+    roles = space.roles_of(clip)
+    limbs = LegChains.from_skeleton(clip.skeleton, roles)
+    if len(limbs) != contacts.shape[1]:
+        return clip
+    leg = path_length(clip.skeleton, int(limbs.upper[0]), int(limbs.last[0]))
+    holds = find_holds(clip, roles, leg, flags=contacts, hold_share=_HOLD_SHARE)
+    return with_limbs_at(clip, roles, limbs, holds.tips + holds.shifts)
+
+
+def with_gaps_held(clip: Clip, space: MotionSpace, contacts: Array, broken: Array) -> Clip:
+    """A clip whose feet stay in contacts where they were made, and as they are elsewhere.
+
+    A contact that begins or ends in a whole frame stays at the place that it has there; one that
+    does both goes from one place to the other. Contacts are those of `with_held_feet`; `broken`
+    (frames, body joints + 1) says where the place of the hips and the rotations of joints were
+    made.
+    """
+    roles = space.roles_of(clip)
+    limbs = LegChains.from_skeleton(clip.skeleton, roles)
+    if len(limbs) != contacts.shape[1]:
+        return clip
+    depends = space.points.groups()
+    place = {int(joint): index for index, joint in enumerate(space.points.joints)}
+    tips = global_transforms(clip)[1][:, limbs.tips]
+    shifts, made = np.zeros_like(tips), np.zeros_like(contacts)
+    blend = max(2, round(HOLD_BLEND_S * clip.fps))
+    for foot, last in enumerate(limbs.last.tolist()):
+        above = depends[place[last] + 1].copy()
+        above[0] = True
+        made[:, foot] = broken[:, above].any(axis=1)
+        shifts[:, foot] = _gap_shift(tips[:, foot], contacts[:, foot], made[:, foot], blend)
+    if not np.abs(shifts).max(initial=0.0):
+        return clip
+    held = with_limbs_at(clip, roles, limbs, tips + shifts)
+    # Of the two signs of a quaternion, that of the clip, which is continuous with whole frames.
+    sign = np.where((held.rotations * clip.rotations).sum(axis=-1, keepdims=True) < 0, -1.0, 1.0)
+    rotations = clip.rotations.astype(np.float64)
+    for foot, made_here in enumerate(made.T):
+        chain = [int(each[foot]) for each in (limbs.upper, limbs.middle, limbs.last)]
+        here = np.ix_(made_here, chain)
+        rotations[here] = (sign * held.rotations)[here]
+    return replace(clip, rotations=rotations)
+
+
+def _gap_shift(tip: Array, contact: Array, made: Array, blend: int) -> Array:
+    """(frames, 3) correction in metres of a foot's tip (frames, 3), 0 where it was not made."""
+    shift, holds = np.zeros_like(tip), [*true_runs(~made)]
+    for start, stop in true_runs(contact & made):
+        before = tip[start - 1] if start and contact[start - 1] else None
+        after = tip[stop] if stop < len(tip) and contact[stop] else None
+        if before is None and after is None:
+            place = np.median(tip[start:stop], axis=0)
+        elif before is None or after is None:
+            place = after if before is None else before
+        else:
+            share = np.arange(1, stop - start + 1)[:, None] / (stop - start + 1)
+            place = before + (after - before) * smoothstep(share)
+        shift[start:stop] = place - tip[start:stop]
+        holds.append((start, stop))
+    return np.where(made[:, None], faded_corrections(shift, sorted(holds), blend), 0.0)

@@ -10,9 +10,10 @@ import torch
 from torch import Tensor
 
 from deepphase.arrays import Array
-from deepphase.edit.body_points import BodyPoints
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.motion_rows import MotionRows
+from deepphase.motion import quaternions
+from deepphase.motion.clip import Clip
 from deepphase.motion.root_trajectory import RootTrajectory
 
 ITERATIONS = 250
@@ -29,44 +30,20 @@ _TARGET, _FEET, _BONES, _CLOSE, _SMOOTH = 2000.0, 2000.0, 3.0, 0.002, 2.0
 
 @dataclass(frozen=True, eq=False)
 class PointGoals:
-    """What points of the rows have to meet.
+    """What points of the rows have to meet, in metres of the editor's body."""
 
-    Parameters
-    ----------
-    frames, points
-        (goals,) index of a frame and of a point.
-    places
-        (goals, 3) where the point is there, in root space, in metres of the editor's body.
-    standing
-        (frames, points) bool: points of feet in contact.
-    root
-        If given, standing points do not move in the world, with the root on this trajectory in
-        metres of the editor's body. Otherwise they are where they are in the rows.
-    """
-
+    # (goals,) a frame and a point, and (goals, 3) its place there in root space
     frames: Array
     points: Array
     places: Array
+    # (frames, points) bool: points of feet in contact
     standing: Array
+    # If given, standing points do not move in the world, with the root on this trajectory.
+    # Otherwise they are where they are in the rows.
     root: RootTrajectory | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class FoundMotion:
-    """What a search has found.
-
-    Parameters
-    ----------
-    distances
-        (goals,) metres of the editor's body between goals and their points.
-    """
-
-    rows: MotionRows
-    distances: Array
-    iterations: int
-
-
-def search(rows: MotionRows, editor: MotionEditor, goals: PointGoals) -> FoundMotion:
+def search(rows: MotionRows, editor: MotionEditor, goals: PointGoals) -> MotionRows:
     """Rows near the given ones that meet goals, by Adam on the hidden units.
 
     What the hidden units change is added to the rows, so that details which the autoencoder does
@@ -80,26 +57,35 @@ def search(rows: MotionRows, editor: MotionEditor, goals: PointGoals) -> FoundMo
     hidden = editor.encode(rows).clone().requires_grad_()
     points = torch.from_numpy(np.ascontiguousarray(rows.points, np.float32))
     start = editor.network.decode(hidden).detach()
-    loss = _Loss(points, editor, goals)
     optimizer = torch.optim.Adam([hidden], lr=_RATE, eps=_LEAST_SLOPE)
     scale = torch.from_numpy(editor.normalisation.scale[: points[0].numel()])
     near = _near(rows, editor, goals, hidden.shape[-1])
-    moved, steps = points, 0
+    bones, slides = carrier_distances(editor), _slides(points, goals)
+    lengths = bones(points)
+    at = torch.from_numpy(goals.frames), torch.from_numpy(goals.points)
+    places = torch.from_numpy(goals.places.astype(np.float32))
+    steps = 0
     while True:
         change = (editor.network.decode(hidden) - start)[0, : len(scale), : len(rows)]
-        moved = points + (change.T * scale).reshape(points.shape)
-        total, farthest = loss(moved)
-        if farthest < _NEAR_M or steps == ITERATIONS:
-            break
+        apart = (change.T * scale).reshape(points.shape)
+        moved = points + apart
+        miss, slid = moved[at] - places, slides(moved)
+        errors = torch.cat([miss, slid]).detach().norm(dim=-1)
+        if steps == ITERATIONS or not errors.numel() or errors.max() < _NEAR_M:
+            return replace(rows, points=moved.detach().numpy())
+        loss = (
+            _TARGET * miss.square().sum()
+            + _FEET * slid.square().sum()
+            + _BONES * (bones(moved) - lengths).square().sum()
+            + _CLOSE * apart.square().sum()
+            + _SMOOTH * apart.diff(dim=0).square().sum()
+        )
         steps += 1
         optimizer.zero_grad()
-        total.backward(inputs=[hidden])
+        loss.backward(inputs=[hidden])
         assert hidden.grad is not None
         hidden.grad *= near
         optimizer.step()
-    made = moved.detach().numpy()
-    apart = np.linalg.norm(made[goals.frames, goals.points] - goals.places, axis=-1)
-    return FoundMotion(replace(rows, points=made), apart, steps)
 
 
 def _near(rows: MotionRows, editor: MotionEditor, goals: PointGoals, count: int) -> Tensor:
@@ -111,50 +97,59 @@ def _near(rows: MotionRows, editor: MotionEditor, goals: PointGoals, count: int)
     return torch.from_numpy((apart < _AROUND_S * editor.fps).astype(np.float32))
 
 
-def carrier_distances(body: BodyPoints) -> Callable[[Tensor], Tensor]:
+def _slides(points: Tensor, goals: PointGoals) -> Callable[[Tensor], Tensor]:
+    """A function of points (frames, points, 3): how far those that stand move (standing, 3)."""
+    root, standing = goals.root, torch.from_numpy(goals.standing)
+    if root is None:
+        return lambda moved: (moved - points)[standing]
+    both = standing[1:] & standing[:-1]
+    angles = torch.from_numpy(root.angles.astype(np.float32))
+    cosine, sine = angles.cos()[:, None], angles.sin()[:, None]
+    origin = torch.from_numpy(root.positions.astype(np.float32))[:, None]
+
+    def steps(moved: Tensor) -> Tensor:
+        x, y, z = moved.unbind(-1)
+        world = torch.stack([cosine * x + sine * z, y, cosine * z - sine * x], -1) + origin
+        return world.diff(dim=0)[both]
+
+    return steps
+
+
+def carrier_distances(editor: MotionEditor) -> Callable[[Tensor], Tensor]:
     """A function of points (frames, points, 3): their distances from the joints that carry them."""
-    carried, above = body.arms()
+    carried, above = editor.space.points.arms()
     return lambda points: (points[:, carried] - points[:, above]).norm(dim=-1)
 
 
-class _Loss:
-    """The weighted errors of points (frames, points, 3), and the farthest of goals and feet."""
+def standing_points(editor: MotionEditor, contacts: Array) -> Array:
+    """(frames, points) bool: points of feet that are in contact (frames, feet)."""
+    points = editor.space.points
+    standing = np.zeros((len(contacts), len(points)), bool)
+    for column, foot in enumerate(editor.feet):
+        standing[:, points.of_joint(editor.space.skeleton, foot)] |= contacts[:, column, None]
+    return standing
 
-    def __init__(self, points: Tensor, editor: MotionEditor, goals: PointGoals) -> None:
-        self._given = points
-        self._at = torch.from_numpy(goals.frames), torch.from_numpy(goals.points)
-        self._places = torch.from_numpy(goals.places.astype(np.float32))
-        self._bones = carrier_distances(editor.space.points)
-        self._lengths = self._bones(points)
-        self._root = goals.root
-        standing = goals.standing
-        if self._root is None:
-            self._standing = torch.from_numpy(standing)
-        else:
-            self._standing = torch.from_numpy(standing[1:] & standing[:-1])
-            angles = torch.from_numpy(self._root.angles.astype(np.float32))
-            self._cosine, self._sine = angles.cos()[:, None], angles.sin()[:, None]
-            places = self._root.positions.astype(np.float32)
-            self._origin = torch.from_numpy(places)[:, None]
 
-    def __call__(self, points: Tensor) -> tuple[Tensor, float]:
-        apart = points - self._given
-        miss = points[self._at] - self._places
-        if self._root is None:
-            slid = apart[self._standing]
-        else:
-            slid = self._world(points).diff(dim=0)[self._standing]
-        total = (
-            _TARGET * miss.square().sum()
-            + _FEET * slid.square().sum()
-            + _BONES * (self._bones(points) - self._lengths).square().sum()
-            + _CLOSE * apart.square().sum()
-            + _SMOOTH * apart.diff(dim=0).square().sum()
-        )
-        errors = torch.cat([miss, slid]).detach().norm(dim=-1)
-        return total, float(errors.max()) if errors.numel() else 0.0
+def with_change(
+    clip: Clip,
+    before: Clip,
+    after: Clip,
+    editor: MotionEditor,
+    *,
+    on_path: bool = False,
+    hips_share: float = 1.0,
+) -> Clip:
+    """The clip with what changed between two others, and a share of the change of the hips' place.
 
-    def _world(self, points: Tensor) -> Tensor:
-        x, y, z = points.unbind(-1)
-        turned = [self._cosine * x + self._sine * z, y, self._cosine * z - self._sine * x]
-        return torch.stack(turned, -1) + self._origin
+    On a path, the hips do not change over the ground.
+    """
+    joints, hips = editor.space.points.joints, editor.space.hips
+    turns = quaternions.multiply(
+        after.rotations[:, joints], quaternions.conjugate(before.rotations[:, joints])
+    )
+    rotations = quaternions.multiply(turns, clip.rotations[:, joints].astype(np.float64))
+    moved = hips_share * (after.local_positions()[:, hips] - before.local_positions()[:, hips])
+    if on_path:
+        moved[:, ::2] = 0.0
+    places = clip.local_positions()[:, hips].astype(np.float64) + moved
+    return editor.space.with_pose(clip, quaternions.sign_continuous(rotations), places)

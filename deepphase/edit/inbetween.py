@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from scipy.interpolate import interp1d
 
 from deepphase.arrays import Array
 from deepphase.easing import smoothstep
@@ -63,8 +64,9 @@ def in_between(
     ParameterError
         If the duration is not positive, or is longer than the editor can bridge.
     """
-    timing = seconds if isinstance(seconds, PhaseTiming) else None
-    seconds = seconds.seconds if isinstance(seconds, PhaseTiming) else seconds
+    timing = None
+    if isinstance(seconds, PhaseTiming):
+        timing, seconds = seconds, seconds.seconds
     if not 0 < seconds <= LONGEST_S:
         raise ParameterError(
             f"the time between the clips must be above 0 and at most {LONGEST_S:g} s, not "
@@ -76,35 +78,29 @@ def in_between(
     if follow:
         second = _following(first, second, seconds, editor)
     missing = max(round(seconds * first.fps) - 1, 0)
-    body = editor.space.hips
-    places = [each.local_positions()[:, body].astype(np.float64) for each in (first, second)]
-    turned = [each.rotations.astype(np.float64) for each in (first, second)]
-    empty = np.tile(quaternions.IDENTITY, (missing, len(first.skeleton), 1))
+    gap = slice(len(first), len(first) + missing)
+    hips = editor.space.hips
+    # Nothing is read of the frames of the gap.
+    frames = [*range(len(first)), *[-1] * missing]
+    places = [clip.local_positions()[:, hips].astype(np.float64) for clip in (first, second)]
+    rotations = [clip.rotations.astype(np.float64) for clip in (first, second)]
     joined = _on_bones(
         first,
-        np.concatenate([turned[0], empty, turned[1]]),
-        np.concatenate([places[0], np.zeros((missing, 3)), places[1]]),
+        np.concatenate([rotations[0][frames], rotations[1]]),
+        np.concatenate([places[0][frames], places[1]]),
         editor,
     )
     if not missing:
         return joined
-    guess = None if timing is None else phase_passage(first, second, missing, editor.space, timing)
-    if guess is not None:
-        rotations, moved = joined.rotations.copy(), joined.translations.copy()
-        here = slice(len(first), len(first) + missing)
-        rotations[here], moved[here] = guess.rotations, guess.translations
-        guess = replace(joined, rotations=rotations, translations=moved)
-    return repaired(
-        joined,
-        editor,
-        Damage.stated(
-            len(joined),
-            editor.space.joints,
-            stretches=[(len(first), len(first) + missing - 1)],
-        ),
-        feet=feet,
-        guess=guess,
-    )
+    guess = passage = None
+    if timing is not None:
+        passage = phase_passage(first, second, missing, editor.space, timing)
+    if passage is not None:
+        turned, moved = joined.rotations.copy(), joined.translations.copy()
+        turned[gap], moved[gap] = passage.rotations, passage.translations
+        guess = replace(joined, rotations=turned, translations=moved)
+    damage = Damage.stated(len(joined), editor.space.joints, stretches=[(gap.start, gap.stop - 1)])
+    return repaired(joined, editor, damage, feet=feet, guess=guess)
 
 
 def between_keys(
@@ -162,8 +158,7 @@ def between_keys(
             hint="add a key between them",
         )
     clip = editor.space.on_hips(clip)
-    nearest = np.searchsorted(at, np.arange(at[-1] + 1), side="right") - 1
-    held = frames[nearest]
+    held = frames[np.searchsorted(at, np.arange(at[-1] + 1), side="right") - 1]
     moved = _on_bones(
         clip,
         clip.rotations[held].astype(np.float64),
@@ -182,11 +177,11 @@ def way_speed(
 
     Fast is the mean velocity with four standard deviations.
     """
-    places = [
-        editor.space.on_hips(each).local_positions()[at, editor.space.hips, ::2]
-        for each, at in ((first, -1), (second, 0))
-    ]
-    needed = float(np.linalg.norm(places[1] - places[0])) / max(seconds, 1e-6)
+    start, stop = (
+        editor.space.on_hips(clip).local_positions()[at, editor.space.hips, ::2]
+        for clip, at in ((first, -1), (second, 0))
+    )
+    needed = float(np.linalg.norm(stop - start)) / max(seconds, 1e-6)
     root = slice(editor.layout.root.start, editor.layout.root.start + 2)
     usual = np.linalg.norm(editor.normalisation.mean[root])
     fast = usual + 4.0 * float(editor.normalisation.scale[root].max())
@@ -204,15 +199,13 @@ def _following(first: Clip, second: Clip, seconds: float, editor: MotionEditor) 
     start = roots[0].positions[-1, ::2].astype(np.float64), float(roots[0].angles[-1])
     path = integrated_root(np.tile(pace, (steps, 1)), first.fps, *start)
     turn = path.angles[-1] - roots[1].angles[0]
-    about_up = quaternions.about_axis(np.array([0.0, 1.0, 0.0]), turn)
-    hips = editor.space.hips
-    column = np.flatnonzero(second.translated_joints == hips)[0]
-    rotations = second.rotations.astype(np.float64)
-    translations = second.translations.astype(np.float64)
-    rotations[:, hips] = quaternions.multiply(about_up[None], rotations[:, hips])
-    places = translations[:, column] - roots[1].positions[0]
-    translations[:, column] = quaternions.rotate(about_up[None], places) + path.positions[-1]
-    return replace(second, rotations=rotations, translations=translations)
+    about_up = quaternions.about_axis(np.array([0.0, 1.0, 0.0]), turn)[None]
+    space = editor.space
+    rotations = second.rotations[:, space.points.joints].astype(np.float64)
+    rotations[:, 0] = quaternions.multiply(about_up, rotations[:, 0])
+    places = second.local_positions()[:, space.hips] - roots[1].positions[0]
+    places = quaternions.rotate(about_up, places.astype(np.float64)) + path.positions[-1]
+    return space.with_pose(second, rotations, places)
 
 
 def _on_bones(clip: Clip, rotations: Array, places: Array, editor: MotionEditor) -> Clip:
@@ -225,38 +218,25 @@ def _on_bones(clip: Clip, rotations: Array, places: Array, editor: MotionEditor)
 
 
 def phase_passage(
-    first: Clip,
-    second: Clip,
-    missing: int,
-    space: MotionSpace,
-    timing: PhaseTiming,
+    first: Clip, second: Clip, missing: int, space: MotionSpace, timing: PhaseTiming
 ) -> Clip | None:
     """Frames between two clips in which the last cycle of one becomes the first of the other.
 
     Poses in root space and velocities of the root are those of the same phase. The root's path is
-    moved so that it arrives at the second clip.
-
-    Parameters
-    ----------
-    first, second
-        Clips of the body at one rate, on the hips.
-
-    Returns
-    -------
-    A clip of the missing frames, its travel on the hips; None if neither clip has a whole cycle.
+    moved so that it arrives at the second clip. The clips are of one rate and on the hips, as is
+    the result; None if neither has a whole cycle.
     """
     space = replace(space, fps=first.fps)
     clips = (first, second)
-    read = [space.rows(clip) for clip in clips]
+    (first_rows, start), (second_rows, stop) = (space.rows(clip) for clip in clips)
     # Share of the passage at each missing frame, and the cycles that have passed there.
     share = np.arange(1, missing + 1) / (missing + 1)
-    start, stop = timing.frequencies
-    passed = timing.cycles * (start * share + 0.5 * (stop - start) * share**2)
-    passed /= 0.5 * (start + stop)
+    slow, fast = timing.frequencies
+    passed = timing.cycles * (slow * share + 0.5 * (fast - slow) * share**2) / (0.5 * (slow + fast))
     turns = [cycles_of_frames(clip, timing.model, timing.channel) for clip in clips]
-    before = _last_cycle(read[0][0].array(), turns[0], passed)
+    before = _last_cycle(first_rows.array(), turns[0], passed)
     # Backwards in time, the second clip's first cycle is its last one.
-    after = _last_cycle(read[1][0].array()[::-1], -turns[1][::-1], timing.cycles - passed)
+    after = _last_cycle(second_rows.array()[::-1], -turns[1][::-1], timing.cycles - passed)
     if before is None and after is None:
         return None
     ease = smoothstep(share)[:, None]
@@ -266,9 +246,10 @@ def phase_passage(
         values = before + ease * (after - before)
     assert values is not None
     rows = MotionRows.from_array(values, len(space.points))
-    floors = [space.floor(own, clip) for (own, _), clip in zip(read, clips, strict=True)]
-    root = _arriving(rows, read[0], read[1][1], space.size_of(first), first.fps)
-    made = space.clip(rows, first, root)
+    floors = [space.floor(first_rows, first), space.floor(second_rows, second)]
+    velocities = np.concatenate([first_rows.velocities[-1:], rows.velocities, rows.velocities[-1:]])
+    velocities[:, :2] *= space.size_of(first)
+    made = space.clip(rows, first, _arriving(velocities, start, stop, first.fps))
     places = made.translations.copy()
     places[:, -1, 1] += floors[0] + ease[:, 0] * (floors[1] - floors[0])
     return replace(made, translations=places)
@@ -278,51 +259,34 @@ def _last_cycle(values: Array, turns: Array, passed: Array) -> Array | None:
     """Values (frames, values) continued by cycles (missing,) beyond the last frame.
 
     The last cycle is repeated; the difference of its ends is spread over it, so that it closes.
-
-    Parameters
-    ----------
-    turns
-        (frames,) cycles at each frame, of rising phase.
+    `turns` (frames,) has the cycles at each frame, of rising phase.
     """
     turns = np.maximum.accumulate(turns) + 1e-9 * np.arange(len(turns))
     if turns[-1] - turns[0] < 1.0:
         return None
-    frames = np.arange(len(turns))
-
-    def at(cycles: Array) -> Array:
-        places = np.interp(cycles, turns, frames)
-        low = np.minimum(places.astype(int), len(values) - 2)
-        part = (places - low)[:, None]
-        mixed: Array = (1.0 - part) * values[low] + part * values[low + 1]
-        return mixed
-
+    ends = values[0], values[-1]
+    at = interp1d(turns, values, axis=0, bounds_error=False, fill_value=ends)
     # Cycles before the end of the clip, from 0 (its last frame) to below 1.
     back = -passed % 1.0
     step = values[-1] - at(turns[-1:] - 1.0)[0]
-    return at(turns[-1] - back) + back[:, None] * step
+    return np.asarray(at(turns[-1] - back) + back[:, None] * step)
 
 
 def _arriving(
-    rows: MotionRows,
-    before: tuple[MotionRows, RootTrajectory],
-    after: RootTrajectory,
-    size: float,
-    fps: float,
+    velocities: Array, root: RootTrajectory, after: RootTrajectory, fps: float
 ) -> RootTrajectory:
-    """The root along the rows' velocities, moved so that it arrives at the second clip."""
-    velocities = np.concatenate([before[0].velocities[-1:], rows.velocities]).astype(np.float64)
-    velocities[:, :2] *= size
-    velocities = np.concatenate([velocities, velocities[-1:]])
-    root = before[1]
+    """The way on from a root along velocities, moved so that it arrives at the second clip."""
+    velocities = velocities.astype(np.float64)
     turn = after.angles[0] - root.angles[-1]
-    path = integrated_root(velocities, fps, root.positions[-1, ::2], float(root.angles[-1]))
+    start = root.positions[-1, ::2], float(root.angles[-1])
+    path = integrated_root(velocities, fps, *start)
     share = np.linspace(0.0, 1.0, len(path.angles))
     ease = smoothstep(share)
     # The angle of the second clip is known up to whole turns.
     off = path.angles[-1] - root.angles[-1] - turn
     off -= 2.0 * np.pi * np.round(off / (2.0 * np.pi))
     velocities[:-1, 2] -= off * np.diff(ease) * fps
-    path = integrated_root(velocities, fps, root.positions[-1, ::2], float(root.angles[-1]))
+    path = integrated_root(velocities, fps, *start)
     away = after.positions[0, ::2] - path.positions[-1, ::2]
     places = path.positions[:, ::2] + ease[:, None] * away
     return RootTrajectory.from_ground(places[1:-1], path.angles[1:-1])

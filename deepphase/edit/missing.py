@@ -10,25 +10,17 @@ NOISY = 0.5
 
 # Standard deviation of made noise in metres: log-uniform between these.
 _NOISE_M = (0.004, 0.08)
-# Seconds of stretches and gaps, and frames of the shortest ones.
-_STRETCH_S, _GAP_S = (0.1, 2.0), (0.1, 1.6)
-_KEYS_S = (0.15, 0.7)
+# Seconds of stretches and gaps, and between keys.
+_STRETCH_S, _GAP_S, _KEYS_S = (0.1, 2.0), (0.1, 1.6), (0.15, 0.7)
 # Seconds of gaps before a target pose, and of motion before the longest of them.
 _TARGET_S, _PAST_S = (0.1, 2.0), 0.3
 
 
 def filled(rows: Tensor, known: Tensor) -> Tensor:
-    """Rows with unknown values interpolated linearly over time.
+    """Rows (batch, values, frames) with unknown values interpolated linearly over time.
 
-    Parameters
-    ----------
-    rows : (batch, values, frames)
-    known : (batch, values, frames) bool
-
-    Returns
-    -------
-    (batch, values, frames); the nearest known value before the first and after the last one, and 0
-    where none is known.
+    They are the nearest known value before the first and after the last one, and 0 where none is
+    known. `known` is bool, of the same shape.
     """
     frames = rows.shape[-1]
     index = torch.arange(frames, device=rows.device).expand_as(rows)
@@ -47,14 +39,9 @@ def filled(rows: Tensor, known: Tensor) -> Tensor:
 
 
 def run_means(rows: Tensor, known: Tensor) -> Tensor:
-    """Rows with the values of each unknown stretch replaced by their mean.
+    """Rows (batch, values, frames) whose unknown stretches have their mean.
 
     So velocities of the root over a gap become those of a straight path between its ends.
-
-    Parameters
-    ----------
-    rows, known : (batch, values, frames)
-        `known` is bool.
     """
     # The stretch of each frame: stretches are counted by the known frames that end them.
     run = known.long().cumsum(-1)
@@ -67,17 +54,11 @@ def run_means(rows: Tensor, known: Tensor) -> Tensor:
 
 
 def straight_path(velocities: Tensor, lost: Tensor, fps: float) -> Tensor:
-    """Root velocities of one unknown stretch each, replaced by those of the way between its ends.
+    """Root velocities (batch, 3, frames) with those of the way between the ends of a stretch.
 
-    The way is straight and its turn steady, as of clips whose gaps are interpolated. The mean of
-    the true velocities would also say how long the path is that the root takes.
-
-    Parameters
-    ----------
-    velocities : (batch, 3, frames)
-        x and z in m/s and the turn in rad/s, each from a frame to the next (`root_velocities`).
-    lost : (batch, frames) bool
-        Where they are unknown: one stretch.
+    The stretch is where `lost` (batch, frames) is true, one in each row. The way is straight and
+    its turn steady, as of clips whose gaps are interpolated. The mean of the true velocities would
+    also say how long the path is that the root takes.
     """
     gap = lost.to(velocities)
     x, z, turn = (velocities / fps * gap[:, None]).unbind(1)
@@ -88,24 +69,18 @@ def straight_path(velocities: Tensor, lost: Tensor, fps: float) -> Tensor:
     across = (cosine * z - sine * x).sum(-1, keepdim=True)
     steady = way * (gap.cumsum(-1) - gap) / steps
     sine, cosine = steady.sin(), steady.cos()
-    made = (cosine * along - sine * across, sine * along + cosine * across, way.expand_as(gap))
-    return torch.where(lost[:, None], torch.stack(made, 1) * (fps / steps)[:, None], velocities)
+    straight = (cosine * along - sine * across, sine * along + cosine * across, way.expand_as(gap))
+    straight_velocities = torch.stack(straight, 1) * (fps / steps)[:, None]
+    return torch.where(lost[:, None], straight_velocities, velocities)
 
 
 def made_damage(
     batch: int, frames: int, depends: Tensor, fps: float, generator: torch.Generator
 ) -> tuple[Tensor, Tensor]:
-    """Random damage of windows: what is known of each group, and the noise of each joint in metres.
+    """Random damage of windows, of groups that depend on each other as in `BodyPoints.groups`.
 
     One of: single frames of joints; stretches of joints; a limb for long; all joints over a gap;
     all but some keys; noise, over all frames or in bursts.
-
-    Parameters
-    ----------
-    depends : (groups, groups) bool
-        Which rotations each group depends on (`BodyPoints.groups`).
-    fps
-        Frames a second.
 
     Returns
     -------
@@ -129,15 +104,13 @@ def made_damage(
         index = torch.arange(frames)
         return (index >= start) & (index < start + length)
 
-    damaged = torch.zeros(batch, groups, frames, dtype=torch.bool)
     kind = torch.randint(0, 8, (batch, 1, 1), generator=generator)
     single = uniform(batch, groups, frames) < 0.1 + 0.6 * uniform(batch, 1, 1)
     share = uniform(batch, 1, 1) ** 2
     chosen = uniform(batch, groups, 1) < 0.05 + 0.7 * share
     stretches = chosen & (stretch(groups, _STRETCH_S) | stretch(groups, _STRETCH_S))
-    limb = torch.zeros(batch, groups, dtype=torch.bool)
     top = torch.randint(1, groups, (batch,), generator=generator)
-    limb |= depends[:, top].T
+    limb = depends[:, top].T.clone()
     limb[:, 0] = False
     always = uniform(batch, 1, 1) < 0.5
     limbs = limb[..., None] & (always | stretch(1, _STRETCH_S))
@@ -146,6 +119,7 @@ def made_damage(
     every = (low + uniform(batch, 1, 1) * (high - low)).round().clamp(min=2)
     offset = (uniform(batch, 1, 1) * every).floor()
     keys = ((torch.arange(frames) + offset) % every != 0).expand(-1, groups, -1)
+    damaged = torch.zeros(batch, groups, frames, dtype=torch.bool)
     for value, mask in enumerate((single, stretches, stretches, limbs, gap, gap, keys)):
         damaged |= (kind == value) & mask
     # Whether the root is known while the pose is not: a character's path is often given.
@@ -154,9 +128,9 @@ def made_damage(
     noisy[:, 0] = False
     quiet, loud = _NOISE_M
     deviation = quiet * (loud / quiet) ** uniform(batch, 1, 1)
-    moves = depends.float()
-    lost = torch.einsum("ab,nbt->nat", moves, damaged.float()) > 0
-    moved = torch.einsum("ab,nbt->nat", moves, noisy.float()) > 0
+    lost, moved = (
+        torch.einsum("ab,nbt->nat", depends.float(), mask.float()) > 0 for mask in (damaged, noisy)
+    )
     known = torch.where(lost, 0.0, torch.where(moved, NOISY, 1.0))
     return known, noisy * deviation
 
@@ -164,17 +138,10 @@ def made_damage(
 def target_gap(
     batch: int, frames: int, groups: int, fps: float, generator: torch.Generator
 ) -> Tensor:
-    """What is known of windows that end with a target pose after a gap, as in-betweens do.
+    """(batch, groups, frames to the target) what is known of windows that end with a target pose.
 
-    Parameters
-    ----------
-    fps
-        Frames a second.
-
-    Returns
-    -------
-    (batch, groups, frames to the target) 1 or 0. How long the windows are is alike in the batch,
-    how long the gaps are is not.
+    It is 0 in a gap before the target, as of in-betweens, and 1 elsewhere. How long the windows are
+    is alike in the batch, how long the gaps are is not.
     """
     shortest, longest = (max(round(seconds * fps), 2) for seconds in _TARGET_S)
     past = max(round(_PAST_S * fps), 2)

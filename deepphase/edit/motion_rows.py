@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.ndimage import gaussian_filter1d
 
 from deepphase.arrays import Array
 from deepphase.edit.body_points import BodyPoints
@@ -28,29 +30,22 @@ from deepphase.motion.skeleton import Skeleton, ancestors, bone_lengths
 
 ROOT_VALUES = 3
 """Velocities of the root: forward-sideways (x, z) in m/s and the turn in rad/s."""
+SMOOTHING_S = 0.3
+"""Standard deviation in seconds of the Gaussian that smooths the root's way: paths have no sway."""
 
 
 @dataclass(frozen=True, eq=False)
 class MotionRows:
     """Rows of a motion, one a frame: points in root space, root velocities and contacts.
 
-    Parameters
-    ----------
-    points
-        (frames, points, 3) metres in root space, on a body of the editor's size.
-    velocities
-        (frames, 3) velocity of the root in its own frame, x and z in m/s, and its turn in rad/s,
-        from each frame to the next; the last frame has that of the frame before.
-    contacts
-        (frames, feet) 1 where a foot is on the floor, else 0.
-
-    References
-    ----------
-    Holden, Saito and Komura 2016, section 4; the markers are ours.
+    Of Holden, Saito and Komura 2016, section 4; the markers among the points are ours.
     """
 
+    # (frames, points, 3) metres in root space, on a body of the editor's size
     points: Array
+    # (frames, 3) as of `root_velocities`, on a body of the editor's size
     velocities: Array
+    # (frames, feet) 1 where a foot is on the floor, else 0
     contacts: Array
 
     def __len__(self) -> int:
@@ -74,17 +69,12 @@ class MotionRows:
 
 @dataclass(frozen=True, eq=False)
 class MotionSpace:
-    """The body that rows are of, and how clips become rows and rows become clips.
-
-    Parameters
-    ----------
-    fps
-        Frames a second of the rows.
-    """
+    """The body that rows are of, and how clips become rows and rows become clips."""
 
     skeleton: Skeleton
     hips: int
     points: BodyPoints
+    # Frames a second of the rows
     fps: float
     description: dict[str, Any] | None = None
 
@@ -136,12 +126,9 @@ class MotionSpace:
         return float(own / max(bone_lengths(self.skeleton)[joints].sum(), 1e-9))
 
     def with_pose(self, clip: Clip, rotations: Array, places: Array) -> Clip:
-        """A clip on the hips with other rotations of the body and another place of the hips.
+        """A clip with other rotations (frames, body joints, 4) and places (frames, 3) of the hips.
 
-        Parameters
-        ----------
-        rotations : (frames, body joints, 4)
-        places : (frames, 3) metres
+        Its travel is on the hips.
         """
         all_rotations = clip.rotations.astype(np.float64)
         all_rotations[:, self.points.joints] = rotations
@@ -174,9 +161,8 @@ class MotionSpace:
         root = root_trajectory(clip, roles, positions=transforms[1])
         contacts = foot_contacts(clip, roles, transforms=transforms)
         joints = self.points.joints
-        points = self.points.of_body(_mean_bones(clip)).positions(
-            transforms[0][:, joints], transforms[1][:, joints]
-        )
+        body = self.points.of_body(_mean_bones(clip))
+        points = body.positions(transforms[0][:, joints], transforms[1][:, joints])
         points = to_root_space(points, root) - [0.0, contacts.floor, 0.0]
         size = self.size_of(clip)
         velocities = root_velocities(root, self.fps)
@@ -188,25 +174,18 @@ class MotionSpace:
         heights = clip.local_positions()[:, self.hips, 1]
         return float(np.median(heights - rows.points[:, 0, 1] * self.size_of(clip)))
 
-    def root(self, rows: MotionRows, like: Clip, place: Array, angle: float) -> RootTrajectory:
-        """Root trajectory of rows on the body of a clip, from a place (2,) and an angle on."""
+    def velocities(self, rows: MotionRows, like: Clip) -> Array:
+        """(frames, 3) float64 root velocities of rows on the body of a clip."""
         velocities = rows.velocities.astype(np.float64)
         velocities[:, :2] *= self.size_of(like)
-        return integrated_root(velocities, self.fps, place, angle)
+        return velocities
 
     def clip(
         self, rows: MotionRows, like: Clip, root: RootTrajectory, *, floor: float = 0.0
     ) -> Clip:
-        """A clip of constant bones.
+        """A clip at the space's rate, of a clip's constant bones, over a floor at this height.
 
-        Parameters
-        ----------
-        floor
-            Height of the floor in metres.
-
-        Returns
-        -------
-        The clip at the space's rate; joints that are not below the hips rest.
+        Joints that are not below the hips rest.
         """
         size = self.size_of(like)
         bones = _mean_bones(like)
@@ -221,18 +200,11 @@ class MotionSpace:
         translations = np.zeros((frames, len(moving), 3))
         translations[:, -1] = places + np.array([0.0, floor, 0.0])
         skeleton = like.in_order_of(self.skeleton).skeleton
-        offsets = bones.copy()
         above = ancestors(skeleton, self.hips)
-        offsets[above] = skeleton.offsets[above]
+        bones[above] = skeleton.offsets[above]
         return replace(
             like,
-            skeleton=Skeleton(
-                skeleton.names,
-                skeleton.parents,
-                offsets,
-                skeleton.end_parents,
-                skeleton.end_offsets,
-            ),
+            skeleton=replace(skeleton, offsets=bones),
             rotations=rotations,
             translations=translations,
             translated_joints=moving,
@@ -242,19 +214,13 @@ class MotionSpace:
 
 @dataclass(frozen=True, eq=False)
 class RowLayout:
-    """Values of a row and the groups that are known or unknown together.
+    """Values of a row and the groups that are known or unknown together."""
 
-    Parameters
-    ----------
-    group
-        (values,) index of the group of each value: 0 is the root, j + 1 the points that the body's
-        joint j carries.
-    depends
-        (groups, groups) bool: which rotations each group depends on.
-    """
-
+    # (values,) group of each value: 0 is the root, j + 1 the points that joint j carries
     group: Array
+    # (groups, groups) bool: which rotations each group depends on
     depends: Array
+    # The values of the root
     root: slice
 
     @classmethod
@@ -271,13 +237,7 @@ class RowLayout:
 
 @dataclass(frozen=True, eq=False)
 class RowScale:
-    """Mean and scale of each value of a row.
-
-    Parameters
-    ----------
-    mean, scale
-        (values,)
-    """
+    """Mean and scale (values,) of each value of a row."""
 
     mean: Array
     scale: Array
@@ -348,6 +308,16 @@ def integrated_root(velocities: Array, fps: float, place: Array, angle: float) -
     travel = np.stack([cosine * x + sine * z, cosine * z - sine * x], axis=1)
     places = np.asarray(place) + np.concatenate([np.zeros((1, 2)), np.cumsum(travel, axis=0)])
     return RootTrajectory.from_ground(places, angles)
+
+
+def smoothed_root(root: RootTrajectory, fps: float) -> RootTrajectory:
+    """A root trajectory without the sway of steps, as drawn paths are."""
+    values = np.column_stack([root.positions[:, ::2], root.angles]).astype(np.float64)
+    margin = math.ceil(4.0 * SMOOTHING_S * fps)
+    # Odd reflection: a body that travels at the edge of a clip does not slow down there.
+    padded = np.pad(values, ((margin, margin), (0, 0)), "reflect", reflect_type="odd")
+    smooth = gaussian_filter1d(padded, SMOOTHING_S * fps, axis=0)[margin : margin + len(values)]
+    return RootTrajectory.from_ground(smooth[:, :2], smooth[:, 2])
 
 
 def _mean_bones(clip: Clip) -> Array:

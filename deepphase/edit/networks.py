@@ -1,12 +1,22 @@
-"""Convolutional autoencoder of motion: hidden units as a space of valid movement."""
+"""Networks of motion: an autoencoder, and what leads from paths, hands and feet to its motion."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from deepphase.edit.config import EditorNetwork
+from deepphase.edit.motion_rows import ROOT_VALUES, RowLayout
+
+# Filters of the layers and seconds of their kernels (Holden et al. 2016 give 65 and 45 frames of
+# the footsteps' kernels at 60 Hz; the others are those of their program).
+_STEP_FILTERS, _STEP_KERNELS_S = 64, (65 / 60, 45 / 60)
+_FILTERS, _KERNELS_S = (64, 128), (45 / 60, 25 / 60, 15 / 60)
 
 
 class MotionAutoencoder(nn.Module):
@@ -27,39 +37,31 @@ class MotionAutoencoder(nn.Module):
     def __init__(self, values: int, groups: int, config: EditorNetwork) -> None:
         super().__init__()
         width, hidden, kernel = config.width, config.hidden, config.kernel
-
-        def layer(inputs: int, outputs: int, step: int = 1) -> nn.Module:
-            return nn.Conv1d(inputs, outputs, kernel, step, kernel // 2, padding_mode="replicate")
-
-        self.reading = layer(values + groups, width)
+        self.reading = _layer(values + groups, width, kernel)
         self.encoder = nn.Sequential(
             nn.ELU(),
-            layer(width, width, 2),
+            _layer(width, width, kernel, 2),
             nn.ELU(),
-            layer(width, hidden, 2),
+            _layer(width, hidden, kernel, 2),
             *(_Residual(hidden, dilation) for dilation in (1, 2, 4)),
         )
         self.decoder = nn.Sequential(
             _Residual(hidden, 1),
             _Doubled(),
-            layer(hidden, width),
+            _layer(hidden, width, kernel),
             nn.ELU(),
             _Doubled(),
-            layer(width, width),
+            _layer(width, width, kernel),
             nn.ELU(),
         )
-        self.writing = nn.Conv1d(width, values, 3, padding=1, padding_mode="replicate")
-        self.correction = nn.Conv1d(2 * width, values, 3, padding=1, padding_mode="replicate")
+        self.writing = _layer(width, values, 3)
+        self.correction = _layer(2 * width, values, 3)
 
     def encode(self, rows: Tensor, known: Tensor) -> Tensor:
-        """Hidden units (batch, hidden, frames / stride).
+        """Hidden units (batch, hidden, frames / stride) of normalised rows.
 
-        Parameters
-        ----------
-        rows : (batch, values, frames)
-            Normalised rows; values that are not known are filled in.
-        known : (batch, groups, frames)
-            1 where a group of values is known, 0.5 where it is noisy, 0 where it is not known.
+        Values that are not known are filled in; `known` (batch, groups, frames) is 1 where a group
+        of values is known, 0.5 where it is noisy, 0 where it is not known.
         """
         return self.encoder(self._read(rows, known))
 
@@ -99,3 +101,169 @@ class _Doubled(nn.Module):
 
     def forward(self, hidden: Tensor) -> Tensor:
         return functional.interpolate(hidden, scale_factor=2.0, mode="linear", align_corners=False)
+
+
+@dataclass(frozen=True)
+class PathLimits:
+    """What paths the training clips cover."""
+
+    # Of the smoothed root on the editor's body: highest speed in m/s, its median over frames that
+    # travel, and highest turn in rad/s
+    speed: float
+    usual: float
+    turn: float
+    # Labels of the clips, as in {"style": ["normal"]}; empty for all
+    labels: dict[str, list[str]]
+    clips: int
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, Any]) -> PathLimits:
+        """From the header of a file."""
+        labels = {str(name): [str(v) for v in chosen] for name, chosen in values["labels"].items()}
+        speed, usual, turn = (float(values[name]) for name in ("speed", "usual", "turn"))
+        return cls(speed, usual, turn, labels, int(values["clips"]))
+
+
+class PathNetworks(nn.Module):
+    """Footsteps from a path, and hidden units from path and contacts.
+
+    Velocities are (batch, 3, frames) of the smoothed root, in m/s and rad/s.
+
+    References
+    ----------
+    Holden 2017 (thesis), section 5.6, equations 5.4 to 5.9.
+    """
+
+    limits_kind = PathLimits
+    velocity_scale: Tensor
+    step_mean: Tensor
+    step_scale: Tensor
+
+    def __init__(self, layout: RowLayout, config: EditorNetwork, limits: PathLimits) -> None:
+        super().__init__()
+        feet, fps = len(layout.group) - layout.root.stop, config.fps
+        self.limits = limits
+        steps = 1 + feet + 2 * (feet - 1)
+        wide, narrow = (_odd(seconds * fps) for seconds in _STEP_KERNELS_S)
+        self.steps = nn.Sequential(
+            _layer(ROOT_VALUES, _STEP_FILTERS, wide),
+            nn.ReLU(),
+            _layer(_STEP_FILTERS, steps, narrow),
+        )
+        self.control = _control_network(ROOT_VALUES + feet, config)
+        self.register_buffer("velocity_scale", torch.ones(ROOT_VALUES))
+        self.register_buffer("step_mean", torch.zeros(steps))
+        self.register_buffer("step_scale", torch.ones(steps))
+
+    def footsteps(self, velocities: Tensor) -> Tensor:
+        """(batch, steps, frames) normalised: rate, duties, then cosines and sines of offsets."""
+        return self.steps(velocities / self.velocity_scale[:, None])
+
+    def hidden(self, velocities: Tensor, contacts: Tensor) -> Tensor:
+        """(batch, hidden, frames / 4) hidden units of the editor.
+
+        Contacts (batch, feet, frames) are 1 on the floor, -1 off it.
+        """
+        return self.control(torch.cat([velocities / self.velocity_scale[:, None], contacts], 1))
+
+
+@dataclass(frozen=True)
+class EffectorLimits:
+    """What paths of hands and feet the training clips cover."""
+
+    joints: tuple[str, ...]
+    # m/s: highest speed of each relative to the smoothed root, on the editor's body
+    speeds: tuple[float, ...]
+    # Metres: farthest place of each from the floor under the hips
+    reaches: tuple[float, ...]
+    clips: int
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, Any]) -> EffectorLimits:
+        """From the header of a file."""
+        joints = tuple(str(name) for name in values["joints"])
+        speeds, reaches = (tuple(map(float, values[name])) for name in ("speeds", "reaches"))
+        if not len(joints) == len(speeds) == len(reaches):
+            raise ValueError(f"{len(joints)} effectors, {len(speeds)} speeds")
+        return cls(joints, speeds, reaches, int(values["clips"]))
+
+
+class EffectorNetworks(nn.Module):
+    """Motion from the root's velocities and the places of some hands and feet.
+
+    Convolutions lead to hidden units of the editor, which decode to a motion, and to a correction
+    of it that has the full frame rate: blows are faster than a hidden frame.
+
+    References
+    ----------
+    Holden 2017 (thesis), section 5.6: punches and kicks have the network of paths with other
+    inputs. That some of the places may be unknown, and the correction, are ours.
+    """
+
+    limits_kind = EffectorLimits
+    velocity_scale: Tensor
+    place_mean: Tensor
+    place_scale: Tensor
+
+    def __init__(self, layout: RowLayout, config: EditorNetwork, limits: EffectorLimits) -> None:
+        super().__init__()
+        self.limits = limits
+        values, count = len(layout.group), len(limits.joints)
+        self.control = _control_network(ROOT_VALUES + 4 * count, config)
+        self._reading = len(self.control) - 2
+        self.correction = _layer(_FILTERS[-1], values, 3)
+        # Hands and feet are among the values of the rows.
+        self.passing = nn.Conv1d(ROOT_VALUES + 4 * count, values, 1)
+        for layer in (self.correction, self.passing):
+            nn.init.zeros_(layer.weight)
+        self.register_buffer("velocity_scale", torch.ones(ROOT_VALUES))
+        self.register_buffer("place_mean", torch.zeros(3 * count))
+        self.register_buffer("place_scale", torch.ones(()))
+
+    def motion(
+        self,
+        velocities: Tensor,
+        places: Tensor,
+        known: Tensor,
+        decode: Callable[[Tensor], Tensor],
+    ) -> Tensor:
+        """(batch, values, frames) normalised rows of the editor, relative to the smoothed root.
+
+        Velocities are those of `PathNetworks`; places (batch, 3 effectors, frames) are in metres on
+        the editor's body, relative to the smoothed root; `known` (batch, effectors, frames) is 1
+        where a place is known, else 0; `decode` is the editor's.
+        """
+        values = (places - self.place_mean[:, None]) / self.place_scale
+        values = values * known.repeat_interleave(3, 1)
+        values = torch.cat([velocities / self.velocity_scale[:, None], values, known], 1)
+        features = self.control[: self._reading](values)  # (batch, width, frames)
+        hidden = self.control[self._reading :](features)
+        return decode(hidden) + self.correction(features) + self.passing(values)
+
+
+CONTROLS: dict[str, type[PathNetworks] | type[EffectorNetworks]] = {
+    "path": PathNetworks,
+    "effectors": EffectorNetworks,
+}
+"""Name in an editor -> networks."""
+
+
+def _control_network(inputs: int, config: EditorNetwork) -> nn.Sequential:
+    """Layers from values (batch, inputs, frames) to hidden units (Holden 2017, equation 5.4)."""
+    first, second, third = (_odd(seconds * config.fps) for seconds in _KERNELS_S)
+    return nn.Sequential(
+        _layer(inputs, _FILTERS[0], first),
+        nn.ReLU(),
+        _layer(_FILTERS[0], _FILTERS[1], second),
+        nn.ReLU(),
+        _layer(_FILTERS[1], config.hidden, third),
+        nn.MaxPool1d(MotionAutoencoder.stride),
+    )
+
+
+def _layer(inputs: int, outputs: int, kernel: int, stride: int = 1) -> nn.Conv1d:
+    return nn.Conv1d(inputs, outputs, kernel, stride, kernel // 2, padding_mode="replicate")
+
+
+def _odd(frames: float) -> int:
+    return 2 * round((frames - 1) / 2) + 1

@@ -86,14 +86,14 @@ def export_editor(editor: MotionEditor, path: str | Path) -> list[Parity]:
 
 def describe_editor(editor: MotionEditor) -> dict[str, object]:
     """What a program needs beside the network to make rows and to read them."""
-    space, skeleton, points = editor.space, editor.space.skeleton, editor.space.points
+    space, points = editor.space, editor.space.points
     return {
         "frame_rate": space.fps,
         "stride": editor.network.stride,
         "skeleton": {
-            "names": list(skeleton.names),
-            "parents": skeleton.parents,
-            "offsets": skeleton.offsets,
+            "names": list(space.skeleton.names),
+            "parents": space.skeleton.parents,
+            "offsets": space.skeleton.offsets,
         },
         "joints": points.joints,
         "joint_parents": points.parents,

@@ -11,12 +11,11 @@ from scipy.ndimage import gaussian_filter1d
 from torch import Tensor
 
 from deepphase.arrays import Array
-from deepphase.edit.control_networks import PathLimits, PathNetworks
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.footsteps import Footsteps
-from deepphase.edit.held_feet import with_held_feet
-from deepphase.edit.motion_rows import MotionRows, root_velocities
-from deepphase.edit.smoothed_root import SMOOTHING_S, smoothed_root
+from deepphase.edit.grounding import with_held_feet
+from deepphase.edit.motion_rows import SMOOTHING_S, MotionRows, root_velocities, smoothed_root
+from deepphase.edit.networks import PathLimits, PathNetworks
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
@@ -40,8 +39,6 @@ class PathMotion:
         At the editor's rate, with its travel on the hips.
     contacts
         (frames, feet) bool: when each foot is on the floor.
-    footsteps
-        The footsteps that these come from.
     root
         The smoothed path that the body follows.
     findings
@@ -50,7 +47,6 @@ class PathMotion:
 
     clip: Clip
     contacts: Array
-    footsteps: Footsteps
     root: RootTrajectory
     findings: tuple[str, ...] = ()
 
@@ -58,9 +54,7 @@ class PathMotion:
         return short_repr(self, self.clip.name, counted(len(self.clip), "frame"))
 
 
-def motion_on_path(
-    path: GroundPath, editor: MotionEditor, *, start: float = 0.0, feet: bool = True
-) -> PathMotion:
+def motion_on_path(path: GroundPath, editor: MotionEditor, *, feet: bool = True) -> PathMotion:
     """A clip of the editor's body that walks or runs along a path.
 
     The whole clip is made at once. A frame depends on two seconds of the path around it; where a
@@ -72,8 +66,6 @@ def motion_on_path(
         Places over time; without facings, the body faces where it goes.
     editor
         An editor with path networks (`train_path`).
-    start
-        Phase of the first foot at the first frame, in radians; pi / 2 is the middle of its contact.
     feet
         Hold feet still in contacts by inverse kinematics.
 
@@ -86,7 +78,7 @@ def motion_on_path(
     ----------
     Holden 2017 (thesis), sections 5.6 and 5.7.
     """
-    return motions_on_paths([path], editor, starts=[start], feet=feet)[0]
+    return motions_on_paths([path], editor, feet=feet)[0]
 
 
 def motions_on_paths(
@@ -105,7 +97,8 @@ def motions_on_paths(
     editor
         An editor with path networks.
     starts
-        (paths,) radians: phase of each character's first foot at its first frame; 0 by default.
+        (paths,) radians: phase of each character's first foot at its first frame, where pi / 2 is
+        the middle of its contact; 0 by default.
     feet
         Hold feet still in contacts.
 
@@ -114,7 +107,7 @@ def motions_on_paths(
     ParameterError
         As `motion_on_path`, with the name of the path.
     """
-    networks = path_networks(editor)
+    networks, fps = path_networks(editor), editor.fps
     if not paths:
         return []
     phases = np.zeros(len(paths)) if starts is None else np.asarray(starts, np.float64)
@@ -122,42 +115,36 @@ def motions_on_paths(
         raise ParameterError(
             f"there must be one start for each of the {len(paths)} paths, not {len(phases)}"
         )
-    roots = [root_on(path, editor.fps) for path in paths]
-    velocities = [root_velocities(root, editor.fps) for root in roots]
+    roots = [root_on(path, fps) for path in paths]
+    velocities = [root_velocities(root, fps) for root in roots]
     findings = [
-        _checked_speed(path, each, networks.limits, editor.fps)
-        for path, each in zip(paths, velocities, strict=True)
+        _checked_speed(path, own, networks.limits, fps)
+        for path, own in zip(paths, velocities, strict=True)
     ]
     inputs, margin = padded_batch(velocities, editor)
-    longest = inputs.shape[-1]
-    count = len(editor.feet)
     with torch.inference_mode():
-        predicted = networks.footsteps(inputs) * networks.step_scale[:, None]
-        predicted += networks.step_mean[:, None]
-    steps, flags = [], np.zeros((len(paths), count, longest), np.float32)
-    for index, values in enumerate(predicted.numpy().swapaxes(1, 2).astype(np.float64)):
-        whole = Footsteps.from_array(values, count)
+        steps = networks.footsteps(inputs) * networks.step_scale[:, None]
+        steps += networks.step_mean[:, None]
+    contacts = []
+    for values, phase in zip(steps.numpy().swapaxes(1, 2).astype(np.float64), phases, strict=True):
+        footsteps = Footsteps.from_array(values, len(editor.feet))
         # The phase is given at the first frame of the path, behind the margin.
-        before = float(whole.rates[1 : margin + 1].sum()) / editor.fps
-        contacts = whole.contacts(editor.fps, float(phases[index]) - before)
-        flags[index] = 2.0 * contacts.T - 1.0
-        steps.append(whole)
+        before = float(footsteps.rates[1 : margin + 1].sum()) / fps
+        contacts.append(footsteps.contacts(fps, float(phase) - before))
+    flags = torch.from_numpy(np.stack(contacts).astype(np.float32)).transpose(1, 2)
     with torch.inference_mode():
-        hidden = networks.hidden(inputs, torch.from_numpy(flags))
+        hidden = networks.hidden(inputs, 2.0 * flags - 1.0)
         decoded = editor.network.decode(hidden).numpy().swapaxes(1, 2)
-    made = []
-    for index, path in enumerate(paths):
-        here = slice(margin, margin + len(roots[index]))
-        contacts = flags[index].T[here] > 0
+    motions = []
+    for index, (path, root) in enumerate(zip(paths, roots, strict=True)):
+        here = slice(margin, margin + len(root))
         # The margin's velocities are needed for the sway at the ends.
-        root = _swaying(editor.rows(decoded[index]), roots[index], here, editor.fps)
-        clip = made_clip(editor.rows(decoded[index][here]), root, path.name, editor)
+        swaying = _swaying(editor.rows(decoded[index]), root, here, fps)
+        clip = made_clip(editor.rows(decoded[index][here]), swaying, path.name, editor)
         if feet:
-            clip = with_held_feet(clip, editor.space, contacts)
-        made.append(
-            PathMotion(clip, contacts, steps[index].sliced(here), roots[index], findings[index])
-        )
-    return made
+            clip = with_held_feet(clip, editor.space, contacts[index][here])
+        motions.append(PathMotion(clip, contacts[index][here], root, findings[index]))
+    return motions
 
 
 def path_networks(editor: MotionEditor) -> PathNetworks:
@@ -184,27 +171,16 @@ def crowd_paths(path: GroundPath, count: int, spacing: float) -> list[GroundPath
 
 
 def padded_batch(rows: Sequence[Array], editor: MotionEditor) -> tuple[Tensor, int]:
-    """A batch of rows for control networks, whose ends are repeated beyond what these see.
+    """A batch (characters, values, frames) of rows (frames, values), and its margin in frames.
 
-    Parameters
-    ----------
-    rows
-        (frames, values) of each character.
-
-    Returns
-    -------
-    batch
-        (characters, values, frames)
-    margin
-        Frames before the first.
+    The ends of the rows are repeated beyond what the networks see.
     """
     stride = editor.network.stride
     margin = round(MARGIN_S * editor.fps / stride) * stride
     longest = max(map(len, rows)) + 2 * margin
     longest += -longest % stride
     batch = [
-        np.pad(each, ((margin, longest - margin - len(each)), (0, 0)), mode="edge").T
-        for each in rows
+        np.pad(own, ((margin, longest - margin - len(own)), (0, 0)), mode="edge").T for own in rows
     ]
     return torch.from_numpy(np.stack(batch).astype(np.float32)), margin
 
@@ -215,18 +191,12 @@ def made_clip(rows: MotionRows, root: RootTrajectory, name: str, editor: MotionE
 
 
 def root_on(path: GroundPath, fps: float, frames: int | None = None) -> RootTrajectory:
-    """The smoothed root on a path, a frame at its first time and at every step after it.
-
-    Parameters
-    ----------
-    frames
-        Number of frames; those of the path by default.
-    """
+    """The smoothed root on a path, a frame at its first time and at every step after it."""
     if frames is None:
         frames = max(round(path.duration * fps), 1) + 1
     times = path.times[0] + np.arange(frames) / fps
-    given = RootTrajectory.from_ground(path.positions_at(times), path.facings_at(times))
-    return smoothed_root(given, fps)
+    root = RootTrajectory.from_ground(path.positions_at(times), path.facings_at(times))
+    return smoothed_root(root, fps)
 
 
 def _checked_speed(
@@ -254,23 +224,17 @@ def _checked_speed(
 def _swaying(rows: MotionRows, path: RootTrajectory, here: slice, fps: float) -> RootTrajectory:
     """The root on its path, with the sway of steps that the network's velocities have.
 
-    Parameters
-    ----------
-    here
-        The path's frames among them.
+    The path's frames are `here` among those of the rows. Sway is what the smoothing of paths takes
+    away.
     """
     steps = rows.velocities.astype(np.float64) / fps
     facings = np.pad(path.angles, (here.start, len(rows) - here.stop), mode="edge")
     turns = quaternions.about_axis(np.array([0.0, 1.0, 0.0]), facings)
     travel = quaternions.rotate(turns, np.insert(steps[:, :2], 1, 0.0, axis=1))[:, ::2]
+    moves = np.column_stack([travel, steps[:, 2]])
     # Velocities lead to the next frame.
-    places, angles = (np.cumsum(each, axis=0) - each for each in (travel, steps[:, 2:]))
-    sway = _sway(np.concatenate([places, angles], axis=1), fps)[here]
+    ways = np.cumsum(moves, axis=0) - moves
+    sway = (ways - gaussian_filter1d(ways, SMOOTHING_S * fps, axis=0, mode="nearest"))[here]
     return RootTrajectory.from_ground(
         path.positions[:, ::2] + sway[:, :2], path.angles + sway[:, 2]
     )
-
-
-def _sway(values: Array, fps: float) -> Array:
-    """(frames, values) what the smoothing of paths takes away."""
-    return values - gaussian_filter1d(values, SMOOTHING_S * fps, axis=0, mode="nearest")

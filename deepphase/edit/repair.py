@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from scipy.ndimage import label
 from scipy.spatial.transform import Rotation, Slerp
 
 from deepphase.arrays import Array, true_runs
 from deepphase.easing import smoothstep
-from deepphase.edit.bound_editor import BoundEditor
-from deepphase.edit.damage import Damage, find_damage
+from deepphase.edit.damage import Damage, JointStatistics, find_damage
 from deepphase.edit.editor import MotionEditor
-from deepphase.edit.grounding import grounded
-from deepphase.edit.held_feet import with_gaps_held
+from deepphase.edit.grounding import grounded, with_gaps_held
 from deepphase.edit.missing import NOISY
 from deepphase.edit.motion_rows import (
     MotionRows,
@@ -25,8 +25,12 @@ from deepphase.edit.motion_rows import (
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
+from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.mirror import mirrored
 from deepphase.motion.resample import low_passed
+from deepphase.motion.retargeting.joint_matches import match_joints
+from deepphase.motion.retargeting.retarget import retarget
+from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import RootTrajectory
 from deepphase.steering.springs import rotation_vectors
 
@@ -43,6 +47,76 @@ _CURVE_PART_S, _CURVE_BESIDE_S = 1.6, 0.8
 # Noise of this root mean square angle, radians, counts as much as the network's own error.
 _NOISE_HZ, _RESULT_HZ = 4.0, 6.0
 _NETWORK_ERROR = 0.09
+_LIMBS = ("hip", "knee", "shoulder", "elbow")
+
+
+@dataclass(eq=False, kw_only=True)
+class BoundEditor(MotionEditor):
+    """An editor for clips of another skeleton, for `repaired` and `in_between`.
+
+    Noise and jumps are not found: what is rough differs between captures.
+
+    Its body is that of the clips; the network's estimates are those of the trained editor, of the
+    clips retargeted to its own body. Where a clip is whole, it stays as it is, and estimates are
+    moved to continue it: what retargeting changes on both ways cancels out there.
+    """
+
+    bound: ClassVar[bool] = True
+
+    trained: MotionEditor
+    # (joints of the trained body, 2) columns of `Damage.known` that each is retargeted from; or -1
+    sources: Array
+    sample: Clip
+
+    def on_trained(self, clip: Clip, damage: Damage) -> tuple[Clip, Damage]:
+        """A clip without gaps, and its damage, on the body of the trained editor."""
+        space = self.trained.space
+        known = np.ones((len(clip), len(space.joints) + 1), np.float32)
+        known[:, 0] = damage.known[:, 0]
+        for column, pair in enumerate(self.sources, start=1):
+            if pair[0] >= 0:
+                known[:, column] = damage.known[:, pair].min(axis=1)
+        return space.on_hips(retarget(clip, space.skeleton).clip), Damage(known, space.joints)
+
+    def on_body(self, clip: Clip) -> Clip:
+        """A clip of the trained editor's body on the body of the clips."""
+        return self.space.on_hips(retarget(clip, self.sample).clip)
+
+
+def bound_editor(editor: MotionEditor, clip: Clip) -> BoundEditor:
+    """An editor for clips of another body, with an editor that was trained on its own."""
+    roles = find_roles(clip.skeleton, clip=clip)
+    space = MotionSpace.of_clip(clip, editor.fps)
+    trained = editor.space.skeleton
+    trained_roles = find_roles(trained, editor.space.description)
+    columns = {int(joint): at + 1 for at, joint in enumerate(space.points.joints)}
+    places = {int(joint): at for at, joint in enumerate(editor.space.points.joints)}
+    sources = np.full((len(places), 2), -1)
+    for match in match_joints(clip.skeleton, roles, trained, trained_roles):
+        if match.joint in places and match.first in columns and match.second in columns:
+            sources[places[match.joint]] = columns[match.first], columns[match.second]
+    count = len(space.points.joints)
+    # Limbs may be missing: hands and toes do not turn in every capture. No joint is rough.
+    spread, rough = np.zeros(count), np.full(count + 1, np.inf)
+    for part in _LIMBS:
+        pairs = roles.both(part), trained_roles.both(part)
+        # A body may lack arms.
+        for own, other in zip(pairs[0] or (), pairs[1] or (), strict=False):
+            spread[columns[own] - 1] = editor.statistics.spread[places[other]]
+    at_rest = np.tile(quaternions.IDENTITY, (count, 1))
+    return BoundEditor(
+        editor.network,
+        editor.config,
+        space,
+        foot_contacts(clip, roles).joints,
+        editor.normalisation,
+        JointStatistics(at_rest, spread, rough),
+        editor.report,
+        editor.provenance,
+        trained=editor,
+        sources=sources,
+        sample=clip,
+    )
 
 
 def repaired(
@@ -103,89 +177,95 @@ def repaired(
             "a whole clip is projected, and a guess corrected, by an editor",
             hint="give an editor of `deepphase train editor`",
         )
-    if editor is None and not damage.any:
-        return grounded(clip, space).clip if feet else clip
-    if not damage.any and not whole:
-        return clip
-    if not (damage.known[:, 0] > 0).any():
+    if damage.any and not (damage.known[:, 0] > 0).any():
         raise ParameterError(
             f"{clip.name}: every frame is damaged",
             hint="repair needs some frames in which the place of the body is known",
         )
-    plain = interpolated(clip, editor, damage)
     if editor is None:
-        joints, missing = space.points.joints, damage.known == 0
-        short = 1.0 - _length_weights(missing, clip.fps)
-        rotations = plain.rotations[:, joints]
-        places = plain.local_positions()[:, space.hips]
-        curves = _rotation_curves(rotations, ~missing[:, 1:], clip.fps)
-        places = places + short[:, :1] * (_curve(places, ~missing[:, 0], clip.fps) - places)
-        filled = space.with_pose(plain, _blended(curves, rotations, short[:, 1:]), places)
-        return grounded(filled, space).clip if feet else filled
-    plain = _low_passed(plain, editor, damage)
+        result = _with_curves(clip, space, damage) if damage.any else clip
+        return grounded(result, space).clip if feet else result
+    if damage.any or whole:
+        return _with_estimates(clip, editor, damage, whole=whole, feet=feet, guess=guess)
+    return clip
+
+
+def _with_curves(clip: Clip, space: MotionSpace, damage: Damage) -> Clip:
+    """The clip with smooth curves in short gaps and straight ones in long gaps."""
+    missing = damage.known == 0
+    rotations, places = _interpolated_pose(clip, space, damage, None)
+    short = 1.0 - _length_weights(missing, clip.fps)
+    curves = _rotation_curves(rotations, ~missing[:, 1:], clip.fps)
+    places = places + short[:, :1] * (_curve(places, ~missing[:, 0], clip.fps) - places)
+    return space.with_pose(clip, _blended(curves, rotations, short[:, 1:]), places)
+
+
+def _with_estimates(
+    clip: Clip,
+    editor: MotionEditor,
+    damage: Damage,
+    *,
+    whole: bool,
+    feet: bool,
+    guess: Clip | None,
+) -> Clip:
+    """The clip with the network's estimate of what is damaged, or of all of it."""
+    space, fps = editor.space, clip.fps
+    joints, hips = space.points.joints, space.hips
+    missing, noisy = damage.known == 0, damage.known[:, 1:] == NOISY
+    own, places = _interpolated_pose(clip, space, damage, editor.statistics.mean)
+    if noisy.any():
+        own = np.where(noisy[..., None], _low_passed_rotations(own, _NOISE_HZ, fps), own)
+    plain = space.with_pose(clip, own, places)
     if guess is None:
         estimate, contacts = _estimate(plain, editor, damage)
     else:
-        guessed = Damage(np.where(damage.known == 0, NOISY, damage.known), damage.joints)
-        estimate, contacts = _estimate(guess, editor, guessed)
-    joints, hips = editor.space.points.joints, editor.space.hips
-    own = plain.rotations[:, joints].astype(np.float64)
-    made = estimate.rotations[:, joints]
-    places = plain.local_positions()[:, hips].astype(np.float64)
-    made_places = estimate.local_positions()[:, hips]
-    result, moved = own.copy(), places.copy()
+        noise = np.where(missing, NOISY, damage.known)
+        estimate, contacts = _estimate(guess, editor, Damage(noise, damage.joints))
+    rotations, estimated_places = estimate.rotations[:, joints], estimate.local_positions()[:, hips]
     if whole:
-        result, moved = made, made_places
-    else:
-        noisy = damage.known[:, 1:] == NOISY
-        if noisy.any():
-            given = clip.rotations[:, joints].astype(np.float64)
-            made = _blended(made, own, _noise_weights(given, own, noisy))
-        made = _joint_low_passed(made, np.ones_like(noisy), _RESULT_HZ, clip.fps)
-        made_places = low_passed(made_places, _RESULT_HZ, clip.fps)
-        for joint in range(len(joints)):
-            broken = damage.known[:, joint + 1] < 1
-            result[:, joint] = bridged_rotations(made[:, joint], own[:, joint], broken, clip.fps)
-        missing = damage.known == 0
-        weights = _length_weights(missing, clip.fps)
-        result = _blended(result, _rotation_curves(own, ~missing[:, 1:], clip.fps), weights[:, 1:])
-        moved = bridged(made_places, places, damage.known[:, 0] < 1, clip.fps)
-        curve = _curve(places, ~missing[:, 0], clip.fps)
-        moved = weights[:, :1] * moved + (1.0 - weights[:, :1]) * curve
-        result[damage.known[:, 1:] == 1] = own[damage.known[:, 1:] == 1]
-    made_clip = editor.space.with_pose(plain, result, moved)
-    if not feet or whole:
-        return made_clip
+        return space.with_pose(plain, rotations, estimated_places)
+    if noisy.any():
+        given = clip.rotations[:, joints].astype(np.float64)
+        rotations = _blended(rotations, own, _noise_weights(given, own, noisy))
+    rotations = _low_passed_rotations(rotations, _RESULT_HZ, fps)
+    result = own.copy()
+    for joint, known in enumerate(damage.known[:, 1:].T):
+        result[:, joint] = bridged_rotations(rotations[:, joint], own[:, joint], known < 1, fps)
+    weights = _length_weights(missing, fps)
+    result = _blended(result, _rotation_curves(own, ~missing[:, 1:], fps), weights[:, 1:])
+    result = np.where(damage.known[:, 1:, None] == 1, own, result)
+    moved = bridged(
+        low_passed(estimated_places, _RESULT_HZ, fps), places, damage.known[:, 0] < 1, fps
+    )
+    curve = _curve(places, ~missing[:, 0], fps)
+    repaired_clip = space.with_pose(
+        plain, result, weights[:, :1] * moved + (1.0 - weights[:, :1]) * curve
+    )
+    if not feet:
+        return repaired_clip
     # Where a curve bridges single frames, feet are where their neighbours in time are.
-    long = (damage.known == 0) & (_length_weights(damage.known == 0, clip.fps) == 1.0)
-    return with_gaps_held(made_clip, editor.space, contacts, long)
+    return with_gaps_held(repaired_clip, space, contacts, missing & (weights == 1.0))
 
 
-def bridged(made: Array, own: Array, broken: Array, fps: float) -> Array:
-    """Values with broken stretches replaced by made ones that continue the others.
+def bridged(estimate: Array, own: Array, broken: Array, fps: float) -> Array:
+    """Values (frames, values) whose broken stretches are estimates that continue the others.
 
-    Parameters
-    ----------
-    made, own : (frames, values)
-    broken : (frames,) bool
-
-    Returns
-    -------
-    (frames, values): `own` outside of broken stretches.
+    Outside of `broken` (frames,) they are `own`.
     """
     result = own.copy()
-    result[broken] = made[broken] + _offsets(own - made, broken, fps)[broken]
+    result[broken] = estimate[broken] + _offsets(own - estimate, broken, fps)[broken]
     return result
 
 
-def bridged_rotations(made: Array, own: Array, broken: Array, fps: float) -> Array:
+def bridged_rotations(estimate: Array, own: Array, broken: Array, fps: float) -> Array:
     """As `bridged`, for quaternions (frames, 4)."""
     result = own.copy()
     if not broken.any():
         return result
-    apart = rotation_vectors(quaternions.multiply(own, quaternions.conjugate(made)))
+    apart = rotation_vectors(quaternions.multiply(own, quaternions.conjugate(estimate)))
     turns = Rotation.from_rotvec(_offsets(apart, broken, fps)[broken]).as_quat()
-    result[broken] = quaternions.multiply(turns, made[broken])
+    result[broken] = quaternions.multiply(turns, estimate[broken])
     return quaternions.sign_continuous(result)
 
 
@@ -198,73 +278,60 @@ def _offsets(apart: Array, broken: Array, fps: float) -> Array:
     offsets = apart.copy()
     frames = len(broken)
     for first, stop in true_runs(broken):
-        where, last = np.arange(first, stop), stop - 1
-        if first == 0 and last == frames - 1:
-            offsets[where] = 0.0
-        elif first == 0 or last == frames - 1:
-            offsets[where] = apart[last + 1] if first == 0 else apart[first - 1]
-        else:
-            length = last - first + 2
-            share = ((where - first + 1) / length)[:, None]
-            start, stop = apart[first - 1], apart[last + 1]
-            offsets[where] = start + (stop - start) * smoothstep(share)
-            for edge, inner, away in (
-                (first - 1, first - 2, share),
-                (last + 1, last + 2, 1.0 - share),
-            ):
-                if 0 <= inner < frames and not broken[inner]:
-                    slope = apart[edge] - apart[inner]
-                    fade = np.exp(-away * length / (_FADE_S * fps))
-                    offsets[where] += slope * length * away * (1.0 - away) ** 2 * fade
+        here = slice(first, stop)
+        if first == 0 or stop == frames:
+            offsets[here] = apart[stop] if stop < frames else apart[first - 1] if first else 0.0
+            continue
+        length = stop - first + 1
+        share = (np.arange(1, length) / length)[:, None]
+        offsets[here] = apart[first - 1] + (apart[stop] - apart[first - 1]) * smoothstep(share)
+        for edge, inner, away in ((first - 1, first - 2, share), (stop, stop + 1, 1.0 - share)):
+            if 0 <= inner < frames and not broken[inner]:
+                slope = apart[edge] - apart[inner]
+                fade = np.exp(-away * length / (_FADE_S * fps))
+                offsets[here] += slope * length * away * (1.0 - away) ** 2 * fade
     return offsets
 
 
-def interpolated(clip: Clip, editor: MotionEditor | None, damage: Damage) -> Clip:
+def interpolated(clip: Clip, editor: MotionEditor, damage: Damage) -> Clip:
     """The clip with missing rotations by spherical, and places by linear interpolation.
 
-    A joint that is missing throughout has the mean rotation of an editor, or keeps its own.
+    A joint that is missing throughout has the mean rotation of the editor.
     """
-    space = MotionSpace.of_clip(clip, clip.fps) if editor is None else editor.space
-    joints, hips = space.points.joints, space.hips
-    rotations = clip.rotations[:, joints].astype(np.float64)
-    frames = np.arange(len(clip))
-    for joint in range(len(joints)):
-        known = damage.known[:, joint + 1] > 0
-        if known.all():
-            continue
-        if not known.any():
-            if editor is not None:
-                rotations[:, joint] = editor.statistics.mean[joint]
-            continue
-        has = np.flatnonzero(known)
-        if len(has) == 1:
+    pose = _interpolated_pose(clip, editor.space, damage, editor.statistics.mean)
+    return editor.space.with_pose(clip, *pose)
+
+
+def _interpolated_pose(
+    clip: Clip, space: MotionSpace, damage: Damage, mean: Array | None
+) -> tuple[Array, Array]:
+    """Rotations (frames, body joints, 4) and places (frames, 3), as `interpolated` has them.
+
+    Without mean rotations (body joints, 4), a joint that is missing throughout keeps its own.
+    """
+    rotations = clip.rotations[:, space.points.joints].astype(np.float64)
+    for joint, known in enumerate(damage.known[:, 1:].T > 0):
+        has, lost = np.flatnonzero(known), np.flatnonzero(~known)
+        if not len(has):
+            if mean is not None:
+                rotations[:, joint] = mean[joint]
+        elif len(has) == 1:
             rotations[:, joint] = rotations[has[0], joint]
-            continue
-        lost = frames[~known]
-        slerp = Slerp(has, Rotation.from_quat(rotations[has, joint]))
-        rotations[lost, joint] = slerp(np.clip(lost, has[0], has[-1])).as_quat()
-    places = clip.local_positions()[:, hips].astype(np.float64)
-    has = np.flatnonzero(damage.known[:, 0] > 0)
-    lost = damage.known[:, 0] == 0
+        elif len(lost):
+            slerp = Slerp(has, Rotation.from_quat(rotations[has, joint]))
+            rotations[lost, joint] = slerp(np.clip(lost, has[0], has[-1])).as_quat()
+    places = clip.local_positions()[:, space.hips].astype(np.float64)
+    known = damage.known[:, 0] > 0
+    has, lost = np.flatnonzero(known), np.flatnonzero(~known)
     for axis in range(3):
-        places[lost, axis] = np.interp(frames[lost], has, places[has, axis])
-    return space.with_pose(clip, quaternions.sign_continuous(rotations), places)
+        places[lost, axis] = np.interp(lost, has, places[has, axis])
+    return quaternions.sign_continuous(rotations), places
 
 
-def _low_passed(clip: Clip, editor: MotionEditor, damage: Damage) -> Clip:
-    """The clip with its noisy rotations low-passed."""
-    noisy = damage.known[:, 1:] == NOISY
-    if not noisy.any():
-        return clip
-    rotations = clip.rotations[:, editor.space.points.joints].astype(np.float64)
-    rotations = _joint_low_passed(rotations, noisy, _NOISE_HZ, clip.fps)
-    return editor.space.with_pose(clip, rotations, clip.local_positions()[:, editor.space.hips])
-
-
-def _joint_low_passed(rotations: Array, which: Array, cutoff_hz: float, fps: float) -> Array:
-    """(frames, joints, 4) rotations, low-passed where `which` (frames, joints) says."""
+def _low_passed_rotations(rotations: Array, cutoff_hz: float, fps: float) -> Array:
+    """(frames, joints, 4) rotations, low-passed."""
     filtered = low_passed(quaternions.sign_continuous(rotations), cutoff_hz, fps)
-    return np.where(which[..., None], quaternions.normalized(filtered), rotations)
+    return quaternions.normalized(filtered)
 
 
 def _noise_weights(given: Array, filtered: Array, noisy: Array) -> Array:
@@ -277,11 +344,11 @@ def _noise_weights(given: Array, filtered: Array, noisy: Array) -> Array:
 def _length_weights(missing: Array, fps: float) -> Array:
     """(frames, joints) weight of the network: 0 in short missing stretches, 1 in long ones."""
     weights = np.ones(missing.shape)
-    for joint in np.flatnonzero(missing.any(axis=0)):
-        stretches, _ = label(missing[:, joint])
-        seconds = (np.bincount(stretches) + 1)[stretches] / fps
-        weight = np.clip((seconds - _CURVE_S) / (_NETWORK_S - _CURVE_S), 0.0, 1.0)
-        weights[:, joint] = np.where(missing[:, joint], weight, 1.0)
+    for joint, lost in enumerate(missing.T):
+        for start, stop in true_runs(lost):
+            seconds = (stop - start + 1) / fps
+            weight = (seconds - _CURVE_S) / (_NETWORK_S - _CURVE_S)
+            weights[start:stop, joint] = np.clip(weight, 0.0, 1.0)
     return weights
 
 
@@ -329,71 +396,40 @@ def _matern(frames: Array, fps: float) -> Array:
     return covariance
 
 
-def _blended(made: Array, other: Array, weights: Array) -> Array:
-    """(frames, joints, 4) normalised means of rotations, with the weights (frames, joints)."""
-    sign = np.where((made * other).sum(axis=-1) < 0, -1.0, 1.0)
-    mean = weights[..., None] * made + ((1.0 - weights) * sign)[..., None] * other
+def _blended(first: Array, second: Array, weights: Array) -> Array:
+    """(frames, joints, 4) means of rotations, with weights (frames, joints) of the first."""
+    sign = np.where((first * second).sum(axis=-1) < 0, -1.0, 1.0)
+    mean = weights[..., None] * first + ((1.0 - weights) * sign)[..., None] * second
     return quaternions.normalized(mean)
-
-
-def with_change(
-    clip: Clip,
-    base: Clip,
-    made: Clip,
-    editor: MotionEditor,
-    *,
-    on_path: bool = False,
-    share: float = 1.0,
-) -> Clip:
-    """The clip with what `made` has other than `base`.
-
-    Parameters
-    ----------
-    share
-        Share of the change of the hips' place.
-    """
-    joints, hips = editor.space.points.joints, editor.space.hips
-    turns = quaternions.multiply(
-        made.rotations[:, joints], quaternions.conjugate(base.rotations[:, joints])
-    )
-    rotations = quaternions.multiply(turns, clip.rotations[:, joints].astype(np.float64))
-    moved = share * (made.local_positions()[:, hips] - base.local_positions()[:, hips])
-    if on_path:
-        moved[:, ::2] = 0.0
-    places = clip.local_positions()[:, hips].astype(np.float64) + moved
-    return editor.space.with_pose(clip, quaternions.sign_continuous(rotations), places)
 
 
 def _estimate(clip: Clip, editor: MotionEditor, damage: Damage) -> tuple[Clip, Array]:
     """The network's estimate of all frames of a clip whose gaps are interpolated, at its rate.
 
-    It is the mean of those of the clip and of its mirror image, whose errors differ.
-
-    Returns
-    -------
-    The clip, and (frames, feet) bool contacts: those of the clip in whole frames.
+    It is the mean of those of the clip and of its mirror image, whose errors differ. Beside it,
+    (frames, feet) bool contacts: those of the clip in whole frames.
     """
     if isinstance(editor, BoundEditor):
-        trained, lost = editor.on_trained(clip, damage)
-        made, contacts = _estimate(trained, editor.trained, lost)
-        return editor.on_body(made), contacts
-    made, contacts = _one_estimate(clip, editor, damage)
+        on_trained, lost = editor.on_trained(clip, damage)
+        estimate, contacts = _estimate(on_trained, editor.trained, lost)
+        return editor.on_body(estimate), contacts
+    estimate, contacts = _one_estimate(clip, editor, damage)
     space, hips = editor.space, editor.space.hips
     # The mean pose of all training clips decides: a short clip may leave axes of joints open.
     places = clip.local_positions()[:1, hips]
     pose = space.with_pose(clip.sliced(0, 1), editor.statistics.mean[None], places)
     mapping = space.mirror_map(pose) if editor.config.training.mirror else None
     if mapping is None:
-        return made, contacts
+        return estimate, contacts
     joints = space.points.joints
     partners = np.searchsorted(joints, mapping.pairs[joints]) + 1
     image = space.on_hips(mirrored(clip, mapping))
     lost = Damage(damage.known[:, [0, *partners]], damage.joints)
     other = space.on_hips(mirrored(_one_estimate(image, editor, lost)[0], mapping))
-    half = np.full((len(made), len(joints)), 0.5)
-    rotations = _blended(made.rotations[:, joints], other.rotations[:, joints], half)
-    both = [each.local_positions()[:, hips] for each in (made, other)]
-    return space.with_pose(made, rotations, np.mean(both, axis=0)), contacts
+    half = np.full((len(estimate), len(joints)), 0.5)
+    rotations = _blended(estimate.rotations[:, joints], other.rotations[:, joints], half)
+    both = [version.local_positions()[:, hips] for version in (estimate, other)]
+    return space.with_pose(estimate, rotations, np.mean(both, axis=0)), contacts
 
 
 def _one_estimate(clip: Clip, editor: MotionEditor, damage: Damage) -> tuple[Clip, Array]:
@@ -405,11 +441,11 @@ def _one_estimate(clip: Clip, editor: MotionEditor, damage: Damage) -> tuple[Cli
         times = np.minimum(np.arange(len(rows)) * clip.fps / editor.fps, len(clip) - 1)
         known = np.minimum(known[np.floor(times).astype(int)], known[np.ceil(times).astype(int)])
     restored = editor.restored(rows, Damage(known, damage.joints).groups(editor.layout.depends))
-    made = motion.clip_of(restored, _restored_root(restored, motion, known[:, 0] < 1))
+    estimate = motion.clip_of(restored, _restored_root(restored, motion, known[:, 0] < 1))
     broken = known.min(axis=1, keepdims=True) < 1
     contacts = np.where(broken, restored.contacts, rows.contacts) > 0.5
     frames = np.round(np.arange(len(clip)) * editor.fps / clip.fps).astype(int)
-    return made, contacts[np.minimum(frames, len(contacts) - 1)]
+    return estimate, contacts[np.minimum(frames, len(contacts) - 1)]
 
 
 def _restored_root(restored: MotionRows, motion: SampledMotion, broken: Array) -> RootTrajectory:
@@ -417,8 +453,7 @@ def _restored_root(restored: MotionRows, motion: SampledMotion, broken: Array) -
     root, fps = motion.root, motion.space.fps
     if not broken.any():
         return root
-    velocities = restored.velocities.astype(np.float64)
-    velocities[:, :2] *= motion.space.size_of(motion.sampled)
+    velocities = motion.space.velocities(restored, motion.sampled)
     # The velocity at a frame leads to the next one.
     leading = broken | np.append(broken[1:], False)
     velocities[~leading] = root_velocities(root, fps)[~leading]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.edit.data import EditorData
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.motion_rows import MotionRows
 from deepphase.progress import Progress
@@ -19,7 +19,7 @@ _MAX_MOTIONS = 60
 
 
 def editor_report(
-    editor: MotionEditor, data: EditorData, progress: Progress | None = None
+    editor: MotionEditor, motions: Sequence[MotionRows], progress: Progress | None = None
 ) -> dict[str, Any]:
     """Mean joint errors in metres on held-out motion, each with that of linear interpolation.
 
@@ -29,38 +29,41 @@ def editor_report(
     ``joints`` and ``limb`` -> the same, for half of all joints missing in stretches, and for a limb
     missing over each whole clip.
     """
-    motions = [each for each in data.held_out_motions() if len(each) >= 8]
+    motions = [motion for motion in motions if len(motion) >= 8]
     motions = motions[:: max(len(motions) // _MAX_MOTIONS, 1)]
-    depends, fps = data.layout.depends, data.space.fps
+    depends, fps = editor.layout.depends, editor.fps
     generator = np.random.default_rng(editor.config.training.seed)
     whole: list[float] = []
-    gaps: dict[str, list[tuple[float, float]]] = {f"{seconds:g}": [] for seconds in _GAPS_S}
-    joints: list[tuple[float, float]] = []
-    limbs: list[tuple[float, float]] = []
+    pairs: dict[str, list[tuple[float, float]]] = {}
     for done, motion in enumerate(motions, start=1):
-        whole.append(
-            float(_errors(editor.decode(editor.encode(motion), len(motion)), motion, None).mean())
-        )
         frames, groups = len(motion), len(depends)
+        decoded = editor.decode(editor.encode(motion), frames)
+        whole.append(float(np.linalg.norm(decoded.points - motion.points, axis=-1).mean()))
+        cases = {}
         for seconds in _GAPS_S:
             gap = round(seconds * fps)
             if frames > gap + 4:
                 start = 2 + (frames - gap - 4) // 2
-                known = np.ones((frames, groups), np.float32)
+                cases[f"{seconds:g}"] = known = np.ones((frames, groups), np.float32)
                 known[start : start + gap] = 0
-                gaps[f"{seconds:g}"].append(_compared(editor, motion, known))
-        joints.append(_compared(editor, motion, _stretches(frames, depends, fps, generator)))
-        known = np.ones((frames, groups), np.float32)
+        cases["joints"] = _stretches(frames, depends, fps, generator)
+        cases["limb"] = known = np.ones((frames, groups), np.float32)
         known[:, depends[:, generator.integers(2, groups)]] = 0
-        limbs.append(_compared(editor, motion, known))
+        for name, known in cases.items():
+            pairs.setdefault(name, []).append(_compared(editor, motion, known))
         if progress is not None:
             progress("measuring", done, len(motions), "on held-out clips")
+    means = {
+        name: dict(zip(("editor_m", "linear_m"), np.mean(own, axis=0).tolist(), strict=True))
+        for name, own in pairs.items()
+    }
+    nothing = {"editor_m": 0.0, "linear_m": 0.0}
     return {
         "motions": len(motions),
         "reconstruction_m": float(np.mean(whole)) if whole else 0.0,
-        "gaps": {name: _means(pairs) for name, pairs in gaps.items() if pairs},
-        "joints": _means(joints),
-        "limb": _means(limbs),
+        "joints": means.pop("joints", nothing),
+        "limb": means.pop("limb", nothing),
+        "gaps": means,
     }
 
 
@@ -96,31 +99,13 @@ def _stretches(frames: int, depends: Array, fps: float, generator: np.random.Gen
 
 
 def _compared(editor: MotionEditor, motion: MotionRows, known: Array) -> tuple[float, float]:
-    """Error of the editor and of linear interpolation, over the unknown joints."""
-    frames = len(motion)
-    linear = editor.inputs(motion.array(), known)[0][0, :, :frames].T.numpy()
-    return (
-        float(_errors(editor.restored(motion, known), motion, _lost(editor, known)).mean()),
-        float(_errors(editor.rows(linear), motion, _lost(editor, known)).mean()),
-    )
-
-
-def _lost(editor: MotionEditor, known: Array) -> Array:
-    """(frames, joints) bool: joints whose place is not known."""
+    """Mean error of the unknown joints by the editor and by linear interpolation."""
     points = editor.space.points
-    place = np.flatnonzero(points.point_joints >= 0)
-    return known[:, points.carriers[place] + 1] == 0
-
-
-def _errors(made: MotionRows, true: MotionRows, which: Array | None) -> Array:
-    """Distances in metres of the joints in root space."""
-    points = np.linalg.norm(made.points - true.points, axis=-1)
-    if which is None:
-        return points
-    chosen = points[:, : which.shape[1]][which]
-    return chosen if chosen.size else np.zeros(1)
-
-
-def _means(pairs: list[tuple[float, float]]) -> dict[str, float]:
-    editor, linear = np.mean(pairs, axis=0).tolist() if pairs else (0.0, 0.0)
-    return {"editor_m": editor, "linear_m": linear}
+    place = points.of_joints
+    lost = known[:, points.carriers[place] + 1] == 0
+    linear = editor.inputs(motion.array(), known)[0][0, :, : len(motion)].T.numpy()
+    errors = [
+        np.linalg.norm((made.points - motion.points)[:, place], axis=-1)[lost]
+        for made in (editor.restored(motion, known), editor.rows(linear))
+    ]
+    return tuple(float(own.mean()) if own.size else 0.0 for own in errors)  # type: ignore[return-value]

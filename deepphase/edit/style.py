@@ -10,12 +10,10 @@ import torch
 from torch import Tensor
 
 from deepphase.arrays import Array
-from deepphase.edit.body_points import standing_points
 from deepphase.edit.editor import MotionEditor
-from deepphase.edit.held_feet import with_held_feet
-from deepphase.edit.hidden_search import carrier_distances
+from deepphase.edit.grounding import with_held_feet
+from deepphase.edit.hidden_search import carrier_distances, standing_points, with_change
 from deepphase.edit.motion_rows import MotionRows, SampledMotion
-from deepphase.edit.repair import with_change
 from deepphase.errors import ParameterError
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
@@ -59,18 +57,10 @@ class StyledMotion:
 def gram_matrix(hidden: Tensor) -> Tensor:
     """(hidden, hidden) mean over time of the products of hidden units (batch, hidden, frames).
 
-    References
-    ----------
-    Holden 2017 (thesis), equation 5.14. The mean over time makes lengths irrelevant.
+    Equation 5.14 of Holden 2017 (thesis); the mean over time makes lengths irrelevant.
     """
     units = hidden.transpose(0, 1).flatten(1)
     return units @ units.T / units.shape[1]
-
-
-def gram_distance(clip: Clip, styles: Sequence[Clip], editor: MotionEditor) -> float:
-    """Distance of a clip's Gram matrix from the mean of the styles', as a share of the latter."""
-    goal = torch.stack([gram_matrix(_encoded(each, editor)) for each in styles]).mean(dim=0)
-    return float((gram_matrix(_encoded(clip, editor)) - goal).norm() / goal.norm())
 
 
 def styled(
@@ -121,33 +111,42 @@ def styled(
             )
     motion = SampledMotion.of_clip(content, editor.space)
     rows = motion.rows
-    goal = torch.stack([gram_matrix(_encoded(each, editor)) for each in styles]).mean(dim=0)
+    goal = torch.stack([_clip_matrix(style, editor) for style in styles]).mean(dim=0)
     own = gram_matrix(editor.encode(rows))
-    before = float((own - goal).norm() / goal.norm())
-    found = _searched(rows, editor, own + amount * (goal - own)) if amount else rows
-    flags = foot_contacts(content, editor.space.roles_of(content)).flags
-    base = motion.clip_of(rows)
-    changed, after = content, before
+
+    def distance(matrix: Tensor) -> float:
+        return float((matrix - goal).norm() / goal.norm())
+
+    before = after = distance(own)
+    changed = content
     # Where bones turn in a way that points in space did not show, less is changed.
-    for share in _SHARES if amount else ():
-        points = rows.points + share * (found.points - rows.points)
-        whole = motion.clip_of(replace(rows, points=points))
-        tried = with_change(content, base, whole, editor)
-        tried = with_held_feet(tried, editor.space, flags)
-        distance = gram_distance(tried, styles, editor)
-        if distance < before:
-            changed, after = tried, distance
-            break
+    if amount:
+        change = _searched(rows, editor, own + amount * (goal - own))
+        flags = foot_contacts(content, editor.space.roles_of(content)).flags
+        base = motion.clip_of(rows)
+        for share in _SHARES:
+            whole = motion.clip_of(replace(rows, points=rows.points + share * change))
+            tried = with_change(content, base, whole, editor)
+            tried = with_held_feet(tried, editor.space, flags)
+            after = distance(_clip_matrix(tried, editor))
+            if after < before:
+                changed = tried
+                break
+        else:
+            after = before
     return StyledMotion(replace(changed, name=f"{content.name}_styled"), before, after)
 
 
-def _encoded(clip: Clip, editor: MotionEditor) -> Tensor:
-    return editor.encode(SampledMotion.of_clip(clip, editor.space).rows)
+def _clip_matrix(clip: Clip, editor: MotionEditor) -> Tensor:
+    return gram_matrix(editor.encode(SampledMotion.of_clip(clip, editor.space).rows))
 
 
-def _searched(rows: MotionRows, editor: MotionEditor, goal: Tensor) -> MotionRows:
-    """Rows near the given ones whose Gram matrix is near the goal; root and contacts stay."""
-    inputs, known = (each.clone() for each in editor.inputs(rows.array()))
+def _searched(rows: MotionRows, editor: MotionEditor, goal: Tensor) -> Array:
+    """(frames, points, 3) metres: change of the points that brings the Gram matrix to the goal.
+
+    The root and the contacts of the rows stay.
+    """
+    inputs, known = (tensor.clone() for tensor in editor.inputs(rows.array()))
     network, count = editor.network, rows.points[0].size
     with torch.no_grad():
         content = network.encode(inputs, known)
@@ -155,41 +154,25 @@ def _searched(rows: MotionRows, editor: MotionEditor, goal: Tensor) -> MotionRow
     hidden = content.clone().requires_grad_()
     optimizer = torch.optim.Adam([hidden], lr=_RATE * float(content.std()))
     scale = torch.from_numpy(editor.normalisation.scale[:count])
-    standing = torch.from_numpy(
-        standing_points(
-            editor.space.skeleton, editor.space.points, editor.feet, rows.contacts > 0.5
-        )
-    )
-    size, usual = (
-        float((gram_matrix(content) - goal).square().sum()),
-        float(content.square().mean()),
-    )
+    standing = torch.from_numpy(standing_points(editor, rows.contacts > 0.5))
+    size = float((gram_matrix(content) - goal).square().sum())
+    usual = float(content.square().mean())
     given = torch.from_numpy(np.ascontiguousarray(rows.points, np.float32))
-    lengths = carrier_distances(editor.space.points)
+    lengths = carrier_distances(editor)
     own = lengths(given)
-    moved = inputs[:, :count]
+    metres = torch.zeros(rows.points.shape)
     for _ in range(_ITERATIONS):
         change = (network.decode(hidden) - start)[:, :count]
-        moved = inputs[:, :count] + change
-        again = network.encode(torch.cat([moved, inputs[:, count:]], 1), known)
         metres = (change[0, :, : len(rows)].T * scale).reshape(rows.points.shape)
+        again = network.encode(torch.cat([inputs[:, :count] + change, inputs[:, count:]], 1), known)
         loss = (
             (gram_matrix(again) - goal).square().sum() / max(size, 1e-12)
             + _CONTENT * (hidden - content).square().mean() / usual
-            + _FEET * _mean_square(metres[standing])
+            + _FEET * metres[standing].square().sum() / max(metres[standing].numel(), 1)
             + _SMOOTH * metres.diff(n=2, dim=0).square().mean()
             + _BONES * (lengths(given + metres) - own).square().mean()
         )
         optimizer.zero_grad()
         loss.backward(inputs=[hidden])
         optimizer.step()
-    made = moved.detach()[0, :, : len(rows)].T.numpy()
-    values: Array = np.concatenate(
-        [made, editor.normalised(rows.array())[:, count:]], axis=1, dtype=np.float32
-    )
-    change = editor.rows(values).points - rows.points
-    return replace(rows, points=rows.points + low_passed(change, _CHANGE_HZ, editor.fps))
-
-
-def _mean_square(values: Tensor) -> Tensor:
-    return values.square().sum() / max(values.numel(), 1)
+    return low_passed(metres.detach().numpy().astype(np.float64), _CHANGE_HZ, editor.fps)

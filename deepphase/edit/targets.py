@@ -1,4 +1,4 @@
-"""Targets of joints: places where a joint is at a frame, or over frames."""
+"""Tables of targets of joints, and of key frames."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.csv_table import read_csv_table
 
 Row = TypeVar("Row")
-_COLUMNS = ("joint", "frame", "x", "y", "z")
 
 
 @dataclass(frozen=True)
@@ -59,17 +58,16 @@ def read_targets(path: str | Path) -> list[JointTarget]:
     FormatError
         With the line of what cannot be read.
     """
-    hint = f"columns: {', '.join(_COLUMNS)}, optionally last"
+    hint = "columns: joint, frame, x, y, z, optionally last; frames are whole numbers from 0, "
+    hint += "places are in metres"
 
     def target(row: Mapping[str, str]) -> JointTarget:
         first = int(row["frame"])
         x, y, z = (float(row[axis]) for axis in "xyz")
         return JointTarget(row["joint"], first, int(row.get("last") or first), (x, y, z))
 
-    targets = _read(
-        Path(path), _COLUMNS, ("last",), hint, target,
-        wrong=("a target", f"{hint}; frames are whole numbers from 0, places are in metres"),
-    )  # fmt: skip
+    columns = ("joint", "frame", "x", "y", "z")
+    targets = _read(Path(path), columns, ("last",), hint, "a target", target)
     if not targets:
         raise FormatError("the table has no rows", hint=hint, path=path)
     return targets
@@ -77,20 +75,12 @@ def read_targets(path: str | Path) -> list[JointTarget]:
 
 @dataclass(frozen=True)
 class KeyFrames:
-    """Key frames of a clip.
-
-    Parameters
-    ----------
-    frames
-        Frames of the clip.
-    times
-        Seconds at which they stand; None if nothing is said.
-    steps
-        Steps from the key before to each; None if nothing is said, as one of them may be.
-    """
+    """Key frames of a clip."""
 
     frames: list[int]
+    # Seconds at which they stand; None if nothing is said
     times: list[float] | None = None
+    # Steps from the key before to each; None if nothing is said, as one of them may be
     steps: list[float | None] | None = None
 
 
@@ -105,11 +95,8 @@ def read_keys(path: str | Path) -> KeyFrames:
             found["steps"] = float(row["steps"]) if row["steps"].strip() else None
         return found
 
-    rows = _read(
-        Path(path), ("frame",), ("time", "steps"),
-        "expected frame, and optionally time, steps", key,
-        wrong=("a key", "write a key as in 30, or 30,1.0"),
-    )  # fmt: skip
+    hint = "columns: frame, and optionally time, steps; write a key as in 30, or 30,1.0"
+    rows = _read(Path(path), ("frame",), ("time", "steps"), hint, "a key", key)
     columns = {name: [row[name] for row in rows if name in row] for name in ("time", "steps")}
     return KeyFrames(
         [row["frame"] for row in rows], columns["time"] or None, columns["steps"] or None
@@ -121,11 +108,10 @@ def _read(
     required: Sequence[str],
     optional: Sequence[str],
     hint: str,
+    name: str,
     convert: Callable[[Mapping[str, str]], Row],
-    *,
-    wrong: tuple[str, str],
 ) -> list[Row]:
-    """Rows of a table that has these columns alone; `wrong` names a row and its hint."""
+    """Rows of a table that has these columns alone, each of which is called by a name."""
     table = read_csv_table(path, required, hint)
     if set(table.columns) - {*required, *optional}:
         raise FormatError(
@@ -140,6 +126,6 @@ def _read(
             rows.append(convert(dict(zip(table.columns, cells, strict=True))))
         except (ValueError, ParameterError):
             raise FormatError(
-                f"{','.join(cells)!r} is not {wrong[0]}", hint=wrong[1], path=path, line=line
+                f"{','.join(cells)!r} is not {name}", hint=hint, path=path, line=line
             ) from None
     return rows

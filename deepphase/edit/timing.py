@@ -118,8 +118,8 @@ def phase_timing(
     roles = find_roles(first.skeleton, clip=first) if roles is None else roles
     cadence = _cadence([first, second], roles)
     wanted = _wanted(seconds, steps, cadence)
-    if wanted is None:
-        wanted = None if follow else travel_seconds(first, second, roles)
+    if wanted is None and not follow:
+        wanted = _travel_seconds(first, second, roles)
     last = (len(first) - 1) / first.fps
     return _timing(_at(before, last, model), _at(after, 0.0, model), wanted, cadence, model)
 
@@ -173,12 +173,11 @@ def phase_key_times(
     cadence = _cadence([clip], roles)
     stands = np.asarray(frames / clip.fps if times is None else times, np.float64)
     timings = []
-    for index in range(1, len(frames)):
+    for index, seconds in enumerate(np.diff(stands).tolist(), start=1):
         count = None if steps is None else steps[index]
-        seconds = float(stands[index] - stands[index - 1]) if count is None else None
-        wanted = _wanted(seconds, count, cadence)
+        wanted = _wanted(seconds if count is None else None, count, cadence)
         timings.append(_timing(own[index - 1], own[index], wanted, cadence, model))
-    return np.cumsum([0.0, *(each.seconds for each in timings)]), timings
+    return np.cumsum([0.0, *(timing.seconds for timing in timings)]), timings
 
 
 def cycles_of_frames(clip: Clip, model: PhaseModel, channel: int) -> Array:
@@ -186,14 +185,7 @@ def cycles_of_frames(clip: Clip, model: PhaseModel, channel: int) -> Array:
     phases = _phases(clip, model).phase[:, channel].astype(np.float64)
     turns = np.unwrap(2.0 * np.pi * phases) / (2.0 * np.pi)
     frames = np.arange(len(clip)) * model.fps / clip.fps
-    cycles: Array = np.interp(frames, np.arange(len(turns)), turns)
-    return cycles
-
-
-def passed_cycles(clip: Clip, model: PhaseModel, channel: int, first: int, last: int) -> float:
-    """Cycles that a channel of a clip passes between two frames."""
-    turns = cycles_of_frames(clip, model, channel)
-    return float(turns[last] - turns[first])
+    return np.asarray(np.interp(frames, np.arange(len(turns)), turns))
 
 
 def _phases(clip: Clip, model: PhaseModel) -> PhaseParameters:
@@ -204,10 +196,8 @@ def _phases(clip: Clip, model: PhaseModel) -> PhaseParameters:
         raise ParameterError(
             f"{clip.name}: the clip lasts {seconds:.2f} s, but phases are read from "
             f"{shortest:.1f} s of motion or more",
-            hint=(
-                "give clips with the motion before and after the gap, or a duration instead "
-                "of phases"
-            ),
+            hint="give clips with the motion before and after the gap, or a duration instead of "
+            "phases",
         )
     return model.encode(clip).parameters
 
@@ -264,8 +254,7 @@ def _timing(
             f"no duration up to {LONGEST_S:g} s continues the phases of both clips",
             hint="give a duration without phases",
         )
-    if wanted is None:
-        wanted = 1.0 / frequency[strongest]
+    wanted = 1.0 / frequency[strongest] if wanted is None else wanted
     chosen = peaks[np.abs(np.log(durations[peaks] / wanted)).argmin()]
     seconds = float(durations[chosen])
     apart = float(after.phase[strongest]) - float(before.phase[strongest])
@@ -297,7 +286,7 @@ def _cadence(clips: Sequence[Clip], roles: Roles) -> float | None:
     return float(np.mean(rates))
 
 
-def travel_seconds(first: Clip, second: Clip, roles: Roles) -> float | None:
+def _travel_seconds(first: Clip, second: Clip, roles: Roles) -> float | None:
     """Seconds of the way between two clips at their speed; None where the body stays."""
     roots = [root_trajectory(clip, roles) for clip in (first, second)]
     speeds = []
@@ -312,5 +301,4 @@ def travel_seconds(first: Clip, second: Clip, roles: Roles) -> float | None:
     chord = float(np.linalg.norm((roots[1].positions[0] - roots[0].positions[-1])[::2]))
     turn = float(np.angle(np.exp(1j * (roots[1].angles[0] - roots[0].angles[-1]))))
     # The way is an arc of a circle whose direction turns by as much as the body.
-    arc = chord / np.sinc(0.5 * turn / np.pi)
-    return arc / speed
+    return float(chord / np.sinc(0.5 * turn / np.pi) / speed)

@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytorch_lightning as pl
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.easing import smoothstep
 from deepphase.edit.config import EditorConfig
-from deepphase.edit.data import EditorData
+from deepphase.edit.damage import JointStatistics, PoseTrack
 from deepphase.edit.editor import MotionEditor, network_inputs
 from deepphase.edit.missing import made_damage, straight_path, target_gap
+from deepphase.edit.motion_rows import MotionRows, MotionSpace, RowLayout, RowScale
 from deepphase.edit.networks import MotionAutoencoder
 from deepphase.edit.report import editor_report
+from deepphase.errors import ParameterError
+from deepphase.features.moment_kinds import source_kinds
+from deepphase.motion.contacts import foot_contacts
+from deepphase.motion.mirror import mirrored
+from deepphase.motion.resample import resample
+from deepphase.motion.roles import find_roles
+from deepphase.phase.windows import WindowOrder, split_by_source
 from deepphase.progress import Progress
-from deepphase.training.resumable import ResumableModule, cosine_rate
+from deepphase.training.resumable import ResumableData, ResumableModule, cosine_rate
 from deepphase.training.task import TrainedTask, run_task
 from deepphase.training.trainer import versions
 
+_VALIDATION_WINDOWS = 256
 # Length of the warm-up as a share of the training, and last learning rate as one of the highest.
 _WARMUP, _FINAL_RATE = 0.03, 0.01
 # Weight in the loss of the rows that are decoded from hidden units alone, beside those that are
@@ -36,6 +48,125 @@ _ARM_WEIGHT = 1.0
 # In gaps before a target: weight of errors of height, in which bodies differ less than along the
 # ground; of the loss of other damage; and the square of a small error.
 _HEIGHT_WEIGHT, _SQUARES_WEIGHT, _SMALL = 4.0, 0.25, 1e-4
+
+
+class WindowData(ResumableData, pl.LightningDataModule):
+    """Base class: windows of clips that travel to the device as their middle frames."""
+
+    window: int
+    _train: Tensor
+    _order: WindowOrder
+
+    def set_windows(self, train: Array, held_out: Array, seed: int) -> None:
+        """Set the middle frames of the windows for training and of those for validation."""
+        self._train = torch.from_numpy(train)
+        choice = np.linspace(0, len(held_out) - 1, _VALIDATION_WINDOWS).astype(np.int64)
+        self.held_out = torch.from_numpy(held_out[np.unique(choice)])
+        self._order = WindowOrder(len(train), seed)
+
+    @property
+    def epoch_samples(self) -> int:
+        """Windows of one pass over the training frames, overlapping by half."""
+        return max(2 * len(self._train) // self.window, 1)
+
+    def batch(self, start: int, stop: int, share: slice = slice(None)) -> Tensor:
+        """Middle frames of a share of the windows at these positions."""
+        return self._train[self._order(start, stop)[share]]
+
+    def frames_of(self, centres: Tensor) -> Tensor:
+        """(batch, window) frames around middle frames."""
+        steps = torch.arange(self.window, device=centres.device) - self.window // 2
+        return centres[:, None] + steps
+
+
+class EditorData(WindowData):
+    """Training and held-out windows of clips, for `EditorModule` in any trainer.
+
+    The rows of all clips come first, then those of their mirror images.
+    """
+
+    def __init__(
+        self,
+        store: ClipStore,
+        config: EditorConfig,
+        *,
+        description: Mapping[str, Any] | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        super().__init__()
+        options, network = config.training, config.network
+        self.config, self.batch_size, self.window = config, options.batch_size, network.window
+        first = store.clip(int(np.argmax(store.lengths)))
+        given = None if description is None else dict(description)
+        self.space = space = MotionSpace.of_clip(first, network.fps, given)
+        roles = find_roles(first.skeleton, given, clip=first)
+        self.feet = foot_contacts(first, roles).joints
+        mapping = space.mirror_map(first) if options.mirror else None
+        parts, images, tracks, self.sources = [], [], [], []
+        for index in range(len(store)):
+            clip = resample(space.on_hips(store.clip(index)), network.fps)
+            parts.append(space.rows(clip)[0].array())
+            tracks.append(PoseTrack.of_clip(clip, space))
+            if mapping is not None:
+                images.append(space.rows(mirrored(clip, mapping))[0].array())
+            self.sources.append(clip.source.path or clip.name)
+            if progress is not None:
+                progress("reading clips", index + 1, len(store), clip.name)
+        self.stops = np.cumsum([len(part) for part in parts])
+        self.starts = self.stops - [len(part) for part in parts]
+        self.split = split_by_source(
+            self.starts, self.stops, self.sources, self.window, options.held_out, options.seed,
+            source_kinds(store, given),
+        )  # fmt: skip
+        if len(self.split.train) < options.batch_size:
+            raise ParameterError(
+                f"there are {len(self.split.train)} training windows, fewer than one batch of "
+                f"{options.batch_size}",
+                hint="choose a smaller training.batch_size or add clips",
+            )
+        rows = np.concatenate([*parts, *images])
+        held_out = np.zeros(self.stops[-1], bool)
+        for start, stop in self.split.held_out_ranges:
+            held_out[start:stop] = True
+        training = rows[: len(held_out)][~held_out] if not held_out.all() else rows
+        self.normalisation = RowScale.of_rows(training, len(space.points))
+        normalised = (rows - self.normalisation.mean) / self.normalisation.scale
+        self.statistics = JointStatistics.from_tracks(tracks)
+        self.layout = RowLayout.of_space(space, self.feet)
+        self.frames, self.has_mirror = len(held_out), mapping is not None
+        # (frames, values) float32
+        self.values = torch.from_numpy(normalised)
+        self.set_windows(self.split.train, self.split.held_out, options.seed)
+
+    @property
+    def total_samples(self) -> int:
+        """Number of windows in the whole training that the config asks for."""
+        options = self.config.training
+        return options.windows or math.ceil(options.epochs * self.epoch_samples)
+
+    def on_after_batch_transfer(self, batch: Tensor, dataloader_idx: int) -> Tensor:
+        """Windows (batch, values, frames) around these middle frames; some are mirrored."""
+        if self.values.device != batch.device:
+            self.values = self.values.to(batch.device)
+        share = self.config.training.mirror
+        if self.has_mirror and share and self.trainer.training:
+            devices, rank = self.trainer.world_size, self.trainer.global_rank
+            count = len(range(rank, round(share * len(batch) * devices), devices))
+            batch = torch.cat([batch[:count] + self.frames, batch[count:]])
+        return self.windows(batch)
+
+    def windows(self, centres: Tensor) -> Tensor:
+        """(batch, values, frames) windows around middle frames."""
+        return self.values[self.frames_of(centres)].transpose(1, 2)
+
+    def held_out_motions(self) -> list[MotionRows]:
+        """The rows, not normalised, of each held-out stretch of a clip."""
+        scale, mean = self.normalisation.scale, self.normalisation.mean
+        points, values = len(self.space.points), self.values.cpu().numpy()
+        return [
+            MotionRows.from_array(values[a:b] * scale + mean, points)
+            for a, b in self.split.held_out_ranges
+        ]
 
 
 class EditorModule(ResumableModule):
@@ -59,9 +190,9 @@ class EditorModule(ResumableModule):
         self._depends = torch.from_numpy(layout.depends)
         # Noise is given in metres; the first value is one of a position.
         self._metre = 1.0 / float(data.normalisation.scale[0])
-        scale = data.normalisation
         self._root = [
-            torch.from_numpy(each[layout.root])[:, None] for each in (scale.mean, scale.scale)
+            torch.from_numpy(values[layout.root])[:, None]
+            for values in (data.normalisation.mean, data.normalisation.scale)
         ]
         carried, above = data.space.points.arms()
         self._arms, self._above = torch.from_numpy(carried), torch.from_numpy(above)
@@ -144,10 +275,14 @@ class EditorModule(ResumableModule):
         changes = error.diff(dim=-1).square()
         loss = loss + (weights[..., 1:] * changes).mean()
         points = slice(0, self.layout.root.start)
-        places, shares = (each[:, points].unflatten(1, (-1, 3)) for each in (error, weights))
-        arms = places[:, self._arms] - places[:, self._above]
-        arms = arms * self._per_length.to(arms)[:, None, None]
+        places, shares = (part[:, points].unflatten(1, (-1, 3)) for part in (error, weights))
+        arms = self._arm_errors(places)
         return loss + _ARM_WEIGHT * (shares[:, self._arms] * arms.square()).mean()
+
+    def _arm_errors(self, places: Tensor) -> Tensor:
+        """Errors of the directions of arms, of errors (batch, points, 3, frames) of places."""
+        arms = places[:, self._arms] - places[:, self._above]
+        return arms * self._per_length.to(arms)[:, None, None]
 
     def _in_gaps(self, error: Tensor, known: Tensor) -> Tensor:
         """Mean lengths of the errors of poses, places and rotations in gaps before a target.
@@ -168,9 +303,7 @@ class EditorModule(ResumableModule):
         leads = torch.maximum(lost, functional.pad(lost[:, 1:], (0, 1)))[:, None]
         steps = own[:, root] * self._root[1].to(own) / self._fps * leads
         off = steps.cumsum(-1) - steps - ease * steps.sum(-1, keepdim=True)
-        arms = places[:, self._arms] - places[:, self._above]
-        arms = arms * self._per_length.to(arms)[:, None, None]
-        turned = arms.square().sum(2).mean(1) + off[:, 2].square()
+        turned = self._arm_errors(places).square().sum(2).mean(1) + off[:, 2].square()
         squares = places.square().mean(1)
         place = squares[:, 0] + _HEIGHT_WEIGHT * squares[:, 1] + squares[:, 2]
         place = place + (off[:, :2] * self._metre).square().sum(1)
@@ -187,35 +320,6 @@ class EditorModule(ResumableModule):
         error = (self.network.restore(rows, known) - windows).float()
         weights = self._value_weights(known)
         self.add_validated((weights * error.square()).sum(), (weights * windows.square()).sum())
-
-    def editor(
-        self, data: EditorData, *, provenance: Mapping[str, Any] | None = None
-    ) -> MotionEditor:
-        """The editor with the current weights, without a report."""
-        split = data.split
-        made = {
-            "clips": len(data.starts),
-            "minutes": data.frames / data.space.fps / 60,
-            "training_windows": len(split.train),
-            "held_out": sorted({data.sources[i] for i in _held_out_clips(data)}),
-            "clips_too_short": split.too_short,
-            "seed": self.options.seed,
-            "versions": versions(),
-        }
-        return MotionEditor(
-            self.network.to("cpu"),
-            data.config,
-            data.space,
-            data.feet,
-            data.normalisation,
-            data.statistics,
-            provenance={**made, **(provenance or {})},
-        )
-
-
-def _held_out_clips(data: EditorData) -> list[int]:
-    starts = set(data.split.held_out_ranges[:, 0].tolist())
-    return [index for index, start in enumerate(data.starts.tolist()) if start in starts]
 
 
 def train_editor(
@@ -258,12 +362,32 @@ def train_editor(
     config = EditorConfig.load("masked") if config is None else config
 
     def result(data: EditorData, module: EditorModule, run: dict[str, Any]) -> MotionEditor:
-        origin = {
-            "store": None if store.path is None else Path(store.path).name,
-            "skeleton": store.group,
-        }
-        editor = module.editor(data, provenance={**run, "data": origin})
-        return replace(editor, report=editor_report(editor, data, progress))
+        split = data.split
+        held_out = np.isin(data.starts, split.held_out_ranges[:, 0])
+        editor = MotionEditor(
+            module.network.to("cpu"),
+            config,
+            data.space,
+            data.feet,
+            data.normalisation,
+            data.statistics,
+            provenance={
+                "clips": len(data.starts),
+                "minutes": data.frames / data.space.fps / 60,
+                "training_windows": len(split.train),
+                "held_out": sorted({data.sources[i] for i in np.flatnonzero(held_out)}),
+                "clips_too_short": split.too_short,
+                "seed": config.training.seed,
+                "versions": versions(),
+                **run,
+                "data": {
+                    "store": None if store.path is None else Path(store.path).name,
+                    "skeleton": store.group,
+                },
+            },
+        )
+        motions = data.held_out_motions()
+        return replace(editor, report=editor_report(editor, motions, progress))
 
     task = TrainedTask(
         config.training.seed,
@@ -274,7 +398,7 @@ def train_editor(
             "joints": list(data.space.joints),
             "frames": data.frames,
             "clips": len(data.starts),
-            "checksum": float(np.abs(data.values).sum(dtype=np.float64)),
+            "checksum": float(data.values.abs().sum(dtype=torch.float64)),
         },
         result=result,
     )

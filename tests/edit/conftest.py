@@ -7,8 +7,7 @@ import pytest
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.edit.config import EditorConfig
-from deepphase.edit.control_data import PathTraining
-from deepphase.edit.control_training import train_path
+from deepphase.edit.control_training import PathTraining, train_path
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.training import train_editor
 from deepphase.synthetic.gait_motion import locomotion

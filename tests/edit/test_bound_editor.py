@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from deepphase.apps.cli import main
-from deepphase.edit.bound_editor import bound_editor
 from deepphase.edit.damage import Damage, find_damage
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.inbetween import in_between
-from deepphase.edit.repair import interpolated, repaired
+from deepphase.edit.repair import bound_editor, interpolated, repaired
 from deepphase.formats.load import load, save
 from deepphase.motion.kinematics import joint_positions
 from deepphase.shipped import SHIPPED

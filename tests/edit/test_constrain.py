@@ -40,9 +40,6 @@ def test_a_hand_reaches_its_targets_and_far_frames_stay(walker, walk):
         JointTarget("LeftHandMiddle1", 70, 74, place_near(walk, "LeftHand", 72, [0.1, 0.1, 0.0])),
     ]
     made = constrained(walk, walker, targets)
-    assert made.iterations <= 60
-    # The hand was 0.2 m away before.
-    assert made.searched[0] < 0.18
     assert made.distances.max() < 1e-3
     positions, given = joint_positions(made.clip), joint_positions(walk)
     for target in targets:
@@ -76,7 +73,6 @@ def test_a_clip_without_constraints_stays(walker, walk):
     made = constrained(walk, walker)
     np.testing.assert_array_equal(made.clip.rotations, walk.rotations)
     np.testing.assert_array_equal(made.clip.local_positions(), walk.local_positions())
-    assert made.iterations == 0
 
 
 @pytest.mark.slow

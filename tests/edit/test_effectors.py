@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 from deepphase.apps.cli import main
-from deepphase.edit.control_data import PathTraining
-from deepphase.edit.control_networks import effector_joints
-from deepphase.edit.control_training import random_known, train_path
+from deepphase.edit.control_training import PathTraining, random_known, train_path
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.effector_motion import (
     EffectorPaths,
+    effector_joints,
     motion_of_effectors,
     read_effector_paths,
 )
@@ -56,7 +55,6 @@ def test_hands_and_feet_come_to_their_paths_and_bones_stay(reacher, walks):
     made = motion_of_effectors(paths, reacher)
     free = motion_of_effectors(paths, reacher, exact=False)
     assert len(made.clip) == len(paths.places)
-    assert (made.estimated == free.estimated).all()
     assert made.distances.max() < 0.3 * free.distances.max()
     own = joint_positions(made.clip)[:, joints]
     np.testing.assert_allclose(

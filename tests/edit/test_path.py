@@ -9,10 +9,9 @@ import pytest
 from deepphase.apps.cli import main
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.footsteps import Footsteps
-from deepphase.edit.held_feet import with_held_feet
-from deepphase.edit.motion_rows import MotionSpace
+from deepphase.edit.grounding import with_held_feet
+from deepphase.edit.motion_rows import MotionSpace, smoothed_root
 from deepphase.edit.path_motion import crowd_paths, motion_on_path, motions_on_paths
-from deepphase.edit.smoothed_root import smoothed_root
 from deepphase.errors import ParameterError
 from deepphase.formats.load import load
 from deepphase.motion.contacts import foot_contacts, sliding_speed

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from deepphase.apps.cli import main
-from deepphase.edit.style import gram_distance, gram_matrix, styled
+from deepphase.edit.style import gram_matrix, styled
 from deepphase.errors import ParameterError
 from deepphase.formats.load import load, save
 from deepphase.motion.kinematics import joint_positions
@@ -27,7 +27,6 @@ def test_the_style_comes_nearer_and_the_path_stays(editor):
     made = styled(content, [style], editor)
     # An editor of a few hundred steps: of a trained one the distance falls by more than half.
     assert made.distance_after < 0.95 * made.distance_before
-    assert np.isclose(made.distance_after, gram_distance(made.clip, [style], editor), rtol=1e-4)
     assert len(made.clip) == len(content)
     np.testing.assert_allclose(
         made.clip.local_positions()[:, 0, ::2], content.local_positions()[:, 0, ::2], atol=0.05

@@ -35,13 +35,12 @@ from deepphase.apps.dashboard.parts.widgets import (
     state_units,
 )
 from deepphase.arrays import Array, true_runs
-from deepphase.edit.bound_editor import bound_editor
 from deepphase.edit.constrain import constrained
 from deepphase.edit.damage import Damage, find_damage
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.inbetween import between_keys
 from deepphase.edit.path_motion import motion_on_path, path_networks
-from deepphase.edit.repair import repaired
+from deepphase.edit.repair import bound_editor, repaired
 from deepphase.edit.style import MAX_AMOUNT, styled
 from deepphase.edit.targets import JointTarget
 from deepphase.edit.timing import phase_key_times

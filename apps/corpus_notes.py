@@ -15,8 +15,7 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.name_labels import NameLabels
 from deepphase.errors import DeepPhaseError
 from deepphase.features.moment_kinds import KIND_LABEL, clip_kinds, kind_shares
-from deepphase.motion.cleaning import Cleaning, cleaning_sentences
-from deepphase.motion.glitches import Flip
+from deepphase.motion.cleaning import Cleaning, Flip, cleaning_sentences
 
 # Values of a label that are listed, the most frequent ones.
 _LISTED_VALUES = 12

@@ -27,7 +27,7 @@ from deepphase.corpus.store_writer import StoreWriter
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.load import MOTION_FORMATS
 from deepphase.formats.reading import checked_options
-from deepphase.motion.glitches import Glitch
+from deepphase.motion.cleaning import Glitch
 from deepphase.progress import Progress
 from deepphase.short_repr import counted, short_repr
 from deepphase.temporary_files import temporary_folder

@@ -16,9 +16,8 @@ from deepphase.corpus.motion_files import MotionFile, song_beside
 from deepphase.errors import DeepPhaseError, FormatError, OutOfMemoryError
 from deepphase.formats.frame_rates import corrections
 from deepphase.memory import within_memory
-from deepphase.motion.cleaning import clean
+from deepphase.motion.cleaning import Glitch, clean, find_glitches
 from deepphase.motion.clip import Clip
-from deepphase.motion.glitches import Glitch, find_glitches
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.resample import DEFAULT_LIMIT, ResampleLimit, resample
 

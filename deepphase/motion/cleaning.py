@@ -1,4 +1,4 @@
-"""Cleaning of captured clips: flips of joints are repaired, and noise of markers is low-passed."""
+"""Capture errors: glitches are found, flips of joints repaired, noise of markers low-passed."""
 
 from __future__ import annotations
 
@@ -6,18 +6,46 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.ndimage import convolve1d
+from scipy.ndimage import convolve1d, percentile_filter
+from scipy.spatial.transform import Rotation, Slerp
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, true_runs
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
-from deepphase.motion.glitches import Flip, repair_flips
 from deepphase.motion.kinematics import derivative_sizes, joint_positions
 from deepphase.motion.resample import BANDS_HZ, low_passed, low_passed_clip
 from deepphase.motion.roles import find_roles
+from deepphase.motion.skeleton import Skeleton, joint_depths
 from deepphase.short_repr import brief_repr, counted
+
+# A step between two frames jumps where it departs from its neighbours by this share of the body's
+# size, and by this factor from the upper quartile of such departures around it. Real blows, kicks
+# and gallops stay below a factor of 7 at 30 Hz and above; lost markers begin at 10.
+_JUMP_SHARE, _JUMP_FACTOR = 0.015, 9.0
+_NOISE_SHARE, _BODY_JUMP_SHARE = 0.0015, 0.02
+_SURROUNDINGS_S = 0.2
+# The same for rotations, in radians: the turn of a hand moves no other joint.
+_JUMP_ANGLE, _NOISE_ANGLE = 0.6, 0.03
+# A first or last pose is stray where all joints move in one frame by this share of the body's
+# size, and by this factor more than after the time that a filter may have spread it over.
+_STRAY_FACTOR, _STRAY_SHARE, _STRAY_S = 6.0, 0.05, 0.07
+
+# A joint flips where it turns by this angle (radians) from one frame to the next.
+_FLIP_ANGLE = 1.0
+# A joint that jumps away and back does so by this factor more than in its faster quarter of the
+# frames around: blows, throws and wags of a tail speed up over several frames.
+_FLIP_FACTOR = 4.0
+# Largest share of a jump by which a joint that is back may differ from before; and largest share of
+# the turns of a joint about its bone and of those below by which the latter turn in the world.
+_BACK_SHARE = 0.5
+_LONGEST_S = 0.15
+# Smallest share of a jump about the bone that is a turn about it, and the time before and after
+# over which such a turn is spread.
+_TWIST_SHARE, _SPREAD_S = 0.7, 0.05
+# Differences of positions from frame to frame that are rounding, metres.
+_ROUNDING_M = 1e-6
 
 # Spectra are of stretches of this length, and of no fewer frames than this.
 _STRETCH_S, _MIN_FRAMES = 2.0, 32
@@ -36,6 +64,285 @@ _KEPT_FROM, _KEPT_ALL = 9.0, 18.0
 _ALWAYS = 0.03
 # Share of the frames of the feet that may lose their contact; else the next frequency is tried.
 _LOST_CONTACTS, _NEXT = 0.005, 1.25
+
+
+@dataclass(frozen=True)
+class Glitch:
+    """Frames that are likely capture errors.
+
+    Parameters
+    ----------
+    first, last
+        Indices of the first and the last frame after a jump; equal for a single frame.
+    what
+        A joint's name, "whole body", "start of the clip" or "end of the clip".
+    """
+
+    first: int
+    last: int
+    what: str
+    sentence: str
+
+
+def find_glitches(clip: Clip, positions: Array | None = None) -> list[Glitch]:
+    """Jumps between frames, and stray poses at a clip's ends, in the order of their frames.
+
+    Parameters
+    ----------
+    positions
+        (frames, joints, 3) metres: the clip's joint positions, if they were computed before.
+    """
+    positions = joint_positions(clip) if positions is None else positions
+    size = _body_size(positions)
+    if len(positions) < 4 or size <= 0:
+        return []
+    start = _stray_frames(positions, size, clip.fps)
+    stop = len(positions) - _stray_frames(positions[::-1], size, clip.fps)
+    if stop - start < 1:
+        return []
+    found = _jumps(clip.sliced(start, stop), positions[start:stop], size, start)
+    if start:
+        frames = _frames(0, start - 1, "is a pose", "are poses")
+        sentence = f"{frames} apart from all that follows"
+        found.insert(0, Glitch(0, start - 1, "start of the clip", sentence))
+    if stop < len(positions):
+        frames = _frames(stop, len(positions) - 1, "is a pose", "are poses")
+        sentence = f"{frames} apart from all that precedes"
+        found.append(Glitch(stop, len(positions) - 1, "end of the clip", sentence))
+    return found
+
+
+def _body_size(positions: Array) -> float:
+    return float(np.median(np.linalg.norm(np.ptp(positions, axis=1), axis=-1)))
+
+
+def _frames(first: int, last: int, one: str = "", several: str = "") -> str:
+    words = f"frame {first} {one}" if first == last else f"frames {first} to {last} {several}"
+    return words.rstrip()
+
+
+def _stray_frames(positions: Array, size: float, fps: float) -> int:
+    """Number of frames at the start that belong to a stray pose or to a filter's transition."""
+    longest = max(2, round(_STRAY_S * fps))
+    steps = np.linalg.norm(np.diff(positions[: 3 * longest + 1], axis=0), axis=-1).mean(axis=1)
+    if len(steps) < longest + 2:
+        return 0
+    # A stray pose is left within one frame; a fast movement continues.
+    far = steps[:longest] > _STRAY_FACTOR * steps[longest:].max()
+    if not far[0] or steps[0] < _STRAY_SHARE * size:
+        return 0
+    return longest if far.all() else int(np.argmin(far))
+
+
+def _jumps(clip: Clip, positions: Array, size: float, start: int) -> list[Glitch]:
+    if len(positions) < 4:
+        return []
+    steps = np.diff(positions, axis=0)
+    moved = _departures(steps)
+    moves = _outliers(moved, _JUMP_SHARE * size, _NOISE_SHARE * size, clip.fps)
+    # Half of all joints never depart from their course at once, so no comparison with the
+    # neighbouring frames is needed; at 30 Hz, jumps there and back would fill them.
+    moves |= (np.median(moved, axis=1) > _BODY_JUMP_SHARE * size)[:, None]
+    turned = _departures(_rotation_steps(clip.rotations))
+    turns = _outliers(turned, _JUMP_ANGLE, _NOISE_ANGLE, clip.fps)
+    # A departure at step k shows in its neighbours at half its size: two steps are one jump.
+    flagged = np.flatnonzero((moves | turns).any(axis=1))
+    if flagged.size == 0:
+        return []
+    usual = np.median(np.linalg.norm(steps, axis=-1), axis=0)
+    depth = joint_depths(clip.skeleton)
+    found = []
+    for run in np.split(flagged, np.flatnonzero(np.diff(flagged) > 2) + 1):
+        joints_moved, joints_turned = moves[run].any(axis=0), turns[run].any(axis=0)
+        first, last = int(run[0]) + 2 + start, int(run[-1]) + 2 + start
+        # Steps of the run, minus the usual distance of each joint per frame.
+        beyond = np.linalg.norm(steps[run[0] + 1 : run[-1] + 2], axis=-1).max(axis=0) - usual
+        # A joint that is still for one frame moves less than usual, not more.
+        departed = moved[run].max(axis=0)
+        beyond = np.where(beyond < 0.5 * departed, departed, beyond)
+        if joints_moved.mean() > 0.5:
+            what, by = "whole body", f"{100 * np.median(beyond):.0f} cm"
+        else:
+            joints = np.flatnonzero(joints_moved if joints_moved.any() else joints_turned)
+            joint = joints[np.argmin(depth[joints])]
+            what, by = clip.skeleton.names[joint], f"{100 * beyond[joint]:.0f} cm"
+            if not joints_moved.any():
+                by = f"{np.degrees(turned[run][:, joint].max()):.0f} degrees"
+        found.append(Glitch(first, last, what, f"{_frames(first, last)}: {what} jumps by {by}"))
+    return found
+
+
+def _departures(steps: Array) -> Array:
+    """(steps - 2, joints) how far each inner step is from the mean of its neighbours."""
+    return np.linalg.norm(steps[1:-1] - 0.5 * (steps[:-2] + steps[2:]), axis=-1)
+
+
+def _outliers(departures: Array, least: float, noise: float, fps: float) -> Array:
+    window = 2 * round(_SURROUNDINGS_S * fps) + 1
+    candidates = (departures > least) & (departures > _JUMP_FACTOR * noise)
+    joints = np.flatnonzero(candidates.any(axis=0))
+    if joints.size:
+        usual = percentile_filter(departures[:, joints], 75, size=(window, 1), mode="nearest")
+        candidates[:, joints] &= departures[:, joints] > _JUMP_FACTOR * (usual + noise)
+    return candidates
+
+
+def _rotation_steps(rotations: Array) -> Array:
+    """(frames - 1, joints, 3) radians: rotation vectors from each frame to the next, in place."""
+    steps = quaternions.multiply(rotations[1:], quaternions.conjugate(rotations[:-1]))
+    steps = np.where(steps[..., 3:] < 0, -steps, steps)
+    sine = np.linalg.norm(steps[..., :3], axis=-1, keepdims=True)
+    angle = 2.0 * np.arctan2(sine, steps[..., 3:])
+    return steps[..., :3] * np.where(sine > 1e-8, angle / np.maximum(sine, 1e-8), 2.0)
+
+
+@dataclass(frozen=True)
+class Flip:
+    """Frames in which a joint was flipped.
+
+    Parameters
+    ----------
+    first, last
+        The flipped frames.
+    angle_degrees
+        The largest turn from one frame to the next.
+    """
+
+    joint: str
+    first: int
+    last: int
+    angle_degrees: float
+    twist: bool
+
+    @property
+    def sentence(self) -> str:
+        """Frames, joint and angle in words."""
+        about = " about its bone" if self.twist else ""
+        frames = _frames(self.first, self.last)
+        return f"{frames}: {self.joint} flipped by {self.angle_degrees:.0f} degrees{about}"
+
+
+def repair_flips(clip: Clip) -> tuple[Clip, tuple[Flip, ...]]:
+    """The clip without flips of joints, and the flips that it had.
+
+    A joint that jumps away and back within 0.15 s is interpolated from the frame before to the
+    frame after (slerp), unless joints then move less smoothly. A joint that jumps about its bone
+    while all joints below turn back is given a steady turn about the bone, and those below turn
+    back by as much: every joint keeps its position. Fast movements, which speed up over several
+    frames, are left. A clip without flips is returned as it is.
+    """
+    if len(clip) < 4 or not clip.has_rotations:
+        return clip, ()
+    rotations = np.asarray(clip.rotations, np.float64).copy()
+    found: list[Flip] = []
+    # Parents stand before their children, whose turns back are taken out with theirs.
+    for joint in range(len(clip.skeleton)):
+        found += _untwisted(rotations, clip.skeleton, joint, clip.fps)
+    away: dict[int, list[tuple[int, int, float]]] = {}
+    for joint in range(len(clip.skeleton)):
+        for first, stop, angle in _jumps_and_back(rotations[:, joint], clip.fps):
+            away.setdefault(first, []).append((joint, stop, angle))
+    for first, jumps in away.items():
+        if _interpolated(rotations, clip, first, jumps):
+            found += [
+                Flip(clip.skeleton.names[joint], first, stop - 1, angle, False)
+                for joint, stop, angle in jumps
+            ]
+    if not found:
+        return clip, ()
+    found.sort(key=lambda flip: (flip.first, flip.joint))
+    return replace(clip, rotations=rotations.astype(clip.rotations.dtype)), tuple(found)
+
+
+def _interpolated(
+    rotations: Array, clip: Clip, first: int, jumps: list[tuple[int, int, float]]
+) -> bool:
+    """Interpolate over flips from frame `first` on, in place, where all joints move more smoothly.
+
+    Of a joint whose turn another one below has undone, only the repair would be seen.
+    """
+    around = slice(max(0, first - 2), max(stop for _, stop, _ in jumps) + 2)
+    repaired = rotations[around].copy()
+    for joint, stop, _ in jumps:
+        ends = Rotation.from_quat(rotations[[first - 1, stop], joint])
+        frames = np.arange(first, stop)
+        repaired[frames - around.start, joint] = Slerp([first - 1, stop], ends)(frames).as_quat()
+    part = clip.sliced(around.start, around.start + len(repaired))
+    rough, smooth = (
+        np.linalg.norm(np.diff(joint_positions(replace(part, rotations=r)), n=2, axis=0), axis=-1)
+        for r in (rotations[around], repaired)
+    )
+    if smooth.max() > rough.max() + _ROUNDING_M:
+        return False
+    rotations[around] = repaired
+    return True
+
+
+def _jumps_and_back(rotations: Array, fps: float) -> list[tuple[int, int, float]]:
+    """First frame, end and angle (degrees) of each flip of a joint (frames, 4)."""
+    steps = quaternions.angle_between(rotations[1:], rotations[:-1])
+    if not (steps > _FLIP_ANGLE).any():
+        return []
+    window = 2 * max(2, round(_SURROUNDINGS_S * fps)) + 1
+    usual = percentile_filter(steps, 75, size=window, mode="nearest")
+    # Frames after a jump.
+    jumps = (np.flatnonzero((steps > _FLIP_ANGLE) & (steps > _FLIP_FACTOR * usual)) + 1).tolist()
+    longest = max(1, round(_LONGEST_S * fps))
+    found: list[tuple[int, int, float]] = []
+    for place, first in enumerate(jumps):
+        if found and first <= found[-1][1]:
+            continue
+        for stop in jumps[place + 1 :]:
+            if stop - first > longest:
+                break
+            jump = steps[[first - 1, stop - 1]]
+            apart = quaternions.angle_between(rotations[first - 1], rotations[stop])
+            if apart < _BACK_SHARE * jump.min():
+                found.append((first, stop, float(np.degrees(jump.max()))))
+                break
+    return found
+
+
+def _untwisted(rotations: Array, skeleton: Skeleton, joint: int, fps: float) -> list[Flip]:
+    """Make jumps of a joint about its bone steady turns, in (frames, joints, 4) in place."""
+    below = np.flatnonzero(skeleton.parents == joint)
+    bone = skeleton.offsets[below].mean(axis=0) if len(below) else np.zeros(3)
+    own = rotations[:, joint]
+    steps = quaternions.angle_between(own[1:], own[:-1])
+    if not (steps > _FLIP_ANGLE).any() or not np.linalg.norm(bone) > 0:
+        return []
+    axis = bone / np.linalg.norm(bone)
+    change = quaternions.multiply(quaternions.conjugate(own[:-1]), own[1:])
+    twists = _wrapped(2.0 * np.arctan2(change[:, :3] @ axis, change[:, 3]))
+    # The joints below turn back, and less in all than the joint and they do each.
+    whole = quaternions.multiply(own[:, None], rotations[:, below])
+    turns = quaternions.angle_between(whole[1:], whole[:-1]).max(axis=1)
+    under = quaternions.angle_between(rotations[1:, below], rotations[:-1, below]).min(axis=1)
+    flips = (steps > _FLIP_ANGLE) & (turns < _BACK_SHARE * (steps + under))
+    flips &= np.abs(twists) > _TWIST_SHARE * steps
+    spread = max(2, round(_SPREAD_S * fps))
+    found = []
+    for first, stop in true_runs(np.convolve(flips, np.ones(2 * spread + 1), "same") > 0):
+        inside = twists[first:stop]
+        # The angle by which each frame turns: 0, or whole circles, at the last one.
+        angles = np.cumsum(_wrapped(inside.sum()) / len(inside) - inside)
+        frames = slice(first + 1, stop + 1)
+        turn = quaternions.about_axis(axis, angles)
+        rotations[frames, joint] = quaternions.multiply(own[frames], turn)
+        rotations[frames, below] = quaternions.multiply(
+            quaternions.conjugate(turn)[:, None], rotations[frames, below]
+        )
+        jumps = first + np.flatnonzero(flips[first:stop])
+        angle = float(np.degrees(steps[jumps].max()))
+        found.append(
+            Flip(skeleton.names[joint], int(jumps[0]) + 1, int(jumps[-1]) + 1, angle, True)
+        )
+    return found
+
+
+def _wrapped(angles: Array) -> Array:
+    """Radians in [-pi, pi)."""
+    return (angles + np.pi) % (2.0 * np.pi) - np.pi
 
 
 @brief_repr
@@ -79,13 +386,13 @@ class Cleaning:
 def clean(clip: Clip, cutoff_hz: float | None = None) -> tuple[Clip, Cleaning]:
     """The clip without flips of joints and noise of markers, and what was changed.
 
-    Flips are repaired first, see :func:`deepphase.motion.glitches.repair_flips`. Then the spectrum
-    of all rotations and translations is compared with motion, whose power falls with a power of the
-    frequency, and a constant floor of noise. Where there is a floor, the clip is low-passed,
-    forwards and backwards, at the frequency at which the filter takes as much motion as it leaves
-    noise, or at a higher one where feet would lose contacts. Fast movements, of which it
-    would take much more than the noise, are kept. All joints have one frequency: turns that cancel,
-    as those of hips and legs above a planted foot, still do.
+    Flips are repaired first, see :func:`repair_flips`. Then the spectrum of all rotations and
+    translations is compared with motion, whose power falls with a power of the frequency, and a
+    constant floor of noise. Where there is a floor, the clip is low-passed, forwards and backwards,
+    at the frequency at which the filter takes as much motion as it leaves noise, or at a higher
+    one where feet would lose contacts. Fast movements, of which it would take much more than the
+    noise, are kept. All joints have one frequency: turns that cancel, as those of hips and legs
+    above a planted foot, still do.
 
     A clip without flips and without a floor of noise is returned as it is.
 
@@ -110,25 +417,25 @@ def clean(clip: Clip, cutoff_hz: float | None = None) -> tuple[Clip, Cleaning]:
             hint="give a frequency, or none to find it in the clip's spectrum",
         )
     repaired, flips = repair_flips(clip)
+    cleaned, cutoff, kept = repaired, 0.0, 0.0
     if cutoff_hz is None:
         cleaned, cutoff, kept = _without_noise(repaired)
     elif cutoff_hz < _HIGHEST_SHARE * clip.fps:
-        cleaned, cutoff, kept = low_passed_clip(repaired, cutoff_hz), float(cutoff_hz), 0.0
-    else:
-        cleaned, cutoff, kept = repaired, 0.0, 0.0
+        cleaned, cutoff = low_passed_clip(repaired, cutoff_hz), float(cutoff_hz)
     if not flips and not cutoff:
         return clip, Cleaning()
     before, after = (joint_positions(each).astype(np.float64) for each in (clip, cleaned))
     moves = np.linalg.norm(after - before, axis=-1)
-    return cleaned, Cleaning(
-        flips=flips,
-        cutoff_hz=cutoff,
-        kept=kept,
-        mean_move_m=float(moves.mean()),
-        largest_move_m=float(moves.max()),
-        jerk=_jerk_in_bands(after, clip.fps),
-        jerk_before=_jerk_in_bands(before, clip.fps),
-    )
+    jerks = [
+        tuple(
+            float(derivative_sizes(low_passed(places, edge, clip.fps), clip.fps, 3).mean())
+            for edge in (*BANDS_HZ, 0.0)
+        )
+        if len(places) >= 4
+        else ()
+        for places in (after, before)
+    ]
+    return cleaned, Cleaning(flips, cutoff, kept, float(moves.mean()), float(moves.max()), *jerks)
 
 
 def noise_floor(values: Array, fps: float) -> tuple[float, float]:
@@ -173,8 +480,7 @@ def noise_floor(values: Array, fps: float) -> tuple[float, float]:
     if not floor > motion * (high / low) ** -_POWERS[best]:
         return np.inf, 0.0
     taken = np.cumsum(np.maximum(power - floor, 0.0)[::-1])[::-1] * frequencies[1]
-    balanced = taken <= floor * frequencies
-    return float(frequencies[np.argmax(balanced)]), float(floor)
+    return float(frequencies[np.argmax(taken <= floor * frequencies)]), float(floor)
 
 
 def _without_noise(clip: Clip) -> tuple[Clip, float, float]:
@@ -183,19 +489,14 @@ def _without_noise(clip: Clip) -> tuple[Clip, float, float]:
     The clip itself and zeros where it has no floor of noise.
     """
     frames, fps = len(clip), clip.fps
-    rotations = quaternions.sign_continuous(np.asarray(clip.rotations, np.float64))
-    places = joint_positions(clip)
-    size = float(np.median(np.linalg.norm(np.ptp(places, axis=1), axis=-1)))
+    size = _body_size(joint_positions(clip))
     if not size > 0:
         return clip, 0.0, 0.0
+    rotations = quaternions.sign_continuous(np.asarray(clip.rotations, np.float64))
+    translations = np.asarray(clip.translations, np.float64)
     # Twice the components of a quaternion change as the angle does, in radians, without wraps.
-    values = np.concatenate(
-        [
-            2.0 * rotations.reshape(frames, -1),
-            clip.translations.reshape(frames, -1).astype(np.float64) / size,
-        ],
-        axis=1,
-    )
+    values = [2.0 * rotations.reshape(frames, -1), translations.reshape(frames, -1) / size]
+    values = np.concatenate(values, axis=1)
     cutoff, floor = noise_floor(values, fps)
     cutoff = max(cutoff, _LOWEST_HZ)
     contacts = _contacts(clip) if floor else np.zeros((frames, 0), bool)
@@ -210,14 +511,12 @@ def _without_noise(clip: Clip) -> tuple[Clip, float, float]:
         kept = np.clip((excess - _KEPT_FROM) / (_KEPT_ALL - _KEPT_FROM), 0.0, 1.0)
         smooth += kept[:, None] * taken
         turned, moved = np.split(smooth, [4 * len(clip.skeleton)], axis=1)
+        turned = quaternions.normalized(turned.reshape(rotations.shape))
+        moved = (size * moved).reshape(translations.shape)
         quiet = replace(
             clip,
-            rotations=quaternions.normalized(turned.reshape(rotations.shape)).astype(
-                clip.rotations.dtype
-            ),
-            translations=(size * moved)
-            .reshape(clip.translations.shape)
-            .astype(clip.translations.dtype),
+            rotations=turned.astype(clip.rotations.dtype),
+            translations=moved.astype(clip.translations.dtype),
         )
         lost = contacts & ~_contacts(quiet)
         if lost.sum() <= _LOST_CONTACTS * lost.size:
@@ -234,45 +533,31 @@ def _contacts(clip: Clip) -> Array:
         return np.zeros((len(clip), 0), bool)
 
 
-def _jerk_in_bands(places: Array, fps: float) -> tuple[float, ...]:
-    """Mean jerk of joints (frames, joints, 3) below each of `BANDS_HZ`, and of all frequencies."""
-    if len(places) < 4:
-        return ()
-    below = [low_passed(places, edge, fps) for edge in BANDS_HZ]
-    return tuple(float(derivative_sizes(each, fps, 3).mean()) for each in (*below, places))
-
-
 def cleaning_sentences(cleanings: Sequence[Cleaning]) -> list[str]:
     """What cleaning changed in some clips, one sentence for each kind of change."""
+    clips = counted(len(cleanings), "clip")
     flips = [len(cleaning.flips) for cleaning in cleanings if cleaning.flips]
-    cutoffs = sorted(cleaning.cutoff_hz for cleaning in cleanings if cleaning.cutoff_hz)
+    filtered = sorted((c for c in cleanings if c.cutoff_hz), key=lambda c: c.cutoff_hz)
     sentences = []
     if flips:
+        repaired = counted(sum(flips), "flip")
+        sentences.append(f"{repaired} of joints repaired in {len(flips)} of {clips}")
+    if filtered:
+        low, high = (f"{cleaning.cutoff_hz:.1f}" for cleaning in (filtered[0], filtered[-1]))
+        largest = max(cleaning.largest_move_m for cleaning in filtered)
+        mean = np.mean([cleaning.mean_move_m for cleaning in filtered])
         sentences.append(
-            f"{counted(sum(flips), 'flip')} of joints repaired in {len(flips)} of "
-            f"{counted(len(cleanings), 'clip')}"
+            f"noise low-passed at {low if low == high else f'{low} to {high}'} Hz in "
+            f"{len(filtered)} of {clips}; joints moved by {1000 * mean:.2f} mm on average and "
+            f"{100 * largest:.1f} cm at most"
         )
-    if cutoffs:
-        at = f"{cutoffs[0]:.1f}"
-        if cutoffs[-1] > cutoffs[0]:
-            at += f" to {cutoffs[-1]:.1f}"
-        largest = max(cleaning.largest_move_m for cleaning in cleanings if cleaning.cutoff_hz)
-        mean = np.mean([cleaning.mean_move_m for cleaning in cleanings if cleaning.cutoff_hz])
-        sentences.append(
-            f"noise low-passed at {at} Hz in {len(cutoffs)} of {counted(len(cleanings), 'clip')}; "
-            f"joints moved by {1000 * mean:.2f} mm on average and {100 * largest:.1f} cm at most"
-        )
-    if sentences:
-        changed = [cleaning for cleaning in cleanings if cleaning.jerk]
+    changed = [cleaning for cleaning in cleanings if cleaning.jerk]
+    if changed:
         before, after = (
-            np.mean([getattr(each, name) for each in changed], axis=0)
+            np.mean([getattr(cleaning, name) for cleaning in changed], axis=0)
             for name in ("jerk_before", "jerk")
         )
-        sentences.append(
-            f"jerk of changed clips, m/s3: {before[-1]:.0f} -> {after[-1]:.0f}; "
-            + ", ".join(
-                f"below {edge:g} Hz {old:.0f} -> {new:.0f}"
-                for edge, old, new in zip(BANDS_HZ, before, after, strict=False)
-            )
-        )
+        names = [*(f"below {edge:g} Hz " for edge in BANDS_HZ), ""]
+        changes = [f"{n}{b:.0f} -> {a:.0f}" for n, b, a in zip(names, before, after, strict=True)]
+        sentences.append(f"jerk of changed clips, m/s3: {changes[-1]}; {', '.join(changes[:-1])}")
     return sentences

@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 
 from deepphase.formats.load import load
 from deepphase.motion import quaternions
-from deepphase.motion.glitches import repair_flips
+from deepphase.motion.cleaning import repair_flips
 from deepphase.motion.kinematics import joint_positions
 from tests.motion.bodies import DOG, HUMAN, body, walking
 from tests.real_data import real_clips

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from deepphase.motion.glitches import find_glitches
+from deepphase.motion.cleaning import find_glitches
 from tests.motion.bodies import DOG, HUMAN, body, standing, walking
 
 

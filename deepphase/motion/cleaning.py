@@ -495,8 +495,8 @@ def _without_noise(clip: Clip) -> tuple[Clip, float, float]:
     rotations = quaternions.sign_continuous(np.asarray(clip.rotations, np.float64))
     translations = np.asarray(clip.translations, np.float64)
     # Twice the components of a quaternion change as the angle does, in radians, without wraps.
-    values = [2.0 * rotations.reshape(frames, -1), translations.reshape(frames, -1) / size]
-    values = np.concatenate(values, axis=1)
+    scaled = 2.0 * rotations.reshape(frames, -1), translations.reshape(frames, -1) / size
+    values = np.concatenate(scaled, axis=1)
     cutoff, floor = noise_floor(values, fps)
     cutoff = max(cutoff, _LOWEST_HZ)
     contacts = _contacts(clip) if floor else np.zeros((frames, 0), bool)

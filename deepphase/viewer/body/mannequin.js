@@ -54,11 +54,14 @@ export function buildMannequin(skeleton, frames, coarseness = 1) {
   const shapesOf = { biped: personShapes, quadruped: quadrupedShapes }[roles.kind];
   for (const build of [shapesOf, stickShapes].filter(Boolean)) {
     const pose = new BindPose(skeleton, upright(frames, roles));
-    const { shapes, unitLength } = build({ skeleton, roles, pose, frames, ends: endsOf(skeleton) });
-    const cell = 0.0145 * coarseness * unitLength;
-    const mesh = shapes.length ? meshAround(shapes.filter((shape) => !shape.hidden), cell, 0.011 * unitLength) : null;
+    const at = (role) => pose.positions[roles[role]];
+    const built = build({ skeleton, roles, pose, at, frames, ends: endsOf(skeleton) });
     // A body whose joints do not bear its form is drawn as limbs.
-    if (!mesh || !isClosed(mesh)) continue;
+    if (!built) continue;
+    const { shapes, unitLength } = built;
+    const cell = 0.0145 * coarseness * unitLength;
+    const mesh = meshAround(shapes.filter((shape) => !shape.hidden), cell, 0.011 * unitLength);
+    if (!isClosed(mesh)) continue;
     const normals = normalsOf(mesh, 0.8 * cell);
     const openness = opennessOf(mesh, normals, 0.1 * unitLength);
     return { ...mesh, normals, openness, ...skinned(mesh.positions, shapes, skeleton, 0.022 * unitLength), pose, unitLength };

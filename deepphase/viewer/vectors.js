@@ -21,8 +21,8 @@ export const cross = (a, b) => [
   a[2] * b[0] - a[0] * b[2],
   a[0] * b[1] - a[1] * b[0],
 ];
-export const length = (a) => Math.hypot(a[0], a[1], a[2]);
-export const distance = (a, b) => Math.hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
+export const length = (a) => Math.sqrt(dot(a, a));
+export const distance = (a, b) => length(subtract(a, b));
 export const between = (a, b, part) => [mix(a[0], b[0], part), mix(a[1], b[1], part), mix(a[2], b[2], part)];
 // A unit vector; `spare` where the length is 0.
 export const unit = (a, spare = [0, 1, 0]) => {
@@ -87,6 +87,27 @@ export const point = (array, index) => [array[3 * index], array[3 * index + 1], 
 export const turn = (array, index) => [
   array[4 * index], array[4 * index + 1], array[4 * index + 2], array[4 * index + 3],
 ];
+
+// The axes x, y and z of a rotation: the columns of its matrix.
+export const axesOf = ([x, y, z, w]) => [
+  [1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 2 * (x * z - w * y)],
+  [2 * (x * y - w * z), 1 - 2 * (x * x + z * z), 2 * (y * z + w * x)],
+  [2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)],
+];
+
+/** out = quaternions part of the way from those of `a` to those of `b`, by the shorter way; `out` may be one of them. */
+export function blendTurns(out, a, b, part) {
+  for (let j = 0; j < a.length; j += 4) {
+    const sign = a[j] * b[j] + a[j + 1] * b[j + 1] + a[j + 2] * b[j + 2] + a[j + 3] * b[j + 3] < 0 ? -1 : 1;
+    let squares = 0;
+    for (let i = j; i < j + 4; i++) {
+      out[i] = mix(sign * a[i], b[i], part);
+      squares += out[i] * out[i];
+    }
+    for (let i = j; i < j + 4; i++) out[i] /= Math.sqrt(squares) || 1;
+  }
+  return out;
+}
 
 export function orthographic(halfWidth, halfHeight, near, far) {
   return [1 / halfWidth, 0, 0, 0, 0, 1 / halfHeight, 0, 0, 0, 0, -2 / (far - near), 0, 0, 0, -(far + near) / (far - near), 1];

@@ -1,7 +1,6 @@
 // The joints of a take's body at a moment, as the mannequin reads them: positions and rotations in the world.
 
-import { blendTurns } from "./turns.js";
-import { inverse, point, rotate, subtract, turn } from "../vectors.js";
+import { blendTurns, inverse, point, rotate, subtract, turn } from "../vectors.js";
 
 const PART_STEPS = 511, BITS = 10;
 

@@ -1,8 +1,7 @@
 // Files of what was driven: BVH, and glb with the mannequin's mesh.
 
 import { CHUNKS, MAGIC, SIZES, TYPES } from "./glb.js";
-import { axesOf } from "./turns.js";
-import { inverse, linear, multiply, point, rotate, subtract, turn } from "../vectors.js";
+import { axesOf, inverse, linear, multiply, point, rotate, subtract, turn } from "../vectors.js";
 
 // A joint that leaves its place at its parent by more than this has a position in every frame (m).
 const MOVES_BY = 2e-4;

@@ -2,6 +2,7 @@
 
 const ASSET_MAGIC = "DPLIVE1\n";
 const ASSET_ALIGNMENT = 16;
+const TYPES = { float32: Float32Array, int32: Int32Array, int8: Int8Array, float16: Uint16Array };
 
 /**
  * Read an asset.
@@ -13,7 +14,8 @@ const ASSET_ALIGNMENT = 16;
  */
 export function readAsset(buffer) {
   const { header, arrays } = readArrays(buffer);
-  const { label } = header;
+  const { label, network = {} } = header;
+  const ofManifold = (name) => arrays[`manifold.${name}`];
   return {
     kind: header.kind,
     name: header.name,
@@ -22,75 +24,60 @@ export function readAsset(buffer) {
     labels: label && label.name ? { field: label.name, values: label.values } : null,
     speeds: header.speeds,
     phases: header.channels ? { channels: header.channels } : null,
-    experts: expertsOf(header),
-    manifold: readManifold(arrays),
+    experts: network?.experts || network?.points || 0,
+    manifold: ofManifold("points")
+      ? Object.fromEntries(["points", "phase", "mean", "basis"].map((name) => [name, ofManifold(name)])) : null,
     schema: header.kind === "controller" ? readSchema(header) : null,
     header,
     arrays,
   };
 }
 
-/** The `header` and the `arrays` by name of any asset. */
-export function readArrays(buffer) {
-  const bytes = aligned(buffer);
+function readArrays(buffer) {
+  const given = buffer instanceof Uint8Array ? buffer : new Uint8Array(buffer);
+  // Views of numbers begin at a multiple of the alignment.
+  const bytes = given.byteOffset % ASSET_ALIGNMENT ? given.slice() : given;
   const text = new TextDecoder();
   if (text.decode(bytes.subarray(0, ASSET_MAGIC.length)) !== ASSET_MAGIC) {
     throw new Error("not a live asset of this version: export it again");
   }
-  const view = new DataView(bytes.buffer, bytes.byteOffset);
   const begin = ASSET_MAGIC.length + 4;
-  const end = begin + view.getUint32(ASSET_MAGIC.length, true);
+  const end = begin + new DataView(bytes.buffer, bytes.byteOffset).getUint32(ASSET_MAGIC.length, true);
   const header = JSON.parse(text.decode(bytes.subarray(begin, end)));
   const start = Math.ceil(end / ASSET_ALIGNMENT) * ASSET_ALIGNMENT;
-  const arrays = {};
-  for (const [name, entry] of Object.entries(header.arrays)) {
-    arrays[name] = readArray(bytes, start, entry, name);
-  }
-  return { header, arrays };
-}
-
-/** The bytes, copied only if they do not begin at a multiple of the alignment. */
-function aligned(buffer) {
-  const bytes = buffer instanceof Uint8Array ? buffer : new Uint8Array(buffer);
-  return bytes.byteOffset % ASSET_ALIGNMENT ? bytes.slice() : bytes;
+  const read = ([name, entry]) => [name, readArray(bytes, start, entry, name)];
+  return { header, arrays: Object.fromEntries(Object.entries(header.arrays).map(read)) };
 }
 
 function readArray(bytes, start, entry, name) {
+  const Kind = TYPES[entry.type];
+  if (!Kind) throw new Error(`the array ${name} has the unknown type ${entry.type}`);
   const count = entry.shape.reduce((product, size) => product * size, 1);
   const at = bytes.byteOffset + start + entry.start;
-  const width = { float16: 2, int8: 1 }[entry.type] || 4;
-  if (at + width * count > bytes.byteOffset + bytes.byteLength) {
+  if (at + Kind.BYTES_PER_ELEMENT * count > bytes.byteOffset + bytes.byteLength) {
     throw new Error(`the asset ends within its array ${name}`);
   }
-  if (entry.type === "float32") return new Float32Array(bytes.buffer, at, count);
-  if (entry.type === "int8") return new Int8Array(bytes.buffer, at, count);
-  if (entry.type === "int32") return new Int32Array(bytes.buffer, at, count);
-  if (entry.type === "float16") return fromHalf(new Uint16Array(bytes.buffer, at, count));
-  throw new Error(`the array ${name} has the unknown type ${entry.type}`);
+  const values = new Kind(bytes.buffer, at, count);
+  return entry.type === "float16" ? fromHalf(values) : values;
 }
 
 let halfValues = null;
 
 /** Half-precision numbers as float32, by a table of all 65,536. */
 function fromHalf(halves) {
-  if (!halfValues) {
-    halfValues = new Float32Array(1 << 16);
-    for (let bits = 0; bits < halfValues.length; bits++) {
-      const exponent = (bits >> 10) & 31;
-      const fraction = bits & 1023;
-      let value = (1 + fraction / 1024) * 2 ** (exponent - 15);
-      if (exponent === 0) value = fraction * 2 ** -24;
-      if (exponent === 31) value = fraction ? NaN : Infinity;
-      halfValues[bits] = bits >> 15 ? -value : value;
-    }
-  }
+  halfValues ??= Float32Array.from({ length: 1 << 16 }, (_, bits) => {
+    const exponent = (bits >> 10) & 31, fraction = bits & 1023;
+    let value = (1 + fraction / 1024) * 2 ** (exponent - 15);
+    if (exponent === 0) value = fraction * 2 ** -24;
+    if (exponent === 31) value = fraction ? NaN : Infinity;
+    return bits >> 15 ? -value : value;
+  });
   const values = new Float32Array(halves.length);
   for (let i = 0; i < halves.length; i++) values[i] = halfValues[halves[i]];
   return values;
 }
 
-function readSkeleton(header) {
-  const { skeleton } = header;
+function readSkeleton({ skeleton, feet, height }) {
   const toes = ["left_toe", "right_toe"].map((role) => skeleton.roles[role]);
   return {
     names: skeleton.names,
@@ -100,48 +87,24 @@ function readSkeleton(header) {
     endOffsets: Float32Array.from(skeleton.end_offsets.flat()),
     kind: skeleton.kind,
     roles: { ...skeleton.roles, tail: skeleton.tail ?? [] },
-    feet: header.feet,
+    feet,
     toes: toes.filter((joint) => joint !== undefined),
-    height: header.height,
+    height,
   };
 }
 
-function expertsOf(header) {
-  if (!header.network) return 0;
-  const { experts, points } = header.network;
-  return experts || points || 0;
+/** The point in three dimensions of a manifold at some phases. */
+export function projectManifold({ mean, basis }, phases) {
+  const width = mean.length;
+  const vectors = Array.from(mean, (middle, at) => {
+    const channel = at >> 1, angle = 2 * Math.PI * phases.phase[channel];
+    return phases.amplitude[channel] * (at % 2 ? Math.cos(angle) : Math.sin(angle)) - middle;
+  });
+  return [0, 1, 2].map((axis) => vectors.reduce((sum, value, at) => sum + basis[axis * width + at] * value, 0));
 }
 
-/** The projection to three dimensions; see `projectManifold`. */
-function readManifold(arrays) {
-  if (!arrays["manifold.points"]) return null;
-  return {
-    points: arrays["manifold.points"],
-    phase: arrays["manifold.phase"],
-    mean: arrays["manifold.mean"],
-    basis: arrays["manifold.basis"],
-  };
-}
-
-/** The point of a manifold at some phases. */
-export function projectManifold(manifold, phases) {
-  const point = [0, 0, 0];
-  const width = manifold.mean.length;
-  for (let channel = 0; 2 * channel < width; channel++) {
-    const angle = 2 * Math.PI * phases.phase[channel];
-    const amplitude = phases.amplitude[channel];
-    const s = amplitude * Math.sin(angle) - manifold.mean[2 * channel];
-    const c = amplitude * Math.cos(angle) - manifold.mean[2 * channel + 1];
-    for (let axis = 0; axis < 3; axis++) {
-      const place = axis * width + 2 * channel;
-      point[axis] += manifold.basis[place] * s + manifold.basis[place + 1] * c;
-    }
-  }
-  return point;
-}
-
-/** Read the schema from an asset's header. */
-export function readSchema(header) {
+/** Layouts of the rows of a controller, and the times of its trajectories. */
+function readSchema(header) {
   const offsets = Float64Array.from(header.offsets_s);
   const now = offsets.indexOf(0);
   const { inputs, gate, outputs } = header.layouts;
@@ -162,7 +125,7 @@ export function readSchema(header) {
 }
 
 /** Named blocks of a row, each with its first column and the one after its last. */
-export class Layout {
+class Layout {
   constructor(blocks) {
     this.blocks = new Map(Object.entries(blocks));
     this.dims = Math.max(...Array.from(this.blocks.values(), ([, stop]) => stop));

@@ -1,23 +1,25 @@
 /** A character moved by a controller, frame by frame. */
 
+import { clamp, point } from "../vectors.js";
 import { FootLock } from "./feet.js";
 import { frameOf, identityNumbers, PoseReader } from "./pose.js";
 import { VelocityGoals, DesiredLabel } from "./goals.js";
 import { RootHistory } from "./history.js";
 import { networkOf } from "./network.js";
-import { NetworkInput } from "./network_input.js";
 import { createPhases } from "./phases.js";
 import { createRandom } from "./random.js";
 import { CharacterRest, goalStands, StandingRoot } from "./rest.js";
 import {
-  BLENDS, fromFacing, futureInWorld, readFuture, startTrajectory, toFacing, TrajectoryBlend,
-  trajectoryRows,
+  BLENDS, fromFacing, futureInWorld, readFuture, startTrajectory, toFacing, TRAJECTORY_BLOCKS, TrajectoryBlend, trajectoryRows,
 } from "./trajectory.js";
 
 // Bound of all outputs in SI units; larger values mean that the network has diverged.
 const MAX_OUTPUT = 1e3;
 // Characters with a seed start from one of this share of the states, those nearest to their goals.
 const NEAREST_SHARE = 0.25;
+// Heights of the ground at each sample of the trajectory: left of it, below it, right of it.
+const HEIGHTS = 3;
+const POSE_BLOCKS = ["joint_position", "joint_velocity", "joint_rotation"];
 // Blocks that are 0 for a body at rest, by the beginnings of their names.
 const MOVING_BLOCKS = ["trajectory", "root_", "joint_velocity", "phase_rate", "phase_freq"];
 
@@ -28,15 +30,13 @@ export class ControllerCharacter {
     this.reset(options);
   }
 
-  /** Begin again, with the options of `createCharacter`; those left out keep their defaults. */
+  /** Begin again, with the options of `createCharacter`. */
   reset(options = {}) {
     const { asset } = this;
     const { schema, header, arrays } = asset;
-    const { seed = 0, position = [0, 0], heading = 0, label = null, goal = null } = options;
-    this.options = options;
+    const { seed = 0, position = [0, 0], heading = 0, label = null, goal = null, blend = "balanced", footIk = true, ground = null } = options;
     this.random = createRandom(seed);
-    this.blend = options.blend || "balanced";
-    this.footIk = options.footIk !== false;
+    Object.assign(this, { footIk, ground, biases: typeof blend === "string" ? BLENDS[blend] : blend });
     this.start = options.start ?? this.chooseStart(label, goal, heading, seed);
     const inputs = row(arrays["starts.inputs"], this.start, schema.inputs.dims);
     const gate = row(arrays["starts.gate"], this.start, schema.gate ? schema.gate.dims : 0);
@@ -55,9 +55,7 @@ export class ControllerCharacter {
     this.speed = Math.hypot(this.history.velocityX[this.history.now], this.history.velocityZ[this.history.now]);
     this.pose = new PoseReader(schema, asset.skeleton);
     this.feet = new FootLock(asset);
-    this.ground = options.ground || null;
-    this.groundFeet = this.ground && this.ground.feet();
-    this.contacts = new Float32Array(schema.feet.length);
+    this.groundFeet = ground && ground.feet();
     this.alive = true;
     this.outputs = this.standingOutputs();
   }
@@ -71,8 +69,7 @@ export class ControllerCharacter {
     let limited = false, stands = false, facing = root.angle;
     if (goal) {
       this.goals.set(goal, seconds, root);
-      const biases = typeof this.blend === "string" ? BLENDS[this.blend] : this.blend;
-      ({ future, desired, limited, facing } = this.trajectoryBlend.blended(future, this.goals, root, biases));
+      ({ future, desired, limited, facing } = this.trajectoryBlend.blended(future, this.goals, root, this.biases));
       stands = goalStands(desired, schema.stepSeconds);
       this.labels.set(goal.label);
     }
@@ -89,7 +86,7 @@ export class ControllerCharacter {
     }
     this.move(outputs, root, seconds, stands);
     this.readPose(outputs);
-    this.readContacts(outputs);
+    this.contacts = schema.outputs.view(outputs, "contact").map((value) => clamp(value, 0, 1));
     if (this.phases) this.phases.advance(outputs);
     return this.frame(ahead, desired, limited, gating, seconds);
   }
@@ -121,23 +118,18 @@ export class ControllerCharacter {
   /** Index of the start state whose trajectory is nearest to the goal; any near one with a seed. */
   chooseStart(label, goal, heading, seed) {
     const { schema, arrays, header } = this.asset;
-    const samples = schema.later - 1;
     const goals = new VelocityGoals(heading, header.settings);
     goals.set(goal || { velocity: [0, 0], facing: null }, 0);
     const moments = Array.from(schema.offsets.subarray(schema.now + 1));
     const { places } = goals.trajectory({ x: 0, z: 0 }, moments);
-    const goalPlaces = [];
-    for (let i = 0; i < samples; i++) goalPlaces.push(...toFacing(places[2 * i], places[2 * i + 1], heading));
-    const starts = arrays["starts.frames"].length;
+    const goalPlaces = moments.flatMap((_, i) => toFacing(places[2 * i], places[2 * i + 1], heading));
     const misfits = [];
-    for (let start = 0; start < starts; start++) {
+    arrays["starts.frames"].forEach((_, start) => {
       const inputs = row(arrays["starts.inputs"], start, schema.inputs.dims);
-      if (!this.hasLabel(inputs, label)) continue;
+      if (!this.hasLabel(inputs, label)) return;
       const future = readFuture(schema.inputs, inputs, schema).places;
-      let misfit = 0;
-      for (let i = 0; i < future.length; i++) misfit += (future[i] - goalPlaces[i]) ** 2;
-      misfits.push([misfit, start]);
-    }
+      misfits.push([future.reduce((sum, value, i) => sum + (value - goalPlaces[i]) ** 2, 0), start]);
+    });
     if (!misfits.length) return this.chooseStart(null, goal, heading, seed);
     misfits.sort((a, b) => a[0] - b[0]);
     const near = Math.max(1, Math.round(NEAREST_SHARE * misfits.length));
@@ -146,9 +138,8 @@ export class ControllerCharacter {
 
   hasLabel(inputs, value) {
     const { schema } = this.asset;
-    if (value === null) return true;
-    const { values } = schema.label;
-    const block = schema.inputs.view(inputs, schema.label.name);
+    const { values, name } = schema.label;
+    const block = value === null ? null : schema.inputs.view(inputs, name);
     if (!block) return true;
     const now = block.subarray(schema.now * values.length, (schema.now + 1) * values.length);
     return now.indexOf(Math.max(...now)) === values.indexOf(value);
@@ -160,7 +151,7 @@ export class ControllerCharacter {
     const { inputs, gate } = this.input;
     const future = readFuture(schema.inputs, inputs, schema);
     const name = "trajectory_velocity";
-    if (!schema.inputs.has(name) && schema.gate && schema.gate.has(name)) {
+    if (!schema.inputs.has(name) && schema.gate?.has(name)) {
       future.velocities = Float64Array.from(schema.gate.view(gate, name));
     }
     return future;
@@ -175,12 +166,9 @@ export class ControllerCharacter {
   bounded(predicted) {
     // The comparison is false for NaN.
     this.alive = this.alive && predicted.every((value) => Math.abs(value) < MAX_OUTPUT);
-    if (this.alive) {
-      this.outputs.set(predicted);
-    } else {
-      for (const [name, [start, stop]] of this.asset.schema.outputs.blocks) {
-        if (MOVING_BLOCKS.some((each) => name.startsWith(each))) this.outputs.fill(0, start, stop);
-      }
+    if (this.alive) this.outputs.set(predicted);
+    for (const [name, [start, stop]] of this.alive ? [] : this.asset.schema.outputs.blocks) {
+      if (MOVING_BLOCKS.some((beginning) => name.startsWith(beginning))) this.outputs.fill(0, start, stop);
     }
     return this.outputs;
   }
@@ -207,12 +195,6 @@ export class ControllerCharacter {
     this.input.setPose(this.pose.positions, velocities, this.pose.numbers);
   }
 
-  readContacts(outputs) {
-    this.asset.schema.outputs.view(outputs, "contact").forEach((value, foot) => {
-      this.contacts[foot] = Math.min(Math.max(value, 0), 1);
-    });
-  }
-
   /** Outputs of the start pose at rest, as far as the inputs have it. */
   standingOutputs() {
     const layout = this.asset.schema.outputs;
@@ -226,4 +208,70 @@ export class ControllerCharacter {
 /** Row of a matrix as a view. */
 function row(values, index, width) {
   return values.subarray(index * width, (index + 1) * width);
+}
+
+/** Rows of inputs and gate of a network, filled block by block. */
+class NetworkInput {
+  /** `inputs` and `gate`: raw values of the start state. */
+  constructor(schema, inputs, gate) {
+    this.schema = schema;
+    this.inputs = Float32Array.from(inputs);
+    this.gate = Float32Array.from(gate);
+    const samples = schema.offsets.length;
+    this.trajectory = Object.fromEntries(Object.keys(TRAJECTORY_BLOCKS).map((part) => [part, new Float64Array(2 * samples)]));
+    this.labels = new Float32Array(samples * schema.label.values.length);
+    this.pose = {};
+    for (const name of POSE_BLOCKS) {
+      const block = schema.inputs.view(this.inputs, name);
+      if (block) this.pose[name] = Float32Array.from(block);
+    }
+    this.feet = Array.from(schema.feet, (foot) => schema.joints.indexOf(foot));
+    this.footVelocity = new Float32Array(3 * this.feet.length);
+    // The floor is flat, whatever the start state stood on.
+    this.put("trajectory_height", new Float32Array(HEIGHTS * samples));
+  }
+
+  /** Values of the label in the start state; none for schemas without a label. */
+  get label() {
+    const { label, inputs, now } = this.schema;
+    const count = label.values.length;
+    return count ? inputs.view(this.inputs, label.name).slice(now * count, (now + 1) * count) : new Float32Array(0);
+  }
+
+  /** Set the pose of the next frame. */
+  setPose(positions, velocities, numbers) {
+    [positions, velocities, numbers].forEach((values, k) => {
+      this.pose[POSE_BLOCKS[k]] = Float32Array.from(values);
+    });
+  }
+
+  /** Write the rows of a frame. */
+  fill(history, future, label, phases) {
+    const { schema, trajectory, labels } = this;
+    const { now, offsets } = schema;
+    history.fill(trajectory, labels);
+    trajectory.places.set([0, 0], 2 * now);
+    trajectory.directions.set([0, 1], 2 * now);
+    trajectory.places.set(future.places, 2 * now + 2);
+    future.angles.forEach((angle, i) => {
+      trajectory.directions.set([Math.sin(angle), Math.cos(angle)], 2 * (now + 1 + i));
+    });
+    trajectory.velocities.set(future.velocities, 2 * now);
+    for (let sample = now; sample < offsets.length; sample++) labels.set(label, sample * label.length);
+    for (const [part, name] of Object.entries(TRAJECTORY_BLOCKS)) this.put(name, trajectory[part]);
+    if (label.length) this.put(schema.label.name, labels);
+    for (const [name, values] of Object.entries(this.pose)) this.put(name, values);
+    this.feet.forEach((joint, k) => this.footVelocity.set(point(this.pose.joint_velocity, joint), 3 * k));
+    this.put("foot_velocity", this.footVelocity);
+    if (phases) phases.fill(this.gate);
+  }
+
+  /** Write a block to the rows that have it; gates have the samples from now on, the last ones. */
+  put(name, values) {
+    const { inputs, gate } = this.schema;
+    for (const [layout, row] of [[inputs, this.inputs], [gate, this.gate]]) {
+      const block = layout && layout.view(row, name);
+      if (block) block.set(values.subarray(values.length - block.length));
+    }
+  }
 }

@@ -1,6 +1,8 @@
 /** Foot locking: feet in contact are held in place by turning the joints of their legs. */
 
-import { inverse, cross, dot, forwardKinematics, multiply, rotate, subtract } from "../vectors.js";
+import {
+  add, clamp, cross, distance, dot, forwardKinematics, inverse, length, multiply, rotate, scaled, subtract, turn,
+} from "../vectors.js";
 import { faded, springRate } from "./springs.js";
 
 const IN_CONTACT = 0.5;
@@ -19,29 +21,11 @@ const TINY_LENGTH = 1e-12;
 
 /** Locks the feet of one character, frame by frame. */
 export class FootLock {
-  /**
-   * @param asset  whose header has `legs`: joints from hip to tip, bends, contact columns,
-   *   where tips are not joints, m to these `ends`, and the `lowest` places of tips in m; and
-   *   `foot_lock`: half-lives in s, the largest speed of a foot that is locked as a share of
-   *   sqrt(g * leg length), the largest distance of a locked foot from the motion as a share of the
-   *   leg's length, the share of the motion's velocity that locked feet have and their largest speed as
-   *   a share of sqrt(g * leg length), and steps at rest: the distance from which on, as a share of
-   *   the leg's length, s, and height as a share of the distance
-   */
-  constructor(asset) {
-    const { legs, foot_lock: settings } = asset.header;
-    this.settings = {
-      catchRate: springRate(settings.catch_halflife_s),
-      releaseRate: springRate(settings.release_halflife_s),
-      catchSpeed: settings.catch_speed,
-      releaseShare: settings.release_share,
-      followShare: settings.follow_share,
-      followSpeed: settings.follow_speed,
-      stepShare: settings.step_share,
-      stepSeconds: settings.step_s,
-      stepLift: settings.step_lift,
-    };
-    this.parents = asset.skeleton.parents;
+  /** Of an asset whose header has `legs` and the settings `foot_lock`, as `FootLock` in Python has them. */
+  constructor({ header: { legs, foot_lock: settings }, skeleton }) {
+    this.settings = settings;
+    this.rates = { locked: springRate(settings.catch_halflife_s), free: springRate(settings.release_halflife_s) };
+    this.parents = skeleton.parents;
     this.legs = legs.joints.map(([upper, middle, last, tip], leg) => ({
       upper, middle, last, tip,
       bend: legs.bends[leg],
@@ -62,16 +46,14 @@ export class FootLock {
   }
 
   /**
-   * Change the local rotations of a frame so that locked feet do not move.
+   * Change the local rotations of a frame so that locked feet do not move; metres by which the whole body is then lowered.
    *
    * @param localRotations, localPositions  4 and 3 numbers a joint, the root's in the world
    * @param contacts  predicted contacts in [0, 1]
    * @param {number} angle  facing in radians
    * @param {number} seconds  since the previous frame
-   * @param options  `ground`: what moves feet to uneven ground, with a method `moved`; `resting`: whether the
-   *   body rests, so that its feet step to their places; `slips`: [x, z] in m by which each locked foot of a
-   *   body that does not rest moves, as captured feet did; all others move by a share of the motion's own
-   * @returns metres by which the whole body is then to be lowered
+   * @param options  `ground`: what moves feet to uneven ground; `resting`: feet of a body at rest step to their
+   *   places; `slips`: [x, z] in m by which each locked foot moves, as captured feet did
    */
   hold(localRotations, localPositions, contacts, angle, seconds, { ground = null, resting = false, slips = null } = {}) {
     const { worldRotations, worldPositions } = this;
@@ -79,36 +61,28 @@ export class FootLock {
     const at = (joint) => Array.from(worldPositions.subarray(3 * joint, 3 * joint + 3));
     const states = this.legs.map((leg) => {
       const [upper, middle, last, joint] = [leg.upper, leg.middle, leg.last, leg.tip].map(at);
-      const end = rotate(worldRotations.subarray(4 * leg.tip, 4 * leg.tip + 4), leg.end);
-      const tip = joint.map((value, axis) => value + end[axis]);
-      const length = distance(upper, middle) + distance(middle, last);
-      return { upper, middle, last, tip, length, place: [tip[0], tip[2]] };
+      const tip = add(joint, rotate(turn(worldRotations, leg.tip), leg.end));
+      return { upper, middle, last, tip, length: distance(upper, middle) + distance(middle, last), place: [tip[0], tip[2]] };
     });
     this.step(states, resting, seconds);
     states.forEach((state, index) => {
       const leg = this.legs[index];
-      const { place, length } = state;
       state.touching = contacts[leg.contact] > IN_CONTACT && !(leg.stepLeft > 0);
-      const slip = slips && !resting ? slips[index] : null;
-      const held = holdPlace(leg, this.settings, place, state.touching, length, seconds, slip);
-      state.shift = [held[0] - place[0], held[1] - place[1]];
+      const held = this.place(leg, state, seconds, slips && !resting ? slips[index] : null);
+      state.shift = [0, 1].map((axis) => held[axis] - state.place[axis]);
     });
     const { lifts, drop } = ground ? ground.moved(states, seconds) : { lifts: null, drop: 0 };
     this.legs.forEach((leg, index) => {
-      const { upper, middle, last, tip, length, shift } = states[index];
-      const { stepLeft, stepHeight, lowest } = leg;
-      const lift = stepHeight * Math.sin(Math.PI * (1 - stepLeft / this.settings.stepSeconds)) ** 2;
-      const sunk = ground ? 0 : Math.max(lowest - tip[1], 0);
-      const up = (lifts ? lifts[index] + drop : sunk) + lift;
-      const target = [last[0] + shift[0], last[1] + up, last[2] + shift[1]];
+      const { upper, middle, last, tip, length: reach, shift } = states[index];
+      const lift = leg.stepHeight * Math.sin(Math.PI * (1 - leg.stepLeft / this.settings.step_s)) ** 2;
+      const sunk = ground ? 0 : Math.max(leg.lowest - tip[1], 0);
+      const target = add(last, [shift[0], (lifts ? lifts[index] + drop : sunk) + lift, shift[1]]);
       const hinge = [leg.bend * Math.cos(angle), 0, -leg.bend * Math.sin(angle)];
-      const goal = withinReach(upper, last, target, length);
+      const goal = withinReach(upper, last, target, reach);
       const turns = twoJointTurns(upper, middle, last, goal, hinge);
       const kept = inverse(multiply(turns[0], turns[1]));
       turns.push(lifts ? multiply(kept, toesDown(last, tip, goal[1] - target[1])) : kept);
-      [leg.upper, leg.middle, leg.last].forEach((joint, k) => {
-        this.turnJoint(joint, turns[k], localRotations);
-      });
+      [leg.upper, leg.middle, leg.last].forEach((joint, k) => this.turnJoint(joint, turns[k], localRotations));
     });
     return drop;
   }
@@ -124,9 +98,9 @@ export class FootLock {
       return locked && !(stepLeft > 0) ? Math.hypot(point[0] - place[0], point[1] - place[1]) : 0;
     });
     const farthest = gaps.indexOf(Math.max(...gaps));
-    if (!(gaps[farthest] > settings.stepShare * states[farthest].length)) return;
-    legs[farthest].stepLeft = settings.stepSeconds;
-    legs[farthest].stepHeight = settings.stepLift * gaps[farthest];
+    if (!(gaps[farthest] > settings.step_share * states[farthest].length)) return;
+    legs[farthest].stepLeft = settings.step_s;
+    legs[farthest].stepHeight = settings.step_lift * gaps[farthest];
   }
 
   /** Contacts without the feet that step. */
@@ -137,85 +111,77 @@ export class FootLock {
   }
 
   /** Turn a joint by a rotation in the world, given in the frame of its parent before the turn. */
-  turnJoint(joint, turn, localRotations) {
-    const parent = 4 * this.parents[joint];
-    const above = this.worldRotations.subarray(parent, parent + 4);
-    const axis = rotate(inverse(above), turn);
-    const own = localRotations.subarray(4 * joint, 4 * joint + 4);
-    own.set(multiply([...axis, turn[3]], own));
+  turnJoint(joint, rotation, localRotations) {
+    const axis = rotate(inverse(turn(this.worldRotations, this.parents[joint])), rotation);
+    localRotations.set(multiply([...axis, rotation[3]], turn(localRotations, joint)), 4 * joint);
+  }
+
+  /** Place [x, z] of a foot's tip: locked, or on its way back to the motion. */
+  place(leg, { place: ground, touching, length: reach }, seconds, slip) {
+    const { settings } = this;
+    if (leg.moving === null) leg.moving = leg.placed = ground;
+    const slid = slip ?? followed(leg, settings, ground, reach, seconds);
+    if (leg.locked) leg.point = [0, 1].map((axis) => leg.point[axis] + slid[axis]);
+    // Offset: of free feet from the motion, of locked feet from their place.
+    const gap = leg.locked ? [leg.point[0] - ground[0], leg.point[1] - ground[1]] : leg.offset;
+    const gap2 = gap[0] ** 2 + gap[1] ** 2;
+    const release2 = (settings.release_share * reach) ** 2;
+    const ends = leg.locked && (!touching || gap2 > release2);
+    let begins = touching && !leg.locked && gap2 < 0.25 * release2;
+    if (begins || ends) {
+      const moving = [0, 1].map((axis) => (ground[axis] - leg.moving[axis]) / seconds);
+      const velocity = [0, 1].map((axis) => (leg.locked ? slid[axis] / seconds : moving[axis]) + leg.speed[axis]);
+      begins = begins && velocity[0] ** 2 + velocity[1] ** 2 < settings.catch_speed ** 2 * GRAVITY * reach;
+      // The spring starts from the last place and velocity of the foot.
+      if (begins) {
+        leg.point = leg.placed;
+        leg.offset = [0, 0];
+        leg.speed = [0, 1].map((axis) => velocity[axis] - slid[axis] / seconds);
+        leg.locked = true;
+      } else if (ends) {
+        leg.offset = [0, 1].map((axis) => leg.placed[axis] - leg.moving[axis]);
+        leg.speed = [0, 1].map((axis) => velocity[axis] - moving[axis]);
+        leg.locked = false;
+      }
+    }
+    const rate = leg.locked ? this.rates.locked : this.rates.free;
+    const faders = [0, 1].map((axis) => faded(leg.offset[axis], leg.speed[axis], rate, seconds));
+    [leg.offset, leg.speed] = [0, 1].map((part) => faders.map((fader) => fader[part]));
+    leg.moving = ground;
+    const held = leg.locked ? leg.point : ground;
+    leg.placed = [held[0] + leg.offset[0], held[1] + leg.offset[1]];
+    return leg.placed;
   }
 }
 
 /** How far [x, z] a locked foot follows the motion in a frame. */
-function followed(leg, settings, ground, length, seconds) {
-  const slid = [0, 1].map((axis) => settings.followShare * (ground[axis] - leg.moving[axis]));
-  const most = settings.followSpeed * Math.sqrt(GRAVITY * length) * seconds;
-  const share = Math.min(most / Math.max(Math.hypot(...slid), 1e-12), 1);
-  return slid.map((each) => share * each);
-}
-
-/** Place [x, z] of a foot's tip: locked, or on its way back to the motion. */
-function holdPlace(leg, settings, ground, contact, length, seconds, slip) {
-  if (leg.moving === null) {
-    leg.moving = ground;
-    leg.placed = ground;
-  }
-  const slid = slip ?? followed(leg, settings, ground, length, seconds);
-  if (leg.locked) leg.point = [0, 1].map((axis) => leg.point[axis] + slid[axis]);
-  // Offset: of free feet from the motion, of locked feet from their place.
-  const gap = leg.locked ? [leg.point[0] - ground[0], leg.point[1] - ground[1]] : leg.offset;
-  const gap2 = gap[0] ** 2 + gap[1] ** 2;
-  const release2 = (settings.releaseShare * length) ** 2;
-  const ends = leg.locked && (!contact || gap2 > release2);
-  let begins = contact && !leg.locked && gap2 < 0.25 * release2;
-  if (begins || ends) {
-    const moving = [0, 1].map((axis) => (ground[axis] - leg.moving[axis]) / seconds);
-    const velocity = [0, 1].map((axis) => (leg.locked ? slid[axis] / seconds : moving[axis]) + leg.speed[axis]);
-    begins = begins && velocity[0] ** 2 + velocity[1] ** 2 < settings.catchSpeed ** 2 * GRAVITY * length;
-    // The spring starts from the last place and velocity of the foot.
-    if (begins) {
-      leg.point = leg.placed;
-      leg.offset = [0, 0];
-      leg.speed = [0, 1].map((axis) => velocity[axis] - slid[axis] / seconds);
-      leg.locked = true;
-    } else if (ends) {
-      leg.offset = [0, 1].map((axis) => leg.placed[axis] - leg.moving[axis]);
-      leg.speed = [0, 1].map((axis) => velocity[axis] - moving[axis]);
-      leg.locked = false;
-    }
-  }
-  const rate = leg.locked ? settings.catchRate : settings.releaseRate;
-  const faders = [0, 1].map((axis) => faded(leg.offset[axis], leg.speed[axis], rate, seconds));
-  leg.offset = faders.map(([offset]) => offset);
-  leg.speed = faders.map(([, speed]) => speed);
-  leg.moving = ground;
-  const held = leg.locked ? leg.point : ground;
-  leg.placed = [held[0] + leg.offset[0], held[1] + leg.offset[1]];
-  return leg.placed;
+function followed(leg, settings, ground, reach, seconds) {
+  const slid = [0, 1].map((axis) => settings.follow_share * (ground[axis] - leg.moving[axis]));
+  const most = settings.follow_speed * Math.sqrt(GRAVITY * reach) * seconds;
+  const share = Math.min(most / Math.max(Math.hypot(...slid), TINY_LENGTH), 1);
+  return slid.map((metres) => share * metres);
 }
 
 /** The target, moved towards the leg's upper joint where it would overstretch the leg. */
-function withinReach(upper, last, target, length) {
+function withinReach(upper, last, target, whole) {
   const drawn = subtract(target, upper);
-  const reach = Math.sqrt(dot(drawn, drawn));
-  const own = distance(upper, last);
+  const reach = length(drawn), own = distance(upper, last);
   if (!(reach > own)) return target;
-  const room = Math.max(MAX_STRETCH * length - own, 1e-6);
-  const share = (own + room * Math.tanh((reach - own) / room)) / Math.max(reach, 1e-9);
-  return upper.map((value, k) => value + share * drawn[k]);
+  const room = Math.max(MAX_STRETCH * whole - own, 1e-6);
+  return add(upper, drawn, (own + room * Math.tanh((reach - own) / room)) / Math.max(reach, 1e-9));
 }
 
 /** The rotation that lowers the tip of a foot whose last joint stays `missing` metres above its target. */
 function toesDown(last, tip, missing) {
   const foot = subtract(tip, last);
-  const along = Math.hypot(foot[0], foot[2]), length = Math.max(Math.hypot(...foot), 1e-6);
-  if (!(along > LEAST_FOOT * length)) return [0, 0, 0, 1];
-  const own = Math.asin(Math.min(Math.max(-foot[1] / length, -1), 1));
-  const lower = Math.min(Math.sin(own) + Math.max(missing, 0) / length, Math.sin(MAX_POINTED));
-  const turn = Math.min(Math.max(Math.asin(Math.max(lower, -1)) - own, 0), MAX_TURN);
-  const sine = Math.sin(0.5 * turn);
+  const along = Math.hypot(foot[0], foot[2]), size = Math.max(length(foot), 1e-6);
+  if (!(along > LEAST_FOOT * size)) return [0, 0, 0, 1];
+  const own = Math.asin(clamp(-foot[1] / size, -1, 1));
+  const lower = Math.min(Math.sin(own) + Math.max(missing, 0) / size, Math.sin(MAX_POINTED));
+  const angle = clamp(Math.asin(Math.max(lower, -1)) - own, 0, MAX_TURN);
+  const sine = Math.sin(0.5 * angle);
   // About the foot's left side, by a positive angle.
-  return [(sine * foot[2]) / along, 0, (-sine * foot[0]) / along, Math.cos(0.5 * turn)];
+  return [(sine * foot[2]) / along, 0, (-sine * foot[0]) / along, Math.cos(0.5 * angle)];
 }
 
 /**
@@ -232,33 +198,26 @@ function twoJointTurns(upper, middle, last, target, hinge) {
   const both = Math.max(Math.sqrt(first2 * second2), TINY_LENGTH);
   const [normal, sineAlong] = hingeOf(thigh, shin, hinge, both);
   // This part of the cosine does not change if the axis is not perpendicular to the leg.
-  const askew = (dot(normal, thigh) * dot(normal, shin)) / both;
+  const along = dot(normal, shin);
+  const askew = (dot(normal, thigh) * along) / both;
   const cosine = dot(thigh, shin) / both - askew;
   const bend = Math.atan2(sineAlong, cosine);
   const desired = (0.5 * (dot(way, way) - first2 - second2)) / both - askew;
   const size = Math.max(Math.hypot(sineAlong, cosine), TINY_LENGTH);
-  const change = bendChange(bend, Math.acos(Math.min(Math.max(desired / size, -1), 1)));
-  const sine = Math.sin(change), oneLess = 1 - Math.cos(change);
-  const beside = cross(normal, shin), along = dot(normal, shin);
-  const turned = shin.map(
-    (value, k) => value + sine * beside[k] + oneLess * (along * normal[k] - value),
-  );
-  const half = Math.sin(0.5 * change);
-  const turnMiddle = [half * normal[0], half * normal[1], half * normal[2], Math.cos(0.5 * change)];
-  const drawn = thigh.map((value, k) => value + turned[k]);
-  return [shortestTurn(drawn, way, normal), turnMiddle];
+  const change = bendChange(bend, Math.acos(clamp(desired / size, -1, 1)));
+  const turned = add(add(shin, cross(normal, shin), Math.sin(change)), subtract(scaled(normal, along), shin), 1 - Math.cos(change));
+  const turnMiddle = [...scaled(normal, Math.sin(0.5 * change)), Math.cos(0.5 * change)];
+  return [shortestTurn(add(thigh, turned), way, normal), turnMiddle];
 }
 
 /** Unit axis about which the leg bends, and the sine of its bend about it. */
 function hingeOf(thigh, shin, hinge, both) {
-  const own = cross(thigh, shin).map((value) => value / both);
-  const sine = Math.sqrt(dot(own, own));
-  const share = STRAIGHT_SHARE * Math.max(1 - sine / NEARLY_STRAIGHT, 0) ** 2;
-  const whole = thigh.map((value, k) => value + shin[k]);
+  const own = scaled(cross(thigh, shin), 1 / both);
+  const share = STRAIGHT_SHARE * Math.max(1 - length(own) / NEARLY_STRAIGHT, 0) ** 2;
+  const whole = add(thigh, shin);
   const lean = dot(whole, hinge) / Math.max(dot(whole, whole), TINY_LENGTH);
-  const axis = own.map((value, k) => value + share * (hinge[k] - lean * whole[k]));
-  const length = Math.max(Math.sqrt(dot(axis, axis)), TINY_LENGTH);
-  const normal = axis.map((value) => value / length);
+  const axis = add(own, add(hinge, whole, -lean), share);
+  const normal = scaled(axis, 1 / Math.max(length(axis), TINY_LENGTH));
   return [normal, dot(normal, own)];
 }
 
@@ -267,20 +226,15 @@ function bendChange(bend, goal) {
   const least = FIRM_BEND + Math.max(bend, 0) ** 2 / (4 * FIRM_BEND);
   const firm = bend < 2 * FIRM_BEND ? least : bend;
   const damped = Math.sqrt(Math.max(firm * firm + goal * goal - bend * bend, 0)) - firm;
-  const exact = Math.min(Math.max(goal / (2 * FIRM_BEND) - 1, 0), 1);
+  const exact = clamp(goal / (2 * FIRM_BEND) - 1, 0, 1);
   return damped + exact * (goal - bend - damped);
 }
 
 /** The smallest rotation from one direction to another; about `aside` if they are opposite. */
 function shortestTurn(start, goal, aside) {
-  const lengths = Math.sqrt(dot(start, start) * dot(goal, goal));
+  const lengths = length(start) * length(goal);
   const real = lengths + dot(start, goal);
-  const turn = real <= 1e-9 * lengths ? [...aside, 0] : [...cross(start, goal), real];
-  const length = Math.hypot(...turn);
-  return turn.map((value) => value / length);
-}
-
-function distance(a, b) {
-  const difference = subtract(b, a);
-  return Math.sqrt(dot(difference, difference));
+  const rotation = real <= 1e-9 * lengths ? [...aside, 0] : [...cross(start, goal), real];
+  const size = Math.hypot(...rotation);
+  return rotation.map((value) => value / size);
 }

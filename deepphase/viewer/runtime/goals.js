@@ -4,11 +4,7 @@ import { springRate, springToAngle, springToVelocity } from "./springs.js";
 
 /** The desired trajectory from the current place on, at the desired velocity and facing. */
 export class VelocityGoals {
-  /**
-   * @param {number} heading  initial facing in radians
-   * @param settings  of the asset's header
-   * @param position  [x, z] of a character that follows the goals exactly
-   */
+  /** Initial facing in radians, settings of the asset's header, and [x, z] of a character that follows the goals exactly. */
   constructor(heading, settings, position = [0, 0]) {
     this.rate = springRate(settings.goal_halflife_s);
     this.facingRate = springRate(settings.goal_facing_halflife_s);
@@ -21,19 +17,20 @@ export class VelocityGoals {
     this.goal = null;
   }
 
+  /** Position, velocity and acceleration along an axis some seconds from now, for a position now. */
+  along(axis, position, seconds) {
+    return springToVelocity(position, this.velocity[axis], this.acceleration[axis], this.goal.velocity[axis], this.rate, seconds);
+  }
+
   /** Set the goal {velocity [x, z] m/s, facing [x, z] or null} of a frame, and advance to it from the last one. */
   set(goal, seconds, root) {
     const first = this.goal === null;
     this.goal = goal;
     if (first) return;
     for (let axis = 0; axis < 2; axis++) {
-      [this.position[axis], this.velocity[axis], this.acceleration[axis]] = springToVelocity(
-        this.position[axis], this.velocity[axis], this.acceleration[axis], goal.velocity[axis], this.rate, seconds,
-      );
+      [this.position[axis], this.velocity[axis], this.acceleration[axis]] = this.along(axis, this.position[axis], seconds);
     }
-    [this.angle, this.turning] = springToAngle(
-      this.angle, this.turning, this.goalAngle(), this.facingRate, seconds,
-    );
+    [this.angle, this.turning] = springToAngle(this.angle, this.turning, this.goalAngle(), this.facingRate, seconds);
     const lead = [this.position[0] - root.x, this.position[1] - root.z];
     const kept = Math.min(1, this.leash / Math.max(Math.hypot(lead[0], lead[1]), 1e-9));
     this.position = [root.x + kept * lead[0], root.z + kept * lead[1]];
@@ -48,20 +45,11 @@ export class VelocityGoals {
 
   /** Desired `places` [x, z, ...] in metres and `angles` in the world, at seconds from now. */
   trajectory(root, moments) {
-    const places = new Float64Array(2 * moments.length);
-    const angles = new Float64Array(moments.length);
-    const start = [root.x, root.z];
     const goalAngle = this.goalAngle();
-    moments.forEach((seconds, i) => {
-      for (let axis = 0; axis < 2; axis++) {
-        [places[2 * i + axis]] = springToVelocity(
-          start[axis], this.velocity[axis], this.acceleration[axis], this.goal.velocity[axis],
-          this.rate, seconds,
-        );
-      }
-      [angles[i]] = springToAngle(this.angle, this.turning, goalAngle, this.facingRate, seconds);
-    });
-    return { places, angles };
+    return {
+      places: Float64Array.from(moments.flatMap((seconds) => [root.x, root.z].map((from, axis) => this.along(axis, from, seconds)[0]))),
+      angles: Float64Array.from(moments, (seconds) => springToAngle(this.angle, this.turning, goalAngle, this.facingRate, seconds)[0]),
+    };
   }
 }
 
@@ -71,8 +59,7 @@ export class DesiredLabel {
     this.label = schema.label;
     this.current = Float32Array.from(initial);
     this.goal = Float32Array.from(initial);
-    const seconds = 1 / schema.frameRate;
-    this.share = halflifeSeconds > 0 ? 1 - 0.5 ** (seconds / halflifeSeconds) : 1;
+    this.share = halflifeSeconds > 0 ? 1 - 0.5 ** (1 / (schema.frameRate * halflifeSeconds)) : 1;
   }
 
   /** Set the desired value; null keeps it. */

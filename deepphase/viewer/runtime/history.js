@@ -1,6 +1,8 @@
 /** History of a character's root in the world over the reach of the past trajectory samples. */
 
+import { mix } from "../vectors.js";
 import { positiveRemainder, roundHalfEven } from "./springs.js";
+import { toFacing } from "./trajectory.js";
 
 /**
  * Ring of the roots of the last frames. Before the first frame it is a cubic spline through the
@@ -8,11 +10,8 @@ import { positiveRemainder, roundHalfEven } from "./springs.js";
  */
 export class RootHistory {
   /**
-   * @param schema
-   * @param splines  `values` and `slopes` (frames, samples) of the asset's header
-   * @param trajectory  `places` and `velocities` ([x, z, x, z, ...] m and m/s; velocities null
-   *   if the inputs have none) and `angles` (rad) of all samples, in the world
-   * @param {Float32Array} label  values of the label until now
+   * `splines`: `values` and `slopes` (frames, samples) of the asset's header; `trajectory`: `places` and `velocities`
+   * [x, z, ...] in m and m/s (null if the inputs have none) and `angles` of all samples, in the world.
    */
   constructor(schema, splines, trajectory, label) {
     const { offsets, now, frameRate } = schema;
@@ -24,13 +23,10 @@ export class RootHistory {
     if (this.shares.every((share) => Math.abs(share) < 1e-3)) this.shares.fill(0);
     const length = splines.values.length;
     this.length = length;
-    this.x = splined(splines.values, trajectory.places, 0, 2);
-    this.z = splined(splines.values, trajectory.places, 1, 2);
+    [this.x, this.z] = [0, 1].map((axis) => splined(splines.values, trajectory.places, axis, 2));
     this.angles = splined(splines.values, trajectory.angles, 0, 1);
-    const moving = trajectory.velocities || trajectory.places;
-    const matrix = trajectory.velocities ? splines.values : splines.slopes;
-    this.velocityX = splined(matrix, moving, 0, 2);
-    this.velocityZ = splined(matrix, moving, 1, 2);
+    const [matrix, moving] = trajectory.velocities ? [splines.values, trajectory.velocities] : [splines.slopes, trajectory.places];
+    [this.velocityX, this.velocityZ] = [0, 1].map((axis) => splined(matrix, moving, axis, 2));
     this.labels = Array.from({ length }, () => Float32Array.from(label));
     this.now = length - 1;
     this.recorded = 0;
@@ -51,11 +47,8 @@ export class RootHistory {
       this.velocityX[last] = 0.5 * this.frameRate * (x - this.x[before]);
       this.velocityZ[last] = 0.5 * this.frameRate * (z - this.z[before]);
     }
-    this.x[now] = x;
-    this.z[now] = z;
-    this.angles[now] = angle;
-    this.velocityX[now] = velocityX;
-    this.velocityZ[now] = velocityZ;
+    [this.x[now], this.z[now], this.angles[now]] = [x, z, angle];
+    [this.velocityX[now], this.velocityZ[now]] = [velocityX, velocityZ];
     this.labels[now].set(label);
     this.now = now;
     this.recorded += 1;
@@ -63,19 +56,14 @@ export class RootHistory {
 
   /** Write the past samples, relative to the current root, to the beginning of the blocks. */
   fill(blocks, labels) {
-    const { x: hereX, z: hereZ, angle } = this.root;
-    const cosine = Math.cos(angle), sine = Math.sin(angle);
-    const put = (block, sample, x, z) => {
-      block[2 * sample] = x * cosine - z * sine;
-      block[2 * sample + 1] = x * sine + z * cosine;
-    };
+    const { x, z, angle } = this.root;
+    const put = (block, sample, left, ahead) => block.set(toFacing(left, ahead, angle), 2 * sample);
     for (let sample = 0; sample < this.before.length; sample++) {
       const nearest = this.frame(this.nearest[sample]);
-      put(blocks.places, sample, this.at(this.x, sample) - hereX, this.at(this.z, sample) - hereZ);
+      put(blocks.places, sample, this.at(this.x, sample) - x, this.at(this.z, sample) - z);
       put(blocks.velocities, sample, this.velocityX[nearest], this.velocityZ[nearest]);
       const turned = this.at(this.angles, sample) - angle;
-      blocks.directions[2 * sample] = Math.sin(turned);
-      blocks.directions[2 * sample + 1] = Math.cos(turned);
+      blocks.directions.set([Math.sin(turned), Math.cos(turned)], 2 * sample);
       labels.set(this.labels[nearest], sample * this.labels[nearest].length);
     }
   }
@@ -84,8 +72,7 @@ export class RootHistory {
   at(values, sample) {
     const before = values[this.frame(this.before[sample])];
     const share = this.shares[sample];
-    if (share === 0) return before;
-    return before + share * (values[this.frame(this.before[sample] + 1)] - before);
+    return share === 0 ? before : mix(before, values[this.frame(this.before[sample] + 1)], share);
   }
 
   /** Place in the ring of a frame, counted from now. */

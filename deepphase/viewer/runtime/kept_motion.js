@@ -1,6 +1,6 @@
 /** The motion of a matcher: states that are kept every few rows, their search, and the poses of all rows. */
 
-import { forwardKinematics, multiply } from "../vectors.js";
+import { forwardKinematics, multiply, point, turn } from "../vectors.js";
 import { Arena, Matrix } from "./matrix.js";
 import { axesOf, quaternionOf } from "./pose.js";
 import { fromVector } from "./transitions.js";
@@ -33,9 +33,8 @@ class Layers {
       values.fill(0);
       values.set(bias);
       matrix.addProduct(output, from, 1);
-      if (index + 1 < this.parts.length) {
-        for (let i = 0; i < bias.length; i++) values[i] = 0.5 * (values[i] + Math.sqrt(values[i] ** 2 + SMOOTH));
-      }
+      const smooths = index + 1 < this.parts.length;
+      for (let i = 0; smooths && i < bias.length; i++) values[i] = 0.5 * (values[i] + Math.sqrt(values[i] ** 2 + SMOOTH));
       from = output;
     });
     return from.values.subarray(0, this.outs);
@@ -83,14 +82,8 @@ export class KeptStates {
   }
 
   /**
-   * The rows of the nearest kept states, the nearest first; of equal distances the lower row comes first.
-   *
-   * @param query  normalised features
-   * @param {number} count  of rows
-   * @param allowed  of every row, 1 where it may be found
-   * @param {number[]} excluded  first row and one after the last of a range that is not found
-   * @param {number} bound  only nearer rows are found
-   * @returns rows as {row, distance}
+   * {row, distance} of the `count` kept states nearest to a query of normalised features, the nearest and of equal ones
+   * the lower row first; `allowed` has 1 for each row that may be found, unless it lies in the range `excluded` or beyond `bound`.
    */
   nearest(query, count, allowed, excluded = [0, 0], bound = Infinity) {
     const { rows, masks, values: [features], widths: [dims] } = this;
@@ -182,18 +175,14 @@ export class RowMotion {
     return { rotations, translations, steps: metres(slices.velocity, 3), slips: metres(slices.slips, widths.slips) };
   }
 
-  /**
-   * Local rotations and positions (4 and 3 numbers a joint) of a row, with an offset added, and with
-   * one that is held between the two.
-   */
+  /** Local rotations and positions (4 and 3 numbers a joint) of a row, with an offset, and one that is held between them. */
   pose(row, offset = null, held = null) {
     const { joints, moved } = this;
     const rotations = Float64Array.from(this.read("rotations", row)), translations = this.read("translations", row);
     const positions = Float64Array.from(this.offsets);
     for (const each of [held, offset]) {
       for (let joint = 0; each && joint < joints; joint++) {
-        const own = rotations.subarray(4 * joint, 4 * joint + 4);
-        own.set(multiply(fromVector(each.subarray(3 * joint, 3 * joint + 3)), own));
+        rotations.set(multiply(fromVector(point(each, joint)), turn(rotations, joint)), 4 * joint);
       }
     }
     moved.forEach((joint, k) => {

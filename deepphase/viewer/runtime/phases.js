@@ -1,5 +1,6 @@
 /** Phases of a running character. */
 
+import { mix } from "../vectors.js";
 import { positiveRemainder, roundHalfEven, wrappedPhase } from "./springs.js";
 
 // Shorter vectors have no direction, and for more nearly opposite directions no mean is defined.
@@ -35,11 +36,7 @@ class SinglePhase {
 
   /** `phase` in cycles, `amplitude` and `frequency` in Hz of every channel. */
   parameters() {
-    return {
-      phase: Float32Array.of(this.phase),
-      amplitude: Float32Array.of(1),
-      frequency: Float32Array.of(this.rate),
-    };
+    return { phase: Float32Array.of(this.phase), amplitude: Float32Array.of(1), frequency: Float32Array.of(this.rate) };
   }
 }
 
@@ -62,7 +59,7 @@ class ManifoldHistory {
     this.future = Float32Array.from(vectors.subarray(now * this.width));
     this.now = this.length - 1;
     this.history[this.now] = this.future.slice(0, this.width);
-    this.predicted = { samples: later, frequency: new Float32Array(schema.channels) };
+    this.frequency = new Float32Array(schema.channels);
   }
 
   fill(gate) {
@@ -74,25 +71,21 @@ class ManifoldHistory {
   }
 
   advance(outputs) {
-    const { outputs: layout, frameRate, channels } = this.schema;
-    const predicted = layout.view(outputs, "phase_manifold");
-    const frequency = layout.view(outputs, "phase_frequency");
-    const amplitude = layout.view(outputs, "phase_amplitude");
+    const { outputs: layout, frameRate } = this.schema;
+    const [predicted, frequency, amplitude] = ["manifold", "frequency", "amplitude"].map((name) => layout.view(outputs, `phase_${name}`));
     updatePhases(this.future, predicted, frequency, amplitude, 1 / frameRate, this.blend);
-    for (let c = 0; c < channels; c++) this.predicted.frequency[c] = Math.max(frequency[c], 0);
+    this.frequency = frequency.slice(0, this.schema.channels).map((hertz) => Math.max(hertz, 0));
     this.now = (this.now + 1) % this.length;
     this.history[this.now].set(this.future.subarray(0, this.width));
   }
 
   parameters() {
-    const { channels } = this.schema;
     const vectors = this.history[this.now];
-    const phase = new Float32Array(channels), amplitude = new Float32Array(channels);
-    for (let c = 0; c < channels; c++) {
-      phase[c] = wrappedPhase(Math.atan2(vectors[2 * c], vectors[2 * c + 1]) / TURN);
-      amplitude[c] = Math.hypot(vectors[2 * c], vectors[2 * c + 1]);
-    }
-    return { phase, amplitude, frequency: this.predicted.frequency.slice() };
+    return {
+      phase: this.frequency.map((_, c) => wrappedPhase(Math.atan2(vectors[2 * c], vectors[2 * c + 1]) / TURN)),
+      amplitude: this.frequency.map((_, c) => Math.hypot(vectors[2 * c], vectors[2 * c + 1])),
+      frequency: this.frequency.slice(),
+    };
   }
 }
 
@@ -102,7 +95,7 @@ class ManifoldHistory {
  * The direction of each vector is turned forward by its frequency, then by the share `blend` of the
  * angle that is left to the predicted direction; its length is the predicted amplitude.
  */
-export function updatePhases(vectors, predicted, frequency, amplitude, seconds, blend) {
+function updatePhases(vectors, predicted, frequency, amplitude, seconds, blend) {
   for (let i = 0; i < frequency.length; i++) {
     const [oldSin, oldCos, hasOld] = direction(vectors[2 * i], vectors[2 * i + 1]);
     let [sine, cosine, hasGoal] = direction(predicted[2 * i], predicted[2 * i + 1]);
@@ -114,8 +107,7 @@ export function updatePhases(vectors, predicted, frequency, amplitude, seconds, 
       [sine, cosine] = turnedBy(turned[0], turned[1], blend * apart);
     }
     const length = Math.max(amplitude[i], 0);
-    vectors[2 * i] = length * sine;
-    vectors[2 * i + 1] = length * cosine;
+    vectors.set([length * sine, length * cosine], 2 * i);
   }
 }
 
@@ -144,10 +136,8 @@ function vectorsBetween(vectors, offsets, width, time) {
     const step = Math.atan2(vectors[next], vectors[next + 1]) - angle;
     // Phases grow, so a step lies in [-0.25, 0.75) turns.
     const grown = angle + share * (positiveRemainder(step + 0.25 * TURN, TURN) - 0.25 * TURN);
-    const first = Math.hypot(vectors[at], vectors[at + 1]);
-    const length = first + share * (Math.hypot(vectors[next], vectors[next + 1]) - first);
-    found[i] = length * Math.sin(grown);
-    found[i + 1] = length * Math.cos(grown);
+    const length = mix(Math.hypot(vectors[at], vectors[at + 1]), Math.hypot(vectors[next], vectors[next + 1]), share);
+    found.set([length * Math.sin(grown), length * Math.cos(grown)], i);
   }
   return found;
 }

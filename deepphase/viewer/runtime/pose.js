@@ -1,9 +1,8 @@
 /** Poses of a skeleton from predicted values, with constant limb lengths, and frames as characters return them. */
 
-import { aroundY, forwardKinematics, inverse, multiply, multiplyInto, rotateInto } from "../vectors.js";
+import { add, aroundY, cross, forwardKinematics, inverse, multiply, multiplyInto, point, rotate, turn, unit, without } from "../vectors.js";
 import { fromFacing } from "./trajectory.js";
 
-const MIN_AXIS = 1e-8;
 const IDENTITY_NUMBERS = [1, 0, 0, 0, 1, 0];
 
 /** Rotations of joints in six numbers each (x axis, y axis) without any rotation. */
@@ -20,7 +19,7 @@ export class PoseReader {
     this.skeleton = skeleton;
     this.joints = joints;
     this.parents = Array.from(joints, (joint) => place.get(parents[joint]) ?? 0);
-    this.offsets = Array.from(joints, (joint) => Array.from(offsets.subarray(3 * joint, 3 * joint + 3)));
+    this.offsets = Array.from(joints, (joint) => point(offsets, joint));
     // Joints above the hips; the topmost one moves with the root.
     this.above = [];
     for (let up = parents[joints[0]]; up >= 0; up = parents[up]) this.above.push(up);
@@ -32,20 +31,13 @@ export class PoseReader {
   /** Read `rotations`, `numbers` (the same rotations, orthonormal) and `positions` in root space. */
   read(numbers, hips) {
     const { rotations, positions, parents } = this;
-    const turned = [0, 0, 0];
     for (let joint = 0; joint < parents.length; joint++) {
       const [x, y, z] = axesOf(numbers, 6 * joint);
       this.numbers.set(x, 6 * joint);
       this.numbers.set(y, 6 * joint + 3);
       rotations.set(quaternionOf(x, y, z), 4 * joint);
-      if (joint === 0) {
-        positions.set(hips);
-        continue;
-      }
-      rotateInto(turned, 0, rotations, 4 * parents[joint], this.offsets[joint], 0);
-      for (let k = 0; k < 3; k++) {
-        positions[3 * joint + k] = positions[3 * parents[joint] + k] + turned[k];
-      }
+      const parent = parents[joint];
+      positions.set(joint ? add(point(positions, parent), rotate(turn(rotations, parent), this.offsets[joint])) : hips, 3 * joint);
     }
   }
 
@@ -57,22 +49,19 @@ export class PoseReader {
       localRotations.set([0, 0, 0, 1], 4 * joint);
     }
     for (let index = 1; index < joints.length; index++) {
-      const parent = 4 * this.parents[index];
-      const back = inverse(rotations.subarray(parent, parent + 4));
-      multiplyInto(localRotations, 4 * joints[index], back, 0, rotations, 4 * index);
+      multiplyInto(localRotations, 4 * joints[index], inverse(turn(rotations, this.parents[index])), 0, rotations, 4 * index);
     }
     const hips = joints[0];
-    const turn = aroundY(root.angle);
-    const ownTurn = rotations.subarray(0, 4);
+    const facing = aroundY(root.angle), own = turn(rotations, 0);
     if (above.length) {
       for (const joint of above) localPositions.fill(0, 3 * joint, 3 * joint + 3);
-      localRotations.set(turn, 0);
+      localRotations.set(facing, 0);
       localPositions.set([root.x, 0, root.z], 0);
-      localRotations.set(ownTurn, 4 * hips);
+      localRotations.set(own, 4 * hips);
       localPositions.set(positions.subarray(0, 3), 3 * hips);
     } else {
       const [x, z] = fromFacing(positions[0], positions[2], root.angle);
-      localRotations.set(multiply(turn, ownTurn), 4 * hips);
+      localRotations.set(multiply(facing, own), 4 * hips);
       localPositions.set([root.x + x, positions[1], root.z + z], 3 * hips);
     }
   }
@@ -80,24 +69,12 @@ export class PoseReader {
 
 /** Unit x, y and z axes of six predicted numbers, which are not exactly orthonormal. */
 export function axesOf(numbers, at) {
-  const x = unit([numbers[at], numbers[at + 1], numbers[at + 2]], [1, 0, 0]);
-  const given = [numbers[at + 3], numbers[at + 4], numbers[at + 5]];
+  const [first, second] = [at, at + 3].map((start) => [numbers[start], numbers[start + 1], numbers[start + 2]]);
+  const x = unit(first, [1, 0, 0]);
   // x is parallel to at most one of the two axes.
   const aside = Math.abs(x[1]) < 0.9 ? [0, 1, 0] : [1, 0, 0];
-  const y = unit(across(given, x), unit(across(aside, x), [0, 0, 0]));
-  const z = [x[1] * y[2] - x[2] * y[1], x[2] * y[0] - x[0] * y[2], x[0] * y[1] - x[1] * y[0]];
-  return [x, y, z];
-}
-
-/** The part of a vector that is perpendicular to a unit vector. */
-function across(vector, axis) {
-  const along = vector[0] * axis[0] + vector[1] * axis[1] + vector[2] * axis[2];
-  return vector.map((value, k) => value - along * axis[k]);
-}
-
-function unit(vector, otherwise) {
-  const length = Math.sqrt(vector[0] ** 2 + vector[1] ** 2 + vector[2] ** 2);
-  return length > MIN_AXIS ? vector.map((value) => value / length) : otherwise;
+  const y = unit(without(second, x), unit(without(aside, x)));
+  return [x, y, cross(x, y)];
 }
 
 /** Unit quaternion of right-handed axes, by its largest component (Shepperd 1978). */

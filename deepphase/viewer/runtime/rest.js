@@ -7,10 +7,8 @@ const BREATHING_HZ = [0.07, 0.13, 0.29], GOLDEN = 0.618;
 /** Moments of rest that a character plays one after the other; the twin of `RestChain` in Python. */
 export class RestChain {
   /**
-   * @param rest  of an asset's header: `starts`, `stops` and `styles` of the stretches, `entries` with
-   *   their `stretch_of`, and `constants`
-   * @param poses  of the entries in root space, 3 numbers a joint
-   * @param {number} seconds  duration of a frame
+   * `rest` of an asset's header: `starts`, `stops` and `styles` of stretches, `entries` with their `stretch_of`, and
+   * `constants`; `poses` of the entries in root space, 3 numbers a joint; seconds of a frame.
    */
   constructor(rest, poses, seconds) {
     Object.assign(this, { rest, poses, seconds });
@@ -31,7 +29,7 @@ export class RestChain {
 
   /** Advance the time by a frame. */
   advance() {
-    for (let i = 0; i < this.since.length; i++) this.since[i] += this.seconds;
+    this.since = this.since.map((seconds) => seconds + this.seconds);
     this.rested = this.resting ? this.rested + this.seconds : 0;
     if (this.resting) this.since[this.stretch] = 0;
   }
@@ -54,13 +52,12 @@ export class RestChain {
       const stale = constants.stale * Math.max(0, 1 - (this.since[i] - constants.again_s) / constants.stale_s);
       return this.since[i] < constants.again_s ? constants.again : stale;
     });
-    let best = 0, least = Infinity;
-    entries.forEach((_, entry) => {
+    const costs = entries.map((_, entry) => {
       const distance = this.distance(pose, entry), name = styles[stretchOf[entry]];
       const strange = distance > constants.other_posture ? constants.posture : constants.other_style;
-      const cost = distance + added[stretchOf[entry]] + (name === style || name === own ? 0 : strange);
-      if (cost < least) [best, least] = [entry, cost];
+      return distance + added[stretchOf[entry]] + (name === style || name === own ? 0 : strange);
     });
+    const best = costs.indexOf(Math.min(...costs));
     this.stretch = stretchOf[best];
     return entries[best];
   }
@@ -69,20 +66,17 @@ export class RestChain {
   inOtherPosture(pose, style) {
     const { styles, entries, stretch_of: stretchOf, constants } = this.rest;
     if (!styles.includes(style)) return false;
-    let own = Infinity, any = Infinity;
-    entries.forEach((_, entry) => {
-      const distance = this.distance(pose, entry);
-      any = Math.min(any, distance);
-      if (styles[stretchOf[entry]] === style) own = Math.min(own, distance);
-    });
+    const distances = entries.map((_, entry) => this.distance(pose, entry));
+    const any = Math.min(...distances);
+    const own = Math.min(...distances.filter((_, entry) => styles[stretchOf[entry]] === style));
     return own > constants.other_posture && any + constants.other_style < own;
   }
 
   /** Mean distance of corresponding joints of a pose and of an entry, metres. */
   distance(pose, entry) {
     let sum = 0;
-    for (let at = 0; at < this.values; at += 3) {
-      const [x, y, z] = [0, 1, 2].map((axis) => pose[at + axis] - this.poses[entry * this.values + at + axis]);
+    for (let at = 0, to = entry * this.values; at < this.values; at += 3, to += 3) {
+      const x = pose[at] - this.poses[to], y = pose[at + 1] - this.poses[to + 1], z = pose[at + 2] - this.poses[to + 2];
       sum += Math.sqrt(x * x + y * y + z * z);
     }
     return (3 * sum) / this.values;
@@ -125,10 +119,11 @@ export class CharacterRest {
     this.chain = new RestChain(rest, arrays["rest.poses"], this.seconds);
     Object.assign(this, { columns: rest.columns, blocks: rest.blocks, values: arrays["rest.outputs"] });
     this.width = this.columns.length;
-    this.root = new Uint8Array(this.width);
-    this.pose = new Uint8Array(this.width);
-    for (const name of ROOT) this.root.fill(1, ...rest.blocks[name]);
-    for (const name of POSE) this.pose.fill(1, ...rest.blocks[name]);
+    [this.root, this.pose] = [ROOT, POSE].map((names) => {
+      const flags = new Uint8Array(this.width);
+      for (const name of names) flags.fill(1, ...rest.blocks[name]);
+      return flags;
+    });
     this.row = -1;
     this.stood = this.facing = 0;
     this.style = null;
@@ -175,13 +170,9 @@ export class CharacterRest {
       for (let i = 0; i < width; i++) {
         const rate = this.pose[i] ? this.rate : springRate(ENTRY_SECONDS);
         [offset[i], slope[i]] = faded(offset[i], slope[i], rate, this.seconds);
-      }
-      for (let i = 0; i < width; i++) {
         outputs[columns[i]] = this.values[this.row * width + i] + offset[i];
       }
-      for (let i = 0; i < stop - velocities; i++) {
-        outputs[columns[velocities + i]] += slope[places + i];
-      }
+      for (let i = 0; i < stop - velocities; i++) outputs[columns[velocities + i]] += slope[places + i];
     }
     this.before = this.last;
     this.last = this.shown(outputs);
@@ -218,7 +209,7 @@ const DRIFT_SECONDS = 0.3, FORGET_SECONDS = 0.1;
 
 /** Keeps the root of a standing body in its place; the twin of `StandingRoots` in Python. */
 export class StandingRoot {
-  /** @param {number} seconds  duration of a frame */
+  /** Of frames of so many seconds. */
   constructor(seconds) {
     this.drift = [0, 0];
     this.learnt = 1 - Math.exp(-seconds / DRIFT_SECONDS);

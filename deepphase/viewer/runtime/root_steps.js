@@ -1,6 +1,6 @@
 /** Steps of a root over the ground: supporting feet stay, and goals are approached. */
 
-import { forwardKinematics, rotate } from "../vectors.js";
+import { clamp, forwardKinematics, rotate, turn as turnOf } from "../vectors.js";
 import { wrappedAngle } from "./springs.js";
 import { fromFacing } from "./trajectory.js";
 
@@ -38,10 +38,10 @@ export class RootSteps {
     const travels = speed > this.standingSpeed;
     const aside = travels ? gap[0] * velocity[1] - gap[1] * velocity[0] : 0;
     const most = constants.most_steer;
-    const steer = clamp(aside / Math.max(speed, 1e-9) ** 2 / constants.steer_s, most);
+    const steer = clamp(aside / Math.max(speed, 1e-9) ** 2 / constants.steer_s, -most, most);
     const share = 1 - 0.5 ** (seconds / constants.facing_halflife_s);
     const limit = settings.adjust_share * Math.abs(turned) + settings.adjust_turn * speed * seconds;
-    const turn = clamp(share * wrappedAngle(facing + steer - angle - turned), limit);
+    const turn = clamp(share * wrappedAngle(facing + steer - angle - turned), -limit, limit);
     // A correction that begins or ends at once would jerk the body.
     this.turned += this.settled * (turn - this.turned);
     return turned + this.turned;
@@ -86,12 +86,8 @@ export class RootSteps {
   tipsOf({ rotations, positions }) {
     forwardKinematics(this.parents, rotations, positions, this.rotations, this.positions);
     return this.legs.map(({ tip, end }) => {
-      const beyond = rotate(this.rotations.subarray(4 * tip, 4 * tip + 4), end);
+      const beyond = rotate(turnOf(this.rotations, tip), end);
       return [this.positions[3 * tip] + beyond[0], this.positions[3 * tip + 2] + beyond[2]];
     });
   }
-}
-
-function clamp(value, most) {
-  return Math.min(Math.max(value, -most), most);
 }

@@ -1,5 +1,6 @@
 /** Trajectories of a character: of its start state, predicted, desired, and blended of both. */
 
+import { clamp, mix } from "../vectors.js";
 import { positiveRemainder, wrappedAngle } from "./springs.js";
 
 /** Weights of the goal against the prediction: [position bias, direction bias]. */
@@ -25,10 +26,7 @@ export function fromFacing(x, z, angle) {
 
 /** `places` [x, z, ...], continuous `angles` and `velocities` (or null) of a start state, in the world. */
 export function startTrajectory(schema, inputs, position, heading) {
-  const read = (name) => schema.inputs.view(inputs, name);
-  const relative = read(TRAJECTORY_BLOCKS.places);
-  const facing = read(TRAJECTORY_BLOCKS.directions);
-  const moving = read(TRAJECTORY_BLOCKS.velocities);
+  const [relative, facing, moving] = Object.values(TRAJECTORY_BLOCKS).map((name) => schema.inputs.view(inputs, name));
   const count = schema.offsets.length;
   const angles = new Float64Array(count);
   for (let i = 0; i < count; i++) {
@@ -36,20 +34,22 @@ export function startTrajectory(schema, inputs, position, heading) {
     angles[i] = i ? angles[i - 1] + wrappedAngle(angle - angles[i - 1]) : angle;
   }
   const now = angles[schema.now];
-  const turned = (block, origin) => {
-    const out = new Float64Array(2 * count);
-    for (let i = 0; i < count; i++) {
-      const [x, z] = fromFacing(block[2 * i], block[2 * i + 1], heading);
-      out[2 * i] = origin[0] + x;
-      out[2 * i + 1] = origin[1] + z;
-    }
-    return out;
-  };
+  const root = { x: position[0], z: position[1], angle: heading };
   return {
-    places: turned(relative, position),
+    places: inWorld(relative, root),
     angles: angles.map((angle) => heading + angle - now),
-    velocities: moving && turned(moving, [0, 0]),
+    velocities: moving && inWorld(moving, { x: 0, z: 0, angle: heading }),
   };
+}
+
+/** Vectors [x, z, ...] in the axes of a root, in the world. */
+function inWorld(vectors, root) {
+  const out = new Float64Array(vectors.length);
+  for (let i = 0; i < out.length; i += 2) {
+    const [x, z] = fromFacing(vectors[i], vectors[i + 1], root.angle);
+    out.set([root.x + x, root.z + z], i);
+  }
+  return out;
 }
 
 /** `places` (m) and `angles` after now in a row of inputs or outputs, and `velocities` (m/s) from now on, by the root. */
@@ -85,13 +85,7 @@ function slopes(places, stepSeconds) {
 
 /** The trajectory of `readFuture` in the world: `places` [x, z, ...] and `angles`. */
 export function futureInWorld(future, root) {
-  const places = new Float64Array(future.places.length);
-  for (let i = 0; i < places.length; i += 2) {
-    const [x, z] = fromFacing(future.places[i], future.places[i + 1], root.angle);
-    places[i] = root.x + x;
-    places[i + 1] = root.z + z;
-  }
-  return { places, angles: future.angles.map((angle) => root.angle + angle) };
+  return { places: inWorld(future.places, root), angles: future.angles.map((angle) => root.angle + angle) };
 }
 
 /** [x, z, direction x, direction z] of every sample of places and angles, as frames have them. */
@@ -173,7 +167,7 @@ function limitPlace(places, i, root, reach) {
 }
 
 /** Project `places` and `angles` onto directions and speeds of the data; the twin of `GoalLimits.projected`. */
-export function limitGoals({ places, angles }, moments, root, { speed, reaches, spans }) {
+function limitGoals({ places, angles }, moments, root, { speed, reaches, spans }) {
   let limited = limitPlaces(places, moments, root, speed);
   if (!reaches.length) return limited;
   const velocities = spans.length ? velocitiesAt(places, moments, root) : null;
@@ -183,7 +177,7 @@ export function limitGoals({ places, angles }, moments, root, { speed, reaches, 
     if (velocities) {
       const [vx, vz] = velocities[i];
       const pace = (Math.hypot(vx, vz) - SLOW[0]) / (SLOW[1] - SLOW[0]);
-      const turn = excess(spans, Math.atan2(vx, vz) - angles[i]) * Math.min(Math.max(pace, 0), 1);
+      const turn = excess(spans, Math.atan2(vx, vz) - angles[i]) * clamp(pace, 0, 1);
       angles[i] += turn;
       limited = limited || Math.abs(turn) > TURNED;
     }
@@ -197,9 +191,7 @@ export function limitGoals({ places, angles }, moments, root, { speed, reaches, 
 
 /** [x, z] m/s at places, whose times need not rise. */
 function velocitiesAt(places, moments, root) {
-  if (moments.length === 1) {
-    return [[(places[0] - root.x) / moments[0], (places[1] - root.z) / moments[0]]];
-  }
+  if (moments.length === 1) return [[(places[0] - root.x) / moments[0], (places[1] - root.z) / moments[0]]];
   const order = Array.from(moments.keys()).sort((a, b) => moments[a] - moments[b]);
   const found = [];
   order.forEach((at, i) => {
@@ -216,7 +208,7 @@ function excess(spans, angle) {
   for (const [first, last] of spans) {
     const half = 0.5 * (last - first);
     const off = wrappedAngle(angle - (first + half));
-    const beyond = off - Math.min(Math.max(off, -half), half);
+    const beyond = off - clamp(off, -half, half);
     if (Math.abs(beyond) < Math.abs(best)) best = beyond;
   }
   return best;
@@ -226,5 +218,5 @@ function speedTowards(reaches, angle) {
   const count = reaches.length;
   const place = positiveRemainder(angle * (count / (2 * Math.PI)), count);
   const before = Math.min(Math.floor(place), count - 1);
-  return reaches[before] + (place - before) * (reaches[(before + 1) % count] - reaches[before]);
+  return mix(reaches[before], reaches[(before + 1) % count], place - before);
 }

@@ -1,6 +1,6 @@
 /** Inertialized transitions between rows of a motion: offsets that decay by springs. */
 
-import { inverse, cross, dot, multiply, rotate } from "../vectors.js";
+import { add, cross, inverse, length, multiply, point, rotate, scaled, subtract, turn } from "../vectors.js";
 import { faded, springRate } from "./springs.js";
 
 // Half-life in seconds of the difference of posture between two moments of rest.
@@ -63,14 +63,11 @@ export class Transition {
     let largest = 0;
     for (let frame = 1; frame < frames.length - 1; frame++) {
       for (const joint of motion.body) {
-        let square = 0;
-        for (let at = 3 * joint; at < 3 * joint + 3; at++) {
-          square += (frames[frame + 1][at] - 2 * frames[frame][at] + frames[frame - 1][at]) ** 2;
-        }
-        largest = Math.max(largest, square);
+        const [before, now, after] = [-1, 0, 1].map((step) => point(frames[frame + step], joint));
+        largest = Math.max(largest, length(add(add(after, now, -2), before)));
       }
     }
-    return Math.sqrt(largest) / seconds ** 2 / Math.max(header.usual_acceleration, 1e-9);
+    return largest / seconds ** 2 / Math.max(header.usual_acceleration, 1e-9);
   }
 
   /** Offsets, and their rates, from the pose and velocity of a row to the current ones. */
@@ -81,12 +78,9 @@ export class Transition {
     const [here, before, after] = [row, later ? row - 1 : row, later ? row : row + 1].map((each) => motion.pose(each));
     const offset = new Float64Array(this.offset.length), rate = new Float64Array(offset.length);
     for (let joint = 0; joint < joints; joint++) {
-      const at = (pose) => pose.rotations.subarray(4 * joint, 4 * joint + 4);
-      const [turn, turning] = rotationOffset(
-        at(current.now), angularVelocity(at(current.before), at(current.now), seconds),
-        at(here), angularVelocity(at(before), at(after), seconds),
-      );
-      offset.set(turn, 3 * joint);
+      const [old, now, own, first, second] = [current.before, current.now, here, before, after].map((pose) => turn(pose.rotations, joint));
+      const [angles, turning] = rotationOffset(now, angularVelocity(old, now, seconds), own, angularVelocity(first, second, seconds));
+      offset.set(angles, 3 * joint);
       rate.set(turning, 3 * joint);
     }
     moved.forEach((joint, k) => {
@@ -107,33 +101,29 @@ export class Transition {
 /** Axis times angle of a rotation, at most pi long. */
 function toVector(q) {
   const sign = q[3] < 0 ? -1 : 1;
-  const sine = Math.hypot(q[0], q[1], q[2]);
-  const scale = sine < SMALL_SINE ? 2 : (2 * Math.atan2(sine, sign * q[3])) / sine;
-  return [q[0], q[1], q[2]].map((value) => sign * scale * value);
+  const sine = length(q);
+  return scaled(q, sign * (sine < SMALL_SINE ? 2 : (2 * Math.atan2(sine, sign * q[3])) / sine));
 }
 
 /** Rotation of axis times angle. */
 export function fromVector(vector) {
-  const half = 0.5 * Math.hypot(vector[0], vector[1], vector[2]);
-  const scale = (0.5 * Math.sin(half)) / Math.max(half, 1e-30);
-  return [scale * vector[0], scale * vector[1], scale * vector[2], Math.cos(half)];
+  const half = 0.5 * length(vector);
+  return [...scaled(vector, (0.5 * Math.sin(half)) / Math.max(half, 1e-30)), Math.cos(half)];
 }
 
 function angularVelocity(before, after, seconds) {
-  return toVector(multiply(after, inverse(before))).map((value) => value / seconds);
+  return scaled(toVector(multiply(after, inverse(before))), 1 / seconds);
 }
 
 /** Rotation vector, and its rate, so that a new motion continues an old one. */
 function rotationOffset(old, oldVelocity, now, newVelocity) {
-  const turn = multiply(old, inverse(now));
-  const offset = toVector(turn);
-  const moved = rotate(turn, newVelocity);
-  const desired = oldVelocity.map((value, k) => value - moved[k]);
+  const between = multiply(old, inverse(now));
+  const offset = toVector(between);
+  const desired = subtract(oldVelocity, rotate(between, newVelocity));
   // The rate of the vector is the angular velocity by the inverse of the left Jacobian.
-  const angle = Math.sqrt(dot(offset, offset));
+  const angle = length(offset);
   const half = 0.5 * angle;
   const factor = angle < SMALL_ANGLE ? 1 / 12 : (1 - half / Math.tan(half)) / angle ** 2;
   const once = cross(offset, desired);
-  const twice = cross(offset, once);
-  return [offset, desired.map((value, k) => value - 0.5 * once[k] + factor * twice[k])];
+  return [offset, add(add(desired, once, -0.5), cross(offset, once), factor)];
 }

@@ -1,6 +1,8 @@
 /** Ground under a character: its level, heights along the trajectory, and feet. */
 
+import { between, clamp, distance } from "../vectors.js";
 import { faded, springRate } from "./springs.js";
+import { fromFacing } from "./trajectory.js";
 
 // Metres from a path to the heights at its left and right; see deepphase/terrain/heightmap.py.
 const SIDE_M = 0.25;
@@ -12,7 +14,7 @@ const WEIGHT = WEIGHTS.reduce((a, b) => a + b);
 
 /** Ground that characters walk on. */
 export class WalkedGround {
-  /** @param map  a `Heightmap`  @param asset  of the characters, with `ground` in its header */
+  /** A `Heightmap` under characters of an asset, which has `ground` in its header. */
   constructor(map, asset) {
     this.map = map;
     this.soles = asset.header.ground.soles;
@@ -34,16 +36,13 @@ export class WalkedGround {
 
   /** Heights over the level left of, below and right of every sample of a trajectory in root space. */
   heights({ places, directions }, root) {
-    const level = this.level(root);
-    const cosine = Math.cos(root.angle), sine = Math.sin(root.angle);
-    const turned = (left, ahead) => [left * cosine + ahead * sine, ahead * cosine - left * sine];
     const world = [], ways = [];
     for (let i = 0; i < places.length; i += 2) {
-      const [x, z] = turned(places[i], places[i + 1]);
+      const [x, z] = fromFacing(places[i], places[i + 1], root.angle);
       world.push(root.x + x, root.z + z);
-      ways.push(...turned(directions[i], directions[i + 1]));
+      ways.push(...fromFacing(directions[i], directions[i + 1], root.angle));
     }
-    return this.heightsInWorld(world, ways, level);
+    return this.heightsInWorld(world, ways, this.level(root));
   }
 
   /** Heights over a level left of, below and right of every sample of a trajectory. */
@@ -66,7 +65,7 @@ const CLEARANCE_M = 0.01;
 const RATES = { standing: springRate(0.02), swinging: springRate(0.04), hips: springRate(0.05) };
 const MAX_LIFT = 0.6, MAX_DROP = 0.35, MAX_STRETCH = 0.985;
 
-export class FootGround {
+class FootGround {
   /** `soles`: heights of the legs' last joints and of their tips over the ground while they stand. */
   constructor(map, soles) {
     this.map = map;
@@ -84,18 +83,16 @@ export class FootGround {
       const foot = this.feet[leg];
       const { standing, swinging } = this.under(foot, last, tip, shift, seconds);
       const limit = MAX_LIFT * length;
-      const goal = Math.min(Math.max(touching ? standing : swinging, -limit), limit);
+      const goal = clamp(touching ? standing : swinging, -limit, limit);
       const rate = touching ? RATES.standing : RATES.swinging;
       const [offset, speed] = faded(foot.lift - goal, foot.speed, rate, seconds);
       foot.lift = goal + offset;
       foot.speed = speed;
       // The highest place of the hips from which a standing foot is reached.
       const across2 = (last[0] - upper[0] + shift[0]) ** 2 + (last[2] - upper[2] + shift[1]) ** 2;
-      const own = Math.sqrt(upper.reduce((sum, value, k) => sum + (last[k] - value) ** 2, 0));
-      const reach = Math.max(MAX_STRETCH * length, own);
+      const reach = Math.max(MAX_STRETCH * length, distance(upper, last));
       const top = last[1] + foot.lift + Math.sqrt(Math.max(reach ** 2 - across2, 0));
-      const lower = touching ? upper[1] - top : 0;
-      lowest = Math.max(lowest, Math.min(Math.max(lower, 0), MAX_DROP * length));
+      if (touching) lowest = Math.max(lowest, Math.min(upper[1] - top, MAX_DROP * length));
       return foot.lift;
     });
     const [offset, speed] = faded(this.drop - lowest, this.dropSpeed, RATES.hips, seconds);
@@ -108,7 +105,7 @@ export class FootGround {
     const { map } = this;
     let standing = -Infinity, highest = -Infinity;
     const places = ALONG.map((share, at) => {
-      const [x, y, z] = last.map((value, k) => value + share * (tip[k] - value));
+      const [x, y, z] = between(last, tip, share);
       const place = [x + shift[0], z + shift[1]];
       const before = foot.before ? foot.before[at] : place;
       const speed = [0, 1].map((axis) => (place[axis] - before[axis]) / seconds);

@@ -2,8 +2,7 @@
 
 import { MarkVertices } from "./mark_vertices.js";
 import * as glsl from "./shaders.js";
-import { axesOf } from "../body/turns.js";
-import { inverse, linear, lookAt, multiply, orthographic, product, unit } from "../vectors.js";
+import { axesOf, inverse, linear, lookAt, multiply, orthographic, product, unit } from "../vectors.js";
 
 // Characters that the page of one that is steered has, at most.
 export const MOST_CHARACTERS = 12;

@@ -9,8 +9,7 @@ import { Panels } from "../tracks/panels.js";
 import { PlainPicture } from "./plain_picture.js";
 import { Renderer, LOOKS, MOST_CHARACTERS, NO_WEBGL, TINTS } from "./renderer.js";
 import { Surface } from "./surface2d.js";
-import { blendTurns } from "../body/turns.js";
-import { mix } from "../vectors.js";
+import { blendTurns, mix } from "../vectors.js";
 
 // Seconds in which the camera fits itself to a body that has become longer, and follows its middle.
 const FIT_S = 0.8, AHEAD_S = 0.5;

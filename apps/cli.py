@@ -29,8 +29,7 @@ JOBS = {
             "show the content of files: skeletons, rates, lengths, problems",
         ),
         "prepare": ("prepare_store", "read, check and resample a folder of clips into one store"),
-        "convert": ("convert", "convert clips to another file format"),
-        "retarget": ("retarget", "put clips on another skeleton of the same kind of body"),
+        "convert": ("convert", "convert clips to another file format, or to another skeleton"),
         "solve": ("solve", "solve for a skeleton and rotations from point tracks"),
         "play": ("play", "write a page that plays clips, with their phases and a song"),
     },
@@ -103,11 +102,7 @@ JOBS = {
             "edit:edit_constrain",
             "put hands and feet at targets, and the root on a path",
         ),
-        "edit path": ("edit:edit_path", "make motion of any length along a path, also for a crowd"),
-        "edit effectors": (
-            "edit:edit_effectors",
-            "make full-body motion from the paths of hands and feet",
-        ),
+        "edit path": ("edit:edit_path", "make motion along a path, or of paths of hands and feet"),
         "edit style": (
             "edit:edit_style",
             "give a clip the style of other clips, with its own timing",
@@ -128,6 +123,11 @@ JOBS = {
     },
 }
 COMMANDS = {name: row for rows in JOBS.values() for name, row in rows.items()}
+# Command of earlier versions -> what does its work.
+_REPLACED = {
+    "retarget": "deepphase convert CLIPS --to SKELETON -o OUTPUT",
+    "edit effectors": "deepphase edit path EDITOR PATHS -o OUTPUT",
+}
 # Job of the README -> its first lines, on a folder of clips, and for dances of clips with songs.
 FIRST_LINES = {
     "Train phases": (
@@ -205,6 +205,8 @@ def _status_of(words: list[str]) -> int:
 
 
 def _run(words: list[str]) -> int:
+    quiet = "--quiet" in words
+    words = [word for word in words if word != "--quiet"]
     if not words:
         print(_first_lines())
         return DONE
@@ -226,7 +228,9 @@ def _run(words: list[str]) -> int:
     for count in (2, 1):
         name = " ".join(words[:count])
         if name in COMMANDS:
-            return _run_command(name, words[count:])
+            return _run_command(name, words[count:], quiet=quiet)
+        if name in _REPLACED:
+            raise ParameterError(f"there is no command {name!r}", hint=f"use {_REPLACED[name]}")
     subcommands = [name for name in COMMANDS if name.split()[0] == words[0]]
     if subcommands and {"-h", "--help"} & set(words):
         print(_overview(subcommands))
@@ -257,7 +261,7 @@ def command_named(name: str) -> Callable[..., Any]:
     return found
 
 
-def _run_command(name: str, words: list[str]) -> int:
+def _run_command(name: str, words: list[str], *, quiet: bool) -> int:
     # Imported here: it takes longer to import than `deepphase --help` may take.
     from deepphase.apps.options.command_line import read_command_line
     from deepphase.apps.terminal import output
@@ -269,7 +273,7 @@ def _run_command(name: str, words: list[str]) -> int:
         if call.config:
             print(call.config, end="")
             return DONE
-        with output(quiet=call.quiet, to_stderr=call.json):
+        with output(quiet=quiet, to_stderr=call.json):
             outcome = command(**call.arguments)
     if outcome is None:
         return DONE
@@ -309,7 +313,8 @@ def _overview(names: Iterable[str] = COMMANDS) -> str:
             "usage: deepphase COMMAND ...",
             *lines,
             "",
-            "deepphase COMMAND --help lists the options of a command.",
+            "deepphase COMMAND --help lists the options of a command. --quiet prints warnings and",
+            "errors only.",
             "deepphase --print-completion bash (or zsh) prints a completion script.",
         ]
     )

@@ -15,13 +15,13 @@ from deepphase.errors import ParameterError
 Message = MutableMapping[str, Any]
 Send = Callable[[Message], Awaitable[None]]
 
-# Environment variable with further names, separated by commas; `deepphase app` sets it.
+# Environment variable with further names, separated by commas.
 HOST_NAMES_VARIABLE = "DEEPPHASE_APP_HOST_NAMES"
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _NAME = re.compile(r"(?:[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
 _REFUSED = (
     b"This address is not one of the dashboard's. Open the one that it printed, or name this one: "
-    b"deepphase app --host-names NAME"
+    b"DEEPPHASE_APP_HOST_NAMES=NAME deepphase app"
 )
 
 

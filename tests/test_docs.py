@@ -85,7 +85,7 @@ NOT_RUN = {
     "deepphase control dribble.controller --path circle --ball kick@5:6,pass@12:0:6 "
     "-o dribbling/": _DRIBBLE,
     "deepphase convert captures/walk_01.bvh -o walk_01.fbx": _BLENDER,
-    "deepphase retarget captures/ --to character.fbx -o retargeted/ --format fbx": _BLENDER,
+    "deepphase convert captures/ --to character.fbx -o retargeted/ --format fbx": _BLENDER,
 }
 # Page -> files that the pages before it leave.
 NEEDS = {

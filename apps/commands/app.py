@@ -31,12 +31,14 @@ _SETTINGS = {
 }
 
 
-def command(folder: Path | None = None, port: int | None = None, host_names: str = "") -> None:
+def command(folder: Path | None = None, port: int | None = None) -> None:
     """Open the dashboard in the browser: clips, phases, the manifold, matching and control.
 
     It shows the stores, models, databases and controllers of a folder, or its motion files;
     without a folder, synthetic motion and small models that come with the program. It accepts
     connections from this machine only, and asks no other machine for anything. Ctrl-C ends it.
+    The environment variable DEEPPHASE_APP_HOST_NAMES has further names under which a browser may
+    reach it, separated by commas, as through a tunnel: NAME, or NAME:PORT for one port only.
 
     Parameters
     ----------
@@ -44,9 +46,6 @@ def command(folder: Path | None = None, port: int | None = None, host_names: str
         Folder to show.
     port
         Port to listen on; the first free one from 8501 if not given.
-    host_names
-        Further names under which a browser may reach it, separated by commas, as through a tunnel
-        or a proxy: NAME, or NAME:PORT for one port only.
     """
     from deepphase.apps.dashboard.parts.theme import THEME
 
@@ -56,7 +55,7 @@ def command(folder: Path | None = None, port: int | None = None, host_names: str
             hint="give a folder with stores, models or motion files, or leave it out for the demo",
             path=folder,
         )
-    names = read_host_names(host_names)
+    names = read_host_names(os.environ.get(HOST_NAMES_VARIABLE, ""))
     port = _free_port(port)
     os.environ[HOST_NAMES_VARIABLE] = ",".join(names)
     os.environ[FOLDER_VARIABLE] = "" if folder is None else str(folder.absolute())

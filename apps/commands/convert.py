@@ -7,19 +7,34 @@ from typing import TYPE_CHECKING, Literal
 
 from deepphase.apps.each_clip import write_clips
 from deepphase.apps.options.groups import ClipOptions
+from deepphase.apps.terminal import note, table, warn
 
 if TYPE_CHECKING:
     from deepphase.motion.clip import Clip
+
+# Share of the leg length: feet farther from their place are said to miss it.
+_CLOSE_SHARE = 0.05
+_MAX_LISTED = 60
+_COLUMNS = (
+    *("clip", "scale", "feet, mean cm", "feet, max cm", "held hands, max cm"),
+    *("sliding cm/s, scaled", "sliding cm/s"),
+)
 
 
 def command(
     clips: list[Path],
     output: Path,
+    to: Path | None = None,
     format: Literal["bvh", "glb", "npz", "fbx", "amass"] = "bvh",
     allow_truncated: bool = False,
     reading: ClipOptions = ClipOptions(),  # noqa: B008 (frozen)
 ) -> None:
-    """Convert clips to another file format.
+    """Convert clips to another file format, or put them on another skeleton (--to).
+
+    On another skeleton of the same kind of body, joints correspond by their roles, rest poses are
+    aligned, and lengths are scaled by the legs. Feet, and hands at the floor or at each other, are
+    brought to their scaled places by inverse kinematics. Prints how far they remain from them, and
+    how fast feet in contact slide.
 
     Parameters
     ----------
@@ -27,22 +42,69 @@ def command(
         Motion files, folders of motion files, or stores.
     output
         File to write, whose suffix selects the format; a folder if there are several clips.
+    to
+        Motion file with another skeleton, or a store of it. Its unit and axes are those of the
+        results.
     format
         File format of the clips in an output folder. amass writes .npz of SMPL-H, also as a single
         file; a body of two legs is put on the skeleton of SMPL.
     allow_truncated
         Use the readable frames of files that end too early.
     """
-    if format != "amass":
-        write_clips(
-            clips, output, format, reading, lambda clip: clip, allow_truncated=allow_truncated
-        )
-        return
+    from deepphase.corpus.clips import clips_in
+    from deepphase.corpus.store import is_store, open_store
     from deepphase.formats.amass import save_amass, smpl_layout
     from deepphase.formats.smpl_skeleton import BODY, smpl_skeleton
     from deepphase.motion.retargeting.retarget import retarget
 
-    def on_smpl(clip: Clip) -> Clip:
-        return clip if smpl_layout(clip) is not None else retarget(clip, smpl_skeleton(BODY)).clip
+    moved = None
+    if to is not None:
+        moved = _Moved(open_store(to).clip(0) if is_store(to) else clips_in([to])[0].load())
 
-    write_clips(clips, output, "npz", reading, on_smpl, save_amass, allow_truncated=allow_truncated)
+    def change(clip: Clip) -> Clip:
+        if moved is not None:
+            clip = moved.clip(clip)
+        if format == "amass" and smpl_layout(clip) is None:
+            clip = retarget(clip, smpl_skeleton(BODY)).clip
+        return clip
+
+    suffix, write = ("npz", save_amass) if format == "amass" else (format, None)
+    write_clips(clips, output, suffix, reading, change, write, allow_truncated=allow_truncated)
+    if moved is not None:
+        moved.report()
+
+
+class _Moved:
+    """Clips on the skeleton of a sample, with what is printed about them."""
+
+    def __init__(self, sample: Clip) -> None:
+        self._sample = sample
+        self._rows: list[tuple[str, ...]] = []
+        self._unmatched: dict[str, None] = {}
+
+    def clip(self, clip: Clip) -> Clip:
+        """The clip on the skeleton."""
+        from deepphase.motion.retargeting.retarget import retarget
+
+        done = retarget(clip, self._sample)
+        errors, close = 100.0 * done.foot_errors, 100.0 * _CLOSE_SHARE * done.leg_m
+        values = (errors.mean(), errors.max(), 100.0 * done.hand_errors.max(initial=0.0))
+        speeds = (100.0 * done.sliding_source, 100.0 * done.sliding)
+        texts = [*(f"{value:.2f}" for value in values), *(f"{speed:.1f}" for speed in speeds)]
+        self._rows.append((clip.name, f"{done.scale:.3f}", *texts))
+        self._unmatched.update(dict.fromkeys(done.unmatched))
+        far = float((errors > close).mean())
+        if far > 0:
+            warn(
+                f"{clip.name}: in {100 * far:.1f} % of the frames a foot is more than {close:.0f} "
+                "cm from its place: legs are too short there"
+            )
+        return done.clip
+
+    def report(self) -> None:
+        """Print the table."""
+        table(_COLUMNS, self._rows[:_MAX_LISTED])
+        if len(self._rows) > _MAX_LISTED:
+            note(f"{len(self._rows) - _MAX_LISTED} more clips are not listed")
+        if self._unmatched:
+            note(f"without a counterpart, as in the reference pose: {', '.join(self._unmatched)}")

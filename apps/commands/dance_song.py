@@ -17,10 +17,8 @@ def command(
     seed: int = 0,
     start: float = 0.0,
     seconds: float | None = None,
-    lock: float | None = None,
     beats: Path | None = None,
     variety: float | None = None,
-    store: Path | None = None,
     root_motion: Literal["auto", "root", "hips", "in_place"] = "auto",
 ) -> None:
     """Make a new dance to a song, as BVH, glb and a page that plays it with its sound.
@@ -47,9 +45,6 @@ def command(
         Time in the song at which the dance starts, in seconds.
     seconds
         Length of the dance; to the end of the song if not given.
-    lock
-        With a database: how far the playback speed follows the beats of the song, from 0 (not at
-        all) to 1 (up to 10 % faster or slower); 1 if not given.
     beats
         Text file of the song's beats: one time in seconds a line, optionally with the number of the
         beat in its bar, or labels of Audacity. If not given, the file with the suffix .beats beside
@@ -58,8 +53,6 @@ def command(
         How much the dance varies, from 0 to 2. A trained dancer continues from another training
         pose every 8 / variety seconds, 5.3 s if not given, and never at 0. A database chooses among
         pieces that cost up to so much more, 0.1 if not given.
-    store
-        Store of the database's clips, if it was moved.
     root_motion
         Joint of the written files that carries the travel: root (a joint above the hips, on the
         ground, which is added where there is none), hips, or in_place for none. auto is the topmost
@@ -72,7 +65,6 @@ def command(
     from deepphase.apps.reports.measures import measure_table
     from deepphase.atomic_write import check_writable
     from deepphase.controllers.dance.dancer import Dancer
-    from deepphase.corpus.store import open_store
     from deepphase.matching.database.database import MotionDatabase
     from deepphase.music.cache import song_features
     from deepphase.phase.model import PhaseModel
@@ -85,16 +77,7 @@ def command(
     if dancer is None and database is None:
         dancer, database = find_dance_source(Path())
         note(f"danced by {dancer or database or SYNTHETIC_DANCES}")
-    if store is not None and database is None:
-        raise ParameterError(
-            "--store needs --database: a dancer has no store", hint="leave out --store"
-        )
-    if lock is not None and dancer is not None:
-        raise ParameterError(
-            "--lock needs --database: a trained dancer sets its own speed",
-            hint="leave out --lock",
-        )
-    request = DanceRequest(start, seconds, seed, lock, variety)
+    request = DanceRequest(start, seconds, seed, variety=variety)
     if dancer is not None:
         source = DanceSource.from_dancer(Dancer.load(dancer), dancer.name)
     elif database is None:
@@ -102,7 +85,7 @@ def command(
             motions = made_dances(PhaseModel.load(PHASES), shown)
         source = DanceSource.from_database(motions, "synthetic dances", warn)
     else:
-        motions = MotionDatabase.load(database, store=None if store is None else open_store(store))
+        motions = MotionDatabase.load(database)
         source = DanceSource.from_database(motions, database.name, warn)
     features = song_features(song, beats=beats)
     check_writable(output / "index.html")
@@ -118,8 +101,6 @@ def command(
     used = [] if database is None else ["--database", database]
     if dancer is not None:
         used = ["--dancer", dancer]
-    if store is not None:
-        used += ["--store", store]
     if beats is not None:
         used += ["--beats", beats]
     next_step("dance", song, *used, "-o", output, "--seed", seed + 1)

@@ -123,7 +123,6 @@ def edit_inbetween(
     phases: Path | None = None,
     steps: float | None = None,
     follow: bool = False,
-    slide: bool = False,
     edit: EditOptions = _EDIT,
 ) -> None:
     """Make the motion between two clips, or between the keys of one clip.
@@ -150,8 +149,6 @@ def edit_inbetween(
     follow
         Turn and move the second clip to where the path of the first leads. It stays at its place
         otherwise.
-    slide
-        Leave the feet as the network makes them; they are held in contacts otherwise.
     """
     from deepphase.edit.inbetween import between_keys, in_between, way_speed
     from deepphase.edit.targets import read_keys
@@ -194,7 +191,7 @@ def edit_inbetween(
                     given[0], named.frames, model, roles=roles, times=times, steps=named.steps
                 )
                 times = stands.tolist()
-            made = between_keys(given[0], named.frames, editor, times=times, feet=not slide)
+            made = between_keys(given[0], named.frames, editor, times=times)
         else:
             duration: float | PhaseTiming | None = seconds
             if model is not None:
@@ -212,7 +209,7 @@ def edit_inbetween(
                         f"the way between the clips takes {needed:.1f} m/s, and the training clips "
                         f"move at {fast:.1f} m/s at most: give more --seconds, or --follow"
                     )
-            made = in_between(given[0], given[1], duration, editor, follow=follow, feet=not slide)
+            made = in_between(given[0], given[1], duration, editor, follow=follow)
     start = 0 if named is not None else len(given[0]) - 1
     for timing in timings:
         stop = start + round(timing.seconds * made.fps)
@@ -291,18 +288,22 @@ def edit_path(
     seconds: float | None = None,
     speed: float | None = None,
     characters: int = 1,
-    seed: int = 0,
-    slide: bool = False,
+    joints: str | None = None,
+    root: Path | None = None,
     player: Path | None = None,
 ) -> None:
-    """Make motion of any length along a path, all frames at once.
+    """Make motion along a path on the ground, or of a whole body from paths of hands and feet.
+
+    All frames are made at once, in any number.
 
     Parameters
     ----------
     editor
         Editor with path networks, of `deepphase train path`.
     path
-        CSV file (t, x, z and, optionally, facing), or wave, square or circle.
+        CSV file (t, x, z and, optionally, facing), or wave, square or circle. Of hands and feet a
+        CSV file of places through which they go (t, joint, x, y, z: seconds, name, metres), or a
+        motion file of the editor's skeleton whose hands and feet are followed.
     output
         Clip to write (.bvh, .glb or .npz); of several characters a folder of .bvh files.
     seconds
@@ -312,13 +313,45 @@ def edit_path(
         paths at the median speed of the editor's clips.
     characters
         Number of characters, side by side, each at another moment of its steps.
-    seed
-        Random seed of those moments.
-    slide
-        Leave the feet as the networks make them; they are held in contacts otherwise.
+    joints
+        Hands and feet of a motion file that are followed, separated by commas; all if not given.
+    root
+        CSV file (t, x, z and, optionally, facing) of the root for a CSV file of hands and feet.
+        Without it the body stands at the origin and faces +Z.
     player
-        Page to write (.html) that plays the result.
+        Page to write (.html) that plays the result; with a motion file, beside it.
     """
+    file = Path(path)
+    if file.is_file() and (file.suffix.lower() != ".csv" or _has_joints(file)):
+        if seconds is not None or speed is not None or characters != 1:
+            raise ParameterError(
+                "--seconds, --speed and --characters are of paths on the ground",
+                hint="leave them out: hands and feet have times of their own",
+            )
+        _follow_effectors(editor, file, output, joints, root, player)
+    elif joints is not None or root is not None:
+        raise ParameterError(
+            "--joints and --root are of paths of hands and feet", hint="leave them out"
+        )
+    else:
+        _follow_path(editor, path, output, seconds, speed, characters, player)
+
+
+def _has_joints(table: Path) -> bool:
+    """Whether a CSV file has a column `joint`."""
+    with table.open(encoding="utf-8", errors="replace") as file:
+        return "joint" in [name.strip() for name in file.readline().split(",")]
+
+
+def _follow_path(
+    editor: Path,
+    path: str,
+    output: Path,
+    seconds: float | None,
+    speed: float | None,
+    characters: int,
+    player: Path | None,
+) -> None:
     import numpy as np
 
     from deepphase.apps.runs.goals import complete_goals, read_goals
@@ -341,48 +374,23 @@ def edit_path(
     usual = path_networks(trained).limits.usual
     (goal,) = complete_goals(read, usual, seconds=seconds, speed=speed).values()
     assert isinstance(goal, GroundPath)
-    starts = np.random.default_rng(seed).uniform(-np.pi, np.pi, characters)
+    starts = np.random.default_rng(0).uniform(-np.pi, np.pi, characters)
     starts[0] = 0.0
     with working("making", goal.name):
-        made = motions_on_paths(
-            crowd_paths(goal, characters, _SPACING_M), trained, starts=starts, feet=not slide
-        )
+        made = motions_on_paths(crowd_paths(goal, characters, _SPACING_M), trained, starts=starts)
     for finding in made[0].findings:
         warn(finding)
     write_edited([each.clip for each in made], output, player, title=f"Along {goal.name}")
 
 
-def edit_effectors(
+def _follow_effectors(
     editor: Path,
     paths: Path,
     output: Path,
-    joints: str | None = None,
-    path: Path | None = None,
-    slide: bool = False,
-    player: Path | None = None,
+    joints: str | None,
+    root: Path | None,
+    player: Path | None,
 ) -> None:
-    """Make the motion of a whole body from the paths of its hands and feet.
-
-    Parameters
-    ----------
-    editor
-        Editor with networks for hands and feet, of `deepphase train path --effectors`.
-    paths
-        CSV file (t, joint, x, y, z: seconds, name, metres) of places through which hands and feet
-        go, or a motion file of the editor's skeleton whose hands and feet are followed.
-    output
-        Clip to write (.bvh, .glb or .npz).
-    joints
-        Hands and feet of the motion file that are followed, separated by commas; all if not given.
-    path
-        CSV file (t, x, z and, optionally, facing) of the root. Without it the body stands at the
-        origin and faces +Z, or follows the root of the motion file.
-    slide
-        Leave hands and feet where the network puts them; they are moved onto their paths by inverse
-        kinematics otherwise.
-    player
-        Page to write (.html) that plays the result; with a motion file, beside it.
-    """
     from deepphase.edit.effector_motion import (
         EffectorPaths,
         effector_networks,
@@ -397,22 +405,22 @@ def edit_effectors(
         raise ParameterError(
             "--joints needs a motion file", hint="leave rows out of the CSV file instead"
         )
-    if not is_table and path is not None:
+    if not is_table and root is not None:
         raise ParameterError(
-            "--path is for a CSV file; a motion file has a root of its own",
-            hint="leave --path out",
+            "--root is for a CSV file; a motion file has a root of its own",
+            hint="leave --root out",
         )
     trained = load_editor(editor)
     effector_networks(trained)
     clip = None if is_table else trained.space.on_hips(read_clip(paths, trained))
     with working("making", paths.name):
         if clip is None:
-            way = None if path is None else read_path(path)
+            way = None if root is None else read_path(root)
             given = read_effector_paths(paths, trained, way)
         else:
             names = [name.strip() for name in (joints or "").split(",") if name.strip()]
             given = EffectorPaths.of_clip(clip, trained, names)
-        made = motion_of_effectors(given, trained, exact=not slide)
+        made = motion_of_effectors(given, trained)
     for finding in made.findings:
         warn(finding)
     for name, distance in zip(given.joints, made.distances, strict=True):

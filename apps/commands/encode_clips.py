@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from deepphase.apps.options.groups import ClipOptions
 from deepphase.apps.terminal import list_or_refuse, next_step, note, progress, warn
 from deepphase.errors import ParameterError
 
@@ -14,9 +13,8 @@ def command(
     files: list[Path],
     output: Path,
     csv: bool = False,
-    allow_truncated: bool = False,
     workers: int | None = None,
-    reading: ClipOptions = ClipOptions(),  # noqa: B008 (frozen)
+    skeleton: str | None = None,
 ) -> None:
     """Write the phases of every frame of clips or songs, as CLIP.phases.npz each.
 
@@ -30,10 +28,11 @@ def command(
         Folder for the phases.
     csv
         Also write CLIP.phases.csv.
-    allow_truncated
-        Use the readable frames of files that end too early.
     workers
         Number of processes; chosen by cores and amount of data if not given.
+    skeleton
+        Name of the skeleton group to use, if the clips have several skeletons; that of the model
+        if it is not given.
     """
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.clips import clips_in, song_entries
@@ -49,9 +48,9 @@ def command(
             "no clips are given", hint="name motion files, folders or stores after the model"
         )
     of_songs = reads_songs(model)
-    if of_songs and (allow_truncated or reading != ClipOptions()):
+    if of_songs and skeleton is not None:
         raise ParameterError(
-            "options of motion files are given, and these are songs", hint="leave them out"
+            "--skeleton applies to clips, and these are songs", hint="leave it out"
         )
     # Files that are not models are refused before a folder is made and clips are looked for.
     loaded: Any = opened_model(model)
@@ -63,12 +62,7 @@ def command(
         if of_songs:
             entries = song_entries(files)
         else:
-            entries = clips_in(
-                files,
-                joints=loaded.signals.joints,
-                allow_truncated=allow_truncated,
-                **reading.clips,
-            )
+            entries = clips_in(files, joints=loaded.signals.joints, skeleton=skeleton)
         done = encode_files(model, entries, output, csv=csv, workers=workers, progress=report)
     for text in (text for each in done for text in each.notes):
         warn(text)

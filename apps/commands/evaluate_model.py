@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from deepphase.apps.options.groups import StoreOptions
 from deepphase.apps.terminal import Outcome, next_step, note, progress, table
 
 
@@ -14,8 +13,7 @@ def command(
     output: Path,
     queries: int = 10_000,
     against: str | None = None,
-    workers: int | None = None,
-    reading: StoreOptions = StoreOptions(),  # noqa: B008 (frozen)
+    skeleton: str | None = None,
 ) -> Outcome:
     """Measure a phase model on clips, and write the result as an HTML page and a JSON file.
 
@@ -33,8 +31,9 @@ def command(
     against
         Phases to measure on the same frames, separated by commas: the baselines contact, pca and
         pfnn, which are fitted to these clips, or files of other models.
-    workers
-        Number of processes; chosen by cores and amount of data if not given.
+    skeleton
+        Name of the skeleton group to use, if the clips have several skeletons; that of the model
+        if it is not given.
     """
     from deepphase.apps.corpus_notes import note_chosen_skeleton
     from deepphase.apps.reports.evaluation_report import evaluation_report
@@ -42,7 +41,6 @@ def command(
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.prepare import corpus_of
     from deepphase.corpus.store import is_store
-    from deepphase.phase.encode_files import encode_clips
     from deepphase.phase.extractor import load_model
 
     loaded = load_model(model)
@@ -54,20 +52,14 @@ def command(
             fps=loaded.fps,
             joints=loaded.signals.joints,
             progress=on_progress,
-            **reading.corpus,
-            workers=workers,
+            skeleton=skeleton,
         )
-        trained = loaded.bound(clips, reading.description)
-        # Processes read the file, which knows no skeleton.
-        encoded = encode_clips(model, clips, workers=workers or 1) if trained is loaded else None
         result = evaluation_report(
-            trained,
+            loaded.bound(clips, clips.description),
             clips,
             output,
             queries=queries,
-            encoded=encoded,
             against=others,
-            description=reading.description,
             progress=on_progress,
         )
     note_chosen_skeleton(clips, store)

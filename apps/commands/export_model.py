@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from deepphase.apps.terminal import next_step, note, progress
 
@@ -16,7 +16,6 @@ def command(
     model: Path,
     output: Path,
     web: bool = False,
-    weights: Literal["float16", "float32"] = "float16",
     body: Path | None = None,
     terrain: str | None = None,
 ) -> None:
@@ -34,8 +33,6 @@ def command(
         ONNX file or page (.html) to write.
     web
         Write the page in which a controller's character is steered.
-    weights
-        Type of the network's weights in a page. float16 halves it.
     body
         With --web, glb file with a skinned mesh that the character has in place of the mannequin.
         Its joints have the names of the model's skeleton, or common ones.
@@ -49,7 +46,7 @@ def command(
 
     check_writable(output)
     if web:
-        _web_page(model, output, weights, body, terrain)
+        _web_page(model, output, body, terrain)
         return
     if terrain is not None:
         raise ParameterError("--terrain belongs to a page", hint="add --web")
@@ -84,7 +81,6 @@ def command(
 def _web_page(
     model: Path,
     output: Path,
-    weights: Literal["float16", "float32"],
     body: Path | None,
     terrain: str | None,
 ) -> None:
@@ -93,7 +89,7 @@ def _web_page(
     from deepphase.apps.runs.goals import chosen_ground, ground_notes
 
     chosen = chosen_ground(terrain)
-    asset = asset_of(model, weights)
+    asset = asset_of(model, "float16")
     for text in ground_notes(chosen):
         note(text)
     size = save_live_page(output, asset, name=model.stem, body=body, ground=chosen)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from deepphase.apps.options.groups import StoreOptions
 from deepphase.apps.terminal import next_step, note, progress, warn
 
 
@@ -12,9 +11,8 @@ def command(
     model: Path,
     store: Path,
     output: Path,
-    color_by: str | None = None,
     png: bool = False,
-    reading: StoreOptions = StoreOptions(),  # noqa: B008 (frozen)
+    skeleton: str | None = None,
 ) -> None:
     """Draw figures of a phase model on clips: manifold, strips, parameters, windows, similarity.
 
@@ -26,11 +24,11 @@ def command(
         A store, a folder of motion files, or one motion file.
     output
         Folder for index.html and the PNG files.
-    color_by
-        Colours of the manifold, separated by commas: clip, time, speed, frequency, amplitude,
-        phase, or the name of a label. All of them if not given.
     png
         Also write every figure as PNG, which needs Chromium.
+    skeleton
+        Name of the skeleton group to use, if the clips have several skeletons; that of the model
+        if it is not given.
     """
     from deepphase.apps.corpus_notes import note_chosen_skeleton
     from deepphase.apps.reports.figures_page import FigureData, figures_page
@@ -40,22 +38,21 @@ def command(
 
     check_writable(output / "index.html")
     loaded = load_model(model)
-    colours = None if color_by is None else [name.strip() for name in color_by.split(",")]
     with progress() as on_progress:
         corpus = corpus_of(
             store,
             fps=loaded.fps,
             joints=loaded.signals.joints,
             progress=on_progress,
-            **reading.corpus,
+            skeleton=skeleton,
         )
         data = FigureData.read(
-            loaded.bound(corpus, reading.description),
+            loaded.bound(corpus, corpus.description),
             corpus,
             projection_file=model.with_name(f"{model.name}.projection"),
             progress=on_progress,
         )
-        page, images = figures_page(data, output, colours=colours, pictures=png)
+        page, images = figures_page(data, output, pictures=png)
     note_chosen_skeleton(corpus, store)
     if images.problem:
         warn(images.problem)

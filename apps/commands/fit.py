@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from deepphase.apps.each_clip import each_clip
-from deepphase.apps.options.groups import StoreOptions, folder_reader
+from deepphase.apps.options.groups import folder_reader
 from deepphase.apps.terminal import next_step, note, progress, table
 from deepphase.errors import ParameterError
 
@@ -21,13 +21,12 @@ if TYPE_CHECKING:
     from deepphase.terrain.heightmap import Heightmap
     from deepphase.viewer.take import Take
 
-_READING = StoreOptions()
 # Takes of a page, more open slowly, and rows of the table.
 _MAX_SHOWN, _MAX_ROWS = 12, 40
 # Metres between the points of a ground, and around the places of the feet.
 _SPACING_M, _MARGIN_M = 0.04, 1.0
-# Length of the sides of made ground that clips are laid on.
-_WHOLE_M = 30.0
+# Length of the sides of made ground that clips are laid on, and its random seed.
+_WHOLE_M, _SEED = 30.0, 0
 # A football on short grass: metres, and its deceleration as a share of gravity.
 _BALL_RADIUS_M, _ROLLING = 0.11, 0.07
 
@@ -36,8 +35,7 @@ def phases_command(
     store: Path,
     output: Path,
     method: Literal["contact", "pca", "pfnn"] = "contact",
-    normalised: bool = False,
-    reading: StoreOptions = _READING,
+    skeleton: str | None = None,
 ) -> None:
     """Fit phases by a rule, without training: baselines to compare trained phases with.
 
@@ -51,29 +49,17 @@ def phases_command(
     method
         Rule. contact fits one phase per foot, from its ground contacts; pca one per hand and foot,
         from its velocity along the principal axis; pfnn a single phase, from the foot strikes.
-    normalised
-        With pca: normalise the amplitude, which is in m/s otherwise.
+    skeleton
+        Name of the skeleton group to use, if the clips have several skeletons.
     """
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.prepare import corpus_of
-    from deepphase.phase.extractor import baseline_named, fit_phases
+    from deepphase.phase.extractor import fit_phases
 
-    kind = baseline_named(method)
-    if normalised and "normalised" not in kind.OPTIONS:
-        raise ParameterError(
-            f"--normalised applies to the method pca, not to {method}", hint="leave it out"
-        )
     check_writable(output, example=f"{method}.phases")
-    options = reading.corpus
     with progress() as on_progress:
-        corpus = corpus_of(store, progress=on_progress, **options)
-        baseline = fit_phases(
-            corpus,
-            method,
-            normalised=normalised,
-            description=options["description"],
-            progress=on_progress,
-        )
+        corpus = corpus_of(store, skeleton=skeleton, progress=on_progress)
+        baseline = fit_phases(corpus, method, description=corpus.description, progress=on_progress)
     baseline.save(output)
     channels = f"{baseline.channels} phase{'s' if baseline.channels > 1 else ''}"
     note(f"{channels}, fitted to {', '.join(baseline.limbs)} in windows of {baseline.window_s:g} s")
@@ -87,10 +73,8 @@ def ground_command(
     output: Path,
     fits: int = 1,
     laid: int = 0,
-    kinds: str | None = None,
     patches: int = 20_000,
-    seed: int = 0,
-    reading: StoreOptions = _READING,
+    skeleton: str | None = None,
 ) -> None:
     """Fit the ground that clips were captured on to their feet, or lay them on made ground.
 
@@ -107,13 +91,11 @@ def ground_command(
     laid
         Number of made grounds to lay each clip on, for motion that was captured on a flat floor.
         Of 64 places of each ground, the one where the feet stand best is chosen.
-    kinds
-        Kinds of made ground, such as hills,stairs; all kinds if not given.
     patches
         Number of patches of made ground to compare with every gait cycle. 0 fits a plane that is
         deformed to touch the footsteps, the paper's baseline.
-    seed
-        Random seed of the made ground, its patches and places.
+    skeleton
+        Name of the skeleton group to use, if the clips have several skeletons.
     """
     from deepphase.apps.reports.page import Page
     from deepphase.atomic_write import check_writable
@@ -128,7 +110,7 @@ def ground_command(
     from deepphase.viewer.actor import Actor
     from deepphase.viewer.take import Take
 
-    chosen = tuple(MADE_GROUNDS) if kinds is None else tuple(kinds.split(","))
+    kinds = tuple(MADE_GROUNDS)
     for name, value in (("fits", fits), ("laid", laid), ("patches", patches)):
         if value < 0:
             raise ParameterError(f"--{name} must be at least 0, not {value}")
@@ -136,16 +118,11 @@ def ground_command(
         raise ParameterError("there is no ground", hint="give --fits or --laid a number above 0")
     if fits > 1 and not patches:
         raise ParameterError("footsteps alone give one ground", hint="give --fits 1")
-    for name in chosen:
-        if name not in MADE_GROUNDS:
-            raise ParameterError(
-                f"there is no kind of ground {name!r}", hint=f"kinds: {', '.join(MADE_GROUNDS)}"
-            )
-    entries = clips_in(clips, **reading.corpus)
+    entries = clips_in(clips, skeleton=skeleton)
     check_writable(output / "index.html")
     library = None
     if fits:
-        library = PatchLibrary.made(patches, seed, chosen) if patches else PatchLibrary.level()
+        library = PatchLibrary.made(patches, _SEED, kinds) if patches else PatchLibrary.level()
     whole: dict[str, Heightmap] = {}
     takes: list[Take] = []
     rows: list[list[str]] = []
@@ -174,9 +151,9 @@ def ground_command(
         for rank in range(1, laid + 1):
             # The kinds take turns over all clips.
             number = next(numbers)
-            kind = chosen[number % len(chosen)]
+            kind = kinds[number % len(kinds)]
             if kind not in whole:
-                whole[kind] = made_ground(kind, seed=seed, size_m=_WHOLE_M)
+                whole[kind] = made_ground(kind, seed=_SEED, size_m=_WHOLE_M)
             heights = best_place(track, whole[kind], seed=number + 1, **options)
             floor = foot_contacts(clip, roles).floor
             ground = ClipGround(heights.shifted(floor), clip.name, laid=True)
@@ -211,11 +188,7 @@ def _ground_row(name: str, ground: Heightmap, track: FootTrack) -> list[str]:
     ]
 
 
-def ball_command(
-    clips: list[Path],
-    output: Path,
-    reading: StoreOptions = _READING,
-) -> None:
+def ball_command(clips: list[Path], output: Path, skeleton: str | None = None) -> None:
     """Fit a ball to the feet of clips that were captured without one, as in dribbling.
 
     Parameters
@@ -226,6 +199,8 @@ def ball_command(
     output
         Folder for the ball of each clip (.ball), which --ball of other commands reads, and
         index.html, which plays them.
+    skeleton
+        Name of the skeleton group to use, if the clips have several skeletons.
     """
     import numpy as np
 
@@ -236,7 +211,7 @@ def ball_command(
     from deepphase.motion.ball import Ball
 
     ball = Ball(_BALL_RADIUS_M, rolling=_ROLLING)
-    entries = clips_in(clips, **reading.corpus)
+    entries = clips_in(clips, skeleton=skeleton)
     check_writable(output / "index.html")
     tracks: list[BallTrack] = []
     takes: list[Take] = []
@@ -246,7 +221,7 @@ def ball_command(
         names[entry.name] += 1
         number = f"-{names[entry.name]}" if names[entry.name] > 1 else ""
         clip = entry.load()
-        track = _ball_of(clip, ball, reading)
+        track = _ball_of(clip, ball)
         save_ball(track, output / f"{entry.name}{number}{SUFFIX}")
         if len(takes) < _MAX_SHOWN:
             takes.append(_ball_take(clip, track))
@@ -273,7 +248,7 @@ def ball_command(
         next_step("train", "controller", clips[0], "--ball", output, "-o", "dribble.controller")
 
 
-def _ball_of(clip: Clip, ball: Ball, reading: StoreOptions) -> BallTrack:
+def _ball_of(clip: Clip, ball: Ball) -> BallTrack:
     """The captured ball of a clip, or else the fitted one."""
     from deepphase.controllers.ball.captured import captured_ball
     from deepphase.controllers.ball.fitting import fit_ball
@@ -281,7 +256,7 @@ def _ball_of(clip: Clip, ball: Ball, reading: StoreOptions) -> BallTrack:
     from deepphase.motion.point_track import ball_points
     from deepphase.motion.roles import find_roles
 
-    roles = find_roles(clip.skeleton, description=reading.description, clip=clip)
+    roles = find_roles(clip.skeleton, clip=clip)
     path = Path(clip.source.path)
     if clip.source.path and path.is_file() and holds_points(path):
         track = load_points(path, **folder_reader(path))

@@ -25,7 +25,6 @@ def build_command(
     extend: Path | None = None,
     songs: Path | None = None,
     terrain: list[Path] | None = None,
-    workers: int | None = None,
 ) -> None:
     """Build a motion database: the features of every frame of stores, and a search index.
 
@@ -58,8 +57,6 @@ def build_command(
         Each clip is in the database on its floor and on each of its grounds, and the features
         are those of ground_trajectory if --config is not given. The clips on ground are
         stored beside the database, as OUTPUT.ground.store.
-    workers
-        Number of processes; chosen by the amount of data if not given.
     """
     from deepphase.apps.corpus_notes import note_chosen_skeleton
     from deepphase.apps.dances.sources import with_songs
@@ -144,7 +141,6 @@ def build_command(
                 trained,
                 tracks=tracks,
                 spool=output.absolute().parent,
-                workers=workers,
                 progress=shown,
             )
         else:
@@ -153,7 +149,6 @@ def build_command(
                 trained,
                 tracks=song_tracks,
                 spool=output.absolute().parent,
-                workers=workers,
                 progress=shown,
             )
         if song_tracks is not None:

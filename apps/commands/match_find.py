@@ -23,7 +23,6 @@ def query_command(
     k: int = 10,
     model: Path | None = None,
     labels: str | None = None,
-    store: Path | None = None,
 ) -> Outcome:
     """Find the frames of a database that are nearest to a frame of a clip.
 
@@ -46,18 +45,15 @@ def query_command(
         Phase model of the database, needed if the clip is a motion file.
     labels
         Search only clips with these labels, as in style=old+happy,action=walk.
-    store
-        Store of the database's clips, if it was moved.
     """
     from deepphase.apps.reports.matches_page import match_terms, save_matches
     from deepphase.apps.runs.matching import index_line
     from deepphase.atomic_write import check_writable
-    from deepphase.corpus.store import open_store
     from deepphase.matching.database.database import MotionDatabase
     from deepphase.matching.search.moments import nearest_moments, query_moment
     from deepphase.matching.search.searcher import open_searcher
 
-    opened = MotionDatabase.load(database, store=None if store is None else open_store(store))
+    opened = MotionDatabase.load(database)
     check_writable(output / "index.html")
     query = query_moment(opened, clip, frame, model=model)
     with progress() as shown:

@@ -24,7 +24,6 @@ def command(
     include: str | None = None,
     compare: bool = False,
     beside: str | None = None,
-    store: Path | None = None,
     player: PlayerOptions = PlayerOptions(),  # noqa: B008 (frozen)
     steering: SteeringOptions = SteeringOptions(),  # noqa: B008 (frozen)
 ) -> None:
@@ -46,8 +45,6 @@ def command(
     beside
         Databases, matchers and controllers, separated by commas, whose characters follow the same
         goals; one player and one table have them all.
-    store
-        Store of the database's clips, if it was moved.
     """
     from deepphase.apps.reports.measures import measure_table
     from deepphase.apps.runs.goals import complete_goals, read_goals, run_ground
@@ -69,19 +66,14 @@ def command(
     wanted = parse_labels(labels) if labels else {}
     check_writable(output / "index.html")
     if _is_matcher(source):
-        of_database = {
-            "compare": compare,
-            "store": store,
-            "weight": player.weight,
-        }
-        for name, value in of_database.items():
+        for name, value in {"compare": compare, "weight": player.weight}.items():
             if value:
                 raise ParameterError(
                     f"--{name} is an option of motion databases, and {source.name} is a matcher",
                     hint="give the database that it was trained on, or leave the option out",
                 )
     with progress() as report:
-        opened = _opened(source, store, player, report)
+        opened = _opened(source, player, report)
         # The motion of databases without heights is laid on the ground afterwards.
         walked = ground if has_ground_heights(opened.database.layout) else None
         opened = replace(
@@ -130,11 +122,8 @@ def _is_matcher(path: Path) -> bool:
     return path.is_file() and read_header(path)["format"] == FORMAT
 
 
-def _opened(
-    source: Path, store: Path | None, player: PlayerOptions, report: Progress
-) -> PlayerSource:
+def _opened(source: Path, player: PlayerOptions, report: Progress) -> PlayerSource:
     """The source of the players of a database, with the factors of its weights, or of a matcher."""
-    from deepphase.corpus.store import open_store
     from deepphase.matching.database.database import MotionDatabase
     from deepphase.matching.database.variants import reweighted
     from deepphase.matching.learned.matcher import Matcher
@@ -146,7 +135,7 @@ def _opened(
         matcher = Matcher.load(source)
         player.check(matcher.database)
         return matcher.source()
-    database = MotionDatabase.load(source, store=None if store is None else open_store(store))
+    database = MotionDatabase.load(source)
     player.check(database)
     database = reweighted(database.with_kinds(report), player.weight_factors)
     playback = Playback.of_database(database, report)
@@ -164,4 +153,4 @@ def _beside(path: Path, settings: PlayerSettings, report: Progress) -> RunnerSou
 
     if read_header(path)["format"] == CONTROLLER:
         return CharacterSource(Controller.load(path))
-    return replace(_opened(path, None, PlayerOptions(), report), settings=settings)
+    return replace(_opened(path, PlayerOptions(), report), settings=settings)

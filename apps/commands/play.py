@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deepphase.apps.each_clip import each_clip
-from deepphase.apps.options.groups import ClipOptions
 from deepphase.apps.terminal import next_step, note
 from deepphase.errors import ParameterError
 
@@ -23,7 +22,7 @@ def command(
     model: Path | None = None,
     song: Path | None = None,
     together: bool = False,
-    reading: ClipOptions = ClipOptions(),  # noqa: B008 (frozen)
+    skeleton: str | None = None,
 ) -> None:
     """Write a page that plays clips in any browser, offline.
 
@@ -40,6 +39,9 @@ def command(
         with the song of the same name in its folder.
     together
         Show all clips at once in one scene, without phases.
+    skeleton
+        Name of the skeleton group to use, if the clips have several skeletons; that of the model
+        if it is not given.
     """
     import numpy as np
 
@@ -65,7 +67,7 @@ def command(
 
         loaded = load_model(model)
     joints = () if loaded is None else loaded.signals.joints
-    entries = clips_in(clips, joints=joints, **reading.clips)
+    entries = clips_in(clips, joints=joints, skeleton=skeleton)
     chosen = np.unique(np.linspace(0, len(entries) - 1, min(_MAX_CLIPS, len(entries))).round())
     read: list[Clip] = []
     phases = []
@@ -75,7 +77,7 @@ def command(
         clip = entry.load()
         if loaded is not None:
             phases.append(loaded.encode(clip))
-            trained = trained or loaded.bound(clip, reading.description)
+            trained = trained or loaded.bound(clip)
         read.append(clip)
 
     each_clip([entries[index] for index in chosen.astype(int)], use, "reading", "read")

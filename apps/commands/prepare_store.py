@@ -17,7 +17,6 @@ def command(
     mirror: bool = False,
     labels: str | None = None,
     labels_csv: Path | None = None,
-    min_seconds: float = 0.0,
     allow_truncated: bool = False,
     clean: bool = False,
     workers: int | None = None,
@@ -41,8 +40,6 @@ def command(
     labels_csv
         CSV or Parquet table of labels: a column `file`, one column per label and, optionally,
         start_s and stop_s to cut clips out.
-    min_seconds
-        Leave out clips shorter than this.
     allow_truncated
         Use the readable frames of files that end too early.
     clean
@@ -68,7 +65,6 @@ def command(
             mirror=mirror,
             labels=labels,
             labels_csv=labels_csv,
-            min_seconds=min_seconds,
             allow_truncated=allow_truncated,
             clean=clean,
             progress=report,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from deepphase.terrain.heightmap import Heightmap
 
 _KEYS = ".json"
+# Standard deviation of the Gaussian that smooths the curves before they are refined.
+_SMOOTHING_S = 0.03
 
 
 def command(
     rig: Path,
     clip: Path,
     output: Path,
-    method: Literal["regression", "computed"] = "computed",
-    smoothing: float = 0.03,
     keys_error: float | None = None,
     effectors: str | None = None,
     player: Path | None = None,
@@ -46,8 +46,6 @@ def command(
         Motion file, or keys (.json) that this command wrote.
     output
         Keys to write (.json), or the clip that the controls give (.bvh, .glb, .npz, .fbx).
-    method
-        Regression alone, or refined by the derivatives of the rig.
     keys_error
         Centimetres by which joints may move where keys are left out, so that curves have few keys
         to be edited. By default every frame has a key.
@@ -57,9 +55,6 @@ def command(
         as in the poses that the rig was trained on. By default all joints are followed.
     player
         Page to write (.html) that plays the clip and the rig.
-    smoothing
-        Standard deviation of the Gaussian that smooths the curves before they are refined, seconds.
-        0 for none.
     terrain
         Ground that the body walks on: its kind, or a file with heights around the origin.
     """
@@ -73,8 +68,6 @@ def command(
 
     suffix = output.suffix.lower()
     check_output(clip, output, player, also=(_KEYS,))
-    if not 0 <= smoothing <= 5:
-        raise ParameterError(f"--smoothing must lie in 0 to 5 s, not {smoothing}")
     if keys_error is not None and not 0 < keys_error <= 100:
         raise ParameterError(f"--keys-error must lie above 0 and at most at 100 cm: {keys_error}")
     trained = RigInverse.load(rig)
@@ -100,7 +93,7 @@ def command(
             read = load(clip, **folder_reader(clip))
             motion = motion_on_rig(read, body, ground)
             report_progress("solving", 1, 2, clip.name)
-            solved = trained.solve(motion.positions, method, fps=read.fps, smoothing_s=smoothing)
+            solved = trained.solve(motion.positions, fps=read.fps, smoothing_s=_SMOOTHING_S)
             report_progress("solving", 2, 2, clip.name)
         _report(trained, solved)
         # On ground the clip would lie below it.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,10 +24,6 @@ def command(
     points: list[Path],
     output: Path,
     own_lengths: bool = False,
-    skeleton_of: Path | None = None,
-    format: Literal["bvh", "glb", "npz"] = "bvh",
-    songs: Literal["link", "copy", "leave"] = "link",
-    workers: int | None = None,
     reading: FileOptions = FileOptions(),  # noqa: B008 (frozen)
 ) -> None:
     """Solve for a skeleton and its joint rotations from point tracks.
@@ -41,31 +37,20 @@ def command(
     points
         Point tracks (.npz), or folders of them.
     output
-        Clip to write (.bvh, .glb or .npz); a folder if there are several files.
+        Clip to write (.bvh, .glb or .npz); a folder of .bvh if there are several files, with links
+        to the sound files beside the tracks.
     own_lengths
         Solve for the bone lengths of each file separately. If not given, all files share the
         median lengths, and people of other sizes are scaled as a whole.
-    skeleton_of
-        Point track whose bone lengths all files take.
-    format
-        File format of the clips in an output folder.
-    songs
-        Handling of the sound file beside a track: link it beside the clip, copy it, or leave it.
-    workers
-        Number of processes; chosen by cores and amount of data if not given.
     """
     from deepphase.corpus.clips import agreed_point_sets
     from deepphase.corpus.motion_files import find_motion_files
     from deepphase.corpus.solved_files import solve_files
     from deepphase.formats.reading import checked_options
 
-    if own_lengths and skeleton_of is not None:
-        raise ParameterError(
-            "--own-lengths and --skeleton-of cannot be used together", hint="give one of them"
-        )
     checked_options(reading.unit, reading.up, reading.file_fps)
     files = find_motion_files(points)
-    targets = _targets(files, points, output, format)
+    targets = _targets(files, points, output)
     refused: list[DeepPhaseError] = []
     done = _Residuals()
     with progress() as shown:
@@ -75,11 +60,8 @@ def command(
             targets,
             point_sets,
             own_lengths=own_lengths,
-            skeleton_of=skeleton_of,
-            songs=songs,
             reader=reading.reader,
             progress=shown,
-            workers=workers,
         ):
             if result.error is None:
                 done.add(result)
@@ -94,7 +76,7 @@ def command(
     next_step("prepare", output, "-o", "mocap.store")
 
 
-def _targets(files: list[MotionFile], points: list[Path], output: Path, format: str) -> list[Path]:
+def _targets(files: list[MotionFile], points: list[Path], output: Path) -> list[Path]:
     """The output file of each track, checked before the work begins."""
     from deepphase.atomic_write import check_writable
     from deepphase.formats.load import MOTION_FORMATS
@@ -109,7 +91,7 @@ def _targets(files: list[MotionFile], points: list[Path], output: Path, format: 
             )
         targets = [output]
     else:
-        targets = [output / f"{each.name}.{format}" for each in files]
+        targets = [output / f"{each.name}.bvh" for each in files]
     for target, each in zip(targets, files, strict=True):
         if target.resolve() == each.path.resolve():
             raise ParameterError(

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from deepphase.apps.edit_files import load_editor
 from deepphase.apps.options.groups import (
     ConfigOption,
-    StoreOptions,
     TrainingOptions,
     folder_reader,
     parse_labels,
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from deepphase.phase.model import PhaseModel
     from deepphase.rigs.inverse import RigInverse
 
-_RUN, _READING = TrainingOptions(), StoreOptions()
+_RUN = TrainingOptions()
 
 
 def phase_command(
@@ -37,8 +36,8 @@ def phase_command(
     features: str | None = None,
     start: Path | None = None,
     memory: str | None = None,
+    skeleton: str | None = None,
     run: TrainingOptions = _RUN,
-    reading: StoreOptions = _READING,
 ) -> None:
     """Train a phase model on clips or songs, without labels, and report how well it works.
 
@@ -61,6 +60,8 @@ def phase_command(
     memory
         Memory for the signals of each process, such as 2GB or 500MB. Larger signals are kept in a
         temporary file, from which windows are drawn. No limit if not given.
+    skeleton
+        Name of the skeleton group to use, if the clips have several skeletons.
     """
     from deepphase.apps.training.phase import model_lines, model_pages, read_corpora, start_model
     from deepphase.phase.config import PhaseConfig
@@ -82,25 +83,20 @@ def phase_command(
     corpora: list[Any] = []
 
     def prepare(inputs: TrainingInputs) -> partial[PhaseModel | None]:
-        corpora.extend(read_corpora(stores, inputs, reading, names, any_skeleton=several))
+        corpora.extend(read_corpora(stores, inputs, names, any_skeleton=several))
+        description = getattr(corpora[0], "description", None)
         own, first = config, None
         if start is not None:
-            first = start_model(start, corpora[0], inputs.description)
+            first = start_model(start, corpora[0])
             own = PhaseConfig(first.config.network, config.training)
         clips = corpora if several else corpora[0]
-        return partial(
-            train_phase,
-            clips,
-            own,
-            description=inputs.description,
-            memory=limit,
-            start=first,
-        )
+        return partial(train_phase, clips, own, description=description, memory=limit, start=first)
 
     run_training(
-        "model", output, run, reading, prepare,
+        "model", output, run, prepare,
+        skeleton=skeleton,
         lines=model_lines,
-        pages=lambda trained: model_pages(trained, corpora, output, reading.description),
+        pages=lambda trained: model_pages(trained, corpora, output),
         then=("encode", output, "CLIPS" if several else stores[0], "-o", "phases"),
     )  # fmt: skip
 
@@ -112,8 +108,8 @@ def controller_command(
     terrain: list[Path] | None = None,
     ball: list[Path] | None = None,
     config: Any = ConfigOption("deepphase.controllers.config:ControllerConfig", "experts"),  # noqa: B008
+    skeleton: str | None = None,
     run: TrainingOptions = _RUN,
-    reading: StoreOptions = _READING,
 ) -> None:
     """Train a controller on clips and their phases, and report how well it follows paths.
 
@@ -136,6 +132,8 @@ def controller_command(
         Config of the network, its inputs and its training: a YAML file, or one of pfnn, experts,
         mann, lmp, no_phase, vinn, nn, nn_phase, erd, erd_phase, gp, pfgp, experts_paper,
         pfnn_paper, vinn_paper, ball and ball_no_phase.
+    skeleton
+        Name of the skeleton group to use, if the clips have several skeletons.
     """
     from dataclasses import replace
 
@@ -164,20 +162,20 @@ def controller_command(
         choice = chosen_label(corpus, config.schema)
         if choice.sentence:
             note(choice.sentence)
-        phases = None if loaded is None else loaded.bound(corpus, inputs.description)
         data = ControllerData.read(
             corpus,
             config,
-            phases,
+            None if loaded is None else loaded.bound(corpus, corpus.description),
             grounds=grounds,
             balls=balls,
-            description=inputs.description,
+            description=corpus.description,
             progress=inputs.progress,
         )
         return partial(train_controller, data, config)
 
     run_training(
-        "controller", output, run, reading, prepare,
+        "controller", output, run, prepare,
+        skeleton=skeleton,
         lines=lambda trained: health_lines(trained.health),
         then=("control", output, "--path", "square", "-o", "run"),
     )  # fmt: skip
@@ -187,7 +185,6 @@ def matching_command(
     database: Path,
     output: Path,
     include: str | None = None,
-    store: Path | None = None,
     config: Any = ConfigOption("deepphase.matching.learned.config:LearnedConfig", "default"),  # noqa: B008
     run: TrainingOptions = _RUN,
 ) -> None:
@@ -204,25 +201,20 @@ def matching_command(
         Matcher file to write.
     include
         Play actions, too, not only idle and locomotion; as of `deepphase match run`.
-    store
-        Store of the database's clips, if it was moved.
     config
         Config of the network and its training: a YAML file, or default (configs/learned).
     """
     from deepphase.apps.runs.matching import played_moments
-    from deepphase.corpus.store import open_store
     from deepphase.matching.database.database import MotionDatabase
     from deepphase.matching.learned.training import matcher_lines, train_matcher
 
     moments = played_moments(include)
 
     def prepare(inputs: TrainingInputs) -> partial[Matcher | None]:
-        moved = None if store is None else open_store(store)
-        opened = MotionDatabase.load(database, store=moved)
-        return partial(train_matcher, opened, config, moments=moments)
+        return partial(train_matcher, MotionDatabase.load(database), config, moments=moments)
 
     run_training(
-        "matcher", output, run, _READING, prepare,
+        "matcher", output, run, prepare,
         lines=lambda trained: matcher_lines(trained.health),
         then=("match", "run", output, "--path", "square", "-o", "run"),
     )  # fmt: skip
@@ -234,8 +226,8 @@ def dance_command(
     model: Path | None = None,
     config: Any = ConfigOption("deepphase.controllers.dance.config:DanceConfig", "experts"),  # noqa: B008
     songs: Path | None = None,
+    skeleton: str | None = None,
     run: TrainingOptions = _RUN,
-    reading: StoreOptions = _READING,
 ) -> None:
     """Train a dancer on clips with their songs, and report how well it dances.
 
@@ -255,6 +247,8 @@ def dance_command(
         file.
     songs
         Folder that holds the songs, if the store lies elsewhere.
+    skeleton
+        Name of the skeleton group to use, if the clips have several skeletons.
     """
     from deepphase.controllers.dance.dance_set import DanceSet
     from deepphase.controllers.dance.health import dance_words
@@ -269,11 +263,12 @@ def dance_command(
     )  # fmt: skip
 
     def prepare(inputs: TrainingInputs) -> partial[Dancer | None]:
-        shown, description = inputs.progress, inputs.description
+        shown = inputs.progress
         loaded = None if model is None else load_model(model)
         corpus = inputs.clips(dances, () if loaded is None else loaded.signals.joints)
+        about: dict[str, Any] = {"description": corpus.description, "progress": shown}
         folder = songs or (dances if dances.is_dir() else dances.parent)
-        learnt = DanceSet.from_store(corpus, folder, description=description, progress=shown)
+        learnt = DanceSet.from_store(corpus, folder, **about)
         for clip, why in learnt.left_out:
             warn(f"{clip}: left out: {why}")
         if learnt.residual_m is not None:
@@ -286,8 +281,8 @@ def dance_command(
             f"{len(learnt.store)} clips, {learnt.store.minutes:.1f} minutes, to "
             f"{len(learnt.songs)} songs"
         )
-        phases = None if loaded is None else loaded.bound(learnt.store, description)
-        data = DanceData.read(learnt, config, phases, description=description, progress=shown)
+        phases = None if loaded is None else loaded.bound(learnt.store, corpus.description)
+        data = DanceData.read(learnt, config, phases, **about)
         for line in data.clocks.words() if data.clocks else ():
             note(line)
         return partial(train_dance, data, config)
@@ -299,7 +294,7 @@ def dance_command(
         return [*health_lines(health), *words, path]
 
     then = ("dance", "SONG", "--dancer", output, "-o", "dance")
-    run_training("dancer", output, run, reading, prepare, lines=lines, then=then)
+    run_training("dancer", output, run, prepare, skeleton=skeleton, lines=lines, then=then)
 
 
 def _check_phases(network: str, model: Path | None, hint: str) -> None:
@@ -315,8 +310,8 @@ def editor_command(
     store: Path,
     output: Path,
     config: Any = ConfigOption("deepphase.edit.config:EditorConfig", "masked"),  # noqa: B008
+    skeleton: str | None = None,
     run: TrainingOptions = _RUN,
-    reading: StoreOptions = _READING,
 ) -> None:
     """Train an editor of motion on clips, and report how well it repairs held-out clips.
 
@@ -329,15 +324,19 @@ def editor_command(
     config
         Config of the network and its training: a YAML file, masked, or inbetween for gaps before a
         target pose (configs/editor).
+    skeleton
+        Name of the skeleton group to use, if the clips have several skeletons.
     """
     from deepphase.edit.report import report_lines
     from deepphase.edit.training import train_editor
 
     def prepare(inputs: TrainingInputs) -> partial[MotionEditor | None]:
-        return partial(train_editor, inputs.clips(store), config, description=inputs.description)
+        corpus = inputs.clips(store)
+        return partial(train_editor, corpus, config, description=corpus.description)
 
     run_training(
-        "editor", output, run, reading, prepare,
+        "editor", output, run, prepare,
+        skeleton=skeleton,
         lines=lambda trained: report_lines(trained.report),
         json_report=True,
     )  # fmt: skip
@@ -350,9 +349,8 @@ def path_command(
     labels: str | None = None,
     effectors: bool = False,
     windows: int = 16_000,
-    seed: int = 0,
+    skeleton: str | None = None,
     run: TrainingOptions = _RUN,
-    reading: StoreOptions = _READING,
 ) -> None:
     """Train the networks that lead from paths, or from hands and feet, to the motion of an editor.
 
@@ -369,20 +367,18 @@ def path_command(
         Take only clips with these labels, as in style=normal,action=walk+run. One style gives
         livelier motion than the mean of many.
     effectors
-        Train networks from the paths of hands and feet instead, for `deepphase edit effectors`.
+        Train networks from the paths of hands and feet instead.
     windows
         Number of windows of 3.2 s to train on.
-    seed
-        Random seed of the initial weights and of the order of the windows.
+    skeleton
+        Name of the skeleton group to use, if the clips have several skeletons.
     """
     from deepphase.edit.control_training import EFFECTOR_BATCH, PathTraining, train_path
     from deepphase.edit.effector_motion import effector_networks
     from deepphase.edit.path_motion import path_networks
 
     wanted = parse_labels(labels) if labels else {}
-    training = PathTraining(windows, seed=seed)
-    if effectors:
-        training = PathTraining(windows, EFFECTOR_BATCH, seed)
+    training = PathTraining(windows, EFFECTOR_BATCH) if effectors else PathTraining(windows)
     given = load_editor(editor)
 
     def prepare(inputs: TrainingInputs) -> partial[MotionEditor | None]:
@@ -397,7 +393,7 @@ def path_command(
         return [f"paths up to {limits.speed:.1f} m/s, of {limits.clips} clips"]
 
     part = "effectors" if effectors else "path"
-    run_training("editor", output, run, reading, prepare, lines=lines, part=part)
+    run_training("editor", output, run, prepare, skeleton=skeleton, lines=lines, part=part)
 
 
 def rig_command(
@@ -405,8 +401,8 @@ def rig_command(
     output: Path,
     poses: Path | None = None,
     config: Any = ConfigOption("deepphase.rigs.config:RigConfig", "default"),  # noqa: B008
+    skeleton: str | None = None,
     run: TrainingOptions = _RUN,
-    reading: StoreOptions = _READING,
 ) -> None:
     """Make a rig for a body, and learn its controls for any pose.
 
@@ -425,14 +421,17 @@ def rig_command(
         motion file of the rig by default. Other bodies are retargeted.
     config
         Config of the inverse: a YAML file, or default (configs/rig).
+    skeleton
+        Name of the skeleton group to use, if the poses have several skeletons.
     """
     from deepphase.formats.load import load
     from deepphase.rigs.body_rig import BodyRig
     from deepphase.rigs.training import rig_report_rows, train_rig
 
     def prepare(inputs: TrainingInputs) -> partial[RigInverse | None]:
-        body = BodyRig.from_clip(load(rig, **folder_reader(rig)), inputs.description)
-        return partial(train_rig, inputs.clips(rig if poses is None else poses), body, config)
+        corpus = inputs.clips(rig if poses is None else poses)
+        body = BodyRig.from_clip(load(rig, **folder_reader(rig)), corpus.description)
+        return partial(train_rig, corpus, body, config)
 
     def summary(trained: RigInverse) -> list[str]:
         body = trained.rig
@@ -444,4 +443,4 @@ def rig_command(
         table(columns, rig_report_rows(trained.report))
         return []
 
-    run_training("rig", output, run, reading, prepare, lines=summary, json_report=True)
+    run_training("rig", output, run, prepare, skeleton=skeleton, lines=summary, json_report=True)

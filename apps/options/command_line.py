@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
-from deepphase.apps.options.groups import ConfigOption, OptionGroup
+from deepphase.apps.options.groups import ConfigOption, OptionGroup, split_changes
 from deepphase.apps.terminal import Outcome
 from deepphase.errors import FormatError, ParameterError
 
@@ -34,6 +34,21 @@ _FORMATS = {
     "source": None,
 }
 _REQUIRED = inspect.Parameter.empty
+# Options that a command does not have -> where it is stated instead.
+_ELSEWHERE = {
+    **{
+        f"--{name}": f"write it as --set trainer.{name}=VALUE"
+        for name in ("accelerator", "devices", "precision", "logger")
+    },
+    "--restart": "remove the folder OUTPUT.unfinished, and train again",
+    "--unit": "write it into deepphase.yaml in the folder of the files, or give it to prepare",
+    "--up": "write it into deepphase.yaml in the folder of the files, or give it to prepare",
+    "--file-fps": "give it to deepphase prepare or convert, and take what these write",
+    "--skeleton-description": "give it to deepphase prepare, whose store keeps it",
+    "--terrain-spacing": "save the heights as .npz, which states the spacing",
+    "--terrain-scale": "save the heights as .npz, in metres",
+    "--seed": "the seed is fixed; a config has its own, as in --set training.seed=1",
+}
 
 
 @dataclass(frozen=True)
@@ -44,14 +59,13 @@ class Call:
     ----------
     arguments
         Keyword arguments of the command.
-    quiet, json
-        Whether only warnings and errors are printed, and a JSON document instead of text.
+    json
+        Whether a JSON document is printed instead of text.
     config
         With --print-config, the resolved config as YAML; otherwise empty.
     """
 
     arguments: dict[str, Any]
-    quiet: bool = False
     json: bool = False
     config: str = ""
 
@@ -65,23 +79,29 @@ def read_command_line(
     so is an optional `folder`. `output` is -o, all others are options. A parameter that is an
     :class:`OptionGroup` gives one option per field. A parameter whose default is a
     :class:`ConfigOption` is the config that --config names, with the changes of
-    ``--set SECTION.KEY=VALUE``.
+    ``--set SECTION.KEY=VALUE``. ``--set trainer.KEY=VALUE`` is an option of Lightning's Trainer.
     """
     config = _config_option(command)
     prints_config = config is not None and "--print-config" in words
     parser = command_parser(f"deepphase {name}", command, required=not prints_config)
     values = vars(parser.parse_intermixed_args(_spelled(words)))
-    common = {key: values.pop(key, None) for key in ("quiet", "json", "print_config", "set")}
+    common = {key: values.pop(key, None) for key in ("json", "print_config", "set")}
+    changes, trainer = split_changes(common["set"] or [])
     if check_inputs and not prints_config:
         # Before the config is read, which imports the libraries of its class.
         _check_inputs(parser, values)
+    if changes and config is None:
+        raise ParameterError(
+            f"this command has no config with {next(iter(changes))}",
+            hint="--set sets options of Lightning's Trainer here, as in trainer.accelerator=gpu",
+        )
     if config is not None:
-        values["config"] = config.load(values["config"], common["set"] or [])
+        values["config"] = config.load(values["config"], changes)
     for parameter, kind in _groups(command):
-        values[parameter] = kind(**{f.name: values.pop(f.name) for f in dataclasses.fields(kind)})
+        given = {name: values.pop(name) for name in _option_names(kind)}
+        values[parameter] = kind(**given, **({"trainer": trainer} if trainer else {}))
     return Call(
         values,
-        quiet=common["quiet"],
         json=bool(common["json"]),
         config=_as_yaml(values["config"]) if prints_config else "",
     )
@@ -110,10 +130,9 @@ def command_parser(program: str, command: Callable[..., Any], *, required: bool)
         texts = {}
         for base in reversed(group_type.__mro__):
             texts |= parameter_texts(inspect.cleandoc(base.__doc__ or ""))
-        for field in dataclasses.fields(group_type):
-            value = getattr(default, field.name)
-            _add(group, field.name, hints[field.name], value, texts.get(field.name, ""), required)
-    parser.add_argument("--quiet", action="store_true", help="Print warnings and errors only.")
+        for option in _option_names(group_type):
+            value = getattr(default, option)
+            _add(group, option, hints[option], value, texts.get(option, ""), required)
     if typing.get_type_hints(command).get("return") is Outcome:
         text = "Print one JSON document to standard output; progress and tables go to stderr."
         parser.add_argument("--json", action="store_true", help=text)
@@ -121,8 +140,11 @@ def command_parser(program: str, command: Callable[..., Any], *, required: bool)
     if config is not None:
         text = "Print the config with all options applied as YAML, for --config FILE, and exit."
         parser.add_argument("--print-config", action="store_true", help=text)
-    if config is not None and config.has_keys:
-        text = "Set a key of the config, as in training.seed=1; several keys by several --set."
+    if (config is not None and config.has_keys) or "run" in groups:
+        text = (
+            "Set a key of the config, as in training.seed=1, or of Lightning's Trainer, as in "
+            "trainer.accelerator=gpu; several keys by several --set."
+        )
         parser.add_argument("--set", action="append", metavar="KEY=VALUE", help=text)
     return parser
 
@@ -212,7 +234,9 @@ class CommandParser(argparse.ArgumentParser):
         fact = re.sub(r"invalid _number value:", "expected a number, not", fact)
         hint = f"{self.prog} --help lists its options"
         unknown = re.search(r"unrecognized arguments: (--[\w.-]+)", fact)
-        if unknown:
+        if unknown and unknown[1] in _ELSEWHERE:
+            hint = _ELSEWHERE[unknown[1]]
+        elif unknown:
             known = [text for action in self._actions for text in action.option_strings]
             near = difflib.get_close_matches(unknown[1], known, n=1)
             hint = f"did you mean {near[0]}? {hint}" if near else hint
@@ -225,6 +249,11 @@ def _groups(command: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
     for name in inspect.signature(command).parameters:
         if isinstance(hints[name], type) and issubclass(hints[name], OptionGroup):
             yield name, hints[name]
+
+
+def _option_names(group: Any) -> list[str]:
+    """The fields of a group that are options."""
+    return [each.name for each in dataclasses.fields(group) if each.metadata.get("option", True)]
 
 
 def _config_option(command: Callable[..., Any]) -> ConfigOption | None:
@@ -301,6 +330,7 @@ def completion_script(shell: str, commands: Mapping[str, tuple[Callable[..., Any
             f"there is no completion for the shell {shell!r}", hint=f"shells: {', '.join(SHELLS)}"
         )
     root = argparse.ArgumentParser(prog="deepphase")
+    root.add_argument("--quiet", action="store_true", help="Print warnings and errors only.")
     root.add_argument("--version", "-V", action="version", help="Print the version.", version="")
     root.add_argument("--print-completion", choices=SHELLS, help="Print this script.")
     words = root.add_subparsers(metavar="COMMAND")

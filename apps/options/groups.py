@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -51,21 +51,10 @@ class ConfigOption:
         module, _, name = self.place.partition(":")
         return getattr(importlib.import_module(module), name)
 
-    def load(self, name: str, changes: Sequence[str] = ()) -> Any:
-        """The config of that name or file, with changes such as "training.seed=1"."""
-        kind, values = self.kind, {}
+    def load(self, name: str, values: Mapping[str, Any] | None = None) -> Any:
+        """The config of that name or file, with values such as {"training.seed": 1}."""
+        kind = self.kind
         config = kind.load(name)
-        for change in changes:
-            key, equals, value = change.partition("=")
-            if not equals or "." not in key:
-                raise ParameterError(
-                    f"--set {change!r} does not have the form SECTION.KEY=VALUE",
-                    hint="write it as in --set training.seed=1; --print-config lists the keys",
-                )
-            try:
-                values[key.strip().replace("-", "_")] = parse_yaml(value)
-            except YAML_ERRORS:
-                values[key.strip().replace("-", "_")] = value
         if not values:
             return config
         try:
@@ -76,6 +65,30 @@ class ConfigOption:
             raise ParameterError(
                 f"--set is refused: {error.fact}", hint=f"{hint}--print-config lists the keys"
             ) from None
+
+
+def split_changes(changes: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Values of a config and of Lightning's Trainer from texts such as "training.seed=1"."""
+    values: dict[str, Any] = {}
+    trainer: dict[str, Any] = {}
+    for change in changes:
+        key, equals, text = change.partition("=")
+        key = key.strip().replace("-", "_")
+        if not equals or "." not in key:
+            raise ParameterError(
+                f"--set {change!r} does not have the form SECTION.KEY=VALUE",
+                hint="write it as in --set training.seed=1; --print-config lists the keys",
+            )
+        try:
+            value = parse_yaml(text)
+        except YAML_ERRORS:
+            value = text
+        section, _, name = key.partition(".")
+        if section == "trainer":
+            trainer[name] = value
+        else:
+            values[key] = value
+    return values, trainer
 
 
 @dataclass(frozen=True)
@@ -93,6 +106,7 @@ class FileOptions(OptionGroup):
         Frame rate of the files in frames per second, where the stored rate is missing or wrong.
     skeleton_description
         YAML file that assigns joints or points to body parts; see configs/skeletons/example.yaml.
+        A store keeps it for the commands that read the store.
     """
 
     unit: str | None = None
@@ -109,7 +123,10 @@ class FileOptions(OptionGroup):
     @property
     def description(self) -> dict[str, Any] | None:
         """The skeleton description, read from its file; None if no file is given."""
-        return read_description(self.skeleton_description)
+        from deepphase.motion.roles import load_description
+
+        file = self.skeleton_description
+        return None if file is None else load_description(config_path("skeletons", file))
 
     @property
     def preparation(self) -> dict[str, Any]:
@@ -129,8 +146,7 @@ class ClipOptions(FileOptions):
     Parameters
     ----------
     skeleton
-        Name of the skeleton group to use, if the files hold several skeletons; that of the model
-        if it is not given and there is one.
+        Name of the skeleton group to use, if the files hold several skeletons.
     """
 
     skeleton: str | None = None
@@ -139,40 +155,6 @@ class ClipOptions(FileOptions):
     def clips(self) -> dict[str, Any]:
         """Keyword arguments of :func:`deepphase.corpus.clips.clips_in`."""
         return {"skeleton": self.skeleton, "description": self.description, **self.reader}
-
-
-@dataclass(frozen=True)
-class StoreOptions(OptionGroup):
-    """Skeleton of the clips.
-
-    Parameters
-    ----------
-    skeleton
-        Name of the skeleton group to use, if the files hold several skeletons; that of the model
-        if it is not given and there is one.
-    skeleton_description
-        YAML file that assigns joints or points to body parts; see configs/skeletons/example.yaml.
-    """
-
-    skeleton: str | None = None
-    skeleton_description: str | None = None
-
-    @property
-    def description(self) -> dict[str, Any] | None:
-        """The skeleton description, read from its file; None if no file is given."""
-        return read_description(self.skeleton_description)
-
-    @property
-    def corpus(self) -> dict[str, Any]:
-        """Keyword arguments of `corpus_of` and of `clips_in`."""
-        return {"skeleton": self.skeleton, "description": self.description}
-
-
-def read_description(file: str | None) -> dict[str, Any] | None:
-    """A skeleton description from its file; None if no file is given."""
-    from deepphase.motion.roles import load_description
-
-    return None if file is None else load_description(config_path("skeletons", file))
 
 
 def folder_reader(path: Path) -> dict[str, Any]:
@@ -186,56 +168,40 @@ def folder_reader(path: Path) -> dict[str, Any]:
 class TrainingOptions(OptionGroup):
     """Running the training.
 
+    Options of Lightning's Trainer are written as in --set trainer.accelerator=gpu.
+
     Parameters
     ----------
     resume
         Continue an interrupted training of this output file.
-    restart
-        Discard an interrupted training of this output file and start from the beginning.
-    accelerator
-        Lightning's accelerator: auto, cpu, gpu, cuda, mps or tpu.
-    devices
-        Number of devices to train on, on each node, a list of their indices such as 0,2, or auto.
-        Under torchrun and SLURM, auto is the number of processes on each node.
-    precision
-        Lightning's precision, such as 32-true, 16-mixed or bf16-mixed, which is slower than
-        32-true on many processors.
-    logger
-        Logger of loss, explained variance, learning rate and throughput. csv writes
-        OUTPUT.metrics.csv, or OUTPUT.PART.metrics.csv where a network is added to a model;
-        tensorboard and wandb (Weights & Biases) log in addition to it.
     """
 
     resume: bool = False
-    restart: bool = False
-    accelerator: str = "auto"
-    devices: str = "auto"
-    precision: str = "32-true"
-    logger: Literal["csv", "tensorboard", "wandb"] = "csv"
+    trainer: Mapping[str, Any] = field(default_factory=dict, metadata={"option": False})
 
-    def trainer(self, output: Path) -> dict[str, Any]:
-        """Keyword arguments of Lightning's Trainer; a number of devices is given as an int."""
-        whole = self.devices.lstrip("-").isdigit()
-        return {
-            "accelerator": self.accelerator,
-            "devices": int(self.devices) if whole else self.devices,
-            "num_nodes": None,
-            "precision": self.precision,
-            "strategy": "auto",
-            "logger": self._logger(output),
-        }
+    def trainer_options(self, output: Path) -> dict[str, Any]:
+        """Keyword arguments of Lightning's Trainer."""
+        options = {"accelerator": "auto", "devices": "auto", "precision": "32-true", "logger": True}
+        options |= self.trainer
+        name = options["logger"]
+        if name in ("tensorboard", "wandb"):
+            options["logger"] = _logger(name, output)
+        elif not isinstance(name, bool):
+            raise ParameterError(
+                f"there is no logger {name!r}", hint="give tensorboard or wandb, or leave it out"
+            )
+        return options
 
-    def _logger(self, output: Path) -> Any:
-        """The logger beside the CSV, which every training writes."""
-        if self.logger == "csv":
-            return True
-        with extra_packages(f"{self.logger} logs"):
-            importlib.import_module(self.logger)
-        from pytorch_lightning.loggers import TensorBoardLogger, WandbLogger
 
-        if self.logger == "wandb":
-            return WandbLogger(name=output.stem, project="deepphase", save_dir=output.parent)
-        return TensorBoardLogger(output.parent, name=f"{output.name}.logs")
+def _logger(name: str, output: Path) -> Any:
+    """The logger beside the CSV, which every training writes."""
+    with extra_packages(f"{name} logs"):
+        importlib.import_module(name)
+    from pytorch_lightning.loggers import TensorBoardLogger, WandbLogger
+
+    if name == "wandb":
+        return WandbLogger(name=output.stem, project="deepphase", save_dir=output.parent)
+    return TensorBoardLogger(output.parent, name=f"{output.name}.logs")
 
 
 @dataclass(frozen=True)
@@ -263,13 +229,9 @@ class SteeringOptions(OptionGroup):
         Random seed for the start poses of characters 2 to N and for stochastic networks.
     terrain
         Ground: hills, stairs or rocks, or a file with heights (.npz, .npy or a greyscale image)
-        around the origin. Controllers that were trained with heights walk on it. The motion of
+        around the origin; of .npz alone the spacing is stated, and others have points every 5 cm.
+        Controllers that were trained with heights walk on it. The motion of
         others is made on a flat floor and laid on the ground.
-    terrain_spacing
-        Metres between the points of a file with heights; 0.05 if not given, and .npz has its own.
-    terrain_scale
-        Metres per unit of a file with heights: 1 for arrays and, from black to white, 2 for images,
-        if not given.
     root_motion
         Joint of the written files that carries the travel: root (a joint above the hips, on the
         ground, which is added where there is none), hips, or in_place for none. auto is the topmost
@@ -283,8 +245,6 @@ class SteeringOptions(OptionGroup):
     characters: int = 1
     seed: int = 0
     terrain: str | None = None
-    terrain_spacing: float | None = None
-    terrain_scale: float | None = None
     root_motion: Literal["auto", "root", "hips", "in_place"] = "auto"
 
     @property

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -48,19 +47,10 @@ def evaluation_report(
     folder: Path,
     *,
     queries: int = 10_000,
-    encoded: Iterable[ClipPhases] | None = None,
     against: Sequence[str] = (),
-    description: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> EvaluationResult:
-    """Measure phases on all clips of a store; write index.html and report.json.
-
-    Parameters
-    ----------
-    encoded
-        Phases of every clip, in their order, as other processes encode them; the model encodes the
-        clips if not given.
-    """
+    """Measure phases on all clips of a store; write index.html and report.json."""
     for name in against:
         if name not in BASELINES and not Path(name).is_file():
             raise ParameterError(
@@ -73,8 +63,8 @@ def evaluation_report(
             hint="evaluate on longer clips",
         )
     phases = []
-    for clip_phases in map(model.encode, store) if encoded is None else encoded:
-        phases.append(clip_phases)
+    for clip in store:
+        phases.append(model.encode(clip))
         if progress is not None:
             progress("encoding", len(phases), len(store), "")
     if isinstance(model, PhaseModel):
@@ -93,7 +83,7 @@ def evaluation_report(
         )
     }
     for name in dict.fromkeys(against):
-        other = gathered_parameters(other_phases(name, model, store, description), inside)
+        other = gathered_parameters(other_phases(name, model, store), inside)
         measures[name] = measured(MeasuredPhases(other, *options))
     if progress is not None:
         progress("measuring", 2, 2, "")
@@ -154,12 +144,7 @@ def gathered_parameters(phases: Sequence[ClipPhases], inside: Sequence[Array]) -
     )
 
 
-def other_phases(
-    name: str,
-    model: PhaseExtractor,
-    store: ClipStore,
-    description: Mapping[str, Any] | None = None,
-) -> list[ClipPhases]:
+def other_phases(name: str, model: PhaseExtractor, store: ClipStore) -> list[ClipPhases]:
     """Phases of every clip by a baseline, fitted to these clips, or by another model's file.
 
     Raises ParameterError if the other model has another frame rate.
@@ -167,9 +152,9 @@ def other_phases(
     other: PhaseExtractor
     if name in BASELINES:
         seconds = model.window / model.fps
-        other = fit_phases(store, name, window_s=seconds, description=description)
+        other = fit_phases(store, name, window_s=seconds, description=store.description)
     else:
-        other = load_model(name).bound(store, description)
+        other = load_model(name).bound(store, store.description)
     if other.fps != model.fps:
         raise ParameterError(
             f"{name} has {other.fps:g} frames per second, and the model {model.fps:g}",

@@ -81,22 +81,15 @@ def complete_goals(
     return complete
 
 
-def chosen_ground(
-    name: str | None, spacing: float | None = None, scale: float | None = None
-) -> str | Heightmap | None:
+def chosen_ground(name: str | None) -> str | Heightmap | None:
     """The kind of generated ground in the options, that of their file, or None for a flat floor."""
     if name is None or name in MADE_GROUNDS:
-        if spacing is not None or scale is not None:
-            raise ParameterError(
-                "--terrain-spacing and --terrain-scale apply to files with heights",
-                hint="leave them out, or give --terrain a file",
-            )
         return name
     if not (Path(name).suffix or Path(name).exists()):
         raise ParameterError(
             f"there is no ground {name!r}", hint=f"give a file, or {', '.join(MADE_GROUNDS)}"
         )
-    return read_ground(name, spacing_m=spacing, height_scale=scale)
+    return read_ground(name)
 
 
 def heights_of(
@@ -110,7 +103,7 @@ def heights_of(
 
 def run_ground(options: SteeringOptions) -> Heightmap | None:
     """The ground of a run; None for a flat floor. Raises as `chosen_ground`."""
-    chosen = chosen_ground(options.terrain, options.terrain_spacing, options.terrain_scale)
+    chosen = chosen_ground(options.terrain)
     return heights_of(chosen, seed=options.seed, spacing_m=_RUN_SPACING_M)
 
 

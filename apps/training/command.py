@@ -7,12 +7,11 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from deepphase.apps.options.groups import StoreOptions, TrainingOptions
+from deepphase.apps.options.groups import TrainingOptions
 from deepphase.apps.terminal import next_step, note, progress, silence, warn
 from deepphase.atomic_write import atomic_write, check_writable
-from deepphase.errors import ParameterError
 from deepphase.progress import Progress
 
 if TYPE_CHECKING:
@@ -31,33 +30,27 @@ Result = TypeVar("Result", bound=Saveable)
 
 @dataclass(frozen=True)
 class TrainingInputs:
-    """What a training command reads its clips with: arguments of `corpus_of`, and progress."""
+    """What a training command reads its clips with."""
 
-    options: dict[str, Any]
+    skeleton: str | None
     progress: Progress
-
-    @property
-    def description(self) -> dict[str, Any] | None:
-        """The skeleton description."""
-        return self.options["description"]
 
     def clips(self, path: Path, joints: Sequence[str] = ()) -> ClipStore:
         """The clips at a path; see `corpus_of` for `joints`."""
         from deepphase.corpus.prepare import corpus_of
 
-        return corpus_of(path, joints=joints, progress=self.progress, **self.options)
+        return corpus_of(path, joints=joints, progress=self.progress, skeleton=self.skeleton)
 
 
 def run_training(
     kind: str,
     output: Path,
     run: TrainingOptions,
-    reading: StoreOptions,
     prepare: Callable[[TrainingInputs], Callable[..., Result | None]],
     *,
     lines: Callable[[Result], Iterable[str]],
+    skeleton: str | None = None,
     pages: Callable[[Result], Iterable[Path]] | None = None,
-    writes: Sequence[Path] = (),
     json_report: bool = False,
     part: str = "",
     then: Sequence[object] = (),
@@ -73,21 +66,19 @@ def run_training(
         Reads what the training needs, and returns the function that trains: it takes `folder`,
         `resume`, `progress` and the options of Lightning's Trainer.
     """
-    from deepphase.training.checkpoint import discard, finish, kept_until_saved, unfinished
+    from deepphase.training.checkpoint import finish, kept_until_saved, unfinished
     from deepphase.training.trainer import check_trainer, is_first_process
 
     report = output.with_name(f"{output.name}.report.json")
-    options, trainer, first = reading.corpus, run.trainer(output), is_first_process()
     work = output.with_name(f"{output.name}.unfinished")
+    trainer, first = run.trainer_options(output), is_first_process()
     if first:
-        _check_work_folder(work, output, resume=run.resume, restart=run.restart)
-        for path in [*writes, *([report] if json_report else [])]:
-            check_writable(path)
+        _check_work_folder(work, output, resume=run.resume)
+        if json_report:
+            check_writable(report)
     check_trainer(trainer)
     with silence(not first), progress() as on_progress:
-        train = prepare(TrainingInputs(options, on_progress))
-        if run.restart and first:
-            discard(work)
+        train = prepare(TrainingInputs(skeleton, on_progress))
         with kept_until_saved(work):
             try:
                 result = train(folder=work, resume=run.resume, progress=on_progress, **trainer)
@@ -113,19 +104,12 @@ def run_training(
         next_step(*then)
 
 
-def _check_work_folder(work: Path, output: Path, *, resume: bool, restart: bool) -> None:
+def _check_work_folder(work: Path, output: Path, *, resume: bool) -> None:
     """Refuse what cannot begin: a file that cannot be written, or an unfinished training."""
     from deepphase.training.checkpoint import refuse_unfinished, require_unfinished
     from deepphase.training.metrics_file import metrics_file
 
-    if resume and restart:
-        raise ParameterError(
-            "--resume and --restart cannot be used together", hint="give one of them, or neither"
-        )
     check_writable(output, example="model")
     # Inside the folder of an unfinished training, where a killed one leaves temporary files.
     check_writable(metrics_file(work) if os.path.isdir(work) else work)
-    if resume:
-        require_unfinished(work)
-    elif not restart:
-        refuse_unfinished(work)
+    (require_unfinished if resume else refuse_unfinished)(work)

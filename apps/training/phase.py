@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deepphase.apps.options.groups import StoreOptions
 from deepphase.apps.terminal import list_left_out, note, progress
 from deepphase.apps.training.command import TrainingInputs
 from deepphase.corpus.clip_store import ClipStore
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 def read_corpora(
     paths: Sequence[Path],
     inputs: TrainingInputs,
-    reading: StoreOptions,
     features: tuple[str, ...] | None,
     *,
     any_skeleton: bool,
@@ -37,14 +35,14 @@ def read_corpora(
     if any_skeleton:
         corpora: list[ClipStore] = []
         for path in paths:
-            if inputs.options["skeleton"] is None and is_store(path):
+            if inputs.skeleton is None and is_store(path):
                 corpora += [open_store(path, group.name) for group in store_groups(path)]
             else:
                 corpora.append(inputs.clips(path))
         return corpora
     if features is None and not holds_only_songs(paths[0]):
         return [inputs.clips(paths[0])]
-    if reading != StoreOptions():
+    if inputs.skeleton is not None:
         raise ParameterError(
             "--skeleton applies to clips, and these are songs", hint="leave it out"
         )
@@ -73,14 +71,14 @@ def _songs(path: Path, features: tuple[str, ...] | None, on_progress: Progress) 
     return corpus
 
 
-def start_model(path: Path, corpus: Any, description: dict[str, Any] | None) -> PhaseModel:
+def start_model(path: Path, corpus: Any) -> PhaseModel:
     """The model that a training starts from; one for any skeleton is bound to the clips."""
     from deepphase.phase.extractor import load_model, reads_songs
     from deepphase.phase.model import PhaseModel
 
     model: Any = PhaseModel.load(path) if reads_songs(path) else load_model(path)
     if isinstance(corpus, ClipStore):
-        model = model.bound(corpus, description)
+        model = model.bound(corpus, corpus.description)
     if not isinstance(model, PhaseModel):
         raise ParameterError(
             "a training starts from a trained network of the same kind",
@@ -97,9 +95,7 @@ def model_lines(model: PhaseModel[Any]) -> Iterator[str]:
         yield skeleton.words()
 
 
-def model_pages(
-    model: PhaseModel[Any], corpora: list[Any], output: Path, description: dict[str, Any] | None
-) -> Iterator[Path]:
+def model_pages(model: PhaseModel[Any], corpora: list[Any], output: Path) -> Iterator[Path]:
     """Write a report of a trained model, or one for each of its skeletons."""
     from deepphase.apps.reports.training_report import training_report
     from deepphase.training.metrics_file import metrics_beside
@@ -109,7 +105,7 @@ def model_pages(
     if model.skeletons:
         parts = [
             (
-                replace(model.bound(store, description), health=skeleton.health),
+                replace(model.bound(store, store.description), health=skeleton.health),
                 store,
                 folder / f"{number}_{store.group}",
             )

@@ -21,6 +21,7 @@ from deepphase.corpus.group_arrays import (
 from deepphase.corpus.store_writer import write_store
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion.clip import Clip, Source
+from deepphase.motion.roles import checked_description
 from deepphase.motion.skeleton import Skeleton
 from deepphase.short_repr import counted, short_repr, timed
 
@@ -219,6 +220,13 @@ class ClipStore:
     def left_out(self) -> list[dict[str, Any]]:
         """Files that preparation could not use: file, reason, line (None if unknown), hint."""
         return list(self.header.get("left_out", []))
+
+    @property
+    def description(self) -> dict[str, Any] | None:
+        """The skeleton description that the clips were prepared with; None without one."""
+        options: Mapping[str, Any] = self.header.get("options") or {}
+        content = options.get("description")
+        return None if content is None else checked_description(content)
 
     @property
     def label_names(self) -> tuple[str, ...]:

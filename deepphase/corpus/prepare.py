@@ -241,6 +241,7 @@ def prepare(
             "min_seconds": min_seconds,
             "clean": clean,
             "notes": [list(note) for note in notes],
+            **({"description": dict(description)} if description else {}),
         }
         writer.finish(options, [vars(file) for file in run.left_out])
     return Preparation(

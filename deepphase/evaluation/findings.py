@@ -121,8 +121,8 @@ def ground_findings(feet: Sequence[FeetOnGround], *, laid: bool) -> list[str]:
     if cliffs > _CLIFF_SHARE:
         findings.append(
             f"in {cliffs:.0%} of the frames the ground under both feet differs by more than half a "
-            "leg, where no body walks: smooth the heights, or check the spacing and the scale of "
-            "their file (--terrain-spacing, --terrain-scale)"
+            "leg, where no body walks: smooth the heights, or save them as .npz with "
+            "the right spacing and in metres"
         )
     deep, floating = (
         float(np.mean([getattr(each, name) for each in found])) for name in ("deep", "floating")

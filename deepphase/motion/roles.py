@@ -372,8 +372,11 @@ def load_description(path: str | Path) -> dict[str, Any]:
     """
     path = Path(path)
     content = read_yaml(path)
-    if content is None:
-        return {}
+    return {} if content is None else checked_description(content, path)
+
+
+def checked_description(content: Any, path: Path | None = None) -> dict[str, Any]:
+    """A skeleton description from YAML or JSON; ParameterError as `load_description`."""
     if not isinstance(content, dict):
         raise ParameterError(
             "this is not a mapping of roles to joints", hint="write `hips: Pelvis`", path=path

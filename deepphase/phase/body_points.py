@@ -107,6 +107,7 @@ def joints_of(
     Of a store the longest clip shows the roles, where the skeleton `description` leaves them open.
     """
     clip = clips if isinstance(clips, Clip) else clips.clip(int(np.argmax(clips.lengths)))
+    description = description or getattr(clips, "description", None)
     roles = find_roles(clip.skeleton, description, clip=clip)
     signals = replace(JointVelocities.from_clip(clip, roles), fps=FPS)
     index = np.array([clip.skeleton.index(name) for name in signals.joints])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -86,20 +86,6 @@ def encode_files(
         if progress is not None:
             progress("encoding", number, len(tasks), "")
     return done
-
-
-def encode_clips(
-    model: str | Path,
-    clips: Iterable[Clip],
-    *,
-    workers: int = 1,
-) -> Iterator[ClipPhases]:
-    """Phases of clips, in their order; only a few are in memory at a time."""
-    return map_in_order(partial(_encoded_by, Path(model).absolute()), clips, workers)
-
-
-def _encoded_by(model: Path, clip: Clip) -> ClipPhases:
-    return _encoded(opened_model(model), clip)
 
 
 def _encoded(model: PhaseExtractor, clip: Any) -> ClipPhases:

@@ -130,7 +130,8 @@ class BodyRig(RigFunction):
         if roles.both("hip") is None or roles.both("foot") is None:
             raise SkeletonError(
                 "a rig needs a body with two legs",
-                hint="name its joints in a skeleton description (--skeleton-description)",
+                hint="name its joints in a skeleton description (deepphase prepare "
+                "--skeleton-description), and give the store",
             )
         pose = reference_pose(given, roles, clip)
         joints = np.flatnonzero(subtree_mask(given, roles.hips))

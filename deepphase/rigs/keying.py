@@ -56,7 +56,7 @@ class BodyMotion:
             if name not in known:
                 raise SkeletonError(
                     f"the clip has no joint {name!r}, which the rig has",
-                    hint="put it on the rig's skeleton: deepphase retarget CLIP --to FILE",
+                    hint="put it on the rig's skeleton: deepphase convert CLIP --to FILE",
                 )
         joints = np.array([known[name] for name in rig.skeleton.names])
         ends = _ends_of(clip, rig)
@@ -178,7 +178,7 @@ def _ends_of(clip: Clip, rig: BodyRig) -> Array:
         if not len(ends):
             raise SkeletonError(
                 f"the clip has no end site at joint {name!r}, which the rig has",
-                hint="put it on the rig's skeleton: deepphase retarget CLIP --to FILE",
+                hint="put it on the rig's skeleton: deepphase convert CLIP --to FILE",
             )
         # Ends keep their distance from the joint, whatever the axes of the joint.
         lengths = np.linalg.norm(known.end_offsets[ends], axis=-1)

@@ -71,7 +71,7 @@ def read_ground(
             path=path,
         )
     if spacing_m is None and suffix != ".npz":
-        notes.append(f"{spacing:g} m between points (--terrain-spacing)")
+        notes.append(f"{spacing:g} m between points; .npz states another")
     with np.errstate(over="ignore"):
         heights = heights * (height_scale or 1.0)
     heights, holes = _filled(heights, path)

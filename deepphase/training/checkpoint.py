@@ -68,14 +68,14 @@ def checked_checkpoint(folder: Path, fingerprint: Mapping[str, Any]) -> Path:
     except Exception as error:
         raise CheckpointError(
             f"this is a damaged checkpoint: {str(error).splitlines()[0]}",
-            hint="start again with --restart",
+            hint="remove this folder to start again",
             path=point,
         ) from None
     now = json.loads(json.dumps(fingerprint))
     if before != now:
         raise CheckpointError(
             f"there is an unfinished training with other options: {_difference(before, now)}",
-            hint="give the options that it was started with, or --restart to discard it",
+            hint="give the options that it was started with, or remove this folder",
             path=folder,
         )
     return point
@@ -108,7 +108,7 @@ def refuse_unfinished(folder: Path) -> None:
     if unfinished(folder):
         raise CheckpointError(
             "an unfinished training lies here",
-            hint="continue it with --resume (in Python resume=True), or discard it with --restart",
+            hint="continue it with --resume (in Python resume=True), or remove this folder",
             path=folder,
         )
 

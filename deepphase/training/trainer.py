@@ -85,7 +85,7 @@ def check_trainer(options: Mapping[str, Any]) -> int:
         with quiet_lightning():
             return pl.Trainer(**trainer_options(options, max_epochs=1)).world_size
     except (MisconfigurationException, ValueError, TypeError, RuntimeError) as error:
-        named = " ".join(f"--{name} {value}" for name, value in options.items())
+        named = ", ".join(f"{name}={value}" for name, value in options.items())
         hardware = any(name in options for name in _HARDWARE)
         raise ParameterError(
             f"Lightning refuses {named}: {' '.join(str(error).split())[:200]}",

@@ -93,14 +93,19 @@ class StoreLink:
 
     @classmethod
     def from_mapping(cls, content: dict[str, Any], beside: Path) -> StoreLink:
-        """The link of a header entry; a store at the relative path takes precedence."""
+        """The link of a header entry.
+
+        The store is looked for at the relative path, at its path, and beside the database.
+        """
         texts = {
             name: checked_text(content[name], name)
             for name in ("path", "relative_path", "group", "sha256")
         }
-        relative = os.path.abspath(beside.parent / texts["relative_path"])
-        moved = bool(texts["relative_path"]) and Path(relative).exists()
-        return cls(relative if moved else texts["path"], texts["group"], texts["sha256"])
+        path = texts["path"]
+        places = [Path(texts["relative_path"] or path), Path(path), Path(Path(path).name)]
+        found = [os.path.abspath(beside.parent / place) for place in places if path]
+        known = next((place for place in found if Path(place).exists()), path)
+        return cls(known, texts["group"], texts["sha256"])
 
     def _opened(self, beside: Path | None) -> ClipStore:
         if self._store is None:
@@ -125,7 +130,7 @@ class StoreLink:
     def _missing(fact: str) -> CheckpointError:
         return CheckpointError(
             fact,
-            hint="put the store back, give its new path as --store, or build the database again",
+            hint="put the store beside the database, or build the database again",
         )
 
 

@@ -6,7 +6,6 @@ import contextlib
 import csv
 import io
 import json
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -33,7 +32,7 @@ from tests.formula_motion import swinging
 TINY = (
     *("--set=network.channels=2", "--set=network.window_s=1"),
     *("--set=training.windows=640", "--set=training.batch_size=32"),
-    *("--accelerator", "cpu", "--devices", "1"),
+    *("--set=trainer.accelerator=cpu", "--set=trainer.devices=1"),
 )
 COMMANDS = ["inspect", "prepare", "train phase", "encode", "doctor"]
 
@@ -169,6 +168,7 @@ def test_version():
 
 def test_an_unknown_command():
     run("inspekt", "x").refused("'inspekt'", "did you mean 'inspect'")
+    run("retarget", "x").refused("no command 'retarget'", "convert CLIPS --to SKELETON")
     run("frobnicate").refused("'frobnicate'", "deepphase --help")
     run("train").refused("needs another word: train phase")
     run("train", "phse").refused("no command 'train phse'", "did you mean 'train phase'")
@@ -465,10 +465,8 @@ def test_an_interrupted_training_goes_on_or_is_discarded(swings, model, tmp_path
     assert "Traceback" not in ran.err
     assert not output.exists()
 
-    run(*words).refused("an unfinished training lies here", "--resume", "--restart")
+    run(*words).refused("an unfinished training lies here", "--resume", "remove this folder")
     run(*words, "--resume", "--set=network.channels=3").refused("network.channels was 2, now 3")
-    run(*words, "--resume", "--restart").refused("cannot be used together")
-    shutil.copytree(tmp_path / "m.unfinished", tmp_path / "n.unfinished")
 
     assert run(*words, "--resume").status == 0
     assert not (tmp_path / "m.unfinished").exists()
@@ -476,10 +474,6 @@ def test_an_interrupted_training_goes_on_or_is_discarded(swings, model, tmp_path
     assert PhaseModel.load(output).sha256 == PhaseModel.load(model).sha256
 
     run(*words, "--resume").refused("no checkpoint", "leave out --resume")
-
-    other = ("train", "phase", swings, "-o", tmp_path / "n", *TINY)
-    assert run(*other, "--restart", "--set=network.channels=3").status == 0
-    assert PhaseModel.load(tmp_path / "n").config.network.channels == 3
 
 
 def test_an_unwritable_model_is_refused_before_reading(swings, tmp_path, monkeypatch):
@@ -500,9 +494,9 @@ def test_an_unwritable_model_is_refused_before_reading(swings, tmp_path, monkeyp
         ("--set=network.hidden=100000000", "hidden must lie in 1"),
         ("--set=network.preset=magic", "sine_fit"),
         ("--set=training.seed=-1", "seed must lie in"),
-        ("--accelerator=quantum", "Lightning refuses --accelerator quantum"),
-        ("--devices=0", "Lightning refuses"),
-        ("--precision=7", "Lightning refuses"),
+        ("--set=trainer.accelerator=quantum", "Lightning refuses accelerator=quantum"),
+        ("--set=trainer.devices=0", "Lightning refuses"),
+        ("--set=trainer.precision=7", "Lightning refuses"),
         ("--set=network.window_s=100", "window_s must lie"),
         ("--set=network.window_s=30", "no clip is as long as a window"),
         ("--set=training.batch_size=1", "batch_size must lie in 2"),

@@ -108,7 +108,7 @@ def test_an_interrupted_training_goes_on_to_the_same_dancer(folder, still, monke
     assert not (folder / "broken").exists()
     assert "--resume continues" in capsys.readouterr().err
     monkeypatch.setattr(pl.Trainer, "fit", whole)
-    assert run(*words, *_TINY) == 2  # neither --resume nor --restart
+    assert run(*words, *_TINY) == 2  # not --resume
     assert run(*words, *_TINY, "--resume") == 0
     from deepphase.controllers.dance.dancer import Dancer
 
@@ -196,7 +196,6 @@ def test_an_interrupted_dance_leaves_nothing(folder, dancer, monkeypatch):
     ("words", "message"),
     [
         (["--dancer", "phases"], "not a deepphase.controller|this is a"),
-        (["--dancer", "dancer", "--lock", 1], "--lock needs --database"),
         (["--dancer", "dancer", "--start", 60], "the dance starts at 60"),
         (["--dancer", "missing"], "No such file"),
     ],
@@ -211,7 +210,7 @@ def test_what_cannot_dance_says_why(folder, dancer, capsys, words, message):
 def test_a_folder_without_dances_has_synthetic_ones(folder, tmp_path, monkeypatch, capsys):
     song = folder / "danced" / "dance_1.flac"
     monkeypatch.chdir(tmp_path)
-    assert run("dance", song, "--seconds", 3, "--lock", 0.5, "-o", "out") == 0
+    assert run("dance", song, "--seconds", 3, "-o", "out") == 0
     said = capsys.readouterr().out
     assert "danced by synthetic dances of this package" in said
     assert "--database" not in said

@@ -161,9 +161,7 @@ def test_the_command_writes_the_page(model, clips, tmp_path, capsys):
     for clip in clips[:2]:
         save(clip, folder / f"{clip.name}.bvh")
     model.save(tmp_path / "swing.model")
-    figures_command.command(
-        tmp_path / "swing.model", folder, tmp_path / "out", color_by="clip, time"
-    )
+    figures_command.command(tmp_path / "swing.model", folder, tmp_path / "out")
     assert (tmp_path / "out" / "index.html").exists()
     assert (tmp_path / "swing.model.projection").exists()
     assert "figures: " in capsys.readouterr().out

@@ -69,14 +69,6 @@ def test_figures_and_player_take_it(files, clips, store, tmp_path):
     assert run("play", clips, "--model", files / "contact", "-o", tmp_path / "p.html") == 0
 
 
-def test_normalised_is_of_pca_alone(store, tmp_path, capsys):
-    words = ("fit", "phases", store, "--normalised", "-o", tmp_path / "m")
-    assert run(*words, "--method", "contact") == cli.MISTAKE
-    assert "--normalised applies to the method pca" in capsys.readouterr().err
-    assert run(*words, "--method", "pca") == 0
-    assert load_extractor(tmp_path / "m").normalised
-
-
 def test_unknown_methods_and_foreign_files(store, clips, tmp_path, capsys):
     assert run("fit", "phases", store, "--method", "magic", "-o", tmp_path / "m") == cli.MISTAKE
     assert "expected one of 'contact', 'pca', 'pfnn'" in capsys.readouterr().err
@@ -92,7 +84,7 @@ def test_an_embedding_is_trained_encoded_and_evaluated(store, clips, tmp_path, m
         "--set=network.window_s=1.0",
     )
     trained = ("train", "phase", store, "--config", "conv_embedding", "-o", tmp_path / "m")
-    assert run(*trained, *given, "--accelerator", "cpu") == 0
+    assert run(*trained, *given, "--set=trainer.accelerator=cpu") == 0
     assert run("encode", tmp_path / "m", clips, "-o", tmp_path / "phases") == 0
     phases, _ = load_phases(tmp_path / "phases" / "walk.phases.npz")
     assert not phases.parameters.frequency.any()

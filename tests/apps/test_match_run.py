@@ -17,6 +17,8 @@ from deepphase.matching.player.settings import PlayerSettings
 from deepphase.motion.kinematics import joint_positions
 from deepphase.steering.path import read_path
 from deepphase.synthetic.gait_motion import locomotion
+from deepphase.terrain.ground_file import save_ground
+from deepphase.terrain.heightmap import Heightmap
 from tests.matching.made_matchers import styled_database, untrained
 
 pytestmark = pytest.mark.slow
@@ -152,9 +154,10 @@ def test_a_run_on_terrain_stands_on_it(database, tmp_path, capsys):
     words = ["match", "run", str(database), "-o", str(tmp_path / "flat"), "--seconds", "4"]
     assert main([*words, "--path", "circle"]) == 0
     line = np.linspace(-10, 10, 101)
-    np.save(tmp_path / "slope.npy", np.tile(0.2 * line[:, None], (1, 101)))
+    slope = Heightmap.centred(np.tile(0.2 * line[:, None], (1, 101)), 0.2, "slope")
+    save_ground(slope, tmp_path / "slope.npz")
     words[4] = str(tmp_path / "slope")
-    ground = ["--terrain", str(tmp_path / "slope.npy"), "--terrain-spacing", "0.2"]
+    ground = ["--terrain", str(tmp_path / "slope.npz")]
     capsys.readouterr()
     assert main([*words, "--path", "circle", *ground]) == 0
     assert re.search(r"floating +[0-9.]+ +[0-9.]+", capsys.readouterr().out)
@@ -177,15 +180,14 @@ def test_a_run_on_terrain_stands_on_it(database, tmp_path, capsys):
     assert "&quot;terrain&quot;:{" in page.replace(" ", "")
     # Blocks of a metre and more, a quarter of a metre apart.
     blocks = np.random.default_rng(0).uniform(0.0, 3.0, (80, 80))
-    np.save(tmp_path / "cliffs.npy", blocks)
-    cliffs = ["--terrain", str(tmp_path / "cliffs.npy"), "--terrain-spacing", "0.25"]
+    save_ground(Heightmap.centred(blocks, 0.25, "cliffs"), tmp_path / "cliffs.npz")
+    cliffs = ["--terrain", str(tmp_path / "cliffs.npz")]
     assert main([*words, "--path", "circle", *cliffs]) == 0
     assert "the ground under both feet differs by more than half a leg" in capsys.readouterr().err
     report = json.loads((tmp_path / "slope" / "report.json").read_text())
     assert any("differs by more than half a leg" in each for each in report["findings"])
     for options, word in (
         (["--terrain", "lava"], "no ground 'lava'"),
-        (["--terrain-scale", "2"], "apply to files"),
         (["--terrain", str(tmp_path / "none.npy")], "none.npy"),
     ):
         assert main([*words, *options]) == 2

@@ -57,23 +57,11 @@ def test_folder_becomes_one_group(folder, tmp_path):
     assert songs == ["", "walk_1.wav"]
 
 
-def test_songs_and_lengths(folder, tmp_path):
-    for how in ("copy", "leave"):
-        words = ["solve", str(folder), "-o", str(tmp_path / how), "--songs", how, "--own-lengths"]
-        assert main(words) == 0
-    assert (tmp_path / "copy" / "walk_1.wav").read_bytes() == (folder / "walk_1.wav").read_bytes()
-    assert not (tmp_path / "leave" / "walk_1.wav").exists()
-    small, large = (load(tmp_path / "copy" / f"walk_{i}.bvh").skeleton.offsets for i in range(2))
-    knee = load(tmp_path / "copy" / "walk_0.bvh").skeleton.index("LeftFoot")
+def test_lengths_of_each_file(folder, tmp_path):
+    assert main(["solve", str(folder), "-o", str(tmp_path / "own"), "--own-lengths"]) == 0
+    small, large = (load(tmp_path / "own" / f"walk_{i}.bvh").skeleton.offsets for i in range(2))
+    knee = load(tmp_path / "own" / "walk_0.bvh").skeleton.index("LeftFoot")
     assert large[knee, 1] / small[knee, 1] == pytest.approx(1.2, abs=0.05)
-
-
-def test_skeleton_of_another_file(folder, tmp_path):
-    words = ["solve", str(folder / "walk_0.npz"), "-o", str(tmp_path / "a.bvh")]
-    assert main([*words, "--skeleton-of", str(folder / "walk_1.npz")]) == 0
-    clip = load(tmp_path / "a.bvh")
-    foot = clip.skeleton.offsets[clip.skeleton.index("LeftFoot")]
-    assert foot[1] == pytest.approx(-1.2 * 0.41, abs=0.03)
 
 
 def test_mistakes(folder, tmp_path, capsys):
@@ -87,18 +75,14 @@ def test_mistakes(folder, tmp_path, capsys):
 
     assert "rotations" in refused(rotated, "-o", target)
     assert "name a folder" in refused(folder, "-o", target)
-    assert "would be written over its point track" in refused(
-        folder, "-o", folder, "--format", "npz"
-    )
+    own = folder / "walk_0.npz"
+    assert "would be written over its point track" in refused(own, "-o", own)
     broken = tmp_path / "broken.npz"
     np.savez(broken, positions=np.full((20, 5, 3), np.nan), fps=30.0)
     assert "broken.npz" in refused(broken, "-o", target)
     few = tmp_path / "few.npz"
     np.savez(few, positions=np.random.default_rng(0).normal(size=(20, 5, 3)), fps=30.0)
     assert "two legs" in refused(few, "-o", target)
-    assert "cannot be used together" in refused(
-        few, "-o", target, "--own-lengths", "--skeleton-of", few
-    )
     assert not (tmp_path / "out.bvh").exists()
 
 

@@ -69,8 +69,7 @@ def test_a_network_without_phases_needs_no_model(store, tmp_path):
         (["--config", "mann", "--set=schema.label=mood"], "mood"),
         (["--config", "mann", "--set=training.held_out=2"], "held_out must lie in 0 to 0.9"),
         (["--config", "mann", "--resume"], "no checkpoint"),
-        (["--config", "mann", "--resume", "--restart"], "cannot be used together"),
-        (["--config", "mann", "--accelerator", "abacus"], "Lightning refuses"),
+        (["--config", "mann", "--set=trainer.accelerator=abacus"], "Lightning refuses"),
     ],
 )
 def test_impossible_requests_are_refused(store, words, said, tmp_path, capsys):

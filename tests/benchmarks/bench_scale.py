@@ -43,14 +43,20 @@ _ONE, _TWO = ("--workers", "1"), ("--workers", "2")
 STEPS: dict[str, tuple[str, ...]] = {
     "prepare": (*_PREPARE, *_ONE),
     "prepare, 2 processes": (*_PREPARE, *_TWO),
-    "train phase": (*_PHASE, "--devices", "1"),
-    "train phase, 2 ranks": (*_PHASE, "--devices", "2", "--accelerator", "cpu"),
+    "train phase": (*_PHASE, "--set=trainer.devices=1"),
+    "train phase, 2 ranks": (*_PHASE, "--set=trainer.devices=2", "--set=trainer.accelerator=cpu"),
     "encode": ("encode", "{phase}", "{store}", "-o", "{phases}", *_ONE),
     "encode, 2 processes": ("encode", "{phase}", "{store}", "-o", "{phases}", *_TWO),
     "evaluate": ("evaluate", "{phase}", "{store}", "-o", "{report}", "--queries", "1000"),
     "train controller": (
         *("train", "controller", "{store}", "-o", "{controller}", "--model", "{phase}"),
-        *("--config", "nn_phase", "--set", f"training.samples={_SAMPLES}", "--devices", "1"),
+        *(
+            "--config",
+            "nn_phase",
+            "--set",
+            f"training.samples={_SAMPLES}",
+            "--set=trainer.devices=1",
+        ),
     ),
     "match build": ("match", "build", "{store}", "-o", "{database}", "--model", "{phase}"),
 }

@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from deepphase.apps.cli import main
 from deepphase.corpus import solved_files
 from deepphase.corpus.clips import agreed_point_sets
 from deepphase.corpus.motion_files import find_motion_files
@@ -35,11 +34,12 @@ def solved(folder):
 
 
 def test_processes_write_the_same_files(folder, tmp_path, capsys):
-    words = ["solve", str(folder), "--format", "npz", "-o"]
-    assert main([*words, str(tmp_path / "one"), "--workers", "1"]) == 0
-    assert "1b.npz" in capsys.readouterr().err
-    assert main([*words, str(tmp_path / "two"), "--workers", "2"]) == 0
-    assert "1b.npz" in capsys.readouterr().err
+    files = find_motion_files([folder])
+    point_sets = agreed_point_sets(files)
+    for workers, name in ((1, "one"), (2, "two")):
+        targets = [tmp_path / name / f"{file.name}.npz" for file in files]
+        done = solve_files(files, targets, point_sets, workers=workers)
+        assert [file.error is None for file in done] == [True, True, False, True, True]
     assert solved(tmp_path / "two") == solved(tmp_path / "one")
     assert len(solved(tmp_path / "one")) == 4
 

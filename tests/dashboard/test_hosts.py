@@ -95,7 +95,7 @@ def test_other_names_and_pages_are_refused(kind, headers):
         assert sent == [{"type": "websocket.close", "code": 1008}]
     else:
         assert sent[0]["status"] == 403
-        assert b"--host-names" in sent[1]["body"]
+        assert b"DEEPPHASE_APP_HOST_NAMES" in sent[1]["body"]
 
 
 def test_the_standard_port_may_be_left_out():

@@ -134,19 +134,19 @@ def test_train_path_with_effectors_and_edit_effectors(tmp_path, walks, walker, c
     table = tmp_path / "punch.csv"
     hand = next(iter(effector_joints(walker.space)))
     table.write_text(f"t,joint,x,y,z\n0,{hand},0.2,1,0.1\n1,{hand},0.1,1.1,0.4\n")
-    assert main(["edit", "effectors", editor, str(table), "-o", out]) == 2
+    assert main(["edit", "path", editor, str(table), "-o", out]) == 2
     assert "train path STORE --effectors" in capsys.readouterr().err
     words = ["train", "path", str(tmp_path / "walks.store"), "--editor", editor, "-o", editor]
-    assert main([*words, "--effectors", "--windows", "64", "--accelerator", "cpu"]) == 0
+    assert main([*words, "--effectors", "--windows", "64", "--set=trainer.accelerator=cpu"]) == 0
     trained = MotionEditor.load(editor)
     assert trained.effectors.limits.joints == tuple(effector_joints(walker.space))
     assert trained.path is None
-    words = ["edit", "effectors", editor, str(table), "-o", out]
+    words = ["edit", "path", editor, str(table), "-o", out]
     assert main([*words, "--player", str(tmp_path / "p.html")]) == 0
     assert len(load(out)) == round(trained.fps) + 1
     save(walks.clip(0), clip)
-    words = ["edit", "effectors", editor, str(clip), "-o", out, "--joints", hand]
-    assert main([*words, "--slide"]) == 0
+    words = ["edit", "path", editor, str(clip), "-o", out, "--joints", hand]
+    assert main(words) == 0
     assert len(load(out)) == len(EffectorPaths.of_clip(walks.clip(0), trained).places)
-    assert main([*words, "--path", str(table)]) == 2
-    assert "--path is for a CSV file" in capsys.readouterr().err
+    assert main([*words, "--root", str(table)]) == 2
+    assert "--root is for a CSV file" in capsys.readouterr().err

@@ -158,7 +158,7 @@ def test_train_path_and_edit_path(tmp_path, walks, walker, capsys):
     words = ["train", "path", store, "--editor", editor, "-o", editor, "--windows", "64"]
     of_editor = tmp_path / "walk.editor.metrics.csv"
     of_editor.write_text("those of the editor's own training\n")
-    assert main([*words, "--accelerator", "cpu"]) == 0
+    assert main([*words, "--set=trainer.accelerator=cpu"]) == 0
     assert of_editor.read_text().startswith("those of the editor")
     assert (tmp_path / "walk.editor.path.metrics.csv").is_file()
     trained = MotionEditor.load(editor)

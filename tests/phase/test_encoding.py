@@ -12,7 +12,7 @@ from deepphase.corpus.store_writer import write_store
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.phase import encode_files as encode_files_module
 from deepphase.phase.baselines.pca_phase import PcaPhase
-from deepphase.phase.encode_files import encode_clips, encode_files
+from deepphase.phase.encode_files import encode_files
 from tests.corpus.made_clips import made_clip, write_bvh
 
 
@@ -67,12 +67,3 @@ def test_what_cannot_be_written_is_an_error(corpus, model, tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(CheckpointError, match="cannot be written"):
         encode_files(model, clips_in([corpus / "store"]), tmp_path / "file")
-
-
-@pytest.mark.slow
-def test_phases_of_clips_are_the_same_from_several_processes(corpus, model):
-    clips = [entry.load() for entry in clips_in([corpus / "store"])]
-    one, two = (list(encode_clips(model, clips, workers=workers)) for workers in (1, 2))
-    for first, second in zip(one, two, strict=True):
-        assert first.name == second.name
-        assert (first.parameters.phase == second.parameters.phase).all()

@@ -117,7 +117,7 @@ def _command(output: Path, folder: Path, *words: str) -> list[str]:
         "-o",
         str(output),
     ]
-    return [*program, *options, "--accelerator", "cpu", "--quiet", *words]
+    return [*program, *options, "--set=trainer.accelerator=cpu", "--quiet", *words]
 
 
 def _start(command: list[str], log: Path, **environment: str) -> subprocess.Popen:
@@ -143,7 +143,7 @@ def folder(tmp_path) -> Path:
 def test_two_processes_end_in_the_weights_of_one(folder, tmp_path):
     """Those that Lightning starts, with twice the batch of one."""
     output, whole, log = tmp_path / "two.model", tmp_path / "one.model", tmp_path / "log"
-    process = _start(_command(output, folder, "--devices", "2"), log)
+    process = _start(_command(output, folder, "--set=trainer.devices=2"), log)
     assert process.wait(600) == 0, log.read_text()
     assert log.read_text() == ""
     assert not (tmp_path / "two.model.unfinished").exists()

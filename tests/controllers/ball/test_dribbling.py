@@ -191,9 +191,25 @@ def test_the_program_trains_and_dribbles(tmp_path, capsys):
     words = [str(tmp_path / name) for name in ("walk.store", "ball", "d.controller", "run")]
     assert main(["fit", "ball", words[0], "-o", words[1]]) == 0
     small = ["--set=network.hidden=16", "--set=network.experts=2", "--set=training.samples=2560"]
-    small += ["--set=training.unroll_frames=2", "--set=training.made_stops=0", "--devices", "1"]
+    small += [
+        "--set=training.unroll_frames=2",
+        "--set=training.made_stops=0",
+        "--set=trainer.devices=1",
+    ]
     train = ["train", "controller", words[0], "--ball", words[1], "--config", "ball_no_phase"]
-    assert main([*train, *small, "--accelerator", "cpu", "-o", words[2]]) == 0
+    assert (
+        main(
+            [
+                *train,
+                *small,
+                "--set=trainer.accelerator=cpu",
+                "--set=trainer.devices=1",
+                "-o",
+                words[2],
+            ]
+        )
+        == 0
+    )
     events = ["--ball", "kick@0.5:6"]
     run = ["control", words[2], "--path", "wave", "--seconds", "2", *events, "-o", words[3]]
     assert main(run) == 0, capsys.readouterr().err

@@ -123,11 +123,8 @@ JOBS = {
     },
 }
 COMMANDS = {name: row for rows in JOBS.values() for name, row in rows.items()}
-# Command of earlier versions -> what does its work.
-_REPLACED = {
-    "retarget": "deepphase convert CLIPS --to SKELETON -o OUTPUT",
-    "edit effectors": "deepphase edit path EDITOR PATHS -o OUTPUT",
-}
+# Commands of earlier versions, which still work -> what they are now.
+_RENAMED = {"retarget": "convert", "edit effectors": "edit path"}
 # Job of the README -> its first lines, on a folder of clips, and for dances of clips with songs.
 FIRST_LINES = {
     "Train phases": (
@@ -227,10 +224,9 @@ def _run(words: list[str]) -> int:
         return DONE
     for count in (2, 1):
         name = " ".join(words[:count])
+        name = _RENAMED.get(name, name)
         if name in COMMANDS:
             return _run_command(name, words[count:], quiet=quiet)
-        if name in _REPLACED:
-            raise ParameterError(f"there is no command {name!r}", hint=f"use {_REPLACED[name]}")
     subcommands = [name for name in COMMANDS if name.split()[0] == words[0]]
     if subcommands and {"-h", "--help"} & set(words):
         print(_overview(subcommands))

@@ -19,7 +19,7 @@ from deepphase.synthetic.training_set import corpus
 _TINY = (
     *("--set=training.windows=256", "--set=training.batch_size=32", "--set=network.window_s=1.0"),
     *("--set=network.kernel_s=0.3", "--set=network.hidden=6", "--set=network.channels=2"),
-    *("--set=trainer.accelerator=cpu"),
+    "--set=trainer.accelerator=cpu",
 )
 
 

@@ -168,7 +168,6 @@ def test_version():
 
 def test_an_unknown_command():
     run("inspekt", "x").refused("'inspekt'", "did you mean 'inspect'")
-    run("retarget", "x").refused("no command 'retarget'", "convert CLIPS --to SKELETON")
     run("frobnicate").refused("'frobnicate'", "deepphase --help")
     run("train").refused("needs another word: train phase")
     run("train", "phse").refused("no command 'train phse'", "did you mean 'train phase'")

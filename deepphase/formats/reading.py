@@ -20,7 +20,6 @@ from deepphase.motion.orientation import (
     infer_unit,
     infer_up,
     rotate_up,
-    scaled,
 )
 from deepphase.motion.skeleton import Skeleton
 
@@ -221,9 +220,19 @@ def in_metres_y_up(clip: Clip, unit_m: float | None, up: str | None, source: Sou
     if up is None:
         up, note = infer_up(clip)
         notes = (*notes, note)
-    clip = rotate_up(checked_body(scaled(clip, unit_m), source.path), up)
-    source = replace(source, unit_m=unit_m, up=up, notes=notes)
-    return replace(clip, source=source, name=Path(source.path).stem)
+    # In one step: every clip that is made checks its rotations.
+    clip = replace(
+        clip,
+        skeleton=replace(
+            clip.skeleton,
+            offsets=clip.skeleton.offsets * unit_m,
+            end_offsets=clip.skeleton.end_offsets * unit_m,
+        ),
+        translations=clip.translations * clip.translations.dtype.type(unit_m),
+        source=replace(source, unit_m=unit_m, up=up, notes=notes),
+        name=Path(source.path).stem,
+    )
+    return rotate_up(checked_body(clip, source.path), up)
 
 
 def with_notes(clip: Clip, notes: Sequence[str]) -> Clip:

@@ -8,7 +8,7 @@ readers do not do the same work, so each line says what it leaves in memory:
 
 - `bvh` splits the text and leaves strings; its second line turns them to floats, as a user must.
 - `pybvh` leaves Euler angles in radians and infers the up axis; no rotations are computed. Its
-  third line adds quaternions with SciPy, to be compared with the full `read_bvh`.
+  third line adds quaternions with SciPy, to be compared with `load_bvh`.
 - `bvhio` leaves one pose object (position and quaternion) for each frame and joint.
 """
 
@@ -26,9 +26,8 @@ from pathlib import Path
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from deepphase.formats.bvh.frames import parse_frames, parse_motion_head
-from deepphase.formats.bvh.kernels import load_kernels
-from deepphase.formats.bvh.reader import load_bvh, read_bvh
+from deepphase.formats.bvh.motion import load_scan, parse_motion
+from deepphase.formats.bvh.reader import load_bvh
 from tests.formats.bvh_text import JOINT_CHANNELS, ROOT_CHANNELS, bvh_text
 
 Reader = Callable[[Path], object]
@@ -46,10 +45,8 @@ def made_file(folder: Path) -> Path:
 
 def our_table(path: Path) -> np.ndarray:
     content = path.read_bytes().replace(b"\r\n", b"\n")
-    head = parse_motion_head(content, content.index(b"MOTION") + 6, path)
-    end = content.find(b"\n", head.start)
-    width = len(content[head.start : end].split())
-    return parse_frames(content, head, width, path, allow_truncated=False)[0]
+    width = len(content[content.rindex(b"\n", 0, -1) :].split())
+    return parse_motion(content, content.index(b"MOTION") + 6, width, path).values
 
 
 def loadtxt(path: Path) -> np.ndarray:
@@ -61,7 +58,6 @@ def loadtxt(path: Path) -> np.ndarray:
 def readers() -> list[tuple[str, str, Reader]]:
     """Name, what it leaves, and the reader, of every package that is installed."""
     found: list[tuple[str, str, Reader]] = [
-        ("deepphase read_bvh", "quaternions, translations", read_bvh),
         ("deepphase load_bvh", "clip: metres, Y up inferred", load_bvh),
         ("deepphase table only", "numbers, checked", our_table),
         ("numpy loadtxt", "numbers, unchecked", loadtxt),
@@ -139,17 +135,17 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     start = time.process_time()
-    if load_kernels() is None:
+    if load_scan() is None:
         print("the compiled code cannot be loaded")
     loading = time.process_time() - start
     with tempfile.TemporaryDirectory() as folder:
         path = options.file or made_file(Path(folder))
         megabytes = path.stat().st_size / 1e6
         results = measure(path, options.rounds)
-    ours = results["deepphase read_bvh"][1]
+    ours = results["deepphase load_bvh"][1]
     print(f"loading the compiled code: {loading:.2f} s of processor time")
     print(f"{path.name}: {megabytes:.1f} MB, medians of {options.rounds} rounds")
-    print(f"{'reader':22} {'leaves':28} {'MB/s':>7} {'time / read_bvh':>16}")
+    print(f"{'reader':22} {'leaves':28} {'MB/s':>7} {'time / load_bvh':>16}")
     for name, (leaves, median) in results.items():
         if median is not None and ours is not None:
             print(f"{name:22} {leaves:28} {megabytes / median:7.1f} {median / ours:15.2f}x")

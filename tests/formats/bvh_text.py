@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+
+from deepphase.formats.bvh.reader import load_bvh
+from deepphase.motion.clip import Clip
 
 ROOT_CHANNELS = ["Xposition", "Yposition", "Zposition", "Zrotation", "Xrotation", "Yrotation"]
 JOINT_CHANNELS = ["Zrotation", "Xrotation", "Yrotation"]
@@ -53,3 +57,8 @@ def written(folder: Path, content: str | bytes, name: str = "clip.bvh") -> Path:
     path = folder / name
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     return path
+
+
+def raw_bvh(path: Path, **options: Any) -> Clip:
+    """A file in its own units and axes."""
+    return load_bvh(path, unit=1.0, up="y", **options)

@@ -5,9 +5,16 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from deepphase.errors import FormatError, ParameterError
-from deepphase.formats.bvh.reader import load_bvh, read_bvh
+from deepphase.formats.bvh.reader import load_bvh
 from deepphase.motion.kinematics import end_positions, global_transforms, joint_positions
-from tests.formats.bvh_text import JOINT_CHANNELS, ROOT_CHANNELS, bvh_text, two_joints, written
+from tests.formats.bvh_text import (
+    JOINT_CHANNELS,
+    ROOT_CHANNELS,
+    bvh_text,
+    raw_bvh,
+    two_joints,
+    written,
+)
 
 OFFSET_BY_AXIS = (("x", 4), ("y", 5), ("z", 6))
 
@@ -41,7 +48,7 @@ def test_channels_of_any_kind_and_order(tmp_path, channels):
         ("Odd", 0, (4, 5, 6), names),
         ("Last", 1, (0, 7, 0), ["Yrotation", "Xrotation", "Zrotation"]),
     ]
-    raw = read_bvh(written(tmp_path, bvh_text(joints, rows)))
+    raw = raw_bvh(written(tmp_path, bvh_text(joints, rows)))
     own = {name.lower(): rows[:, 6 + column] for column, name in enumerate(names)}
     order = "".join(name[0].upper() for name in names if name.lower().endswith("rotation"))
     if order:
@@ -50,7 +57,7 @@ def test_channels_of_any_kind_and_order(tmp_path, channels):
         assert_same_rotations(raw.rotations[:, 1], expected.as_quat())
     else:
         assert (raw.rotations[:, 1] == [0, 0, 0, 1]).all()
-    assert raw.rotation_orders == ("ZXY", order, "YXZ")
+    assert raw.source.rotation_orders == ("ZXY", order, "YXZ")
     last = Rotation.from_euler("YXZ", rows[:, -3:], degrees=True).as_quat()
     assert_same_rotations(raw.rotations[:, 2], last)
     np.testing.assert_array_equal(raw.translations[:, 0], rows[:, :3])
@@ -62,7 +69,7 @@ def test_channels_of_any_kind_and_order(tmp_path, channels):
         )
     else:
         assert raw.translated_joints.tolist() == [0]
-    assert raw.offsets.tolist()[1:] == [[4, 5, 6], [0, 7, 0]]
+    assert raw.skeleton.offsets.tolist()[1:] == [[4, 5, 6], [0, 7, 0]]
 
 
 @pytest.mark.parametrize(
@@ -89,35 +96,35 @@ def test_channels_of_any_kind_and_order(tmp_path, channels):
     ],
 )
 def test_ways_of_writing_the_same(tmp_path, change):
-    plain = read_bvh(written(tmp_path, two_joints()))
-    other = read_bvh(written(tmp_path, change(two_joints()), "other.bvh"))
+    plain = raw_bvh(written(tmp_path, two_joints()))
+    other = raw_bvh(written(tmp_path, change(two_joints()), "other.bvh"))
     np.testing.assert_array_equal(other.rotations, plain.rotations)
     np.testing.assert_array_equal(other.translations, plain.translations)
-    np.testing.assert_array_equal(other.end_offsets, plain.end_offsets)
-    assert (other.names, other.fps) == (("Hips", "Chest"), 30.0)
+    np.testing.assert_array_equal(other.skeleton.end_offsets, plain.skeleton.end_offsets)
+    assert (other.skeleton.names, other.fps) == (("Hips", "Chest"), 30.0)
 
 
 def test_utf_16_and_latin_1(tmp_path):
     text = two_joints().replace("Chest", "Brust größer")
-    assert read_bvh(written(tmp_path, text.encode("utf-16"))).names[1] == "Brust größer"
-    raw = read_bvh(written(tmp_path, text.encode("latin-1")))
-    assert raw.names[1] == "Brust größer"
-    assert "Latin-1" in raw.notes[0]
+    assert raw_bvh(written(tmp_path, text.encode("utf-16"))).skeleton.names[1] == "Brust größer"
+    raw = raw_bvh(written(tmp_path, text.encode("latin-1")))
+    assert raw.skeleton.names[1] == "Brust größer"
+    assert "Latin-1" in raw.source.notes[0]
 
 
 def test_names_that_occur_twice_are_numbered(tmp_path):
     joints = [("A", -1, (0, 0, 0), ROOT_CHANNELS)]
     joints += [(name, 0, (1, 0, 0), JOINT_CHANNELS) for name in ("A", "A#2", "A")]
-    raw = read_bvh(written(tmp_path, bvh_text(joints, np.zeros((2, 15)))))
-    assert raw.names == ("A", "A#3", "A#2", "A#4")
-    assert "A#3" in raw.notes[0]
+    raw = raw_bvh(written(tmp_path, bvh_text(joints, np.zeros((2, 15)))))
+    assert raw.skeleton.names == ("A", "A#3", "A#2", "A#4")
+    assert "A#3" in raw.source.notes[0]
 
 
 def test_ten_thousand_joints_deep(tmp_path):
     depth = 10_000
     joints = [(f"J{i}", i - 1, (0, 1, 0), ["Zrotation"]) for i in range(depth)]
-    raw = read_bvh(written(tmp_path, bvh_text(joints, np.zeros((2, depth)))))
-    assert (raw.parents == np.arange(-1, depth - 1)).all()
+    raw = raw_bvh(written(tmp_path, bvh_text(joints, np.zeros((2, depth)))))
+    assert (raw.skeleton.parents == np.arange(-1, depth - 1)).all()
 
 
 def rows_with_positions(positions: np.ndarray) -> np.ndarray:
@@ -132,7 +139,7 @@ def six_channels(tmp_path, positions):
         ("Root", -1, (0, 0, 0), ROOT_CHANNELS),
         ("Hips", 0, (0, 90, 0), ROOT_CHANNELS),
     ]
-    return read_bvh(written(tmp_path, bvh_text(joints, rows_with_positions(positions))))
+    return raw_bvh(written(tmp_path, bvh_text(joints, rows_with_positions(positions))))
 
 
 def test_travelling_positions_replace_the_offset(tmp_path):
@@ -140,21 +147,21 @@ def test_travelling_positions_replace_the_offset(tmp_path):
     raw = six_channels(tmp_path, path)
     assert raw.translated_joints.tolist() == [0, 1]
     np.testing.assert_array_equal(raw.translations[:, 1], path)
-    assert any("Hips" in note for note in raw.notes)
+    assert any("Hips" in note for note in raw.source.notes)
 
 
 def test_still_positions_become_the_offset(tmp_path):
     raw = six_channels(tmp_path, np.full((30, 3), [1.0, 85.0, 2.0]))
     assert raw.translated_joints.tolist() == [0]
-    assert raw.offsets[1].tolist() == [1, 85, 2]
-    assert any("took the place" in note for note in raw.notes)
+    assert raw.skeleton.offsets[1].tolist() == [1, 85, 2]
+    assert any("took the place" in note for note in raw.source.notes)
 
 
 def test_positions_that_stay_at_zero_are_added_to_the_offset(tmp_path):
     raw = six_channels(tmp_path, np.zeros((30, 3)))
     assert raw.translated_joints.tolist() == [0]
-    assert raw.offsets[1].tolist() == [0, 90, 0]
-    assert any("added" in note for note in raw.notes)
+    assert raw.skeleton.offsets[1].tolist() == [0, 90, 0]
+    assert any("added" in note for note in raw.source.notes)
 
 
 @pytest.mark.parametrize("widths", [(5, 4), (1,) * 9, (9, 0)])
@@ -166,41 +173,41 @@ def test_wrapped_frames(tmp_path, widths):
         for width in widths:
             lines.append(" ".join(words[:width]))
             words = words[width:]
-    raw = read_bvh(written(tmp_path, head + "0.0333333\n" + "\n".join(lines)))
-    plain = read_bvh(written(tmp_path, two_joints()))
+    raw = raw_bvh(written(tmp_path, head + "0.0333333\n" + "\n".join(lines)))
+    plain = raw_bvh(written(tmp_path, two_joints()))
     np.testing.assert_array_equal(raw.rotations, plain.rotations)
-    assert any("wrapped" in note for note in raw.notes) == (widths != (9, 0))
+    assert any("wrapped" in note for note in raw.source.notes) == (widths != (9, 0))
 
 
 def test_first_motion_line_and_lines_of_faults(tmp_path):
     text = two_joints(np.zeros((50, 9)))
-    raw = read_bvh(written(tmp_path, text))
+    raw = raw_bvh(written(tmp_path, text))
     lines = text.splitlines()
-    assert lines[raw.first_motion_line - 1].startswith("0.0 ")
-    assert lines[raw.first_motion_line - 2].startswith("Frame Time")
-    lines[raw.first_motion_line - 1 + 20] = "0 1 nan 3 4 5 6 7 8"
+    assert lines[raw.source.first_line - 1].startswith("0.0 ")
+    assert lines[raw.source.first_line - 2].startswith("Frame Time")
+    lines[raw.source.first_line - 1 + 20] = "0 1 nan 3 4 5 6 7 8"
     with pytest.raises(FormatError, match="column 5: 'nan'") as caught:
-        read_bvh(written(tmp_path, "\n".join(lines)))
-    assert caught.value.line == raw.first_motion_line + 20
+        raw_bvh(written(tmp_path, "\n".join(lines)))
+    assert caught.value.line == raw.source.first_line + 20
     assert "20 of 50" in caught.value.hint
 
 
 @pytest.mark.parametrize("cut", [1, 30, 100, 200])
 def test_truncated_files(tmp_path, cut):
     text = two_joints(np.random.default_rng(4).uniform(-1, 1, (50, 9)))
-    whole = read_bvh(written(tmp_path, text))
+    whole = raw_bvh(written(tmp_path, text))
     path = written(tmp_path, text[: -cut - 1])
     frames = 50 - text[-cut - 1 :].strip().count("\n") - 1
     if cut == 1:
         # A cut within the last number cannot be told.
-        assert len(read_bvh(path).rotations) == 50
+        assert len(raw_bvh(path).rotations) == 50
         return
     with pytest.raises(FormatError, match="allow_truncated"):
-        read_bvh(path)
-    raw = read_bvh(path, allow_truncated=True)
+        raw_bvh(path)
+    raw = raw_bvh(path, allow_truncated=True)
     assert len(raw.rotations) == frames
     np.testing.assert_array_equal(raw.rotations, whole.rotations[:frames])
-    assert f"first {frames} of 50" in raw.notes[0]
+    assert f"first {frames} of 50" in raw.source.notes[0]
 
 
 def test_message_of_a_short_row(tmp_path):
@@ -208,7 +215,7 @@ def test_message_of_a_short_row(tmp_path):
     lines[-2] = "0 0 0"
     path = written(tmp_path, "\n".join(lines))
     with pytest.raises(FormatError) as caught:
-        read_bvh(path)
+        raw_bvh(path)
     assert str(caught.value) == (
         f"{path}:{len(lines) - 1}: 3 numbers, but the hierarchy declares 9 channels\n"
         "  3 of 5 declared frames are readable; --allow-truncated (allow_truncated=True) takes "
@@ -218,7 +225,7 @@ def test_message_of_a_short_row(tmp_path):
 
 def test_units_and_axes_are_put_right(tmp_path):
     path = written(tmp_path, two_joints())
-    raw, clip = read_bvh(path), load_bvh(path, unit="cm", up="z", fps=50)
+    raw, clip = raw_bvh(path), load_bvh(path, unit="cm", up="z", fps=50)
     # Z up to Y up: (x, y, z) becomes (x, z, -y).
     expected = raw.translations[:, 0][:, [0, 2, 1]] * [0.01, 0.01, -0.01]
     np.testing.assert_allclose(clip.translations[:, 0], expected, atol=1e-12)
@@ -242,16 +249,16 @@ def test_impossible_options(tmp_path, options):
 
 def test_one_row_more_than_declared_and_decimal_commas_are_read_with_a_note(tmp_path):
     text = two_joints(np.arange(27.0).reshape(3, 9) + 0.25)
-    whole = read_bvh(written(tmp_path, text))
-    more = read_bvh(written(tmp_path, text.replace("Frames: 3", "Frames: 2")))
-    assert "declares 2, but 3 frames follow" in more.notes[0]
-    comma = read_bvh(written(tmp_path, text.replace(".", ",")))
-    assert "decimal commas" in comma.notes[0]
+    whole = raw_bvh(written(tmp_path, text))
+    more = raw_bvh(written(tmp_path, text.replace("Frames: 3", "Frames: 2")))
+    assert "declares 2, but 3 frames follow" in more.source.notes[0]
+    comma = raw_bvh(written(tmp_path, text.replace(".", ",")))
+    assert "decimal commas" in comma.source.notes[0]
     for other in (more, comma):
         np.testing.assert_array_equal(other.rotations, whole.rotations)
         np.testing.assert_array_equal(other.translations, whole.translations)
     with pytest.raises(FormatError, match="3 frames, but 'Frames:' declares 1"):
-        read_bvh(written(tmp_path, text.replace("Frames: 3", "Frames: 1")))
+        raw_bvh(written(tmp_path, text.replace("Frames: 3", "Frames: 1")))
 
 
 def test_angles_that_may_be_radians_are_doubted(tmp_path):

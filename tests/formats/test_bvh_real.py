@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from deepphase.formats.bvh.reader import load_bvh, read_bvh
+from deepphase.formats.bvh.reader import load_bvh
 from deepphase.formats.bvh.writer import save_bvh
+from tests.formats.bvh_text import raw_bvh
 from tests.real_data import real_clips
 
 pytestmark = pytest.mark.real_data
@@ -23,8 +24,8 @@ def test_round_trip(tmp_path, name):
     for path in some_files(name, 4):
         clip = load_bvh(path)
         save_bvh(clip, tmp_path / "again.bvh")
-        raw, again = read_bvh(path), read_bvh(tmp_path / "again.bvh")
-        assert again.names == raw.names
+        raw, again = raw_bvh(path), raw_bvh(tmp_path / "again.bvh")
+        assert again.skeleton.names == raw.skeleton.names
         assert again.translated_joints.tolist() == raw.translated_joints.tolist()
         assert np.abs(again.translations - raw.translations).max() < 1e-4
         turn = Rotation.from_quat(raw.rotations.reshape(-1, 4)).inv() * Rotation.from_quat(
@@ -37,10 +38,10 @@ def test_round_trip(tmp_path, name):
 def test_same_rotations_as_pybvh(name):
     pybvh = pytest.importorskip("pybvh")
     for path in some_files(name, 2):
-        raw = read_bvh(path)
+        raw = raw_bvh(path)
         other = pybvh.read_bvh_file(path, world_up="+y")
         np.testing.assert_allclose(raw.translations[:, 0], other.root_pos, atol=1e-12)
-        for joint, order in enumerate(raw.rotation_orders):
+        for joint, order in enumerate(raw.source.rotation_orders):
             expected = Rotation.from_euler(order, other.joint_angles[:, joint])
             turn = Rotation.from_quat(raw.rotations[:, joint]).inv() * expected
             assert turn.magnitude().max() < 1e-7
@@ -49,7 +50,10 @@ def test_same_rotations_as_pybvh(name):
 @pytest.mark.parametrize("name", ["bandai1", "bandai2_locomotion"])
 def test_hips_travel_under_the_root(name):
     for path in some_files(name, 4):
-        raw = read_bvh(path)
-        assert [raw.names[joint] for joint in raw.translated_joints] == ["joint_Root", "Hips"]
+        raw = raw_bvh(path)
+        assert [raw.skeleton.names[joint] for joint in raw.translated_joints] == [
+            "joint_Root",
+            "Hips",
+        ]
         assert np.ptp(raw.translations[:, 1], axis=0).max() > 1
         assert raw.fps == 30

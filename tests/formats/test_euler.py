@@ -6,11 +6,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from deepphase.formats.bvh.channels import (
-    EULER_ORDERS,
-    continuous_euler,
-    quaternions_from_euler,
-)
+from deepphase.formats.bvh.reader import EULER_ORDERS, quaternions_from_euler
+from deepphase.formats.bvh.writer import continuous_euler
 
 
 def turn_between(first, second):

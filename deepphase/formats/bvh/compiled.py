@@ -1,4 +1,4 @@
-"""Compiled by numba: the scan of a table of decimal numbers, and quaternions of Euler angles.
+"""Compiled by numba: the scan of a table of decimal numbers.
 
 A number whose digits make an integer below 2^53, and whose power of ten is at most 22, is one
 exact integer times or divided by one exact power: a single rounding, which is what `float` gives
@@ -80,6 +80,25 @@ def _number_of(word, bits):
     return np.int64(pairs >> _U32)
 
 
+@njit(inline="always")
+def _digits(text, at, number):
+    """The end of the digits from a place on, `number` continued by them, and whether it is exact.
+
+    Digits behind 2^53 are left out: below it, ten times as much and a digit fit into 64 bits.
+    """
+    exact = True
+    while at < text.shape[0]:
+        digit = np.int64(text[at]) - 48
+        if digit < 0 or digit > 9:
+            break
+        if number >= _EXACT:
+            exact = False
+        else:
+            number = number * 10 + digit
+        at += 1
+    return at, number, exact
+
+
 @compiled(_SIGNATURE)
 def scan_numbers(text, start, columns, values, limit, odd):
     """Fill `values` with the numbers of a table, `columns` on every line that is not blank.
@@ -140,34 +159,15 @@ def scan_numbers(text, start, columns, values, limit, odd):
         negative = byte == 45
         if negative or byte == 43:
             at += 1
-        mantissa = np.int64(0)
-        digits = 0
-        exact = True
-        while at < size:
-            digit = np.int64(text[at]) - 48
-            if digit < 0 or digit > 9:
-                break
-            # Below 2^53, ten times as much and a digit fit into 64 bits.
-            if mantissa >= _EXACT:
-                exact = False
-            else:
-                mantissa = mantissa * 10 + digit
-            digits += 1
-            at += 1
+        first = at
+        at, mantissa, exact = _digits(text, at, 0)
+        digits = at - first
         power = 0
         if at < size and text[at] == 46:
-            at += 1
-            point = at
-            while at < size:
-                digit = np.int64(text[at]) - 48
-                if digit < 0 or digit > 9:
-                    break
-                if mantissa >= _EXACT:
-                    exact = False
-                else:
-                    mantissa = mantissa * 10 + digit
-                at += 1
-            power = point - at
+            first = at + 1
+            at, mantissa, more_exact = _digits(text, first, mantissa)
+            exact = exact and more_exact
+            power = first - at
             digits -= power
         if digits == 0:
             return -1
@@ -178,16 +178,10 @@ def scan_numbers(text, start, columns, values, limit, odd):
                 sign = 44 - np.int64(text[at])
                 at += 1
             first = at
-            exponent = 0
-            while at < size:
-                digit = np.int64(text[at]) - 48
-                if digit < 0 or digit > 9:
-                    break
-                if exponent < 100000:
-                    exponent = exponent * 10 + digit
-                at += 1
+            at, exponent, few = _digits(text, at, 0)
             if at == first:
                 return -1
+            exact = exact and few
             power += sign * exponent
         if at < size and text[at] != 32 and text[at] != 9 and text[at] != 10:
             return -1
@@ -212,56 +206,3 @@ def scan_numbers(text, start, columns, values, limit, odd):
     if found != values.shape[0] or (in_line != 0 and in_line != columns):
         return -1
     return odds
-
-
-_EULER_SIGNATURE = types.void(
-    types.float64[:, ::1],
-    types.int64[:, ::1],
-    types.int64[::1],
-    types.int64[::1],
-    types.float64,
-    types.float64[:, :, ::1],
-)
-
-
-@compiled(_EULER_SIGNATURE)
-def rotate_joints(tangents, columns, joints, axes, parity, rotations):
-    """Fill the rotations of the joints of one order of Euler angles, in a block of frames.
-
-    The operations and their order are those of `quaternions_from_euler`: so are the results, to
-    the last bit.
-
-    Parameters
-    ----------
-    tangents
-        (frames, channels) tangents of a quarter of the channels' angles.
-    columns
-        (joints, 3) each joint's channels in the order of its axes; -1 for an angle of zero.
-    joints
-        (joints,) their places in `rotations`.
-    axes
-        (3,) the order's axes: 0 for X, 1 for Y, 2 for Z.
-    rotations
-        (frames, all joints, 4) quaternions (x, y, z, w).
-    """
-    first, second, third = axes[0], axes[1], axes[2]
-    for frame in range(tangents.shape[0]):
-        for slot in range(joints.shape[0]):
-            column = columns[slot, 0]
-            tangent = tangents[frame, column] if column >= 0 else 0.0
-            ratio = 2.0 / (1.0 + tangent * tangent)
-            s1, c1 = tangent * ratio, ratio - 1.0
-            column = columns[slot, 1]
-            tangent = tangents[frame, column] if column >= 0 else 0.0
-            ratio = 2.0 / (1.0 + tangent * tangent)
-            s2, c2 = tangent * ratio, ratio - 1.0
-            column = columns[slot, 2]
-            tangent = tangents[frame, column] if column >= 0 else 0.0
-            ratio = 2.0 / (1.0 + tangent * tangent)
-            s3, c3 = tangent * ratio, ratio - 1.0
-            sc, cs, cc, ss = s1 * c2, c1 * s2, c1 * c2, (s1 * s2) * parity
-            joint = joints[slot]
-            rotations[frame, joint, first] = sc * c3 + (cs * s3) * parity
-            rotations[frame, joint, second] = cs * c3 - (sc * s3) * parity
-            rotations[frame, joint, third] = ss * c3 + cc * s3
-            rotations[frame, joint, 3] = cc * c3 - ss * s3

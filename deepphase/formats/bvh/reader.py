@@ -1,4 +1,4 @@
-"""BVH motion capture files, read as they are or as clips.
+"""BVH motion capture files as clips.
 
 The format is what its many writers made of it: channels of any kind and order on any joint, each
 joint's rotation a product of its channels from left to right, no word on units or axes. Where the
@@ -8,153 +8,39 @@ writers differ, the reader decides from the data and says so in its notes.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
-from deepphase.formats.bvh.channels import (
-    local_positions,
-    local_rotations,
-    rest_axes,
-    rotation_order,
-)
-from deepphase.formats.bvh.frames import parse_frames, parse_motion_head
 from deepphase.formats.bvh.hierarchy import Hierarchy, parse_hierarchy
-from deepphase.formats.frame_rates import check_rate_option
+from deepphase.formats.bvh.motion import parse_motion
 from deepphase.formats.reading import (
     CHECK,
+    EXPORT_AGAIN,
     checked_options,
     foreign_content,
     in_metres_y_up,
+    listed,
     read_content,
 )
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.skeleton import Skeleton
 
+# Each with the parity of its axes: even orders turn XYZ in a circle.
+EULER_ORDERS = {"XYZ": 1, "YZX": 1, "ZXY": 1, "XZY": -1, "ZYX": -1, "YXZ": -1}
+# Shares of the skeleton's size below which a joint keeps its place, and a channel is empty.
+STILL, _EMPTY = 1e-5, 1e-6
+# A quarter of a degree, in radians.
+_QUARTER_DEGREE = np.pi / 720.0
+# Angles in a block of frames, three a joint: its temporaries stay in a processor's cache.
+_BLOCK_ANGLES = 1 << 14
 _HIERARCHY = re.compile(rb"\s*HIERARCHY\b", re.IGNORECASE)
 _DECIMAL_COMMA, _DECIMAL_POINT = re.compile(rb"(?<=[0-9]),(?=[0-9])"), re.compile(rb"[0-9]\.[0-9]")
 _MOTION = re.compile(rb"^[ \t}]*(MOTION)\b", re.IGNORECASE | re.MULTILINE)
-
-
-@dataclass(frozen=True, eq=False)
-class RawBvh:
-    """What a BVH file says, in its own units and axes."""
-
-    # As in `Skeleton`; offsets in units of the file
-    names: tuple[str, ...]
-    parents: Array
-    offsets: Array
-    end_parents: Array
-    end_offsets: Array
-    # (joints,) each joint's channels in the file's order, as in ("Xposition", "Zrotation")
-    channels: tuple[tuple[str, ...], ...]
-    # (frames, joints, 4) float64 local rotations, unit quaternions (x, y, z, w)
-    rotations: Array
-    # (frames, translated joints, 3) float64 units of the file: local positions of the root and of
-    # every joint whose position changes.
-    translations: Array
-    # (translated joints,) their indices, rising from the root's, 0
-    translated_joints: Array
-    # Seconds, as written
-    frame_time: float
-    # Frames a second: see `resolve_frame_time`
-    fps: float
-    # What was assumed, one sentence each
-    notes: tuple[str, ...]
-    # The line of the first frame; frame i is line `first_motion_line + i` of a file that has one
-    # frame a line.
-    first_motion_line: int
-
-    @property
-    def rotation_orders(self) -> tuple[str, ...]:
-        """(joints,) the order of each joint's rotation channels, as in "ZXY"; some are shorter."""
-        return tuple(rotation_order(channels) for channels in self.channels)
-
-    @property
-    def skeleton(self) -> Skeleton:
-        """The joints, in units of the file."""
-        return Skeleton(self.names, self.parents, self.offsets, self.end_parents, self.end_offsets)
-
-
-def read_bvh(
-    path: str | Path, *, fps: float | None = None, allow_truncated: bool = False
-) -> RawBvh:
-    """Read a BVH file in its own units and axes.
-
-    A joint's position channels take the place of its OFFSET, as in MotionBuilder's files. Where
-    all joints but the root have OFFSETs and position channels that stay at zero, the channels are
-    taken to be added to the OFFSETs instead. Position channels that do not change become the
-    joint's offset.
-
-    OFFSETs of six numbers, as of the SOMA skeleton, have the joint's rest rotation in degrees about
-    X, Y and Z, in the order of its channels, which are not relative to it. Joints are turned so
-    that the rest pose has no rotations.
-    """
-    path = Path(path)
-    check_rate_option(fps)
-    content = _normalized(read_content(path))
-    if not content or content.isspace():
-        raise FormatError("this is an empty file", path=path, hint="copy or export the file again")
-    if not _HIERARCHY.match(content):
-        found = foreign_content(content) or "it does not begin with HIERARCHY"
-        raise FormatError(f"this is not a BVH file: {found}", path=path, line=1)
-    comma_notes: tuple[str, ...] = ()
-    if b"," in content and _DECIMAL_COMMA.search(content) and not _DECIMAL_POINT.search(content):
-        content = _DECIMAL_COMMA.sub(rb".", content)
-        comma_notes = ("decimal commas were read as points",)
-    motion = _MOTION.search(content)
-    text, notes = _decoded(content[: motion.start(1)] if motion else content)
-    hierarchy = parse_hierarchy(text, path)
-    if motion is None:
-        raise FormatError(
-            "no MOTION: the file holds only a rest pose", path=path, line=text.count("\n") + 1
-        )
-    head = parse_motion_head(content, motion.end(), path, fps)
-    width = sum(len(channels) for channels in hierarchy.channels)
-    values, motion_notes = parse_frames(content, head, width, path, allow_truncated=allow_truncated)
-    del content
-    if _are_radians(hierarchy, values):
-        notes += (f"{CHECK}no joint turns by more than 6.3 degrees: are they radians?",)
-    offsets, translations, translated, position_notes = local_positions(hierarchy, values)
-    rotations, end_offsets = local_rotations(hierarchy, values), hierarchy.end_offsets
-    if hierarchy.rests is not None:
-        # With A the joints' axes at rest, r = A(parent) r A(joint)^-1 and t = A(parent) t: then
-        # the offsets are the rest pose.
-        axes = rest_axes(hierarchy)
-        above = np.concatenate([quaternions.IDENTITY[None], axes[hierarchy.parents[1:]]])
-        offsets = quaternions.rotate(above, offsets)
-        end_offsets = quaternions.rotate(axes[hierarchy.end_parents], end_offsets)
-        translations = quaternions.rotate(above[translated], translations)
-        rotations = quaternions.multiply(above, rotations)
-        rotations = quaternions.multiply(rotations, quaternions.conjugate(axes))
-        notes += ("rest rotations behind the OFFSETs were folded into the offsets",)
-    return RawBvh(
-        names=hierarchy.names,
-        parents=hierarchy.parents,
-        offsets=offsets,
-        end_parents=hierarchy.end_parents,
-        end_offsets=end_offsets,
-        channels=hierarchy.channels,
-        rotations=rotations,
-        translations=translations,
-        translated_joints=translated,
-        frame_time=head.frame_time,
-        fps=head.fps,
-        notes=comma_notes + notes + hierarchy.notes + head.notes + motion_notes + position_notes,
-        first_motion_line=head.first_line,
-    )
-
-
-def _are_radians(hierarchy: Hierarchy, values: Array) -> bool:
-    """Whether the angles of many joints and frames are so small that they may be radians."""
-    names = [name for channels in hierarchy.channels for name in channels]
-    turns = [at for at, name in enumerate(names) if name.lower().endswith("rotation")]
-    some = np.abs(values[:: max(1, len(values) // 200)][:, turns])
-    return len(some) >= 20 and len(turns) >= 30 and 0.5 < some.max() < 2.0 * np.pi
 
 
 def load_bvh(
@@ -167,6 +53,15 @@ def load_bvh(
 ) -> Clip:
     """Read a BVH file as a clip: metres, Y up. What is inferred is said in `clip.source.notes`.
 
+    A joint's position channels take the place of its OFFSET, as in MotionBuilder's files. Where
+    all joints but the root have OFFSETs and position channels that stay at zero, the channels are
+    taken to be added to the OFFSETs instead. Position channels that do not change become the
+    joint's offset.
+
+    OFFSETs of six numbers, as of the SOMA skeleton, have the joint's rest rotation in degrees about
+    X, Y and Z, in the order of its channels, which are not relative to it. Joints are turned so
+    that the rest pose has no rotations.
+
     Parameters
     ----------
     unit
@@ -176,19 +71,65 @@ def load_bvh(
         The file's up axis: "x", "y", "z", "-x", "-y" or "-z"; None infers it from the pose.
     fps
         Frames a second, in place of the file's.
+    allow_truncated
+        Take the whole frames before the first fault.
     """
     path = Path(path)
     # Checked before a long file is read.
     unit_m = checked_options(unit, up, fps)
-    raw = read_bvh(path, fps=fps, allow_truncated=allow_truncated)
-    clip = Clip(raw.skeleton, raw.rotations, raw.translations, raw.fps, raw.translated_joints)
+    fault = partial(FormatError, path=path)
+    content = _normalized(read_content(path))
+    if not content or content.isspace():
+        raise fault("this is an empty file", hint=EXPORT_AGAIN)
+    if not _HIERARCHY.match(content):
+        found = foreign_content(content) or "it does not begin with HIERARCHY"
+        raise fault(f"this is not a BVH file: {found}", line=1)
+    notes: list[str] = []
+    if b"," in content and _DECIMAL_COMMA.search(content) and not _DECIMAL_POINT.search(content):
+        content = _DECIMAL_COMMA.sub(rb".", content)
+        notes.append("decimal commas were read as points")
+    begin = _MOTION.search(content)
+    front = content[: begin.start(1)] if begin else content
+    try:
+        text = front.decode("utf-8")
+    except UnicodeDecodeError:
+        text = front.decode("latin-1")
+        notes.append("joint names are not UTF-8 and were read as Latin-1")
+    hierarchy = parse_hierarchy(text, path)
+    if begin is None:
+        line = text.count("\n") + 1
+        raise fault("no MOTION: the file holds only a rest pose", line=line)
+    width = sum(map(len, hierarchy.channels))
+    motion = parse_motion(
+        content, begin.end(), width, path, fps=fps, allow_truncated=allow_truncated
+    )
+    del content
+    if _are_radians(hierarchy, motion.values):
+        notes.append(f"{CHECK}no joint turns by more than 6.3 degrees: are they radians?")
+    offsets, translations, translated, position_notes = _local_positions(hierarchy, motion.values)
+    rotations, end_offsets = _local_rotations(hierarchy, motion.values), hierarchy.end_offsets
+    if hierarchy.rests is not None:
+        # With A the joints' axes at rest, r = A(parent) r A(joint)^-1 and t = A(parent) t: then
+        # the offsets are the rest pose.
+        axes = _rest_axes(hierarchy, hierarchy.rests)
+        above = np.concatenate([quaternions.IDENTITY[None], axes[hierarchy.parents[1:]]])
+        offsets = quaternions.rotate(above, offsets)
+        end_offsets = quaternions.rotate(axes[hierarchy.end_parents], end_offsets)
+        translations = quaternions.rotate(above[translated], translations)
+        rotations = quaternions.multiply(above, rotations)
+        rotations = quaternions.multiply(rotations, quaternions.conjugate(axes))
+        notes.append("rest rotations behind the OFFSETs were folded into the offsets")
+    skeleton = Skeleton(
+        hierarchy.names, hierarchy.parents, offsets, hierarchy.end_parents, end_offsets
+    )
     source = Source(
         str(path),
-        fps=raw.fps,
-        rotation_orders=raw.rotation_orders,
-        notes=raw.notes,
-        first_line=raw.first_motion_line,
+        fps=motion.fps,
+        rotation_orders=tuple(map(_rotation_order, hierarchy.channels)),
+        notes=(*notes, *hierarchy.notes, *motion.notes, *position_notes),
+        first_line=motion.first_line,
     )
+    clip = Clip(skeleton, rotations, translations, motion.fps, translated)
     return in_metres_y_up(clip, unit_m, up, source)
 
 
@@ -203,8 +144,142 @@ def _normalized(content: bytes) -> bytes:
     return content.rstrip(b"\x1a\0")
 
 
-def _decoded(content: bytes) -> tuple[str, tuple[str, ...]]:
-    try:
-        return content.decode("utf-8"), ()
-    except UnicodeDecodeError:
-        return content.decode("latin-1"), ("joint names are not UTF-8 and were read as Latin-1",)
+def _are_radians(hierarchy: Hierarchy, values: Array) -> bool:
+    """Whether the angles of many joints and frames are so small that they may be radians."""
+    names = [name for channels in hierarchy.channels for name in channels]
+    turns = [at for at, name in enumerate(names) if name.endswith("rotation")]
+    some = np.abs(values[:: max(1, len(values) // 200)][:, turns])
+    return len(some) >= 20 and len(turns) >= 30 and 0.5 < some.max() < 2.0 * np.pi
+
+
+def completed_order(order: str) -> str:
+    """An order of three axes that begins as `order` does, "ZXY" where none does."""
+    return next((full for full in ("ZXY", *EULER_ORDERS) if full.startswith(order)), "ZXY")
+
+
+def _rotation_order(channels: tuple[str, ...]) -> str:
+    """The order of a joint's rotation channels, as in "ZXY"; empty where it has none."""
+    return "".join(name[0] for name in channels if name.endswith("rotation"))
+
+
+def quaternions_from_euler(angles: Array, order: str) -> Array:
+    """Unit quaternions (x, y, z, w) of Euler angles.
+
+    Parameters
+    ----------
+    angles : (3, ...)
+        Degrees, in the order's order.
+
+    Returns
+    -------
+    (..., 4). Angles that grow past 180 degrees keep the quaternion's sign continuous.
+    """
+    # sin and cos of the half angle from the tangent of the quarter: one transcendental function
+    # in place of two.
+    tangent = np.tan(angles * _QUARTER_DEGREE)
+    ratio = 2.0 / (1.0 + tangent * tangent)
+    s1, s2, s3 = tangent * ratio
+    c1, c2, c3 = ratio - 1.0
+    parity = EULER_ORDERS[order]
+    first, second, third = ("XYZ".index(axis) for axis in order)
+    rotations = np.empty((*angles.shape[1:], 4))
+    sc, cs, cc, ss = s1 * c2, c1 * s2, c1 * c2, (s1 * s2) * parity
+    rotations[..., first] = sc * c3 + (cs * s3) * parity
+    rotations[..., second] = cs * c3 - (sc * s3) * parity
+    rotations[..., third] = ss * c3 + cc * s3
+    rotations[..., 3] = cc * c3 - ss * s3
+    return rotations
+
+
+def _local_rotations(hierarchy: Hierarchy, values: Array) -> Array:
+    """(frames, joints, 4) unit quaternions, from (frames, channels) of numbers."""
+    rotations = np.empty((len(values), len(hierarchy.names), 4))
+    # Joints of one order are converted together.
+    groups: dict[str, list[int]] = {}
+    for joint, channels in enumerate(hierarchy.channels):
+        groups.setdefault(_rotation_order(channels), []).append(joint)
+    rotations[:, groups.pop("", [])] = quaternions.IDENTITY
+    first_columns = hierarchy.first_columns
+    for order, joints in groups.items():
+        columns = [
+            [first_columns[j] + hierarchy.channels[j].index(f"{axis}rotation") for j in joints]
+            for axis in order
+        ]
+        target = slice(None) if len(joints) == rotations.shape[1] else joints
+        block = max(_BLOCK_ANGLES // (3 * len(joints)), 1)
+        for start in range(0, len(values), block):
+            rows = values[start : start + block]
+            angles = np.zeros((3, len(rows), len(joints)))
+            for axis, own in zip(angles, columns, strict=False):
+                np.take(rows, own, axis=1, out=axis)
+            turned = quaternions_from_euler(angles, completed_order(order))
+            rotations[start : start + block, target] = turned
+    return rotations
+
+
+def _rest_axes(hierarchy: Hierarchy, rests: Array) -> Array:
+    """(joints, 4) rotations of the joints' axes at rest in the world."""
+    axes = np.empty((len(hierarchy.names), 4))
+    for joint, parent in enumerate(hierarchy.parents.tolist()):
+        order = completed_order(_rotation_order(hierarchy.channels[joint]))
+        angles = rests[joint][["XYZ".index(axis) for axis in order]]
+        own = quaternions_from_euler(angles, order)
+        axes[joint] = own if parent < 0 else quaternions.multiply(axes[parent], own)
+    return axes
+
+
+def _local_positions(
+    hierarchy: Hierarchy, values: Array
+) -> tuple[Array, Array, Array, tuple[str, ...]]:
+    """Where joints stand in their parents, from OFFSETs and position channels.
+
+    Returns
+    -------
+    offsets : (joints, 3)
+    translations : (frames, translated joints, 3)
+    translated_joints : (translated joints,)
+    notes
+        All but the notes in units of the file.
+    """
+    offsets = hierarchy.offsets.copy()
+    joints = np.array(
+        [
+            joint
+            for joint, channels in enumerate(hierarchy.channels)
+            if joint == 0 or any(name.endswith("position") for name in channels)
+        ]
+    )
+    first_columns = hierarchy.first_columns
+    # Axes without a channel stay at the OFFSET.
+    positions = np.repeat(offsets[None, joints], len(values), axis=0)
+    is_channel = np.zeros((len(joints), 3), bool)
+    for slot, joint in enumerate(joints):
+        for column, name in enumerate(hierarchy.channels[joint], first_columns[joint]):
+            if name.endswith("position"):
+                axis = "XYZ".index(name[0])
+                positions[:, slot, axis] = values[:, column]
+                is_channel[slot, axis] = True
+    if len(joints) == 1:
+        return offsets, positions, joints, ()
+    notes: tuple[str, ...] = ()
+    lowest, highest = positions.min(axis=0), positions.max(axis=0)
+    farthest = np.maximum(np.abs(lowest), np.abs(highest)) * is_channel
+    size = max(np.abs(hierarchy.offsets[1:]).max(), farthest[1:].max())
+    stated = offsets[joints] * is_channel
+    if (farthest[1:] <= _EMPTY * size).all() and (np.abs(stated[1:]) > STILL * size).any():
+        positions[:, 1:] = offsets[joints[1:]]
+        notes = ("position channels were added to the OFFSETs: they stay at zero",)
+        moving = np.zeros(len(joints), bool)
+    else:
+        moving = (highest - lowest).max(axis=1) > STILL * size
+        still = joints[1:][~moving[1:]]
+        offsets[still] = (lowest + highest)[1:][~moving[1:]] / 2.0
+        apart = np.abs(offsets[still] - hierarchy.offsets[still]).max(axis=1)
+        replaced = int((apart > 1e-3 * size).sum())
+        if replaced:
+            notes = (f"still position channels took the place of {replaced} OFFSETs",)
+    moving[0] = True
+    names = [hierarchy.names[joint] for joint in joints[moving]][1:]
+    if names:
+        notes += (f"joints that travel besides the root: {listed(names)}",)
+    return offsets, positions[:, moving], joints[moving], notes

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write
 from deepphase.errors import FormatError, ParameterError
-from deepphase.formats.bvh.channels import EULER_ORDERS, STILL, completed_order, continuous_euler
+from deepphase.formats.bvh.reader import EULER_ORDERS, STILL, completed_order
 from deepphase.formats.reading import (
     check_writable_body,
     checked_body,
@@ -27,6 +30,8 @@ _MAX_DECIMALS = 15
 # Indentation is for the eye; without a bound, a chain of joints grows a file with its square.
 _DEEPEST_INDENT = 40
 _FRAMES_A_BLOCK = 256
+# Cosine of the middle angle below which the outer two turn about one axis.
+_GIMBAL_LOCK = 1e-6
 
 
 def save_bvh(
@@ -61,63 +66,55 @@ def save_bvh(
         raise ParameterError(
             f"{decimals} decimals cannot be written", hint=f"choose 0 to {_MAX_DECIMALS}"
         )
-    for name in clip.skeleton.names:
-        _check_name(name, path)
+    _check_names(clip.skeleton.names, path)
     written = rotate_from_y_up(clip, clip.source.up if up is None else up)
     check_writable_body(clip, path)
     written = _without_still_joints(scaled(written, 1.0 / unit_m))
-    _check_size(written, decimals, path)
+    # Lengths may be too large in the unit that a reader infers.
+    rounded = replace(written.skeleton, offsets=np.round(written.skeleton.offsets, decimals))
+    checked_body(scaled(written, infer_unit(rounded)[0]), path)
     written, orders = _depth_first(written, orders)
     with atomic_write(path) as file:
-        header = _hierarchy(written.skeleton, orders, written.translated_joints, decimals)
-        file.writelines(f"{line}\n".encode() for line in header)
+        file.writelines(f"{line}\n".encode() for line in _hierarchy(written, orders, decimals))
         file.write(f"MOTION\nFrames: {len(clip)}\n".encode())
         file.write(f"Frame Time: {1.0 / clip.fps:.10g}\n".encode())
-        file.writelines(_frames(_channel_values(written, orders), decimals))
-
-
-def _check_size(clip_in_file_units: Clip, decimals: int, path: Path) -> None:
-    """Refuse lengths that are too large in the unit that a reader will infer."""
-    clip = clip_in_file_units
-    rounded = replace(clip.skeleton, offsets=np.round(clip.skeleton.offsets, decimals))
-    unit_m, _ = infer_unit(rounded)
-    checked_body(scaled(clip, unit_m), path)
+        # Adding zero turns -0.0 into 0.0.
+        values = np.round(_channel_values(written, orders), decimals) + 0.0
+        row = " ".join([f"%.{decimals}f"] * values.shape[1]) + "\n"
+        for start in range(0, len(values), _FRAMES_A_BLOCK):
+            block = values[start : start + _FRAMES_A_BLOCK]
+            file.write((row * len(block) % tuple(block.ravel().tolist())).encode())
 
 
 def _orders(clip: Clip, given: str | Sequence[str] | None) -> list[str]:
     joints = len(clip.skeleton)
     if given is None:
         source = clip.source.rotation_orders
-        if len(source) != joints:
-            source = ("",) * joints
+        source = source if len(source) == joints else ("",) * joints
         return [completed_order(order) for order in source]
-    orders = [given] * joints if isinstance(given, str) else list(given)
-    if len(orders) != joints:
+    given = [given] * joints if isinstance(given, str) else given
+    orders = [str(order).upper() for order in given]
+    if len(orders) != joints or not set(orders) <= EULER_ORDERS.keys():
         raise ParameterError(
-            f"there are {len(orders)} rotation orders for {joints} joints",
-            hint="give one for all, or one for each",
-        )
-    orders = [str(order).upper() for order in orders]
-    wrong = next((order for order in orders if order not in EULER_ORDERS), None)
-    if wrong is not None:
-        raise ParameterError(
-            f"a rotation order {wrong!r} is not possible",
-            hint=f"choose one of {', '.join(EULER_ORDERS)}",
+            f"rotation orders {', '.join(dict.fromkeys(orders))[:80]!r} are not possible for "
+            f"{joints} joints",
+            hint=f"give one of {', '.join(EULER_ORDERS)} for all, or one for each",
         )
     return orders
 
 
-def _check_name(name: str, path: Path) -> None:
-    if not name or name != name.strip() or any(mark in name for mark in "{}\n\r"):
-        raise FormatError(
-            f"a joint name that BVH cannot hold: {name!r}",
-            hint="rename the joint: no braces, no line breaks, no blanks around the name",
-            path=path,
-        )
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        raise FormatError(f"a joint name that is not text: {name!r}", path=path) from None
+def _check_names(names: Sequence[str], path: Path) -> None:
+    fault = partial(FormatError, path=path)
+    for name in names:
+        if not name or name != name.strip() or any(mark in name for mark in "{}\n\r"):
+            raise fault(
+                f"a joint name that BVH cannot hold: {name!r}",
+                hint="rename the joint: no braces, no line breaks, no blanks around the name",
+            )
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise fault(f"a joint name that is not text: {name!r}") from None
 
 
 def _without_still_joints(clip: Clip) -> Clip:
@@ -153,43 +150,38 @@ def _depth_first(clip: Clip, orders: list[str]) -> tuple[Clip, list[str]]:
     return reordered, [orders[joint] for joint in sequence]
 
 
-def _hierarchy(
-    skeleton: Skeleton, orders: list[str], translated: Array, decimals: int
-) -> Iterator[str]:
+def _hierarchy(clip: Clip, orders: list[str], decimals: int) -> Iterator[str]:
+    skeleton, depth = clip.skeleton, 0
+
+    def line(text: str, deeper: int = 0) -> str:
+        return "\t" * min(depth + deeper, _DEEPEST_INDENT) + text
+
     def offset(vector: Array) -> str:
         return "OFFSET " + " ".join(f"{value:.{decimals}f}" for value in vector.tolist())
 
     ends: dict[int, list[Array]] = {}
     for parent, end in zip(skeleton.end_parents.tolist(), skeleton.end_offsets, strict=True):
         ends.setdefault(parent, []).append(end)
-    places = set(translated.tolist())
-    yield "HIERARCHY"
+    places = set(clip.translated_joints.tolist())
     open_joints: list[int] = []
-    for joint, parent in enumerate(skeleton.parents.tolist()):
+    yield "HIERARCHY"
+    for joint, parent in enumerate([*skeleton.parents.tolist(), -1]):
         while open_joints and open_joints[-1] != parent:
             open_joints.pop()
-            yield _indent(len(open_joints)) + "}"
-        outer = _indent(len(open_joints))
+            depth -= 1
+            yield line("}")
+        if joint == len(skeleton):
+            return
+        yield line(f"{'JOINT' if joint else 'ROOT'} {skeleton.names[joint]}")
+        yield line("{")
         open_joints.append(joint)
-        inner = _indent(len(open_joints))
-        yield f"{outer}{'JOINT' if joint else 'ROOT'} {skeleton.names[joint]}"
-        yield outer + "{"
-        yield inner + offset(skeleton.offsets[joint])
+        depth += 1
+        yield line(offset(skeleton.offsets[joint]))
         axes = [f"{axis}position" for axis in "XYZ"] if joint in places else []
         axes += [f"{axis}rotation" for axis in orders[joint]]
-        yield f"{inner}CHANNELS {len(axes)} {' '.join(axes)}"
+        yield line(f"CHANNELS {len(axes)} {' '.join(axes)}")
         for end in ends.get(joint, ()):
-            yield f"{inner}End Site"
-            yield inner + "{"
-            yield _indent(len(open_joints) + 1) + offset(end)
-            yield inner + "}"
-    while open_joints:
-        open_joints.pop()
-        yield _indent(len(open_joints)) + "}"
-
-
-def _indent(depth: int) -> str:
-    return "\t" * min(depth, _DEEPEST_INDENT)
+            yield from (line("End Site"), line("{"), line(offset(end), 1), line("}"))
 
 
 def _channel_values(clip: Clip, orders: list[str]) -> Array:
@@ -208,10 +200,52 @@ def _channel_values(clip: Clip, orders: list[str]) -> Array:
     return values
 
 
-def _frames(values: Array, decimals: int) -> Iterator[bytes]:
-    # Adding zero turns -0.0 into 0.0.
-    values = np.round(values, decimals) + 0.0
-    row = " ".join([f"%.{decimals}f"] * values.shape[1]) + "\n"
-    for start in range(0, len(values), _FRAMES_A_BLOCK):
-        block = values[start : start + _FRAMES_A_BLOCK]
-        yield (row * len(block) % tuple(block.ravel().tolist())).encode()
+def continuous_euler(rotations: Array, order: str) -> Array:
+    """Euler angles that follow a motion without jumps.
+
+    Of the two triples that give a rotation, each frame takes the one nearer to the frame before,
+    and whole turns are added where that is nearer still. In gimbal lock, where only the sum of
+    the outer angles counts, the third angle is held from the last frame that was free.
+
+    Parameters
+    ----------
+    rotations : (frames, ..., 4)
+        Quaternions (x, y, z, w).
+
+    Returns
+    -------
+    (frames, ..., 3), degrees, in the order's order.
+    """
+    with warnings.catch_warnings():
+        # SciPy warns of gimbal lock, which is dealt with below.
+        warnings.simplefilter("ignore", UserWarning)
+        turns = Rotation.from_quat(rotations.reshape(-1, 4).astype(np.float64))
+        angles = turns.as_euler(order).reshape(*rotations.shape[:-1], 3)
+    _hold_third_angle(angles, EULER_ORDERS[order])
+    other = angles + np.pi
+    other[..., 1] = np.pi - angles[..., 1]
+    to_same = _turn_between(angles[:-1], angles[1:])
+    to_other = _turn_between(angles[:-1], other[1:])
+    # Both triples are equally far from both of the next frame's, so a change of triple is found
+    # from one frame to the next and adds up.
+    is_other = np.cumsum(to_other < to_same, axis=0) % 2 == 1
+    angles[1:][is_other] = other[1:][is_other]
+    return np.rad2deg(np.unwrap(angles, axis=0))
+
+
+def _turn_between(before: Array, after: Array) -> Array:
+    turn = after - before
+    turn -= 2.0 * np.pi * np.rint(turn / (2.0 * np.pi))
+    return np.abs(turn).sum(axis=-1)
+
+
+def _hold_third_angle(angles: Array, parity: int) -> None:
+    locked = np.abs(np.cos(angles[..., 1])) < _GIMBAL_LOCK
+    if not locked.any():
+        return
+    frames = np.arange(len(angles)).reshape(-1, *(1,) * (locked.ndim - 1))
+    last_free = np.maximum.accumulate(np.where(locked, -1, frames), axis=0)
+    held = np.take_along_axis(angles[..., 2], np.maximum(last_free, 0), axis=0)
+    held = np.where(locked & (last_free >= 0), held, angles[..., 2])
+    angles[..., 0] -= parity * np.sign(angles[..., 1]) * (held - angles[..., 2])
+    angles[..., 2] = held

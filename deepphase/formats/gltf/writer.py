@@ -12,7 +12,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write
 from deepphase.errors import FormatError, ParameterError
-from deepphase.formats.bvh.channels import STILL
+from deepphase.formats.bvh.reader import STILL
 from deepphase.formats.gltf.buffers import BinaryWriter, document_bytes, write_glb
 from deepphase.formats.gltf.joints import END_SITE_KEY, EXTRAS_KEY
 from deepphase.formats.gltf.mesh import joint_mesh

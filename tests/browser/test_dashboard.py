@@ -318,7 +318,7 @@ def test_back_leads_to_the_clips_and_the_model_of_before(browser, tmp_path):
         page.get_by_role("option").nth(nth).click()
         until(lambda: shown(label) == name)
         # The script starts a moment after the click: Back before it has would undo the choice.
-        until(lambda: page.url != before)
+        page.wait_for_url(lambda url: url != before)
         page.wait_for_selector('[data-test-script-state="notRunning"]')
         return name
 
@@ -332,7 +332,8 @@ def test_back_leads_to_the_clips_and_the_model_of_before(browser, tmp_path):
         settled(page)
         dog = choose("Clips", 1)
         page.get_by_role("link", name="Train").click()
-        page.wait_for_url("**/train**")
+        page.wait_for_url("**/train?clips=**")
+        page.wait_for_selector('[data-test-script-state="notRunning"]')
         assert shown("Clips") == dog
         # Two models read its joints.
         person, model = choose("Clips", 0), choose("Phase model", 1)

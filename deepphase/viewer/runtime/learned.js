@@ -3,7 +3,7 @@
 import { FootLock } from "./feet.js";
 import { frameOf } from "./pose.js";
 import { VelocityGoals } from "./goals.js";
-import { aroundY, multiply, rotate } from "../vectors.js";
+import { aroundY, multiply, point, rotate, turn } from "../vectors.js";
 import { createRandom } from "./random.js";
 import { KeptStates, RowMotion } from "./kept_motion.js";
 import { RestChain, breathing, goalIsRest } from "./rest.js";
@@ -20,28 +20,24 @@ export class LearnedCharacter {
   constructor(asset, options = {}) {
     const { header } = asset;
     this.asset = opened(asset);
-    this.settings = header.settings;
-    this.constants = header.player;
+    Object.assign(this, { settings: header.settings, constants: header.player, kept: asset.kept, motion: asset.motion });
     this.seconds = 1 / asset.frameRate;
-    this.kept = asset.kept;
-    this.motion = asset.motion;
     this.times = [...new Set(header.trajectory.map((sample) => sample.time))].sort((a, b) => a - b);
     this.masks = new Map();
     this.reset(options);
   }
 
-  /** Begin again, with the options of `createCharacter`; those left out keep their defaults. */
+  /** Begin again, with the options of `createCharacter`. */
   reset(options = {}) {
-    const { seed = 0, position = [0, 0], heading = 0, label = null, goal = null } = options;
+    const { seed = 0, position = [0, 0], heading = 0, label = null, goal = null, ground = null } = options;
     const { asset, settings } = this;
     // Goals without a label leave all rows to play, or those of the character's own label.
-    this.ownLabel = label;
-    this.label = label;
+    this.ownLabel = this.label = label;
     this.jumpOfGoal = settings.goal_jump * (options.topSpeed || asset.speeds.run);
     this.footIk = options.footIk !== false && settings.foot_lock;
     this.root = { x: position[0], z: position[1], angle: heading };
-    this.ground = options.ground || null;
-    this.groundFeet = this.ground && this.ground.feet();
+    this.ground = ground;
+    this.groundFeet = ground && ground.feet();
     this.goals = new VelocityGoals(heading, settings, position);
     this.goals.set(goal || { velocity: [0, 0], facing: null }, 0, this.root);
     this.lastGoal = this.goals.goal;
@@ -49,16 +45,12 @@ export class LearnedCharacter {
     const [start, stop] = this.rangeOf(row);
     this.row = Math.max(Math.min(row, stop - 2), start);
     this.transition = new Transition(this.motion, asset, (each) => this.rangeOf(each));
-    this.pose = this.motion.pose(this.row, this.transition.offset);
-    this.poseBefore = this.pose;
+    this.pose = this.poseBefore = this.motion.pose(this.row, this.transition.offset);
     this.moved = [0, 0, 0];
     this.rootSteps = new RootSteps(asset, this.motion, this.pose);
-    this.slips = null;
-    this.untilSearch = 0;
-    this.sinceTravel = 0;
+    this.slips = this.travel = null;
+    this.untilSearch = this.sinceTravel = this.waited = 0;
     this.sinceChange = Infinity;
-    this.waited = 0;
-    this.travel = null;
     this.speed = Math.hypot(...this.motion.read("steps", this.row).subarray(0, 2)) / this.seconds;
     this.keptLabels = {};
     this.keepLabels();
@@ -81,7 +73,7 @@ export class LearnedCharacter {
     const steps = this.motion.read("steps", before);
     const free = Array.from(this.transition.rootVelocity);
     if (jumped) this.rootSteps.begin(free);
-    const heldSeconds = this.rest ? this.rest.heldSeconds : 0;
+    const heldSeconds = this.rest?.heldSeconds ?? 0;
     const own = heldSeconds ? [0, 0, 0] : Array.from(steps);
     if (!heldSeconds) this.row += 1;
     this.transition.advance();
@@ -94,24 +86,17 @@ export class LearnedCharacter {
 
   /** Whether the goal has changed abruptly since it last did. */
   changed(goal) {
-    const facingOf = (each) => (each.facing ? each.facing : [0, 0]);
-    const apart = [0, 1].some(
-      (axis) =>
-        Math.abs(goal.velocity[axis] - this.lastGoal.velocity[axis]) > this.jumpOfGoal ||
-        Math.abs(facingOf(goal)[axis] - facingOf(this.lastGoal)[axis]) > this.settings.goal_jump,
-    );
+    const differs = (one, other, most) => [0, 1].some((axis) => Math.abs((one?.[axis] ?? 0) - (other?.[axis] ?? 0)) > most);
+    const apart = differs(goal.velocity, this.lastGoal.velocity, this.jumpOfGoal)
+      || differs(goal.facing, this.lastGoal.facing, this.settings.goal_jump);
     if (apart) this.lastGoal = goal;
     return apart;
   }
 
   /** First row and one after the last of the clip of a row. */
   rangeOf(row) {
-    const clip = this.clipOf(row);
-    return [this.asset.header.clips.starts[clip], this.asset.header.clips.stops[clip]];
-  }
-
-  clipOf(row) {
-    return this.kept.stretchOf(row);
+    const clip = this.kept.stretchOf(row);
+    return [this.kept.starts[clip], this.kept.stops[clip]];
   }
 
   /** Rows that may be played, and those that may be jumped to, with a value of the label. */
@@ -144,8 +129,7 @@ export class LearnedCharacter {
   startRow(seed) {
     const { targets } = this.masksOf(this.label);
     if (seed) {
-      const rows = [];
-      targets.forEach((target, row) => target && rows.push(row));
+      const rows = [...targets.keys()].filter((row) => targets[row]);
       return rows[Math.floor(createRandom(seed).uniform() * rows.length)];
     }
     const query = new Float32Array(this.asset.header.dims);
@@ -153,38 +137,30 @@ export class LearnedCharacter {
     return this.kept.nearest(query, 1, targets)[0].row;
   }
 
-  /**
-   * The desired trajectory, with facings that the motion can hold: where no clip travels as desired
-   * with the desired facing, the character faces its direction of travel.
-   */
+  /** The desired trajectory; where no clip travels as desired with the desired facing, it faces the direction of travel. */
   heldTrajectory() {
     const { root, times } = this;
     const { covered, standing_speed: standing } = this.asset.header.facing_coverage;
-    const { places, angles } = this.goals.trajectory(root, times);
+    const desired = this.goals.trajectory(root, times), { places, angles } = desired;
     const ways = times.map((time, i) => {
       const before = i ? [places[2 * i - 2], places[2 * i - 1]] : [root.x, root.z];
       const seconds = time - (i ? times[i - 1] : 0);
       return [0, 1].map((axis) => (places[2 * i + axis] - before[axis]) / seconds);
     });
-    const last = times.length - 1;
-    const [x, z] = ways[last];
-    const sectors = covered.length;
-    const turned = wrappedAngle(Math.atan2(x, z) - angles[last]) / (2 * Math.PI);
-    const sector = positiveRemainder(Math.floor(sectors * turned + 0.5), sectors);
+    const [x, z] = ways.at(-1);
+    const turned = wrappedAngle(Math.atan2(x, z) - angles.at(-1)) / (2 * Math.PI);
+    const sector = positiveRemainder(Math.floor(covered.length * turned + 0.5), covered.length);
     const held = !(Math.hypot(x, z) > standing) || covered[sector];
     this.travel = held ? null : Math.atan2(ways[0][0], ways[0][1]);
-    if (held) return { places, angles };
-    const facings = angles.map((angle, i) => angle + wrappedAngle(Math.atan2(...ways[i]) - angle));
-    return { places, angles: facings };
+    return held ? desired : { places, angles: angles.map((angle, i) => angle + wrappedAngle(Math.atan2(...ways[i]) - angle)) };
   }
 
   /** Take over the labels to keep from the row that plays, unless it is idle. */
   keepLabels() {
     const { settings, asset, row } = this;
     if (!settings.keep_improvement || asset.arrays.idle[row]) return;
-    const labels = asset.header.clips.labels[this.clipOf(row)];
-    this.keptLabels = {};
-    for (const name of settings.keep) if (name in labels) this.keptLabels[name] = labels[name];
+    const labels = asset.header.clips.labels[this.kept.stretchOf(row)];
+    this.keptLabels = Object.fromEntries(settings.keep.filter((name) => name in labels).map((name) => [name, labels[name]]));
   }
 
   /** Targets of a mask that keep the labels, idle moments among them; null where there are none. */
@@ -208,33 +184,23 @@ export class LearnedCharacter {
     return this.masks.get(key);
   }
 
-  /**
-   * Candidates for a jump with a `rank`, the distance that they are compared by: rows that do not
-   * keep the labels must be nearer.
-   */
+  /** Candidates for a jump with a `rank`, the distance that compares them: rows that do not keep the labels must be nearer. */
   candidates(query, targets, near, bound) {
-    const { kept: states } = this;
     const { candidates: count } = this.constants;
-    const ranked = (found, rank) => found.map((each) => ({ ...each, rank: rank(each.distance) }));
+    const search = (mask, most, rank) => this.kept.nearest(query, count, mask, near, most)
+      .map(({ row, distance }) => ({ row, distance, rank: rank(distance) }));
     const same = (distance) => distance;
     const kept = this.keptTargets(targets);
-    if (!kept) return ranked(states.nearest(query, count, targets, near, bound), same);
-    const keeping = states.nearest(query, count, kept, near, bound);
+    if (!kept) return search(targets, bound, same);
+    const keeping = search(kept, bound, same);
     const { keep_improvement: share } = this.settings;
     const most = this.settings.keeping * this.settings.max_improvement;
-    const reached = Math.min(bound, keeping.length ? keeping[0].distance : Infinity);
+    const reached = Math.min(bound, keeping[0]?.distance ?? Infinity);
     // Labels stay where all costs are high.
     const nearer = reached === Infinity ? reached : reached - Math.min(share * reached, most);
-    const others = states.nearest(query, count, targets, near, nearer);
     // The inverse of `nearer`.
-    const other = (distance) => Math.min(distance / (1 - share), distance + most);
-    const both = [...ranked(keeping, same), ...ranked(others, other)];
-    return both.sort((a, b) => a.rank - b.rank).slice(0, count);
-  }
-
-  /** The cost that improves another by a share, or by the largest improvement. */
-  improved(cost, share) {
-    return cost === Infinity ? cost : cost - Math.min(share * cost, this.settings.max_improvement);
+    const others = search(targets, nearer, (distance) => Math.min(distance / (1 - share), distance + most));
+    return [...keeping, ...others].sort((a, b) => a.rank - b.rank).slice(0, count);
   }
 
   /** Replace the future trajectory of a query by a desired one, within the limits; what it then is. */
@@ -247,25 +213,25 @@ export class LearnedCharacter {
       const vector = direction
         ? [Math.sin(angle), Math.cos(angle)]
         : [desired.places[2 * i] - root.x, desired.places[2 * i + 1] - root.z];
-      toFacing(vector[0], vector[1], root.angle).forEach((value, axis) => {
-        const at = column + axis;
-        query[at] = (value - asset.arrays.mean[at]) * asset.arrays.scale[at];
-      });
+      this.put(query, column, toFacing(vector[0], vector[1], root.angle));
     }
     this.writeHeights(query, desired);
     return desired;
   }
 
+  /** Write raw values into a query from a column on. */
+  put(query, column, values) {
+    const { mean, scale } = this.asset.arrays;
+    values.forEach((value, i) => { query[column + i] = (value - mean[column + i]) * scale[column + i]; });
+  }
+
   /** Replace the heights of the ground ahead in a query, if the features have them. */
   writeHeights(query, { places, angles }) {
-    const { asset, root } = this;
-    const first = asset.header.ground_heights;
+    const { ground } = this;
+    const first = this.asset.header.ground_heights;
     if (typeof first !== "number") return;
     const directions = Array.from(angles).flatMap((angle) => [Math.sin(angle), Math.cos(angle)]);
-    const heights = this.ground ? this.ground.heightsInWorld(places, directions, this.ground.level(root)) : new Float32Array((3 * places.length) / 2);
-    heights.forEach((height, i) => {
-      query[first + i] = (height - asset.arrays.mean[first + i]) * asset.arrays.scale[first + i];
-    });
+    this.put(query, first, ground ? ground.heightsInWorld(places, directions, ground.level(this.root)) : new Float32Array((3 * places.length) / 2));
   }
 
   /** Jump to a better row if one is due and found; whether it did. */
@@ -300,10 +266,10 @@ export class LearnedCharacter {
     return { before: this.poseBefore, now: this.pose, rootVelocity };
   }
 
-  /** The share by which a jump must reduce the cost of what plays. */
-  improvement() {
-    const { change_s: recent, change_improvement: afterChange, min_improvement: usual } = this.settings;
-    return this.sinceChange < recent ? afterChange : usual;
+  /** The cost, of what plays, to which a jump must reduce it. */
+  improved(cost) {
+    const { change_s: recent, change_improvement: afterChange, min_improvement: usual, max_improvement: most } = this.settings;
+    return cost - Math.min((this.sinceChange < recent ? afterChange : usual) * cost, most);
   }
 
   /** The row to jump to for a query and the desired trajectory that is in it; null to go on. */
@@ -317,22 +283,19 @@ export class LearnedCharacter {
     const must = starts || row + constants.ending_s / seconds >= stop || !playable[this.later(row)];
     const radius = Math.round(settings.neighbourhood_s / seconds);
     const near = [Math.max(row - radius, start), Math.min(row + radius + 1, stop)];
-    const bound = must ? Infinity : this.improved(staying, this.improvement());
+    const bound = must ? Infinity : this.improved(staying);
     let found = this.candidates(query, targets, near, bound);
-    if (must && !found.length) {
-      // Only neighbouring rows remain; allow them rather than stop.
-      found = this.kept.nearest(query, constants.candidates, targets);
-      for (const each of found) each.rank = each.distance;
-    }
+    // Only neighbouring rows remain; allow them rather than stop.
+    if (must && !found.length) found = this.kept.nearest(query, constants.candidates, targets);
     this.cost = staying;
     this.untilSearch = settings.search_interval_s;
     if (!found.length) {
       this.waited = 0;
       return null;
     }
-    const usable = must ? found : found.filter((each) => each.rank <= (1 + constants.tolerance) * found[0].rank);
+    const usable = must ? found : found.filter(({ rank }) => rank <= (1 + constants.tolerance) * found[0].rank);
     const current = this.current();
-    const costs = usable.map((each) => this.transition.cost(each.row, current));
+    const costs = usable.map((candidate) => this.transition.cost(candidate.row, current));
     const best = costs.indexOf(Math.min(...costs));
     const smooth = costs[best] < Math.min(constants.smooth + constants.smooth_per_s * this.waited, constants.least_smooth);
     this.waited = smooth ? 0 : this.waited + constants.retry_s;
@@ -364,7 +327,7 @@ export class LearnedCharacter {
     if (rest.resting && !rest.ending(row)) return true;
     const held = rest.resting;
     const places = motion.positionsOf(this.pose);
-    const pose = motion.body.flatMap((joint) => Array.from(places.subarray(3 * joint, 3 * joint + 3)));
+    const pose = motion.body.flatMap((joint) => point(places, joint));
     const chosen = rest.choose(row, pose, this.style());
     if (chosen !== row) {
       this.transition.begin(chosen, this.current(), held);
@@ -383,8 +346,7 @@ export class LearnedCharacter {
     });
     trunk.forEach((joint, index) => {
       const vector = [0, 1, 2].map((axis) => breath * breathing(seconds, 3 * (index + 1) + axis + 1));
-      const own = rotations.subarray(4 * joint, 4 * joint + 4);
-      own.set(multiply(fromVector(vector), own));
+      rotations.set(multiply(fromVector(vector), turn(rotations, joint)), 4 * joint);
     });
   }
 
@@ -402,17 +364,20 @@ export class LearnedCharacter {
     const velocity = fromFacing(own[0] / seconds + free[0], own[1] / seconds + free[1], root.angle);
     const gap = [goals.position[0] - root.x, goals.position[1] - root.z];
     const facing = this.travel === null ? goals.angle : this.travel;
-    const turn = rootSteps.turn(turned, velocity, gap, root.angle, facing);
-    const resting = Boolean(this.rest && this.rest.resting);
+    const angle = rootSteps.turn(turned, velocity, gap, root.angle, facing);
     const slips = plays ? rootSteps.slips(before) : rootSteps.tips.map(() => [0, 0]);
-    const local = rootSteps.step(own, free, before, this.row, this.pose, turn, slips, resting);
+    const local = rootSteps.step(own, free, before, this.row, this.pose, angle, slips, this.resting);
     this.moved = [...local, turned];
     const step = fromFacing(local[0], local[1], root.angle);
     const shift = rootSteps.shift(step, [gap[0] - step[0], gap[1] - step[1]]);
     const [x, z] = [root.x + step[0] + shift[0], root.z + step[1] + shift[1]];
     this.speed = Math.hypot(x - root.x, z - root.z) / seconds;
     this.slips = slips.map(([x, z]) => fromFacing(x, z, root.angle));
-    this.root = { x, z, angle: root.angle + turn };
+    this.root = { x, z, angle: root.angle + angle };
+  }
+
+  get resting() {
+    return Boolean(this.rest?.resting);
   }
 
   frame(jumped) {
@@ -421,14 +386,14 @@ export class LearnedCharacter {
     const limbs = header.legs.bends.length;
     const localRotations = Float64Array.from(this.pose.rotations);
     const localPositions = Float64Array.from(this.pose.positions);
-    const turn = aroundY(root.angle);
-    localRotations.set(multiply(turn, localRotations.subarray(0, 4)), 0);
-    const [x, y, z] = rotate(turn, localPositions.subarray(0, 3));
+    const facing = aroundY(root.angle);
+    localRotations.set(multiply(facing, localRotations), 0);
+    const [x, y, z] = rotate(facing, localPositions);
     const level = this.ground ? this.ground.level(root) : 0;
     localPositions.set([x + root.x, y + level, z + root.z], 0);
     const contacts = arrays.contacts.slice(limbs * row, limbs * (row + 1));
     if (this.footIk) {
-      localPositions[1] -= this.feet.hold(localRotations, localPositions, contacts, root.angle, seconds, { ground: this.groundFeet, resting: Boolean(this.rest && this.rest.resting), slips: this.slips });
+      localPositions[1] -= this.feet.hold(localRotations, localPositions, contacts, root.angle, seconds, { ground: this.groundFeet, resting: this.resting, slips: this.slips });
     }
     return frameOf(skeleton, root, localRotations, localPositions, {
       trajectory: {
@@ -450,7 +415,7 @@ export class LearnedCharacter {
   /** The row that plays: its number, its clip and the seconds in it. */
   moment() {
     const { names, starts } = this.asset.header.clips;
-    const clip = this.clipOf(this.row);
+    const clip = this.kept.stretchOf(this.row);
     return { index: this.row, clip: names[clip], time: (this.row - starts[clip]) * this.seconds };
   }
 

@@ -28,7 +28,7 @@ function showMessage(text) {
   element("message").hidden = !text;
 }
 
-function startPlayer(Mannequins) {
+function startPlayer(Lit) {
   const stats = { drawn: [], between: [] };
   let requested = false;
   let last = 0;
@@ -41,7 +41,7 @@ function startPlayer(Mannequins) {
     requestAnimationFrame(frame);
   };
   const clock = new Clock(invalidate);
-  const stage = new Stage(element("stage"), invalidate, Mannequins && new Mannequins(invalidate));
+  const stage = new Stage(element("stage"), invalidate, Lit && new Lit(invalidate));
   const wheels = new Wheels(element("wheels"), invalidate);
   const manifold = new Manifold(element("manifold"), [element("manifold-2d"), element("manifold-3d")], invalidate);
   const costs = new CostTable({
@@ -116,7 +116,7 @@ function startPlayer(Mannequins) {
       each.classList.toggle("playing", clock.playing);
     });
     write("loop", String(clock.loop), (each) => pressed(each, clock.loop));
-    write("plain", stage.mannequins?.missing ?? "", (each, text) => { [each.textContent, each.hidden] = [text, !text]; });
+    write("plain", stage.lit?.missing ?? "", (each, text) => { [each.textContent, each.hidden] = [text, !text]; });
     write("grid-size", stage.gridStep ? `grid ${shortNumber(stage.gridStep)} m` : "", put);
     if (!clock.playing || Math.round(clock.time * 2) !== written.get("slider")) {
       written.set("slider", Math.round(clock.time * 2));
@@ -366,10 +366,10 @@ function startPlayer(Mannequins) {
   };
 }
 
-// Start the page; with `Mannequins`, which pages without bodies leave out.
-export function play(Mannequins = null) {
+// Start the page; with the class of its lit bodies, which pages without any leave out.
+export function play(Lit = null) {
   try {
-    startPlayer(Mannequins);
+    startPlayer(Lit);
   } catch (problem) {
     element("app").hidden = false;
     showMessage(`The player cannot start: ${problem.message}. Make the page again, or open it in a newer browser.`);

@@ -12,7 +12,7 @@ import { bvhText, glbBytes } from "./body/save.js";
 import { download } from "./scene/download.js";
 import { pressed } from "./scene/elements.js";
 import { canRecord, record } from "./scene/video.js";
-import { look, scene } from "./page_content.js";
+import { look, scene, useLook } from "./page_content.js";
 import { View } from "./scene/view.js";
 import { bytesOf } from "./page_bytes.js";
 import { MOST_CHARACTERS } from "./scene/renderer.js";
@@ -41,11 +41,9 @@ class App {
     this.el = new Proxy({}, { get: (found, id) => (found[id] ??= element(id)) });
     this.asset = asset;
     this.options = options;
-    this.view = new View(this.el);
     this.look = matchMedia("(prefers-color-scheme: dark)");
     this.setLook(document.documentElement.dataset.look);
-    const samples = sampleFrames(asset, firstLabel(asset));
-    this.view.open(asset, samples);
+    this.view = new View(this.el, asset, sampleFrames(asset, firstLabel(asset)));
     const sizes = new ResizeObserver(() => {
       const { style } = document.documentElement;
       style.setProperty("--bar", `${this.el.bar.offsetHeight}px`);
@@ -218,8 +216,7 @@ class App {
   }
 
   setLook(name) {
-    const chosen = name === "light" || name === "dark" ? name : this.look.matches ? "dark" : "light";
-    this.view.setLook(chosen);
+    useLook(name === "light" || name === "dark" ? name : this.look.matches ? "dark" : "light");
   }
 
   setLabel(index) {
@@ -343,7 +340,6 @@ class App {
     else if (!this.paused) this.advance(seconds * Number(this.el.speed.value));
     else this.input.read();
     this.draw(seconds);
-    if (this.pictures === 2) setTimeout(() => this.view.refine());
     requestAnimationFrame((next) => this.tick(next));
   }
 
@@ -446,10 +442,8 @@ class App {
   }
 
   saveGlb() {
-    this.view.refine();
     const { skeleton, frameRate } = this.asset;
-    const frames = this.driven();
-    const bytes = glbBytes(skeleton, frames, frameRate, this.view.mesh, this.view.tint(0)[0]);
+    const bytes = glbBytes(skeleton, this.driven(), frameRate, this.view.fineMesh(), this.view.tint(0)[0]);
     this.download(bytes, ".glb", "model/gltf-binary");
   }
 

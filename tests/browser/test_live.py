@@ -230,7 +230,7 @@ def test_a_character_walks_up_the_stairs_of_the_list(live):
     page.evaluate("delete deepphaseLive.view.draw")
     pictures_after(page, 1)
     page.get_by_label("Ground", exact=True).select_option("")
-    assert page.evaluate("deepphaseLive.view.map") is None
+    assert page.evaluate("deepphaseLive.view.terrain") is None
 
 
 def test_without_webgl_a_sentence_says_so_and_the_character_is_drawn(open_page, content):

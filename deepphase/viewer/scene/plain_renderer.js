@@ -11,14 +11,12 @@ export class PlainRenderer {
     this.look = look;
   }
 
-  // Begin a picture with its ground, a grid on a floor or on uneven `terrain`, the step of which is returned.
-  // `size`: of a body, in metres.
-  begin(context, camera, { terrain, floor, step, size }) {
+  begin(context, camera) {
     Object.assign(this, { context, camera });
     context.lineCap = context.lineJoin = "round";
-    return this.drawGrid(terrain ? (x, z) => terrain.at(x, z) : () => floor, step, size);
   }
 
+  // A grid on the ground, whose height `level` gives, in steps of at least `unit`; its step. `size`: of a body, in metres.
   drawGrid(level, unit, size) {
     const { camera, context } = this;
     const reach = Math.ceil(GRID_LINES * Math.max(1, camera.distance / (5 * size)));
@@ -126,7 +124,7 @@ export class PlainRenderer {
 
   // Bodies {pose, links, radii (of links), height, colour, alpha} as limbs with round ends, and balls
   // {place, radius}, from far to near. A body without links is its points.
-  drawBodies(bodies, balls = []) {
+  drawLimbs(bodies, balls = []) {
     const pieces = [];
     const { look } = this;
     for (const body of bodies) {

@@ -29,7 +29,7 @@ const FIRST_ROWS = 4;
 const INTEGERS = new Set(["shadowMap", "poses", "firstRow"]);
 const TO_LIGHT = unit([0.5, 1.0, 0.28]);
 
-export const NO_WEBGL = "This browser has no WebGL 2: bodies are drawn as plain skeletons.";
+const NO_WEBGL = "This browser has no WebGL 2: bodies are drawn as plain skeletons.";
 
 export const LOOKS = {
   light: {
@@ -58,13 +58,6 @@ function askForSoftware() {
   const name = info ? gl.getParameter(info.UNMASKED_RENDERER_WEBGL) : masked;
   gl.getExtension("WEBGL_lose_context")?.loseContext();
   return /swiftshader|llvmpipe|softpipe|software|basic render/i.test(name);
-}
-
-// Give a canvas the pixels of its size on the screen, or a share of them along each side.
-export function fitCanvas(canvas, wide, tall, quality) {
-  const ratio = Math.min(window.devicePixelRatio || 1, 2) * quality;
-  const [width, height] = [wide, tall].map((length) => Math.max(1, Math.round(length * ratio)));
-  if (canvas.width !== width || canvas.height !== height) [canvas.width, canvas.height] = [width, height];
 }
 
 export class Renderer {
@@ -239,9 +232,11 @@ export class Renderer {
     }
   }
 
-  // Fit the canvas to its place, or to a size in CSS pixels.
-  resize(wide = this.canvas.clientWidth, tall = this.canvas.clientHeight) {
-    fitCanvas(this.canvas, wide, tall, this.quality);
+  // Give the canvas the pixels of a size in CSS pixels on the screen, or a share of them along each side.
+  resize(wide, tall) {
+    const ratio = Math.min(window.devicePixelRatio || 1, 2) * this.quality;
+    const size = [wide, tall].map((length) => Math.max(1, Math.round(length * ratio)));
+    if (this.canvas.width !== size[0] || this.canvas.height !== size[1]) [this.canvas.width, this.canvas.height] = size;
   }
 
   // Draw a picture. Groups: {body, characters} with characters of {positions, rotations, tint, accent, alpha},

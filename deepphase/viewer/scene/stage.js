@@ -1,13 +1,13 @@
-// Bodies in space, on a ground with a grid.
+// The bodies of a take in space, on a ground with a grid.
 
 import { look, styleOf } from "../page_content.js";
 import { Heightmap } from "../runtime/heightmap.js";
 import { arrayOf } from "../tracks/take_data.js";
 import { onTurn } from "../input/pointer.js";
+import { add, between, distance } from "../vectors.js";
 import { Camera } from "./camera.js";
-import { Marks } from "./marks.js";
-import { PlainRenderer } from "./plain_renderer.js";
-import { faded, fontOf, fitted, Surface } from "./surface2d.js";
+import { Scene } from "./scene.js";
+import { faded, fontOf, fitted } from "./surface2d.js";
 
 // Time constant in seconds of the camera that follows a body.
 const FOLLOW_S = 0.18;
@@ -21,13 +21,14 @@ const PATH_POINTS = 200, BOLD_POINTS = 60;
 const WIDEST_M = 5;
 // Metres from the camera to the nearest of several bodies, at least.
 const LEAST_ROOM_M = 2.4;
+// Layers: name, words, key, and whether they are shown at first.
 export const SHOWS = [
-  ["follow", "Follow", "F"],
-  ["contacts", "Contacts", ""],
-  ["trails", "Trails", ""],
-  ["path", "Root path", ""],
-  ["names", "Joint names", ""],
-  ["skeleton", "Skeleton", ""],
+  ["follow", "Follow", "F", true],
+  ["contacts", "Contacts", "", true],
+  ["trails", "Trails", "", true],
+  ["path", "Root path", "", true],
+  ["names", "Joint names", "", false],
+  ["skeleton", "Skeleton", "", false],
 ];
 
 const NAME_SIZE = 12;
@@ -37,6 +38,8 @@ const LEAST_SHARE = 0.1;
 const MOST_NAMES = 12;
 // Height of names over the highest joint, in heights of the body: of lines, and of a head around it.
 const ABOVE = 0.06, SURFACE_ABOVE = 0.15;
+
+const meanOf = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 // Names of bodies, with those that would cover a nearer body's name moved up.
 function apart(names) {
@@ -50,18 +53,12 @@ function apart(names) {
   return placed;
 }
 
-export class Stage {
-  constructor(canvas, onChange, mannequins) {
-    this.surface = new Surface(canvas, onChange);
-    this.shows = { follow: true, contacts: true, trails: true, path: true, names: false, skeleton: false };
+export class Stage extends Scene {
+  constructor(canvas, onChange, lit) {
+    super(canvas, new Camera(), lit, onChange);
+    this.shows = Object.fromEntries(SHOWS.map(([name, , , on]) => [name, on]));
     this.bodies = [];
     this.moved = [0, 0, 0];
-    this.camera = new Camera();
-    this.marks = new Marks();
-    this.plain = new PlainRenderer(look);
-    this.mannequins = mannequins;
-    this.surface.onHide = () => mannequins?.release();
-    this.onChange = onChange;
     onTurn(canvas, this.camera, { onChange, pan: (dx, dy) => this.pan(dx, dy) });
     canvas.addEventListener("contextmenu", (event) => event.preventDefault());
     canvas.addEventListener("dblclick", () => this.reset());
@@ -69,8 +66,8 @@ export class Stage {
 
   pan(dx, dy) {
     const by = this.camera.pan(dx, dy);
-    this.moved = this.moved.map((v, i) => v + by[i]);
-    this.camera.target = this.camera.target.map((v, i) => v + by[i]);
+    this.moved = add(this.moved, by);
+    this.camera.target = add(this.camera.target, by);
   }
 
   open(bodies, terrain) {
@@ -79,23 +76,25 @@ export class Stage {
     this.inTurn = bodies.every((body, at) => !at || body.start >= bodies[at - 1].end);
     this.terrain = terrain
       ? new Heightmap(arrayOf(terrain.heights), terrain.heights.shape[1], terrain.spacing, terrain.origin) : null;
-    this.mannequins?.open(bodies, this.terrain);
+    this.lit?.openTake(bodies, this.terrain);
     this.floor = bodies.length ? Math.min(...bodies.map((body) => body.floor)) : 0;
     this.height = Math.max(0.1, ...bodies.map((body) => body.height));
     this.grid = 10 ** Math.round(Math.log10(this.height / 1.5));
+    for (const body of bodies) {
+      // Height of the ground under it.
+      body.level = (x, z) => (this.terrain ? this.terrain.at(x, z) : body.floor);
+    }
     this.reset();
   }
 
   reset() {
-    this.camera.yaw = 0.65;
-    this.camera.pitch = 0.2;
     // Bodies that are longer than high are seen whole, too.
     const reach = Math.max(0, ...this.visibleBodies.map((body) => body.reach));
     const size = Math.max(this.height, 1.25 * reach);
     const spread = Math.min(this.spread(), Math.max(3 * size, WIDEST_M));
     // Small bodies that stand apart: the nearest must not leave the picture at its side.
     const room = this.visibleBodies.length > 1 ? Math.max(1.5 * size, LEAST_ROOM_M) : 1.5 * size;
-    this.camera.distance = Math.max(2.35 * size, room + 2.1 * spread);
+    Object.assign(this.camera, { yaw: 0.65, pitch: 0.2, distance: Math.max(2.35 * size, room + 2.1 * spread) });
     this.moved = [0, 0, 0];
     this.settled = false;
     this.onChange();
@@ -115,17 +114,13 @@ export class Stage {
   // Mean distance over time from the middle of the bodies to the farthest of them, in metres.
   spread() {
     const bodies = this.visibleBodies;
-    let widest = 0;
-    if (bodies.length > 1) {
-      const end = Math.max(...bodies.map((body) => body.end));
-      for (let at = 0; at <= 20; at++) {
-        const places = bodies.map((body) => this.placeOf(body, (end * at) / 20));
-        const x = places.reduce((sum, p) => sum + p[0], 0) / places.length;
-        const z = places.reduce((sum, p) => sum + p[1], 0) / places.length;
-        widest += Math.max(...places.map((p) => Math.hypot(p[0] - x, p[1] - z))) / 21;
-      }
-    }
-    return widest;
+    if (bodies.length < 2) return 0;
+    const end = Math.max(...bodies.map((body) => body.end));
+    return meanOf(Array.from({ length: 21 }, (_, at) => {
+      const places = bodies.map((body) => this.placeOf(body, (end * at) / 20));
+      const [x, z] = [0, 1].map((axis) => meanOf(places.map((place) => place[axis])));
+      return Math.max(...places.map((place) => Math.hypot(place[0] - x, place[1] - z)));
+    }));
   }
 
   placeOf(body, time) {
@@ -144,29 +139,19 @@ export class Stage {
   // Move the camera after the bodies; true until it has arrived.
   follow(time, passed) {
     const bodies = this.bodiesAt(time);
-    if (!bodies.length) return false;
-    if (!this.shows.follow && this.settled) return false;
+    if (!bodies.length || (!this.shows.follow && this.settled)) return false;
     const places = bodies.map((body) => this.placeOf(body, time));
-    const floors = places.map((p, at) => this.levelOf(bodies[at])(...p));
-    const floor = this.terrain ? floors.reduce((sum, y) => sum + y, 0) / floors.length : this.floor;
-    const lifts = bodies.map((body, at) => this.liftOf(body, floors[at], time));
-    const goal = [
-      places.reduce((sum, p) => sum + p[0], 0) / places.length + this.moved[0],
-      floor + lifts.reduce((sum, y) => sum + y, 0) / lifts.length + 0.47 * this.height + this.moved[1],
-      places.reduce((sum, p) => sum + p[1], 0) / places.length + this.moved[2],
-    ];
-    const { target } = this.camera;
-    const gap = Math.hypot(...goal.map((v, i) => v - target[i]));
+    const floors = places.map((place, at) => bodies[at].level(...place));
+    const floor = this.terrain ? meanOf(floors) : this.floor;
+    const lift = meanOf(bodies.map((body, at) => this.liftOf(body, floors[at], time)));
+    const [x, z] = [0, 1].map((axis) => meanOf(places.map((place) => place[axis])));
+    const goal = add([x, floor + lift + 0.47 * this.height, z], this.moved);
+    const gap = distance(goal, this.camera.target);
     const jump = !this.settled || gap > 1.5 * this.height;
     const part = jump ? 1 : 1 - Math.exp(-passed / FOLLOW_S);
     this.settled = true;
-    this.camera.target = target.map((v, i) => v + (goal[i] - v) * part);
+    this.camera.target = between(this.camera.target, goal, part);
     return gap * (1 - part) > 0.0005 * this.height;
-  }
-
-  // A function of a place (x, z): height of the ground under a body.
-  levelOf(body) {
-    return this.terrain ? (x, z) => this.terrain.at(x, z) : () => body.floor;
   }
 
   draw(time, passed) {
@@ -175,35 +160,28 @@ export class Stage {
     const moving = this.follow(time, passed);
     this.camera.frame(this.surface.width, this.surface.height);
     if (!this.bodies.length) return false;
-    const lit = !this.shows.skeleton && this.mannequins?.prepare();
-    const poses = this.bodiesAt(time).map((body) => [body, body.poseAt(time)]);
-    const balls = poses.filter(([body]) => body.ball).map(([body]) => ({ place: body.ballAt(time), radius: body.ballRadius }));
-    this.mark(poses, time);
-    if (lit) {
-      const posed = new Map(poses.filter(([body]) => body.posed));
-      this.mannequins.draw(context, this, posed, balls, time, passed);
-      this.gridStep = this.terrain ? 0 : this.grid;
+    const drawn = this.bodiesAt(time);
+    for (const body of drawn) {
+      body.poseAt(time);
+      body.alpha = body.isFaint(time) ? 0.3 : 1;
+      body.balls = body.ball ? [{ place: body.ballAt(time), radius: body.ballRadius }] : [];
+      body.character = () => this.lit.characterOf(body, body.pose, time);
     }
-    const { plain, terrain, floor, grid: step, height: size } = this;
-    if (lit) Object.assign(plain, { context, camera: this.camera });
-    else this.gridStep = plain.begin(context, this.camera, { terrain, floor, step, size });
-    const limbed = poses.filter(([body]) => !lit || !body.posed)
-      .map(([body]) => Object.assign(body, { alpha: body.isFaint(time) ? 0.3 : 1 }));
-    context.lineCap = context.lineJoin = "round";
-    for (const body of limbed) plain.drawShadows([body], lit || !body.ball ? [] : [{ place: body.ballAt(time), radius: body.ballRadius }], this.levelOf(body));
-    if (!lit) plain.drawMarks(this.marks);
-    plain.drawBodies(limbed, lit ? [] : balls);
-    if (this.emphasis) this.drawEmphasis(context, poses);
-    this.drawNames(context, poses, lit ? SURFACE_ABOVE : ABOVE);
+    this.mark(drawn, time);
+    const balls = drawn.flatMap((body) => body.balls);
+    const lit = this.drawBodies(context, drawn, { balls, size: this.height, step: 0.25 * this.grid, passed, plain: this.shows.skeleton });
+    if (this.emphasis && drawn.length) this.drawEmphasis(context, drawn[0]);
+    this.drawNames(context, drawn, lit ? SURFACE_ABOVE : ABOVE);
     return moving;
   }
 
   // Paths, desired trajectories, trails and contacts of all bodies.
-  mark(poses, time) {
+  mark(bodies, time) {
     const { marks, shows } = this;
     marks.clear(look.dark ? "dark" : "light");
-    for (const [body, pose] of poses) {
-      marks.level = this.levelOf(body);
+    for (const body of bodies) {
+      const { pose } = body;
+      marks.level = body.level;
       if (shows.path) this.markPath(body, time);
       if (shows.path) this.markDesired(body, time);
       if (shows.trails) this.markTrails(body, time);
@@ -261,33 +239,36 @@ export class Stage {
     const last = body.nearest(time);
     const first = Math.max(0, last - Math.round(TRAIL_S * body.fps));
     const joint = [0, 0, 0];
-    for (const each of body.trailing) {
+    for (const trailing of body.trailing) {
       const points = [];
-      for (let f = first; f <= last; f++) points.push(...body.joint(f, each, joint));
+      for (let f = first; f <= last; f++) points.push(...body.joint(f, trailing, joint));
       this.marks.line(points, { width: 0, colour: body.colour, alphas: [0.12, 0.7], least: 1.8 });
     }
   }
 
-  // A disc on each joint of the first body, as large as its share of what a channel follows.
-  drawEmphasis(context, poses) {
-    const [[body, pose]] = poses.length ? poses : [[null]];
-    if (!body) return;
+  // Place in the picture of a joint, `above` metres over it; null behind the eye.
+  placeInPicture({ pose }, joint, above = 0) {
+    const [x, y, depth] = this.camera.project(pose[3 * joint], pose[3 * joint + 1] + above, pose[3 * joint + 2]);
+    return depth > this.camera.near ? { x, y, depth } : null;
+  }
+
+  // A disc on each joint of a body, as large as its share of what a channel follows.
+  drawEmphasis(context, body) {
     const { shares, colour } = this.emphasis;
     context.fillStyle = faded(colour, 0.75);
     context.strokeStyle = look.page;
     context.lineWidth = 1.5;
-    for (let joint = 0; joint < Math.min(shares.length, pose.length / 3); joint++) {
-      if (shares[joint] < LEAST_SHARE) continue;
-      const p = this.camera.project(pose[3 * joint], pose[3 * joint + 1], pose[3 * joint + 2]);
-      if (p[2] < this.camera.near) continue;
+    shares.subarray(0, body.joints).forEach((share, joint) => {
+      const place = share < LEAST_SHARE ? null : this.placeInPicture(body, joint);
+      if (!place) return;
       context.beginPath();
-      context.arc(p[0], p[1], 0.04 * Math.sqrt(Math.min(shares[joint], 1)) * this.camera.focal * body.height / p[2], 0, 7);
+      context.arc(place.x, place.y, 0.04 * Math.sqrt(Math.min(share, 1)) * this.camera.focal * body.height / place.depth, 0, 7);
       context.fill();
       context.stroke();
-    }
+    });
   }
 
-  drawNames(context, poses, above) {
+  drawNames(context, bodies, above) {
     context.textAlign = "center";
     context.textBaseline = "bottom";
     const write = (text, x, y, size, colour) => {
@@ -299,26 +280,24 @@ export class Stage {
       context.fillStyle = colour;
       context.fillText(short, x, y);
     };
-    if (this.bodies.length > 1 && poses.length <= MOST_NAMES) {
+    if (this.bodies.length > 1 && bodies.length <= MOST_NAMES) {
       const names = [];
       context.font = fontOf(NAME_SIZE, "600");
-      for (const [body, pose] of poses) {
+      for (const body of bodies) {
         // Ghosts stand over each other; the list of colours names them.
         if (this.compares && body.compared) continue;
         let top = 0;
-        for (let i = 3; i < pose.length; i += 3) if (pose[i + 1] > pose[top + 1]) top = i;
-        const p = this.camera.project(pose[top], pose[top + 1] + above * body.height, pose[top + 2]);
+        for (let joint = 1; joint < body.joints; joint++) if (body.pose[3 * joint + 1] > body.pose[3 * top + 1]) top = joint;
+        const place = this.placeInPicture(body, top, above * body.height);
         const half = Math.min(180, context.measureText(body.name).width) / 2 + 2;
-        if (p[2] > this.camera.near) names.push({ name: body.name, x: p[0], y: p[1], half });
+        if (place) names.push({ name: body.name, half, ...place });
       }
-      for (const each of apart(names)) write(each.name, each.x, each.y, NAME_SIZE, look.ink);
+      for (const { name, x, y } of apart(names)) write(name, x, y, NAME_SIZE, look.ink);
     }
-    for (const [body, pose] of poses) {
-      if (!this.shows.names) continue;
+    for (const body of this.shows.names ? bodies : []) {
       body.jointNames.forEach((name, joint) => {
-        if (name.endsWith(" tip")) return;
-        const p = this.camera.project(pose[3 * joint], pose[3 * joint + 1], pose[3 * joint + 2]);
-        if (p[2] > this.camera.near) write(name, p[0], p[1] - 4, 10, look.soft);
+        const place = name.endsWith(" tip") ? null : this.placeInPicture(body, joint);
+        if (place) write(name, place.x, place.y - 4, 10, look.soft);
       });
     }
   }

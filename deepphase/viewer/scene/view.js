@@ -1,77 +1,53 @@
-// What a picture shows of the frames at a moment: bodies, marks on the ground, wheels, panels.
+// The characters of the page in which one steers: bodies, marks on the ground, wheels, panels.
 
 import { FollowingCamera } from "./camera.js";
-import { groundMesh } from "./ground_shape.js";
-import { Marks } from "./marks.js";
-import { buildMannequin, COARSE } from "../body/mannequin.js";
-import { look, useLook } from "../page_content.js";
+import { buildMannequin } from "../body/mannequin.js";
+import { look } from "../page_content.js";
 import { Panels } from "../tracks/panels.js";
-import { PlainPicture } from "./plain_picture.js";
-import { Renderer, LOOKS, MOST_CHARACTERS, NO_WEBGL, TINTS } from "./renderer.js";
+import { LitBodies } from "./lit_bodies.js";
+import { MOST_CHARACTERS, TINTS } from "./renderer.js";
+import { Scene } from "./scene.js";
 import { Surface } from "./surface2d.js";
-import { blendTurns, mix } from "../vectors.js";
+import { blendTurns, clamp, mix } from "../vectors.js";
 
 // Seconds in which the camera fits itself to a body that has become longer, and follows its middle.
 const FIT_S = 0.8, AHEAD_S = 0.5;
 // Share of the picture's width from which on panels push its middle aside.
 const LEAST_BESIDE = 0.2;
+// Key of the surface of all characters, and radius of a limb in metres where they have none.
+const BODY = "body", LIMB_M = 0.035;
 
-export class View {
-  constructor(elements) {
-    this.elements = elements;
-    try {
-      this.renderer = new Renderer(elements.stage);
-    } catch (problem) {
-      if (problem.message !== NO_WEBGL) throw problem;
-      this.renderer = new PlainPicture(elements.stage);
-      elements.plain.textContent = problem.message;
-      elements.plain.hidden = false;
-    }
-    this.overlay = new Surface(elements.overlay, () => {});
-    this.canvases = Object.fromEntries(["manifold", "gating", "cost"].map((name) => [name, new Surface(elements[name], () => {})]));
-    this.marks = new Marks();
+export class View extends Scene {
+  constructor(elements, asset, frames) {
+    const size = bodySize(frames);
+    super(elements.stage, new FollowingCamera(size), new LitBodies(() => {}));
+    Object.assign(this, { elements, asset, size, panels: new Panels(asset) });
+    this.lit.open(new Map([[BODY, (coarseness) => buildMannequin(asset.skeleton, frames, coarseness)]]), null);
+    this.marks.level = this.camera.level = (x, z) => this.level(x, z);
     this.shown = { trajectory: true, contacts: true, wheels: true, panels: true };
+    const has = { manifold: asset.manifold, gating: asset.experts > 1, cost: asset.kind !== "controller" };
+    this.canvases = Object.fromEntries(Object.keys(has).map((name) => [name, new Surface(elements[name], () => {})]));
+    for (const [name, value] of Object.entries(has)) elements[`${name}-card`].hidden = !value;
   }
 
-  open(asset, frames) {
-    this.asset = asset;
-    this.size = bodySize(frames);
-    this.frames = frames;
-    this.setBody(buildMannequin(asset.skeleton, frames, COARSE));
-    this.camera = new FollowingCamera(this.size);
-    this.panels = new Panels(asset);
-    const show = (name, has) => { this.elements[`${name}-card`].hidden = !has; };
-    show("manifold", asset.manifold);
-    show("gating", asset.experts > 1);
-    show("cost", asset.kind !== "controller");
+  // The mesh that is shown.
+  get mesh() {
+    return this.lit.meshes.get(BODY)?.mesh;
   }
 
-  // Build the mannequin in full, where a coarse one is still shown.
-  refine() {
-    if (this.frames) this.setBody(buildMannequin(this.asset.skeleton, this.frames));
+  // The mesh in full, where a coarse one may still be shown.
+  fineMesh() {
+    return this.lit.fine(BODY);
   }
 
   setBody(mesh) {
-    if (this.mesh) this.frames = null;
-    this.mesh = mesh;
-    this.body = this.renderer.addBody(mesh, this.asset.skeleton.parents);
-  }
-
-  // Height of the ground at a place.
-  level(x, z) {
-    return this.map ? this.map.at(x, z) : 0;
+    this.lit.use(BODY, { mesh, fine: true });
   }
 
   // Draw the ground of a `Heightmap`; null for the plane.
   setGround(map) {
-    this.map = map;
-    this.renderer.setTerrain(map && groundMesh(map), map);
-    this.marks.level = this.camera.level = (x, z) => this.level(x, z);
-  }
-
-  setLook(name) {
-    useLook(name);
-    this.renderer.look = LOOKS[name];
+    this.terrain = map;
+    this.lit.setTerrain(map);
   }
 
   // Find the free part of the picture, between the bar and the panels.
@@ -91,47 +67,43 @@ export class View {
 
   // Draw frames part of the way from `before` to `now`; `trail`: frames of the first character.
   draw({ before, now, part, trail, seconds }) {
-    const started = performance.now();
-    const { camera, size } = this;
+    const { camera, size, surface, asset: { frameRate } } = this;
     const blend = before.length === now.length ? part : 1;
-    const characters = now.map((frame, i) => this.between(blend < 1 ? before[i] : frame, frame, blend, i));
-    const lead = characters[0];
+    const bodies = now.map((frame, i) => this.between(blend < 1 ? before[i] : frame, frame, blend, i));
+    const lead = bodies[0];
     const { heading } = now[0].root;
-    const { length, ahead, height } = extentOf({ positions: lead.positions, root: { position: lead.place, heading } }, this.level(...lead.place));
+    const { length, ahead, height } = extentOf({ positions: lead.pose, root: { position: lead.place, heading } }, this.level(...lead.place));
     // A body that sat at first is longer when it runs.
     Object.assign(size, { length: Math.max(size.length, length), ahead: mix(ahead, size.ahead, Math.exp(-seconds / AHEAD_S)) });
     camera.fit(size, 1 - Math.exp(-seconds / FIT_S));
-    lead.middle = [lead.place[0] + size.ahead * Math.sin(heading), lead.place[1] + size.ahead * Math.cos(heading)];
-    camera.follow(lead.middle, heading, seconds, height);
-    this.mark(now, characters);
-    const spread = Math.max(...characters.map((c) => Math.hypot(c.place[0] - lead.place[0], c.place[1] - lead.place[1])));
-    this.renderer.resize();
-    camera.frame(this.elements.stage.clientWidth, this.elements.stage.clientHeight);
-    this.renderer.draw({
-      camera,
-      groups: [{ body: this.body, characters }],
-      marks: this.marks,
-      size: size.height,
-      reach: Math.min(Math.max(2.2 * size.height, spread + 1.5 * size.height), 9 * size.height),
-      gridStep: size.gridStep,
-    });
-    const context = this.overlay.begin();
-    if (this.shown.wheels && now[0].phases) this.wheels(context, lead, trail);
-    if (this.shown.panels) {
-      this.panels.manifold(this.canvases.manifold, trail, this.asset.frameRate, seconds);
-      this.panels.gating(this.canvases.gating, trail, this.asset.frameRate);
-      this.panels.cost(this.canvases.cost, trail, this.asset.frameRate);
-    }
-    this.renderer.adapt?.(Math.max((performance.now() - started) / 1000, seconds));
+    const middle = [lead.place[0] + size.ahead * Math.sin(heading), lead.place[1] + size.ahead * Math.cos(heading)];
+    camera.follow(middle, heading, seconds, height);
+    this.mark(now, bodies);
+    const context = surface.begin();
+    camera.frame(surface.width, surface.height);
+    const lit = this.drawBodies(context, bodies, { size: size.height, step: size.gridStep, passed: seconds });
+    if (!lit && this.lit.missing) Object.assign(this.elements.plain, { textContent: this.lit.missing, hidden: false });
+    if (this.shown.wheels && now[0].phases) this.wheels(context, middle, trail);
+    if (!this.shown.panels) return;
+    this.panels.manifold(this.canvases.manifold, trail, frameRate, seconds);
+    this.panels.gating(this.canvases.gating, trail, frameRate);
+    this.panels.cost(this.canvases.cost, trail, frameRate);
   }
 
+  // A body between two frames.
   between(before, now, part, index) {
     const [tint, accent] = this.tint(index);
-    const positions = new Float32Array(now.positions.length);
-    for (let i = 0; i < positions.length; i++) positions[i] = mix(before.positions[i], now.positions[i], part);
+    const { parents } = this.asset.skeleton;
+    const pose = now.positions.map((value, i) => mix(before.positions[i], value, part));
     const rotations = blendTurns(new Float32Array(now.rotations.length), before.rotations, now.rotations, part);
-    const place = [0, 1].map((a) => mix(before.root.position[a], now.root.position[a], part));
-    return { positions, rotations, tint, accent, place };
+    // Limbs, without the line from a root on the ground to the hips.
+    const ends = [...parents.keys()].filter((joint) =>
+      parents[joint] >= 0 && !(parents[parents[joint]] < 0 && pose[3 * parents[joint] + 1] < 0.05));
+    return {
+      key: BODY, pose, place: [0, 1].map((axis) => mix(before.root.position[axis], now.root.position[axis], part)),
+      character: () => ({ key: BODY, positions: pose, rotations, tint, accent }),
+      links: ends.flatMap((joint) => [parents[joint], joint]), radii: ends.map(() => LIMB_M), height: this.size.height, colour: tint,
+    };
   }
 
   markFeet(positions, contacts) {
@@ -149,10 +121,10 @@ export class View {
     }
   }
 
-  mark(now, characters) {
+  mark(now, bodies) {
     const { marks, size } = this;
     marks.clear(look.dark ? "dark" : "light");
-    characters.forEach(({ positions }, i) => this.markFeet(positions, now[i].contacts));
+    bodies.forEach(({ pose }, i) => this.markFeet(pose, now[i].contacts));
     const { trajectory } = now[0];
     if (this.shown.trajectory && trajectory) {
       if (trajectory.desired) marks.trajectory(trajectory.desired, "desired", size.unit, 0.75);
@@ -160,15 +132,14 @@ export class View {
     }
   }
 
-  wheels(context, lead, trail) {
-    const { camera, overlay, size } = this;
-    const [x, z] = lead.middle;
+  wheels(context, [x, z], trail) {
+    const { camera, surface, size } = this;
     const [head, feet] = [camera.floor + size.height, camera.floor].map((y) => [...camera.project(x, y, z)]);
     if (Math.min(head[2], feet[2]) < camera.near) return;
     const tall = Math.hypot(head[0] - feet[0], head[1] - feet[1]);
     const count = trail[trail.length - 1].phases.phase.length;
     const rows = count > 6 ? Math.ceil(count / 2) : count;
-    const radius = Math.min(Math.max((0.42 * Math.max(tall, 0.3 * overlay.height)) / rows, 15), 46);
+    const radius = clamp((0.42 * Math.max(tall, 0.3 * surface.height)) / rows, 15, 46);
     const gap = Math.max(tall * (size.length / size.height) * 0.45, 0.3 * tall);
     const columns = count > 6 ? 2.4 : 0;
     const right = Math.max(head[0], feet[0]) + gap + radius;
@@ -182,10 +153,10 @@ export class View {
 
 // Height and length of the body in metres, how far its middle is ahead of its root, a unit for marks,
 // and the step of the ground's grid. Frames: some in which it stands or walks; it may sit in others.
-export function bodySize(frames) {
+function bodySize(frames) {
   const extents = frames.map((frame) => extentOf(frame));
-  const { length, ahead, reach } = extents.reduce((most, each) => (each.length > most.length ? each : most));
-  const height = Math.max(...extents.map((each) => each.height));
+  const { length, ahead, reach } = extents.reduce((most, extent) => (extent.length > most.length ? extent : most));
+  const height = Math.max(...extents.map((extent) => extent.height));
   const unit = Math.min(Math.max(height, 1.6 * reach) / 1.75, 3);
   return { height, length, ahead, unit, gridStep: unit < 0.6 ? 0.125 : 0.25 };
 }

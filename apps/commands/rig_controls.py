@@ -60,11 +60,9 @@ def command(
     """
     from deepphase.formats.load import load, save
     from deepphase.rigs.body_rig import BodyRig
-    from deepphase.rigs.effectors import inverse_of_effectors, named_effectors
-    from deepphase.rigs.examples import motion_on_rig
-    from deepphase.rigs.inverse import RigInverse
-    from deepphase.rigs.key_thinning import thinned_keys
-    from deepphase.rigs.keys import RigKeys
+    from deepphase.rigs.inverse import RigInverse, inverse_of_effectors, named_effectors
+    from deepphase.rigs.keying import motion_on_rig
+    from deepphase.rigs.keys import RigKeys, thinned_keys
 
     suffix = output.suffix.lower()
     check_output(clip, output, player, also=(_KEYS,))
@@ -98,7 +96,7 @@ def command(
         _report(trained, solved)
         # On ground the clip would lie below it.
         given = read if ground is None else None
-        keys = RigKeys.of_rig(body, solved.values, motion.placement, read.fps)
+        keys = RigKeys.from_rig(body, solved.values, motion.placement, read.fps)
     if keys_error is not None:
         with progress() as report_progress:
             report_progress("leaving out keys", 0, 1, clip.name)
@@ -124,22 +122,19 @@ def _clip_of(keys: RigKeys, body: BodyRig) -> Clip:
 
 
 def _report(trained: RigInverse, solved: RigSolution) -> None:
-    from deepphase.rigs.body_rig import BodyRig, part_residuals
+    from deepphase.motion.roles import body_parts
+    from deepphase.rigs.body_rig import BodyRig
 
-    body = trained.rig
+    body, errors = trained.rig, 100.0 * solved.errors
     assert isinstance(body, BodyRig)
     if trained.joints is None:
-        parts = [
-            (each.part, each.mean, each.largest) for each in part_residuals(body, solved.errors)
-        ]
+        of_joint = body_parts(body.skeleton, body.roles)
+        parts = np.array([*of_joint, *(of_joint[joint] for joint in body.skeleton.end_parents)])
+        errors_of = {part: errors[:, parts == part] for part in dict.fromkeys(parts.tolist())}
     else:
-        others = np.delete(solved.errors, trained.joints, axis=1)
-        followed = [(body.joints[joint], solved.errors[:, joint]) for joint in trained.joints]
-        parts = [
-            (name, float(errors.mean()), float(errors.max()))
-            for name, errors in (*followed, ("all others", others))
-        ]
-    rows = [(part, f"{100 * mean:.2f}", f"{100 * largest:.2f}") for part, mean, largest in parts]
+        errors_of = {body.joints[joint]: errors[:, joint] for joint in trained.joints}
+        errors_of["all others"] = np.delete(errors, trained.joints, axis=1)
+    rows = [(part, f"{own.mean():.2f}", f"{own.max():.2f}") for part, own in errors_of.items()]
     table(("part", "joints off, mean cm", "max cm"), rows)
     missed = np.flatnonzero(~solved.reached)
     if len(missed):

@@ -426,7 +426,7 @@ def rig_command(
     """
     from deepphase.formats.load import load
     from deepphase.rigs.body_rig import BodyRig
-    from deepphase.rigs.training import rig_report_rows, train_rig
+    from deepphase.rigs.training import train_rig
 
     def prepare(inputs: TrainingInputs) -> partial[RigInverse | None]:
         corpus = inputs.clips(rig if poses is None else poses)
@@ -440,7 +440,12 @@ def rig_command(
             f"on {trained.report['poses']} poses of held-out clips:"
         )
         columns = ("method", "joints, cm", "controls, mean square", "frames/s")
-        table(columns, rig_report_rows(trained.report))
+        measured = trained.report["methods"].items()
+        rows = [
+            (name, f"{100 * of['joint_m']:.3f}", f"{of['controls']:.3f}", f"{of['fps']:.0f}")
+            for name, of in measured
+        ]
+        table(columns, rows)
         return []
 
     run_training("rig", output, run, prepare, skeleton=skeleton, lines=summary, json_report=True)

@@ -9,14 +9,14 @@ from deepphase.lazy_names import lazy_names
 if TYPE_CHECKING:
     from deepphase.rigs.body_rig import BodyRig as BodyRig
     from deepphase.rigs.config import RigConfig as RigConfig
-    from deepphase.rigs.effectors import inverse_of_effectors as inverse_of_effectors
-    from deepphase.rigs.effectors import named_effectors as named_effectors
-    from deepphase.rigs.examples import motion_on_rig as motion_on_rig
     from deepphase.rigs.inverse import RigInverse as RigInverse
     from deepphase.rigs.inverse import RigSolution as RigSolution
-    from deepphase.rigs.key_thinning import thinned_keys as thinned_keys
+    from deepphase.rigs.inverse import inverse_of_effectors as inverse_of_effectors
+    from deepphase.rigs.inverse import named_effectors as named_effectors
     from deepphase.rigs.keying import clip_of_controls as clip_of_controls
+    from deepphase.rigs.keying import motion_on_rig as motion_on_rig
     from deepphase.rigs.keys import RigKeys as RigKeys
+    from deepphase.rigs.keys import thinned_keys as thinned_keys
     from deepphase.rigs.rig_function import Control as Control
     from deepphase.rigs.rig_function import RigFunction as RigFunction
     from deepphase.rigs.training import train_rig as train_rig
@@ -25,12 +25,14 @@ if TYPE_CHECKING:
 _NAMES = {
     "deepphase.rigs.body_rig": ("BodyRig",),
     "deepphase.rigs.config": ("RigConfig",),
-    "deepphase.rigs.effectors": ("inverse_of_effectors", "named_effectors"),
-    "deepphase.rigs.examples": ("motion_on_rig",),
-    "deepphase.rigs.inverse": ("RigInverse", "RigSolution"),
-    "deepphase.rigs.key_thinning": ("thinned_keys",),
-    "deepphase.rigs.keying": ("clip_of_controls",),
-    "deepphase.rigs.keys": ("RigKeys",),
+    "deepphase.rigs.inverse": (
+        "RigInverse",
+        "RigSolution",
+        "inverse_of_effectors",
+        "named_effectors",
+    ),
+    "deepphase.rigs.keying": ("clip_of_controls", "motion_on_rig"),
+    "deepphase.rigs.keys": ("RigKeys", "thinned_keys"),
     "deepphase.rigs.rig_function": ("Control", "RigFunction"),
     "deepphase.rigs.training": ("train_rig",),
 }

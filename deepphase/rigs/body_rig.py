@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,10 +15,21 @@ from deepphase.formats.reading import checked_skeleton
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.retargeting.reference_pose import reference_pose
-from deepphase.motion.roles import Roles, body_parts, find_roles
+from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.skeleton import Skeleton, ancestors, subtree_mask
 from deepphase.rigs.rig_function import Control, RigFunction
-from deepphase.rigs.turns import apply, cross, dot, frame, orthonormal, pitch, product, turns, unit
+from deepphase.rigs.turns import (
+    across,
+    apply,
+    cross,
+    dot,
+    frame,
+    orthonormal,
+    pitch,
+    product,
+    turns,
+    unit,
+)
 
 # An end site nearer to its joint is not a joint of the rig, metres.
 _MIN_END = 0.005
@@ -37,27 +47,21 @@ _BATCH = 1024
 
 @dataclass(frozen=True, eq=False)
 class RigLimb:
-    """Arm or leg with forward and inverse kinematics.
-
-    Parameters
-    ----------
-    name
-        Such as "left_leg".
-    bend
-        (3,) unit vector: to where the middle joint bends at rest.
-    """
+    """Arm or leg with forward and inverse kinematics, such as "left_leg"."""
 
     name: str
-    chain: tuple[int, ...]
+    chain: tuple[int, ...]  # joints from the upper to the last one
     middle: int
-    last: int
     toe: int | None
-    bend: Array
+    bend: Array  # (3,) unit vector: to where the middle joint bends at rest
 
     @property
     def upper(self) -> int:
-        """First joint of the chain."""
         return self.chain[0]
+
+    @property
+    def last(self) -> int:
+        return self.chain[-1]
 
 
 class BodyRig(RigFunction):
@@ -96,20 +100,21 @@ class BodyRig(RigFunction):
         bends: Mapping[str, Array],
         rest_turns: Array,
     ) -> None:
-        self.skeleton, self.roles = skeleton, roles
-        self.rest_turns = np.asarray(rest_turns, np.float64)
-        self.rest_hips = np.asarray(rest_hips, np.float64)
-        rest = skeleton.offsets.copy()
-        rest[0] = self.rest_hips
-        for joint, parent in enumerate(skeleton.parents[1:].tolist(), start=1):
-            rest[joint] += rest[parent]
-        self.rest_joints = rest
-        self.bends = {name: np.asarray(bend, np.float64) for name, bend in bends.items()}
-        self.limbs = _limbs(skeleton, roles, self.bends)
-        self.chains = _chains(skeleton, roles)
+        self.skeleton, self.roles, self.bends = skeleton, roles, bends
+        self.rest_turns, self.rest_hips = rest_turns, rest_hips
+        self.rest_joints = skeleton.rest_positions - skeleton.offsets[0] + rest_hips
+        self.limbs = _limbs(skeleton, roles, bends)
+        # Joints that move something: the others have no controls.
+        carrying = {*skeleton.parents.tolist(), *skeleton.end_parents.tolist()}
+        self.chains = _chains(skeleton, roles, carrying)
         self.twists = _twists(skeleton)
-        super().__init__(self._controls(), self._joint_names())
+        # Joints on the hips that turn with the body and not with the pelvis.
+        hips = {limb.upper for limb in self.limbs} & {roles.left_hip, roles.right_hip}
+        legs = {ancestors(skeleton, joint)[-2] for joint in hips}
+        self.first_of_spine = frozenset(skeleton.children(0)) - legs - set(roles.tail[:1])
+        super().__init__(self._controls(carrying), _joint_names(skeleton))
         self._place = {name: row for row, name in enumerate(self.names)}
+        self._turning = self._turning_by_twist()
 
     @classmethod
     def from_clip(cls, clip: Clip, description: Mapping[str, Any] | None = None) -> BodyRig:
@@ -125,41 +130,38 @@ class BodyRig(RigFunction):
         SkeletonError
             If the body has no legs, or does not stand in any frame.
         """
-        given = clip.skeleton
-        roles = find_roles(given, description, clip=clip)
+        body = clip.skeleton
+        roles = find_roles(body, description, clip=clip)
         if roles.both("hip") is None or roles.both("foot") is None:
             raise SkeletonError(
                 "a rig needs a body with two legs",
                 hint="name its joints in a skeleton description (deepphase prepare "
                 "--skeleton-description), and give the store",
             )
-        pose = reference_pose(given, roles, clip)
-        joints = np.flatnonzero(subtree_mask(given, roles.hips))
-        row = {int(joint): place for place, joint in enumerate(joints)}
-        tips = pose.positions[given.end_parents] + quaternions.rotate(
-            pose.rotations[given.end_parents], given.end_offsets
-        )
-        lengths = np.linalg.norm(given.end_offsets, axis=-1)
-        ends = [
-            end
-            for end, parent in enumerate(given.end_parents.tolist())
-            if parent in row and lengths[end] > _MIN_END
-        ]
-        ground = min(float(pose.positions[joints, 1].min()), float(tips[ends, 1].min(initial=1e9)))
+        pose = reference_pose(body, roles, clip)
+        joints = np.flatnonzero(subtree_mask(body, roles.hips))
+        row = {joint: place for place, joint in enumerate(joints.tolist())}
+        lengths = np.linalg.norm(body.end_offsets, axis=-1)
+        ends = np.flatnonzero(np.isin(body.end_parents, joints) & (lengths > _MIN_END))
+        end_parents = body.end_parents[ends]
+        end_offsets = quaternions.rotate(pose.rotations[end_parents], body.end_offsets[ends])
+        tips = pose.positions[end_parents] + end_offsets
+        ground = min(float(pose.positions[joints, 1].min()), float(tips[:, 1].min(initial=1e9)))
         heads = pose.positions[joints] - [0.0, ground, 0.0]
-        parents = np.array([row.get(int(given.parents[joint]), -1) for joint in joints])
-        offsets = heads - np.where(parents[:, None] < 0, 0.0, heads[parents])
-        offsets[0] = 0.0
+        parents = np.array([row.get(int(body.parents[joint]), -1) for joint in joints])
         skeleton = Skeleton(
-            tuple(given.names[joint] for joint in joints),
+            tuple(body.names[joint] for joint in joints),
             parents,
-            offsets,
-            np.array([row[int(given.end_parents[end])] for end in ends], np.int64),
-            (tips - pose.positions[given.end_parents])[ends],
+            np.where(parents[:, None] < 0, 0.0, heads - heads[parents]),
+            np.array([row[joint] for joint in end_parents.tolist()], np.int64),
+            tips - pose.positions[end_parents],
         )
-        pairs = [row.get(int(roles.pairs[joint]), place) for place, joint in enumerate(joints)]
-        own = roles_of_part(roles, row, np.array(pairs))
-        return cls(skeleton, own, heads[0], _bends(skeleton, own), pose.rotations[joints])
+        pairs = np.array(
+            [row.get(int(roles.pairs[joint]), row[joint]) for joint in joints.tolist()]
+        )
+        own = roles_of_part(roles, row, pairs)
+        rest_turns = np.asarray(pose.rotations[joints], np.float64)
+        return cls(skeleton, own, heads[0], _bends(skeleton, own), rest_turns)
 
     def parts(self) -> tuple[dict[str, dict[str, Array]], dict[str, Any]]:
         """Arrays and header of its file, for `from_parts`."""
@@ -169,95 +171,74 @@ class BodyRig(RigFunction):
             "rest_hips": self.rest_hips,
             "rest_turns": self.rest_turns,
         }
-        roles = {
-            name: value
-            for name, value in vars(self.roles).items()
-            if isinstance(value, int | str) and value is not None
-        }
+        named = vars(self.roles).items()
         return {"skeleton": skeleton, "rig": own}, {
             "kind": "body",
             "names": list(self.skeleton.names),
-            "roles": roles,
-            "tail": [int(joint) for joint in self.roles.tail],
+            "roles": {name: value for name, value in named if isinstance(value, int | str)},
+            "tail": list(map(int, self.roles.tail)),
             "bends": {name: bend.tolist() for name, bend in self.bends.items()},
         }
 
     @classmethod
     def from_parts(cls, arrays: Mapping[str, Array], header: Mapping[str, Any]) -> BodyRig:
         """The rig of a file; ValueError, KeyError or TypeError if its parts do not fit."""
-        if header["kind"] != "body":
-            raise ValueError(f"a rig of kind {header['kind']!r}")
         skeleton = checked_skeleton(
             Skeleton(tuple(header["names"]), **array_part(arrays, "skeleton"))
         )
         joints = len(skeleton)
-        roles = dict(header["roles"])
-        for name, joint in roles.items():
-            if name != "kind" and not 0 <= int(joint) < joints:
-                raise ValueError(f"no joint {joint} for {name}")
-        tail = tuple(int(joint) for joint in header["tail"])
-        if any(not 0 <= joint < joints for joint in tail):
-            raise ValueError("a tail of joints that do not exist")
         shapes = {"pairs": (joints,), "rest_hips": (3,), "rest_turns": (joints, 4)}
         own = array_part(arrays, "rig", shapes)
-        pairs = own["pairs"]
-        if not ((pairs >= 0) & (pairs < joints)).all():
-            raise ValueError("pairs of joints that do not exist")
-        found = Roles(pairs=pairs, tail=tail, **roles)
+        named = {name: joint for name, joint in header["roles"].items() if name != "kind"}
+        for joint in (*named.values(), *header["tail"], *own["pairs"].tolist()):
+            if not 0 <= int(joint) < joints:
+                raise ValueError(f"joint {joint} does not exist")
+        roles = Roles(pairs=own["pairs"], tail=tuple(header["tail"]), **header["roles"])
         bends = {name: np.array(bend, float).reshape(3) for name, bend in header["bends"].items()}
-        return cls(skeleton, found, own["rest_hips"], bends, own["rest_turns"])
+        return cls(skeleton, roles, own["rest_hips"], bends, own["rest_turns"])
 
     def for_own_rest(self) -> BodyRig:
         """The same rig for clips whose rest pose is that of the rig, as its own clips."""
         still = np.tile(quaternions.IDENTITY, (len(self.skeleton), 1))
         return BodyRig(self.skeleton, self.roles, self.rest_hips, self.bends, still)
 
-    def _joint_names(self) -> list[str]:
-        ends = [f"{self.skeleton.names[joint]}_end" for joint in self.skeleton.end_parents]
-        taken = [*self.skeleton.names]
-        for name in ends:
-            taken.append(name if name not in taken else f"{name}{len(taken)}")
-        return taken
+    def _controls(self, carrying: set[int]) -> list[Control]:
+        reach = 2.0 * float(np.ptp(self.rest_joints, axis=0).max())
 
-    def _controls(self) -> list[Control]:
-        size = float(np.ptp(self.rest_joints, axis=0).max())
-        controls = [
-            *_moved("body", size),
-            *_turned("body"),
-            *_turned("pelvis"),
-        ]
+        def moved(name: str) -> list[Control]:
+            return [Control(f"{name}.t{axis}", "m", 0.0, -reach, reach) for axis in _AXES]
+
+        def turned(name: str) -> list[Control]:
+            return [Control(f"{name}.r{axis}") for axis in _AXES]
+
+        controls = [*moved("body"), *turned("body"), *turned("pelvis")]
         for name in self.chains:
-            controls += _turned(f"{name}.bend")
-        carried = set(self.skeleton.parents.tolist()) | set(self.skeleton.end_parents.tolist())
+            controls += turned(f"{name}.bend")
         for joint, name in enumerate(self.skeleton.names):
-            if joint and joint in carried:
-                controls += _turned(name)
+            if joint and joint in carrying:
+                controls += turned(name)
         for limb in self.limbs:
-            controls += _moved(f"{limb.name}.ik", size)
-            if limb.last in carried:
-                controls += _turned(f"{limb.name}.ik")
-            controls += _moved(f"{limb.name}.pole", size)
-            controls.append(Control(f"{limb.name}.blend", "1", 0.0, 0.0, 1.0))
-            controls.append(Control(f"{limb.name}.stretch", "1", 0.0, 0.0, 1.0))
+            controls += moved(f"{limb.name}.ik")
+            if limb.last in carrying:
+                controls += turned(f"{limb.name}.ik")
+            controls += moved(f"{limb.name}.pole")
+            shares = (f"{limb.name}.blend", f"{limb.name}.stretch")
+            controls += [Control(name, "1", 0.0, 0.0, 1.0) for name in shares]
             if limb.toe is not None:
                 controls.append(Control(f"{limb.name}.roll"))
         return controls
 
-    @cached_property
-    def _turning(self) -> list[tuple[Array, Array]]:
+    def _turning_by_twist(self) -> list[tuple[list[int], Array]]:
         """For each axis of twist: the joints, and (joints, 3) columns of their controls."""
         groups = []
         for twist in range(3):
-            joints = [
-                joint
-                for joint, name in enumerate(self.skeleton.names)
+            named = enumerate(self.skeleton.names)
+            rows = {
+                joint: [self._place[f"{name}.r{axis}"] for axis in _AXES]
+                for joint, name in named
                 if self.twists[joint] == twist and f"{name}.rx" in self._place
-            ]
-            columns = [
-                [self._place[f"{self.skeleton.names[joint]}.r{axis}"] for axis in _AXES]
-                for joint in joints
-            ]
-            groups.append((np.array(joints, np.int64), np.array(columns, np.int64).reshape(-1, 3)))
+            }
+            groups.append((list(rows), np.array(list(rows.values()), np.int64).reshape(-1, 3)))
         return groups
 
     def _positions(self, values: Array) -> Array:
@@ -281,53 +262,47 @@ class BodyRig(RigFunction):
         # Poses last, see `deepphase.rigs.turns`.
         values = np.ascontiguousarray(values.T, kind)
         skeleton = self.skeleton
-        local = np.zeros((len(skeleton), 3, 3, poses), kind)
-        local[:, [0, 1, 2], [0, 1, 2]] = 1.0
-        added = {joint: name for name, chain in self.chains.items() for joint in chain}
-        for twist, (joints, columns) in enumerate(self._turning):
-            angles = values[columns]
-            for row, joint in enumerate(joints.tolist()):
-                if joint in added:
-                    share = 1.0 / len(self.chains[added[joint]])
-                    angles[row] += share * self._three(values, f"{added[joint]}.bend.r")
-            if len(joints):
-                local[joints] = np.moveaxis(turns(angles.swapaxes(0, 1), twist), 2, 0)
-        for limb in self.limbs:
-            if limb.toe is not None:
-                back = pitch(-values[self._place[f"{limb.name}.roll"]])
-                local[limb.toe] = product(back, local[limb.toe])
+        local = self._local_turns(values)
         turned = np.empty_like(local)
         positions = np.empty((len(self.joints), 3, poses), kind)
         body = turns(self._three(values, "body.r"), 1)
         positions[0] = self.rest_hips[:, None] + self._three(values, "body.t")
         turned[0] = product(body, turns(self._three(values, "pelvis.r"), 1))
-        in_limb = {joint: limb for limb in self.limbs for joint in limb.chain}
-        for joint in range(1, len(skeleton)):
-            if joint in in_limb:
-                limb = in_limb[joint]
-                if joint == limb.upper:
-                    self._pose_limb(limb, values, local, turned, positions)
-                continue
-            parent = int(skeleton.parents[joint])
-            above = body if joint in self.first_of_spine else turned[parent]
-            turned[joint] = product(above, local[joint])
-            offset = apply(turned[parent], skeleton.offsets[joint][:, None])
-            positions[joint] = positions[parent] + offset
+        limbs = {limb.upper: limb for limb in self.limbs}
+        in_limb = {joint for limb in self.limbs for joint in limb.chain}
+        for joint, parent in enumerate(skeleton.parents[1:].tolist(), start=1):
+            if joint in limbs:
+                self._pose_limb(limbs[joint], values, local, turned, positions)
+            elif joint not in in_limb:
+                above = body if joint in self.first_of_spine else turned[parent]
+                turned[joint] = product(above, local[joint])
+                offset = apply(turned[parent], skeleton.offsets[joint][:, None])
+                positions[joint] = positions[parent] + offset
         ends = zip(skeleton.end_parents.tolist(), skeleton.end_offsets, strict=True)
         for row, (parent, end) in enumerate(ends, start=len(skeleton)):
             positions[row] = positions[parent] + apply(turned[parent], end[:, None])
         return turned.transpose(3, 0, 1, 2), positions.transpose(2, 0, 1)
 
-    @cached_property
-    def first_of_spine(self) -> frozenset[int]:
-        """Joints on the hips that turn with the body and not with the pelvis."""
-        legs = {
-            ancestors(self.skeleton, limb.upper)[-2]
-            for limb in self.limbs
-            if limb.name.endswith("leg") and "front" not in limb.name
-        }
-        tail = set(self.roles.tail[:1])
-        return frozenset(set(self.skeleton.children(0)) - legs - tail)
+    def _local_turns(self, values: Array) -> Array:
+        """(joints, 3, 3, poses) FK turns of the joints against their parents."""
+        local = np.zeros((len(self.skeleton), 3, 3, values.shape[1]), values.dtype)
+        local[:, [0, 1, 2], [0, 1, 2]] = 1.0
+        chain_of = {joint: name for name, chain in self.chains.items() for joint in chain}
+        for twist, (joints, columns) in enumerate(self._turning):
+            if not joints:
+                continue
+            angles = values[columns]
+            for row, joint in enumerate(joints):
+                if joint in chain_of:
+                    name = chain_of[joint]
+                    bend = self._three(values, f"{name}.bend.r")
+                    angles[row] += 1.0 / len(self.chains[name]) * bend
+            local[joints] = np.moveaxis(turns(angles.swapaxes(0, 1), twist), 2, 0)
+        for limb in self.limbs:
+            if limb.toe is not None:
+                back = pitch(-values[self._place[f"{limb.name}.roll"]])
+                local[limb.toe] = product(back, local[limb.toe])
+        return local
 
     def _three(self, values: Array, name: str) -> Array:
         first = self._place[f"{name}x"]
@@ -339,24 +314,23 @@ class BodyRig(RigFunction):
         """Turns and places of a limb's joints, from those of the joint above."""
         upper, middle, last = limb.upper, limb.middle, limb.last
         parent = int(self.skeleton.parents[upper])
-        offsets = self.skeleton.offsets[..., None]
+        offsets, rest = self.skeleton.offsets[..., None], self.rest_joints
         start = places[parent] + apply(turned[parent], offsets[upper])
         blend = values[self._place[f"{limb.name}.blend"]]
-        rest = self.rest_joints
+        stretch = values[self._place[f"{limb.name}.stretch"]]
         target, handle = self._handle(limb, values)
         one = float(np.linalg.norm(rest[middle] - rest[upper]))
         two = float(np.linalg.norm(rest[last] - rest[middle]))
         way = target - start
         distance = np.sqrt(dot(way, way) + 1e-18)
         longest = _LONGEST * (one + two)
-        stretch = values[self._place[f"{limb.name}.stretch"]]
         growth = 1.0 + stretch * np.where(distance.real > longest, distance / longest - 1.0, 0.0)
         reach = np.where(distance.real > (longest * growth).real, longest * growth, distance)
         shortest = abs(one - two) + _SHORTEST * (one + two)
         reach = np.where(reach.real < shortest, shortest, reach)
         axis = unit(way)
         pole = self.rest_pole(limb)[:, None] + self._three(values, f"{limb.name}.pole.t") - start
-        bend = unit(pole - dot(pole, axis) * axis)
+        bend = unit(across(pole, axis))
         side = cross(axis, bend)
         first, second = one * growth, two * growth
         cosine = (first**2 + reach**2 - second**2) / (2.0 * first * reach)
@@ -401,138 +375,98 @@ class BodyRig(RigFunction):
 
     def _rest_frames(self, limb: RigLimb) -> tuple[Array, Array]:
         """(3, 3) frames of both segments of a limb at rest: along, to the bend and aside."""
-        rest = self.rest_joints
-        axis = unit(rest[limb.last] - rest[limb.upper])
-        bend = unit(limb.bend - dot(limb.bend, axis) * axis)
-        side = cross(axis, bend)
-        first = unit(rest[limb.middle] - rest[limb.upper])
-        second = unit(rest[limb.last] - rest[limb.middle])
-        return frame(first, side), frame(second, side)
+        upper, middle, last = self.rest_joints[[limb.upper, limb.middle, limb.last]]
+        axis = unit(last - upper)
+        side = cross(axis, unit(across(limb.bend, axis)))
+        return frame(unit(middle - upper), side), frame(unit(last - middle), side)
+
+
+def _joint_names(skeleton: Skeleton) -> list[str]:
+    """Names of the joints and end sites, each once."""
+    names = list(skeleton.names)
+    for joint in skeleton.end_parents:
+        name = f"{skeleton.names[joint]}_end"
+        names.append(name if name not in names else f"{name}{len(names)}")
+    return names
 
 
 def _bends(skeleton: Skeleton, roles: Roles) -> dict[str, Array]:
     """Limb -> (3,) unit vector to where it bends in the reference pose."""
     bends = {}
-    rest = skeleton.offsets.copy()
-    for joint, parent in enumerate(skeleton.parents[1:].tolist(), start=1):
-        rest[joint] += rest[parent]
-    for name, (upper, middle, last) in _limb_joints(roles).items():
-        line = rest[last] - rest[upper]
-        length = float(np.linalg.norm(line))
-        out = rest[middle] - rest[upper]
-        out -= (out @ line) / (line @ line) * line
-        if np.linalg.norm(out) < _BENT * length:
+    for name, joints in _limb_joints(roles).items():
+        upper, middle, last = skeleton.rest_positions[list(joints)]
+        axis = unit(last - upper)
+        out = across(middle - upper, axis)
+        if np.linalg.norm(out) < _BENT * np.linalg.norm(last - upper):
             # Knees bend forward, elbows backward.
-            out = np.array([0.0, 0.0, 1.0 if "leg" in name else -1.0])
-            out -= (out @ line) / (line @ line) * line
+            out = across(np.array([0.0, 0.0, 1.0 if "leg" in name else -1.0]), axis)
         bends[name] = unit(out)
     return bends
 
 
 def _limb_joints(roles: Roles) -> dict[str, tuple[int, int, int]]:
     """Limb -> upper, middle and last joint, of those that have all three."""
-    front = "front_leg" if roles.kind == "quadruped" else "arm"
-    hind = "hind_leg" if roles.kind == "quadruped" else "leg"
+    four = roles.kind == "quadruped"
     found = {}
-    for limb, parts in ((hind, ("hip", "knee", "foot")), (front, ("shoulder", "elbow", "hand"))):
+    for limb, parts in (
+        ("hind_leg" if four else "leg", ("hip", "knee", "foot")),
+        ("front_leg" if four else "arm", ("shoulder", "elbow", "hand")),
+    ):
         for side in ("left", "right"):
-            joints = [getattr(roles, f"{side}_{part}") for part in parts]
-            if None not in joints and len(set(joints)) == 3:
-                found[f"{side}_{limb}"] = (joints[0], joints[1], joints[2])
+            upper, middle, last = (getattr(roles, f"{side}_{part}") for part in parts)
+            if None not in (upper, middle, last) and len({upper, middle, last}) == 3:
+                found[f"{side}_{limb}"] = (upper, middle, last)
     return found
 
 
 def _limbs(skeleton: Skeleton, roles: Roles, bends: Mapping[str, Array]) -> tuple[RigLimb, ...]:
     limbs = []
     for name, (upper, middle, last) in _limb_joints(roles).items():
-        chain = ancestors(skeleton, last)
-        chain = chain[: chain.index(upper) + 1][::-1]
+        path = ancestors(skeleton, last)
+        chain = tuple(path[: path.index(upper) + 1][::-1])
         side = name.partition("_")[0]
-        toe = getattr(roles, f"{side}_toe") if name.endswith(("hind_leg", f"{side}_leg")) else None
-        if toe is not None and int(skeleton.parents[toe]) != last:
+        toe = getattr(roles, f"{side}_toe")
+        if last != getattr(roles, f"{side}_foot") or toe is None or skeleton.parents[toe] != last:
             toe = None
-        limbs.append(RigLimb(name, tuple(chain), middle, last, toe, bends[name]))
+        limbs.append(RigLimb(name, chain, middle, toe, bends[name]))
     return tuple(limbs)
 
 
-def _chains(skeleton: Skeleton, roles: Roles) -> dict[str, tuple[int, ...]]:
+def _chains(skeleton: Skeleton, roles: Roles, carrying: set[int]) -> dict[str, tuple[int, ...]]:
     """Chains of two joints or more that bend together: spine, neck and tail."""
+    tail = (roles.tail[0], roles.tail[-1]) if roles.tail else (None, None)
+    ends = {"spine": (roles.spine, roles.chest), "neck": (roles.neck, roles.head), "tail": tail}
     chains = {}
-    for name, first, last in (
-        ("spine", roles.spine, roles.chest),
-        ("neck", roles.neck, roles.head),
-        ("tail", *((roles.tail[0], roles.tail[-1]) if roles.tail else (None, None))),
-    ):
-        if first is None or last is None or first == last:
-            continue
-        path = ancestors(skeleton, last)
+    for name, (first, last) in ends.items():
+        path = [] if first is None or last is None else ancestors(skeleton, last)
         if first in path:
-            chains[name] = tuple(path[: path.index(first) + 1][::-1])
-    carried = set(skeleton.parents.tolist()) | set(skeleton.end_parents.tolist())
-    kept = {name: tuple(j for j in chain if j in carried) for name, chain in chains.items()}
-    return {name: chain for name, chain in kept.items() if len(chain) > 1}
+            chain = path[: path.index(first) + 1][::-1]
+            chains[name] = tuple(joint for joint in chain if joint in carrying)
+    return {name: chain for name, chain in chains.items() if len(chain) > 1}
 
 
 def _twists(skeleton: Skeleton) -> tuple[int, ...]:
     """Axis of each joint that is nearest to the line to its child or end."""
-    axes = []
-    for joint in range(len(skeleton)):
-        ways = [skeleton.offsets[child] for child in skeleton.children(joint)]
-        ways += list(skeleton.end_offsets[skeleton.end_parents == joint])
-        way = np.sum(ways, axis=0) if ways else np.array([0.0, 1.0, 0.0])
-        axes.append(int(np.argmax(np.abs(way))))
-    return tuple(axes)
+    ways = np.zeros((len(skeleton), 3))
+    np.add.at(ways, skeleton.parents[1:], skeleton.offsets[1:])
+    np.add.at(ways, skeleton.end_parents, skeleton.end_offsets)
+    ways[~ways.any(axis=1)] = [0.0, 1.0, 0.0]
+    return tuple(np.abs(ways).argmax(axis=1).tolist())
 
 
 def _kind(values: Array) -> np.dtype[Any]:
     return values.dtype if values.dtype.kind == "c" else np.dtype(np.float64)
 
 
-def _moved(name: str, size: float) -> list[Control]:
-    reach = 2.0 * size
-    return [Control(f"{name}.t{axis}", "m", 0.0, -reach, reach) for axis in _AXES]
-
-
-def _turned(name: str) -> list[Control]:
-    return [Control(f"{name}.r{axis}") for axis in _AXES]
-
-
-class PartResidual(NamedTuple):
-    """Distances of the joints of a part, metres."""
-
-    part: str
-    mean: float
-    largest: float
-
-
-def part_residuals(rig: BodyRig, errors: Array) -> list[PartResidual]:
-    """Mean and largest distance of each part of the body.
-
-    Parameters
-    ----------
-    errors : (frames, joints) metres
-        As in `RigSolution`.
-    """
-    of_joint = body_parts(rig.skeleton, rig.roles)
-    parts = np.array([*of_joint, *(of_joint[joint] for joint in rig.skeleton.end_parents)])
-    return [
-        PartResidual(part, float(own.mean()), float(own.max()))
-        for part in dict.fromkeys(parts.tolist())
-        for own in [errors[:, parts == part]]
-    ]
-
-
 def roles_of_part(roles: Roles, row: Mapping[int, int], pairs: Array) -> Roles:
     """Roles of a skeleton's joints as those of another skeleton that has some of them.
 
-    Parameters
-    ----------
-    pairs
-        (joints,) the pairs of the other skeleton.
+    `pairs` (joints,) are those of the other skeleton.
     """
+    named = vars(roles).items()
     fields = {
         name: row.get(value)
-        for name, value in vars(roles).items()
+        for name, value in named
         if isinstance(value, int) and not name.endswith("_end")
     }
     tail = tuple(row[joint] for joint in roles.tail if joint in row)

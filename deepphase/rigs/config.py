@@ -12,13 +12,7 @@ from deepphase.short_repr import brief_repr
 @brief_repr
 @dataclass(frozen=True)
 class ProcessOptions:
-    """Gaussian process.
-
-    Parameters
-    ----------
-    examples
-        Poses that it keeps, drawn by chance.
-    """
+    """Gaussian process; `examples` is the number of poses that it keeps, drawn by chance."""
 
     examples: int = 750
 
@@ -64,41 +58,22 @@ class RigTraining:
         Poses that are taken from the clips, evenly; 0 takes all.
     epochs
         Passes over poses and samples.
-    batch_size
-        Poses in a step.
     learning_rate
         Highest learning rate.
-    final_rate
-        Last learning rate as a share of the highest.
-    sparsity
-        Weight of the mean absolute weight in the loss.
-    held_out
-        Share of the clips that is measured and not learnt.
     seed
         Random seed for the split, the samples, the initial weights and the order.
     """
 
     frames: int = 20_000
     epochs: float = 12.0
-    batch_size: int = 64
     learning_rate: float = 1e-3
-    final_rate: float = 0.02
-    sparsity: float = 0.01
-    held_out: float = 0.1
     seed: int = 0
 
     def __post_init__(self) -> None:
         require(self.frames >= 0, f"frames must not be negative, not {self.frames}")
         require(0 < self.epochs <= 10_000, f"epochs must be positive, not {self.epochs}")
-        require(self.batch_size >= 1, f"batch_size must be positive, not {self.batch_size}")
-        require(
-            0 < self.learning_rate < 1,
-            f"learning_rate must lie between 0 and 1, not {self.learning_rate}",
-        )
-        for name in ("final_rate", "sparsity"):
-            value = getattr(self, name)
-            require(0 <= value <= 1, f"{name} must lie in 0 to 1, not {value}")
-        require(0 < self.held_out < 0.9, f"held_out must lie in 0 to 0.9, not {self.held_out}")
+        rate = self.learning_rate
+        require(0 < rate < 1, f"learning_rate must lie between 0 and 1, not {rate}")
         require(0 <= self.seed < 2**31, f"seed must lie in 0 to 2147483647, not {self.seed}")
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,9 +14,10 @@ from deepphase.arrays import Array
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.formats.array_file import array_part, joined_parts, read_arrays, write_arrays
 from deepphase.formats.header_values import checked_mapping
+from deepphase.motion.roles import Roles
 from deepphase.rigs.body_rig import BodyRig
-from deepphase.rigs.gaussian_process import MultiquadricProcess
 from deepphase.rigs.refinement import refined
+from deepphase.rigs.regression import MultiquadricProcess, ReluNetwork, RigScale, chosen_width
 from deepphase.rigs.rig_function import RigFunction
 from deepphase.short_repr import brief_repr, counted, short_repr
 
@@ -25,33 +26,13 @@ Method = Literal["regression", "computed"]
 METHODS: tuple[Method, ...] = ("regression", "computed")
 """Regression alone, or refined by the derivatives of the rig."""
 
-# A control that moves by less, in its unit, is not used.
-_MOVES = 1e-3
-# Smallest deviation of a control, in its unit: it measures errors and steps.
-_LEAST_DEVIATION = 5e-3
 # Metres, and times the median error of held-out poses.
 _MIN_REACH_M, _REACH_RATIO = 0.01, 5.0
-
-
-@dataclass(frozen=True, eq=False)
-class ReluNetwork:
-    """One hidden layer with ReLU (Holden 2017, equation 3.14).
-
-    Parameters
-    ----------
-    first, first_bias, second, second_bias
-        (hidden, inputs), (hidden,), (outputs, hidden) and (outputs,).
-    """
-
-    first: Array
-    first_bias: Array
-    second: Array
-    second_bias: Array
-
-    def predict(self, inputs: Array) -> Array:
-        """(n, outputs) of inputs (n, inputs)."""
-        hidden = np.maximum(inputs.astype(np.float32) @ self.first.T + self.first_bias, 0.0)
-        return np.asarray(hidden @ self.second.T + self.second_bias, np.float64)
+# Examples that the width of the kernel of a few joints is chosen with. Poses of the same effectors
+# differ in other joints, so that these examples are not exact.
+_WIDTH_EXAMPLES, _EFFECTOR_RIDGE = 300, 1e-2
+_SIDES = ("left", "right")
+_BOTH = {"hands": "hand", "feet": "foot", "toes": "toe"}
 
 
 @brief_repr
@@ -72,52 +53,6 @@ class RigSolution:
     values: Array
     errors: Array
     reached: Array
-
-
-@dataclass(frozen=True, eq=False)
-class RigScale:
-    """Means and deviations of joints and controls.
-
-    Parameters
-    ----------
-    used
-        Indices of the controls that move in the examples; the others keep their values.
-    position_mean
-        (3 joints,) metres.
-    value_mean, value_scale
-        (used,) of the controls that move.
-    rest
-        (controls,) values of the others.
-    """
-
-    used: Array
-    position_mean: Array
-    value_mean: Array
-    value_scale: Array
-    rest: Array
-
-    @classmethod
-    def of_examples(cls, values: Array, positions: Array) -> RigScale:
-        """The scale of poses: values (poses, controls) and positions (poses, joints, 3)."""
-        deviations = values.std(axis=0)
-        used = np.flatnonzero(deviations > _MOVES)
-        return cls(
-            used,
-            positions.reshape(len(values), -1).mean(axis=0),
-            values[:, used].mean(axis=0),
-            np.maximum(deviations[used], _LEAST_DEVIATION),
-            values.mean(axis=0),
-        )
-
-    def normalised(self, values: Array) -> Array:
-        """(poses, used) values (poses, controls) in deviations."""
-        return np.asarray((values[:, self.used] - self.value_mean) / self.value_scale)
-
-    def values(self, normalised: Array) -> Array:
-        """(poses, controls) of what `normalised` returns."""
-        values = np.repeat(self.rest[None], len(normalised), axis=0)
-        values[:, self.used] = normalised * self.value_scale + self.value_mean
-        return values
 
 
 @dataclass(eq=False)
@@ -154,10 +89,8 @@ class RigInverse:
     joints: Array | None = None
 
     def __repr__(self) -> str:
-        return short_repr(
-            self,
-            f"{len(self.used)} of {counted(len(self.rig.controls), 'control')}",
-        )
+        controls = counted(len(self.rig.controls), "control")
+        return short_repr(self, f"{len(self.used)} of {controls}")
 
     @property
     def used(self) -> Array:
@@ -172,17 +105,13 @@ class RigInverse:
         measured = self.report.get("methods", {}).get(method, {})
         return max(_MIN_REACH_M, _REACH_RATIO * float(measured.get("usual_m", 0.0)))
 
-    def inputs(self, positions: Array) -> Array:
-        """(poses, 3 joints read) what regressions read of positions (poses, joints, 3)."""
-        flat = positions.reshape(len(positions), -1) - self.scale.position_mean
-        if self.joints is None:
-            return np.asarray(flat)
-        return np.asarray(flat.reshape(positions.shape)[:, self.joints].reshape(len(flat), -1))
-
     def regressed(self, positions: Array) -> Array:
         """(poses, controls) by regression alone, within the limits."""
         regression = self.process if self.network is None else self.network
-        values = self.scale.values(regression.predict(self.inputs(positions)))
+        flat = positions.reshape(len(positions), -1) - self.scale.position_mean
+        if self.joints is not None:
+            flat = flat.reshape(positions.shape)[:, self.joints].reshape(len(flat), -1)
+        values = self.scale.values(regression.predict(flat))
         return np.asarray(np.clip(values, self.rig.lower, self.rig.upper))
 
     def solve(
@@ -192,7 +121,6 @@ class RigInverse:
         *,
         fps: float = 60.0,
         smoothing_s: float = 0.0,
-        weights: Array | None = None,
     ) -> RigSolution:
         """Controls of a motion.
 
@@ -203,8 +131,6 @@ class RigInverse:
         fps, smoothing_s
             Frames a second; standard deviation of the Gaussian that smooths what the regression
             says over time, before it is refined.
-        weights : (joints,), optional
-            Of the joints in refinement; 1 for those that are followed if not given.
 
         Raises
         ------
@@ -222,16 +148,16 @@ class RigInverse:
                 f"{positions.shape}",
                 hint="give motion on the body of the rig (`motion_on_rig`)",
             )
-        if weights is None and self.joints is not None:
-            weights = np.zeros(len(self.rig.joints))
-            weights[self.joints] = 1.0
+        weights = np.ones(len(self.rig.joints))
+        if self.joints is not None:
+            weights = np.isin(np.arange(len(weights)), self.joints).astype(np.float64)
         values = self.regressed(positions)
         if smoothing_s > 0 and len(values) > 1:
             values = gaussian_filter1d(values, smoothing_s * fps, axis=0, mode="nearest")
         if method == "regression":
-            made = self.rig.evaluate(values)
+            reached = self.rig.evaluate(values)
         else:
-            values, made = refined(
+            values, reached = refined(
                 self.rig,
                 values,
                 positions,
@@ -240,9 +166,8 @@ class RigInverse:
                 damping=self.damping,
                 weights=weights,
             )
-        errors = np.linalg.norm(made - positions, axis=-1)
-        counted_ = np.ones(errors.shape[1]) if weights is None else np.asarray(weights)
-        spread = np.sqrt((errors**2 * counted_).sum(axis=1) / counted_.sum())
+        errors = np.linalg.norm(reached - positions, axis=-1)
+        spread = np.sqrt((errors**2 * weights).sum(axis=1) / weights.sum())
         return RigSolution(values, errors, spread <= self.reach(method))
 
     def save(self, path: str | Path) -> None:
@@ -253,22 +178,18 @@ class RigInverse:
                 hint="save the inverse that this one was made from",
             )
         rig_parts, rig_header = self.rig.parts()
-        parts = {
-            "scale": vars(self.scale),
-            "process": {
-                name: getattr(self.process, name) for name in ("inputs", "weights", "mean")
-            },
-        }
-        if self.network is not None:
-            parts["network"] = vars(self.network)
+        process = dict(vars(self.process))
         header = {
             "rig": rig_header,
-            "widths": {"process": self.process.width},
+            "widths": {"process": process.pop("width")},
             "damping": self.damping,
             "config": dict(self.config),
             "report": dict(self.report),
             "provenance": dict(self.provenance),
         }
+        parts = {"scale": vars(self.scale), "process": process}
+        if self.network is not None:
+            parts["network"] = vars(self.network)
         write_arrays(path, joined_parts(parts | rig_parts), header, format=FORMAT, version=VERSION)
 
     @classmethod
@@ -283,30 +204,39 @@ class RigInverse:
         arrays, header = read_arrays(path, format=FORMAT, version=VERSION)
         try:
             rig = BodyRig.from_parts(arrays, header["rig"])
-            count, outputs = len(rig.controls), 3 * len(rig.joints)
+            controls, inputs = len(rig.controls), 3 * len(rig.joints)
             used = np.array(arrays["scale.used"])
-            if used.ndim != 1 or used.min() < 0 or used.max() >= count:
+            if used.ndim != 1 or used.min() < 0 or used.max() >= controls:
                 raise ValueError("controls that the rig does not have")
-            moving = (len(used),)
-            shapes: dict[str, tuple[int, ...]] = {"position_mean": (outputs,), "rest": (count,)}
-            shapes |= dict.fromkeys(("value_mean", "value_scale"), moving)
-            scale = RigScale(**array_part(arrays, "scale", shapes))
-            examples = len(arrays["process.inputs"])
-            shapes = {"inputs": (examples, outputs), "weights": (examples, len(used))}
-            own = array_part(arrays, "process", shapes | {"mean": moving})
-            process = MultiquadricProcess(**own, width=float(header["widths"]["process"]))
-            network = None
-            if "network.first" in arrays:
-                hidden = len(arrays["network.first"])
-                shapes = {"first": (hidden, outputs), "first_bias": (hidden,)}
-                shapes |= {"second": (len(used), hidden), "second_bias": moving}
-                network = ReluNetwork(**array_part(arrays, "network", shapes))
+            moving, examples = len(used), len(arrays["process.inputs"])
+            hidden = len(arrays.get("network.first", ()))
+            shapes: dict[str, dict[str, tuple[int, ...]]] = {
+                "scale": {
+                    "position_mean": (inputs,),
+                    "value_mean": (moving,),
+                    "value_scale": (moving,),
+                    "rest": (controls,),
+                },
+                "process": {
+                    "inputs": (examples, inputs),
+                    "weights": (examples, moving),
+                    "mean": (moving,),
+                },
+                "network": {
+                    "first": (hidden, inputs),
+                    "first_bias": (hidden,),
+                    "second": (moving, hidden),
+                    "second_bias": (moving,),
+                },
+            }
+            own = {part: array_part(arrays, part, its) for part, its in shapes.items()}
+            width = float(header["widths"]["process"])
             return cls(
                 rig,
-                scale,
+                RigScale(**own["scale"]),
                 float(header["damping"]),
-                process,
-                network,
+                MultiquadricProcess(**own["process"], width=width),
+                ReluNetwork(**own["network"]) if own["network"] else None,
                 checked_mapping(header["config"], "config"),
                 checked_mapping(header["report"], "report"),
                 checked_mapping(header["provenance"], "provenance"),
@@ -324,3 +254,79 @@ class RigInverse:
                 hint="the file is of an earlier version or was changed: train it again",
                 path=path,
             ) from None
+
+
+def named_effectors(rig: BodyRig, names: Sequence[str]) -> Array:
+    """Indices of joints that a motion is made from.
+
+    Parameters
+    ----------
+    names
+        "seven" (hips, head, hands, feet, and the end of the tail or the chest), "feet" (all feet of
+        an animal), "hands", roles such as left_hand, or names of joints of the rig.
+
+    Raises
+    ------
+    ParameterError
+        If the rig has no such joint, or no name is given.
+    """
+    joints = dict.fromkeys(joint for name in names for joint in _named(rig, name))
+    if not joints:
+        raise ParameterError("no joint is named", hint="give seven, feet, or names of joints")
+    return np.array(list(joints), np.int64)
+
+
+def _named(rig: BodyRig, name: str) -> list[int]:
+    roles = rig.roles
+    known = _known_roles(roles)
+    if name == "seven":
+        limbs = [f"{side}_{part}" for part in ("hand", "foot") for side in _SIDES]
+        wanted = ["hips", "head", *limbs, "tail" if roles.tail else "chest"]
+    elif name in _BOTH:
+        parts = [_BOTH[name], *(["hand"] if name == "feet" and roles.kind != "biped" else [])]
+        wanted = [f"{side}_{part}" for part in parts for side in _SIDES]
+    elif name in rig.joints:
+        return [rig.joints.index(name)]
+    else:
+        wanted = [name]
+    joints = [known[role] for role in wanted if role in known]
+    if not joints:
+        raise ParameterError(
+            f"the rig has no joint {name!r}",
+            hint=f"there are seven, feet, hands, {', '.join([*known, *rig.joints])}"[:400],
+        )
+    return joints
+
+
+def _known_roles(roles: Roles) -> dict[str, int]:
+    """Role -> its joint, with the last one of the tail."""
+    known = {
+        name: joint
+        for name, joint in vars(roles).items()
+        if isinstance(joint, int) and not name.endswith("_end")
+    }
+    return known | ({"tail": roles.tail[-1]} if roles.tail else {})
+
+
+def inverse_of_effectors(inverse: RigInverse, joints: Array) -> RigInverse:
+    """The inverse that knows some joints alone, out of the same examples.
+
+    Its process reads these joints, and refinement follows them. What they leave open is as in the
+    examples. It has no network.
+
+    Parameters
+    ----------
+    joints
+        Indices of joints of the rig, as of `named_effectors`.
+
+    References
+    ----------
+    Holden 2017, section 3.8: whole-body inverse kinematics in the space of the rig.
+    """
+    process = inverse.process
+    columns = (3 * joints[:, None] + np.arange(3)).ravel()
+    inputs, outputs = process.inputs[:, columns], process.predict(process.inputs)
+    some = np.random.default_rng(0).permutation(len(inputs))[:_WIDTH_EXAMPLES]
+    width = chosen_width(inputs[some], outputs[some], ridge=_EFFECTOR_RIDGE)
+    process = MultiquadricProcess.fit(inputs, outputs, width, _EFFECTOR_RIDGE)
+    return replace(inverse, process=process, network=None, joints=joints)

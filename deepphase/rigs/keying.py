@@ -17,16 +17,21 @@ from deepphase.errors import SkeletonError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import end_positions, global_transforms
+from deepphase.motion.retargeting.retarget import retarget
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import RootTrajectory, root_trajectory
 from deepphase.rigs.body_rig import BodyRig, RigLimb, roles_of_part
-from deepphase.rigs.turns import angles, unit
+from deepphase.rigs.turns import across, angles, unit
+from deepphase.terrain.heightmap import Heightmap
+from deepphase.terrain.laying import lay_on_ground
 
 # Heights of a foot over its rest, as shares of the leg, between which its limb goes from IK to FK.
 _LOW, _HIGH = 0.15, 0.4
 # Share of the limb's length with which the way of bending at rest counts: it decides where the
 # limb is straight.
 _REST_BEND = 0.02
+# Lengths of joints that differ by more than this share are those of another body.
+_OTHER_BODY = 0.02
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,29 +54,27 @@ class BodyMotion:
     fps: float
 
     @classmethod
-    def of_clip(cls, clip: Clip, rig: BodyRig) -> BodyMotion:
+    def from_clip(cls, clip: Clip, rig: BodyRig) -> BodyMotion:
         """Motion of a clip with the joints of the rig."""
-        known = {name: row for row, name in enumerate(clip.skeleton.names)}
-        for name in rig.skeleton.names:
-            if name not in known:
-                raise SkeletonError(
-                    f"the clip has no joint {name!r}, which the rig has",
-                    hint="put it on the rig's skeleton: deepphase convert CLIP --to FILE",
-                )
-        joints = np.array([known[name] for name in rig.skeleton.names])
-        ends = _ends_of(clip, rig)
+        missing = sorted(set(rig.skeleton.names) - set(clip.skeleton.names))
+        ends = _ends(clip, rig)
+        if missing or (ends < 0).any():
+            what = f"joint {missing[0]!r}" if missing else "end site at one of the joints"
+            raise SkeletonError(
+                f"the clip has no {what}, which the rig has",
+                hint="put it on the rig's skeleton: deepphase convert CLIP --to FILE",
+            )
+        joints = np.array([clip.skeleton.index(name) for name in rig.skeleton.names])
         roles = rig.roles
         if len(clip.skeleton) != len(joints) or (joints != np.arange(len(joints))).any():
             row = dict(enumerate(joints.tolist()))
             roles = roles_of_part(roles, row, find_roles(clip.skeleton, clip=clip).pairs)
         transforms = global_transforms(clip)
-        rotations, positions = (each[:, joints].astype(np.float64) for each in transforms)
-        tips = end_positions(clip, transforms)[:, ends]
+        rotations, positions = (part[:, joints].astype(np.float64) for part in transforms)
         placement = root_trajectory(clip, roles)
         back = quaternions.conjugate(placement.rotations)[:, None]
-        local = quaternions.rotate(
-            back, np.concatenate([positions, tips], axis=1) - placement.positions[:, None]
-        )
+        positions = np.concatenate([positions, end_positions(clip, transforms)[:, ends]], axis=1)
+        local = quaternions.rotate(back, positions - placement.positions[:, None])
         turned = quaternions.multiply(back, rotations)
         turned = quaternions.multiply(turned, quaternions.conjugate(rig.rest_turns))
         matrices = Rotation.from_quat(turned.reshape(-1, 4)).as_matrix()
@@ -84,6 +87,57 @@ class BodyMotion:
         return replace(self, positions=self.positions - up[:, None], placement=placement)
 
 
+def motion_on_rig(clip: Clip, rig: BodyRig, ground: Heightmap | None = None) -> BodyMotion:
+    """The motion of a clip on the body of a rig; clips of other bodies are retargeted.
+
+    Parameters
+    ----------
+    ground
+        Ground that the motion is laid on; the placement of the character then has heights.
+
+    Raises
+    ------
+    SkeletonError
+        If it is another kind of body, or has no feet to stand on the ground.
+    """
+    fitting = _rig_of_clip(clip, rig)
+    if fitting is None:
+        clip, fitting = retarget(clip, rig.skeleton).clip, rig.for_own_rest()
+    if ground is None:
+        return BodyMotion.from_clip(clip, fitting)
+    laid = lay_on_ground(clip, ground)
+    return BodyMotion.from_clip(laid.clip, fitting).on_ground(laid.lift)
+
+
+def _rig_of_clip(clip: Clip, rig: BodyRig) -> BodyRig | None:
+    """The rig with the rest pose of a clip; None if the clip has another body."""
+    if not set(rig.skeleton.names) <= set(clip.skeleton.names):
+        return None
+    rows = [clip.skeleton.index(name) for name in rig.skeleton.names[1:]]
+    offsets, own = clip.skeleton.offsets[rows], rig.skeleton.offsets[1:]
+    lengths, own_lengths = (np.linalg.norm(part, axis=1) for part in (offsets, own))
+    if np.abs(lengths - own_lengths).sum() > _OTHER_BODY * own_lengths.sum():
+        return None
+    # Clips that controls gave are at rest as the rig is, and not as the clip that the rig was made
+    # of.
+    turned = quaternions.rotate(rig.rest_turns[rig.skeleton.parents[1:]], offsets)
+    rested = np.abs(offsets - own).sum() < np.abs(turned - own).sum()
+    return rig.for_own_rest() if rested else rig
+
+
+def _ends(clip: Clip, rig: BodyRig) -> Array:
+    """End sites of the clip by those of the rig; -1 where the clip lacks one."""
+    skeleton, found = clip.skeleton, []
+    lengths = np.linalg.norm(skeleton.end_offsets, axis=-1)
+    names = np.array(skeleton.names)[skeleton.end_parents]
+    for parent, offset in zip(rig.skeleton.end_parents, rig.skeleton.end_offsets, strict=True):
+        ends = np.flatnonzero(names == rig.skeleton.names[parent])
+        # Ends keep their distance from the joint, whatever the axes of the joint.
+        off = np.abs(lengths[ends] - np.linalg.norm(offset))
+        found.append(int(ends[np.argmin(off)]) if len(ends) else -1)
+    return np.array(found, np.int64)
+
+
 def keyed(motion: BodyMotion, rig: BodyRig) -> Array:
     """Controls (frames, controls) of a motion, set by rule.
 
@@ -91,49 +145,46 @@ def keyed(motion: BodyMotion, rig: BodyRig) -> Array:
     are moved by IK and others by FK, heels lift by the roll. FK and IK controls of a limb are both
     set, so that the blend does not change the pose.
     """
-    skeleton, turned = rig.skeleton, motion.turns
-    frames = len(turned)
-    values = np.repeat(rig.rest[None], frames, axis=0)
-    names = {name: row for row, name in enumerate(rig.names)}
+    skeleton, turned, rest = rig.skeleton, motion.turns, rig.rest_joints
+    values = np.repeat(rig.rest[None], len(turned), axis=0)
+    columns = {name: row for row, name in enumerate(rig.names)}
 
     def put(name: str, three: Array) -> None:
-        if f"{name}x" in names:
-            values[:, names[f"{name}x"] : names[f"{name}x"] + 3] = three
+        if f"{name}x" in columns:
+            values[:, columns[f"{name}x"] : columns[f"{name}x"] + 3] = three
 
-    chest = rig.roles.chest
-    body = turned[:, 0] if chest is None else _half_way(turned[:, 0], turned[:, chest])
+    pelvis, chest = turned[:, 0], rig.roles.chest
+    body = pelvis if chest is None else _half_way(pelvis, turned[:, chest])
     put("body.t", motion.positions[:, 0] - rig.rest_hips)
     put("body.r", angles(body, 1))
-    put("pelvis.r", angles(_back(body, turned[:, 0]), 1))
+    put("pelvis.r", angles(_back(body, pelvis), 1))
     local = {}
-    for joint in range(1, len(skeleton)):
-        above = body if joint in rig.first_of_spine else turned[:, skeleton.parents[joint]]
+    for joint, parent in enumerate(skeleton.parents[1:].tolist(), start=1):
+        above = body if joint in rig.first_of_spine else turned[:, parent]
         local[joint] = _back(above, turned[:, joint])
     for limb in rig.limbs:
-        foot = turned[:, limb.last]
-        handle = foot
+        handle, ankle = turned[:, limb.last], motion.positions[:, limb.last]
+        target = ankle - rest[limb.last]
         if limb.toe is not None:
-            roll = np.maximum(angles(foot, 1)[:, 0], 0.0)
-            values[:, names[f"{limb.name}.roll"]] = roll
-            handle = foot @ _pitch(-roll)
+            roll = np.maximum(angles(handle, 1)[:, 0], 0.0)
+            values[:, columns[f"{limb.name}.roll"]] = roll
+            handle = handle @ _pitch(-roll)
             local[limb.toe] = _pitch(roll) @ local[limb.toe]
-            arm = rig.rest_joints[limb.toe] - rig.rest_joints[limb.last]
-            shift = np.einsum("fij,fj->fi", handle, arm - np.einsum("fij,j->fi", _pitch(roll), arm))
-        else:
-            shift = np.zeros((frames, 3))
+            arm = rest[limb.toe] - rest[limb.last]
+            shift = arm - np.einsum("fij,j->fi", _pitch(roll), arm)
+            target = target - np.einsum("fij,fj->fi", handle, shift)
         put(f"{limb.name}.ik.r", angles(handle, 1))
-        ankle = motion.positions[:, limb.last]
-        put(f"{limb.name}.ik.t", ankle - shift - rig.rest_joints[limb.last])
+        put(f"{limb.name}.ik.t", target)
         put(f"{limb.name}.pole.t", _pole(limb, motion, rig) - rig.rest_pole(limb))
-        values[:, names[f"{limb.name}.blend"]] = _blend(limb, ankle, rig)
-    three = {joint: angles(local[joint], rig.twists[joint]) for joint in local}
+        values[:, columns[f"{limb.name}.blend"]] = _blend(limb, ankle, rig)
+    three = {joint: angles(turns, rig.twists[joint]) for joint, turns in local.items()}
     for name, chain in rig.chains.items():
         total = np.sum([three[joint] for joint in chain], axis=0)
         put(f"{name}.bend.r", total)
         for joint in chain:
             three[joint] = three[joint] - total / len(chain)
-    for joint, each in three.items():
-        put(f"{skeleton.names[joint]}.r", each)
+    for joint, own in three.items():
+        put(f"{skeleton.names[joint]}.r", own)
     return values
 
 
@@ -153,37 +204,19 @@ def clip_of_controls(values: Array, rig: BodyRig, placement: RootTrajectory, fps
     """
     turned, positions = rig.transforms(values)
     skeleton = rig.skeleton
-    count = len(skeleton)
+    count, parents = len(skeleton), np.maximum(skeleton.parents, 0)
     rotations = Rotation.from_matrix(turned.reshape(-1, 3, 3)).as_quat().reshape(-1, count, 4)
-    above = rotations[:, np.maximum(skeleton.parents, 0)]
-    back = quaternions.conjugate(above)
+    back = quaternions.conjugate(rotations[:, parents])
     local = quaternions.multiply(back, rotations)
     local[:, 0] = quaternions.multiply(placement.rotations, rotations[:, 0])
     places = positions[:, :count]
-    shifts = quaternions.rotate(back, places - places[:, np.maximum(skeleton.parents, 0)])
+    shifts = quaternions.rotate(back, places - places[:, parents])
     shifts[:, 0] = placement.positions + quaternions.rotate(placement.rotations, places[:, 0])
     moves = np.abs(shifts - skeleton.offsets).max(axis=(0, 2)) > 1e-4
     moves[0] = True
     moving = np.flatnonzero(moves)
     rotations = quaternions.sign_continuous(quaternions.normalized(local))
     return Clip(skeleton, rotations, shifts[:, moving], fps, moving)
-
-
-def _ends_of(clip: Clip, rig: BodyRig) -> Array:
-    known = clip.skeleton
-    found = []
-    for parent, offset in zip(rig.skeleton.end_parents, rig.skeleton.end_offsets, strict=True):
-        name = rig.skeleton.names[parent]
-        ends = np.flatnonzero([known.names[each] == name for each in known.end_parents])
-        if not len(ends):
-            raise SkeletonError(
-                f"the clip has no end site at joint {name!r}, which the rig has",
-                hint="put it on the rig's skeleton: deepphase convert CLIP --to FILE",
-            )
-        # Ends keep their distance from the joint, whatever the axes of the joint.
-        lengths = np.linalg.norm(known.end_offsets[ends], axis=-1)
-        found.append(int(ends[np.argmin(np.abs(lengths - np.linalg.norm(offset)))]))
-    return np.array(found, np.int64)
 
 
 def _half_way(first: Array, second: Array) -> Array:
@@ -201,15 +234,12 @@ def _pitch(angle: Array) -> Array:
 
 def _pole(limb: RigLimb, motion: BodyMotion, rig: BodyRig) -> Array:
     """(frames, 3) point as far from the middle joint as the limb is long, where it bends to."""
-    upper, middle, last = (
-        motion.positions[:, joint] for joint in (limb.upper, limb.middle, limb.last)
-    )
+    joints = [limb.upper, limb.middle, limb.last]
+    upper, middle, last = motion.positions[:, joints].transpose(1, 2, 0)
     length = np.linalg.norm(rig.rest_joints[limb.last] - rig.rest_joints[limb.upper])
     out = (middle - upper) / length
-    out = out + _REST_BEND * np.einsum("fij,j->fi", motion.turns[:, limb.upper], limb.bend)
-    axis = unit((last - upper).T).T
-    out = out - (out * axis).sum(axis=-1, keepdims=True) * axis
-    return np.asarray(middle + length * unit(out.T).T)
+    out = out + _REST_BEND * np.einsum("fij,j->if", motion.turns[:, limb.upper], limb.bend)
+    return np.asarray((middle + length * unit(across(out, unit(last - upper)))).T)
 
 
 def _blend(limb: RigLimb, ankle: Array, rig: BodyRig) -> Array:

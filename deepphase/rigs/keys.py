@@ -1,17 +1,17 @@
-"""Animation curves of a rig's controls, and their file."""
+"""Animation curves of a rig's controls, with few keys that an animator can edit, and their file."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.interpolate import CubicHermiteSpline
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, true_runs
 from deepphase.atomic_write import atomic_write
 from deepphase.errors import DeepPhaseError, FormatError, ParameterError
 from deepphase.formats.header_values import checked_rate
@@ -22,7 +22,16 @@ from deepphase.short_repr import brief_repr
 FORMAT, VERSION = "deepphase.keys", 1
 _PLACEMENT = ("x", "z", "turn")
 _HEIGHT = "y"
-_MAX_BYTES = 500_000_000
+_MAX_BYTES, _MAX_FRAMES = 500_000_000, 10_000_000
+# Poses at which the Jacobian of the rig is computed, and rounds in which keys are added.
+_JACOBIAN_POSES, _ROUNDS = 5, 40
+# Tolerance of each control in the first pass, as a multiple of the allowed error of joints.
+_INITIAL_TOLERANCE = 2.0
+# In a frame with too large an error, every group gets a key whose deviation is at least this share
+# of the largest one.
+_KEYED_SHARE = 0.3
+# Lower bound in metres of how far a unit of a control moves joints; the others keep few keys.
+_LEAST_M = 0.01
 
 
 @brief_repr
@@ -56,6 +65,17 @@ class RigKeys:
     rows: Mapping[str, Array] | None = None
     placement_rows: Array | None = None
 
+    @classmethod
+    def from_rig(
+        cls, rig: RigFunction, values: Array, placement: RootTrajectory, fps: float
+    ) -> RigKeys:
+        """Keys of values (frames, controls) of a rig."""
+        ground = np.column_stack([placement.positions[:, [0, 2]], placement.angles])
+        units = tuple(control.unit for control in rig.controls)
+        heights = placement.positions[:, 1]
+        flat = bool(np.abs(heights).max(initial=0.0) < 1e-6)
+        return cls(rig.names, units, values, ground, fps, None if flat else heights)
+
     @property
     def ground(self) -> Array:
         """(frames, 4) x, z, turn and height of the placement in every frame."""
@@ -76,24 +96,10 @@ class RigKeys:
         """(frames, controls) values of the curves through the keys."""
         if self.rows is None:
             return self.values
-        slopes = key_slopes(self.values)
-        made = self.values.copy()
+        values = self.values.copy()
         for name, own in key_groups(self.names):
-            rows = self.rows[name]
-            keyed = self.values[rows][:, own], slopes[rows][:, own]
-            made[:, own] = hermite(rows, *keyed, len(self.values))
-        return made
-
-    @classmethod
-    def of_rig(
-        cls, rig: RigFunction, values: Array, placement: RootTrajectory, fps: float
-    ) -> RigKeys:
-        """Keys of values (frames, controls) of a rig."""
-        ground = np.column_stack([placement.positions[:, [0, 2]], placement.angles])
-        units = tuple(control.unit for control in rig.controls)
-        heights = placement.positions[:, 1]
-        flat = bool(np.abs(heights).max(initial=0.0) < 1e-6)
-        return cls(rig.names, units, values, ground, fps, None if flat else heights)
+            values[:, own] = _through(self.values[:, own], self.rows[name])
+        return values
 
     def values_of(self, rig: RigFunction) -> Array:
         """(frames, controls) of the curves in the order of a rig; controls without curves rest.
@@ -109,20 +115,10 @@ class RigKeys:
 
     def trajectory(self) -> RootTrajectory:
         """The placement as a root trajectory."""
-        ground = self._drawn_ground
+        ground = self.ground
+        if self.placement_rows is not None:
+            ground = _through(ground, self.placement_rows)
         return RootTrajectory.from_ground(ground[:, :2], ground[:, 2], ground[:, 3])
-
-    @property
-    def _drawn_ground(self) -> Array:
-        ground, rows = self.ground, self.placement_rows
-        if rows is None:
-            return ground
-        return hermite(rows, ground[rows], key_slopes(ground)[rows], len(ground))
-
-    def every_frame(self) -> RigKeys:
-        """The same curves with a key in every frame."""
-        ground = self._drawn_ground
-        return RigKeys(self.names, self.units, self.drawn, ground[:, :3], self.fps, ground[:, 3])
 
     def save(self, path: str | Path) -> None:
         """Write a JSON file, whole or not at all. Controls that never move have one value.
@@ -131,33 +127,31 @@ class RigKeys:
         every frame.
         """
         curves: dict[str, dict[str, Any]] = {}
-        slopes = key_slopes(self.values)
-        group_of = {column: name for name, own in key_groups(self.names) for column in own}
-        for column, (name, unit) in enumerate(zip(self.names, self.units, strict=True)):
-            curve = np.round(self.values[:, column], 6)
-            still = bool((curve == curve[0]).all())
-            curves[name] = {"unit": unit, "values": curve[:1].tolist() if still else curve.tolist()}
-            if self.rows is not None and not still:
-                rows = self.rows[group_of[column]]
-                slope = np.round(slopes[rows, column], 6)
-                curves[name] |= {
-                    "frames": rows.tolist(),
-                    "values": curve[rows].tolist(),
-                    "slopes": slope.tolist(),
-                }
-        placement = {
-            name: np.round(self.placement[:, column], 6).tolist()
-            for column, name in enumerate(_PLACEMENT)
-        }
+        values, slopes = (np.round(part, 6) for part in (self.values, key_slopes(self.values)))
+        for group, own in key_groups(self.names):
+            for column in own:
+                curve = values[:, column]
+                entry: dict[str, Any] = {"unit": self.units[column], "values": curve.tolist()}
+                if (curve == curve[0]).all():
+                    entry["values"] = curve[:1].tolist()
+                elif self.rows is not None:
+                    rows = self.rows[group]
+                    entry |= {
+                        "frames": rows.tolist(),
+                        "values": curve[rows].tolist(),
+                        "slopes": slopes[rows, column].tolist(),
+                    }
+                curves[self.names[column]] = entry
+        ground = dict(zip(_PLACEMENT, self.placement.T, strict=True))
         if self.heights is not None:
-            placement[_HEIGHT] = np.round(self.heights, 6).tolist()
+            ground[_HEIGHT] = self.heights
         content = {
             "format": FORMAT,
             "version": VERSION,
             "fps": self.fps,
             "frames": len(self.values),
-            "placement": placement,
-            "controls": curves,
+            "placement": {name: np.round(curve, 6).tolist() for name, curve in ground.items()},
+            "controls": {name: curves[name] for name in self.names},
         }
         with atomic_write(Path(path)) as file:
             file.write(json.dumps(content, indent=1).encode())
@@ -176,25 +170,20 @@ class RigKeys:
             if path.stat().st_size > _MAX_BYTES:
                 raise ValueError("too large")
             content = json.loads(path.read_text(encoding="utf-8"))
-            if not isinstance(content, dict) or content.get("format") != FORMAT:
-                raise ValueError(f"no {FORMAT}")
-            if content["version"] > VERSION:
-                raise ValueError(f"of version {content['version']}, which is newer than {VERSION}")
+            if content["format"] != FORMAT or content["version"] > VERSION:
+                raise ValueError(f"not {FORMAT} of version {VERSION}, or of an earlier one")
             fps, frames = checked_rate(content["fps"]), int(content["frames"])
-            if not 1 <= frames <= 10_000_000:
+            if not 1 <= frames <= _MAX_FRAMES:
                 raise ValueError(f"{frames} frames")
-            curves: Mapping[str, Any] = content["controls"]
-            values = [_keyed_curve(each, frames, name) for name, each in curves.items()]
-            ground = [_curve(content["placement"][name], frames, name) for name in _PLACEMENT]
-            heights = content["placement"].get(_HEIGHT)
-            units = tuple(str(each["unit"]) for each in curves.values())
+            curves, ground = content["controls"], content["placement"]
+            heights = ground.get(_HEIGHT)
             return cls(
                 tuple(curves),
-                units,
-                np.stack(values, axis=1),
-                np.stack(ground, axis=1),
+                tuple(str(curve["unit"]) for curve in curves.values()),
+                np.stack([_curve(curve, frames, name) for name, curve in curves.items()], axis=1),
+                np.stack([_values(ground[name], frames, name) for name in _PLACEMENT], axis=1),
                 fps,
-                None if heights is None else _curve(heights, frames, _HEIGHT),
+                None if heights is None else _values(heights, frames, _HEIGHT),
             )
         except (OSError, KeyError, TypeError, ValueError, AttributeError, DeepPhaseError) as error:
             raise FormatError(
@@ -206,45 +195,46 @@ class RigKeys:
 
 def key_groups(names: Sequence[str]) -> list[tuple[str, list[int]]]:
     """Names of bones or handles, and the columns of their controls."""
-    found: dict[str, list[int]] = {}
+    groups: dict[str, list[int]] = {}
     for column, name in enumerate(names):
-        found.setdefault(name.rpartition(".")[0] or name, []).append(column)
-    return list(found.items())
+        groups.setdefault(name.rpartition(".")[0] or name, []).append(column)
+    return list(groups.items())
 
 
-def _keyed_curve(curve: Mapping[str, Any], frames: int, name: str) -> Array:
+def _curve(curve: Mapping[str, Any], frames: int, name: str) -> Array:
     """(frames,) of a curve with a value a frame, or with keys at some frames."""
     if "frames" not in curve:
-        return _curve(curve["values"], frames, name)
+        return _values(curve["values"], frames, name)
     rows = np.asarray(curve["frames"], np.float64)
     values = np.asarray(curve["values"], np.float64)
-    usable = rows.ndim == 1 and len(rows) and np.isfinite(rows).all()
-    if not usable or (np.diff(rows) <= 0).any() or rows[0] < 0 or rows[-1] >= frames:
-        raise ParameterError(f"{name}: frames of keys must ascend from 0 to {frames - 1}")
-    slopes = curve.get("slopes")
-    if slopes is None:
-        slopes = np.gradient(values, rows) if len(rows) > 1 else np.zeros(len(rows))
-    slopes = np.asarray(slopes, np.float64)
-    for each in (values, slopes):
-        if each.shape != rows.shape or not np.isfinite(each).all():
-            raise ParameterError(
-                f"{name}: there are {each.size} values or slopes for {len(rows)} keys"
-            )
-    return np.asarray(hermite(rows, values[:, None], slopes[:, None], frames)[:, 0])
+    slopes = np.asarray(curve.get("slopes", np.nan), np.float64)
+    if rows.ndim != 1 or not len(rows) or rows[0] < 0 or rows[-1] >= frames:
+        raise ValueError(f"{name}: frames of keys must lie in 0 to {frames - 1}")
+    if not (np.diff(rows) > 0).all() or values.shape != rows.shape:
+        raise ValueError(f"{name}: frames of keys must ascend, with a value each")
+    if "slopes" not in curve:
+        slopes = np.gradient(values, rows) if len(rows) > 1 else np.zeros(1)
+    drawn = hermite(rows, values[:, None], slopes.reshape(rows.shape)[:, None], frames)[:, 0]
+    if not np.isfinite(drawn).all():
+        raise ValueError(f"{name}: values or slopes are not finite")
+    return drawn
 
 
-def _curve(values: Any, frames: int, name: str) -> Array:
+def _values(values: Any, frames: int, name: str) -> Array:
     curve = np.asarray(values, np.float64)
     if curve.ndim != 1 or len(curve) not in (1, frames) or not np.isfinite(curve).all():
-        raise ParameterError(
-            f"{name}: there are {curve.size} values for {frames} frames, or not finite"
-        )
+        raise ValueError(f"{name}: {curve.size} values for {frames} frames, or not finite")
     return np.broadcast_to(curve, frames)
 
 
 def key_slopes(values: Array) -> Array:
     """(frames, columns) slopes of values (frames, columns), per frame."""
     return np.gradient(values, axis=0) if len(values) > 1 else np.zeros_like(values)
+
+
+def _through(values: Array, rows: Array) -> Array:
+    """(frames, columns) of the curves through keys of values (frames, columns) at some frames."""
+    return hermite(rows, values[rows], key_slopes(values)[rows], len(values))
 
 
 def hermite(rows: Array, values: Array, slopes: Array, frames: int) -> Array:
@@ -261,3 +251,85 @@ def hermite(rows: Array, values: Array, slopes: Array, frames: int) -> Array:
         return np.repeat(values, frames, axis=0)
     times = np.clip(np.arange(frames), rows[0], rows[-1])
     return np.asarray(CubicHermiteSpline(rows, values, slopes, axis=0)(times))
+
+
+def thinned_rows(values: Array, tolerances: Array) -> Array:
+    """Frames of the keys between which cubic curves keep to values within tolerances.
+
+    A segment is split at the frame with the largest deviation (Douglas and Peucker 1973). All
+    columns have the same key frames. The first and the last frame are among them.
+
+    Parameters
+    ----------
+    values : (frames, columns)
+    tolerances : (columns,)
+        In the units of the columns.
+    """
+    last = len(values) - 1
+    slopes = key_slopes(values)
+    kept, waiting = {0, last}, [(0, last)]
+    while waiting:
+        first, end = waiting.pop()
+        if end - first < 2:
+            continue
+        ends = np.array([first, end])
+        curve = hermite(ends - first, values[ends], slopes[ends], end - first + 1)
+        deviation = (np.abs(curve - values[first : end + 1]) / tolerances).max(axis=1)
+        worst = int(np.argmax(deviation[1:-1])) + 1
+        if deviation[worst] > 1.0:
+            kept.add(first + worst)
+            waiting += [(first, first + worst), (first + worst, end)]
+    return np.array(sorted(kept), np.int64)
+
+
+def thinned_keys(keys: RigKeys, rig: RigFunction, error_m: float) -> RigKeys:
+    """Keys at few frames, whose curves move no joint of the rig by more than an error.
+
+    Controls of one bone or handle have keys at the same frames. Each group is first thinned on its
+    own, with a tolerance from the Jacobian of the rig. Then, in every run of frames in which a
+    joint is farther off than `error_m`, the groups that deviate most get another key.
+
+    Parameters
+    ----------
+    error_m
+        Largest distance of a joint from its place with all keys, metres.
+
+    Raises
+    ------
+    ParameterError
+        If the error is not positive, or the rig lacks a control.
+    """
+    if not (np.isfinite(error_m) and error_m > 0):
+        raise ParameterError(
+            f"an error of keys must be positive, not {error_m} m",
+            hint="give a positive length in metres",
+        )
+    values = keys.values_of(rig)
+    joints = rig.evaluate(values)
+    poses = np.unique(np.linspace(0, len(values) - 1, _JACOBIAN_POSES).astype(np.int64))
+    jacobians = rig.jacobian(values[poses], positions=joints[poses])
+    jacobians = jacobians.reshape(len(poses), len(rig.joints), 3, len(rig.controls))
+    columns = [rig.index(name) for name in keys.names]
+    reach = np.linalg.norm(jacobians, axis=2).max(axis=(0, 1))[columns]
+    reach = np.maximum(reach, _LEAST_M)
+    groups = key_groups(keys.names)
+    rows = {
+        name: thinned_rows(keys.values[:, own], _INITIAL_TOLERANCE * error_m / reach[own])
+        for name, own in groups
+    }
+    ground_rows = thinned_rows(keys.ground, np.full(4, error_m))
+    for _ in range(_ROUNDS):
+        thinned = replace(keys, rows=rows, placement_rows=ground_rows)
+        positions = rig.evaluate(thinned.values_of(rig))
+        errors = np.linalg.norm(positions - joints, axis=-1).max(axis=1)
+        if errors.max() <= error_m:
+            break
+        deviations = np.abs(thinned.drawn - keys.values) * reach
+        of_group = np.stack([deviations[:, own].max(axis=1) for _, own in groups], axis=1)
+        for first, end in true_runs(errors > error_m):
+            frame = first + int(np.argmax(errors[first:end]))
+            needs_key = of_group[frame] >= _KEYED_SHARE * of_group[frame].max()
+            for (name, _), needed in zip(groups, needs_key, strict=True):
+                if needed:
+                    rows[name] = np.union1d(rows[name], frame)
+    return thinned

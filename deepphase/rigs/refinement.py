@@ -9,11 +9,12 @@ from deepphase.rigs.rig_function import RigFunction
 
 _ITERATIONS = 10
 # Root mean square of a joint's error at which a pose is done, metres.
-DONE_M = 2e-4
+_DONE_M = 2e-4
 # The damping after a step that did not help, and after one that did.
 _HARDER, _EASIER = 4.0, 0.7
-# A pose whose steps do not help any more is left after this many of them.
-_TRIES = 3
+# A pose whose steps do not help any more is left after this many of them; a step helps if it leaves
+# less than this share of the error.
+_TRIES, _HELPS = 3, 0.97
 _BATCH = 128
 
 
@@ -57,12 +58,11 @@ def refined(
     """
     found = np.clip(values, rig.lower, rig.upper)
     positions = np.empty((len(values), len(rig.joints), 3))
-    importance = np.ones(len(rig.joints)) if weights is None else np.sqrt(weights)
-    rows_of = np.repeat(importance, 3)
+    importance = np.repeat(np.sqrt(np.ones(len(rig.joints)) if weights is None else weights), 3)
     for start in range(0, len(values), _BATCH):
-        part = slice(start, min(start + _BATCH, len(values)))
+        part = slice(start, start + _BATCH)
         found[part], positions[part] = _refine(
-            rig, found[part], targets[part], columns, scale, damping, rows_of
+            rig, found[part], targets[part], columns, scale, damping, importance
         )
     return found, positions
 
@@ -80,11 +80,12 @@ def _refine(
     goal = targets.reshape(poses, -1)
     places = rig.evaluate(values).reshape(poses, -1)
     errors = np.square((goal - places) * importance).mean(axis=1)
-    done_at = DONE_M**2 / 3.0 * np.square(importance).mean()
+    done_at = _DONE_M**2 / 3.0 * np.square(importance).mean()
     easing = np.full(poses, damping)
     failures = np.zeros(poses, np.int64)
     moved = np.ones(poses, bool)
     derivatives = np.empty((poses, goal.shape[1], len(columns)))
+    diagonal = np.arange(len(importance))
     for _ in range(_ITERATIONS):
         rows = np.flatnonzero((errors > done_at) & (failures < _TRIES))
         if not len(rows):
@@ -94,19 +95,19 @@ def _refine(
             derivatives[again] = rig.jacobian(values[again], columns, positions=places[again])
         weighted = derivatives[rows] * importance[:, None] * scale
         square = weighted @ weighted.swapaxes(1, 2)
-        square[:, np.arange(square.shape[1]), np.arange(square.shape[1])] += easing[rows, None] ** 2
-        wanted = (goal[rows] - places[rows]) * importance
-        steps = np.linalg.solve(square, wanted[..., None])
+        square[:, diagonal, diagonal] += easing[rows, None] ** 2
+        missing = (goal[rows] - places[rows]) * importance
+        steps = weighted.swapaxes(1, 2) @ np.linalg.solve(square, missing[..., None])
         trial = values[rows].copy()
-        trial[:, columns] += scale * (weighted.swapaxes(1, 2) @ steps)[..., 0]
+        trial[:, columns] += scale * steps[..., 0]
         trial = np.clip(trial, rig.lower, rig.upper)
-        there = rig.evaluate(trial).reshape(len(rows), -1)
-        after = np.square((goal[rows] - there) * importance).mean(axis=1)
+        reached = rig.evaluate(trial).reshape(len(rows), -1)
+        after = np.square((goal[rows] - reached) * importance).mean(axis=1)
         better = after < errors[rows]
-        small = better & (after > 0.97 * errors[rows])
-        values[rows[better]], places[rows[better]] = trial[better], there[better]
+        helps = after <= _HELPS * errors[rows]
+        values[rows[better]], places[rows[better]] = trial[better], reached[better]
         errors[rows[better]] = after[better]
         moved[rows] = better
-        failures[rows] = np.where(better & ~small, 0, failures[rows] + 1)
+        failures[rows] = np.where(helps, 0, failures[rows] + 1)
         easing[rows] *= np.where(better, _EASIER, _HARDER)
     return values, places.reshape(poses, -1, 3)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -13,9 +12,6 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.short_repr import counted, short_repr
 
-UNITS = ("rad", "m", "1")
-# Step of finite differences, in radians, metres or shares.
-STEP = 1e-4
 # Poses that one call of a Jacobian evaluates at once.
 _BATCH = 16_384
 
@@ -40,19 +36,6 @@ class Control:
     lower: float = -np.pi
     upper: float = np.pi
 
-    def __post_init__(self) -> None:
-        if self.unit not in UNITS:
-            raise ParameterError(
-                f"control {self.name!r} has the unknown unit {self.unit!r}",
-                hint=f"units are {', '.join(UNITS)}",
-            )
-        if not self.lower <= self.rest <= self.upper:
-            raise ParameterError(
-                f"control {self.name!r} rests at {self.rest}, outside of its limits "
-                f"{self.lower} to {self.upper}",
-                hint="give a rest value between the limits",
-            )
-
 
 class RigFunction(ABC):
     """Positions of joints as a function of controls, which may be slow and unknown inside.
@@ -60,12 +43,14 @@ class RigFunction(ABC):
     Positions are in the space of the character: metres, Y up, on the ground below the hips and
     along the facing, both of which are the placement of the character and no controls.
 
-    Parameters
+    Attributes
     ----------
-    controls
+    controls, names
         With unique names.
     joints
         Names of the joints.
+    rest, lower, upper
+        (controls,) values of the rest pose, and the limits.
 
     References
     ----------
@@ -74,68 +59,31 @@ class RigFunction(ABC):
 
     def __init__(self, controls: Sequence[Control], joints: Sequence[str]) -> None:
         self.controls, self.joints = tuple(controls), tuple(joints)
-        names = self.names
-        if not names or not self.joints:
-            raise ParameterError(
-                f"a rig needs a control and a joint, but has {len(names)} and {len(self.joints)}",
-                hint="name at least one of each",
-            )
-        if len(set(names)) < len(names):
-            twice = sorted({name for name in names if names.count(name) > 1})
-            raise ParameterError(
-                f"controls occur twice: {', '.join(twice)}", hint="give each control its own name"
-            )
+        self.names = tuple(control.name for control in self.controls)
+        self.rest, self.lower, self.upper = np.array(
+            [(control.rest, control.lower, control.upper) for control in self.controls]
+        ).T
+        if len(set(self.names)) < len(self.names):
+            raise ParameterError("two controls have the same name", hint="give each its own name")
 
     def __repr__(self) -> str:
         return short_repr(
             self, counted(len(self.controls), "control"), counted(len(self.joints), "joint")
         )
 
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """(controls,) names."""
-        return tuple(control.name for control in self.controls)
-
-    @cached_property
-    def rest(self) -> Array:
-        """(controls,) values of the rest pose."""
-        return np.array([control.rest for control in self.controls])
-
-    @cached_property
-    def lower(self) -> Array:
-        """(controls,) lower limits."""
-        return np.array([control.lower for control in self.controls])
-
-    @cached_property
-    def upper(self) -> Array:
-        """(controls,) upper limits."""
-        return np.array([control.upper for control in self.controls])
-
     def index(self, name: str) -> int:
         """Index of the control of a name. Raises ParameterError if there is none."""
-        try:
-            return self.names.index(name)
-        except ValueError:
+        if name not in self.names:
             raise ParameterError(
                 f"there is no control {name!r} in this rig",
                 hint="its `names` lists those that it has; keys of another rig do not fit",
-            ) from None
+            )
+        return self.names.index(name)
 
     def evaluate(self, values: Array) -> Array:
-        """Positions of the joints.
+        """Positions (poses, joints, 3) in metres of values (poses, controls).
 
-        Parameters
-        ----------
-        values : (poses, controls)
-
-        Returns
-        -------
-        (poses, joints, 3) metres.
-
-        Raises
-        ------
-        ParameterError
-            If the values are not (poses, controls).
+        Raises ParameterError if the values have another shape.
         """
         values = np.asarray(values)
         if values.ndim != 2 or values.shape[1] != len(self.controls):
@@ -154,10 +102,10 @@ class RigFunction(ABC):
         values: Array,
         columns: Array | None = None,
         *,
-        step: float = STEP,
+        step: float = 1e-4,
         positions: Array | None = None,
     ) -> Array:
-        """Derivative of the positions by the controls, by finite differences.
+        """Derivative (poses, 3 joints, columns) of the positions, by finite differences.
 
         Parameters
         ----------
@@ -169,30 +117,26 @@ class RigFunction(ABC):
         positions : (poses, joints, 3), optional
             Of the values: then differences are taken ahead only, by half as many evaluations, else
             on both sides.
-
-        Returns
-        -------
-        (poses, 3 joints, columns)
         """
         values = np.asarray(values, np.float64)
         columns = np.arange(len(self.controls)) if columns is None else np.asarray(columns)
+        moves = np.zeros((len(columns), values.shape[1]))
+        moves[np.arange(len(columns)), columns] = step
         found = np.empty((len(values), 3 * len(self.joints), len(columns)))
         count = max(1, _BATCH // max(2 * len(columns), 1))
-        moves = np.zeros((len(columns), values.shape[-1]))
-        moves[np.arange(len(columns)), columns] = step
-        for start in range(0, len(values), count):
-            part = slice(start, min(start + count, len(values)))
-            ahead = self._moved(values[part], moves)
-            if positions is None:
-                change = (ahead - self._moved(values[part], -moves)) / (2.0 * step)
-            else:
-                base = np.asarray(positions[part]).reshape(ahead.shape[0], 1, -1)
-                change = (ahead - base) / step
-            found[part] = change.swapaxes(1, 2)
-        return found
 
-    def _moved(self, values: Array, moves: Array) -> Array:
-        """(poses, moves, 3 joints) positions of values (poses, controls) after each move."""
-        both = values[:, None] + moves
-        joints = self.evaluate(both.reshape(-1, values.shape[-1]))
-        return joints.reshape(*both.shape[:2], -1)
+        def moved(poses: Array, moves: Array) -> Array:
+            both = poses[:, None] + moves
+            joints = self.evaluate(both.reshape(-1, values.shape[1]))
+            return joints.reshape(*both.shape[:2], -1)
+
+        for start in range(0, len(values), count):
+            poses = values[start : start + count]
+            ahead = moved(poses, moves)
+            if positions is None:
+                change = (ahead - moved(poses, -moves)) / (2.0 * step)
+            else:
+                base = positions[start : start + count].reshape(len(poses), 1, -1)
+                change = (ahead - base) / step
+            found[start : start + count] = change.swapaxes(1, 2)
+        return found

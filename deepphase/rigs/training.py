@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,26 +16,82 @@ from torch import Tensor
 
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.errors import ParameterError
 from deepphase.phase.windows import WindowOrder
 from deepphase.progress import Progress
 from deepphase.rigs.body_rig import BodyRig
 from deepphase.rigs.config import RigConfig
-from deepphase.rigs.examples import RigExamples
-from deepphase.rigs.gaussian_process import MultiquadricProcess, chosen_width
-from deepphase.rigs.inverse import METHODS, ReluNetwork, RigInverse, RigScale
+from deepphase.rigs.inverse import METHODS, RigInverse
+from deepphase.rigs.keying import keyed, motion_on_rig
+from deepphase.rigs.regression import MultiquadricProcess, ReluNetwork, RigScale, chosen_width
 from deepphase.rigs.rig_function import RigFunction
 from deepphase.training.resumable import ResumableData, ResumableModule, cosine_rate
 from deepphase.training.task import TrainedTask, run_task
 from deepphase.training.trainer import versions
 
+_BATCH_SIZE = 64
+# Last learning rate as a share of the highest, and share of the steps that warm up.
+_FINAL_RATE, _WARMUP = 0.02, 0.02
+# Weight of the mean absolute weight in the loss.
+_SPARSITY = 0.01
+# Share of the clips that is measured and not learnt.
+_HELD_OUT = 0.1
+_LEAST_POSES = 10
 # Share of the largest singular value of the derivatives. Half of the values may be 0, so that their
 # median is not a measure.
 _DAMPING = 0.005
-_WARMUP = 0.02
 # Principal components with a smaller share of the largest deviation carry no motion.
 _LEAST_COMPONENT = 1e-6
 # Poses that widths of kernels, the damping and the report are found with.
 _WIDTH_POSES, _DAMPING_POSES, _REPORT_POSES = 600, 40, 300
+
+
+@dataclass(frozen=True, eq=False)
+class RigExamples:
+    """Controls of clips, keyed by rule, with the positions that the rig gives for them."""
+
+    values: Array  # (frames, controls)
+    positions: Array  # (frames, joints, 3) metres
+    clips: Array  # (frames,) number of each frame's clip
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def rows(self, rows: Array) -> RigExamples:
+        """Some of the frames."""
+        return RigExamples(self.values[rows], self.positions[rows], self.clips[rows])
+
+    @classmethod
+    def from_store(
+        cls, store: ClipStore, rig: BodyRig, frames: int = 0, progress: Progress | None = None
+    ) -> RigExamples:
+        """Examples of all clips; `frames` of them, evenly, or all for 0.
+
+        Raises ParameterError if they are fewer than ten.
+        """
+        every = 1 if not frames else max(1, int(np.sum(store.lengths)) // frames)
+        keys = []
+        for index in range(len(store)):
+            # Keyed as a whole, since angles are continuous over time.
+            keys.append(keyed(motion_on_rig(store.clip(index), rig), rig)[every // 2 :: every])
+            if progress is not None:
+                progress("reading clips", index + 1, len(store), store.names[index])
+        values = np.clip(np.concatenate(keys), rig.lower, rig.upper)
+        if len(values) < _LEAST_POSES:
+            raise ParameterError(
+                f"{len(values)} poses are too few for a rig", hint="give more clips"
+            )
+        clips = np.repeat(np.arange(len(keys)), list(map(len, keys)))
+        return cls(values, rig.evaluate(values), clips)
+
+    def split(self, seed: int) -> tuple[RigExamples, RigExamples]:
+        """Examples to learn, and those of held-out clips; of one clip, its last frames."""
+        names = np.unique(self.clips)
+        held_out = np.arange(len(self)) >= max(1, round((1.0 - _HELD_OUT) * len(self)))
+        if len(names) > 1:
+            order = np.random.default_rng(seed).permutation(names)
+            held_out = np.isin(self.clips, order[: max(1, round(_HELD_OUT * len(names)))])
+        return self.rows(np.flatnonzero(~held_out)), self.rows(np.flatnonzero(held_out))
 
 
 class RigData(ResumableData, pl.LightningDataModule):
@@ -47,44 +103,35 @@ class RigData(ResumableData, pl.LightningDataModule):
         (rows, 3 joints) and (rows, used) float32, normalised: poses, samples, held-out poses.
     """
 
+    batch_size = _BATCH_SIZE
+
     def __init__(self, rig: RigFunction, examples: RigExamples, config: RigConfig) -> None:
         super().__init__()
-        options = config.training
-        self.rig, self.config, self.batch_size = rig, config, options.batch_size
-        self.learnt, self.held_out_examples = examples.split(options.held_out, options.seed)
-        values = self.learnt.values
-        self.scale = scale = RigScale.of_examples(values, self.learnt.positions)
-        flat = self.learnt.positions.reshape(len(values), -1)
-        self.position_scale = np.maximum(flat.std(axis=0), 1e-3)
-        made = sampled_controls(
-            scale.normalised(values),
-            config.network.samples,
-            config.network.noise,
-            options.seed,
-        )
-        sampled = np.clip(scale.values(made), rig.lower, rig.upper)
-        positions = [self.learnt.positions, self.held_out_examples.positions]
+        seed, network = config.training.seed, config.network
+        self.config = config
+        self.learnt, self.held_out_examples = examples.split(seed)
+        values, positions = self.learnt.values, self.learnt.positions
+        self.scale = scale = RigScale.from_examples(values, positions)
+        self.position_scale = np.maximum(positions.reshape(len(values), -1).std(axis=0), 1e-3)
+        samples = sampled_controls(scale.normalised(values), network.samples, network.noise, seed)
+        sampled = np.clip(scale.values(samples), rig.lower, rig.upper)
         every = np.concatenate([values, sampled, self.held_out_examples.values])
-        joints = np.concatenate([positions[0], rig.evaluate(sampled), positions[1]])
+        joints = np.concatenate(
+            [positions, rig.evaluate(sampled), self.held_out_examples.positions]
+        ).reshape(len(every), -1)
+        whitened = (joints - scale.position_mean) / self.position_scale
         self.train_rows = len(values) + len(sampled)
-        self.inputs = torch.from_numpy(self.whitened(joints).astype(np.float32))
+        self.inputs = torch.from_numpy(whitened.astype(np.float32))
         self.outputs = torch.from_numpy(scale.normalised(every).astype(np.float32))
         self.held_out = torch.arange(self.train_rows, len(every))
-        self._order = WindowOrder(self.train_rows, options.seed)
-
-    def whitened(self, positions: Array) -> Array:
-        """(poses, 3 joints) what the network reads, each value in its deviations."""
-        flat = positions.reshape(len(positions), -1)
-        return np.asarray((flat - self.scale.position_mean) / self.position_scale)
+        self._order = WindowOrder(self.train_rows, seed)
 
     @property
     def total_samples(self) -> int:
-        """Number of poses in the whole training that the config asks for."""
         return math.ceil(self.config.training.epochs * self.train_rows)
 
     @property
     def epoch_samples(self) -> int:
-        """Poses of one pass."""
         return self.train_rows
 
     def batch(self, start: int, stop: int, share: slice = slice(None)) -> Tensor:
@@ -92,7 +139,6 @@ class RigData(ResumableData, pl.LightningDataModule):
         return torch.as_tensor(self._order(start, stop)[share])
 
     def on_after_batch_transfer(self, batch: Tensor, dataloader_idx: int) -> tuple[Tensor, Tensor]:
-        """Inputs and outputs of these poses."""
         if self.inputs.device != batch.device:
             self.inputs, self.outputs = self.inputs.to(batch.device), self.outputs.to(batch.device)
         return self.inputs[batch], self.outputs[batch]
@@ -107,31 +153,23 @@ class RigModule(ResumableModule):
     network: torch.nn.Sequential
 
     def __init__(self, data: RigData) -> None:
-        self.options = data.config.training
         inputs, outputs = data.inputs.shape[1], data.outputs.shape[1]
         hidden = data.config.network.hidden
-        options = data.config.training
-        super().__init__(
-            torch.nn.Sequential(
-                torch.nn.Linear(inputs, hidden), torch.nn.ReLU(), torch.nn.Linear(hidden, outputs)
-            ),
-            learning_rate=options.learning_rate,
-            weight_decay=0.0,
+        network = torch.nn.Sequential(
+            torch.nn.Linear(inputs, hidden), torch.nn.ReLU(), torch.nn.Linear(hidden, outputs)
         )
-        self.options = options
+        learning_rate = data.config.training.learning_rate
+        super().__init__(network, learning_rate=learning_rate, weight_decay=0.0)
 
     def rate(self, step: int, total: float) -> float:
-        """Fraction of the highest learning rate at an optimizer step."""
-        return cosine_rate(step, total, _WARMUP, self.options.final_rate)
+        return cosine_rate(step, total, _WARMUP, _FINAL_RATE)
 
     def training_step(self, batch: tuple[Tensor, Tensor]) -> Tensor:
         inputs, outputs = batch
         loss = (self.network(inputs) - outputs).square().mean()
         self.last_loss = loss.detach()
-        if self.options.sparsity:
-            weights = torch.cat([each.abs().flatten() for each in self.network.parameters()])
-            loss = loss + self.options.sparsity * weights.mean()
-        return loss
+        weights = torch.cat([part.abs().flatten() for part in self.network.parameters()])
+        return loss + _SPARSITY * weights.mean()
 
     def validation_step(self, batch: tuple[Tensor, Tensor], index: int) -> None:
         inputs, outputs = batch
@@ -141,18 +179,14 @@ class RigModule(ResumableModule):
     def relu_network(self, data: RigData) -> ReluNetwork:
         """The weights, for inputs that are centred and in metres."""
         # In the order of the layers: weight and bias of the first, then of the second.
-        arrays = [each.detach().cpu().numpy() for each in self.network.parameters()]
-        scaled = (arrays[0] / data.position_scale).astype(np.float32)
-        return ReluNetwork(scaled, *arrays[1:])
+        first, *others = (part.detach().cpu().numpy() for part in self.network.parameters())
+        return ReluNetwork((first / data.position_scale).astype(np.float32), *others)
 
 
 def sampled_controls(values: Array, count: int, noise: float, seed: int) -> Array:
     """(count, controls) values around examples, moved along their principal components.
 
-    Parameters
-    ----------
-    values : (examples, controls)
-        In units of their standard deviations.
+    `values` (examples, controls) are in units of their standard deviations.
 
     References
     ----------
@@ -204,28 +238,28 @@ def train_rig(
     """
     config = RigConfig.load("default") if config is None else config
 
-    def measured(inverse: RigInverse, learnt: int, held_out: RigExamples) -> RigInverse:
-        origin = {
-            "store": None if store.path is None else Path(store.path).name,
-            "clips": len(store),
-            "frames": learnt,
-            "skeleton": store.group,
-        }
-        provenance = {"data": origin, **inverse.provenance, **versions()}
-        report = rig_report(inverse, held_out, progress=progress)
-        return replace(inverse, provenance=provenance, report=report)
+    def data() -> RigData:
+        examples = RigExamples.from_store(store, rig, config.training.frames, progress)
+        return RigData(rig, examples, config)
 
     def result(data: RigData, module: RigModule, run: dict[str, Any]) -> RigInverse:
         process = with_process(rig, data.learnt, config, progress)
-        steps = {"steps": run["steps"]}
-        inverse = replace(process, network=module.relu_network(data), provenance=steps)
-        return measured(inverse, len(data.learnt), data.held_out_examples)
+        inverse = replace(process, network=module.relu_network(data))
+        origin = {
+            "store": None if store.path is None else Path(store.path).name,
+            "clips": len(store),
+            "frames": len(data.learnt),
+            "skeleton": store.group,
+        }
+        return replace(
+            inverse,
+            provenance={"data": origin, "steps": run["steps"], **versions()},
+            report=rig_report(inverse, data.held_out_examples, progress=progress),
+        )
 
     task = TrainedTask(
         config.training.seed,
-        data=lambda: RigData(
-            rig, RigExamples.of_store(store, rig, config.training.frames, progress), config
-        ),
+        data=data,
         module=RigModule,
         fingerprint=lambda data: {
             "config": config.as_mapping(),
@@ -239,22 +273,21 @@ def train_rig(
 
 
 def with_process(
-    rig: RigFunction,
-    learnt: RigExamples,
-    config: RigConfig,
-    progress: Progress | None = None,
+    rig: RigFunction, learnt: RigExamples, config: RigConfig, progress: Progress | None = None
 ) -> RigInverse:
     """The inverse by a Gaussian process, without a network."""
     seed, count = config.training.seed, config.process.examples
     if progress is not None:
         progress("fitting the Gaussian process", 0, 1, f"{count} examples")
-    scale = RigScale.of_examples(learnt.values, learnt.positions)
+    scale = RigScale.from_examples(learnt.values, learnt.positions)
+    # The rest pose is always an example.
     values = np.concatenate([rig.rest[None], learnt.values])
     positions = np.concatenate([rig.evaluate(rig.rest[None]), learnt.positions])
     inputs = positions.reshape(len(positions), -1) - scale.position_mean
     outputs = scale.normalised(values)
     order = np.random.default_rng(seed).permutation(len(values))
-    width = chosen_width(inputs[order[:_WIDTH_POSES]], outputs[order[:_WIDTH_POSES]], seed)
+    some = order[:_WIDTH_POSES]
+    width = chosen_width(inputs[some], outputs[some], seed)
     rows = np.concatenate([[0], order[order > 0][: count - 1]])
     process = MultiquadricProcess.fit(inputs[rows], outputs[rows], width)
     derivatives = rig.jacobian(values[rows[:_DAMPING_POSES]], scale.used)
@@ -266,10 +299,7 @@ def with_process(
 
 
 def rig_report(
-    inverse: RigInverse,
-    examples: RigExamples,
-    *,
-    progress: Progress | None = None,
+    inverse: RigInverse, examples: RigExamples, *, progress: Progress | None = None
 ) -> dict[str, Any]:
     """Errors of joints and of controls on examples, and frames a second, of each method.
 
@@ -277,7 +307,7 @@ def rig_report(
     joints means in metres and mean squares in square centimetres.
     """
     chosen = np.unique(np.linspace(0, len(examples) - 1, _REPORT_POSES).astype(np.int64))
-    some = examples.taken(chosen)
+    some = examples.rows(chosen)
     measured: dict[str, Mapping[str, float]] = {}
     for row, method in enumerate(METHODS):
         if progress is not None:
@@ -286,27 +316,13 @@ def rig_report(
         solved = inverse.solve(some.positions, method)
         seconds = max(time.process_time() - start, 1e-6)
         off = (solved.values - some.values)[:, inverse.used] / inverse.scale.value_scale
-        spread = np.sqrt((solved.errors**2).mean(axis=1))
         measured[method] = {
             "joint_m": float(solved.errors.mean()),
             "joint_cm2": float(1e4 * (solved.errors**2).mean() / 3.0),
             "controls": float((off**2).mean()),
-            "usual_m": float(np.median(spread)),
+            "usual_m": float(np.median(np.sqrt((solved.errors**2).mean(axis=1)))),
             "fps": len(some) / seconds,
         }
     if progress is not None:
-        progress("measuring", len(measured), len(measured), "")
+        progress("measuring", len(METHODS), len(METHODS), "")
     return {"poses": len(some), "methods": measured}
-
-
-def rig_report_rows(report: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    """Rows of a table: method, joints in cm, controls in deviations, frames a second."""
-    return [
-        (
-            name,
-            f"{100.0 * each['joint_m']:.3f}",
-            f"{each['controls']:.3f}",
-            f"{each['fps']:.0f}",
-        )
-        for name, each in report["methods"].items()
-    ]

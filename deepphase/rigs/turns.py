@@ -14,8 +14,7 @@ from deepphase.arrays import Array
 
 # Axes of the three turns of a control, by the axis of the twist, which stands in the middle: the
 # turns are singular where the middle one is a quarter turn.
-ORDERS = ((1, 0, 2), (0, 1, 2), (0, 2, 1))
-_LETTERS = "XYZ"
+_ORDERS = ((1, 0, 2), (0, 1, 2), (0, 2, 1))
 
 
 def product(first: Array, second: Array) -> Array:
@@ -30,7 +29,7 @@ def apply(matrices: Array, vectors: Array) -> Array:
 
 def turns(angles: Array, twist: int) -> Array:
     """(3, 3, ...) turns by angles (3, ...), radians, about x, y and z, the twist in the middle."""
-    i, j, k = ORDERS[twist]
+    i, j, k = _ORDERS[twist]
     sign = 1.0 if (j - i) % 3 == 1 else -1.0
     cosine, sine = np.cos(angles), sign * np.sin(angles)
     ca, cb, cc, sa, sb, sc = cosine[i], cosine[j], cosine[k], sine[i], sine[j], sine[k]
@@ -47,21 +46,17 @@ def pitch(angle: Array) -> Array:
 
 
 def angles(matrices: Array, twist: int) -> Array:
-    """(poses, 3) radians about x, y and z, continuous over the poses: inverse of `turns`.
+    """(poses, 3) radians of matrices (poses, 3, 3), continuous over poses: inverse of `turns`.
 
     The twist lies within a quarter turn.
-
-    Parameters
-    ----------
-    matrices : (poses, 3, 3)
     """
-    order = ORDERS[twist]
-    letters = "".join(_LETTERS[axis] for axis in order)
-    found = np.unwrap(Rotation.from_matrix(matrices).as_euler(letters), axis=0)
-    back = np.empty_like(found)
-    back[:, list(order)] = found
+    order = _ORDERS[twist]
+    letters = "".join("XYZ"[axis] for axis in order)
+    found = np.empty((len(matrices), 3))
+    found[:, list(order)] = Rotation.from_matrix(matrices).as_euler(letters)
+    found = np.unwrap(found, axis=0)
     # Whole turns off, if the first pose was far from the rest pose.
-    return np.asarray(back - 2.0 * np.pi * np.round(np.median(back, axis=0) / (2.0 * np.pi)))
+    return np.asarray(found - 2.0 * np.pi * np.round(np.median(found, axis=0) / (2.0 * np.pi)))
 
 
 def dot(first: Array, second: Array) -> Array:
@@ -81,6 +76,11 @@ def unit(vectors: Array) -> Array:
     return np.asarray(vectors / np.sqrt(np.where(squares.real > 1e-18, squares, 1.0)))
 
 
+def across(vectors: Array, axis: Array) -> Array:
+    """(3, ...) the part of vectors that is at right angles to a unit axis."""
+    return np.asarray(vectors - dot(vectors, axis) * axis)
+
+
 def frame(along: Array, side: Array) -> Array:
     """(3, 3, ...) turns whose columns are a direction, what is upright on both, and its side."""
     return np.stack(np.broadcast_arrays(along, cross(side, along), side), axis=1)
@@ -89,6 +89,5 @@ def frame(along: Array, side: Array) -> Array:
 def orthonormal(matrices: Array) -> Array:
     """(3, 3, ...) turns from matrices, by Gram and Schmidt on their first two columns."""
     first = unit(matrices[:, 0])
-    second = matrices[:, 1]
-    second = unit(second - dot(first, second) * first)
+    second = unit(across(matrices[:, 1], first))
     return np.stack([first, second, cross(first, second)], axis=1)

@@ -53,9 +53,8 @@ from deepphase.phase.song_signals import SongSignals
 from deepphase.phase.training.train import train_phase
 from deepphase.rigs.body_rig import BodyRig
 from deepphase.rigs.config import RigConfig
-from deepphase.rigs.examples import motion_on_rig
 from deepphase.rigs.inverse import RigInverse
-from deepphase.rigs.keying import keyed
+from deepphase.rigs.keying import keyed, motion_on_rig
 from deepphase.rigs.keys import RigKeys
 from deepphase.rigs.training import train_rig
 from deepphase.steering.gamepad import read_gamepad
@@ -210,7 +209,7 @@ def _rig_keys(path: Path) -> None:
     walk = _walk()
     rig = BodyRig.from_clip(walk)
     motion = motion_on_rig(walk, rig)
-    RigKeys.of_rig(rig, keyed(motion, rig), motion.placement, motion.fps).save(path)
+    RigKeys.from_rig(rig, keyed(motion, rig), motion.placement, motion.fps).save(path)
 
 
 def _phases(path: Path) -> None:

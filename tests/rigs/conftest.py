@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 from deepphase.rigs.body_rig import BodyRig
+from deepphase.rigs.keying import motion_on_rig
 from deepphase.rigs.rig_function import RigFunction
 from deepphase.synthetic.gait_motion import locomotion
+
+BODIES = pytest.mark.parametrize("body", ["person", "dog"])
 
 
 class FunctionRig(RigFunction):
@@ -24,18 +27,24 @@ def walk():
 
 
 @pytest.fixture(scope="session")
-def trot():
-    return locomotion(1, 2.0, body="quadruped", gait="trot").clip
+def clips(walk):
+    trot = locomotion(1, 2.0, body="quadruped", gait="trot").clip
+    return {"person": walk, "dog": trot}
 
 
 @pytest.fixture(scope="session")
-def person(walk):
-    return BodyRig.from_clip(walk)
+def rigs(clips):
+    return {name: BodyRig.from_clip(clip) for name, clip in clips.items()}
 
 
 @pytest.fixture(scope="session")
-def dog(trot):
-    return BodyRig.from_clip(trot)
+def person(rigs):
+    return rigs["person"]
+
+
+@pytest.fixture(scope="session")
+def poses(person, walk):
+    return motion_on_rig(walk, person)
 
 
 def wild(rig, poses, seed=0):

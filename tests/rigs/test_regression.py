@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from deepphase.rigs.gaussian_process import MultiquadricProcess, chosen_width, kernel
 from deepphase.rigs.refinement import refined
+from deepphase.rigs.regression import MultiquadricProcess, chosen_width, kernel
 from deepphase.rigs.rig_function import Control
 from deepphase.rigs.training import sampled_controls
 from tests.rigs.conftest import FunctionRig

@@ -27,10 +27,14 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.formats.load import load
 from deepphase.rigs.body_rig import BodyRig
 from deepphase.rigs.config import RigConfig
-from deepphase.rigs.effectors import inverse_of_effectors, named_effectors
-from deepphase.rigs.examples import RigExamples
-from deepphase.rigs.inverse import METHODS, Method, RigInverse
-from deepphase.rigs.training import rig_report, train_rig, with_process
+from deepphase.rigs.inverse import (
+    METHODS,
+    Method,
+    RigInverse,
+    inverse_of_effectors,
+    named_effectors,
+)
+from deepphase.rigs.training import RigExamples, rig_report, train_rig, with_process
 
 _SINGLE, _POSES = 60, 600
 Solve = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
@@ -72,7 +76,9 @@ def main() -> None:
     clips = [load(path) for path in learnt[:: options.every]]
     rig = BodyRig.from_clip(clips[0])
     store = ClipStore.from_clips(clips)
-    held_out = RigExamples.of_store(ClipStore.from_clips([load(path) for path in tests]), rig, 600)
+    held_out = RigExamples.from_store(
+        ClipStore.from_clips([load(path) for path in tests]), rig, 600
+    )
     print(f"{rig}, {len(clips)} clips learnt, {len(held_out)} poses of {len(tests)} clips measured")
 
     def trained(**changes: object) -> RigInverse:
@@ -88,8 +94,8 @@ def main() -> None:
     if options.output:
         inverse.save(options.output)
     config = RigConfig.from_mapping(inverse.config)
-    poses = RigExamples.of_store(store, rig, config.training.frames)
-    learnt_poses = poses.split(config.training.held_out, options.seed)[0]
+    poses = RigExamples.from_store(store, rig, config.training.frames)
+    learnt_poses = poses.split(options.seed)[0]
     process = with_process(rig, learnt_poses, config)
     print(f"{len(inverse.used)} of {len(rig.controls)} controls move")
     for name, each in methods(inverse, process).items():
@@ -130,7 +136,7 @@ def methods(inverse: RigInverse, process: RigInverse) -> dict[str, Solve]:
 def row(name: str, solve: Solve, inverse: RigInverse, held_out: RigExamples) -> None:
     """Print the measures of a method, with the speed of one frame at a time."""
     some = np.unique(np.linspace(0, len(held_out) - 1, _POSES).astype(np.int64))
-    wanted = held_out.taken(some)
+    wanted = held_out.rows(some)
     start = time.process_time()
     values, errors = solve(wanted.positions)
     batch = len(wanted) / (time.process_time() - start)

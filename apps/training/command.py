@@ -106,10 +106,10 @@ def run_training(
 
 def _check_work_folder(work: Path, output: Path, *, resume: bool) -> None:
     """Refuse what cannot begin: a file that cannot be written, or an unfinished training."""
-    from deepphase.training.checkpoint import refuse_unfinished, require_unfinished
+    from deepphase.training.checkpoint import check_folder
     from deepphase.training.metrics_file import metrics_file
 
     check_writable(output, example="model")
     # Inside the folder of an unfinished training, where a killed one leaves temporary files.
     check_writable(metrics_file(work) if os.path.isdir(work) else work)
-    (require_unfinished if resume else refuse_unfinished)(work)
+    check_folder(work, resume=resume)

@@ -18,7 +18,7 @@ from deepphase.atomic_write import atomic_write
 from deepphase.errors import CheckpointError
 from deepphase.training.metrics_file import metrics_beside, metrics_file
 
-_CHECKPOINT, _FINGERPRINT = "resume.ckpt", "fingerprint"
+_CHECKPOINT, _PART, _FINGERPRINT = "resume.ckpt", "resume.part", "fingerprint"
 # Folders whose checkpoints outlive their trainings.
 _kept: set[Path] = set()
 
@@ -31,7 +31,7 @@ class SegmentCheckpoint(pl.Callback):
     """
 
     def __init__(self, folder: Path, fingerprint: Mapping[str, Any]) -> None:
-        self._point, self._fingerprint = folder / _CHECKPOINT, fingerprint
+        self._folder, self._fingerprint = folder, fingerprint
 
     def on_save_checkpoint(self, trainer: Any, module: Any, checkpoint: dict[str, Any]) -> None:
         checkpoint[_FINGERPRINT] = json.dumps(self._fingerprint)
@@ -40,18 +40,18 @@ class SegmentCheckpoint(pl.Callback):
         if trainer.should_stop:
             # A callback stopped it, perhaps within a segment, which cannot be resumed.
             return
-        written = self._point.with_suffix(".part")
+        part = self._folder / _PART
         try:
-            trainer.save_checkpoint(written, weights_only=False)
+            trainer.save_checkpoint(part, weights_only=False)
             if trainer.is_global_zero:
-                os.replace(written, self._point)
+                os.replace(part, self._folder / _CHECKPOINT)
         except OSError as error:
             with suppress(OSError):
-                written.unlink(missing_ok=True)
+                part.unlink(missing_ok=True)
             raise CheckpointError(
                 f"no checkpoint can be written: {error.strerror or error}",
                 hint="make room, then --resume continues from the checkpoint before it, if any",
-                path=self._point.parent,
+                path=self._folder,
             ) from None
 
 
@@ -61,7 +61,7 @@ def checked_checkpoint(folder: Path, fingerprint: Mapping[str, Any]) -> Path:
     Raises CheckpointError where there is none, it is damaged or of another training.
     """
     point = folder / _CHECKPOINT
-    require_unfinished(folder)
+    check_folder(folder, resume=True)
     try:
         content = torch.load(point, map_location="cpu", weights_only=True)
         before = json.loads(content[_FINGERPRINT])
@@ -93,19 +93,15 @@ def unfinished(folder: Path) -> bool:
     return (folder / _CHECKPOINT).is_file()
 
 
-def require_unfinished(folder: Path) -> None:
-    """Raise CheckpointError if a folder holds no training that can be resumed."""
-    if not unfinished(folder):
+def check_folder(folder: Path, *, resume: bool) -> None:
+    """Raise CheckpointError if there is nothing to resume, or an unfinished training in the way."""
+    if resume and not unfinished(folder):
         raise CheckpointError(
             "there is no checkpoint to resume",
             hint="leave out --resume to start a training",
             path=folder,
         )
-
-
-def refuse_unfinished(folder: Path) -> None:
-    """Raise CheckpointError if a folder holds an unfinished training."""
-    if unfinished(folder):
+    if unfinished(folder) and not resume:
         raise CheckpointError(
             "an unfinished training lies here",
             hint="continue it with --resume (in Python resume=True), or remove this folder",
@@ -115,10 +111,7 @@ def refuse_unfinished(folder: Path) -> None:
 
 @contextmanager
 def kept_until_saved(folder: Path) -> Iterator[None]:
-    """Context in which a checkpoint stays after its training, until its result is saved.
-
-    A program that writes the result calls :func:`finish` then.
-    """
+    """Context in which a checkpoint stays after its training, until `finish` is called."""
     _kept.add(folder)
     try:
         yield
@@ -134,9 +127,8 @@ def discard_trained(folder: Path) -> None:
 
 def discard(folder: Path) -> None:
     """Remove a training's checkpoint and metrics, and its folder where nothing else is there."""
-    metrics_file(folder).unlink(missing_ok=True)
-    for name in (_CHECKPOINT, Path(_CHECKPOINT).with_suffix(".part")):
-        (folder / name).unlink(missing_ok=True)
+    for path in (metrics_file(folder), folder / _CHECKPOINT, folder / _PART):
+        path.unlink(missing_ok=True)
     if folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()
 
@@ -153,8 +145,8 @@ def finish(folder: Path, model: Path, part: str = "") -> None:
 
 
 def _difference(before: Any, now: Any, name: str = "") -> str:
+    """The first option that differs, by its path in both."""
     if isinstance(before, dict) and isinstance(now, dict):
-        for key in {**before, **now}:
-            if before.get(key) != now.get(key):
-                return _difference(before.get(key), now.get(key), f"{name}.{key}".strip("."))
+        key = next(key for key in {**before, **now} if before.get(key) != now.get(key))
+        return _difference(before.get(key), now.get(key), f"{name}.{key}".strip("."))
     return f"{name} was {str(before)[:60]}, now {str(now)[:60]}"

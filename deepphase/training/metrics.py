@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pytorch_lightning.loggers.logger import Logger, rank_zero_experiment
+from pytorch_lightning.loggers.logger import Logger
 from pytorch_lightning.utilities import rank_zero_only
 
 from deepphase.atomic_write import atomic_write
@@ -25,24 +25,12 @@ class MetricsCsv(Logger):
     training that is resumed keeps the rows up to its checkpoint.
     """
 
+    name, version = "deepphase", ""
+
     def __init__(self, path: Path, *, resume: bool = False) -> None:
         super().__init__()
         self._path, self._resumed = path, resume
         self._rows: list[dict[str, Any]] = []
-
-    @property
-    def name(self) -> str:
-        return "deepphase"
-
-    @property
-    def version(self) -> str:
-        return ""
-
-    @property
-    @rank_zero_experiment
-    def experiment(self) -> Path:
-        """The file."""
-        return self._path
 
     @rank_zero_only
     def log_hyperparams(self, *_: Any, **__: Any) -> None:
@@ -56,7 +44,12 @@ class MetricsCsv(Logger):
             before = metrics_rows(self._path)
             self._rows = [old for old in before if int(old[STEP]) < int(row[STEP])]
             self._resumed = False
-        self._rows.append({name: _text(value) for name, value in row.items()})
+        self._rows.append(
+            {
+                name: f"{value:.6g}" if isinstance(value, float) else str(value)
+                for name, value in row.items()
+            }
+        )
         text = io.StringIO(newline="")
         columns = dict.fromkeys([*_FIRST, *(name for row in self._rows for name in row)])
         writer = csv.DictWriter(text, list(columns))
@@ -64,7 +57,3 @@ class MetricsCsv(Logger):
         writer.writerows(self._rows)
         with atomic_write(self._path) as file:
             file.write(text.getvalue().encode())
-
-
-def _text(value: float) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import pytorch_lightning as pl
@@ -202,21 +201,22 @@ def cosine_rate(step: int, total: float, warmup: float, final_rate: float) -> fl
     return final_rate + (1.0 - final_rate) * 0.5 * (1.0 + math.cos(math.pi * share))
 
 
-@dataclass(frozen=True)
 class _Batches:
-    """Batches of one segment, epoch or validation, made at every iteration."""
+    """Batches of one segment or validation, made at every iteration."""
 
-    make: Callable[[], Iterator[Tensor]]
+    def __init__(self, make: Callable[[], Iterator[Tensor]]) -> None:
+        self._make = make
 
     def __iter__(self) -> Iterator[Tensor]:
-        return self.make()
+        return self._make()
 
 
-@dataclass(frozen=True)
 class _SizedBatches(_Batches):
-    """The same with a known number of batches."""
+    """Batches of one epoch, whose number is known."""
 
-    count: int
+    def __init__(self, make: Callable[[], Iterator[Tensor]], count: int) -> None:
+        super().__init__(make)
+        self._count = count
 
     def __len__(self) -> int:
-        return self.count
+        return self._count

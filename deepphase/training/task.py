@@ -16,10 +16,10 @@ from deepphase.progress import Progress
 from deepphase.training.checkpoint import (
     SegmentCheckpoint,
     cached_folder,
+    check_folder,
     checked_checkpoint,
     discard,
     discard_trained,
-    refuse_unfinished,
     unfinished,
 )
 from deepphase.training.metrics import MetricsCsv
@@ -94,14 +94,14 @@ def run_task(
         work = cached_folder(fingerprint)
         resume = resume or unfinished(work)
         if is_first_process():
-            sentence = f"deepphase: if interrupted, the same call continues in {work}"
-            print(sentence, file=sys.stderr)
+            words = f"deepphase: if interrupted, the same call continues in {work}"
+            print(words, file=sys.stderr)
     else:
         work = Path(folder)
     if resume:
         point = str(checked_checkpoint(work, fingerprint))
     elif is_first_process():
-        refuse_unfinished(work)
+        check_folder(work, resume=False)
     work.mkdir(parents=True, exist_ok=True)
     data.in_segments, module.total_steps = True, data.steps(devices)
     segments = data.segments(devices)
@@ -139,10 +139,7 @@ def run_task(
         return None
     run = {"steps": runner.global_step, "precision": str(runner.precision)}
     result = task.result(data, module, run)
-    if folder is None:
-        discard(work)
-    else:
-        discard_trained(work)
+    (discard if folder is None else discard_trained)(work)
     return result
 
 

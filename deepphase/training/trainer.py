@@ -24,13 +24,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from deepphase.checkout import version
 from deepphase.errors import ParameterError
 
-_BANNERS = (
-    "pytorch_lightning.utilities.rank_zero",
-    "pytorch_lightning.accelerators.cuda",
-    "pytorch_lightning.trainer.setup",
-    "lightning_fabric.utilities.rank_zero",
-    "lightning_fabric.utilities.distributed",
-)
+_LOGGERS = ("pytorch_lightning", "lightning_fabric")
 # Options that the config of a training sets, whose steps have each their place in the whole.
 _OF_THE_CONFIG = (
     "max_epochs",
@@ -42,13 +36,12 @@ _OF_THE_CONFIG = (
     "fast_dev_run",
     "accumulate_grad_batches",
 )
-_HARDWARE = ("accelerator", "devices", "num_nodes", "strategy", "precision", "plugins")
 
 
 @contextmanager
 def quiet_lightning() -> Iterator[None]:
     """Keeps Lightning's banners out of the terminal; its warnings to the user and errors stay."""
-    loggers = [logging.getLogger(name) for name in _BANNERS]
+    loggers = [logging.getLogger(name) for name in _LOGGERS]
     levels = [logger.level for logger in loggers]
     try:
         for logger in loggers:
@@ -86,10 +79,9 @@ def check_trainer(options: Mapping[str, Any]) -> int:
             return pl.Trainer(**trainer_options(options, max_epochs=1)).world_size
     except (MisconfigurationException, ValueError, TypeError, RuntimeError) as error:
         named = ", ".join(f"{name}={value}" for name, value in options.items())
-        hardware = any(name in options for name in _HARDWARE)
         raise ParameterError(
             f"Lightning refuses {named}: {' '.join(str(error).split())[:200]}",
-            hint="`deepphase doctor` lists the devices" if hardware else "",
+            hint="`deepphase doctor` lists the devices",
         ) from None
 
 
@@ -105,24 +97,24 @@ def trainer_options(
     The user's callbacks and loggers join ours; `logger=False` leaves out all loggers.
     """
     # None means Lightning's default to Lightning; here it means ours.
-    given = _launched() | {name: value for name, value in options.items() if value is not None}
-    if given.get("devices") == "auto":
-        given |= _launched()
-    own = _listed(given.pop("callbacks", None))
-    logger = given.pop("logger", True)
-    merged: dict[str, Any] = {
+    stated = {name: value for name, value in options.items() if value is not None}
+    if stated.get("devices") == "auto":
+        del stated["devices"]
+    own = _listed(stated.pop("callbacks", []))
+    logger = stated.pop("logger", True)
+    # The user's first: a module's `self.logger` is the first one.
+    all_loggers = [*([] if logger is True else _listed(logger)), *loggers]
+    return {
         "enable_checkpointing": any(isinstance(callback, Checkpoint) for callback in own),
         "enable_progress_bar": any(isinstance(callback, ProgressBar) for callback in own),
         "enable_model_summary": False,
         "num_sanity_val_steps": 0,
         **defaults,
-        **given,
+        **_launched(),
+        **stated,
         "callbacks": [*callbacks, *own],
+        "logger": False if logger is False else all_loggers or False,
     }
-    if logger is False:
-        return merged | {"logger": False}
-    # The user's first: a module's `self.logger` is the first one.
-    return merged | {"logger": [*([] if logger is True else _listed(logger)), *loggers] or False}
 
 
 def is_first_process() -> bool:
@@ -156,6 +148,4 @@ def _launched() -> dict[str, int]:
 
 
 def _listed(value: Any) -> list[Any]:
-    if value is None:
-        return []
     return list(value) if isinstance(value, Sequence) else [value]

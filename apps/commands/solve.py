@@ -9,10 +9,9 @@ import numpy as np
 
 from deepphase.apps.options.groups import FileOptions
 from deepphase.apps.terminal import list_or_refuse, next_step, note, progress, table, warn
-from deepphase.errors import DeepPhaseError, ParameterError
+from deepphase.errors import DeepPhaseError
 
 if TYPE_CHECKING:
-    from deepphase.corpus.motion_files import MotionFile
     from deepphase.corpus.solved_files import SolvedFile
     from deepphase.solving.point_distances import DistanceSpread
 
@@ -44,13 +43,15 @@ def command(
         median lengths, and people of other sizes are scaled as a whole.
     """
     from deepphase.corpus.clips import agreed_point_sets
-    from deepphase.corpus.motion_files import find_motion_files
+    from deepphase.corpus.motion_files import clip_targets, find_motion_files
     from deepphase.corpus.solved_files import solve_files
     from deepphase.formats.reading import checked_options
 
     checked_options(reading.unit, reading.up, reading.file_fps)
     files = find_motion_files(points)
-    targets = _targets(files, points, output)
+    targets = clip_targets(
+        [file.name for file in files], [file.path for file in files], output, "bvh"
+    )
     refused: list[DeepPhaseError] = []
     done = _Residuals()
     with progress() as shown:
@@ -74,33 +75,6 @@ def command(
         done.report()
     note(f"{done.clips} clips, {done.seconds / 60.0:.1f} minutes, {done.joints} joints -> {output}")
     next_step("prepare", output, "-o", "mocap.store")
-
-
-def _targets(files: list[MotionFile], points: list[Path], output: Path) -> list[Path]:
-    """The output file of each track, checked before the work begins."""
-    from deepphase.atomic_write import check_writable
-    from deepphase.formats.load import MOTION_FORMATS
-
-    one = len(files) == 1 and not points[0].is_dir()
-    if output.suffix.lower() in MOTION_FORMATS and not output.is_dir():
-        if not one:
-            raise ParameterError(
-                f"-o names one file, but there are {len(files)} to write",
-                hint="name a folder",
-                path=output,
-            )
-        targets = [output]
-    else:
-        targets = [output / f"{each.name}.bvh" for each in files]
-    for target, each in zip(targets, files, strict=True):
-        if target.resolve() == each.path.resolve():
-            raise ParameterError(
-                "the clip would be written over its point track",
-                hint="choose another folder",
-                path=target,
-            )
-    check_writable(targets[0])
-    return targets
 
 
 class _Residuals:

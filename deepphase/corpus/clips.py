@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -61,47 +62,29 @@ def agreed_point_sets(
     step = -(-len(tracks) // _MAX_SAMPLES) or 1
     found: dict[tuple[str, ...], list[PointStructure]] = defaultdict(list)
     for file in tracks[::step]:
-        try:
-            names, structure = within_memory(
-                _structure, file.path, description, file.reader(reader)
-            )
-        except DeepPhaseError:
-            continue
-        found[names].append(structure)
+        with suppress(DeepPhaseError):
+            track = within_memory(_point_track, file.path, file.reader(reader))
+            found[track.names].append(within_memory(find_structure, track, description))
     structures, notes = {}, []
     for names, candidates in found.items():
-        structures[names] = _most_common(candidates)
-        agreeing = candidates.count(structures[names])
-        if agreeing < len(candidates):
+        # Ties go to the higher confidence in left and right.
+        same = [[other for other in candidates if other == each] for each in candidates]
+        most = max(same, key=lambda group: (len(group), sum(each.confidence for each in group)))
+        structures[names] = most[0]
+        if len(most) < len(candidates):
             notes.append(
                 (
                     f"{len(names)} points",
-                    f"{agreeing} of {len(candidates)} files agree on the roles of the points, "
+                    f"{len(most)} of {len(candidates)} files agree on the roles of the points, "
                     "which are used for all",
                 )
             )
     return PointSets(structures, description, tuple(notes))
 
 
-def _structure(
-    path: Path, description: Mapping[str, Any] | None, reader: Mapping[str, Any]
-) -> tuple[tuple[str, ...], PointStructure]:
-    track = _point_track(path, reader)
-    return track.names, find_structure(track, description)
-
-
 def _point_track(path: Path, reader: Mapping[str, Any]) -> PointTrack:
-    given = {name: reader[name] for name in _POINT_OPTIONS if name in reader}
-    return without_balls(load_points(path, **given))
-
-
-def _most_common(candidates: list[PointStructure]) -> PointStructure:
-    # Ties go to the higher confidence in left and right.
-    def weight(candidate: PointStructure) -> tuple[int, float]:
-        same = [other.confidence for other in candidates if other == candidate]
-        return len(same), sum(same)
-
-    return max(candidates, key=weight)
+    options = {name: reader[name] for name in _POINT_OPTIONS if name in reader}
+    return without_balls(load_points(path, **options))
 
 
 def load_clips(path: Path, name: str, point_sets: PointSets, **reader: Any) -> tuple[Clip, ...]:
@@ -150,25 +133,23 @@ def clips_in(
         else:
             groups = [open_store(path, skeleton, joints=joints)]
         for store in groups:
-            entries += _entries_of_store(store, Path(path).absolute())
+            frame_bytes = (store.rotations.nbytes + store.translations.nbytes) // store.frames
+            entries += [
+                ClipEntry(
+                    store.names[index],
+                    partial(_stored_clip, Path(path).absolute(), store.group, index),
+                    int(store.lengths[index]) * frame_bytes,
+                )
+                for index in range(len(store))
+            ]
     files = [path for path in paths if path not in stores]
     if files:
-        given = {name: value for name, value in reader.items() if value not in (None, False)}
+        options = {name: value for name, value in reader.items() if value not in (None, False)}
         found = find_motion_files(files)
-        point_sets = agreed_point_sets(found, description, **given)
+        point_sets = agreed_point_sets(found, description, **options)
         for file in found:
-            entries += clip_entries(file, point_sets, **given)
+            entries += clip_entries(file, point_sets, **options)
     return entries
-
-
-def _entries_of_store(store: ClipStore, path: Path) -> list[ClipEntry]:
-    frame_bytes = (store.rotations.nbytes + store.translations.nbytes) // len(store.rotations)
-    return [
-        ClipEntry(name, partial(_stored_clip, path, store.group, index), length * frame_bytes)
-        for index, (name, length) in enumerate(
-            zip(store.names, store.lengths.tolist(), strict=True)
-        )
-    ]
 
 
 def _stored_clip(path: Path, group: str, index: int) -> Clip:
@@ -188,14 +169,12 @@ def clip_entries(file: MotionFile, point_sets: PointSets, **reader: Any) -> list
     A file that cannot be read is one entry, whose `load` raises.
     """
     reader = file.reader(reader)
-    try:
+    animations: Sequence[tuple[int, str]] = ()
+    size = 0
+    with suppress(DeepPhaseError):
         animations = within_memory(list_animations, file.path)
-    except DeepPhaseError:
-        animations = ()
-    try:
+    with suppress(OSError):
         size = file.path.stat().st_size
-    except OSError:
-        size = 0
     if len(animations) < 2:
         return [ClipEntry(file.name, partial(_only_clip, file, point_sets, reader), size)]
     return [

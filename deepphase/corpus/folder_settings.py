@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -13,13 +12,11 @@ import yaml
 
 from deepphase.atomic_write import atomic_write
 from deepphase.config import read_yaml
-from deepphase.corpus.labels import LabelPattern
 from deepphase.errors import ParameterError
 from deepphase.formats.reading import checked_floor, checked_options
 
 FILE = "deepphase.yaml"
 _HEAD = "# What deepphase knows of the motion files in this folder and below it.\n"
-_KEYS = ("up", "unit", "floor", "labels")
 
 
 @dataclass(frozen=True)
@@ -46,20 +43,15 @@ class FolderSettings:
         checked_options(self.unit, self.up, None)
         checked_floor(self.floor)
         for found, name in self.labels.items():
-            try:
-                fits = LabelPattern(f"{{{name}}}").fields == (name,)
-            except ParameterError:
-                fits = False
-            if not fits:
+            if not name.isidentifier() or name.startswith("_"):
                 raise ParameterError(
                     f"the label {found!r} cannot have the name {name!r}",
                     hint="give a name of letters and digits, such as style",
                 )
-        doubled = [name for name, count in Counter(self.labels.values()).items() if count > 1]
-        if doubled:
-            raise ParameterError(
-                f"several labels have the name {doubled[0]!r}", hint="give each its own name"
-            )
+            if list(self.labels.values()).count(name) > 1:
+                raise ParameterError(
+                    f"several labels have the name {name!r}", hint="give each its own name"
+                )
 
     @property
     def reader(self) -> dict[str, Any]:
@@ -81,11 +73,12 @@ def read_settings(folder: Path) -> FolderSettings:
 @lru_cache(maxsize=64)
 def _read(path: Path, written_ns: int) -> FolderSettings:
     content = read_yaml(path) or {}
+    known = ("up", "unit", "floor", "labels")
     try:
-        if not isinstance(content, dict) or not content.keys() <= set(_KEYS):
+        if not isinstance(content, dict) or not content.keys() <= set(known):
             raise ParameterError(
                 "the settings of a folder have other keys than they can have",
-                hint=f"known keys: {', '.join(_KEYS)}",
+                hint=f"known keys: {', '.join(known)}",
             )
         labels = content.get("labels") or {}
         if not isinstance(labels, dict):
@@ -117,7 +110,7 @@ def settings_in(folder: Path) -> FolderSettings:
     Raises as `read_settings`.
     """
     folder = folder.absolute()
-    for each in (folder, *folder.parents):
-        if (each / FILE).is_file():
-            return read_settings(each)
+    for place in (folder, *folder.parents):
+        if (place / FILE).is_file():
+            return read_settings(place)
     return FolderSettings()

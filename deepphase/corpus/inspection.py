@@ -163,38 +163,34 @@ def _clip_facts(
     measure: _Measure,
 ) -> FileFacts:
     animation = clip.labels[ANIMATION_LABEL] if one_of_several else ""
+    names = clip.skeleton.names
+    shares: dict[str, float] = {}
+    floor = None
     try:
         roles = find_roles(clip.skeleton, point_sets.description, clip=clip)
         transforms = global_transforms(clip)
-        shares: tuple[tuple[str, float], ...] = ()
-        floor = None
         if roles.both("foot") is not None:
             contacts = foot_contacts(clip, roles, transforms=transforms)
             floor = contacts.floor
-            shares = tuple(
-                (clip.skeleton.names[joint], float(share))
-                for joint, share in zip(contacts.joints, contacts.flags.mean(0), strict=True)
-            )
+            of_feet = zip(contacts.joints, contacts.flags.mean(0).tolist(), strict=True)
+            shares = {names[joint]: share for joint, share in of_feet}
         glitches = tuple(find_glitches(clip, transforms[1]))
         cleaning = clean(clip)[1]
     except DeepPhaseError as error:
         return FileFacts(each.file, error=error, animation=animation)
-    names = clip.skeleton.names
     return FileFacts(
         file=each.file,
         skeleton=clip.skeleton,
         kind=roles.kind,
         roles=tuple(
-            (role, names[getattr(roles, role)])
-            for role in _ROLES
-            if getattr(roles, role) is not None
+            (role, names[joint]) for role in _ROLES if (joint := getattr(roles, role)) is not None
         ),
         fps=clip.source.fps or clip.fps,
         frames=len(clip),
         unit_m=clip.source.unit_m,
         up=clip.source.up,
         notes=(*clip.source.notes, *roles.notes),
-        contact_shares=shares,
+        contact_shares=tuple(shares.items()),
         floor=floor,
         glitches=glitches,
         cleaning=cleaning,

@@ -51,37 +51,44 @@ def read_label_table(
     whole numbers and truth values.
     """
     path = Path(path)
-    by_name = _by_name(files)
-    parquet = path.suffix.lower() == ".parquet"
-    rows, delimiter = (_parquet_rows(path, by_name), ",") if parquet else _csv_rows(path)
+    by_name: dict[str, set[str]] = {}
+    for file in map(PurePosixPath, files):
+        for name in (file.as_posix(), file.with_suffix("").as_posix(), file.name, file.stem):
+            by_name.setdefault(name, set()).add(file.as_posix())
+    is_parquet = path.suffix.lower() == ".parquet"
+    rows = _parquet_rows(path, by_name) if is_parquet else _csv_rows(path)
+    line, first = next(rows, (1, []))
+    if not first:
+        raise _wrong(path, line, "the label table is empty")
+    columns = _columns(path, first, line)
     pieces: dict[str, list[LabelledPiece]] = {}
-    columns: list[str] | None = None
     for line, row in rows:
-        if columns is None:
-            columns = _columns(path, row, line)
-            continue
-        file, piece = _piece(path, columns, row, line, by_name, delimiter)
-        pieces.setdefault(file, []).append(piece)
-    if columns is None:
-        raise _wrong(path, 1, "the label table is empty")
-    return {file: _without_overlap(path, file, rows) for file, rows in pieces.items()}
+        if len(row) != len(columns):
+            raise _wrong(path, line, f"{len(row)} cells under {len(columns)} columns")
+        file_name, piece = _piece(path, dict(zip(columns, row, strict=True)), line, by_name)
+        pieces.setdefault(file_name, []).append(piece)
+    for file_name, of_file in pieces.items():
+        of_file.sort(key=lambda piece: (piece.start_s or 0.0, piece.line))
+        for before, after in itertools.pairwise(of_file):
+            if before.stop_s is None or (after.start_s or 0.0) < before.stop_s:
+                first_line, second_line = sorted((before.line, after.line))
+                fact = f"a piece of {file_name!r} that overlaps the one of line {first_line}"
+                raise _wrong(path, second_line, fact)
+    return pieces
 
 
-def _csv_rows(path: Path) -> tuple[Iterator[tuple[int, list[str]]], str]:
-    """Line and cells of each row that is not empty, and the delimiter."""
+def _csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Line and cells of each row that is not empty."""
     text = _text(path)
     delimiter = max(",;\t", key=text.partition("\n")[0].count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-
-    def rows() -> Iterator[tuple[int, list[str]]]:
-        try:
-            for row in reader:
-                if any(cell.strip() for cell in row):
-                    yield reader.line_num, row
-        except csv.Error as error:
-            raise _wrong(path, reader.line_num, f"not a CSV row: {error}") from None
-
-    return rows(), delimiter
+    try:
+        for row in reader:
+            cells = [cell.strip() for cell in row]
+            if any(cells):
+                yield reader.line_num, cells
+    except csv.Error as error:
+        raise _wrong(path, reader.line_num, f"not a CSV row: {error}") from None
 
 
 def _parquet_rows(path: Path, by_name: Mapping[str, set[str]]) -> Iterator[tuple[int, list[str]]]:
@@ -105,21 +112,18 @@ def _parquet_rows(path: Path, by_name: Mapping[str, set[str]]) -> Iterator[tuple
             hint="check that it is a Parquet file, or save it as CSV",
             path=path,
         ) from None
-
-    of_files = {
+    is_known = {
         column: [_file_name(cell) in by_name for cell in cells[column]]
         for column in ([_FILE] if _FILE in cells else cells)
     }
-    files = max(of_files, key=lambda column: sum(of_files[column]), default="")
-    if not files or not any(of_files[files]):
+    files = max(is_known, key=lambda column: sum(is_known[column]), default="")
+    if not any(is_known.get(files, ())):
         raise _wrong(path, 1, "no column names a file of the folder that is prepared")
-    names = [_FILE if name == files else name for name in cells]
-    yield 1, names
-    for number, (is_known, *row) in enumerate(
-        zip(of_files[files], *cells.values(), strict=True), 2
-    ):
-        if is_known:
-            yield number, row
+    yield 1, [_FILE if name == files else name for name in cells]
+    rows = zip(*cells.values(), strict=True)
+    for number, (known, row) in enumerate(zip(is_known[files], rows, strict=True), start=2):
+        if known:
+            yield number, list(row)
 
 
 def _text(path: Path) -> str:
@@ -131,23 +135,20 @@ def _text(path: Path) -> str:
             hint="check the path and the permission to read it",
             path=path,
         ) from None
-    encoding = next(
-        (name for mark, name in _ENCODINGS_BY_MARK.items() if content.startswith(mark)), "utf-8"
-    )
+    marks = (mark for mark in _ENCODINGS_BY_MARK if content.startswith(mark))
+    encoding = _ENCODINGS_BY_MARK.get(next(marks, b""), "utf-8")
     try:
         return content.decode(encoding)
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
         raise FormatError(
             f"the label table is not {encoding} text",
             hint="save the table as UTF-8",
             path=path,
-            line=line,
+            line=content.count(b"\n", 0, error.start) + 1,
         ) from None
 
 
-def _columns(path: Path, row: list[str], line: int) -> list[str]:
-    columns = [cell.strip() for cell in row]
+def _columns(path: Path, columns: list[str], line: int) -> list[str]:
     if _FILE not in columns:
         raise _wrong(path, line, f"no column {_FILE!r} among {', '.join(columns)}")
     for column in columns:
@@ -158,31 +159,10 @@ def _columns(path: Path, row: list[str], line: int) -> list[str]:
     return columns
 
 
-def _by_name(files: Iterable[str | PurePosixPath]) -> dict[str, set[str]]:
-    """Every name of a file -> the files that it may refer to."""
-    by_name: dict[str, set[str]] = {}
-    for file in map(PurePosixPath, files):
-        for name in (
-            file,
-            file.with_suffix(""),
-            PurePosixPath(file.name),
-            PurePosixPath(file.stem),
-        ):
-            by_name.setdefault(name.as_posix(), set()).add(file.as_posix())
-    return by_name
-
-
 def _piece(
-    path: Path,
-    columns: list[str],
-    row: list[str],
-    line: int,
-    by_name: dict[str, set[str]],
-    delimiter: str,
+    path: Path, cells: dict[str, str], line: int, by_name: Mapping[str, set[str]]
 ) -> tuple[str, LabelledPiece]:
-    if len(row) != len(columns):
-        raise _wrong(path, line, f"{len(row)} cells under {len(columns)} columns")
-    cells = dict(zip(columns, (cell.strip() for cell in row), strict=True))
+    """The file that a row names, and the row."""
     name = _file_name(cells.pop(_FILE))
     meant = by_name.get(name, set())
     # A path refers to exactly one file, even where it is another file's name.
@@ -191,34 +171,28 @@ def _piece(
         raise _wrong(path, line, f"no file {name!r} in the folder that is prepared")
     if len(meant) > 1 and name not in meant:
         raise _wrong(path, line, f"{name!r} could be {' or '.join(sorted(meant))}: give its folder")
-    times = []
-    for column in (_START, _STOP):
-        cell = cells.pop(column, "")
-        try:
-            time = float(cell if delimiter == "," else cell.replace(",", ".")) if cell else None
-        except ValueError:
-            raise _wrong(path, line, f"{column} {cell!r} is not a number") from None
-        if time is not None and not (math.isfinite(time) and time >= 0):
-            raise _wrong(path, line, f"{column} {cell!r} is not a time in the clip")
-        times.append(time)
-    start, stop = times
+    start, stop = (_time(path, line, column, cells.pop(column, "")) for column in (_START, _STOP))
     if stop is not None and stop <= (start or 0.0):
         raise _wrong(path, line, f"a piece that stops at {stop:g} s, not after its start")
     labels = {column: value for column, value in cells.items() if value}
     return file, LabelledPiece(labels, start, stop, line)
 
 
+def _time(path: Path, line: int, column: str, cell: str) -> float | None:
+    if not cell:
+        return None
+    try:
+        # Where semicolons separate cells, numbers may have decimal commas.
+        time = float(cell.replace(",", "."))
+    except ValueError:
+        raise _wrong(path, line, f"{column} {cell!r} is not a number") from None
+    if not (math.isfinite(time) and time >= 0):
+        raise _wrong(path, line, f"{column} {cell!r} is not a time in the clip")
+    return time
+
+
 def _file_name(cell: str) -> str:
     return cell.strip().replace("\\", "/").removeprefix("./")
-
-
-def _without_overlap(path: Path, file: str, rows: list[LabelledPiece]) -> list[LabelledPiece]:
-    ordered = sorted(rows, key=lambda piece: (piece.start_s or 0.0, piece.line))
-    for before, after in itertools.pairwise(ordered):
-        if before.stop_s is None or (after.start_s or 0.0) < before.stop_s:
-            later, other = max(before.line, after.line), min(before.line, after.line)
-            raise _wrong(path, later, f"a piece of {file!r} that overlaps the one of line {other}")
-    return ordered
 
 
 def _wrong(path: Path, line: int, fact: str) -> FormatError:
@@ -268,29 +242,24 @@ class LabelPattern:
         match = self._expression.fullmatch("/".join(parts[-1 - self.pattern.count("/") :]))
         if match is None:
             return None
-        return {
-            name: value
-            for name, value in zip(self._names, match.groups(), strict=True)
-            if not name.startswith("_")
-        }
+        values = zip(self._names, match.groups(), strict=True)
+        return {name: value for name, value in values if not name.startswith("_")}
 
     def _check(self, literals: list[str], fields: list[str], digits: list[bool]) -> None:
-        wrong = ""
-        if not fields:
-            wrong = "names no field"
-        elif any("{" in literal or "}" in literal for literal in literals):
-            wrong = "has a brace without its other half"
-        elif not all(name.isidentifier() for name in fields):
-            wrong = "has a field without a plain name"
-        elif len({name for name in fields if name != "_"}) < len(fields) - fields.count("_"):
-            wrong = "names a field twice"
-        elif any(
-            not literal and one == other
-            for literal, (one, other) in zip(
-                literals[1:-1], itertools.pairwise(digits), strict=True
-            )
-        ):
-            wrong = "has nothing between two fields"
+        named = [name for name in fields if name != "_"]
+        touching = [
+            not literal and before == after
+            for literal, before, after in zip(literals[1:-1], digits, digits[1:], strict=False)
+        ]
+        facts = {
+            "names no field": not fields,
+            "has a brace without its other half": "{" in "".join(literals)
+            or "}" in "".join(literals),
+            "has a field without a plain name": not all(map(str.isidentifier, fields)),
+            "names a field twice": len(set(named)) < len(named),
+            "has nothing between two fields": any(touching),
+        }
+        wrong = next((fact for fact, is_wrong in facts.items() if is_wrong), None)
         if wrong:
             raise ParameterError(
                 f"the label pattern {self.pattern!r} cannot be used: it {wrong}",

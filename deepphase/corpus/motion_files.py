@@ -21,8 +21,8 @@ from deepphase.formats.markers.tables import is_motive_csv
 SONG_SUFFIXES = (".wav", ".flac", ".ogg", ".mp3", ".m4a")
 # Folder, in that of the files, of what was steered and recorded.
 RECORDINGS_FOLDER = "recordings"
-# Archives that the program itself writes beside motion files.
-_BESIDE_MOTION = (".phases.npz", ".truth.npz")
+# An archive that the program itself writes beside motion files.
+_PHASES = ".phases.npz"
 # Largest number of files of a folder that programs examine only to list them, in case it is a whole
 # disk.
 MAX_LISTED_FILES = 20_000
@@ -49,7 +49,7 @@ class MotionFile:
 def find_motion_files(inputs: str | Path | Sequence[str | Path]) -> list[MotionFile]:
     """All motion files among files and under folders, sorted by their relative path.
 
-    Hidden files and folders, and archives of phases and truths, are skipped; linked folders are
+    Hidden files and folders, and archives of phases, are skipped; linked folders are
     entered once.
     """
     given = existing(inputs)
@@ -76,15 +76,13 @@ def find_motion_files(inputs: str | Path | Sequence[str | Path]) -> list[MotionF
     relative = sorted((path.relative_to(common).as_posix(), path) for path in found)
     stems = Counter(path.stem for path in found)
     settings = {folder: settings_in(folder) for folder in {path.parent for path in found}}
-    return [
-        MotionFile(
-            path,
-            _plain(file),
-            _plain(_clip_name(file, stems[path.stem] > 1)),
-            settings[path.parent],
-        )
-        for file, path in relative
-    ]
+    motion_files = []
+    for file, path in relative:
+        # Names of clips become file names, so they have no slashes.
+        unique = stems[path.stem] == 1
+        name = path.stem if unique else "_".join(PurePosixPath(file).with_suffix("").parts)
+        motion_files.append(MotionFile(path, _plain(file), _plain(name), settings[path.parent]))
+    return motion_files
 
 
 def existing(inputs: str | Path | Sequence[str | Path]) -> list[Path]:
@@ -99,14 +97,8 @@ def existing(inputs: str | Path | Sequence[str | Path]) -> list[Path]:
 
 def song_beside(path: Path) -> str:
     """Name of the sound file that lies beside a motion file with the same stem; empty if none."""
-    return next(
-        (
-            song.name
-            for suffix in SONG_SUFFIXES
-            if (song := path.with_name(f"{path.stem}{suffix}")).is_file()
-        ),
-        "",
-    )
+    names = (f"{path.stem}{suffix}" for suffix in SONG_SUFFIXES)
+    return next((name for name in names if path.with_name(name).is_file()), "")
 
 
 def fitting_workers(
@@ -123,7 +115,7 @@ def fitting_workers(
 def is_motion_file(path: Path) -> bool:
     """Whether a file is motion, by its name; a CSV by its first words, a .npy by its shape."""
     name = path.name.lower()
-    if path.suffix.lower() not in MOTION_FORMATS or name.endswith(_BESIDE_MOTION):
+    if path.suffix.lower() not in MOTION_FORMATS or name.endswith(_PHASES):
         return False
     if name.endswith(".npy"):
         from deepphase.formats.points import is_text_to_motion
@@ -150,12 +142,6 @@ def files_under(root: Path) -> Iterator[Path]:
             names = [STORE_JSON]
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         yield from (Path(folder) / name for name in sorted(names) if not name.startswith("."))
-
-
-def _clip_name(file: str, with_folders: bool) -> str:
-    # Names of clips become file names, so they have no slashes.
-    path = PurePosixPath(file)
-    return "_".join(path.with_suffix("").parts) if with_folders else path.stem
 
 
 def _plain(text: str) -> str:

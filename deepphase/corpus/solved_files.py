@@ -89,7 +89,19 @@ def solve_files(
             lost=lambda _, error: error,
         )
         kinds = list(_counted("reading", names, len(files), progress))
-        bodies = _bodies(files, kinds, point_sets, skeleton_of, options)
+        reference = None if skeleton_of is None else _track(skeleton_of, options)
+        of_kind = {
+            kind: _body(
+                kind,
+                [file for file, other in zip(files, kinds, strict=True) if other == kind],
+                point_sets,
+                reference,
+                options,
+            )
+            for kind in dict.fromkeys(kinds)
+            if not isinstance(kind, DeepPhaseError)
+        }
+        bodies = [kind if isinstance(kind, DeepPhaseError) else of_kind[kind] for kind in kinds]
     tasks = [
         (file, target.absolute(), body)
         for file, target, body in zip(files, targets, bodies, strict=True)
@@ -142,25 +154,6 @@ class _Tracks(Sequence[PointTrack]):
         return replace(track, name=file.name)
 
 
-def _bodies(
-    files: Sequence[MotionFile],
-    kinds: Sequence[tuple[str, ...] | DeepPhaseError],
-    point_sets: PointSets,
-    skeleton_of: Path | None,
-    reader: Mapping[str, Any],
-) -> list[BodyModel | DeepPhaseError]:
-    """The body of each file, or why it has none."""
-    reference = None if skeleton_of is None else _track(skeleton_of, reader)
-    of_kind: dict[tuple[str, ...], list[MotionFile]] = {}
-    for file, kind in zip(files, kinds, strict=True):
-        if not isinstance(kind, DeepPhaseError):
-            of_kind.setdefault(kind, []).append(file)
-    bodies = {
-        names: _body(names, some, point_sets, reference, reader) for names, some in of_kind.items()
-    }
-    return [kind if isinstance(kind, DeepPhaseError) else bodies[kind] for kind in kinds]
-
-
 def _body(
     names: tuple[str, ...],
     files: Sequence[MotionFile],
@@ -169,22 +162,17 @@ def _body(
     reader: Mapping[str, Any],
 ) -> BodyModel | DeepPhaseError:
     """The body that files of these points share, or the error of its fit."""
+    tracks: Sequence[PointTrack] = [] if reference is None else [reference]
+    if reference is None:
+        tracks = _Tracks(files[:: -(-len(files) // _MAX_SAMPLES)], reader)
+    elif len(reference.names) != len(names):
+        return SkeletonError(
+            f"the file has {len(names)} points, but the skeleton of --skeleton-of has "
+            f"{len(reference.names)}",
+            path=files[0].path,
+            hint="solve files with other points separately, or give a skeleton with these points",
+        )
     try:
-        tracks: Sequence[PointTrack]
-        if reference is None:
-            step = -(-len(files) // _MAX_SAMPLES)
-            tracks = _Tracks(files[::step], reader)
-        elif len(reference.names) != len(names):
-            raise SkeletonError(
-                f"the file has {len(names)} points, but the skeleton of --skeleton-of has "
-                f"{len(reference.names)}",
-                path=files[0].path,
-                hint=(
-                    "solve files with other points separately, or give a skeleton with these points"
-                ),
-            )
-        else:
-            tracks = [reference]
         structure = point_sets.structures.get(names)
         return solve_body(tracks, point_sets.description, structure=structure)
     except DeepPhaseError as error:

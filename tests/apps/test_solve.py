@@ -76,7 +76,7 @@ def test_mistakes(folder, tmp_path, capsys):
     assert "rotations" in refused(rotated, "-o", target)
     assert "name a folder" in refused(folder, "-o", target)
     own = folder / "walk_0.npz"
-    assert "would be written over its point track" in refused(own, "-o", own)
+    assert "would overwrite a file that is read" in refused(own, "-o", own)
     broken = tmp_path / "broken.npz"
     np.savez(broken, positions=np.full((20, 5, 3), np.nan), fps=30.0)
     assert "broken.npz" in refused(broken, "-o", target)

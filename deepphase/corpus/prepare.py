@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.clips import agreed_point_sets
 from deepphase.corpus.group_passes import (
@@ -118,7 +116,6 @@ def prepare(
     labels_csv: str | Path | None = None,
     description: Mapping[str, Any] | None = None,
     allow_truncated: bool = False,
-    min_seconds: float = 0.0,
     clean: bool = False,
     workers: int | None = None,
     progress: Progress | None = None,
@@ -151,8 +148,6 @@ def prepare(
         found.
     allow_truncated
         Take the readable frames of files that end early.
-    min_seconds
-        Leave out shorter clips.
     clean
         Repair flips of joints and low-pass noise of markers, see
         :func:`deepphase.motion.cleaning.clean`; ``provenance["cleaning"]`` of every clip has what
@@ -180,8 +175,6 @@ def prepare(
             f"not {fps:g}",
             hint="60 is usual",
         )
-    if not (np.isfinite(min_seconds) and min_seconds >= 0):
-        raise ParameterError(f"min_seconds must be 0 or more, not {min_seconds}")
     check_workers(workers)
     files = find_motion_files(inputs)
     output = Path(output)
@@ -199,7 +192,6 @@ def prepare(
         float(fps),
         point_sets=point_sets,
         table=None if labels_csv is None else Path(labels_csv),
-        min_seconds=min_seconds,
         clean=clean,
     )
     tasks = [
@@ -238,7 +230,6 @@ def prepare(
             "label_patterns": [] if name_labels is None else list(name_labels.patterns),
             "labels_csv": None if common.table is None else common.table.name,
             "allow_truncated": allow_truncated,
-            "min_seconds": min_seconds,
             "clean": clean,
             "notes": [list(note) for note in notes],
             **({"description": dict(description)} if description else {}),

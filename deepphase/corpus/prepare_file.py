@@ -35,8 +35,6 @@ class FileTask:
         Frames per second of the result.
     point_sets
         The hierarchies that point tracks share.
-    min_seconds
-        Shorter clips are left out.
     """
 
     file: MotionFile
@@ -47,7 +45,6 @@ class FileTask:
     name_labels: Mapping[str, str] = field(default_factory=dict)
     pieces: tuple[LabelledPiece, ...] = ()
     table: Path | None = None
-    min_seconds: float = 0.0
     limit: ResampleLimit = DEFAULT_LIMIT
     clean: bool = False
 
@@ -145,11 +142,6 @@ def _prepared_clip(captured: Clip, task: FileTask, limit: ResampleLimit) -> _Pre
         raise FormatError(
             "a single frame is a pose, not a motion",
             hint="leave out files that hold a single pose",
-        )
-    if captured.duration < task.min_seconds:
-        raise FormatError(
-            f"the clip lasts {captured.duration:.2f} s, and the minimum is {task.min_seconds:g} s",
-            hint="give a lower --min-seconds to keep it",
         )
     name = song_beside(task.file.path)
     if name:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from deepphase.atomic_write import atomic_write
 from deepphase.corpus.clips import PointSets
 from deepphase.corpus.motion_files import MotionFile, fitting_workers, song_beside
 from deepphase.corpus.parallel import check_workers, map_in_order
-from deepphase.errors import CheckpointError, DeepPhaseError, SkeletonError
+from deepphase.errors import CheckpointError, DeepPhaseError
 from deepphase.formats.load import load, save
 from deepphase.formats.points import holds_points, load_points
 from deepphase.memory import within_memory
@@ -25,14 +25,12 @@ from deepphase.motion.point_track import PointTrack, without_balls
 from deepphase.progress import Progress
 from deepphase.solving.body import BodyModel
 from deepphase.solving.fitting import solve_body
-from deepphase.solving.solve import FeetMeasures, SolveSettings, solve_points, track_of
+from deepphase.solving.solve import FeetMeasures, solve_points, track_of
 
 # Number of files of the same points, evenly spread, whose sizes decide on their shared body.
 _MAX_SAMPLES = 60
 # Below this many bytes of tracks per process, starting one costs more than it saves.
 _BYTES_PER_WORKER = 500_000
-
-Songs = Literal["link", "copy", "leave"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +61,6 @@ def solve_files(
     point_sets: PointSets,
     *,
     own_lengths: bool = False,
-    skeleton_of: Path | None = None,
-    settings: SolveSettings | None = None,
-    songs: Songs = "link",
     reader: Mapping[str, Any] | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
@@ -73,9 +68,8 @@ def solve_files(
     """Solve point tracks, and write a clip of each; only a few files are in memory at a time.
 
     Files of the same points share one body, unless each has its own lengths. It is fitted to at
-    most 60 of them, evenly spread over all files, or to the track `skeleton_of`. Each clip has the
-    same bytes for any number of workers. A sound file beside a track is linked or copied beside
-    the clip, or left.
+    most 60 of them, evenly spread over all files. Each clip has the same bytes for any number of
+    workers. A sound file beside a track is linked beside the clip.
     """
     check_workers(workers)
     options = dict(reader or {})
@@ -89,13 +83,11 @@ def solve_files(
             lost=lambda _, error: error,
         )
         kinds = list(_counted("reading", names, len(files), progress))
-        reference = None if skeleton_of is None else _track(skeleton_of, options)
         of_kind = {
             kind: _body(
                 kind,
                 [file for file, other in zip(files, kinds, strict=True) if other == kind],
                 point_sets,
-                reference,
                 options,
             )
             for kind in dict.fromkeys(kinds)
@@ -107,7 +99,7 @@ def solve_files(
         for file, target, body in zip(files, targets, bodies, strict=True)
     ]
     solved = map_in_order(
-        partial(_solve_file, point_sets, settings or SolveSettings(), options, songs),
+        partial(_solve_file, point_sets, options),
         tasks,
         max(1, min(processes, len(tasks))),
         lost=lambda task, error: SolvedFile(task[0].name, error),
@@ -158,20 +150,10 @@ def _body(
     names: tuple[str, ...],
     files: Sequence[MotionFile],
     point_sets: PointSets,
-    reference: PointTrack | None,
     reader: Mapping[str, Any],
 ) -> BodyModel | DeepPhaseError:
     """The body that files of these points share, or the error of its fit."""
-    tracks: Sequence[PointTrack] = [] if reference is None else [reference]
-    if reference is None:
-        tracks = _Tracks(files[:: -(-len(files) // _MAX_SAMPLES)], reader)
-    elif len(reference.names) != len(names):
-        return SkeletonError(
-            f"the file has {len(names)} points, but the skeleton of --skeleton-of has "
-            f"{len(reference.names)}",
-            path=files[0].path,
-            hint="solve files with other points separately, or give a skeleton with these points",
-        )
+    tracks = _Tracks(files[:: -(-len(files) // _MAX_SAMPLES)], reader)
     try:
         structure = point_sets.structures.get(names)
         return solve_body(tracks, point_sets.description, structure=structure)
@@ -179,15 +161,10 @@ def _body(
         return error
 
 
-_Task = tuple[MotionFile, Path, BodyModel | DeepPhaseError | None]
-
-
 def _solve_file(
     point_sets: PointSets,
-    settings: SolveSettings,
     reader: Mapping[str, Any],
-    songs: Songs,
-    task: _Task,
+    task: tuple[MotionFile, Path, BodyModel | DeepPhaseError | None],
 ) -> SolvedFile:
     file, target, body = task
 
@@ -200,10 +177,9 @@ def _solve_file(
             body,
             description=point_sets.description,
             structure=point_sets.structures.get(track.names),
-            settings=settings,
         )
         save(result.clip, target)
-        _bring_song(file.path, target, songs)
+        _link_song(file.path, target)
         names = result.body.skeleton.names
         return SolvedFile(
             name=track.name,
@@ -226,19 +202,16 @@ def _solve_file(
         return SolvedFile(file.name, error)
 
 
-def _bring_song(track: Path, target: Path, how: Songs) -> None:
-    """Link or copy the song beside a track to a file beside the clip."""
+def _link_song(track: Path, target: Path) -> None:
+    """Link the song beside a track, or copy it where the disk has no links, beside the clip."""
     name = song_beside(track)
-    if not name or how == "leave" or song_beside(target):
+    if not name or song_beside(target):
         return
     song = track.with_name(name).resolve()
     beside = target.with_suffix(song.suffix)
-    if how == "link":
-        try:
-            os.symlink(song, beside)
-            return
-        except OSError:
-            # The disk has no links: copy the song.
-            beside.unlink(missing_ok=True)
-    with song.open("rb") as source, atomic_write(beside) as copy:
-        shutil.copyfileobj(source, copy)
+    try:
+        os.symlink(song, beside)
+    except OSError:
+        beside.unlink(missing_ok=True)
+        with song.open("rb") as source, atomic_write(beside) as copy:
+            shutil.copyfileobj(source, copy)

@@ -136,14 +136,12 @@ def test_bad_files_are_listed_and_the_rest_goes_on(folder, output):
     (folder / "broken.bvh").write_text("\n".join([*text[:80], "1 2 3", *text[81:]]))
     (folder / "empty.bvh").write_text("")
     write_bvh(folder / "pose.bvh", made_clip(5, 1))
-    write_bvh(folder / "short.bvh", made_clip(5, 20))
-    report = prepare(folder, output, min_seconds=1.0)
+    report = prepare(folder, output)
     left_out = {each.file: each for each in report.left_out}
-    assert left_out.keys() == {"broken.bvh", "empty.bvh", "pose.bvh", "short.bvh"}
+    assert left_out.keys() == {"broken.bvh", "empty.bvh", "pose.bvh"}
     assert left_out["broken.bvh"].line == 81
     assert str(left_out["broken.bvh"]).startswith("broken.bvh:81: ")
     assert "a pose, not a motion" in left_out["pose.bvh"].reason
-    assert "the clip lasts 0.32 s, and the minimum is 1 s" in left_out["short.bvh"].reason
     store = open_store(output)
     assert len(store) == 3
     assert [each["file"] for each in store.left_out] == list(left_out)
@@ -168,7 +166,6 @@ def test_nothing_left_is_one_error_with_the_first_reasons(tmp_path, output):
         ({"unit": "parsec"}, ParameterError),
         ({"up": "w"}, ParameterError),
         ({"workers": 0}, ParameterError),
-        ({"min_seconds": -1}, ParameterError),
         ({"labels": "{a"}, ParameterError),
         ({"labels_csv": "none.csv"}, FormatError),
     ],

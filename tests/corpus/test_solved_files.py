@@ -13,7 +13,6 @@ from deepphase.corpus.solved_files import solve_files
 from deepphase.formats.points import save_points
 from deepphase.solving import fitting
 from deepphase.solving.point_distances import DistanceSpread
-from deepphase.solving.solve import SolveSettings
 from tests.solving.point_bodies import points_of, walker
 
 
@@ -59,9 +58,8 @@ def test_few_tracks_are_in_memory(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(fitting, "_MAX_TRACKS", 1)
     files = find_motion_files(folder)
     targets = [tmp_path / f"{each.name}.npz" for each in files]
-    settings = SolveSettings(hold_feet=False)
     point_sets = agreed_point_sets(files)
-    done = solve_files(files, targets, point_sets, settings=settings, workers=1)
+    done = solve_files(files, targets, point_sets, workers=1)
     assert [each.name for each in done if each.error is None] == ["0", "1", "2", "3"]
     # The first, whose joints are planned for all, the last and the one that is read.
     assert most <= 3

@@ -356,7 +356,7 @@ def _follow_path(
 
     from deepphase.apps.runs.goals import complete_goals, read_goals
     from deepphase.atomic_write import check_writable
-    from deepphase.edit.path_motion import crowd_paths, motions_on_paths, path_networks
+    from deepphase.edit.path_motion import crowd_paths, motion_on_path, path_networks
     from deepphase.steering.path import GroundPath
 
     if characters < 1:
@@ -377,7 +377,11 @@ def _follow_path(
     starts = np.random.default_rng(0).uniform(-np.pi, np.pi, characters)
     starts[0] = 0.0
     with working("making", goal.name):
-        made = motions_on_paths(crowd_paths(goal, characters, _SPACING_M), trained, starts=starts)
+        ways = crowd_paths(goal, characters, _SPACING_M)
+        made = [
+            motion_on_path(way, trained, start=float(start))
+            for way, start in zip(ways, starts, strict=True)
+        ]
     for finding in made[0].findings:
         warn(finding)
     write_edited([each.clip for each in made], output, player, title=f"Along {goal.name}")

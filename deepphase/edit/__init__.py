@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from deepphase.edit.inbetween import in_between as in_between
     from deepphase.edit.path_motion import PathMotion as PathMotion
     from deepphase.edit.path_motion import motion_on_path as motion_on_path
-    from deepphase.edit.path_motion import motions_on_paths as motions_on_paths
     from deepphase.edit.repair import repaired as repaired
     from deepphase.edit.style import StyledMotion as StyledMotion
     from deepphase.edit.style import styled as styled
@@ -48,7 +47,7 @@ _NAMES = {
         "read_effector_paths",
     ),
     "deepphase.edit.inbetween": ("between_keys", "in_between"),
-    "deepphase.edit.path_motion": ("PathMotion", "motion_on_path", "motions_on_paths"),
+    "deepphase.edit.path_motion": ("PathMotion", "motion_on_path"),
     "deepphase.edit.repair": ("repaired",),
     "deepphase.edit.style": ("StyledMotion", "styled"),
     "deepphase.edit.targets": ("JointTarget", "read_targets"),

@@ -248,19 +248,18 @@ def _searched(
 
 def _on_path(clip: Clip, roles: Roles, path: GroundPath, editor: MotionEditor) -> Clip:
     """The clip with its root on a path, turned by what the path turns more than its own way."""
-    root, hips = root_trajectory(clip, roles), editor.space.hips
+    root = root_trajectory(clip, roles)
     times = np.arange(len(clip)) / clip.fps
     angles = path.facings_at(times)
     if path.facings is None:
         own = GroundPath(times, root.positions[:, ::2])
         angles = root.angles + angles - own.facings_at(times)
     new = RootTrajectory.from_ground(path.positions_at(times), angles)
-    places = clip.local_positions()[:, [hips]].astype(np.float64)
-    rotations = clip.rotations[:, editor.space.points.joints].astype(np.float64)
+    rotations, places = editor.space.pose(clip)
     turns = quaternions.multiply(new.rotations, quaternions.conjugate(root.rotations))
     rotations[:, 0] = quaternions.multiply(turns, rotations[:, 0])
-    moved = from_root_space(to_root_space(places, root), new)[:, 0]
-    return editor.space.with_pose(clip, rotations, moved)
+    moved = from_root_space(to_root_space(places[:, None], root), new)
+    return editor.space.with_pose(clip, rotations, moved[:, 0])
 
 
 def _feet_shifts(

@@ -15,9 +15,9 @@ from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.effector_motion import effector_joints
-from deepphase.edit.footsteps import Footsteps
 from deepphase.edit.motion_rows import root_velocities, smoothed_root
 from deepphase.edit.networks import EffectorLimits, EffectorNetworks, PathLimits, PathNetworks
+from deepphase.edit.path_motion import Footsteps
 from deepphase.edit.training import WindowData
 from deepphase.errors import ParameterError
 from deepphase.features.moment_kinds import source_kinds

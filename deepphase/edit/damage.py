@@ -50,58 +50,40 @@ class JointStatistics:
     mean: Array
     # (body joints,) radians: root mean square angle from the mean
     spread: Array
-    # (body joints + 1,) highest usual `PoseTrack.roughness`
+    # (body joints + 1,) highest usual `roughness`
     roughness: Array
 
     @classmethod
-    def from_tracks(cls, tracks: Sequence[PoseTrack]) -> JointStatistics:
-        """Statistics of tracks at the editor's rate."""
-        rotations = np.concatenate([track.rotations for track in tracks])
+    def from_clips(cls, clips: Sequence[Clip], space: MotionSpace) -> JointStatistics:
+        """Statistics of clips at the editor's rate, on the hips."""
+        rotations = np.concatenate([space.pose(clip)[0] for clip in clips])
         mean = quaternions.mean_rotation(rotations)
         angle = quaternions.angle_between(rotations, mean[None])
-        rough = np.concatenate([track.roughness() for track in tracks])
+        rough = np.concatenate([roughness(clip, space) for clip in clips])
         usual = np.percentile(rough, _USUAL_PERCENTILE, axis=0)
         return cls(mean, np.sqrt(np.mean(angle**2, axis=0)), usual)
 
 
-@dataclass(frozen=True, eq=False)
-class PoseTrack:
-    """Local rotations of a body's joints and the place of the hips."""
+def pose_steps(clip: Clip, space: MotionSpace) -> tuple[Array, Array]:
+    """(frames - 1, 3) metres that the hips move, (frames - 1, joints, 3) radians of the joints."""
+    rotations, places = space.pose(clip)
+    rotations = quaternions.sign_continuous(rotations)
+    turns = quaternions.multiply(rotations[1:], quaternions.conjugate(rotations[:-1]))
+    return np.diff(places, axis=0), rotation_vectors(turns)
 
-    # (frames, body joints, 4), the hips' relative to the world
-    rotations: Array
-    # (frames, 3) metres
-    places: Array
 
-    @classmethod
-    def of_clip(cls, clip: Clip, space: MotionSpace) -> PoseTrack:
-        """The track of a clip whose travel is on the hips."""
-        rotations = clip.rotations[:, space.points.joints].astype(np.float64)
-        places = clip.local_positions()[:, space.hips].astype(np.float64)
-        return cls(quaternions.sign_continuous(rotations), places)
+def roughness(clip: Clip, space: MotionSpace) -> Array:
+    """(frames, body joints + 1) root mean square fourth difference around each frame.
 
-    def _turns(self) -> Array:
-        """(frames - 1, joints, 3) radians: rotation vectors from each frame to the next."""
-        before = quaternions.conjugate(self.rotations[:-1])
-        return rotation_vectors(quaternions.multiply(self.rotations[1:], before))
-
-    def steps(self) -> Array:
-        """(frames - 1, body joints + 1) change from frame to frame: metres, then radians."""
-        moved = np.linalg.norm(np.diff(self.places, axis=0), axis=-1)
-        return np.concatenate([moved[:, None], np.linalg.norm(self._turns(), axis=-1)], axis=1)
-
-    def roughness(self) -> Array:
-        """(frames, body joints + 1) root mean square fourth difference around each frame.
-
-        It is 8.4 times the standard deviation of noise that is independent from frame to frame, and
-        small for movement: metres for the hips' place, then radians.
-        """
-        if len(self.places) < 5:
-            return np.zeros((len(self.places), self.rotations.shape[1] + 1))
-        moved = np.square(np.diff(self.places, n=4, axis=0)).sum(axis=-1)
-        turned = np.square(np.diff(self._turns(), n=3, axis=0)).sum(axis=-1)
-        squares = np.pad(np.concatenate([moved[:, None], turned], axis=1), ((2, 2), (0, 0)))
-        return np.sqrt(np.maximum(uniform_filter1d(squares, _ROUGH_FRAMES, axis=0), 0.0))
+    It is 8.4 times the standard deviation of noise that is independent from frame to frame, and
+    small for movement: metres for the hips' place, then radians of each joint.
+    """
+    if len(clip) < 5:
+        return np.zeros((len(clip), len(space.joints) + 1))
+    moved, turned = (np.diff(steps, n=3, axis=0) for steps in pose_steps(clip, space))
+    squares = np.square(np.concatenate([moved[:, None], turned], axis=1)).sum(axis=-1)
+    squares = np.pad(squares, ((2, 2), (0, 0)))
+    return np.sqrt(np.maximum(uniform_filter1d(squares, _ROUGH_FRAMES, axis=0), 0.0))
 
 
 @brief_repr
@@ -222,7 +204,8 @@ def find_damage(clip: Clip, editor: MotionEditor | None = None) -> Damage:
     if len(clip) < 5:
         return Damage(known, joints)
     findings: list[str] = []
-    steps = PoseTrack.of_clip(clip, space).steps()
+    moved, turned = pose_steps(clip, space)
+    steps = np.linalg.norm(np.concatenate([moved[:, None], turned], axis=1), axis=-1)
     held = _held_poses(steps, clip.fps)
     if editor is not None:
         missing = (steps[:, 1:].max(axis=0) < _STILL) & (editor.statistics.spread > _TURNS)
@@ -331,7 +314,7 @@ def _rough(clip: Clip, editor: MotionEditor, known: Array) -> Array:
     times = np.arange(0, len(clip) - 1 + 1e-6, clip.fps / editor.fps)
     # Poses at the editor's rate, without a low-pass that would hide noise.
     sampled = clip if clip.fps == editor.fps else at_frames(clip, times)
-    rough = PoseTrack.of_clip(sampled, editor.space).roughness()
+    rough = roughness(sampled, editor.space)
     # Joints that hardly move in training must not be found by rounding.
     usual = np.maximum(editor.statistics.roughness, 2e-3)
     found = rough > _ROUGH_FACTOR * usual

@@ -15,7 +15,7 @@ from deepphase.edit.editor import MotionEditor
 from deepphase.edit.grounding import limbs_of_roles, with_held_feet, with_limbs_at
 from deepphase.edit.motion_rows import ROOT_VALUES, MotionSpace, root_velocities, smoothed_root
 from deepphase.edit.networks import EffectorNetworks
-from deepphase.edit.path_motion import made_clip, padded_batch, root_on
+from deepphase.edit.path_motion import made_clip, padded, root_on
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.csv_table import read_csv_table
 from deepphase.formats.reading import LARGEST_LENGTH_M
@@ -184,7 +184,7 @@ def motion_of_effectors(
     known[:, chosen] = paths.known
     flat = np.where(known[..., None] > 0, places, 0.0).reshape(frames, -1)
     rows = np.column_stack([root_velocities(paths.root, fps), flat, known])
-    batch, margin = padded_batch([rows], editor)
+    batch, margin = padded(rows, editor)
     velocities, flat_places, flags = batch.split([ROOT_VALUES, flat.shape[1], len(names)], dim=1)
     with torch.inference_mode():
         decoded = networks.motion(velocities, flat_places, flags, editor.network.decode)

@@ -55,45 +55,13 @@ class GroundedMotion:
     """A clip on a level floor whose feet do not slide."""
 
     clip: Clip
-    # (frames, feet) bool: where feet are held
-    contacts: Array
-    # m/s: mean ground speed of feet in these contacts, before and after
+    # m/s: mean ground speed of feet in the contacts that are held, before and after
     sliding: tuple[float, float]
-    # What was removed: metres, radians, and metres on the ground
+    # What was removed, in metres and radians
     drift: float
     tilt: float
-    slip: float
-    # Metres: median and largest distance of the joints from their places before
-    moved: tuple[float, float]
-    # Contacts in which a foot slides far, which are left
-    slides: int
-
-    @property
-    def findings(self) -> tuple[str, ...]:
-        """What was done, in one sentence each."""
-        found = ["the floor was left as it is"]
-        if self.drift or self.tilt:
-            found = [
-                f"the floor was levelled: {100 * self.drift:.1f} cm of drift and "
-                f"{np.degrees(self.tilt):.1f} degrees of tilt were removed"
-            ]
-        if self.slip > _NO_SLIP_M:
-            found.append(
-                f"all feet slip alike: the body was moved on the ground by {100 * self.slip:.1f} cm"
-            )
-        holds = sum(len(true_runs(foot)) for foot in self.contacts.T)
-        before, after = self.sliding
-        found.append(
-            f"{holds} contacts were held: feet slide at {100 * before:.1f} cm/s before and "
-            f"{100 * after:.1f} cm/s after"
-        )
-        if self.slides:
-            found.append(f"{self.slides} contacts in which a foot slides far were left")
-        found.append(
-            f"joints moved by {1000 * self.moved[0]:.0f} mm (median) and "
-            f"{1000 * self.moved[1]:.0f} mm (at most)"
-        )
-        return tuple(found)
+    # What was done, in one sentence each
+    findings: tuple[str, ...]
 
 
 def grounded(clip: Clip, space: MotionSpace, *, level: bool = True) -> GroundedMotion:
@@ -118,17 +86,36 @@ def grounded(clip: Clip, space: MotionSpace, *, level: bool = True) -> GroundedM
     low = _lowest(tips[..., 1], clip.fps)
     place = _Placement.still(len(clip), low - low[0] if level else 0.0)
     for _ in range(_ROUNDS):
-        flags = _contacts(place.applied(smooth, space), roles, len(limbs))
+        flags = foot_contacts(place.applied(smooth, space), roles).flags[:, : len(limbs)]
         place = _placement(tips, flags, clip.fps, leg, level=level)
     placed = place.applied(clip, space)
-    flags = _contacts(place.applied(smooth, space), roles, len(limbs))
+    flags = foot_contacts(place.applied(smooth, space), roles).flags[:, : len(limbs)]
     made, held, left = _held(placed, roles, limbs, flags, leg, level=level)
     moved = np.linalg.norm(joint_positions(made) - joint_positions(clip), axis=-1)
-    before, after = (sliding_speed(soles(each, limbs), held, clip.fps) for each in (clip, made))
-    return GroundedMotion(
-        made, held, (before, after), place.drift, place.tilt, place.slip,
-        (float(np.median(moved)), float(moved.max())), left,
-    )  # fmt: skip
+    before, after = (
+        sliding_speed(soles(version, limbs), held, clip.fps) for version in (clip, made)
+    )
+    findings = ["the floor was left as it is"]
+    if place.drift or place.tilt:
+        findings = [
+            f"the floor was levelled: {100 * place.drift:.1f} cm of drift and "
+            f"{np.degrees(place.tilt):.1f} degrees of tilt were removed"
+        ]
+    if place.slip > _NO_SLIP_M:
+        findings.append(
+            f"all feet slip alike: the body was moved on the ground by {100 * place.slip:.1f} cm"
+        )
+    findings.append(
+        f"{sum(len(true_runs(foot)) for foot in held.T)} contacts were held: feet slide at "
+        f"{100 * before:.1f} cm/s before and {100 * after:.1f} cm/s after"
+    )
+    if left:
+        findings.append(f"{left} contacts in which a foot slides far were left")
+    findings.append(
+        f"joints moved by {1000 * np.median(moved):.0f} mm (median) and "
+        f"{1000 * moved.max():.0f} mm (at most)"
+    )
+    return GroundedMotion(made, (before, after), place.drift, place.tilt, tuple(findings))
 
 
 def standing_limbs(clip: Clip, roles: Roles) -> LegChains:
@@ -184,14 +171,9 @@ class _Placement:
 
     def applied(self, clip: Clip, space: MotionSpace) -> Clip:
         """A clip of the space, with its travel on the hips."""
-        joints = clip.rotations[:, space.points.joints].copy()
-        joints[:, 0] = quaternions.multiply(self.turn, joints[:, 0])
-        places = self.moved(clip.local_positions()[:, [space.hips]])[:, 0]
-        return space.with_pose(clip, joints, places)
-
-
-def _contacts(clip: Clip, roles: Roles, feet: int) -> Array:
-    return foot_contacts(clip, roles).flags[:, :feet]
+        rotations, places = space.pose(clip)
+        rotations[:, 0] = quaternions.multiply(self.turn, rotations[:, 0])
+        return space.with_pose(clip, rotations, self.moved(places[:, None])[:, 0])
 
 
 def _lowest(heights: Array, fps: float) -> Array:

@@ -49,9 +49,7 @@ def search(rows: MotionRows, editor: MotionEditor, goals: PointGoals) -> MotionR
     What the hidden units change is added to the rows, so that details which the autoencoder does
     not have stay, and frames beyond its reach stay as they are.
 
-    References
-    ----------
-    Holden 2017 (thesis), equations 5.10 to 5.12: constraints of positions and bones, in hidden
+    Holden 2017 (thesis), equations 5.10 to 5.12, has constraints of positions and bones in hidden
     space. That the motion stays near the given one is ours.
     """
     hidden = editor.encode(rows).clone().requires_grad_()
@@ -143,13 +141,11 @@ def with_change(
 
     On a path, the hips do not change over the ground.
     """
-    joints, hips = editor.space.points.joints, editor.space.hips
-    turns = quaternions.multiply(
-        after.rotations[:, joints], quaternions.conjugate(before.rotations[:, joints])
-    )
-    rotations = quaternions.multiply(turns, clip.rotations[:, joints].astype(np.float64))
-    moved = hips_share * (after.local_positions()[:, hips] - before.local_positions()[:, hips])
+    space = editor.space
+    own, old, new = (space.pose(version) for version in (clip, before, after))
+    turns = quaternions.multiply(new[0], quaternions.conjugate(old[0]))
+    moved = hips_share * (new[1] - old[1])
     if on_path:
         moved[:, ::2] = 0.0
-    places = clip.local_positions()[:, hips].astype(np.float64) + moved
-    return editor.space.with_pose(clip, quaternions.sign_continuous(rotations), places)
+    rotations = quaternions.sign_continuous(quaternions.multiply(turns, own[0]))
+    return space.with_pose(clip, rotations, own[1] + moved)

@@ -201,10 +201,9 @@ def _following(first: Clip, second: Clip, seconds: float, editor: MotionEditor) 
     turn = path.angles[-1] - roots[1].angles[0]
     about_up = quaternions.about_axis(np.array([0.0, 1.0, 0.0]), turn)[None]
     space = editor.space
-    rotations = second.rotations[:, space.points.joints].astype(np.float64)
+    rotations, places = space.pose(second)
     rotations[:, 0] = quaternions.multiply(about_up, rotations[:, 0])
-    places = second.local_positions()[:, space.hips] - roots[1].positions[0]
-    places = quaternions.rotate(about_up, places.astype(np.float64)) + path.positions[-1]
+    places = quaternions.rotate(about_up, places - roots[1].positions[0]) + path.positions[-1]
     return space.with_pose(second, rotations, places)
 
 

@@ -125,11 +125,16 @@ class MotionSpace:
         own = bone_lengths(clip.skeleton)[joints].sum()
         return float(own / max(bone_lengths(self.skeleton)[joints].sum(), 1e-9))
 
-    def with_pose(self, clip: Clip, rotations: Array, places: Array) -> Clip:
-        """A clip with other rotations (frames, body joints, 4) and places (frames, 3) of the hips.
+    def pose(self, clip: Clip) -> tuple[Array, Array]:
+        """Local rotations (frames, body joints, 4) and places (frames, 3) of the hips, float64.
 
-        Its travel is on the hips.
+        The clip is one on the hips.
         """
+        places = clip.local_positions()[:, self.hips]
+        return clip.rotations[:, self.points.joints].astype(np.float64), places.astype(np.float64)
+
+    def with_pose(self, clip: Clip, rotations: Array, places: Array) -> Clip:
+        """A clip on the hips with another pose, as `pose` has it."""
         all_rotations = clip.rotations.astype(np.float64)
         all_rotations[:, self.points.joints] = rotations
         translations = clip.translations.astype(np.float64)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import torch
 from scipy.ndimage import gaussian_filter1d
 from torch import Tensor
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, true_runs
 from deepphase.edit.editor import MotionEditor
-from deepphase.edit.footsteps import Footsteps
 from deepphase.edit.grounding import with_held_feet
 from deepphase.edit.motion_rows import SMOOTHING_S, MotionRows, root_velocities, smoothed_root
 from deepphase.edit.networks import PathLimits, PathNetworks
@@ -27,6 +26,12 @@ MARGIN_S = 2.0
 """Seconds of the path's ends that are repeated, more than the networks see."""
 # Share by which a path may exceed the speed and the turn of the training clips.
 _TOLERANCE = 1.15
+# A longer step cycle, in seconds, is standing.
+_LONGEST_CYCLE_S = 2.5
+# Share of the time on the floor above which a foot without a cycle stands.
+_STANDING_SHARE = 0.8
+# Duties beyond these make a foot that never leaves the floor, or never comes down.
+_DUTIES = (0.1, 0.97)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +59,9 @@ class PathMotion:
         return short_repr(self, self.clip.name, counted(len(self.clip), "frame"))
 
 
-def motion_on_path(path: GroundPath, editor: MotionEditor, *, feet: bool = True) -> PathMotion:
+def motion_on_path(
+    path: GroundPath, editor: MotionEditor, *, start: float = 0.0, feet: bool = True
+) -> PathMotion:
     """A clip of the editor's body that walks or runs along a path.
 
     The whole clip is made at once. A frame depends on two seconds of the path around it; where a
@@ -66,6 +73,8 @@ def motion_on_path(path: GroundPath, editor: MotionEditor, *, feet: bool = True)
         Places over time; without facings, the body faces where it goes.
     editor
         An editor with path networks (`train_path`).
+    start
+        Phase of the first foot at the first frame, in radians; pi / 2 is the middle of its contact.
     feet
         Hold feet still in contacts by inverse kinematics.
 
@@ -78,73 +87,28 @@ def motion_on_path(path: GroundPath, editor: MotionEditor, *, feet: bool = True)
     ----------
     Holden 2017 (thesis), sections 5.6 and 5.7.
     """
-    return motions_on_paths([path], editor, feet=feet)[0]
-
-
-def motions_on_paths(
-    paths: Sequence[GroundPath],
-    editor: MotionEditor,
-    *,
-    starts: Sequence[float] | Array | None = None,
-    feet: bool = True,
-) -> list[PathMotion]:
-    """Clips of many characters, each on its path, in one batch of the networks.
-
-    Parameters
-    ----------
-    paths
-        One for each character.
-    editor
-        An editor with path networks.
-    starts
-        (paths,) radians: phase of each character's first foot at its first frame, where pi / 2 is
-        the middle of its contact; 0 by default.
-    feet
-        Hold feet still in contacts.
-
-    Raises
-    ------
-    ParameterError
-        As `motion_on_path`, with the name of the path.
-    """
     networks, fps = path_networks(editor), editor.fps
-    if not paths:
-        return []
-    phases = np.zeros(len(paths)) if starts is None else np.asarray(starts, np.float64)
-    if phases.shape != (len(paths),):
-        raise ParameterError(
-            f"there must be one start for each of the {len(paths)} paths, not {len(phases)}"
-        )
-    roots = [root_on(path, fps) for path in paths]
-    velocities = [root_velocities(root, fps) for root in roots]
-    findings = [
-        _checked_speed(path, own, networks.limits, fps)
-        for path, own in zip(paths, velocities, strict=True)
-    ]
-    inputs, margin = padded_batch(velocities, editor)
+    root = root_on(path, fps)
+    velocities = root_velocities(root, fps)
+    findings = _checked_speed(path, velocities, networks.limits, fps)
+    inputs, margin = padded(velocities, editor)
+    here = slice(margin, margin + len(root))
     with torch.inference_mode():
         steps = networks.footsteps(inputs) * networks.step_scale[:, None]
         steps += networks.step_mean[:, None]
-    contacts = []
-    for values, phase in zip(steps.numpy().swapaxes(1, 2).astype(np.float64), phases, strict=True):
-        footsteps = Footsteps.from_array(values, len(editor.feet))
+        footsteps = Footsteps.from_array(steps[0].T.numpy().astype(np.float64), len(editor.feet))
         # The phase is given at the first frame of the path, behind the margin.
         before = float(footsteps.rates[1 : margin + 1].sum()) / fps
-        contacts.append(footsteps.contacts(fps, float(phase) - before))
-    flags = torch.from_numpy(np.stack(contacts).astype(np.float32)).transpose(1, 2)
-    with torch.inference_mode():
-        hidden = networks.hidden(inputs, 2.0 * flags - 1.0)
-        decoded = editor.network.decode(hidden).numpy().swapaxes(1, 2)
-    motions = []
-    for index, (path, root) in enumerate(zip(paths, roots, strict=True)):
-        here = slice(margin, margin + len(root))
-        # The margin's velocities are needed for the sway at the ends.
-        swaying = _swaying(editor.rows(decoded[index]), root, here, fps)
-        clip = made_clip(editor.rows(decoded[index][here]), swaying, path.name, editor)
-        if feet:
-            clip = with_held_feet(clip, editor.space, contacts[index][here])
-        motions.append(PathMotion(clip, contacts[index][here], root, findings[index]))
-    return motions
+        contacts = footsteps.contacts(fps, start - before)
+        flags = torch.from_numpy(2.0 * contacts.T[None].astype(np.float32) - 1.0)
+        decoded = editor.network.decode(networks.hidden(inputs, flags))
+    rows = decoded[0].T.numpy()
+    # The margin's velocities are needed for the sway at the ends.
+    swaying = _swaying(editor.rows(rows), root, here, fps)
+    clip = made_clip(editor.rows(rows[here]), swaying, path.name, editor)
+    if feet:
+        clip = with_held_feet(clip, editor.space, contacts[here])
+    return PathMotion(clip, contacts[here], root, findings)
 
 
 def path_networks(editor: MotionEditor) -> PathNetworks:
@@ -170,19 +134,16 @@ def crowd_paths(path: GroundPath, count: int, spacing: float) -> list[GroundPath
     ]
 
 
-def padded_batch(rows: Sequence[Array], editor: MotionEditor) -> tuple[Tensor, int]:
-    """A batch (characters, values, frames) of rows (frames, values), and its margin in frames.
+def padded(rows: Array, editor: MotionEditor) -> tuple[Tensor, int]:
+    """(1, values, frames) of rows (frames, values), and the margin in frames before the first.
 
     The ends of the rows are repeated beyond what the networks see.
     """
     stride = editor.network.stride
     margin = round(MARGIN_S * editor.fps / stride) * stride
-    longest = max(map(len, rows)) + 2 * margin
-    longest += -longest % stride
-    batch = [
-        np.pad(own, ((margin, longest - margin - len(own)), (0, 0)), mode="edge").T for own in rows
-    ]
-    return torch.from_numpy(np.stack(batch).astype(np.float32)), margin
+    after = margin + -len(rows) % stride
+    batch = np.pad(rows, ((margin, after), (0, 0)), mode="edge").T[None]
+    return torch.from_numpy(batch.astype(np.float32, order="C")), margin
 
 
 def made_clip(rows: MotionRows, root: RootTrajectory, name: str, editor: MotionEditor) -> Clip:
@@ -238,3 +199,89 @@ def _swaying(rows: MotionRows, path: RootTrajectory, here: slice, fps: float) ->
     return RootTrajectory.from_ground(
         path.positions[:, ::2] + sway[:, :2], path.angles + sway[:, 2]
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Footsteps:
+    """Contacts of feet as square waves of a phase that grows along a path.
+
+    As in equations 5.6 to 5.9 of Holden 2017 (thesis). There the rate is pi / L, which makes half
+    of the steps where L is measured at one foot; offsets are 0 and pi.
+    """
+
+    # (frames,) rad/s: how fast the phase of the steps grows, 2 pi / L for a cycle of L seconds from
+    # a foot's touch-down to its next one; 0 while standing
+    rates: Array
+    # (frames, feet) share of a cycle in which each foot is on the floor
+    duties: Array
+    # (frames, feet) radians: how far each foot's phase is ahead of that of the first
+    offsets: Array
+    # (frames,) bool: whether the contacts determine these; a foot in the air has no cycle
+    known: Array
+
+    @classmethod
+    def of_contacts(cls, contacts: Array, fps: float) -> Footsteps:
+        """Footsteps of contacts (frames, feet) bool.
+
+        The phase of a foot is pi / 2 in the middle of its contact. Before the first and after the
+        last whole cycle of a foot its rate and duty go on.
+        """
+        frames, feet = contacts.shape
+        phases = np.full((frames, feet), np.nan)
+        rates, duties = np.full((frames, feet), np.nan), np.full((frames, feet), np.nan)
+        for foot in range(feet):
+            on = contacts[:, foot]
+            if on.mean() > _STANDING_SHARE:
+                rates[:, foot], duties[:, foot] = 0.0, 1.0
+            downs = [start for start, _ in true_runs(on) if start > 0]
+            for first, last in pairwise(downs):
+                here, cycle = slice(first, last), (last - first) / fps
+                duty = float(on[here].mean())
+                if cycle > _LONGEST_CYCLE_S:
+                    rates[here, foot], duties[here, foot] = 0.0, 1.0
+                    continue
+                rates[here, foot], duties[here, foot] = 2.0 * np.pi / cycle, duty
+                along = np.arange(last - first) / (last - first)
+                phases[here, foot] = 2.0 * np.pi * along + np.pi * (0.5 - duty)
+            _continued(phases[:, foot], rates[:, foot], duties[:, foot], fps)
+        known = np.isfinite(rates).all(axis=1)
+        offsets = phases - phases[:, :1]
+        usual = np.angle(np.nan_to_num(np.exp(1j * offsets)).sum(axis=0))
+        return cls(
+            np.where(known, rates.mean(axis=1), 0.0),
+            np.where(known[:, None], duties, 1.0),
+            np.where(np.isnan(offsets), usual, offsets),
+            known,
+        )
+
+    def array(self) -> Array:
+        """(frames, 1 + feet + 2 (feet - 1)): rates, duties, cosines and sines of the offsets."""
+        ahead = self.offsets[:, 1:]
+        return np.column_stack([self.rates, self.duties, np.cos(ahead), np.sin(ahead)])
+
+    @classmethod
+    def from_array(cls, values: Array, feet: int) -> Footsteps:
+        """From what `array` returns."""
+        cosines, sines = values[:, 1 + feet : 2 * feet], values[:, 2 * feet :]
+        offsets = np.column_stack([np.zeros(len(values)), np.arctan2(sines, cosines)])
+        rates = np.maximum(values[:, 0], 0.0)
+        return cls(rates, values[:, 1 : 1 + feet], offsets, np.ones(len(values), bool))
+
+    def contacts(self, fps: float, start: float = 0.0) -> Array:
+        """(frames, feet) bool: the square waves, from a phase of the first foot on in radians."""
+        grown = np.cumsum(self.rates) / fps
+        phases = (start + grown - grown[:1])[:, None] + self.offsets
+        duties = np.clip(self.duties, *_DUTIES)
+        return np.asarray(np.sin(phases) > np.cos(np.pi * duties))
+
+
+def _continued(phases: Array, rates: Array, duties: Array, fps: float) -> None:
+    """Continue one foot's cycles (frames,) before the first and after the last, in place."""
+    has = np.flatnonzero(np.isfinite(rates))
+    if not has.size:
+        return
+    first, last = int(has[0]), int(has[-1])
+    for edge, outside in ((first, slice(0, first)), (last, slice(last + 1, len(rates)))):
+        rates[outside], duties[outside] = rates[edge], duties[edge]
+        steps = np.arange(len(rates))[outside] - edge
+        phases[outside] = phases[edge] + steps * rates[edge] / fps

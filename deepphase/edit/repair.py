@@ -211,7 +211,6 @@ def _with_estimates(
 ) -> Clip:
     """The clip with the network's estimate of what is damaged, or of all of it."""
     space, fps = editor.space, clip.fps
-    joints, hips = space.points.joints, space.hips
     missing, noisy = damage.known == 0, damage.known[:, 1:] == NOISY
     own, places = _interpolated_pose(clip, space, damage, editor.statistics.mean)
     if noisy.any():
@@ -222,12 +221,12 @@ def _with_estimates(
     else:
         noise = np.where(missing, NOISY, damage.known)
         estimate, contacts = _estimate(guess, editor, Damage(noise, damage.joints))
-    rotations, estimated_places = estimate.rotations[:, joints], estimate.local_positions()[:, hips]
+    rotations, estimated_places = space.pose(estimate)
     if whole:
         return space.with_pose(plain, rotations, estimated_places)
     if noisy.any():
-        given = clip.rotations[:, joints].astype(np.float64)
-        rotations = _blended(rotations, own, _noise_weights(given, own, noisy))
+        weights = _noise_weights(space.pose(clip)[0], own, noisy)
+        rotations = _blended(rotations, own, weights)
     rotations = _low_passed_rotations(rotations, _RESULT_HZ, fps)
     result = own.copy()
     for joint, known in enumerate(damage.known[:, 1:].T):
@@ -309,7 +308,7 @@ def _interpolated_pose(
 
     Without mean rotations (body joints, 4), a joint that is missing throughout keeps its own.
     """
-    rotations = clip.rotations[:, space.points.joints].astype(np.float64)
+    rotations, places = space.pose(clip)
     for joint, known in enumerate(damage.known[:, 1:].T > 0):
         has, lost = np.flatnonzero(known), np.flatnonzero(~known)
         if not len(has):
@@ -320,7 +319,6 @@ def _interpolated_pose(
         elif len(lost):
             slerp = Slerp(has, Rotation.from_quat(rotations[has, joint]))
             rotations[lost, joint] = slerp(np.clip(lost, has[0], has[-1])).as_quat()
-    places = clip.local_positions()[:, space.hips].astype(np.float64)
     known = damage.known[:, 0] > 0
     has, lost = np.flatnonzero(known), np.flatnonzero(~known)
     for axis in range(3):
@@ -414,22 +412,20 @@ def _estimate(clip: Clip, editor: MotionEditor, damage: Damage) -> tuple[Clip, A
         estimate, contacts = _estimate(on_trained, editor.trained, lost)
         return editor.on_body(estimate), contacts
     estimate, contacts = _one_estimate(clip, editor, damage)
-    space, hips = editor.space, editor.space.hips
+    space, joints = editor.space, editor.space.points.joints
     # The mean pose of all training clips decides: a short clip may leave axes of joints open.
-    places = clip.local_positions()[:1, hips]
-    pose = space.with_pose(clip.sliced(0, 1), editor.statistics.mean[None], places)
-    mapping = space.mirror_map(pose) if editor.config.training.mirror else None
+    first = clip.sliced(0, 1)
+    mean = space.with_pose(first, editor.statistics.mean[None], space.pose(first)[1])
+    mapping = space.mirror_map(mean) if editor.config.training.mirror else None
     if mapping is None:
         return estimate, contacts
-    joints = space.points.joints
     partners = np.searchsorted(joints, mapping.pairs[joints]) + 1
     image = space.on_hips(mirrored(clip, mapping))
     lost = Damage(damage.known[:, [0, *partners]], damage.joints)
     other = space.on_hips(mirrored(_one_estimate(image, editor, lost)[0], mapping))
-    half = np.full((len(estimate), len(joints)), 0.5)
-    rotations = _blended(estimate.rotations[:, joints], other.rotations[:, joints], half)
-    both = [version.local_positions()[:, hips] for version in (estimate, other)]
-    return space.with_pose(estimate, rotations, np.mean(both, axis=0)), contacts
+    rotations, places = zip(space.pose(estimate), space.pose(other), strict=True)
+    mixed = _blended(*rotations, np.full(rotations[0].shape[:2], 0.5))
+    return space.with_pose(estimate, mixed, np.mean(places, axis=0)), contacts
 
 
 def _one_estimate(clip: Clip, editor: MotionEditor, damage: Damage) -> tuple[Clip, Array]:

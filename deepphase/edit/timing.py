@@ -14,7 +14,7 @@ import numpy as np
 from scipy.signal import find_peaks
 
 from deepphase.arrays import Array
-from deepphase.edit.footsteps import Footsteps
+from deepphase.edit.path_motion import Footsteps
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts

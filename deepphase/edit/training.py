@@ -18,7 +18,7 @@ from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.easing import smoothstep
 from deepphase.edit.config import EditorConfig
-from deepphase.edit.damage import JointStatistics, PoseTrack
+from deepphase.edit.damage import JointStatistics
 from deepphase.edit.editor import MotionEditor, network_inputs
 from deepphase.edit.missing import made_damage, straight_path, target_gap
 from deepphase.edit.motion_rows import MotionRows, MotionSpace, RowLayout, RowScale
@@ -102,11 +102,11 @@ class EditorData(WindowData):
         roles = find_roles(first.skeleton, given, clip=first)
         self.feet = foot_contacts(first, roles).joints
         mapping = space.mirror_map(first) if options.mirror else None
-        parts, images, tracks, self.sources = [], [], [], []
+        parts, images, clips, self.sources = [], [], [], []
         for index in range(len(store)):
             clip = resample(space.on_hips(store.clip(index)), network.fps)
             parts.append(space.rows(clip)[0].array())
-            tracks.append(PoseTrack.of_clip(clip, space))
+            clips.append(clip)
             if mapping is not None:
                 images.append(space.rows(mirrored(clip, mapping))[0].array())
             self.sources.append(clip.source.path or clip.name)
@@ -131,7 +131,7 @@ class EditorData(WindowData):
         training = rows[: len(held_out)][~held_out] if not held_out.all() else rows
         self.normalisation = RowScale.of_rows(training, len(space.points))
         normalised = (rows - self.normalisation.mean) / self.normalisation.scale
-        self.statistics = JointStatistics.from_tracks(tracks)
+        self.statistics = JointStatistics.from_clips(clips, space)
         self.layout = RowLayout.of_space(space, self.feet)
         self.frames, self.has_mirror = len(held_out), mapping is not None
         # (frames, values) float32

@@ -35,7 +35,6 @@ def edit_repair(
     output: Path,
     joints: str | None = None,
     frames: str | None = None,
-    all: bool = False,
     slide: bool = False,
     uneven: bool = False,
     edit: EditOptions = _EDIT,
@@ -58,8 +57,6 @@ def edit_repair(
     frames
         Broken frames, counted from 0: stretches separated by commas, as in 40-65,90. All frames if
         only joints are named.
-    all
-        Project the whole clip onto what the editor knows, also what is not broken.
     slide
         Leave the feet as the network makes them; in repaired frames they are held in contacts
         otherwise. Without an editor, leave feet and floor as they are.
@@ -72,10 +69,6 @@ def edit_repair(
     from deepphase.edit.repair import repaired
     from deepphase.motion.roles import find_roles
 
-    if all and edit.editor is None:
-        raise ParameterError(
-            "--all needs an editor", hint="give --editor: the file of `deepphase train editor`"
-        )
     names = [] if joints is None else [name.strip() for name in joints.split(",")]
     stretches = parse_stretches(frames)
     (given,), own = open_clips([clip], output, edit, without="none")
@@ -90,7 +83,7 @@ def edit_repair(
         else:
             damage = Damage.stated(len(given), space.joints, joints=names, stretches=stretches)
         if own is not None:
-            made = repaired(given, own, damage, whole=all, feet=not slide)
+            made = repaired(given, own, damage, feet=not slide)
         else:
             made = repaired(given, editor if damage.any else None, damage, feet=False)
             if editor is not None and damage.any:
@@ -108,9 +101,9 @@ def edit_repair(
             "an editor of your own clips (--editor) also finds and restores joints that jump or "
             "are noisy"
         )
-    elif not damage.any and not all:
+    elif not damage.any:
         note("nothing broken was found: the clip is written as it is")
-    elif not all:
+    else:
         note(f"{damage.frames.sum()} of {len(given)} frames were repaired")
     write_edited([made], output, edit.player, before=given)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from deepphase.arrays import Array
+from deepphase.config import require_in
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.effector_motion import effector_joints
@@ -69,41 +70,16 @@ class PathTraining:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("windows", "batch_size"):
-            if getattr(self, name) < 1:
-                raise ParameterError(f"{name} must be positive, not {getattr(self, name)}")
-
-
-@dataclass(frozen=True)
-class PathWindows:
-    """A batch of windows (batch, ..., frames); or all frames (frames, ...)."""
-
-    # Normalised values
-    rows: Tensor
-    # (batch, 3, frames) of the smoothed root
-    velocities: Tensor
-    # (batch, feet, frames) 1 on the floor, -1 off it
-    contacts: Tensor
-    # (batch, steps, frames) footsteps
-    steps: Tensor
-    # (batch, 3 effectors, frames) metres on the editor's body: hands and feet, relative to the
-    # smoothed root
-    effectors: Tensor
-    # (batch, 1, frames) bool: whether the footsteps are known
-    known: Tensor
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def tensors(self) -> list[Tensor]:
-        """The fields in their order."""
-        return [getattr(self, field.name) for field in fields(self)]
+        require_in(self, windows=(1, 10**12), batch_size=(1, 10**6))
 
 
 class PathData(WindowData):
     """Windows of clips, for `ControlModule` in any trainer.
 
-    Files that were held out of the editor's training are held out again.
+    Batches have (batch, values, frames) by name: normalised `rows`, `velocities` of the smoothed
+    root, `contacts`, 1 on the floor and -1 off it, `steps` (footsteps) and whether they are
+    `known`, and `places` of hands and feet in metres on the editor's body, relative to the smoothed
+    root. Files that were held out of the editor's training are held out again.
     """
 
     def __init__(
@@ -124,24 +100,26 @@ class PathData(WindowData):
         mapping = editor.space.mirror_map(chosen.clip(0)) if len(chosen) else None
         self.labels, self.clips = dict(labels or {}), len(chosen)
         self.for_effectors, self.effectors = effectors, effector_joints(editor.space)
-        share = 0.0 if effectors else _TRAVEL_SHARE
-        held = self._held_out(chosen, editor)
-        parts: list[list[Array]] = []
+        held, share = _held_out(chosen, editor), 0.0 if effectors else _TRAVEL_SHARE
+        parts: list[dict[str, Array]] = []
         centres: dict[bool, list[Array]] = {False: [], True: []}
-        frames = 0
+        stops = [0]
         for index in range(len(chosen)):
             clip = chosen.clip(index)
             on_hips = editor.space.on_hips(clip)
-            versions = [on_hips] if mapping is None else [on_hips, mirrored(on_hips, mapping)]
-            for version in versions:
+            for version in [on_hips] if mapping is None else [on_hips, mirrored(on_hips, mapping)]:
                 part = _frames_of_clip(version, editor, self.effectors, smooth=effectors)
-                here = _travelling(part[1], self.window, share) + frames
-                centres[(clip.source.path or clip.name) in held].append(here)
+                here = _travelling(
+                    part["velocities"], self.window, 0 if effectors else _TRAVEL_SHARE
+                )
+                centres[(clip.source.path or clip.name) in held].append(stops[-1] + here)
+                stops.append(stops[-1] + len(part["rows"]))
                 parts.append(part)
-                frames += len(part[0])
             if progress is not None:
                 progress("reading clips", index + 1, len(chosen), clip.name)
-        train, validation = (np.concatenate([*centres[side], []]) for side in (False, True))
+        train, validation = (
+            np.concatenate([*centres[side], []]).astype(np.int64) for side in (False, True)
+        )
         if not len(train):
             raise ParameterError(
                 "there is no clip "
@@ -149,61 +127,70 @@ class PathData(WindowData):
                 hint=f"path networks need clips of {_WINDOW_S:g} s and more"
                 + ("" if effectors else " that walk or run"),
             )
-        train, validation = train.astype(np.int64), validation.astype(np.int64)
         self.set_windows(train, validation if len(validation) else train, training.seed)
-        arrays = (np.concatenate(of_clips) for of_clips in zip(*parts, strict=True))
-        self.frames = PathWindows(*map(torch.from_numpy, arrays))
-        # (frames - 1,) whether a frame and the next one are of one clip.
-        self.same_clip = np.ones(frames - 1, bool)
-        self.same_clip[np.cumsum([len(part[0]) for part in parts])[:-1] - 1] = False
+        # All frames: (frames, values) by name, and whether a frame and the next are of one clip.
+        self.frames = {
+            name: torch.from_numpy(np.concatenate([part[name] for part in parts]))
+            for name in parts[0]
+        }
+        self.same_clip = ~np.isin(np.arange(1, stops[-1]), stops)
 
     @property
     def total_samples(self) -> int:
         """Number of windows in the whole training."""
         return self.training.windows
 
-    def on_after_batch_transfer(self, batch: Tensor, dataloader_idx: int) -> PathWindows:
+    def on_after_batch_transfer(self, batch: Tensor, dataloader_idx: int) -> dict[str, Tensor]:
         """Windows around these middle frames."""
-        if self.frames.rows.device != batch.device:
-            self.frames = PathWindows(*(own.to(batch.device) for own in self.frames.tensors()))
+        if self.frames["rows"].device != batch.device:
+            self.frames = {name: own.to(batch.device) for name, own in self.frames.items()}
         index = self.frames_of(batch)
-        return PathWindows(*(own[index].transpose(1, 2) for own in self.frames.tensors()))
+        return {name: own[index].transpose(1, 2) for name, own in self.frames.items()}
 
-    def _held_out(self, store: ClipStore, editor: MotionEditor) -> set[str]:
-        sources = [store.sources[i].path or store.names[i] for i in range(len(store))]
-        held = set(editor.provenance.get("held_out", ())) & set(sources)
-        if held and held != set(sources):
-            return held
-        frames: dict[str, int] = {}
-        for source, length in zip(sources, store.lengths.tolist(), strict=True):
-            frames[source] = frames.get(source, 0) + int(length)
-        options = editor.config.training
-        return held_out_sources(frames, options.held_out, options.seed, source_kinds(store))
+
+def _held_out(store: ClipStore, editor: MotionEditor) -> set[str]:
+    """Files that were held out of the editor's training, or others where it knows none of them."""
+    sources = [store.sources[i].path or store.names[i] for i in range(len(store))]
+    held = set(editor.provenance.get("held_out", ())) & set(sources)
+    if held and held != set(sources):
+        return held
+    frames: dict[str, int] = {}
+    for source, length in zip(sources, store.lengths.tolist(), strict=True):
+        frames[source] = frames.get(source, 0) + int(length)
+    options = editor.config.training
+    return held_out_sources(frames, options.held_out, options.seed, source_kinds(store))
 
 
 def _frames_of_clip(
     clip: Clip, editor: MotionEditor, effectors: Mapping[str, int], *, smooth: bool
-) -> list[Array]:
-    """Frames of a clip, (frames, ...) in the order of the fields of `PathWindows`."""
+) -> dict[str, Array]:
+    """Frames (frames, values) of a clip by name, as `PathData` has them.
+
+    Rows are relative to the root, or to the smoothed root.
+    """
     sampled = resample(clip, editor.fps)
     rows, root = editor.space.rows(sampled)
     path, size = smoothed_root(root, editor.fps), editor.space.size_of(sampled)
     velocities = root_velocities(path, editor.fps)
     velocities[:, :2] /= size
     points = to_root_space(from_root_space(rows.points * size, root), path) / size
-    places = points[:, list(effectors.values())].reshape(len(rows), -1)
     if smooth:
         rows = replace(rows, points=points, velocities=velocities)
     steps = Footsteps.of_contacts(rows.contacts > 0.5, editor.fps)
-    contacts = 2.0 * rows.contacts - 1.0
-    arrays = (editor.normalised(rows.array()), velocities, contacts, steps.array(), places)
-    return [*(values.astype(np.float32) for values in arrays), steps.known[:, None]]
+    frames = {
+        "rows": editor.normalised(rows.array()),
+        "velocities": velocities,
+        "contacts": 2.0 * rows.contacts - 1.0,
+        "steps": steps.array(),
+        "known": steps.known[:, None],
+        "places": points[:, list(effectors.values())].reshape(len(rows), -1),
+    }
+    return {name: values.astype(np.float32) for name, values in frames.items()}
 
 
 def _travelling(velocities: Array, window: int, share: float) -> Array:
     """Middle frames of the windows of a clip that travel for at least this share of the time."""
-    frames = len(velocities)
-    if frames < window:
+    if len(velocities) < window:
         return np.zeros(0, np.int64)
     moving = np.linalg.norm(velocities[:, :2], axis=1) > _TRAVELS
     counts = np.convolve(moving, np.ones(window), mode="valid")
@@ -221,44 +208,43 @@ class ControlModule(ResumableModule):
     def __init__(self, data: PathData, editor: MotionEditor) -> None:
         make = _effector_networks if data.for_effectors else _path_networks
         super().__init__(make(data, editor), learning_rate=_LEARNING_RATE, weight_decay=0.0)
-        scale = np.maximum(data.frames.velocities.numpy().std(axis=0), 1e-3)
+        scale = np.maximum(data.frames["velocities"].numpy().std(axis=0), 1e-3)
         self.network.velocity_scale.copy_(torch.from_numpy(scale))
-        # Not registered: its weights are neither trained nor saved in resume points.
+        # Not registered: its weights are neither trained nor saved in checkpoints.
         self._decoder = [editor.network.requires_grad_(False)]
 
     def rate(self, step: int, total: float) -> float:
         """Fraction of the highest learning rate at an optimizer step."""
         return cosine_rate(step, total, _WARMUP, _FINAL_RATE)
 
-    def training_step(self, batch: PathWindows) -> Tensor:
+    def training_step(self, batch: dict[str, Tensor]) -> Tensor:
         trainer = self.trainer
         position = trainer.global_step * trainer.world_size + trainer.global_rank
         motion = self._error(batch, position).square().mean()
         self.last_loss = motion.detach()
-        weights = [each.abs().mean() for each in self.network.parameters() if each.ndim > 1]
+        weights = [weight.abs().mean() for weight in self.network.parameters() if weight.ndim > 1]
         loss = motion + _SPARSITY * torch.stack(weights).mean()
         if isinstance(self.network, PathNetworks):
             loss = loss + _footstep_loss(self.network, batch)
         return loss
 
-    def validation_step(self, batch: PathWindows, index: int) -> None:
+    def validation_step(self, batch: dict[str, Tensor], index: int) -> None:
         error = self._error(batch, index)
-        self.add_validated(error.square().sum(), batch.rows.square().sum())
+        self.add_validated(error.square().sum(), batch["rows"].square().sum())
 
-    def _error(self, batch: PathWindows, seed: int) -> Tensor:
+    def _error(self, batch: dict[str, Tensor], seed: int) -> Tensor:
         """(batch, values, frames) what the networks make of windows, less their rows."""
-        network, decode = self.network, self._decoder[0].to(batch.rows.device).decode
+        rows, velocities, places = batch["rows"], batch["velocities"], batch["places"]
+        network, decode = self.network, self._decoder[0].to(rows.device).decode
         if isinstance(network, PathNetworks):
-            return decode(network.hidden(batch.velocities, batch.contacts)) - batch.rows
-        count, _, frames = batch.effectors.shape
-        known = random_known(count, len(network.limits.joints), frames, seed)
-        places = batch.effectors
-        return network.motion(batch.velocities, places, known.to(places), decode) - batch.rows
+            return decode(network.hidden(velocities, batch["contacts"])) - rows
+        known = random_known(len(rows), len(network.limits.joints), rows.shape[-1], seed)
+        return network.motion(velocities, places, known.to(places), decode) - rows
 
 
 def _path_networks(data: PathData, editor: MotionEditor) -> PathNetworks:
     """Untrained networks with the limits and the scale of footsteps of data."""
-    velocities = data.frames.velocities.numpy()
+    velocities = data.frames["velocities"].numpy()
     speeds = np.linalg.norm(velocities[:, :2], axis=1)
     moving = speeds > _TRAVELS
     if not moving.any():
@@ -271,7 +257,7 @@ def _path_networks(data: PathData, editor: MotionEditor) -> PathNetworks:
         data.clips,
     )
     networks = PathNetworks(editor.layout, editor.config.network, limits)
-    steps = data.frames.steps[data.frames.known[:, 0]].numpy()
+    steps = data.frames["steps"][data.frames["known"][:, 0] > 0].numpy()
     if len(steps):
         networks.step_mean.copy_(torch.from_numpy(steps.mean(axis=0)))
         networks.step_scale.copy_(torch.from_numpy(np.maximum(steps.std(axis=0), 0.05)))
@@ -280,12 +266,12 @@ def _path_networks(data: PathData, editor: MotionEditor) -> PathNetworks:
 
 def _effector_networks(data: PathData, editor: MotionEditor) -> EffectorNetworks:
     """Untrained networks with the limits and the scale of places of data."""
-    flat = data.frames.effectors.numpy()
+    flat = data.frames["places"].numpy()
     places = flat.reshape(len(flat), -1, 3)
     speeds = np.linalg.norm(np.diff(places, axis=0), axis=-1)[data.same_clip] * editor.fps
     highest, farthest = (
-        tuple(np.percentile(each, _EFFECTOR_PERCENTILE, axis=0).tolist())
-        for each in (speeds, np.linalg.norm(places, axis=-1))
+        tuple(np.percentile(values, _EFFECTOR_PERCENTILE, axis=0).tolist())
+        for values in (speeds, np.linalg.norm(places, axis=-1))
     )
     limits = EffectorLimits(tuple(data.effectors), highest, farthest, data.clips)
     networks = EffectorNetworks(editor.layout, editor.config.network, limits)
@@ -294,10 +280,10 @@ def _effector_networks(data: PathData, editor: MotionEditor) -> EffectorNetworks
     return networks
 
 
-def _footstep_loss(network: PathNetworks, batch: PathWindows) -> Tensor:
-    wanted = (batch.steps - network.step_mean[:, None]) / network.step_scale[:, None]
-    errors = (network.footsteps(batch.velocities) - wanted).square().mean(dim=1)
-    known = batch.known[:, 0]
+def _footstep_loss(network: PathNetworks, batch: dict[str, Tensor]) -> Tensor:
+    wanted = (batch["steps"] - network.step_mean[:, None]) / network.step_scale[:, None]
+    errors = (network.footsteps(batch["velocities"]) - wanted).square().mean(dim=1)
+    known = batch["known"][:, 0]
     return _STEPS * (errors * known).sum() / known.sum().clamp(min=1)
 
 
@@ -375,7 +361,7 @@ def train_path(
         fingerprint=lambda data: {
             "training": asdict(training),
             "editor": editor.config.as_mapping(),
-            "frames": float(data.frames.rows.abs().sum(dtype=torch.float64)),
+            "frames": float(data.frames["rows"].abs().sum(dtype=torch.float64)),
         },
         result=result,
     )

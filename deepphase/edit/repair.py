@@ -124,7 +124,6 @@ def repaired(
     editor: MotionEditor | None = None,
     damage: Damage | None = None,
     *,
-    whole: bool = False,
     feet: bool = True,
     guess: Clip | None = None,
 ) -> Clip:
@@ -144,8 +143,6 @@ def repaired(
         The editor.
     damage
         What is missing or noisy in it, by `find_damage` (the default) or `Damage.stated`.
-    whole
-        Project the whole clip, also what is known, as Holden et al. 2015 do.
     feet
         Hold feet still by inverse kinematics in the contacts of repaired stretches.
     guess
@@ -161,8 +158,7 @@ def repaired(
     SkeletonError
         If the clip's hierarchy is not the editor's, or, without an editor, no legs were found.
     ParameterError
-        If the damage is of another clip, or no frame is whole; without an editor, if the whole
-        clip or a guess of it is given.
+        If the damage is of another clip, or no frame is whole.
     """
     space = MotionSpace.of_clip(clip, clip.fps) if editor is None else editor.space
     clip = space.on_hips(clip)
@@ -172,11 +168,6 @@ def repaired(
             "the damage and the clip must have the same number of frames, but have "
             f"{len(damage.known)} and {len(clip)}"
         )
-    if editor is None and (whole or guess is not None):
-        raise ParameterError(
-            "a whole clip is projected, and a guess corrected, by an editor",
-            hint="give an editor of `deepphase train editor`",
-        )
     if damage.any and not (damage.known[:, 0] > 0).any():
         raise ParameterError(
             f"{clip.name}: every frame is damaged",
@@ -185,9 +176,7 @@ def repaired(
     if editor is None:
         result = _with_curves(clip, space, damage) if damage.any else clip
         return grounded(result, space).clip if feet else result
-    if damage.any or whole:
-        return _with_estimates(clip, editor, damage, whole=whole, feet=feet, guess=guess)
-    return clip
+    return _with_estimates(clip, editor, damage, feet, guess) if damage.any else clip
 
 
 def _with_curves(clip: Clip, space: MotionSpace, damage: Damage) -> Clip:
@@ -201,15 +190,9 @@ def _with_curves(clip: Clip, space: MotionSpace, damage: Damage) -> Clip:
 
 
 def _with_estimates(
-    clip: Clip,
-    editor: MotionEditor,
-    damage: Damage,
-    *,
-    whole: bool,
-    feet: bool,
-    guess: Clip | None,
+    clip: Clip, editor: MotionEditor, damage: Damage, feet: bool, guess: Clip | None
 ) -> Clip:
-    """The clip with the network's estimate of what is damaged, or of all of it."""
+    """The clip with the network's estimate of what is damaged."""
     space, fps = editor.space, clip.fps
     missing, noisy = damage.known == 0, damage.known[:, 1:] == NOISY
     own, places = _interpolated_pose(clip, space, damage, editor.statistics.mean)
@@ -222,8 +205,6 @@ def _with_estimates(
         noise = np.where(missing, NOISY, damage.known)
         estimate, contacts = _estimate(guess, editor, Damage(noise, damage.joints))
     rotations, estimated_places = space.pose(estimate)
-    if whole:
-        return space.with_pose(plain, rotations, estimated_places)
     if noisy.any():
         weights = _noise_weights(space.pose(clip)[0], own, noisy)
         rotations = _blended(rotations, own, weights)

@@ -133,12 +133,6 @@ def test_single_lost_frames_follow_a_smooth_curve(editor):
     assert error(made, clip) < 1e-3
 
 
-def test_all_projects_what_is_whole(editor):
-    clip = walk()
-    made = repaired(clip, editor, find_damage(clip, editor), whole=True)
-    assert 0 < error(made, clip) < 0.1
-
-
 def test_bridged_values_continue_both_sides():
     times = np.linspace(0.0, 1.0, 61)[:, None]
     broken = np.zeros(61, bool)

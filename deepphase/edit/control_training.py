@@ -109,9 +109,7 @@ class PathData(WindowData):
             on_hips = editor.space.on_hips(clip)
             for version in [on_hips] if mapping is None else [on_hips, mirrored(on_hips, mapping)]:
                 part = _frames_of_clip(version, editor, self.effectors, smooth=effectors)
-                here = _travelling(
-                    part["velocities"], self.window, 0 if effectors else _TRAVEL_SHARE
-                )
+                here = _travelling(part["velocities"], self.window, share)
                 centres[(clip.source.path or clip.name) in held].append(stops[-1] + here)
                 stops.append(stops[-1] + len(part["rows"]))
                 parts.append(part)

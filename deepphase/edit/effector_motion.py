@@ -138,9 +138,7 @@ def effector_networks(editor: MotionEditor) -> EffectorNetworks:
     return editor.effectors
 
 
-def motion_of_effectors(
-    paths: EffectorPaths, editor: MotionEditor, *, exact: bool = True
-) -> EffectorMotion:
+def motion_of_effectors(paths: EffectorPaths, editor: MotionEditor) -> EffectorMotion:
     """A clip of the editor's body whose hands and feet follow paths.
 
     A network leads from the paths to hidden units of the editor, which decode to the motion of
@@ -153,8 +151,6 @@ def motion_of_effectors(
         At the editor's rate.
     editor
         An editor with networks for hands and feet (`train_path` with `effectors`).
-    exact
-        Move hands and feet onto their paths, as far as they reach, and hold feet.
 
     Raises
     ------
@@ -191,8 +187,7 @@ def motion_of_effectors(
     own = editor.rows(decoded[0].T.numpy()[margin : margin + frames])
     clip = made_clip(own, paths.root, paths.name, editor)
     estimated = _distances(clip, paths).sum(axis=0) / np.maximum(paths.known.sum(axis=0), 1)
-    if exact:
-        clip = _onto_paths(clip, editor.space, paths, own.contacts > 0.5)
+    clip = _onto_paths(clip, editor.space, paths, own.contacts > 0.5)
     findings = _findings(paths, places[:, chosen], networks)
     return EffectorMotion(clip, _distances(clip, paths).max(axis=0), estimated, findings)
 

@@ -32,7 +32,6 @@ def in_between(
     editor: MotionEditor,
     *,
     follow: bool = False,
-    feet: bool = True,
 ) -> Clip:
     """A clip, motion that leads to another clip, and that clip.
 
@@ -50,8 +49,6 @@ def in_between(
     follow
         Turn and move `second` so that it begins where the path of `first` leads: at the mean of the
         velocities at the end of `first` and at the beginning of `second`.
-    feet
-        Hold feet still in contacts between the clips.
 
     Returns
     -------
@@ -100,7 +97,7 @@ def in_between(
         turned[gap], moved[gap] = passage.rotations, passage.translations
         guess = replace(joined, rotations=turned, translations=moved)
     damage = Damage.stated(len(joined), editor.space.joints, stretches=[(gap.start, gap.stop - 1)])
-    return repaired(joined, editor, damage, feet=feet, guess=guess)
+    return repaired(joined, editor, damage, guess=guess)
 
 
 def between_keys(
@@ -109,7 +106,6 @@ def between_keys(
     editor: MotionEditor,
     *,
     times: Sequence[float] | None = None,
-    feet: bool = True,
 ) -> Clip:
     """Motion through key poses of a clip.
 
@@ -121,8 +117,6 @@ def between_keys(
         Rising frames of the clip: its key poses, two or more.
     times
         Rising seconds at which the keys stand; those of the clip by default.
-    feet
-        Hold feet still in contacts between the keys.
 
     Returns
     -------
@@ -167,7 +161,7 @@ def between_keys(
     )
     known = np.ones((len(moved), len(editor.space.joints) + 1), np.float32)
     known[np.setdiff1d(np.arange(len(moved)), at)] = 0
-    return repaired(moved, editor, Damage(known, editor.space.joints), feet=feet)
+    return repaired(moved, editor, Damage(known, editor.space.joints))
 
 
 def way_speed(

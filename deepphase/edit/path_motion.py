@@ -59,13 +59,11 @@ class PathMotion:
         return short_repr(self, self.clip.name, counted(len(self.clip), "frame"))
 
 
-def motion_on_path(
-    path: GroundPath, editor: MotionEditor, *, start: float = 0.0, feet: bool = True
-) -> PathMotion:
+def motion_on_path(path: GroundPath, editor: MotionEditor, *, start: float = 0.0) -> PathMotion:
     """A clip of the editor's body that walks or runs along a path.
 
     The whole clip is made at once. A frame depends on two seconds of the path around it; where a
-    foot comes down depends on all steps before it, too.
+    foot comes down depends on all steps before it, too. Feet are held still in contacts.
 
     Parameters
     ----------
@@ -75,8 +73,6 @@ def motion_on_path(
         An editor with path networks (`train_path`).
     start
         Phase of the first foot at the first frame, in radians; pi / 2 is the middle of its contact.
-    feet
-        Hold feet still in contacts by inverse kinematics.
 
     Raises
     ------
@@ -106,8 +102,7 @@ def motion_on_path(
     # The margin's velocities are needed for the sway at the ends.
     swaying = _swaying(editor.rows(rows), root, here, fps)
     clip = made_clip(editor.rows(rows[here]), swaying, path.name, editor)
-    if feet:
-        clip = with_held_feet(clip, editor.space, contacts[here])
+    clip = with_held_feet(clip, editor.space, contacts[here])
     return PathMotion(clip, contacts[here], root, findings)
 
 

@@ -53,9 +53,8 @@ def test_hands_and_feet_come_to_their_paths_and_bones_stay(reacher, walks):
     moved = np.diff(true[:, joints], axis=0) / reacher.space.size_of(clip)
     np.testing.assert_allclose(np.diff(paths.places, axis=0), moved, atol=1e-4)
     made = motion_of_effectors(paths, reacher)
-    free = motion_of_effectors(paths, reacher, exact=False)
     assert len(made.clip) == len(paths.places)
-    assert made.distances.max() < 0.3 * free.distances.max()
+    assert made.distances.max() < made.estimated.mean()
     own = joint_positions(made.clip)[:, joints]
     np.testing.assert_allclose(
         np.linalg.norm(own - paths.places, axis=-1).max(axis=0), made.distances, atol=1e-9
@@ -65,15 +64,13 @@ def test_hands_and_feet_come_to_their_paths_and_bones_stay(reacher, walks):
 
 def test_the_rest_of_the_body_depends_on_the_paths(reacher, walks):
     clip = walks.clip(1)
+    hand = next(iter(effector_joints(reacher.space)))
     one, all_ = (
-        motion_of_effectors(EffectorPaths.of_clip(clip, reacher, names), reacher, exact=False)
-        for names in (["RightHand"] if "RightHand" in clip.skeleton.names else [], [])
+        motion_of_effectors(EffectorPaths.of_clip(clip, reacher, names), reacher).clip
+        for names in ([hand], [])
     )
-    head = max(range(len(clip.skeleton)), key=lambda j: joint_positions(clip)[0, j, 1])
-    apart = joint_positions(one.clip)[:, head] - joint_positions(all_.clip)[:, head]
-    assert len(one.distances) <= len(all_.distances)
-    if len(one.distances) < len(all_.distances):
-        assert np.abs(apart).max() > 1e-4
+    head = joint_positions(clip)[0, :, 1].argmax()
+    assert np.abs(joint_positions(one)[:, head] - joint_positions(all_)[:, head]).max() > 1e-4
 
 
 def test_paths_beyond_the_clips_are_named(reacher, walks):

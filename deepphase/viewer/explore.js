@@ -6,8 +6,9 @@ import { keptFrames } from "./clouds/kept_frames.js";
 import { Plot } from "./clouds/plot.js";
 import { componentOf } from "./input/component.js";
 import { download } from "./scene/download.js";
-import { faded } from "./scene/surface2d.js";
-import { clamp } from "./vectors.js";
+import { pressed } from "./scene/elements.js";
+import { faded, fillDisc, strokeLine } from "./scene/surface2d.js";
+import { between, clamp, point } from "./vectors.js";
 
 // Pixels around the mouse in which a point is hit, and seconds of the trail behind the moment.
 const REACH = 14;
@@ -45,18 +46,14 @@ class Cloud {
     addEventListener("deepphase-frames", () => { if (this.waiting) this.show(this.waiting); }, always);
     // A small figure has the colours of the page's large one.
     addEventListener("deepphase-colour", ({ detail }) => { if (this.data?.small) this.setColour(detail); }, always);
-    for (const button of root.querySelectorAll("[data-tool]")) {
-      button.addEventListener("click", () => { this.tool = button.dataset.tool; this.press(); });
-    }
     const acts = {
-      in: () => this.zoom(1.4), out: () => this.zoom(1 / 1.4), fit: () => this.fitView(),
-      ...Object.fromEntries(["png", "csv"].map((kind) => [kind, () => this.save(kind)])),
+      in: () => this.zoom(1.4), out: () => this.zoom(1 / 1.4), fit: () => this.fitView(), png: () => this.save("png"), csv: () => this.save("csv"),
     };
-    for (const button of root.querySelectorAll("[data-act]")) {
-      button.addEventListener("click", acts[button.dataset.act]);
-    }
-    for (const button of root.querySelectorAll("[data-view]")) {
-      button.addEventListener("click", () => this.choose({ view: button.dataset.view }));
+    const clicks = {
+      tool: (tool) => { this.tool = tool; this.press(); }, act: (name) => acts[name](), view: (view) => this.choose({ view }),
+    };
+    for (const [kind, click] of Object.entries(clicks)) {
+      for (const button of root.querySelectorAll(`[data-${kind}]`)) button.addEventListener("click", () => click(button.dataset[kind]));
     }
     for (const name of ["colour", "axes"]) {
       this.of(`[name=${name}]`).addEventListener("change", (event) => this.choose({ [name]: event.target.value }));
@@ -75,16 +72,12 @@ class Cloud {
     if (!sent) return;
     if (this.frames?.sent !== sent) {
       this.frames = new CloudFrames(sent);
-      this.count = this.frames.count;
-      this.screen = new Float32Array(2 * this.count);
-      this.closeness = new Float32Array(this.count);
-      this.coordinates = null;
-      this.at = -1;
+      const { count } = this.frames;
+      Object.assign(this, { count, screen: new Float32Array(2 * count), closeness: new Float32Array(count), coordinates: null, at: -1 });
     }
     if (data.frames !== this.data?.frames) this.cycle = null;
     this.data = data;
-    this.spaces = Object.fromEntries(Object.entries(data.spaces).map(([name, each]) =>
-      [name, { axes: each.axes, points: decoded(each.points, "f4") }]));
+    this.spaces = Object.fromEntries(Object.entries(data.spaces).map(([name, { axes, points }]) => [name, { axes, points: decoded(points, "f4") }]));
     this.played = data.played.map((part) => ({
       ...part,
       phases: part.phase ? new FramePhases(part, this.frames.channels) : null,
@@ -183,11 +176,8 @@ class Cloud {
   }
 
   press() {
-    for (const button of this.root.querySelectorAll("[data-tool]")) {
-      button.setAttribute("aria-pressed", button.dataset.tool === this.tool);
-    }
-    for (const button of this.root.querySelectorAll("[data-view]")) {
-      button.setAttribute("aria-pressed", button.dataset.view === this.seen.view);
+    for (const [kind, value] of [["tool", this.tool], ["view", this.seen.view]]) {
+      for (const button of this.root.querySelectorAll(`[data-${kind}]`)) pressed(button, button.dataset[kind] === value);
     }
   }
 
@@ -213,11 +203,16 @@ class Cloud {
     this.stale = true;
   }
 
-  drawBack() {
-    const context = this.back.getContext("2d");
+  // An empty canvas to draw on, in CSS pixels.
+  begin(canvas) {
+    const context = canvas.getContext("2d");
     context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     context.clearRect(0, 0, this.width, this.height);
-    this.drawCloud(context, this.ratio);
+    return context;
+  }
+
+  drawBack() {
+    this.drawCloud(this.begin(this.back), this.ratio);
     this.stale = false;
     this.fresh = true;
   }
@@ -246,14 +241,9 @@ class Cloud {
 
   // The path of a part from one frame to another.
   drawPath(context, part, from, to, width, colour) {
-    const { path } = part;
-    context.beginPath();
-    for (let f = from; f <= to; f++) {
-      const place = this.plot.place(path[3 * f], path[3 * f + 1], path[3 * f + 2]);
-      context.lineTo(place[0], place[1]);
-    }
-    [context.lineWidth, context.strokeStyle, context.lineJoin] = [width, colour, "round"];
-    context.stroke();
+    const places = Array.from({ length: Math.max(to - from + 1, 0) }, (_, i) => this.plot.place(...point(part.path, from + i)));
+    context.lineJoin = "round";
+    strokeLine(context, places, colour, width);
   }
 
   // Mark the cycle around a moment of what plays: as long as the channel of the axes, or the strongest, turns once.
@@ -310,28 +300,19 @@ class Cloud {
   }
 
   drawFront() {
-    const context = this.front.getContext("2d");
-    context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
-    context.clearRect(0, 0, this.width, this.height);
+    const context = this.begin(this.front);
     this.drawNow(context);
     for (const [i, colour] of [[this.at, CURSOR], [this.hovered, this.data.look.ink]]) {
       if (i < 0 || i >= this.count) continue;
-      context.strokeStyle = colour;
-      context.lineWidth = 2;
+      Object.assign(context, { strokeStyle: colour, lineWidth: 2 });
       context.beginPath();
-      context.arc(this.screen[2 * i], this.screen[2 * i + 1], 7, 0, 7);
+      context.arc(...this.placeOf(i), 7, 0, 7);
       context.stroke();
     }
-    if (this.outline?.length > 1) {
-      context.strokeStyle = this.data.look.ink;
-      context.setLineDash([4, 3]);
-      context.lineWidth = 1.2;
-      context.beginPath();
-      this.outline.forEach(([x, y]) => context.lineTo(x, y));
-      context.closePath();
-      context.stroke();
-      context.setLineDash([]);
-    }
+    if (!(this.outline?.length > 1)) return;
+    context.setLineDash([4, 3]);
+    strokeLine(context, [...this.outline, this.outline[0]], this.data.look.ink, 1.2);
+    context.setLineDash([]);
   }
 
   // The moment of the player, with its trail.
@@ -348,17 +329,14 @@ class Cloud {
     const at = clamp((this.time - part.start) * part.fps, 0, frames - 1);
     const first = Math.max(0, Math.floor(at - TRAIL_S * part.fps));
     const place = (frame) => {
-      const [before, share] = [Math.floor(frame), frame % 1];
-      const after = Math.min(before + 1, frames - 1);
-      return this.plot.place(...[0, 1, 2].map((axis) =>
-        part.path[3 * before + axis] * (1 - share) + part.path[3 * after + axis] * share));
+      const before = Math.floor(frame), after = Math.min(before + 1, frames - 1);
+      return this.plot.place(...between(point(part.path, before), point(part.path, after), frame % 1));
     };
     const places = [];
     for (let frame = first; frame < at; frame++) places.push(place(frame));
     places.push(place(at));
     this.moment = places[places.length - 1];
-    const small = this.data.small;
-    this.plot.drawTrail(context, places, { colour: CURSOR, disc: CURSOR, rim: this.data.look.page, width: 3, radius: small ? 5 : 7 });
+    this.plot.drawTrail(context, places, { colour: CURSOR, disc: CURSOR, rim: this.data.look.page, width: 3, radius: this.data.small ? 5 : 7 });
   }
 
   nearest(x, y) {
@@ -370,6 +348,11 @@ class Cloud {
     return found;
   }
 
+  // Place of a point in the figure, in pixels.
+  placeOf(i) {
+    return [this.screen[2 * i], this.screen[2 * i + 1]];
+  }
+
   pointer(event) {
     const box = this.front.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top];
@@ -377,16 +360,16 @@ class Cloud {
 
   listen() {
     const { front } = this;
-    let from = null;
-    front.addEventListener("pointerdown", (event) => {
+    let [from, last, moved] = [null, null, false];
+    const react = (name, act, options) => front.addEventListener(name, act, options);
+    react("pointerdown", (event) => {
       if (event.button !== 0) return;
       from = last = this.pointer(event);
       moved = false;
       front.setPointerCapture(event.pointerId);
       this.outline = null;
     });
-    let [last, moved] = [null, false];
-    front.addEventListener("pointermove", (event) => {
+    react("pointermove", (event) => {
       const [x, y] = this.pointer(event);
       if (!from) return this.hover(x, y);
       if (!moved && Math.hypot(x - from[0], y - from[1]) < 4) return;
@@ -405,7 +388,7 @@ class Cloud {
       }
       last = [x, y];
     });
-    front.addEventListener("pointerup", (event) => {
+    react("pointerup", (event) => {
       if (!from) return;
       from = null;
       if (!moved) this.go(this.nearest(...this.pointer(event)));
@@ -413,16 +396,16 @@ class Cloud {
       this.outline = null;
       this.fresh = true;
     });
-    front.addEventListener("pointercancel", () => { from = this.outline = null; });
-    front.addEventListener("pointerleave", () => { if (!from) this.hover(-99, -99); });
-    front.addEventListener("dblclick", () => { if (this.selected) this.select([]); else this.fitView(); });
-    front.addEventListener("wheel", (event) => {
+    react("pointercancel", () => { from = this.outline = null; });
+    react("pointerleave", () => { if (!from) this.hover(-99, -99); });
+    react("dblclick", () => { if (this.selected) this.select([]); else this.fitView(); });
+    react("wheel", (event) => {
       if (!event.ctrlKey && !event.metaKey && !this.plot.space) return;
       event.preventDefault();
       this.zoom(Math.exp(-clamp(event.deltaY, -100, 100) * 0.003), ...this.pointer(event));
     }, { passive: false });
-    front.addEventListener("keydown", (event) => this.key(event));
-    front.addEventListener("blur", () => this.hover(-99, -99));
+    react("keydown", (event) => this.key(event));
+    react("blur", () => this.hover(-99, -99));
   }
 
   key(event) {
@@ -442,7 +425,7 @@ class Cloud {
       this.stale = true;
     } else if (step) {
       const here = this.hovered >= 0 ? this.hovered : Math.max(this.at, 0);
-      this.point((here + step + this.count) % this.count);
+      this.mark((here + step + this.count) % this.count);
       this.of(".said").textContent = this.sentence(this.hovered);
       if (this.corner) this.outline = this.boxTo(this.hovered);
     } else if (acts[event.key]) acts[event.key]();
@@ -457,7 +440,7 @@ class Cloud {
       this.select(this.inside(this.boxTo(this.hovered)));
       this.corner = this.outline = null;
     } else {
-      this.corner = [this.screen[2 * this.hovered], this.screen[2 * this.hovered + 1]];
+      this.corner = this.placeOf(this.hovered);
       this.of(".said").textContent = "First corner of the box";
     }
     this.fresh = true;
@@ -465,7 +448,7 @@ class Cloud {
 
   // The box from the first corner to a point, with both within.
   boxTo(i) {
-    const [[ax, ay], [bx, by]] = [this.corner, [this.screen[2 * i], this.screen[2 * i + 1]]];
+    const [[ax, ay], [bx, by]] = [this.corner, this.placeOf(i)];
     const [l, r, t, b] = [Math.min(ax, bx) - 1, Math.max(ax, bx) + 1, Math.min(ay, by) - 1, Math.max(ay, by) + 1];
     return [[l, t], [r, t], [r, b], [l, b]];
   }
@@ -480,17 +463,17 @@ class Cloud {
   hover(x, y) {
     const found = this.nearest(x, y);
     if (found === this.hovered && found < 0) return;
-    this.point(found);
+    this.mark(found);
   }
 
   // Mark a point, with its pose beside it.
-  point(i) {
+  mark(i) {
     this.hovered = i;
     this.fresh = true;
     const box = this.of(".pose");
     box.hidden = i < 0;
     if (i < 0) return;
-    const [x, y] = [this.screen[2 * i], this.screen[2 * i + 1]];
+    const [x, y] = this.placeOf(i);
     box.style.left = `${x > this.width - POSE - 24 ? x - POSE - 14 : x + 14}px`;
     box.style.top = `${clamp(y - 110, 0, Math.max(0, this.height - 130))}px`;
     const [clip, ...words] = this.sentence(i).split(", ");
@@ -500,32 +483,18 @@ class Cloud {
   }
 
   drawPose(i) {
-    const canvas = this.of(".pose canvas");
     const { values, joints, step, links, head } = this.frames.poses;
+    const { ink } = this.data.look;
     const from = 2 * joints * Math.min(Math.round(i / step), values.length / (2 * joints) - 1);
-    const context = canvas.getContext("2d");
+    const context = this.of(".pose canvas").getContext("2d");
     context.clearRect(0, 0, 200, 200);
-    let [l, r, b, t] = [Infinity, -Infinity, Infinity, -Infinity];
-    for (let j = 0; j < joints; j++) {
-      const [x, y] = [values[from + 2 * j], values[from + 2 * j + 1]];
-      [l, r, b, t] = [Math.min(l, x), Math.max(r, x), Math.min(b, y), Math.max(t, y)];
-    }
+    const [xs, ys] = [0, 1].map((axis) => Array.from({ length: joints }, (_, j) => values[from + 2 * j + axis]));
+    const [l, r, b, t] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
     const s = 176 / Math.max(r - l, t - b, 1);
-    context.strokeStyle = this.data.look.ink;
-    context.lineWidth = 5;
+    const place = (j) => [100 + (xs[j] - (l + r) / 2) * s, 188 - (ys[j] - b) * s];
     context.lineCap = "round";
-    const place = (j) => [100 + (values[from + 2 * j] - (l + r) / 2) * s, 188 - (values[from + 2 * j + 1] - b) * s];
-    context.beginPath();
-    for (let link = 0; link < links.length; link += 2) {
-      context.moveTo(...place(links[link]));
-      context.lineTo(...place(links[link + 1]));
-    }
-    context.stroke();
-    if (head < 0) return;
-    context.beginPath();
-    context.arc(...place(head), Math.min(11, 0.06 * (t - b) * s), 0, 7);
-    context.fillStyle = this.data.look.ink;
-    context.fill();
+    for (let link = 0; link < links.length; link += 2) strokeLine(context, [place(links[link]), place(links[link + 1])], ink, 5);
+    if (head >= 0) fillDisc(context, ...place(head), Math.min(11, 0.06 * (t - b) * s), ink);
   }
 
   // Play on from a point: in the player where it has that frame, else the page opens its clip.
@@ -550,7 +519,7 @@ class Cloud {
   inside(outline) {
     const found = [];
     for (let i = 0; i < this.count; i++) {
-      const [x, y] = [this.screen[2 * i], this.screen[2 * i + 1]];
+      const [x, y] = this.placeOf(i);
       let crossed = false;
       for (let a = 0, b = outline.length - 1; a < outline.length; b = a++) {
         const [[ax, ay], [bx, by]] = [outline[a], outline[b]];
@@ -590,15 +559,13 @@ class Cloud {
 
   table() {
     const { frames, coordinates, titles } = this;
+    const { title, values, which, entries } = frames.colours(this.seen.colour);
     const quoted = (text) => `"${String(text).replaceAll('"', '""')}"`;
-    const rows = [["clip", "frame", "time_s", ...titles.map(quoted), quoted(frames.colours(this.seen.colour).title)].join(",")];
-    const { values, which, entries } = frames.colours(this.seen.colour);
-    for (let i = 0; i < this.count; i++) {
-      const value = values ? values[i] : quoted(entries[which[i]].name);
-      rows.push([quoted(frames.names[frames.clip[i]]), frames.frame[i], frames.times[i].toFixed(4),
-        coordinates[3 * i], coordinates[3 * i + 1], coordinates[3 * i + 2], value].join(","));
-    }
-    return `${rows.join("\n")}\n`;
+    const rows = Array.from({ length: this.count }, (_, i) => [
+      quoted(frames.names[frames.clip[i]]), frames.frame[i], frames.times[i].toFixed(4), ...point(coordinates, i),
+      values ? values[i] : quoted(entries[which[i]].name),
+    ]);
+    return [["clip", "frame", "time_s", ...[...titles, title].map(quoted)], ...rows].map((row) => `${row.join(",")}\n`).join("");
   }
 }
 

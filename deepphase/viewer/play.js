@@ -56,7 +56,7 @@ function startPlayer(Lit) {
     box: element("lanes-box"), list: element("lanes"), axis: element("axis"),
     choice: element("lane-choice"), cursor: element("cursor"), overviewRow: element("overview-row"),
     onSeek: (time) => clock.seek(time),
-    onView: () => { if (overview) overview.stale = true; },
+    onView: () => { if (overview) overview.surface.stale = true; },
     onChange: invalidate,
   });
   const choice = new ChannelChoice(element("channel-choice"), (others = true) => {
@@ -234,10 +234,10 @@ function startPlayer(Lit) {
     for (const name of ["page", "wall", "ink", "soft", "line"]) {
       document.documentElement.style.setProperty(`--${name}`, look[name]);
     }
-    manifold.redraw();
+    manifold.surface.redraw();
+    overview.surface.redraw();
     costs.redraw();
     lanes.redraw();
-    overview.stale = true;
     for (const [i, body] of stage.bodies.entries()) {
       const dot = element("actors").children[i]?.firstChild;
       if (dot) dot.style.background = body.colour;

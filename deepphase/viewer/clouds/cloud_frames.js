@@ -1,6 +1,6 @@
 // The frames of a cloud: their clips, times and phases, places along chosen axes, and colours.
 
-import { shortNumber } from "../scene/surface2d.js";
+import { hexOf, mixed, shortNumber } from "../scene/surface2d.js";
 import { clamp } from "../vectors.js";
 import { bytesOf } from "../page_bytes.js";
 
@@ -53,7 +53,7 @@ export class FramePhases {
 }
 
 // Channels with the largest amplitudes in the stretches that play, else in all frames.
-export function strongestChannels(frames, played) {
+function strongestChannels(frames, played) {
   const energies = new Float64Array(frames.channels);
   const parts = played.filter((part) => part.phases).map((part) => part.phases);
   for (const each of parts.length ? parts : [frames.phases]) each.energies().forEach((energy, c) => { energies[c] += energy; });
@@ -112,12 +112,10 @@ export class CloudFrames {
 
 // Colours of a scale, evenly over it.
 function shadesOf(scale) {
-  const rgb = scale.map((colour) => (colour.startsWith("#")
-    ? [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16)) : colour.match(/[\d.]+/g).slice(0, 3).map(Number)));
+  const colours = scale.map((colour) => (colour.startsWith("#") ? colour : hexOf(colour.match(/[\d.]+/g).slice(0, 3).map((part) => part / 255))));
   return Array.from({ length: SHADES }, (_, shade) => {
-    const place = (shade / (SHADES - 1)) * (rgb.length - 1);
-    const [at, part] = [Math.min(Math.floor(place), rgb.length - 2), place - Math.min(Math.floor(place), rgb.length - 2)];
-    const mixed = rgb[at].map((value, i) => Math.round(value + (rgb[at + 1][i] - value) * part));
-    return `#${mixed.map((value) => value.toString(16).padStart(2, "0")).join("")}`;
+    const place = (shade / (SHADES - 1)) * (colours.length - 1);
+    const at = Math.min(Math.floor(place), colours.length - 2);
+    return mixed(colours[at], colours[at + 1], place - at);
   });
 }

@@ -1,5 +1,6 @@
 // The points of a cloud in their colours and symbols, and the legend that lights them up by group.
 
+import { chip, created, pressed } from "../scene/elements.js";
 import { shortNumber } from "../scene/surface2d.js";
 import { rgbOf } from "../vectors.js";
 
@@ -87,26 +88,18 @@ export class ColouredPoints {
     const shown = entries.map((entry, key) => ({ ...entry, key })).filter((each) => each.name.toLowerCase().includes(words));
     const order = [...new Set(shown.map((each) => each.group))];
     for (const group of order) {
-      if (group) {
-        const heading = document.createElement("h4");
-        heading.textContent = group;
-        box.append(heading);
-      }
-      for (const each of shown.filter((one) => one.group === group)) {
-        const button = document.createElement("button");
-        button.type = "button";
-        button.title = `${each.name}: ${each.count} points`;
-        button.innerHTML = `<svg aria-hidden="true" viewBox="-5 -5 10 10"><path fill="${each.colour}" d="${SYMBOLS[each.symbol](3.6)}"/></svg><span></span>`;
-        button.querySelector("span").textContent = each.name;
-        button.setAttribute("aria-pressed", this.pinned === each.key);
-        const look = (key) => { this.lit = key; this.onChange(); };
-        button.addEventListener("pointerenter", () => look(each.key));
-        button.addEventListener("pointerleave", () => look(null));
-        button.addEventListener("click", () => {
-          this.pinned = this.pinned === each.key ? null : each.key;
+      if (group) box.append(created("h4", {}, group));
+      for (const { key, name, count, colour, symbol } of shown.filter((one) => one.group === group)) {
+        const button = chip([created("span", {}, name)], this.pinned === key, () => {
+          this.pinned = this.pinned === key ? null : key;
           this.onChange();
-          for (const other of box.querySelectorAll("button")) other.setAttribute("aria-pressed", other === button && this.pinned !== null);
-        });
+          for (const other of box.querySelectorAll("button")) pressed(other, false);
+          return this.pinned === key;
+        }, { title: `${name}: ${count} points` });
+        button.insertAdjacentHTML("afterbegin", `<svg aria-hidden="true" viewBox="-5 -5 10 10"><path fill="${colour}" d="${SYMBOLS[symbol](3.6)}"/></svg>`);
+        for (const [event, lit] of [["pointerenter", key], ["pointerleave", null]]) {
+          button.addEventListener(event, () => { this.lit = lit; this.onChange(); });
+        }
         box.append(button);
       }
     }
@@ -161,8 +154,7 @@ export class ColouredPoints {
     const starts = new Uint32Array(SLICES + 1);
     for (let i = 0; i < this.count; i++) starts[slice(i) + 1] += 1;
     for (let at = 0; at < SLICES; at++) starts[at + 1] += starts[at];
-    this.sorted ??= new Uint32Array(this.count);
-    if (this.sorted.length !== this.count) this.sorted = new Uint32Array(this.count);
+    if (this.sorted?.length !== this.count) this.sorted = new Uint32Array(this.count);
     for (const i of this.order) this.sorted[starts[slice(i)]++] = i;
     return this.sorted;
   }

@@ -1,10 +1,11 @@
 // Position of the current frame on the phase manifold, in the plane or in space.
 
 import { scene, styleOf, look } from "../page_content.js";
+import { pressed } from "../scene/elements.js";
 import { arrayOf, Series } from "../tracks/take_data.js";
 import { onTurn } from "../input/pointer.js";
 import { clamp } from "../vectors.js";
-import { fontOf, faded, Surface } from "../scene/surface2d.js";
+import { fontOf, faded, LayeredSurface, strokeLine } from "../scene/surface2d.js";
 import { Plot } from "./plot.js";
 
 const RECENT_S = 1.5;
@@ -14,35 +15,29 @@ const MARGINS = [58, 10, 12, 34];
 
 export class Manifold {
   constructor(canvas, buttons, onChange) {
-    this.surface = new Surface(canvas, () => { this.stale = true; onChange(); });
-    this.back = document.createElement("canvas");
+    this.surface = new LayeredSurface(canvas, onChange);
     this.part = null;
     this.plot = new Plot({ margins: MARGINS });
-    this.stale = true;
-    const changed = () => { this.stale = true; onChange(); };
     this.choose = (axes) => {
       this.plot.space = axes === 3;
-      buttons.forEach((button, i) => button.setAttribute("aria-pressed", i + 2 === axes));
+      buttons.forEach((button, i) => pressed(button, i + 2 === axes));
       canvas.classList.toggle("turns", axes === 3);
-      changed();
+      this.surface.redraw();
     };
     buttons.forEach((button, i) => button.addEventListener("click", () => this.choose(i + 2)));
-    onTurn(canvas, this.plot.camera, { onChange: changed, active: () => this.plot.space });
+    onTurn(canvas, this.plot.camera, { onChange: () => this.surface.redraw(), active: () => this.plot.space });
   }
 
   open(part) {
     this.part = part;
-    this.stale = true;
     if (!part) return;
     this.path = new Series(part, part.path);
     this.points = arrayOf(part.points);
     this.colours = arrayOf(part.colours);
     this.dimensions = part.path.shape[1];
     this.plot.fit([this.points, this.pathPoints(0, this.path.frames - 1, 1)], this.dimensions);
-    this.choose(this.dimensions === 2 ? 2 : this.plot.space ? 3 : 2);
+    this.choose(this.dimensions === 3 && this.plot.space ? 3 : 2);
   }
-
-  redraw() { this.stale = true; }
 
   // Numbers of every so many frames of the path, point by point.
   pathPoints(from, to, stride) {
@@ -64,43 +59,30 @@ export class Manifold {
     return !this.plot.space && context.measureText(whole).width < room ? whole : `PC ${axis + 1} (${share})`;
   }
 
-  drawBack() {
-    const { surface, back, plot } = this;
-    back.width = surface.canvas.width;
-    back.height = surface.canvas.height;
-    const context = back.getContext("2d");
-    context.setTransform(surface.ratio, 0, 0, surface.ratio, 0, 0);
+  drawBack(context) {
+    const { surface, plot, colours } = this;
     context.font = fontOf(10.5);
     plot.frame(surface.width, surface.height);
     const rooms = [plot.wide, plot.tall, 0].slice(0, plot.space ? 3 : 2);
     plot.drawAxes(context, look, rooms.map((room, axis) => this.label(context, axis, room)));
     const places = this.places(this.points);
     const size = places.length > 3000 ? 1.6 : 2.4;
-    context.globalAlpha = this.colours ? 0.6 : 0.4;
+    context.globalAlpha = colours ? 0.6 : 0.4;
     context.fillStyle = scene.palette.neutral;
     places.forEach(([x, y], i) => {
-      if (this.colours) {
-        context.fillStyle = `rgb(${this.colours[3 * i]} ${this.colours[3 * i + 1]} ${this.colours[3 * i + 2]})`;
-      }
+      if (colours) context.fillStyle = `rgb(${colours[3 * i]} ${colours[3 * i + 1]} ${colours[3 * i + 2]})`;
       context.fillRect(x - size / 2, y - size / 2, size, size);
     });
     context.globalAlpha = 1;
     // Long paths are fainter, as they would hide the cloud.
     const { frames } = this.path;
-    context.strokeStyle = faded(look.ink, clamp((0.28 * CLEAR_FRAMES) / frames, 0.06, 0.28));
-    context.lineWidth = 1;
-    context.beginPath();
-    const stride = Math.max(1, Math.ceil(frames / PATH_POINTS));
-    for (const place of this.places(this.pathPoints(0, frames - 1, stride))) context.lineTo(...place);
-    context.stroke();
-    this.stale = false;
+    const path = this.places(this.pathPoints(0, frames - 1, Math.max(1, Math.ceil(frames / PATH_POINTS))));
+    strokeLine(context, path, faded(look.ink, clamp((0.28 * CLEAR_FRAMES) / frames, 0.06, 0.28)), 1);
   }
 
   draw(time) {
     if (!this.part || !this.surface.drawable) return;
-    if (this.stale) this.drawBack();
-    const context = this.surface.begin();
-    context.drawImage(this.back, 0, 0, this.surface.width, this.surface.height);
+    const context = this.surface.beginOver((behind) => this.drawBack(behind));
     const now = this.path.nearest(time);
     const first = Math.max(0, now - Math.round(RECENT_S * this.path.fps));
     const moment = Array.from({ length: this.dimensions }, (_, axis) => this.path.at(axis, time));

@@ -1,7 +1,7 @@
 // A plot of points in the plane, or in a cube that turns: places of the points, axes, and a path among them.
 
 import { Camera } from "../scene/camera.js";
-import { faded, niceTicks, shortNumber } from "../scene/surface2d.js";
+import { faded, fillDisc, niceTicks, shortNumber, strokeLine } from "../scene/surface2d.js";
 import { clamp } from "../vectors.js";
 
 // Distance of the eye from the middle of a cube with edges of 2.
@@ -101,31 +101,27 @@ export class Plot {
     const [left, top] = this.margins;
     const { wide, tall, scale, middle, centre } = this;
     const [x0, y0] = [middle[0] + (left - centre[0]) / scale, middle[1] + (centre[1] - top - tall) / scale];
-    context.fillStyle = look.soft;
+    // In the font of the context.
+    const say = (words, x, y, colour, textAlign, textBaseline, room) => {
+      Object.assign(context, { fillStyle: colour, textAlign, textBaseline });
+      context.fillText(words, x, y, room);
+    };
     context.strokeStyle = look.line;
-    context.textAlign = "center";
-    context.textBaseline = "top";
     for (const value of niceTicks(x0, x0 + wide / scale, wide / 70)) {
       const [x] = this.place(value, 0);
       context.strokeRect(Math.round(x) - 0.5, top, 0, tall);
-      context.fillText(shortNumber(value), x, top + tall + 5);
+      say(shortNumber(value), x, top + tall + 5, look.soft, "center", "top");
     }
-    context.textAlign = "right";
-    context.textBaseline = "middle";
     for (const value of niceTicks(y0, y0 + tall / scale, tall / 50)) {
       const [, y] = this.place(0, value);
       context.strokeRect(left, Math.round(y) - 0.5, wide, 0);
-      context.fillText(shortNumber(value), left - 5, y);
+      say(shortNumber(value), left - 5, y, look.soft, "right", "middle");
     }
-    context.fillStyle = look.ink;
-    context.textAlign = "center";
-    context.textBaseline = "bottom";
-    context.fillText(titles[0], left + wide / 2, this.height - 2, wide);
+    say(titles[0], left + wide / 2, this.height - 2, look.ink, "center", "bottom", wide);
     context.save();
     context.translate(2, top + tall / 2);
     context.rotate(-Math.PI / 2);
-    context.textBaseline = "top";
-    context.fillText(titles[1], 0, 0, tall);
+    say(titles[1], 0, 0, look.ink, "center", "top", tall);
     context.restore();
   }
 
@@ -168,20 +164,13 @@ export class Plot {
 
   // The path through places in pixels up to a moment, fading towards its past, and the moment as a disc.
   drawTrail(context, places, { colour, disc, rim, width = 2, radius = 6 }) {
+    const count = places.length;
     context.lineJoin = context.lineCap = "round";
-    for (let at = 1; at < places.length; at++) {
-      context.strokeStyle = faded(colour, (0.85 * at) / places.length);
-      context.lineWidth = 0.5 + (width * at) / places.length;
-      context.beginPath();
-      context.moveTo(...places[at - 1]);
-      context.lineTo(...places[at]);
-      context.stroke();
+    for (let at = 1; at < count; at++) {
+      strokeLine(context, [places[at - 1], places[at]], faded(colour, (0.85 * at) / count), 0.5 + (width * at) / count);
     }
-    if (!places.length) return;
-    context.beginPath();
-    context.arc(...places[places.length - 1], radius, 0, 7);
-    context.fillStyle = disc;
-    context.fill();
+    if (!count) return;
+    fillDisc(context, ...places[count - 1], radius, disc);
     context.lineWidth = 2;
     context.strokeStyle = rim;
     context.stroke();

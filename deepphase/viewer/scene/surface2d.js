@@ -1,17 +1,41 @@
 // Canvases in the resolution of the screen, and drawing helpers of all views.
 
-import { mix, rgbOf } from "../vectors.js";
+import { between, rgbOf } from "../vectors.js";
 
 export const FONT = getComputedStyle(document.documentElement).getPropertyValue("--font");
 export const fontOf = (size, weight = "") => `${weight} ${size}px ${FONT}`;
 
 export const faded = (colour, opacity) => `rgba(${rgbOf(colour).map((part) => 255 * part)}, ${opacity})`;
 
-// A colour part of the way towards another.
-export function mixed(one, other, part) {
-  const [a, b] = [rgbOf(one), rgbOf(other)];
-  return `#${a.map((value, i) => Math.round(255 * mix(value, b[i], part)).toString(16).padStart(2, "0")).join("")}`;
+// Words in a colour at a place.
+export function write(context, words, x, y, { size = 10.5, weight = "", colour, align = "left", baseline = "middle", room } = {}) {
+  Object.assign(context, { font: fontOf(size, weight), fillStyle: colour, textAlign: align, textBaseline: baseline });
+  context.fillText(words, x, y, room);
 }
+
+// A line through places [x, y].
+export function strokeLine(context, places, colour, width) {
+  Object.assign(context, { strokeStyle: colour, lineWidth: width });
+  context.beginPath();
+  for (const [x, y] of places) context.lineTo(x, y);
+  context.stroke();
+}
+
+export function fillDisc(context, x, y, radius, colour) {
+  context.fillStyle = colour;
+  context.beginPath();
+  context.arc(x, y, radius, 0, 7);
+  context.fill();
+}
+
+export function fillBox(context, x, y, wide, tall, colour) {
+  context.fillStyle = colour;
+  context.fillRect(x, y, wide, tall);
+}
+
+// A colour of red, green and blue from 0 to 1, as in "#0072b2", and one part of the way towards another.
+export const hexOf = (rgb) => `#${rgb.map((value) => Math.round(255 * value).toString(16).padStart(2, "0")).join("")}`;
+export const mixed = (one, other, part) => hexOf(between(rgbOf(one), rgbOf(other), part));
 
 // Round numbers between two ends, at most `most` of them.
 export function niceTicks(low, high, most) {
@@ -88,5 +112,35 @@ export class Surface {
   release() {
     this.resizing.disconnect();
     this.intersecting.disconnect();
+  }
+}
+
+// A surface with a background, which is drawn again only where it is stale.
+export class LayeredSurface extends Surface {
+  constructor(canvas, onChange) {
+    super(canvas, () => this.redraw());
+    this.back = document.createElement("canvas");
+    this.onChange = onChange;
+    this.stale = true;
+  }
+
+  redraw() {
+    this.stale = true;
+    this.onChange();
+  }
+
+  // The canvas with its background, which `drawBack` draws where it is stale.
+  beginOver(drawBack) {
+    const { back, canvas, ratio } = this;
+    const context = this.begin();
+    if (this.stale) {
+      [back.width, back.height] = [canvas.width, canvas.height];
+      const behind = back.getContext("2d");
+      behind.setTransform(ratio, 0, 0, ratio, 0, 0);
+      drawBack(behind);
+      this.stale = false;
+    }
+    context.drawImage(back, 0, 0, this.width, this.height);
+    return context;
   }
 }

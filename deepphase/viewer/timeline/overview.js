@@ -3,15 +3,13 @@
 import { styleOf, look } from "../page_content.js";
 import { onDrag } from "../input/pointer.js";
 import { clamp } from "../vectors.js";
-import { fontOf, faded, niceTicks, shortNumber, fitted, Surface } from "../scene/surface2d.js";
+import { faded, fillBox, fillDisc, fitted, fontOf, LayeredSurface, niceTicks, shortNumber, write } from "../scene/surface2d.js";
 
 export class Overview {
   constructor({ row, canvas, lanes, onSeek, onChange }) {
-    this.surface = new Surface(canvas, () => { this.stale = true; onChange(); });
+    this.surface = new LayeredSurface(canvas, onChange);
     this.row = row;
     this.lanes = lanes;
-    this.back = document.createElement("canvas");
-    this.stale = true;
     const seek = (event) => {
       const x = event.clientX - canvas.getBoundingClientRect().left;
       onSeek(clamp((x - this.left) / (this.right - this.left), 0, 1) * this.duration);
@@ -40,82 +38,61 @@ export class Overview {
     this.take = take;
     this.duration = duration;
     this.row.setAttribute("aria-valuemax", duration.toFixed(2));
-    this.stale = true;
+    this.surface.stale = true;
   }
 
-  drawBack() {
-    const { surface, back, take, duration } = this;
-    back.width = surface.canvas.width;
-    back.height = surface.canvas.height;
-    const context = back.getContext("2d");
-    context.setTransform(surface.ratio, 0, 0, surface.ratio, 0, 0);
+  drawBack(context) {
+    const { surface, take, duration, left, right } = this;
     const [top, bottom] = [4, surface.height - 16];
+    const middle = (top + bottom) / 2 + 0.5;
     context.fillStyle = faded(look.soft, 0.14);
     context.beginPath();
-    context.roundRect(this.left, top, this.right - this.left, bottom - top, 4);
+    context.roundRect(left, top, right - left, bottom - top, 4);
     context.fill();
     context.font = fontOf(10.5);
-    context.textBaseline = "middle";
-    context.textAlign = "left";
     const labels = [...new Set(take.markers.map(([label]) => label))];
     for (const [label, start, stop] of take.markers) {
       const [x, end] = [this.x(start), this.x(Math.min(stop, duration))];
       const { colour } = styleOf(labels.indexOf(label));
-      context.fillStyle = faded(colour, 0.32);
-      context.fillRect(x, top, Math.max(0, end - x - 1), bottom - top);
-      context.fillStyle = colour;
-      context.fillRect(x, top, 2, bottom - top);
-      context.fillStyle = look.ink;
+      fillBox(context, x, top, Math.max(0, end - x - 1), bottom - top, faded(colour, 0.32));
+      fillBox(context, x, top, 2, bottom - top, colour);
       const room = (stop > start ? end : this.nextStart(start)) - x - 10;
-      if (room > 14) context.fillText(fitted(context, label, room), x + 6, (top + bottom) / 2 + 0.5);
+      if (room > 14) write(context, fitted(context, label, room), x + 6, middle, { colour: look.ink });
     }
-    if (take.song && take.song.downbeats.length < (this.right - this.left) / 3) {
-      context.fillStyle = faded(look.ink, 0.45);
-      for (const beat of take.song.downbeats) context.fillRect(this.x(take.song.start + beat), bottom - 5, 1, 5);
+    if (take.song && take.song.downbeats.length < (right - left) / 3) {
+      for (const beat of take.song.downbeats) fillBox(context, this.x(take.song.start + beat), bottom - 5, 1, 5, faded(look.ink, 0.45));
     }
     const { from, to } = this.lanes;
     const part = this.lanes.lanes.length && to - from < duration - 1e-6;
-    context.textAlign = "center";
-    context.fillStyle = look.soft;
-    for (const tick of niceTicks(0, duration, Math.floor((this.right - this.left) / 90))) {
+    for (const tick of niceTicks(0, duration, Math.floor((right - left) / 90))) {
       if (part && tick === 0) continue;
       const text = `${shortNumber(tick)} s`;
       const half = context.measureText(text).width / 2;
-      context.fillText(text, clamp(this.x(tick), this.left + half, this.right - half), part ? (top + bottom) / 2 + 0.5 : surface.height - 6);
+      write(context, text, clamp(this.x(tick), left + half, right - half), part ? middle : surface.height - 6, { colour: look.soft, align: "center" });
     }
-    if (part) {
-      // The part in view of the curves, widened to their width.
-      const [x, end] = [this.x(from), this.x(to)];
-      context.fillStyle = faded(look.soft, 0.12);
-      context.beginPath();
-      for (const point of [[x, bottom], [end, bottom], [this.right, surface.height], [this.left, surface.height]]) {
-        context.lineTo(...point);
-      }
-      context.fill();
-      context.strokeStyle = look.soft;
-      context.lineWidth = 1.5;
-      context.strokeRect(x, top - 1.5, end - x, bottom - top + 3);
-    }
-    this.stale = false;
+    if (!part) return;
+    // The part in view of the curves, widened to their width.
+    const [x, end] = [this.x(from), this.x(to)];
+    context.fillStyle = faded(look.soft, 0.12);
+    context.beginPath();
+    for (const point of [[x, bottom], [end, bottom], [right, surface.height], [left, surface.height]]) context.lineTo(...point);
+    context.fill();
+    context.strokeStyle = look.soft;
+    context.lineWidth = 1.5;
+    context.strokeRect(x, top - 1.5, end - x, bottom - top + 3);
   }
 
   nextStart(start) {
-    const later = this.take.markers.map((marker) => marker[1]).filter((each) => each > start);
+    const later = this.take.markers.map((marker) => marker[1]).filter((time) => time > start);
     return this.x(Math.min(this.duration, ...later));
   }
 
   draw(time) {
     this.now = time;
     if (!this.surface.drawable || !this.take) return;
-    if (this.stale) this.drawBack();
-    const context = this.surface.begin();
-    context.drawImage(this.back, 0, 0, this.surface.width, this.surface.height);
-    const x = this.x(time);
+    const context = this.surface.beginOver((behind) => this.drawBack(behind));
     const { colour } = styleOf(5);
-    context.fillStyle = colour;
-    context.fillRect(x - 1, 2, 2, this.surface.height - 16);
-    context.beginPath();
-    context.arc(x, 4, 4, 0, 7);
-    context.fill();
+    fillBox(context, this.x(time) - 1, 2, 2, this.surface.height - 16, colour);
+    fillDisc(context, this.x(time), 4, 4, colour);
   }
 }

@@ -3,7 +3,7 @@
 import { styleOf, look } from "../page_content.js";
 import { rangeOf, Timed } from "./take_data.js";
 import { clamp } from "../vectors.js";
-import { fontOf, faded, niceTicks, shortNumber, fitted } from "../scene/surface2d.js";
+import { fontOf, faded, fillBox, fitted, niceTicks, shortNumber, strokeLine, write } from "../scene/surface2d.js";
 
 // From this number of frames per pixel, a line is drawn as the range in each pixel.
 const DENSE = 1.5;
@@ -12,15 +12,11 @@ const DENSE = 1.5;
 export class Derived extends Timed {
   constructor(series, columnOf) {
     super(series, series.frames);
-    this.counted = series.counted;
-    this.columns = series.columns;
-    this.columnOf = columnOf;
-    this.computed = [];
+    Object.assign(this, { counted: series.counted, columns: series.columns, columnOf, computed: [] });
   }
 
   column(index) {
-    this.computed[index] ||= this.columnOf(index);
-    return this.computed[index];
+    return (this.computed[index] ||= this.columnOf(index));
   }
 
   range(index) {
@@ -79,57 +75,37 @@ export function strokeColumn(context, timed, plot, values, y, wraps) {
 }
 
 export function drawTicks(context, plot, low, high, y) {
-  context.font = fontOf(10.5);
-  context.textAlign = "right";
-  context.textBaseline = "middle";
   for (const tick of niceTicks(low, high, Math.max(2, Math.floor((plot.bottom - plot.top) / 26)))) {
     const at = Math.round(y(tick)) + 0.5;
-    context.fillStyle = faded(look.soft, 0.22);
-    context.fillRect(plot.left, at - 0.5, plot.right - plot.left, 1);
-    context.fillStyle = look.soft;
-    context.fillText(shortNumber(tick), plot.left - 6, at);
+    fillBox(context, plot.left, at - 0.5, plot.right - plot.left, 1, faded(look.soft, 0.22));
+    write(context, shortNumber(tick), plot.left - 6, at, { colour: look.soft, align: "right" });
   }
 }
 
 // Shade frames whose window reaches past the clip.
-export function shadeEdges(context, plot, channels) {
-  if (!channels.interior) return;
-  const { interior } = channels;
-  const half = 0.5 / channels.fps;
-  context.fillStyle = faded(look.soft, 0.14);
-  for (let f = 0; f < interior.length; f++) {
+export function shadeEdges(context, plot, { interior, fps, start }) {
+  const place = (frame) => clamp(plot.x(start + frame / fps), plot.left, plot.right);
+  for (let f = 0; f < (interior?.length ?? 0); f++) {
     if (interior[f]) continue;
-    let stop = f;
-    while (stop + 1 < interior.length && !interior[stop + 1]) stop++;
-    const x = clamp(plot.x(channels.start + f / channels.fps - half), plot.left, plot.right);
-    const end = clamp(plot.x(channels.start + stop / channels.fps + half), plot.left, plot.right);
-    context.fillRect(x, plot.top, end - x, plot.bottom - plot.top);
-    f = stop;
+    const first = f;
+    while (f + 1 < interior.length && !interior[f + 1]) f++;
+    fillBox(context, place(first - 0.5), plot.top, place(f + 0.5) - place(first - 0.5), plot.bottom - plot.top, faded(look.soft, 0.14));
   }
 }
 
 export function drawLegend(context, plot, lines, solid) {
   context.font = fontOf(10.5, "600");
-  context.textAlign = "left";
-  context.textBaseline = "top";
   let x = plot.left + 6;
   lines.forEach((line, i) => {
     const text = fitted(context, line, 110);
     const width = context.measureText(text).width;
     if (x + width + 28 > plot.right) return;
-    context.fillStyle = faded(look.page, 0.8);
-    context.fillRect(x - 3, plot.top + 2, width + 28, 15);
+    fillBox(context, x - 3, plot.top + 2, width + 28, 15, faded(look.page, 0.8));
     const style = styleOf(i);
-    context.strokeStyle = style.colour;
-    context.lineWidth = 2.5;
     context.setLineDash(solid ? [] : style.dash);
-    context.beginPath();
-    context.moveTo(x, plot.top + 9);
-    context.lineTo(x + 18, plot.top + 9);
-    context.stroke();
+    strokeLine(context, [[x, plot.top + 9], [x + 18, plot.top + 9]], style.colour, 2.5);
     context.setLineDash([]);
-    context.fillStyle = look.ink;
-    context.fillText(text, x + 22, plot.top + 4);
+    write(context, text, x + 22, plot.top + 4, { weight: "600", colour: look.ink, baseline: "top" });
     x += width + 36;
   });
 }

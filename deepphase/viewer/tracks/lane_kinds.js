@@ -1,9 +1,10 @@
 // Kinds of lanes over time; each has a name, a unit, a height and a draw function.
 
 import { styleOf, look } from "../page_content.js";
+import { created } from "../scene/elements.js";
 import { arrayOf, Series } from "./take_data.js";
 import { clamp } from "../vectors.js";
-import { fontOf, faded, shortNumber, fitted } from "../scene/surface2d.js";
+import { faded, fillBox, fitted, fontOf, shortNumber, write } from "../scene/surface2d.js";
 import {
   Derived, visibleFrames, eachPixel, isDense, strokeColumn, drawTicks, shadeEdges, drawLegend, drawStack,
 } from "./curves.js";
@@ -57,13 +58,8 @@ function phaseLane(channels) {
       for (const [row, c] of shown.entries()) {
         const { colour } = channels.choice.style(c);
         const [top, bottom] = [plot.top + row * high + 1, plot.top + (row + 1) * high - 1];
-        context.font = fontOf(10.5, "600");
-        context.textAlign = "right";
-        context.textBaseline = "middle";
-        context.fillStyle = colour;
-        context.fillRect(plot.left - (phase.columns > 10 ? 31 : 24), (top + bottom) / 2 - 4, 8, 8);
-        context.fillStyle = look.soft;
-        context.fillText(`${c}`, plot.left - 6, (top + bottom) / 2 + 0.5);
+        fillBox(context, plot.left - (phase.columns > 10 ? 31 : 24), (top + bottom) / 2 - 4, 8, 8, colour);
+        write(context, `${c}`, plot.left - 6, (top + bottom) / 2 + 0.5, { weight: "600", colour: look.soft, align: "right" });
         plot.clip(context, () => {
           context.fillStyle = colour;
           const strength = amplitude.column(c);
@@ -104,26 +100,21 @@ function contactLane(bodies) {
         const top = plot.top + above + row * high;
         const count = body.feet.length;
         context.font = fontOf(10);
-        context.textAlign = "right";
-        context.textBaseline = "middle";
-        context.fillStyle = look.soft;
         const initials = name.split(" ").map((word) => word[0].toUpperCase()).join("");
         const known = body.feetLabels.length > 0;
         const side = known && (several || plot.left < 120) ? initials : name;
         const words = several ? `${body.name} ${side}` : side;
-        context.fillText(fitted(context, words, plot.left - 24), plot.left - 6, top + high / 2);
+        write(context, fitted(context, words, plot.left - 24), plot.left - 6, top + high / 2, { size: 10, colour: look.soft, align: "right" });
         plot.clip(context, () => {
-          context.fillStyle = faded(look.soft, 0.12);
           const begin = plot.x(body.start);
-          context.fillRect(begin, top + 2, plot.x(body.end) - begin, high - 4);
-          context.fillStyle = several ? body.colour : styleOf(2).colour;
+          fillBox(context, begin, top + 2, plot.x(body.end) - begin, high - 4, faded(look.soft, 0.12));
           const [first, last] = visibleFrames(body, plot);
           for (let f = first; f <= last; f++) {
             if (!body.contacts[f * count + foot]) continue;
             const from = f;
             while (f < last && body.contacts[(f + 1) * count + foot]) f++;
-            const x = plot.x(body.start + (from - 0.5) / body.fps);
-            context.fillRect(x, top + 2, Math.max(1, plot.x(body.start + (f + 0.5) / body.fps) - x), high - 4);
+            const [x, end] = [from - 0.5, f + 0.5].map((frame) => plot.x(body.start + frame / body.fps));
+            fillBox(context, x, top + 2, Math.max(1, end - x), high - 4, several ? body.colour : styleOf(2).colour);
           }
         });
       });
@@ -157,13 +148,9 @@ function numberArea(context, expert, from, y, below, above) {
   const [top, bottom] = [y(above[best]), y(below[best])];
   if (bottom - top < 14) return;
   const x = clamp(from + best, from + 8, from + above.length - 8);
-  context.font = fontOf(10.5, "600");
-  context.textAlign = "center";
-  context.textBaseline = "middle";
-  context.lineWidth = 3;
+  Object.assign(context, { font: fontOf(10.5, "600"), textAlign: "center", textBaseline: "middle", lineWidth: 3 });
   context.strokeText(`${expert}`, x, (top + bottom) / 2);
-  context.fillStyle = look.ink;
-  context.fillText(`${expert}`, x, (top + bottom) / 2);
+  write(context, `${expert}`, x, (top + bottom) / 2, { weight: "600", colour: look.ink, align: "center" });
 }
 
 function songLane(song) {
@@ -176,21 +163,19 @@ function songLane(song) {
       plot.clip(context, () => {
         if (shade) {
           const from = plot.x(song.start);
-          const image = shade(look);
-          context.drawImage(image, from, plot.top, plot.x(song.start + song.duration) - from, plot.bottom - plot.top);
+          context.drawImage(shade(), from, plot.top, plot.x(song.start + song.duration) - from, plot.bottom - plot.top);
         }
         const bars = new Set(song.downbeats);
         const spacing = song.beats.length * ((plot.right - plot.left) / Math.max(1e-6, plot.to - plot.from))
           / Math.max(song.duration, 1e-6);
         for (const [moments, strong] of [[song.beats, false], [song.downbeats, true]]) {
           if (!strong && spacing > 0 && 1 / spacing > 0.4) continue;
-          context.fillStyle = faded(look.ink, strong ? 0.9 : 0.55);
           for (const beat of moments) {
             if (!strong && bars.has(beat)) continue;
             const x = plot.x(song.start + beat);
             if (x < plot.left - 2 || x > plot.right + 2) continue;
             const high = strong ? plot.bottom - plot.top : (plot.bottom - plot.top) * 0.4;
-            context.fillRect(x - (strong ? 0.75 : 0.5), plot.bottom - high, strong ? 1.5 : 1, high);
+            fillBox(context, x - (strong ? 0.75 : 0.5), plot.bottom - high, strong ? 1.5 : 1, high, faded(look.ink, strong ? 0.9 : 0.55));
           }
         }
       });
@@ -200,33 +185,23 @@ function songLane(song) {
 
 function spectrogramImage(described) {
   const [bands, columns] = described.shape;
-  const drawn = {};
-  return (colours) => {
-    const key = colours.dark ? "dark" : "light";
-    if (!drawn[key]) {
-      const loudness = arrayOf(described);
-      const canvas = document.createElement("canvas");
-      // Maximum width of a canvas in all browsers.
-      const stride = Math.ceil(columns / 8192);
-      canvas.width = Math.ceil(columns / stride);
-      canvas.height = bands;
-      const context = canvas.getContext("2d");
-      const image = context.createImageData(canvas.width, bands);
-      const ink = parseInt((colours.dark ? "#56B4E9" : "#0072B2").slice(1), 16);
-      for (let band = 0; band < bands; band++) {
-        for (let column = 0; column < canvas.width; column++) {
-          const at = 4 * ((bands - 1 - band) * canvas.width + column);
-          image.data[at] = ink >> 16;
-          image.data[at + 1] = (ink >> 8) & 255;
-          image.data[at + 2] = ink & 255;
-          image.data[at + 3] = loudness[band * columns + column * stride] ** 2 / 300;
-        }
+  const draw = (ink) => {
+    const loudness = arrayOf(described);
+    // Maximum width of a canvas in all browsers.
+    const stride = Math.ceil(columns / 8192);
+    const canvas = created("canvas", { width: Math.ceil(columns / stride), height: bands });
+    const image = new ImageData(canvas.width, bands);
+    for (let band = 0; band < bands; band++) {
+      for (let column = 0; column < canvas.width; column++) {
+        const shade = loudness[band * columns + column * stride] ** 2 / 300;
+        image.data.set([...ink, shade], 4 * ((bands - 1 - band) * canvas.width + column));
       }
-      context.putImageData(image, 0, 0);
-      drawn[key] = canvas;
     }
-    return drawn[key];
+    canvas.getContext("2d").putImageData(image, 0, 0);
+    return canvas;
   };
+  const drawn = {};
+  return () => (drawn[look.dark] ??= draw(look.dark ? [0x56, 0xb4, 0xe9] : [0x00, 0x72, 0xb2]));
 }
 
 export function lanesOf({ take, bodies, channels, gating, song }) {

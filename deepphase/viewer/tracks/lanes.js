@@ -4,7 +4,7 @@ import { look } from "../page_content.js";
 import { onDrag } from "../input/pointer.js";
 import { clamp } from "../vectors.js";
 import { chip, created } from "../scene/elements.js";
-import { fontOf, faded, niceTicks, shortNumber, Surface } from "../scene/surface2d.js";
+import { faded, fillBox, niceTicks, shortNumber, Surface, write } from "../scene/surface2d.js";
 
 // Length in seconds of the part of a long clip that is in view.
 const VIEW_S = 20;
@@ -146,14 +146,10 @@ export class Lanes {
 
   drawAxis() {
     const context = this.axis.begin();
-    context.font = fontOf(10.5);
-    context.textBaseline = "middle";
-    context.textAlign = "center";
-    context.fillStyle = look.soft;
     for (const tick of this.ticks) {
       const x = this.x(tick);
-      context.fillRect(x - 0.5, this.axis.height - 4, 1, 4);
-      context.fillText(`${shortNumber(tick)} s`, clamp(x, this.left + 10, this.right - 10), this.axis.height / 2 - 2);
+      fillBox(context, x - 0.5, this.axis.height - 4, 1, 4, look.soft);
+      write(context, `${shortNumber(tick)} s`, clamp(x, this.left + 10, this.right - 10), this.axis.height / 2 - 2, { colour: look.soft, align: "center" });
     }
     this.axisStale = false;
   }
@@ -174,13 +170,10 @@ export class Lanes {
         where.restore();
       },
     };
-    context.fillStyle = faded(look.soft, 0.16);
-    for (const tick of this.ticks) context.fillRect(Math.round(this.x(tick)), 0, 1, lane.surface.height);
+    const upright = (time, colour) => fillBox(context, Math.round(this.x(time)), 0, 1, lane.surface.height, colour);
+    for (const tick of this.ticks) upright(tick, faded(look.soft, 0.16));
     lane.draw(context, plot);
-    context.fillStyle = faded(look.ink, 0.3);
-    for (const [, start] of this.markers) {
-      if (start > from && start < to) context.fillRect(Math.round(this.x(start)), 0, 1, lane.surface.height);
-    }
+    for (const [, start] of this.markers) if (start > from && start < to) upright(start, faded(look.ink, 0.3));
     lane.stale = false;
   }
 }

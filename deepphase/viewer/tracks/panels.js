@@ -2,7 +2,7 @@
 
 import { Plot } from "../clouds/plot.js";
 import { look, styleOf } from "../page_content.js";
-import { faded, fontOf, mixed, shortNumber } from "../scene/surface2d.js";
+import { faded, fillBox, mixed, shortNumber, strokeLine, write } from "../scene/surface2d.js";
 import { drawStack } from "./curves.js";
 import { drawWheel } from "./wheels.js";
 
@@ -64,8 +64,7 @@ export class Panels {
     for (let i = 0; i < count; i += step) {
       const [x, y] = plot.place(points[3 * i], points[3 * i + 1], points[3 * i + 2]);
       const hue = 360 * (phase ? phase[i] - Math.floor(phase[i]) : i / count);
-      context.fillStyle = `hsla(${hue.toFixed(0)},62%,${look.dark ? 62 : 48}%,0.35)`;
-      context.fillRect(x - 1, y - 1, 2, 2);
+      fillBox(context, x - 1, y - 1, 2, 2, `hsla(${hue.toFixed(0)},62%,${look.dark ? 62 : 48}%,0.35)`);
     }
     const path = trail.slice(-Math.round(frameRate)).filter((frame) => frame.manifold);
     plot.drawTrail(context, path.map((frame) => plot.place(...frame.manifold)), { colour: look.ink, disc: styleOf(5).colour, rim: look.ink, radius: 4.5 });
@@ -88,11 +87,8 @@ export class Panels {
     const each = height / gating.length;
     gating.forEach((share, expert) => {
       const y = (gating.length - 1 - expert) * each;
-      const colour = colourOf(expert);
-      context.fillStyle = faded(colour, 0.18);
-      context.fillRect(strip + GAP, y + 1, BARS, each - 2);
-      context.fillStyle = colour;
-      context.fillRect(strip + GAP, y + 1, BARS * share, each - 2);
+      fillBox(context, strip + GAP, y + 1, BARS, each - 2, faded(colourOf(expert), 0.18));
+      fillBox(context, strip + GAP, y + 1, BARS * share, each - 2, colourOf(expert));
     });
   }
 
@@ -106,21 +102,12 @@ export class Panels {
     // Up to a round number, which stays for costs of one size.
     const [top, scale] = [roundUp(Math.max(...shown.filter(known).map((frame) => frame.cost), 1e-9)), 22];
     const x = (i) => scale + ((surface.width - scale) * (full - shown.length + i)) / (full - 1);
-    context.font = fontOf(10);
-    context.textAlign = "right";
-    context.textBaseline = "middle";
     for (const [part, y] of [[0, surface.height - 6], [0.5, surface.height / 2], [1, 6]]) {
-      context.fillStyle = look.soft;
-      context.fillText(shortNumber(part * top), scale - 5, y);
-      context.fillStyle = look.line;
-      context.fillRect(scale, Math.min(surface.height * (1 - part), surface.height - 1), surface.width - scale, 1);
+      write(context, shortNumber(part * top), scale - 5, y, { size: 10, colour: look.soft, align: "right" });
+      fillBox(context, scale, Math.min(surface.height * (1 - part), surface.height - 1), surface.width - scale, 1, look.line);
     }
-    context.fillStyle = faded(styleOf(5).colour, 0.55);
-    shown.forEach((frame, i) => frame.jumped && context.fillRect(x(i) - 0.75, 0, 1.5, surface.height));
-    context.strokeStyle = colourOf(0);
-    context.lineWidth = 1.6;
-    context.beginPath();
-    shown.forEach((frame, i) => known(frame) && context.lineTo(x(i), surface.height * (1 - frame.cost / top)));
-    context.stroke();
+    shown.forEach((frame, i) => frame.jumped && fillBox(context, x(i) - 0.75, 0, 1.5, surface.height, faded(styleOf(5).colour, 0.55)));
+    const places = shown.flatMap((frame, i) => (known(frame) ? [[x(i), surface.height * (1 - frame.cost / top)]] : []));
+    strokeLine(context, places, colourOf(0), 1.6);
   }
 }

@@ -36,10 +36,7 @@ _POINT_OPTIONS = ("unit", "up", "fps", "floor")
 class PointSets:
     """The hierarchy of each kind of point tracks: those of the same points.
 
-    Parameters
-    ----------
-    notes
-        (points, sentence) where files of one kind disagree.
+    `notes` (points, sentence) where files of one kind disagree.
     """
 
     structures: Mapping[tuple[str, ...], PointStructure] = field(default_factory=dict)

@@ -23,15 +23,9 @@ _HEAD = "# What deepphase knows of the motion files in this folder and below it.
 class FolderSettings:
     """Settings of the motion files in a folder and in the folders below it.
 
-    Parameters
-    ----------
-    up, unit
-        As in :func:`deepphase.formats.load.load`; None infers them.
-    labels
-        Label as found in the names of the files, such as "field1" -> its name, such as "style".
-    floor
-        Height in metres of the floor in the files, which becomes 0; None leaves heights as they
-        are.
+    `up`, `unit`: as in :func:`deepphase.formats.load.load`; None infers them. `labels`: label as
+    found in the names of the files, such as "field1" -> its name, such as "style". `floor`: height
+    in metres of the floor in the files, which becomes 0; None leaves heights as they are.
     """
 
     up: str | None = None

@@ -43,18 +43,10 @@ _ROLES = (
 class FileFacts:
     """Content of a motion file, or of one of several animations in it.
 
-    Parameters
-    ----------
-    skeleton
-        In metres, Y up.
-    kind
-        "biped", "quadruped" or "other".
-    fps, frames, unit_m, up
-        As captured; metres per unit; the file's up axis.
-    contact_shares
-        Foot -> share of the frames in which it is in contact with the floor.
-    floor
-        Metres: height of the floor on which the feet are; None without feet.
+    `skeleton`: in metres, Y up. `kind`: "biped", "quadruped" or "other". `fps`, `frames`, `unit_m`,
+    `up`: as captured; metres per unit; the file's up axis. `contact_shares`: foot -> share of the
+    frames in which it is in contact with the floor. `floor`: height in metres of the floor on which
+    the feet are; None without feet.
     """
 
     file: str

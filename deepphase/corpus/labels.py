@@ -22,10 +22,8 @@ _ENCODINGS_BY_MARK = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\x
 class LabelledPiece:
     """A row of a label table.
 
-    Parameters
-    ----------
-    start_s, stop_s
-        Seconds from the start of the captured clip; None where the piece reaches its end.
+    `start_s`, `stop_s`: seconds from the start of the captured clip; None where the piece reaches
+    its end.
     """
 
     labels: dict[str, str]

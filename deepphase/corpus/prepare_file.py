@@ -29,12 +29,7 @@ _LOWEST = 0.05
 class FileTask:
     """A file, and the options of its preparation.
 
-    Parameters
-    ----------
-    fps
-        Frames per second of the result.
-    point_sets
-        The hierarchies that point tracks share.
+    `fps`: frames per second of the result. `point_sets`: the hierarchies that point tracks share.
     """
 
     file: MotionFile

@@ -37,10 +37,7 @@ _BYTES_PER_WORKER = 500_000
 class SolvedFile:
     """Measures of a solved file without its frames; or the error for which it is left out.
 
-    Parameters
-    ----------
-    points, carriers
-        (points,) names of the points, and of the joints that they are attached to.
+    `points`, `carriers` (points,) names of the points, and of the joints that they are attached to.
     """
 
     name: str

@@ -52,10 +52,7 @@ def _is_song(path: Path) -> bool:
 class ClipSongs:
     """Clips with a song each.
 
-    Parameters
-    ----------
-    left_out
-        (clip, reason) of clips without a song.
+    `left_out` (clip, reason) of clips without a song.
     """
 
     store: ClipStore

@@ -26,16 +26,9 @@ def joints_followed(parameters: PhaseParameters, signals: Array) -> Array:
     by frame. The share is near 1 for a joint that moves at the channel's frequency with any lag,
     and near 0 at another frequency. No decoder is needed, so baselines can be evaluated too.
 
-    Parameters
-    ----------
-    parameters
-        (frames, channels) each; interior frames.
-    signals
-        (frames, 3 * joints) m/s of the same frames.
-
-    Returns
-    -------
-    (channels, joints) share of the joint's variance, 0 to 1; 0 for a still joint.
+    `parameters` (frames, channels) each; interior frames. `signals` (frames, 3 * joints) m/s of the
+    same frames. Returns (channels, joints) share of the joint's variance, 0 to 1; 0 for a still
+    joint.
     """
     frames, channels = parameters.phase.shape
     if signals.ndim != 2 or len(signals) != frames or signals.shape[1] % 3:
@@ -65,18 +58,11 @@ def joints_lost(model: PhaseModel, signals: Array, frames: Array) -> Array:
     The channel's sinusoid is removed from the fitted latent before the decoder. The loss measures
     the information on the joint that only this channel has; redundant channels share it.
 
-    Parameters
-    ----------
-    signals
-        (frames, 3 * joints) as `model.signals.read` makes them.
-    frames
-        (windows,) the windows' middle frames. Past the clip's ends, edge poses are repeated.
-
-    Returns
-    -------
-    (channels, joints) lost share of the joint's variance over these windows. It exceeds 1 if the
-    remaining channels mislead the decoder, is negative if the reconstruction is better without the
-    channel, and 0 for a still joint.
+    `signals` (frames, 3 * joints) as `model.signals.read` makes them. `frames` (windows,) the
+    windows' middle frames. Past the clip's ends, edge poses are repeated. Returns (channels,
+    joints) lost share of the joint's variance over these windows. It exceeds 1 if the remaining
+    channels mislead the decoder, is negative if the reconstruction is better without the channel,
+    and 0 for a still joint.
     """
     frames = np.asarray(frames, np.int64)
     if not frames.size or frames.min() < 0 or frames.max() >= len(signals):
@@ -107,18 +93,9 @@ def joints_lost(model: PhaseModel, signals: Array, frames: Array) -> Array:
 def followed_parts(shares: Array, energy: Array, parts: Sequence[str]) -> dict[str, Array]:
     """The shares of joints averaged over parts of the body, weighted by the joints' energy.
 
-    Parameters
-    ----------
-    shares
-        (channels, joints) of `joints_followed` or `joints_lost`.
-    energy
-        (joints,) squared velocity, summed.
-    parts
-        (joints,) names of `body_parts`.
-
-    Returns
-    -------
-    Part -> (channels,) share of the part's movement; still parts are left out.
+    `shares` (channels, joints) of `joints_followed` or `joints_lost`. `energy` (joints,) squared
+    velocity, summed. `parts` (joints,) names of `body_parts`. Returns part -> (channels,) share of
+    the part's movement; still parts are left out.
     """
     gathered = {}
     for part in dict.fromkeys(parts):

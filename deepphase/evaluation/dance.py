@@ -110,8 +110,6 @@ def bandwidth_hz(positions: Array, fps: float) -> float:
 def motion_beats(speed: Array, fps: float) -> Array:
     """(beats,) seconds of the beats of a movement: local minima of its smoothed speed.
 
-    References
-    ----------
     Li et al. 2021 (AIST++), section 5.2.2: local minima of the kinetic velocity.
     """
     if len(speed) < 3:
@@ -127,8 +125,6 @@ def motion_beats(speed: Array, fps: float) -> Array:
 def beat_alignment(movement: Array, music: Array) -> float:
     """Mean over beats of a movement of exp(-d^2 / (2 s^2)), d to the nearest beat of the music.
 
-    References
-    ----------
     Li et al. 2021 (AIST++), eq. 4.
     """
     if not len(movement) or not len(music):
@@ -146,10 +142,8 @@ def beat_alignment_by_chance(movement: Array, music: Array, seconds: float) -> f
 def cycle_fit(signal: Array, cycles: Array) -> tuple[complex, float]:
     """The sinusoid of a phase, in cycles, that fits a signal best.
 
-    Returns
-    -------
-    Its amplitude over the signal's, whose angle is the phase at which the sinusoid is largest; and
-    the share of the variance that it explains, 0 to 1. 0 for a constant signal.
+    Returns its amplitude over the signal's, whose angle is the phase at which the sinusoid is
+    largest; and the share of the variance that it explains, 0 to 1. 0 for a constant signal.
     """
     centred = np.asarray(signal, np.float64) - np.mean(signal, dtype=np.float64)
     deviation = float(centred.std())
@@ -275,10 +269,7 @@ def _bar_measures(
 class DanceReference:
     """What recorded dances are like.
 
-    Parameters
-    ----------
-    usual_speed
-        m/s: median over seconds of the mean joint speed.
+    `usual_speed` in m/s: median over seconds of the mean joint speed.
     """
 
     values: Mapping[str, float]

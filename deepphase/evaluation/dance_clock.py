@@ -41,11 +41,8 @@ _UNKNOWN = "bars are unknown, or the hips do not rise and fall by them"
 class DanceClock:
     """The clock of one dance against the bars of its song.
 
-    Parameters
-    ----------
-    explained, by_chance
-        Share of the variance of the hips' height that the bar explains at this rate, and the
-        largest share at rates of other songs.
+    `explained`, `by_chance`: share of the variance of the hips' height that the bar explains at
+    this rate, and the largest share at rates of other songs.
     """
 
     rate: float
@@ -59,16 +56,9 @@ class DanceClock:
 class DanceInBars:
     """Height of a dance, and the bars of its song.
 
-    Parameters
-    ----------
-    height
-        (frames,) metres of the hips.
-    fps
-        Frames a second.
-    downbeats
-        (bars,) seconds of the first beats of the song's bars, from the dance's first frame on.
-    beats_per_bar
-        Dances to songs in one metre share a place in the bar.
+    `height` (frames,) metres of the hips. `downbeats` (bars,) seconds of the first beats of the
+    song's bars, from the dance's first frame on. `beats_per_bar`: dances to songs in one metre
+    share a place in the bar.
     """
 
     height: Array

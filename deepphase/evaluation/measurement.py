@@ -98,11 +98,8 @@ def measures_of(
 class ObservedRun:
     """A run and the measures of the captured motion, with what several measures share.
 
-    Parameters
-    ----------
-    run
-        The run. Its path is that of its goals. Track ``kind``,
-        (characters, frames) str, is the kind of each frame, where it is known.
+    The path of `run` is that of its goals. Its track ``kind``, (characters, frames) str, is the
+    kind of each frame, where it is known.
     """
 
     def __init__(self, run: Run, data: Mapping[str, Any]) -> None:

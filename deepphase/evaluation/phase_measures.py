@@ -30,20 +30,10 @@ _AHEAD_S = 0.25
 class MeasuredPhases:
     """Phases of the interior frames of clips, with the poses there.
 
-    Parameters
-    ----------
-    parameters
-        (frames, channels) each.
-    poses
-        (frames, joints, 3) metres, root space.
-    frames
-        The clip of each frame, and its index there.
-    fps
-        Frames per second.
-    queries, seed
-        Number of random frames on which matches are measured, and the seed of their choice.
-    health
-        Health of the model on these clips; None where it is not measured.
+    `parameters` (frames, channels) each. `poses` (frames, joints, 3) metres, root space. `frames`:
+    the clip of each frame, and its index there. `queries`, `seed`: number of random frames on which
+    matches are measured, and the seed of their choice. `health`: health of the model on these
+    clips; None where it is not measured.
     """
 
     parameters: PhaseParameters

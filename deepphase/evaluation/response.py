@@ -49,10 +49,7 @@ def smoothed_velocities(positions: Array, fps: float) -> Array:
 def kind_of_change(old: Array, new: Array, standing: float) -> str | None:
     """The kind of a change between two velocities (2,), m/s; None if it is none of `CHANGES`.
 
-    Parameters
-    ----------
-    standing
-        m/s: slower motion counts as standing.
+    `standing` in m/s: slower motion counts as standing.
     """
     before, after = float(np.linalg.norm(old)), float(np.linalg.norm(new))
     if min(before, after) <= standing:
@@ -70,10 +67,7 @@ def kind_of_change(old: Array, new: Array, standing: float) -> str | None:
 class GoalChange:
     """An abrupt change of a desired velocity.
 
-    Parameters
-    ----------
-    old, new
-        (2,) m/s: the desired velocity before and after.
+    `old`, `new` (2,) m/s: the desired velocity before and after.
     """
 
     kind: str
@@ -88,14 +82,9 @@ class GoalChange:
 def goal_changes(desired: Array, facings: Array, fps: float, standing: float) -> list[GoalChange]:
     """Abrupt changes of one character's goal that leave time for a response.
 
-    Parameters
-    ----------
-    desired : (frames, 2)
-        m/s: the desired velocity as the goal has it, without the smoothing of a runner.
-    facings : (frames,)
-        Radians: the desired facing.
-    standing
-        m/s: slower goals count as standing.
+    `desired` (frames, 2) m/s: the desired velocity as the goal has it, without the smoothing of a
+    runner. `facings` (frames,) radians: the desired facing. `standing` in m/s: slower goals count as
+    standing.
     """
     speeds = np.linalg.norm(desired, axis=1)
     near = maximum_filter1d(speeds, 2 * round(_MAX_CHANGE_S * fps) + 1, mode="nearest")
@@ -123,15 +112,11 @@ def goal_changes(desired: Array, facings: Array, fps: float, standing: float) ->
 class Responses:
     """Response times of characters to changes of their goals.
 
-    Parameters
-    ----------
-    velocity
-        Kind of change -> seconds from each change to 90 % of the new velocity: after a stop, until
-        the speed is 10 % of the old one; otherwise, until the velocity along the new direction is
-        90 % of the new one. Infinite where it never comes.
-    heading
-        Kind of turn -> seconds from each turn of the desired facing by 30 degrees or more until
-        90 % of it are made, or infinite.
+    `velocity`: kind of change -> seconds from each change to 90 % of the new velocity: after a
+    stop, until the speed is 10 % of the old one; otherwise, until the velocity along the new
+    direction is 90 % of the new one. Infinite where it never comes. `heading`: kind of turn ->
+    seconds from each turn of the desired facing by 30 degrees or more until 90 % of it are made, or
+    infinite.
     """
 
     velocity: dict[str, list[float]] = field(default_factory=dict)
@@ -142,10 +127,7 @@ class Responses:
     ) -> None:
         """Add the responses of one character.
 
-        Parameters
-        ----------
-        positions, angles : (frames, 2), (frames,)
-            m and rad of its root.
+        `positions`, `angles` (frames, 2), (frames,) m and rad of its root.
         """
         smoothed = smoothed_velocities(positions, fps)
         for change in changes:
@@ -165,14 +147,8 @@ def own_changes(
     Captured motion has no goal to measure from, so these are rise times: from 10 % to 90 % of the
     change between two half seconds of steady motion that lie 2 s apart.
 
-    Parameters
-    ----------
-    positions, angles : (frames, 2), (frames,)
-        m and rad of the root.
-
-    Returns
-    -------
-    Kind of change -> durations, of the velocity and of the heading.
+    `positions`, `angles` (frames, 2), (frames,) m and rad of the root. Returns kind of change ->
+    durations, of the velocity and of the heading.
     """
     rises: dict[str, list[float]] = {}
     turns: dict[str, list[float]] = {}

@@ -24,10 +24,8 @@ _MIN_COVERED = 0.5
 def joint_accelerations(positions: Array, fps: float) -> Array:
     """(frames,) m/s^2: the largest acceleration of a joint in each frame.
 
-    Parameters
-    ----------
-    positions : (frames, joints, 3)
-        Metres, in the world. The first and the last frame repeat their neighbour's value.
+    `positions` (frames, joints, 3) metres, in the world. The first and the last frame repeat their
+    neighbour's value.
     """
     return derivative_sizes(positions, fps, order=2).max(axis=1)
 
@@ -62,15 +60,9 @@ def joint_rotation_rates(rotations: Array, fps: float) -> Array:
 
     Jitter raises it too, so compare it with `joint_jerks` and the data's value.
 
-    Parameters
-    ----------
-    rotations : (frames, joints, 4)
-        Quaternions. With local rotations a swinging arm counts once, at the shoulder; in the world
-        or in root space it would count for every descendant.
-
-    References
-    ----------
-    Starke et al. 2022, table 2, which does not state space and unit.
+    `rotations` (frames, joints, 4) quaternions. With local rotations a swinging arm counts once, at
+    the shoulder; in the world or in root space it would count for every descendant. Starke et al.
+    2022, table 2, which does not state space and unit.
     """
     if len(rotations) < 2:
         raise ParameterError(f"rotation rates need at least 2 frames, not {len(rotations)}")
@@ -95,12 +87,8 @@ def contact_speeds(tips: Array, contacts: Array, fps: float) -> Array:
 
     A foot counts between two frames if it is in contact in both.
 
-    Parameters
-    ----------
-    tips : (frames, feet, 3)
-        Metres: the points that touch the floor.
-    contacts : (frames, feet)
-        Bool.
+    `tips` (frames, feet, 3) metres: the points that touch the floor. `contacts` (frames, feet)
+    bool.
     """
     steps = np.diff(tips[..., ::2].astype(np.float64), axis=0) * fps
     standing = contacts[1:] & contacts[:-1]
@@ -112,10 +100,7 @@ def foot_speeds(feet: Sequence[Array], fps: float) -> Array:
 
     A foot that rolls from heel to toe has a point at rest at any time, and does not slide.
 
-    Parameters
-    ----------
-    feet
-        For each foot (frames, points, 3), metres: the points that may touch the floor.
+    `feet`: for each foot (frames, points, 3), metres: the points that may touch the floor.
     """
     steps = [np.diff(points[..., ::2].astype(np.float64), axis=0) * fps for points in feet]
     return np.stack([np.linalg.norm(step, axis=-1).min(axis=1) for step in steps], axis=1)
@@ -124,8 +109,6 @@ def foot_speeds(feet: Sequence[Array], fps: float) -> Array:
 def foot_skating(speeds: Array, largest: float) -> float:
     """Mean of v / v_max: speeds of feet in contact relative to the data's largest.
 
-    References
-    ----------
     Starke et al. 2022, table 3.
     """
     if not largest > 0:
@@ -144,17 +127,8 @@ def pose_distances(poses: Array, others: Array) -> Array:
 def means_by_speed(speeds: Array, measures: Mapping[str, Array], width: float) -> dict[str, Any]:
     """Means in bins of speed from 0, 1, 2... times `width` m/s on, as plain values.
 
-    Parameters
-    ----------
-    speeds : (frames,)
-        m/s of the root.
-    measures
-        Name -> (frames,) values.
-
-    Returns
-    -------
-    ``width``, and for each name a list with the mean of each bin, None in bins of fewer than 60
-    frames.
+    `speeds` (frames,) m/s of the root. `measures`: name -> (frames,) values. Returns ``width``, and
+    for each name a list with the mean of each bin, None in bins of fewer than 60 frames.
     """
     bins = (speeds / width).astype(np.int64)
     counts = np.bincount(bins)
@@ -175,10 +149,7 @@ def ratio_at_speed(
 
     Frames at speeds that the data lacks are left out; None if they are more than half.
 
-    Parameters
-    ----------
-    speeds, values : (frames,)
-        m/s of the root, and the measure.
+    `speeds`, `values` (frames,) m/s of the root, and the measure.
     """
     means = np.array([np.nan if each is None else each for each in reference[name]], np.float64)
     bins = (speeds / reference["width"]).astype(np.int64)
@@ -194,10 +165,7 @@ def kinetic_energies(positions: Array, fps: float) -> Array:
 
     Half the mean over joints of the squared speed.
 
-    Parameters
-    ----------
-    positions : (frames, joints, 3)
-        Metres, in the world.
+    `positions` (frames, joints, 3) metres, in the world.
     """
     speed = velocities(positions.astype(np.float64), fps)
     return 0.5 * np.einsum("fjc,fjc->f", speed, speed) / positions.shape[1]
@@ -218,14 +186,9 @@ def shares_of_band(values: Array, low: float, high: float) -> tuple[float, float
 def limb_length_change(positions: Array, parents: Array, lengths: Array) -> float:
     """Largest relative change of a limb's length.
 
-    Parameters
-    ----------
-    positions : (frames, joints, 3)
-        Metres.
-    parents : (joints,)
-        Parent of each joint, -1 for none.
-    lengths : (joints,)
-        Metres from each joint to its parent in the skeleton. Limbs of length 0 are left out.
+    `positions` (frames, joints, 3) metres. `parents` (joints,) parent of each joint, -1 for none.
+    `lengths` (joints,) metres from each joint to its parent in the skeleton. Limbs of length 0 are
+    left out.
     """
     joints = np.flatnonzero((np.asarray(parents) >= 0) & (np.asarray(lengths) > 1e-6))
     if not joints.size:
@@ -247,16 +210,10 @@ def frozen_share(
 ) -> float:
     """Share of the seconds with a desired movement in which the body is still; 0 without any.
 
-    Parameters
-    ----------
-    speeds : (frames,)
-        m/s: mean speed of the joints relative to the root, which is 0 for a body that glides
-        without a step.
-    desired : (frames,)
-        m/s: desired speed over the ground.
-    still, moving
-        m/s: averaged over a second, the body is still below the first, and movement is desired
-        above the second.
+    `speeds` (frames,) m/s: mean speed of the joints relative to the root, which is 0 for a body
+    that glides without a step. `desired` (frames,) m/s: desired speed over the ground. `still`,
+    `moving` in m/s: averaged over a second, the body is still below the first, and movement is
+    desired above the second.
     """
     required = seconds_of(desired, fps) > moving
     if not required.any():

@@ -32,12 +32,8 @@ _MOSTLY_LOST = 0.4
 def channel_joints(shares: Array, joints: Sequence[str]) -> go.Figure:
     """One row per joint and one column per channel, brighter for larger shares.
 
-    Parameters
-    ----------
-    shares
-        (channels, joints) shares of each joint's variance; negative shares are drawn as 0.
-    joints
-        (joints,) names.
+    `shares` (channels, joints) shares of each joint's variance; negative shares are drawn as 0.
+    `joints` (joints,) names.
     """
     shares = _checked(shares, joints)
     chart = figure(
@@ -72,14 +68,8 @@ def followed_body(
     """The body from the front: joints have the colour of their strongest channel, and sizes that
     grow with its share.
 
-    Parameters
-    ----------
-    shares
-        (channels, joints) as in `channel_joints`.
-    positions
-        (joints, 3) metres in root space, viewed from +Z.
-    joints
-        (joints,) names.
+    `shares` (channels, joints) as in `channel_joints`. `positions` (joints, 3) metres in root
+    space, viewed from +Z. `joints` (joints,) names.
     """
     shares = _checked(shares, joints)
     if positions.shape != (len(joints), 3):
@@ -136,12 +126,8 @@ def followed_parts_bars(
 ) -> go.Figure:
     """One group of bars per part of the body, one bar per channel.
 
-    Parameters
-    ----------
-    shares
-        Part -> (channels,) share of its movement; negative shares are drawn as 0.
-    energy
-        Part -> its share of the movement of the whole body, written below its name.
+    `shares`: part -> (channels,) share of its movement; negative shares are drawn as 0. `energy`:
+    part -> its share of the movement of the whole body, written below its name.
     """
     chart = figure("Which part of the body each channel follows", height=380)
     if not shares:
@@ -195,11 +181,8 @@ def _checked(shares: Array, joints: Sequence[str]) -> Array:
 def explained_by_joint(shares: Mapping[str, float], *, what: str = "joint") -> go.Figure:
     """One bar per joint, the best explained at the top.
 
-    Parameters
-    ----------
-    shares
-        Joint name -> share of its variance that the reconstruction explains, up to 1. A negative
-        share (worse than a constant pose) is drawn as 0, and its value appears on hovering.
+    `shares`: joint name -> share of its variance that the reconstruction explains, up to 1. A
+    negative share (worse than a constant pose) is drawn as 0, and its value appears on hovering.
     """
     chart = figure(f"Explained variance by {what}", height=150 + 19 * max(len(shares), 4))
     if not shares:

@@ -22,13 +22,7 @@ class Excerpt(NamedTuple):
 
 
 def excerpt(frames: int, fps: float, max_frames: int) -> Excerpt:
-    """Every n-th frame of a clip; if these are still too many, only its beginning.
-
-    Parameters
-    ----------
-    fps
-        Frames a second.
-    """
+    """Every n-th frame of a clip; if these are still too many, only its beginning."""
     step = min(thinning(frames, max_frames), max(1, int(fps / _MIN_FPS)))
     stop = min(frames, max_frames * step)
     notes = [f"1 frame in {step} is drawn"] if step > 1 else []

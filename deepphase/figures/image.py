@@ -39,14 +39,9 @@ def write_images(
 
     A missing or unresponsive browser raises no error: the reason is returned instead.
 
-    Parameters
-    ----------
-    width, height
-        Size of the figure in pixels; a height of None takes each figure's own.
-    scale
-        Pixels of the file per pixel of the figure; 2 suits print.
-    time_limit_s
-        Time limit for all figures together, seconds.
+    `width`, `height`: size of the figure in pixels; a height of None takes each figure's own.
+    `scale`: pixels of the file per pixel of the figure; 2 suits print. `time_limit_s`: time limit
+    for all figures together, seconds.
     """
     if not figures:
         return Images([])

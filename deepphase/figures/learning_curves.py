@@ -29,21 +29,11 @@ _METRICS = (
 class LearningCurve:
     """One training over its epochs, each array (epochs,).
 
-    Parameters
-    ----------
-    name
-        Name of the training.
-    epoch
-        Passes over all training windows.
-    loss
-        Mean squared error, (m/s)^2.
-    explained
-        Share of the held-out clips' variance that the reconstruction explains.
-    forward
-        Share of frames in which the strongest channel's phase grows.
-    speed_error
-        Median difference between the phase's speed and its frequency, relative to the frequency;
-        NaN for networks without frequencies.
+    `epoch`: passes over all training windows. `loss`: mean squared error, (m/s)^2. `explained`:
+    share of the held-out clips' variance that the reconstruction explains. `forward`: share of
+    frames in which the strongest channel's phase grows. `speed_error`: median difference between
+    the phase's speed and its frequency, relative to the frequency; NaN for networks without
+    frequencies.
     """
 
     name: str
@@ -59,10 +49,7 @@ def learning_curves(
 ) -> go.Figure:
     """Four panels over the epochs: loss, explained variance, forward phase, speed error.
 
-    Parameters
-    ----------
-    last_epoch
-        End of the axis; by default the last epoch of the trainings.
+    `last_epoch`: end of the axis; by default the last epoch of the trainings.
     """
     chart = make_subplots(
         rows=2,

@@ -239,10 +239,7 @@ def aligned_views(views: Sequence[Array]) -> list[Array]:
     is the same. Each view is multiplied with the orthogonal matrix that minimises the distance of
     its points to those of the next epoch (Schönemann 1966).
 
-    Parameters
-    ----------
-    views
-        (points, axes) each, the same points in the same order.
+    `views` (points, axes) each, the same points in the same order.
     """
     views = [np.asarray(view, np.float64) for view in views]
     if any(view.ndim != 2 or view.shape != views[0].shape for view in views):
@@ -261,11 +258,8 @@ def aligned_views(views: Sequence[Array]) -> list[Array]:
 def alignment(points: Array, others: Array) -> Array:
     """(axes, axes) the rotation or reflection that brings points nearest to the same other ones.
 
-    Parameters
-    ----------
-    points, others
-        (points, axes) each, the same frames in the same order. `points @ alignment` are the
-        aligned ones (Schönemann 1966).
+    `points`, `others` (points, axes) each, the same frames in the same order. `points @ alignment`
+    are the aligned ones (Schönemann 1966).
     """
     left, _, right = np.linalg.svd(points.T @ others)
     return left @ right
@@ -281,10 +275,7 @@ def manifold_change(
 ) -> go.Figure:
     """The last view in the plane, with a slider and a button that play the earlier ones.
 
-    Parameters
-    ----------
-    views
-        (points, 2 or 3) each, as `aligned_views` returns them.
+    `views` (points, 2 or 3) each, as `aligned_views` returns them.
     """
     chart = figure(title, height=620)
     if not views or not len(views[-1]):

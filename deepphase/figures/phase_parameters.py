@@ -129,18 +129,9 @@ def _checked_interior(parameters: PhaseParameters, interior: Array | None) -> Ar
 def broken_at_wrap(time: Array, phase: Array) -> tuple[Array, Array]:
     """Insert gaps into a line of phase, so that wraps are not drawn as strokes.
 
-    Parameters
-    ----------
-    time
-        (frames,) seconds.
-    phase
-        (frames,) cycles in [-0.5, 0.5).
-
-    Returns
-    -------
-    time, phase
-        (frames + 3 * wraps,) each: at a wrap, the point on the edge that the phase reaches, NaN,
-        and the point on the opposite edge.
+    `time` (frames,) seconds. `phase` (frames,) cycles in [-0.5, 0.5). Returns time, phase (frames +
+    3 * wraps,) each: at a wrap, the point on the edge that the phase reaches, NaN, and the point on
+    the opposite edge.
     """
     at = np.flatnonzero(np.abs(np.diff(phase)) > 0.5)
     step = wrapped(phase[at + 1] - phase[at])
@@ -184,12 +175,7 @@ def _channel(
 def _shade_frames(chart: go.Figure, time: Array, chosen: Array, words: str) -> None:
     """Draw a grey band through all rows over each run of chosen frames, with a note.
 
-    Parameters
-    ----------
-    time
-        (frames,) seconds, evenly spaced.
-    chosen
-        (frames,) bool.
+    `time` (frames,) seconds, evenly spaced. `chosen` (frames,) bool.
     """
     runs = true_runs(chosen)
     half = 0.5 * float(time[1] - time[0]) if len(time) > 1 else 0.0
@@ -266,12 +252,8 @@ def phase_strips(
 def strip(phase: Array, amplitude: Array, strongest: float) -> Array:
     """One strip as (levels, frames) uint8: 0 above the phase, 255 * amplitude / strongest below.
 
-    Parameters
-    ----------
-    phase
-        (frames,) cycles in [-0.5, 0.5): -0.5 is empty, up to 0.5 is full.
-    amplitude
-        (frames,)
+    `phase` (frames,) cycles in [-0.5, 0.5): -0.5 is empty, up to 0.5 is full. `amplitude`
+    (frames,).
     """
     height = (np.arange(_LEVELS) + 0.5) / _LEVELS
     share = (amplitude / strongest).clip(0, 1) if strongest > 0 else np.zeros_like(amplitude)

@@ -170,10 +170,7 @@ def match_distances(
 ) -> go.Figure:
     """Numbered matches among the distances of other frames.
 
-    Parameters
-    ----------
-    others
-        (frames, 2) distances of some other frames, drawn faintly.
+    `others` (frames, 2) distances of some other frames, drawn faintly.
     """
     chart = figure("Distances of the matches", height=460)
     if not any(len(distances) for distances, _ in matches.values()):

@@ -24,24 +24,11 @@ _LEFT, _RIGHT = (0.0, 0.46), (0.56, 1.0)
 class WindowExample:
     """One window with a phase model's latent, sinusoids and reconstruction.
 
-    Parameters
-    ----------
-    times
-        (frames,) seconds from the middle frame.
-    names
-        (signals,) names, as in "LeftFoot.z" or "chroma.C#".
-    signals, reconstruction
-        (signals, frames) in `unit`, without the mean over the window.
-    latent, fitted
-        (channels, frames): the latent and the sinusoids that fit it.
-    parameters
-        (channels,) each.
-    clip
-        Name of the clip.
-    at
-        Time of the middle frame in the clip, seconds.
-    unit
-        Unit of the signals; "1" if they have none.
+    `times` (frames,) seconds from the middle frame. `names` (signals,) names, as in "LeftFoot.z" or
+    "chroma.C#". `signals`, `reconstruction` (signals, frames) in `unit`, without the mean over the
+    window. `latent`, `fitted` (channels, frames): the latent and the sinusoids that fit it.
+    `parameters` (channels,) each. `at`: time of the middle frame in the clip, seconds. `unit`: unit
+    of the signals; "1" if they have none.
     """
 
     times: Array

@@ -30,9 +30,8 @@ def metrics_beside(model: Path, part: str = "") -> Path:
 def read_metrics(path: str | Path) -> dict[str, Array]:
     """The columns of a file that a training wrote.
 
-    Returns
-    -------
-    Column -> (rows,) float64, NaN where a row has no value. Empty where there is no such file.
+    Returns column -> (rows,) float64, NaN where a row has no value. Empty where there is no such
+    file.
     """
     rows = metrics_rows(Path(path))
     return {

@@ -28,8 +28,6 @@ class Muon(torch.optim.AdamW):
 
     `torch.optim.Muon` takes matrices alone, and a trainer one optimizer.
 
-    Notes
-    -----
     Jordan et al., "Muon: an optimizer for hidden layers in neural networks", 2024.
     """
 

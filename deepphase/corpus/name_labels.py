@@ -6,6 +6,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from itertools import count
 from pathlib import PurePosixPath
 
 from deepphase.corpus.folder_settings import FILE as SETTINGS_FILE
@@ -86,71 +88,57 @@ def read_name_labels(files: Iterable[str | PurePosixPath]) -> NameLabels:
     "folder2" and so on, or "action" and "style". Names of folders with differently built names are
     read apart.
     """
-    paths = [PurePosixPath(file) for file in files]
-    kinds = [(_with_labels(fields), members) for fields, members in _kinds(paths)]
-    kinds = _numbered(kinds)
-    levels = _folder_labels(paths, kinds)
-    labels: dict[str, dict[str, str]] = {path.as_posix(): {} for path in paths}
-    patterns: Counter[str] = Counter()
-    unlike = {}
-    for fields, members in kinds:
-        by_depth = defaultdict(list)
-        for path in members:
-            by_depth[len(path.parts) - 1].append(path)
-        for depth, some in by_depth.items():
-            text = _pattern(levels[:depth], fields)
-            if not text:
-                continue
-            pattern = LabelPattern(text)
-            for path in some:
-                file = path.as_posix()
-                found = pattern.labels(file)
-                if found is None:
-                    unlike[file] = text
-                    found = {
-                        level: path.parts[number]
-                        for number, level in enumerate(levels[:depth])
-                        if level
-                    }
-                else:
-                    patterns[text] += 1
-                labels[file] = found
-    return NameLabels(labels, dict(patterns.most_common()), unlike)
-
-
-_Kind = tuple[list[_Field], list[PurePosixPath]]
+    return _name_labels([PurePosixPath(file) for file in files], {})
 
 
 def named_labels(files: Iterable[MotionFile]) -> NameLabels:
     """The labels in the names of files, under the names that their folders' settings give them."""
     files = list(files)
-    found = read_name_labels(each.file for each in files)
     names = {each.file: each.settings.labels for each in files}
-    if not any(names.values()):
-        return found
-    labels = {}
-    for file, values in found.labels.items():
-        named = {names[file].get(label, label): value for label, value in values.items()}
-        if len(named) < len(values):
-            raise ParameterError(
-                f"{file}: a label has the name of another one, of {', '.join(values)}",
-                hint=f"give it another name in {SETTINGS_FILE}",
-            )
-        labels[file] = named
-    together: dict[str, str] = {}
-    for each in names.values():
-        together |= each
+    return _name_labels([PurePosixPath(each.file) for each in files], names)
+
+
+_Kind = tuple[list[_Field], list[PurePosixPath]]
+
+
+def _name_labels(
+    paths: Sequence[PurePosixPath], names: Mapping[str, Mapping[str, str]]
+) -> NameLabels:
+    """The labels of files; `names` has other names for labels, by file."""
+    kinds = _numbered([(_with_labels(fields), members) for fields, members in _kinds(paths)])
+    levels = _folder_labels(paths, kinds)
+    labels: dict[str, dict[str, str]] = {path.as_posix(): {} for path in paths}
     patterns: Counter[str] = Counter()
-    for pattern, count in found.patterns.items():
-        patterns[_renamed(pattern, together)] += count
-    unlike = {file: _renamed(pattern, names[file]) for file, pattern in found.unlike.items()}
-    return NameLabels(labels, dict(patterns), unlike)
+    unlike = {}
+    compiled = cache(LabelPattern)
+    for fields, members in kinds:
+        text_of_depth = cache(lambda depth, fields=fields: _pattern(levels[:depth], fields))
+        for path in members:
+            file, folders = path.as_posix(), path.parts[:-1]
+            text = text_of_depth(len(folders))
+            if not text:
+                continue
+            found = compiled(text).labels(file)
+            new = names.get(file, {})
+            renamed = _renamed(text, new)
+            if found is None:
+                unlike[file] = renamed
+                found = {
+                    level: folder for level, folder in zip(levels, folders, strict=False) if level
+                }
+            else:
+                patterns[renamed] += 1
+            labels[file] = {new.get(label, label): value for label, value in found.items()}
+            if len(labels[file]) < len(found):
+                raise ParameterError(
+                    f"{file}: a label has the name of another one, of {', '.join(found)}",
+                    hint=f"give it another name in {SETTINGS_FILE}",
+                )
+    return NameLabels(labels, dict(patterns.most_common()), unlike)
 
 
 def _renamed(pattern: str, names: Mapping[str, str]) -> str:
-    return re.sub(
-        r"\{(\w+)", lambda match: "{" + names.get(match.group(1), match.group(1)), pattern
-    )
+    return re.sub(r"\{(\w+)", lambda label: "{" + names.get(label[1], label[1]), pattern)
 
 
 def _kinds(paths: Sequence[PurePosixPath]) -> list[_Kind]:
@@ -158,21 +146,18 @@ def _kinds(paths: Sequence[PurePosixPath]) -> list[_Kind]:
     folders = defaultdict(list)
     for path in paths:
         folders[path.parent].append(path)
-    small = [path for each in folders.values() if len(each) < _SMALL_FOLDER for path in each]
-    large = [paths for paths in folders.values() if len(paths) >= _SMALL_FOLDER]
+    members = [list(of_folder) for of_folder in folders.values() if len(of_folder) >= _SMALL_FOLDER]
+    small = [path for path in paths if len(folders[path.parent]) < _SMALL_FOLDER]
     kinds: dict[tuple[object, ...], _Kind] = {}
-    for members in [*large, small] if small else large:
-        fields = _fields([path.with_suffix("").name for path in members])
-        key = tuple(field.shape for field in fields)
-        if key not in kinds:
-            kinds[key] = fields, list(members)
-            continue
-        known, files = kinds[key]
-        joined = [
-            replace(one, values=one.values + other.values)
-            for one, other in zip(known, fields, strict=True)
-        ]
-        kinds[key] = joined, files + members
+    for some in filter(None, [*members, small]):
+        fields = _fields([path.with_suffix("").name for path in some])
+        known, files = kinds.get(tuple(field.shape for field in fields), (None, []))
+        if known is not None:
+            fields = [
+                replace(one, values=one.values + other.values)
+                for one, other in zip(known, fields, strict=True)
+            ]
+        kinds[tuple(field.shape for field in fields)] = fields, files + some
     return list(kinds.values())
 
 
@@ -250,17 +235,17 @@ def _label(fields: Sequence[_Field], number: int) -> str:
 
 def _numbered(kinds: Sequence[_Kind]) -> list[_Kind]:
     """The kinds with names for labels without one, which no two kinds have in common."""
-    number = 0
-    named = []
-    for fields, members in kinds:
-        renamed = []
-        for field in fields:
-            if field.label == "?":
-                number += 1
-                field = replace(field, label=f"field{number}")
-            renamed.append(field)
-        named.append((renamed, members))
-    return named
+    numbers = count(1)
+    return [
+        (
+            [
+                replace(field, label=f"field{next(numbers)}") if field.label == "?" else field
+                for field in fields
+            ],
+            members,
+        )
+        for fields, members in kinds
+    ]
 
 
 def _folder_labels(paths: Sequence[PurePosixPath], kinds: Sequence[_Kind]) -> list[str]:
@@ -286,9 +271,8 @@ def _folder_labels(paths: Sequence[PurePosixPath], kinds: Sequence[_Kind]) -> li
 def _stands_in_names(level: int, kinds: Sequence[_Kind]) -> bool:
     """Whether each file's folder stands in its name as the value of a label."""
     for fields, members in kinds:
-        labels = [field for field in fields if field.label]
         folders = [path.parts[level] if len(path.parts) - 1 > level else None for path in members]
-        if not any(list(field.values) == folders for field in labels):
+        if not any(field.label and list(field.values) == folders for field in fields):
             return False
     return True
 
@@ -309,11 +293,10 @@ def _name_pattern(fields: Sequence[_Field]) -> str:
     text, number = "", 0
     while number < len(fields):
         field = fields[number]
-        stop = number + 1
-        if not field.label:
-            stop = _end_of_dropped(fields, number)
-        alone = stop == number + 1
-        digits = ":d" if alone and field.digits and _touches(fields, number) else ""
+        stop = number + 1 if field.label else _end_of_dropped(fields, number)
+        # Between fields without text, digits alone say where one ends.
+        touches = not all(each.before for each in fields[max(number, 1) : number + 2])
+        digits = ":d" if stop == number + 1 and field.digits and touches else ""
         text += f"{field.before}{{{field.label or '_'}{digits}}}"
         number = stop
     return text
@@ -329,13 +312,6 @@ def _end_of_dropped(fields: Sequence[_Field], start: int) -> int:
     begins = not inside or fields[start].before
     ends = stop == len(fields) or fields[stop].part != part or fields[stop].before
     return stop if begins and ends else start + 1
-
-
-def _touches(fields: Sequence[_Field], number: int) -> bool:
-    """Whether no text stands between a field and the one before or after it."""
-    before = number > 0 and not fields[number].before
-    after = number + 1 < len(fields) and not fields[number + 1].before
-    return before or after
 
 
 def _words(text: str) -> frozenset[str]:
@@ -382,14 +358,13 @@ _WORD = re.compile(r"[A-Z]*[a-z]+|[A-Z]+")
 
 def field_name(values: Collection[str]) -> str | None:
     """Return action or style where most of the values are words for it, else None."""
-    counts = {
-        name: sum(_has_word(value, words) for value in values)
-        for name, words in (("action", _ACTIONS), ("style", _STYLES))
-    }
-    (name, most), (_, other) = sorted(counts.items(), key=lambda item: -item[1])
+    actions, styles = (
+        sum(_has_word(value, words) for value in values) for words in (_ACTIONS, _STYLES)
+    )
+    most, other = max(actions, styles), min(actions, styles)
     if most < max(_KNOWN, _KNOWN_SHARE * len(values), _RARER * other):
         return None
-    return name
+    return "action" if actions == most else "style"
 
 
 def is_subject(word: str) -> bool:

@@ -83,8 +83,7 @@ def goal_changes(desired: Array, facings: Array, fps: float, standing: float) ->
     """Abrupt changes of one character's goal that leave time for a response.
 
     `desired` (frames, 2) m/s: the desired velocity as the goal has it, without the smoothing of a
-    runner. `facings` (frames,) radians: the desired facing. `standing` in m/s: slower goals count as
-    standing.
+    runner. `facings` (frames,) radians: the desired facing. `standing` in m/s: slower goals stand.
     """
     speeds = np.linalg.norm(desired, axis=1)
     near = maximum_filter1d(speeds, 2 * round(_MAX_CHANGE_S * fps) + 1, mode="nearest")

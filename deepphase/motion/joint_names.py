@@ -116,7 +116,7 @@ def _unglued(word: str) -> list[str]:
 def _parse(words: list[str], corners: dict[str, tuple[str, str]]) -> JointName:
     side, quarter = "", ""
     rest: list[str] = []
-    for word, following in zip(words, [*words[1:], ""], strict=True):
+    for word, following in zip(words, [*words[1:], ""], strict=False):
         # "L5" and "L3" are lumbar vertebrae.
         vertebra = word == "l" and following.isdigit() and len(words) == 2
         if not side and word in _LEFT and not vertebra:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,20 +14,55 @@ from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.bvh.reader import STILL
-from deepphase.formats.gltf.buffers import BinaryWriter, document_bytes, write_glb
-from deepphase.formats.gltf.joints import END_SITE_KEY, EXTRAS_KEY
-from deepphase.formats.gltf.mesh import joint_mesh
+from deepphase.formats.gltf.document import (
+    BINARY_CHUNK,
+    CHUNK_HEAD_BYTES,
+    COMPONENTS,
+    DTYPES,
+    GLB_MAGIC,
+    GLB_VERSION,
+    HEADER_BYTES,
+    JSON_CHUNK,
+)
+from deepphase.formats.gltf.nodes import END_SITE_KEY, EXTRAS_KEY
 from deepphase.formats.reading import check_writable_body, unique_names
 from deepphase.motion.clip import Clip
 from deepphase.motion.quaternions import sign_continuous
 from deepphase.motion.skeleton import Skeleton
 
-_SUFFIXES = (".glb", ".gltf")
-_COLOUR = (0.45, 0.62, 0.78, 1.0)
-_ROUGHNESS = 0.7
 _MAX_BYTE_JOINTS, _MAX_JOINTS = 1 << 8, 1 << 16
 # All of a vertex's weight on its one joint.
 _WHOLE_WEIGHT = 255
+# Targets of views: vertices, and the triangles between them.
+_VERTICES, _TRIANGLES = 34962, 34963
+_COMPONENT_TYPES = {dtype: number for number, dtype in DTYPES.items()}
+_ALIGNMENT = 4
+_MATERIAL = {
+    "name": "joints",
+    "doubleSided": True,
+    "pbrMetallicRoughness": {
+        "baseColorFactor": [0.45, 0.62, 0.78, 1.0],
+        "metallicFactor": 0.0,
+        "roughnessFactor": 0.7,
+    },
+}
+
+# An octahedron is widest at this share of its length, and so wide.
+_RING_SHARE, _WIDTH_SHARE = 0.15, 0.09
+# Bounds of widths, as shares of the whole body's extent.
+_THINNEST, _THICKEST, _BALL_RADIUS = 0.004, 0.03, 0.012
+_CORNERS = np.array(
+    [[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]], np.float64
+)
+# Triangles of the six corners, counter-clockwise from outside.
+_BALL = np.array(
+    [[0, 2, 4], [2, 1, 4], [1, 3, 4], [3, 0, 4], [2, 0, 5], [1, 2, 5], [3, 1, 5], [0, 3, 5]]
+)
+# Triangles of head (0), tip (1) and a ring of four (2 to 5).
+_OCTAHEDRON = np.array(
+    [[0, 2 + (i + 1) % 4, 2 + i] for i in range(4)]
+    + [[1, 2 + i, 2 + (i + 1) % 4] for i in range(4)]
+)
 
 
 def save_gltf(clips: Clip | Sequence[Clip], path: str | Path) -> None:
@@ -37,7 +73,8 @@ def save_gltf(clips: Clip | Sequence[Clip], path: str | Path) -> None:
     Y up. The same clips give the same bytes; the file appears whole or not at all.
     """
     path = Path(path)
-    if path.suffix.lower() not in _SUFFIXES:
+    suffix = path.suffix.lower()
+    if suffix not in (".glb", ".gltf"):
         raise FormatError(
             f"a suffix {path.suffix!r} for glTF is not possible",
             hint="name it .glb or .gltf",
@@ -48,32 +85,98 @@ def save_gltf(clips: Clip | Sequence[Clip], path: str | Path) -> None:
         raise ParameterError("there are no clips to write", hint="give at least one")
     for clip in clips:
         check_writable_body(clip, path)
-    document, chunks = _document(clips, path)
+    document, content = _document(clips, path)
     with atomic_write(path) as file:
-        if path.suffix.lower() == ".glb":
-            write_glb(file, document, chunks)
-        else:
-            content = base64.b64encode(b"".join(chunks)).decode()
-            document["buffers"][0]["uri"] = f"data:application/octet-stream;base64,{content}"
-            file.write(document_bytes(document))
+        if suffix == ".gltf":
+            uri = f"data:application/octet-stream;base64,{base64.b64encode(content).decode()}"
+            document["buffers"][0]["uri"] = uri
+            file.write(_json(document))
+            return
+        text = _json(document)
+        text += b" " * (-len(text) % _ALIGNMENT)
+        total = HEADER_BYTES + 2 * CHUNK_HEAD_BYTES + len(text) + len(content)
+        if total >= 1 << 32:
+            raise ParameterError("a .glb holds at most 4 GiB", hint="write fewer clips to a file")
+        file.write(GLB_MAGIC + GLB_VERSION.to_bytes(4, "little") + total.to_bytes(4, "little"))
+        file.write(len(text).to_bytes(4, "little") + JSON_CHUNK + text)
+        file.write(len(content).to_bytes(4, "little") + BINARY_CHUNK)
+        file.write(content)
 
 
-def _document(clips: list[Clip], path: Path) -> tuple[dict[str, Any], list[bytes]]:
+def _json(document: dict[str, Any]) -> bytes:
+    return json.dumps(document, separators=(",", ":"), allow_nan=False).encode()
+
+
+class _Binary:
+    """The binary part of a file; `accessors` and `views` are what the document says of it."""
+
+    def __init__(self) -> None:
+        self.accessors: list[dict[str, Any]] = []
+        self.views: list[dict[str, Any]] = []
+        self.content = bytearray()
+
+    def open_view(self, target: int | None = None) -> None:
+        """Begin a view, which the arrays that follow share: one array, if vertices are in it."""
+        view: dict[str, Any] = {"buffer": 0, "byteOffset": len(self.content), "byteLength": 0}
+        if target is not None:
+            view["target"] = target
+        self.views.append(view)
+
+    def add(self, array: Array, kind: str, *, bounds: bool = False, **more: Any) -> int:
+        """Number of the accessor of an array (elements, components), put into the open view.
+
+        Floating-point numbers are stored as float32.
+        """
+        if array.dtype.kind == "f":
+            with np.errstate(over="ignore"):
+                array = array.astype(np.float32)
+        array = np.ascontiguousarray(array).reshape(-1, COMPONENTS[kind])
+        if not np.isfinite(array).all():
+            raise ParameterError("a length is too large for float32", hint="are these metres?")
+        stored = array.dtype.newbyteorder("<")
+        view = self.views[-1]
+        accessor: dict[str, Any] = {
+            "bufferView": len(self.views) - 1,
+            "byteOffset": view["byteLength"],
+            "componentType": _COMPONENT_TYPES[stored.str],
+            "count": len(array),
+            "type": kind,
+            **more,
+        }
+        if bounds:
+            accessor["min"] = array.min(axis=0).tolist()
+            accessor["max"] = array.max(axis=0).tolist()
+        self.content += array.astype(stored, copy=False).tobytes()
+        self.content += bytes(-len(self.content) % _ALIGNMENT)
+        view["byteLength"] = len(self.content) - view["byteOffset"]
+        self.accessors.append(accessor)
+        return len(self.accessors) - 1
+
+
+def _document(clips: list[Clip], path: Path) -> tuple[dict[str, Any], bytearray]:
     skeleton = clips[0].skeleton
     if len(skeleton) > _MAX_JOINTS:
         raise ParameterError(f"there are {len(skeleton):,} joints; glTF numbers {_MAX_JOINTS:,}")
     clips = [clip.in_order_of(skeleton) for clip in clips]
     rest = skeleton.rest_positions
-    binary = BinaryWriter()
+    binary = _Binary()
     nodes = _nodes(skeleton, path)
-    mesh = _mesh(binary, skeleton, rest, clips)
+    moving = np.any([_moved_offsets(clip, skeleton) for clip in clips], axis=0)
+    for clip in clips:
+        moving[clip.translated_joints[1:]] = True
+    mesh = _mesh(binary, skeleton, rest, moving)
     bind = np.tile(np.eye(4), (len(skeleton), 1, 1))
     # Column by column: the last row of the array is the translation.
     bind[:, 3, :3] = -rest
     binary.open_view()
-    bind_matrices = binary.add(bind, "MAT4")
+    skin = {
+        "name": "skeleton",
+        "inverseBindMatrices": binary.add(bind, "MAT4"),
+        "skeleton": 0,
+        "joints": list(range(len(skeleton))),
+    }
     names, _ = unique_names([clip.name or "clip" for clip in clips])
-    body = len(nodes)
+    scene = {"nodes": [0, len(nodes)]}
     nodes.append({"name": "mesh", "mesh": 0, "skin": 0})
     animations = [
         _animation(binary, clip, _text(name, path), skeleton)
@@ -82,34 +185,17 @@ def _document(clips: list[Clip], path: Path) -> tuple[dict[str, Any], list[bytes
     document = {
         "asset": {"version": "2.0", "generator": "deepphase"},
         "scene": 0,
-        "scenes": [{"nodes": [0, body]}],
+        "scenes": [scene],
         "nodes": nodes,
         "meshes": [mesh],
-        "materials": [
-            {
-                "name": "joints",
-                "doubleSided": True,
-                "pbrMetallicRoughness": {
-                    "baseColorFactor": list(_COLOUR),
-                    "metallicFactor": 0.0,
-                    "roughnessFactor": _ROUGHNESS,
-                },
-            }
-        ],
-        "skins": [
-            {
-                "name": "skeleton",
-                "inverseBindMatrices": bind_matrices,
-                "skeleton": 0,
-                "joints": list(range(len(skeleton))),
-            }
-        ],
+        "materials": [_MATERIAL],
+        "skins": [skin],
         "animations": animations,
         "accessors": binary.accessors,
         "bufferViews": binary.views,
-        "buffers": [{"byteLength": binary.size}],
+        "buffers": [{"byteLength": len(binary.content)}],
     }
-    return document, binary.chunks
+    return document, binary.content
 
 
 def _text(name: str, path: Path) -> str:
@@ -137,26 +223,75 @@ def _nodes(skeleton: Skeleton, path: Path) -> list[dict[str, Any]]:
     return nodes
 
 
-def _mesh(
-    binary: BinaryWriter, skeleton: Skeleton, rest: Array, clips: list[Clip]
-) -> dict[str, Any]:
-    moving = np.any([_moved_offsets(clip, skeleton) for clip in clips], axis=0)
-    for clip in clips:
-        moving[clip.translated_joints[1:]] = True
-    mesh = joint_mesh(skeleton, rest, moving)
-    joints = np.zeros(
-        (len(mesh.joints), 4), np.uint8 if len(skeleton) <= _MAX_BYTE_JOINTS else np.uint16
-    )
-    joints[:, 0] = mesh.joints
-    weights = np.zeros((len(mesh.joints), 4), np.uint8)
+def _mesh(binary: _Binary, skeleton: Skeleton, rest: Array, moving: Array) -> dict[str, Any]:
+    """Octahedra along rigid parts and balls at other joints; each vertex follows one joint.
+
+    Parameters
+    ----------
+    rest : (joints, 3) metres
+        The joints in the world at rest.
+    moving : (joints,) bool
+        Joints whose places change in their parents' frames: no octahedron reaches to them.
+    """
+    ends = skeleton.end_parents.tolist()
+    tips = rest[ends] + skeleton.end_offsets
+    # A single joint has no extent, and is still to be seen.
+    extent = float(np.ptp(np.concatenate([rest, tips]), axis=0).max()) or 1.0
+    bones = [
+        (parent, rest[joint])
+        for joint, parent in enumerate(skeleton.parents.tolist())
+        if parent >= 0 and not moving[joint]
+    ]
+    # (joint, positions, normals, triangles) of each part.
+    parts = []
+    for joint, tip in [*bones, *zip(ends, tips, strict=True)]:
+        length = float(np.linalg.norm(tip - rest[joint]))
+        if length > _THINNEST * extent:
+            width = np.clip(_WIDTH_SHARE * length, _THINNEST * extent, _THICKEST * extent)
+            parts.append((joint, *_octahedron(rest[joint], tip, float(width))))
+    bare = set(range(len(skeleton))).difference(joint for joint, *_ in parts)
+    ball = _BALL_RADIUS * extent * _CORNERS
+    parts += [(joint, rest[joint] + ball, _CORNERS, _BALL) for joint in sorted(bare)]
+    counts = [len(positions) for _, positions, _, _ in parts]
+    starts = np.cumsum([0, *counts[:-1]])
+    kind = np.uint8 if len(skeleton) <= _MAX_BYTE_JOINTS else np.uint16
+    joints = np.zeros((sum(counts), 4), kind)
+    joints[:, 0] = np.repeat([joint for joint, *_ in parts], counts)
+    weights = np.zeros((sum(counts), 4), np.uint8)
     weights[:, 0] = _WHOLE_WEIGHT
-    attributes = (
-        ("POSITION", mesh.positions, "VEC3"),
-        ("NORMAL", mesh.normals, "VEC3"),
-        ("JOINTS_0", joints, "VEC4"),
-        ("WEIGHTS_0", weights, "VEC4"),
-    )
-    return binary.mesh("joints", attributes, mesh.triangles, 0)
+    positions, normals = (np.concatenate([part[row] for part in parts]) for row in (1, 2))
+    triangles = np.concatenate([start + part[3] for start, part in zip(starts, parts, strict=True)])
+    attributes = {}
+    for name, values, vector, more in (
+        ("POSITION", positions, "VEC3", {"bounds": True}),
+        ("NORMAL", normals, "VEC3", {}),
+        ("JOINTS_0", joints, "VEC4", {}),
+        ("WEIGHTS_0", weights, "VEC4", {"normalized": True}),
+    ):
+        binary.open_view(_VERTICES)
+        attributes[name] = binary.add(values, vector, **more)
+    binary.open_view(_TRIANGLES)
+    indices = binary.add(triangles.astype(np.uint32), "SCALAR")
+    return {
+        "name": "joints",
+        "primitives": [{"attributes": attributes, "indices": indices, "material": 0}],
+    }
+
+
+def _octahedron(head: Array, tip: Array, width: float) -> tuple[Array, Array, Array]:
+    """Positions, normals and triangles of flat faces from a joint to another."""
+    along = tip - head
+    # Any direction across will do; the axis that it has least of is far enough from it.
+    across = np.cross(along, np.eye(3)[np.argmin(np.abs(along))])
+    across /= np.linalg.norm(across)
+    other = np.cross(along, across) / np.linalg.norm(along)
+    middle = head + _RING_SHARE * along
+    ring = [middle + width * side for side in (across, other, -across, -other)]
+    corners = np.stack([head, tip, *ring])[_OCTAHEDRON]
+    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+    count = 3 * len(corners)
+    return corners.reshape(-1, 3), np.repeat(normals, 3, axis=0), np.arange(count).reshape(-1, 3)
 
 
 def _moved_offsets(clip: Clip, skeleton: Skeleton) -> Array:
@@ -168,7 +303,7 @@ def _moved_offsets(clip: Clip, skeleton: Skeleton) -> Array:
     return moved
 
 
-def _animation(binary: BinaryWriter, clip: Clip, name: str, skeleton: Skeleton) -> dict[str, Any]:
+def _animation(binary: _Binary, clip: Clip, name: str, skeleton: Skeleton) -> dict[str, Any]:
     times = (np.arange(len(clip)) / clip.fps).astype(np.float32)
     if (np.diff(times) <= 0).any():
         raise ParameterError(

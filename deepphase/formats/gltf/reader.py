@@ -145,8 +145,11 @@ class _Scene:
         animations = file.document.elements("animations")
         tree = read_nodes(file.document)
         targets = [
-            {channel_target(channel, tree.world)[0] for channel in item.elements("channels")}
-            - {None}
+            {
+                node
+                for channel in item.elements("channels")
+                if (node := channel_target(channel, tree.world)[0]) is not None
+            }
             for item in animations
         ]
         joints = find_joints(tree, set().union(*targets), skin)

@@ -26,7 +26,7 @@ import yaml
 
 from deepphase import config
 from deepphase.apps.cli import FIRST_LINES, main
-from deepphase.apps.reports import figures_page
+from deepphase.apps.reports import phase_pages
 from deepphase.figures.image import write_images
 from deepphase.formats.load import save
 from deepphase.formats.points import save_points
@@ -179,7 +179,7 @@ def small_configs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(config, "_FOLDER", folder)
         patch.setattr(
-            figures_page,
+            phase_pages,
             "write_images",
             lambda files, **options: write_images(dict([next(iter(files.items()))]), **options),
         )

@@ -31,7 +31,7 @@ def command(
         if it is not given.
     """
     from deepphase.apps.corpus_notes import note_chosen_skeleton
-    from deepphase.apps.reports.figures_page import FigureData, figures_page
+    from deepphase.apps.reports.phase_pages import FigureData, figures_page
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.prepare import corpus_of
     from deepphase.phase.extractor import load_model

@@ -97,7 +97,7 @@ def model_lines(model: PhaseModel[Any]) -> Iterator[str]:
 
 def model_pages(model: PhaseModel[Any], corpora: list[Any], output: Path) -> Iterator[Path]:
     """Write a report of a trained model, or one for each of its skeletons."""
-    from deepphase.apps.reports.training_report import training_report
+    from deepphase.apps.reports.phase_pages import training_report
     from deepphase.training.metrics_file import metrics_beside
 
     folder = output.with_name(f"{output.name}.report")

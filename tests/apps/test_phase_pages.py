@@ -1,9 +1,10 @@
-"""`deepphase figures`: one page with all figures, the same view for clips that come later."""
+"""Pages of a phase model: all figures, the same view for clips that come later, a training."""
 
 from __future__ import annotations
 
 import json
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,14 +14,15 @@ import torch
 from plotly.offline import get_plotlyjs
 
 from deepphase.apps.commands import figures as figures_command
-from deepphase.apps.reports import figures_page
-from deepphase.apps.reports.figures_page import FigureData
+from deepphase.apps.reports import phase_pages
+from deepphase.apps.reports.example_window import example_window
+from deepphase.apps.reports.phase_pages import FigureData, training_page
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.errors import ParameterError
 from deepphase.figures.image import Images
 from deepphase.figures.theme import LIGHT
 from deepphase.formats.load import save
 from deepphase.phase.config import NetworkConfig, PhaseConfig
+from deepphase.phase.health import ChannelHealth, Health
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.networks.presets import make_autoencoder
@@ -59,7 +61,7 @@ def _model(clips: list, channels: int = 3) -> PhaseModel:
 @pytest.fixture(autouse=True)
 def _few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two clips with pictures of their own are as good as four, and quicker."""
-    monkeypatch.setattr(figures_page, "_DETAILED", 2)
+    monkeypatch.setattr(phase_pages, "_DETAILED", 2)
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +88,7 @@ def _content(page: Path) -> tuple[str, dict]:
 
 
 def test_the_page_has_every_figure_once_and_fetches_nothing(model, clips, tmp_path):
-    page, images = figures_page.figures_page(_read(model, clips, tmp_path), tmp_path / "out")
+    page, images = phase_pages.figures_page(_read(model, clips, tmp_path), tmp_path / "out")
     assert images == ([], "")
     text, figures = _content(page)
     assert [heading for heading in SECTIONS if f"<h2>{heading}</h2>" in text] == SECTIONS
@@ -105,17 +107,11 @@ def test_the_page_has_every_figure_once_and_fetches_nothing(model, clips, tmp_pa
             assert not {"template", "title"} & set(each["layout"])
 
 
-def test_colours_are_chosen_and_unknown_ones_refused(model, clips, tmp_path):
-    material = _read(model, clips, tmp_path)
-    assert list(material.colourings(["style", "time"])) == ["style", "time"]
-    assert set(material.colourings(["style"])["style"].values) == {"calm", "<b>wild"}
-    speed = material.colourings(["speed"])["speed"]
-    assert speed.unit == "m/s"
-    assert (speed.values >= 0).all()
-    with pytest.raises(ParameterError, match="no colour 'mood'") as error:
-        material.colourings(["mood"])
-    assert "style" in error.value.hint
-    assert "frequency" in error.value.hint
+def test_colours_are_those_of_labels_and_numbers(model, clips, tmp_path):
+    colours = _read(model, clips, tmp_path).colourings()
+    assert set(colours["style"].values) == {"calm", "<b>wild"}
+    assert colours["speed"].unit == "m/s"
+    assert (colours["speed"].values >= 0).all()
 
 
 def test_clips_that_come_later_land_in_the_same_picture(model, clips, tmp_path):
@@ -145,13 +141,11 @@ def test_pictures_are_light_and_named_after_their_figures(model, clips, tmp_path
         drawn.update(files)
         return Images(list(files))
 
-    monkeypatch.setattr(figures_page, "write_images", keep)
-    _, images = figures_page.figures_page(
-        _read(model, clips, tmp_path), tmp_path, colours=["clip"], pictures=True
-    )
+    monkeypatch.setattr(phase_pages, "write_images", keep)
+    _, images = phase_pages.figures_page(_read(model, clips, tmp_path), tmp_path, pictures=True)
     assert all(chart.layout.template == LIGHT for chart in drawn.values())
     names = [path.name for path in images.paths]
-    assert names[:2] == ["manifold_2d_by_clip.png", "manifold_3d_by_clip.png"]
+    assert names[:2] == ["manifold_2d_by_clip.png", "manifold_2d_by_style.png"]
     assert len(set(names)) == len(names) >= 8
 
 
@@ -165,3 +159,80 @@ def test_the_command_writes_the_page(model, clips, tmp_path, capsys):
     assert (tmp_path / "out" / "index.html").exists()
     assert (tmp_path / "swing.model.projection").exists()
     assert "figures: " in capsys.readouterr().out
+
+
+def _health(model: PhaseModel, findings: tuple = ()) -> Health:
+    channel = ChannelHealth((0.8, 1.2, 1.6), (0.1, 0.2, 0.4), True)
+    shares = dict.fromkeys(model.signals.joints, 0.5)
+    return Health(1234, 0.713, shares, 0.9, 0.98, 0.07, 0.4, (channel,) * model.channels, findings)
+
+
+def test_example_window_equals_the_networks_output(model, clips):
+    signals = model.signals.read(clips[0])
+    example = example_window(model, signals, 100, clip="walk")
+    window = signals[70:131].T
+    np.testing.assert_allclose(
+        example.signals, window - window.mean(1, keepdims=True), rtol=1e-4, atol=1e-5
+    )
+    phases = model.encode_signals(signals).parameters[100]
+    np.testing.assert_allclose(example.parameters.phase, phases.phase, atol=1e-5)
+    np.testing.assert_allclose(
+        example.fitted, example.parameters.sinusoid(example.times), atol=1e-4
+    )
+    with torch.inference_mode():
+        answer = model.network(torch.from_numpy(example.signals)[None])[0].numpy()
+    np.testing.assert_allclose(example.reconstruction, answer, rtol=1e-4, atol=1e-5)
+    assert example.at == pytest.approx(100 / model.fps)
+
+
+def test_the_page_of_a_training_has_all_its_parts(model, clips, tmp_path):
+    hostile = "</script><script>alert(1)</script>"
+    named = [replace(clip, name=f"{hostile} {number}") for number, clip in enumerate(clips)]
+    provenance = {"clips": 7, "versions": {"torch": "9.9.9"}, "minutes": 12.345678, hostile: 1}
+    trained = replace(model, health=_health(model), provenance=provenance)
+    data = _read(trained, named, tmp_path)
+    text, figures = _content(training_page(trained, data).write(tmp_path / "page.html"))
+    assert "<script>alert" not in text
+    assert "&lt;script&gt;alert(1)" in text
+    for given in ("71.3 %", "1,234", "98.0 %", "9.9.9", "12.3457", "network.window_s"):
+        assert given in text, given
+    assert text.count('class="dot"') == model.channels
+    given = re.findall(r'<h2>.*?</h2>\n<p>.*?</p><div class="wide"><figure', text)
+    assert len(given) == len(figures) == 5
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_draws_in_a_browser_without_requests(model, clips, tmp_path, scheme):
+    sync_api = pytest.importorskip("playwright.sync_api")
+    browser_path = shutil.which("chromium") or shutil.which("google-chrome")
+    if browser_path is None:
+        pytest.skip("no Chromium on this machine")
+    trained = replace(model, health=_health(model))
+    page = training_page(trained, _read(trained, clips, tmp_path))
+    path = page.write(tmp_path / "p.html")
+    requests, errors = [], []
+    with sync_api.sync_playwright() as playwright:
+        options = ["--no-sandbox", "--enable-unsafe-swiftshader"]
+        browser = playwright.chromium.launch(executable_path=browser_path, args=options)
+        page = browser.new_page(color_scheme=scheme)
+        page.set_default_timeout(180_000)
+        page.on("request", lambda request: requests.append(request.url))
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("dialog", lambda dialog: errors.append(dialog.message))
+        page.goto(path.as_uri())
+        page.wait_for_function(
+            "[...document.querySelectorAll('.plot')].every(p => p.querySelector('.main-svg'))"
+        )
+        drawn = page.evaluate("document.querySelectorAll('.plot .main-svg').length")
+        paper = page.evaluate("document.querySelector('.plot')._fullLayout.paper_bgcolor")
+        body = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        browser.close()
+    assert errors == []
+    assert [url for url in requests if not url.startswith(("data:", "blob:"))] == [path.as_uri()]
+    assert drawn >= 5
+    red, green, blue = (int(paper[i : i + 2], 16) for i in (1, 3, 5))
+    assert body == f"rgb({red}, {green}, {blue})"
+    assert (red < 128) == (scheme == "dark")
+    assert wide <= 0

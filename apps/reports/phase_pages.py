@@ -1,23 +1,26 @@
-"""Page of all figures of a phase model on some clips, and the figures as PNG files."""
+"""Pages of a phase model: the report of its training, and all figures of its phases on clips."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from deepphase.apps.reports.example_window import example_window
+from deepphase.apps.reports.health_section import add_health
 from deepphase.apps.reports.manifold_cloud import PhaseCloud, ground_speed
 from deepphase.apps.reports.page import Page
+from deepphase.apps.reports.player_takes import takes_of_store
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.errors import ParameterError
 from deepphase.figures.channel_joints import explained_by_joint
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.image import Images, write_images
+from deepphase.figures.learning_curves import training_metrics
 from deepphase.figures.phase_parameters import (
     parameter_distributions,
     parameters_over_time,
@@ -26,13 +29,17 @@ from deepphase.figures.phase_parameters import (
 from deepphase.figures.similarity import similarity_map
 from deepphase.figures.theme import label
 from deepphase.figures.window_fit import window_fit
+from deepphase.music.cache import song_features
 from deepphase.phase.clip_phases import ClipPhases
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.networks.paper_autoencoder import EmbeddingAutoencoder
 from deepphase.phase.parameters import PhaseParameters
+from deepphase.phase.signal_corpus import SignalCorpus
+from deepphase.phase.song_signals import SongSignals
 from deepphase.progress import Progress
+from deepphase.training.metrics_file import read_metrics
 
 FigureSet = dict[str, go.Figure]
 
@@ -42,32 +49,24 @@ _PART_S = 10.0
 _MIN_WIDTH, _MIN_WIDTH_3D = 640, 600
 # Pixels of a PNG file per pixel of the figure.
 _SCALE = 2.0
-
-
-# Clips that are drawn by default, and clips with figures of their own.
-_CLIPS, _DETAILED = 48, 4
+# Clips that are drawn, those of the report of a training, and clips with figures of their own.
+_CLIPS, _OF_TRAINING, _DETAILED = 48, 8, 4
 # Values of a label that a legend can distinguish.
 _MAX_VALUES = 12
 
 
 @dataclass(frozen=True, eq=False)
 class FigureData:
-    """Clips of a store with their phases and signals.
+    """Clips or songs with their phases and signals.
 
     Parameters
     ----------
-    model
-        The model, or a baseline.
-    chosen
-        Indices of the clips in the store.
-    phases
-        Phases of each clip.
     signals
-        (frames, signals) of each clip, m/s.
+        (frames, signals) of each clip, which the model reads.
     labels
         Labels of each clip.
     left_out
-        Number of the store's other clips.
+        Number of clips that are not drawn.
     projection
         Projection of the manifold: the model's own, or the one that is saved beside it.
     cloud
@@ -75,7 +74,6 @@ class FigureData:
     """
 
     model: PhaseExtractor
-    chosen: tuple[int, ...]
     phases: tuple[ClipPhases, ...]
     signals: tuple[Array, ...]
     labels: tuple[Mapping[str, str], ...]
@@ -87,28 +85,34 @@ class FigureData:
     def read(
         cls,
         model: PhaseExtractor,
-        store: ClipStore,
+        clips: ClipStore | SignalCorpus,
         *,
-        projection_file: Path,
+        count: int = _CLIPS,
+        projection_file: Path | None = None,
         progress: Progress | None = None,
     ) -> FigureData:
-        """Encode some clips of a store, spread evenly."""
-        chosen = _spread(store, model.window)
+        """Encode some clips of a store, or some songs, spread evenly over those with windows."""
+        if isinstance(clips, ClipStore):
+            lengths, labels = clips.lengths, clips.labels
+        else:
+            lengths, labels = clips.stops - clips.starts, ({},) * len(clips.starts)
+        whole = np.flatnonzero(lengths >= model.window)
+        chosen = _evenly(whole if whole.size else np.arange(len(lengths)), count)
         phases, signals = [], []
         for done, index in enumerate(chosen, start=1):
-            clip = store.clip(index)
+            stored = isinstance(clips, ClipStore)
+            clip: Any = clips.clip(index) if stored else song_features(clips.sources[index])
             signals.append(model.signals.read(clip))
             phases.append(model.encode(clip))
             if progress is not None:
-                progress("encoding", done, len(chosen), clip.name)
+                progress("encoding", done, len(chosen), phases[-1].name)
         projection = model.projection or _saved_projection(projection_file, phases)
         return cls(
             model,
-            tuple(chosen),
             tuple(phases),
             tuple(signals),
-            tuple(store.labels[index] for index in chosen),
-            len(store) - len(chosen),
+            tuple(labels[index] for index in chosen),
+            len(lengths) - len(chosen),
             projection,
             PhaseCloud.of(model, phases, projection),
         )
@@ -122,29 +126,15 @@ class FigureData:
         """Interior frames of a clip; all frames if none is interior."""
         return np.flatnonzero(_interior(self.phases[index]))
 
-    def colourings(self, names: Sequence[str] | None = None) -> dict[str, Colouring]:
-        """Colourings of the cloud by name: clip, labels, frequency, speed, amplitude, time, phase.
-
-        Parameters
-        ----------
-        names
-            Names in this order; by default all, of the labels those with at least two and not too
-            many values.
-        """
-        cloud, known = self.cloud, {"clip": self.cloud.by_clip()}
-        usual = ["clip"]
-        for name in dict.fromkeys(name for labels in self.labels for name in labels):
-            values = [labels.get(name, "") for labels in self.labels]
-            known.setdefault(name, cloud.by_label(name, values))
-            usual += [name] if 2 <= len(set(values)) <= _MAX_VALUES and name not in usual else []
-        measured = cloud.measured([ground_speed(self.model, values) for values in self.signals])
-        known |= measured
-        for name in names or ():
-            if name not in known:
-                raise ParameterError(
-                    f"there is no colour {name!r}", hint=f"one of {', '.join(known)}"
-                )
-        return {name: known[name] for name in names or (*usual, *measured)}
+    def colourings(self) -> dict[str, Colouring]:
+        """Name -> colours of the cloud; of the labels those with two to a dozen values."""
+        cloud = self.cloud
+        speeds = [ground_speed(self.model, values) for values in self.signals]
+        return {
+            "clip": cloud.by_clip(),
+            **cloud.by_labels(self.labels, _MAX_VALUES),
+            **cloud.measured(speeds),
+        }
 
 
 def _interior(clip: ClipPhases) -> Array:
@@ -156,28 +146,90 @@ def _evenly(indices: Array, count: int) -> list[int]:
     return [int(indices[index]) for index in chosen]
 
 
-def _spread(store: ClipStore, window: int) -> list[int]:
-    whole = np.flatnonzero(store.lengths >= window)
-    return _evenly(whole if whole.size else np.arange(len(store)), _CLIPS)
-
-
-def _saved_projection(path: Path, phases: Sequence[ClipPhases]) -> ManifoldProjection:
+def _saved_projection(path: Path | None, phases: Sequence[ClipPhases]) -> ManifoldProjection:
     """Load the projection from a file; if there is none, fit it to these clips and save it."""
-    if path.exists():
+    if path is not None and path.exists():
         return ManifoldProjection.load(path)
     manifold = [each.parameters.manifold()[_interior(each)] for each in phases]
     projection = ManifoldProjection.fit(np.concatenate(manifold))
-    projection.save(path)
+    if path is not None:
+        projection.save(path)
     return projection
 
 
-def figures_page(
-    data: FigureData,
+def training_report(
+    model: PhaseModel,
+    clips: ClipStore | SignalCorpus,
     folder: Path,
     *,
-    colours: Sequence[str] | None = None,
-    pictures: bool = False,
-) -> tuple[Path, Images]:
+    metrics: Path | None = None,
+    progress: Progress | None = None,
+) -> Path:
+    """Write FOLDER/index.html on a trained model and some clips or songs of its training."""
+    data = FigureData.read(model, clips, count=_OF_TRAINING, progress=progress)
+    page = training_page(model, data, None if metrics is None else read_metrics(metrics))
+    if isinstance(clips, ClipStore):
+        page.add_takes(takes_of_store(model, clips))
+    return page.write(folder / "index.html")
+
+
+def training_page(
+    model: PhaseModel, data: FigureData, metrics: Mapping[str, Array] | None = None
+) -> Page:
+    """The page of a trained model: its health, its training, its figures and its origin."""
+    network, of_songs = model.config.network, isinstance(model.signals, SongSignals)
+    read = (
+        f"{len(model.signals.names)} values of audio features"
+        if isinstance(model.signals, SongSignals)
+        else f"the joint velocities of {len(model.signals.joints)} joints"
+    )
+    page = Page(
+        "Report of the phase model",
+        f"{network.channels} phase channels, learnt from {read} at {model.fps:g} frames a second, "
+        f"each window {network.window_s:g} s long.",
+    )
+    add_health(page, model.health, of_songs=of_songs)
+    if metrics:
+        page.add_figure(
+            training_metrics(metrics),
+            "Training curves",
+            "Loss on training windows, and the explained variance of held-out windows, over the "
+            "optimizer steps. If explained variance still rises at the end, train longer; if it "
+            "falls while the loss falls, add clips. The values are in the CSV file beside the "
+            "model.",
+        )
+    _add_manifold(page, data, ("clip", "frequency"))
+    _add_parameters(page, data)
+    _add_windows(page, data)
+    signals = "features" if isinstance(model.signals, SongSignals) else "joints"
+    entries = {
+        **{str(key).replace("_", " "): value for key, value in model.provenance.items()},
+        **asdict(model.config),
+        signals: ", ".join(getattr(model.signals, signals)),
+        "model (SHA-256)": model.sha256,
+    }
+    rows = [(name, _plain(value)) for name, value in _flat(entries)]
+    return page.add_table(("Name", "Value"), rows, heading="Origin of the model")
+
+
+def _flat(content: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Nested mappings as dotted names with their values."""
+    for key, value in content.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def _plain(value: object) -> str:
+    if value is None:
+        return "not set"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def figures_page(data: FigureData, folder: Path, *, pictures: bool = False) -> tuple[Path, Images]:
     """Write FOLDER/index.html with all figures and, on request, each as FOLDER/<figure>.png.
 
     Returns
@@ -194,12 +246,12 @@ def figures_page(
         f"{model.window / model.fps:.2g} s at {model.fps:g} frames a second. "
         "A channel has the same colour in all figures.",
     )
-    charts = _add_manifold(page, data, colours)
-    charts |= _add_series(page, data)
-    charts |= _add_clips(page, data)
-    charts |= _add_distributions(page, data)
-    charts |= _add_windows(page, data)
-    charts |= _add_similarity(page, data)
+    charts = _add_manifold(page, data)
+    for add in (
+        *(_add_series, _add_strips, _add_parameters, _add_distributions, _add_windows),
+        _add_similarity,
+    ):
+        charts |= add(page, data)
     if model.health is not None and model.health.explained_by_joint:
         charts["explained_by_joint"] = explained_by_joint(model.health.explained_by_joint)
         page.add_figure(
@@ -217,15 +269,14 @@ def figures_page(
     return page.write(folder / "index.html"), images
 
 
-def _add_manifold(page: Page, data: FigureData, colours: Sequence[str] | None) -> FigureSet:
-    cloud = data.cloud
-    charts: FigureSet = {}
+def _add_manifold(page: Page, data: FigureData, colours: Sequence[str] = ()) -> FigureSet:
+    cloud, charts = data.cloud, FigureSet()
     if cloud.padded:
         page.add_text(
             "No clip is as long as a window: every frame has the sinusoids of its whole clip.",
             heading="Limits of these figures",
         )
-    chosen = data.colourings(colours)
+    known = data.colourings()
     for axes, heading, words in (
         (
             2,
@@ -242,7 +293,7 @@ def _add_manifold(page: Page, data: FigureData, colours: Sequence[str] | None) -
             "the plane.",
         ),
     ):
-        drawn = {name: cloud.figure(each, dimensions=axes) for name, each in chosen.items()}
+        drawn = {name: cloud.figure(known[name], dimensions=axes) for name in colours or known}
         tabs = {f"by {name}": chart for name, chart in drawn.items()}
         page.add_choice(tabs, heading, words, min_width=_MIN_WIDTH_3D if axes == 3 else 0)
         charts |= {f"manifold_{axes}d_by_{_safe(name)}": each for name, each in drawn.items()}
@@ -286,38 +337,45 @@ def _add_series(page: Page, data: FigureData) -> FigureSet:
     return _numbered("single_clips", charts)
 
 
-def _add_clips(page: Page, data: FigureData) -> FigureSet:
-    strips, over_time = {}, {}
-    for index in data.detailed():
-        clip = data.phases[index]
-        strips[clip.name] = phase_strips(
+def _add_strips(page: Page, data: FigureData) -> FigureSet:
+    clips = [data.phases[index] for index in data.detailed()]
+    charts = {
+        clip.name: phase_strips(
             clip.parameters,
             clip.fps,
             interior=clip.interior,
             title=f"Phases of all channels: {label(clip.name)}",
         )
-        part = slice(0, round(_PART_S * clip.fps))
-        over_time[clip.name] = parameters_over_time(
-            clip.parameters[part],
-            clip.fps,
-            interior=clip.interior[part],
-            title=f"Phase parameters: {label(clip.name)}",
-        )
+        for clip in clips
+    }
     page.add_choice(
-        strips,
+        charts,
         "Phases of whole clips",
         "Each row is a channel: the height is its phase, which rises over each cycle, and the "
         "opacity its amplitude. Where one movement changes into another, some channels fade and "
         "others change their frequency.",
         min_width=_MIN_WIDTH,
     )
+    return _numbered("phase_strips", charts)
+
+
+def _add_parameters(page: Page, data: FigureData) -> FigureSet:
+    charts = {}
+    for clip in (data.phases[index] for index in data.detailed()):
+        part = clip[: round(_PART_S * clip.fps)]
+        charts[clip.name] = parameters_over_time(
+            part.parameters,
+            clip.fps,
+            interior=part.interior,
+            title=f"Phase parameters: {label(clip.name)}",
+        )
     page.add_choice(
-        over_time,
+        charts,
         "Parameters over time",
         f"Up to the first {_PART_S:g} seconds. In a steady motion each phase rises in straight "
         "lines, whose slope is the frequency, while frequency and amplitude stay constant.",
     )
-    return {**_numbered("phase_strips", strips), **_numbered("parameters_over_time", over_time)}
+    return _numbered("parameters_over_time", charts)
 
 
 def _add_distributions(page: Page, data: FigureData) -> FigureSet:
@@ -340,34 +398,28 @@ def _add_windows(page: Page, data: FigureData) -> FigureSet:
         return {}
     for index in data.detailed():
         inside, name = data.inside(index), data.phases[index].name
-        example = example_window(
-            model, data.signals[index], int(inside[len(inside) // 2]), clip=name
-        )
-        charts[name] = window_fit(example)
+        middle = int(inside[len(inside) // 2])
+        charts[name] = window_fit(example_window(model, data.signals[index], middle, clip=name))
+    signals = "audio features" if isinstance(model.signals, SongSignals) else "joint velocities"
     page.add_choice(
         charts,
         "One window and its reconstruction",
-        "Left: the strongest joint velocities of a window, and their reconstruction from the "
-        "sinusoids. Right: the latent of each channel, and the sinusoid that fits it.",
+        f"Left: the strongest {signals} of a window, and their reconstruction from the sinusoids. "
+        "Right: the latent of each channel, and the sinusoid that fits it, with frequency, "
+        "amplitude, phase and offset.",
         min_width=_MIN_WIDTH,
     )
     return _numbered("window", charts)
 
 
 def _add_similarity(page: Page, data: FigureData) -> FigureSet:
-    detailed = data.detailed()
+    detailed, charts = data.detailed(), {}
     first, last = detailed[0], detailed[-1]
-    pairs = list(dict.fromkeys([(first, first), (last, last), (first, last)]))
-    charts = {}
-    for one, other in pairs:
+    for one, other in dict.fromkeys([(first, first), (last, last), (first, last)]):
         names = (data.phases[one].name, data.phases[other].name)
-        manifolds, velocities = (
-            tuple(values(index)[data.inside(index)] for index in (one, other))
-            for values in (
-                lambda index: data.phases[index].parameters.manifold(),
-                lambda index: data.signals[index],
-            )
-        )
+        inside = [(index, data.inside(index)) for index in (one, other)]
+        manifolds = tuple(data.phases[i].parameters.manifold()[kept] for i, kept in inside)
+        velocities = tuple(data.signals[i][kept] for i, kept in inside)
         title = f"{names[0]} with {names[1] if one != other else 'itself'}"
         charts[title] = similarity_map(
             {"phase manifold": manifolds, "joint velocities": velocities},

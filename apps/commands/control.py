@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from deepphase.apps.options.groups import SteeringOptions
-from deepphase.apps.terminal import next_step, note, progress, table, warn
+from deepphase.apps.terminal import next_step
 from deepphase.errors import ParameterError
+
+if TYPE_CHECKING:
+    from deepphase.controllers.ball.running_balls import BallSettings
+    from deepphase.controllers.data.initial_states import InitialStates
+    from deepphase.controllers.runtime.controller import Controller
 
 
 def command(
@@ -49,60 +56,116 @@ def command(
     foot_ik
         Leave feet where the network has them, without holding them during contacts.
     """
-    from deepphase.apps.reports.measures import measure_table
-    from deepphase.apps.runs.controller import (
-        ball_settings,
-        parse_blend,
-        parse_label,
-        start_of_file,
-    )
-    from deepphase.apps.runs.goals import complete_goals, read_goals, run_ground
-    from deepphase.apps.runs.run import columns_of, run_goal, write_runs
+    from deepphase.apps.runs.goals import read_goals, run_ground
+    from deepphase.apps.runs.run import report_runs
     from deepphase.atomic_write import check_writable
     from deepphase.controllers.runtime.controller import Controller
     from deepphase.controllers.runtime.frame import CharacterSettings
     from deepphase.controllers.runtime.start import CharacterSource
 
-    read = read_goals(steering.path, steering.gamepad)
-    ground = run_ground(steering)
-    position_bias, direction_bias = parse_blend(blend)
-    settings = CharacterSettings(
-        position_bias=position_bias, direction_bias=direction_bias, foot_ik=foot_ik
-    )
+    goals, ground = read_goals(steering.path, steering.gamepad), run_ground(steering)
+    settings = CharacterSettings(*_biases(blend), foot_ik=foot_ik)
     check_writable(output / "index.html")
     opened = Controller.load(controller)
-    labels = parse_label(label, opened)
-    balls = ball_settings(opened, ball)
+    labels, balls = _label(label, opened), _balls(opened, ball)
     if balls is not None and ground is not None:
         raise ParameterError("a ball is only possible on flat ground", hint="leave out --terrain")
-    starts = None
-    if start is not None:
-        starts = start_of_file(opened, start, frame, model, labels)
+    starts = None if start is None else _start(opened, start, frame, model, labels)
     # The motion of a controller without heights is laid on the ground afterwards.
     walked = ground if opened.schema.config.heights else None
     source = CharacterSource(
         opened, starts, labels, settings, seed=steering.seed, ground=walked, balls=balls
     )
-    goals = complete_goals(read, source.travelling_speed, **steering.made_path)
-    with progress() as report_progress:
-        results = {
-            controller.name: [
-                run_goal(source, goal, **steering.run, ground=ground, progress=report_progress)
-                for goal in goals.values()
-            ]
-        }
-        page = write_runs(
-            results,
-            output,
-            source,
-            title=f"Runs of {controller.name}",
-            notes=["Feet in contact are locked (--no-foot-ik)." if foot_ik else "Feet are free."],
-            made_with={"controller": controller.name},
-            root_motion=steering.root_motion,
-        )
-    table(*measure_table(columns_of(results)))
-    for result in results[controller.name]:
-        for finding in result.findings:
-            warn(f"{result.goal}: {finding}")
-    note(f"report: {page}")
+    report_runs(
+        {controller.name: source},
+        goals,
+        ground,
+        steering,
+        output,
+        title=controller.name,
+        notes=["Feet in contact are locked (--no-foot-ik)." if foot_ik else "Feet are free."],
+        made_with={"controller": controller.name},
+    )
     next_step("export", controller, "-o", controller.with_suffix(".onnx"))
+
+
+def _biases(blend: str) -> tuple[float, float]:
+    """The biases (positions, directions) of a name, or of two numbers as in "0.5,2"."""
+    from deepphase.controllers.runtime.frame import BLENDS
+
+    if blend in BLENDS:
+        return BLENDS[blend]
+    try:
+        position, direction = (float(part) for part in blend.split(","))
+    except ValueError:
+        raise ParameterError(
+            f"there is no blend {blend!r}",
+            hint=f"give {', '.join(BLENDS)}, or two numbers as in 0.5,2",
+        ) from None
+    return position, direction
+
+
+def _label(text: str | None, controller: Controller) -> dict[str, str]:
+    """Label -> value of "style=old"; ParameterError if the controller has no such label."""
+    if not text:
+        return {}
+    name, _, value = (part.strip() for part in text.partition("="))
+    own, known = controller.schema.config.label, controller.schema.label_values
+    if not value:
+        raise ParameterError(
+            f"{text!r} is not of the form label=value", hint="write it as in style=happy"
+        )
+    if name != own:
+        raise ParameterError(
+            f"there is no label {name!r}",
+            hint=f"steer the controller by {own!r}" if own else "leave the label out",
+        )
+    if value not in known:
+        raise ParameterError(
+            f"{name} {value!r} is not among the controller's labels",
+            hint=f"known: {', '.join(known)}",
+        )
+    return {name: value}
+
+
+def _balls(controller: Controller, events: str | None) -> BallSettings | None:
+    """Settings of the ball with its events; None for a controller without a ball."""
+    from deepphase.controllers.ball.ball_events import parse_ball_events
+    from deepphase.controllers.ball.running_balls import BallSettings
+
+    if controller.schema.config.ball:
+        return BallSettings(controller.ball, events=tuple(parse_ball_events(events)))
+    if events is not None:
+        raise ParameterError(
+            "the controller has no ball", hint="train one with `train controller --ball`"
+        )
+    return None
+
+
+def _start(
+    controller: Controller, file: Path, frame: int, model: Path | None, labels: Mapping[str, str]
+) -> InitialStates:
+    """A frame of a motion file, at the controller's rate."""
+    from dataclasses import replace
+
+    import numpy as np
+
+    from deepphase.controllers.data.initial_states import InitialStates
+    from deepphase.corpus.clips import clips_in
+    from deepphase.motion.resample import resample
+    from deepphase.phase.extractor import load_model
+
+    entries = clips_in([file])
+    if len(entries) != 1:
+        raise ParameterError(
+            f"--start takes one clip, and this has {len(entries)}",
+            hint="give a motion file with one clip",
+            path=file,
+        )
+    clip = entries[0].load()
+    phases = None if model is None else load_model(model).bound(clip)
+    controller.check_phases(phases)
+    if clip.fps != controller.fps:
+        clip = resample(clip, controller.fps)
+    clip = replace(clip, labels=dict(clip.labels) | dict(labels))
+    return InitialStates.of_clip(clip, np.array([frame]), controller.schema, phases)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from deepphase.apps.options.groups import PlayerOptions, SteeringOptions, parse_labels
-from deepphase.apps.terminal import next_step, note, progress, table, warn
+from deepphase.apps.options.groups import SteeringOptions, parse_labels
+from deepphase.apps.terminal import next_step, note, progress, warn
 from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:
-    from deepphase.matching.player.settings import PlayerSettings
+    from deepphase.apps.runs.goals import Goal
+    from deepphase.matching.database.database import MotionDatabase
     from deepphase.matching.player.source import PlayerSource
     from deepphase.progress import Progress
     from deepphase.steering.run import Runner, RunnerSource
@@ -24,7 +26,8 @@ def command(
     include: str | None = None,
     compare: bool = False,
     beside: str | None = None,
-    player: PlayerOptions = PlayerOptions(),  # noqa: B008 (frozen)
+    weight: str | None = None,
+    keep: str | None = None,
     steering: SteeringOptions = SteeringOptions(),  # noqa: B008 (frozen)
 ) -> None:
     """Move characters along a path or by a gamepad recording, by motion matching.
@@ -45,74 +48,90 @@ def command(
     beside
         Databases, matchers and controllers, separated by commas, whose characters follow the same
         goals; one player and one table have them all.
+    weight
+        Factors of the weights of features, as in trajectory_direction=0.5,phase_manifold=2; match
+        build prints the features.
+    keep
+        Labels whose values are kept at a cost, separated by commas, or none; if not given, style
+        where the database has it.
     """
-    from deepphase.apps.reports.measures import measure_table
-    from deepphase.apps.runs.goals import complete_goals, read_goals, run_ground
-    from deepphase.apps.runs.matching import (
-        compared_sources,
-        feature_entries,
-        index_line,
-        played_moments,
-        unknown_labels,
-    )
-    from deepphase.apps.runs.run import columns_of, run_goal, write_runs
+    from deepphase.apps.runs.goals import read_goals, run_ground
+    from deepphase.apps.runs.matching import index_line, played_moments
+    from deepphase.apps.runs.run import report_runs
     from deepphase.atomic_write import check_writable
     from deepphase.matching.database.on_ground import has_ground_heights
-    from deepphase.matching.player.settings import moments_line
+    from deepphase.matching.player.settings import PlayerSettings, moments_line
 
-    read = read_goals(steering.path, steering.gamepad)
-    ground = run_ground(steering)
-    settings = player.settings(played_moments(include))
-    wanted = parse_labels(labels) if labels else {}
+    goals, ground = read_goals(steering.path, steering.gamepad), run_ground(steering)
+    kept = [name.strip() for name in (keep or "").split(",") if name.strip()]
+    settings = PlayerSettings(moments=played_moments(include))
+    if keep is not None:
+        settings = replace(settings, keep=() if kept == ["none"] else tuple(kept))
+    wanted, factors = parse_labels(labels) if labels else {}, _factors(weight)
     check_writable(output / "index.html")
     if _is_matcher(source):
-        for name, value in {"compare": compare, "weight": player.weight}.items():
+        for name, value in {"compare": compare, "weight": weight}.items():
             if value:
                 raise ParameterError(
                     f"--{name} is an option of motion databases, and {source.name} is a matcher",
                     hint="give the database that it was trained on, or leave the option out",
                 )
-    with progress() as report:
-        opened = _opened(source, player, report)
+    with progress() as shown:
+        opened = _opened(source, factors, shown)
+        _check_kept(opened.database, kept)
         # The motion of databases without heights is laid on the ground afterwards.
         walked = ground if has_ground_heights(opened.database.layout) else None
         opened = replace(
             opened, labels=wanted, settings=settings, seed=steering.seed, ground=walked
         )
-        goals = complete_goals(read, opened.travelling_speed, **steering.made_path)
-        notes = unknown_labels(goals, opened)
-        own = compared_sources(opened, report) if compare else {source.name: opened}
+        notes = _unknown_labels(goals, opened)
+        own = _compared(opened, shown) if compare else {source.name: opened}
         sources: dict[str, RunnerSource[Runner]] = dict(own)
         for path in [] if beside is None else [Path(name.strip()) for name in beside.split(",")]:
-            sources[path.name] = _beside(path, settings, report)
-        results = {
-            name: [
-                run_goal(runners, goal, **steering.run, ground=ground, progress=report)
-                for goal in goals.values()
-            ]
-            for name, runners in sources.items()
-        }
-        page = write_runs(
-            results,
-            output,
-            opened,
-            title=f"Runs of {source.name}",
-            notes=[moments_line(opened.database, opened.played)],
-            made_with=opened.database.made_with,
-            root_motion=steering.root_motion,
-            entries=feature_entries(own),
-        )
+            sources[path.name] = _beside(path, settings, shown)
     for text in notes:
         warn(text)
-    table(*measure_table(columns_of(results)))
-    for runs in results.values():
-        for result in runs:
-            for finding in result.findings:
-                warn(f"{result.goal}: {finding}")
-    note(moments_line(opened.database, opened.played))
+    played = moments_line(opened.database, opened.played)
+    report_runs(
+        sources,
+        goals,
+        ground,
+        steering,
+        output,
+        title=source.name,
+        notes=[played],
+        made_with=opened.database.made_with,
+        entries=_feature_entries(own),
+    )
+    note(played)
     note(index_line(opened.searcher))
-    note(f"report: {page}")
     next_step("app", source.parent)
+
+
+def _factors(weight: str | None) -> dict[str, float]:
+    """Factors of the weights of features by their names."""
+    factors = {}
+    for part in weight.split(",") if weight else ():
+        name, _, value = part.partition("=")
+        try:
+            factors[name.strip()] = float(value)
+        except ValueError:
+            raise ParameterError(
+                f"{part.strip()!r} is not of the form feature=factor",
+                hint="write weights as in trajectory_direction=0.5,phase_manifold=2",
+            ) from None
+    return factors
+
+
+def _check_kept(database: MotionDatabase, kept: Sequence[str]) -> None:
+    """Raise ParameterError if labels are to be kept that the database does not have."""
+    known = {name for labels in database.labels for name in labels}
+    for name in kept:
+        if name not in (*known, "none"):
+            raise ParameterError(
+                f"no label {name!r} to keep in this database",
+                hint=f"it has {', '.join(sorted(known)) or 'none'}",
+            )
 
 
 def _is_matcher(path: Path) -> bool:
@@ -122,7 +141,7 @@ def _is_matcher(path: Path) -> bool:
     return path.is_file() and read_header(path)["format"] == FORMAT
 
 
-def _opened(source: Path, player: PlayerOptions, report: Progress) -> PlayerSource:
+def _opened(source: Path, factors: Mapping[str, float], shown: Progress) -> PlayerSource:
     """The source of the players of a database, with the factors of its weights, or of a matcher."""
     from deepphase.matching.database.database import MotionDatabase
     from deepphase.matching.database.variants import reweighted
@@ -132,19 +151,15 @@ def _opened(source: Path, player: PlayerOptions, report: Progress) -> PlayerSour
     from deepphase.matching.search.searcher import open_searcher
 
     if _is_matcher(source):
-        matcher = Matcher.load(source)
-        player.check(matcher.database)
-        return matcher.source()
-    database = MotionDatabase.load(source)
-    player.check(database)
-    database = reweighted(database.with_kinds(report), player.weight_factors)
-    playback = Playback.of_database(database, report)
-    searcher = open_searcher(database, progress=report, note=warn)
+        return Matcher.load(source).source()
+    database = reweighted(MotionDatabase.load(source).with_kinds(shown), factors)
+    playback = Playback.of_database(database, shown)
+    searcher = open_searcher(database, progress=shown, note=warn)
     data = database_measures(database, playback)
     return PlayerSource(database, playback, searcher, data=data)
 
 
-def _beside(path: Path, settings: PlayerSettings, report: Progress) -> RunnerSource[Runner]:
+def _beside(path: Path, settings: Any, shown: Progress) -> RunnerSource[Runner]:
     """The source of what moves beside others: a database or a matcher, or a controller."""
     from deepphase.controllers.runtime.controller import FORMAT as CONTROLLER
     from deepphase.controllers.runtime.controller import Controller
@@ -153,4 +168,54 @@ def _beside(path: Path, settings: PlayerSettings, report: Progress) -> RunnerSou
 
     if read_header(path)["format"] == CONTROLLER:
         return CharacterSource(Controller.load(path))
-    return replace(_opened(path, PlayerOptions(), report), settings=settings)
+    return replace(_opened(path, {}, shown), settings=settings)
+
+
+def _compared(source: PlayerSource, shown: Progress) -> dict[str, PlayerSource]:
+    """The database, and databases of its clips with pose features in place of the phases."""
+    from deepphase.matching.database.variants import pose_databases
+    from deepphase.matching.search.searcher import open_searcher
+
+    database = source.database
+    name = "phases" if database.layout.of_kind("phase_manifold") else "as built"
+    sources = {name: source}
+    for rival_name, rival in pose_databases(database, shown):
+        searcher = open_searcher(rival, progress=shown)
+        sources[rival_name] = replace(source, database=rival, searcher=searcher)
+    return sources
+
+
+def _unknown_labels(goals: Mapping[str, Goal | None], source: PlayerSource) -> list[str]:
+    """Warnings about labels of goals that the database does not have.
+
+    Raises ParameterError if it has the label but not the value, or none of its moments is played.
+    """
+    notes = []
+    for name, goal in goals.items():
+        labels = getattr(goal, "labels", None) or getattr(goal, "buttons", {})
+        for column, values in labels.items():
+            if column not in source.label_names:
+                notes.append(f"{name}: its motion has no label {column!r}, which is ignored")
+                continue
+            for value in dict.fromkeys(filter(None, values)):
+                source.check_labels({column: value})
+    return notes
+
+
+def _feature_entries(sources: Mapping[str, PlayerSource]) -> list[dict[str, Any]]:
+    """Dimensions and memory of the feature rows, for report.json."""
+    return [
+        {
+            "name": name,
+            "definition": sentence,
+            "value": value,
+            "unit": unit,
+            "n": len(source.database),
+            "by": {"features": features},
+        }
+        for features, source in sources.items()
+        for name, sentence, value, unit in (
+            ("dimensions", "values in a feature row", source.database.dims, ""),
+            ("memory", "of all feature rows", source.database.features.nbytes, "bytes"),
+        )
+    ]

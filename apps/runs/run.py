@@ -9,20 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from deepphase.apps.reports.measures import (
-    Columns,
-    measure_entries,
-    save_report,
-)
+from deepphase.apps.options.groups import SteeringOptions
+from deepphase.apps.reports.measures import measure_entries, measure_table, save_report
 from deepphase.apps.reports.page import Page
 from deepphase.apps.runs.files import motion_note, write_motions
-from deepphase.apps.runs.goals import Goal
+from deepphase.apps.runs.goals import Goal, complete_goals
 from deepphase.apps.runs.take import compared_take, run_take
+from deepphase.apps.terminal import note, progress, table, warn
 from deepphase.errors import ParameterError
 from deepphase.evaluation.findings import ground_findings, run_findings
 from deepphase.evaluation.measurement import Measure, joint_rotations, measure, measures_of
 from deepphase.motion.ball import Ball
-from deepphase.motion.root_trajectory import RootMotion
 from deepphase.progress import Progress
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import GamepadSettings
@@ -144,58 +141,95 @@ def _ground_measures(feet: Sequence[FeetOnGround]) -> list[Measure]:
     )
 
 
-def write_runs(
-    results: Mapping[str, Sequence[RunResult]],
-    folder: Path,
-    source: RunnerSource[Runner],
+def report_runs(
+    sources: Mapping[str, RunnerSource[Runner]],
+    goals: Mapping[str, Goal | None],
+    ground: Heightmap | None,
+    steering: SteeringOptions,
+    output: Path,
     *,
     title: str,
     notes: Sequence[str] = (),
     made_with: Mapping[str, Any],
-    root_motion: RootMotion = "auto",
     entries: Sequence[Mapping[str, Any]] = (),
-) -> Path:
-    """Write runs into a folder: one page with the player, motion files, tables and report.json.
+) -> None:
+    """Drive characters of every source along all goals; write the runs, and print their measures.
 
-    Returns
-    -------
-    The page.
+    Speeds and the report's data are those of the first source. `goals` are of `read_goals`.
     """
-    several = len(results) > 1
+    source = next(iter(sources.values()))
+    ways = complete_goals(
+        goals, source.travelling_speed, seconds=steering.seconds, speed=steering.speed
+    ).values()
+    with progress() as shown:
+        options: dict[str, Any] = {
+            "seconds": steering.seconds,
+            "speed": steering.speed,
+            "characters": steering.characters,
+            "ground": ground,
+            "progress": shown,
+        }
+        results = {
+            name: [run_goal(own, way, **options) for way in ways] for name, own in sources.items()
+        }
+    labelled = {
+        f"{result.goal}, {name}" if len(results) > 1 else result.goal: result
+        for name, runs in results.items()
+        for result in runs
+    }
+    page = _write_runs(
+        results, labelled, output, source, steering, title, notes, made_with, entries
+    )
+    table(*measure_table({label: result.measures for label, result in labelled.items()}))
+    for label, result in labelled.items():
+        for finding in result.findings:
+            warn(f"{label}: {finding}")
+    note(f"report: {page}")
+
+
+def _write_runs(
+    results: Mapping[str, Sequence[RunResult]],
+    labelled: Mapping[str, RunResult],
+    folder: Path,
+    source: RunnerSource[Runner],
+    steering: SteeringOptions,
+    title: str,
+    notes: Sequence[str],
+    made_with: Mapping[str, Any],
+    entries: Sequence[Mapping[str, Any]],
+) -> Path:
+    """Write one page with the player, motion files, tables and report.json; return the page."""
+    root_motion, data, several = steering.root_motion, source.data, len(results) > 1
     files: list[tuple[str, str]] = []
-    takes, measured, rotations = [], [], []
-    columns: dict[str, list[Measure]] = {}
-    findings: list[str] = []
-    for name, runs in results.items():
-        for result in runs:
-            label = f"{result.goal}, {name}" if several else result.goal
-            stem = label.replace(", ", "-").replace(" ", "-")
-            files += write_motions(result.run, folder, stem, root_motion)
-            takes.append(run_take(result.run, label))
-            columns[label] = result.measures
-            findings += [f"{label}: {text}" for text in result.findings]
-            by = {"goal": result.goal} | ({"features": name} if several else {})
-            measured += measure_entries(result.measures, result.run.characters, by)
-            rotations.append((label, by, joint_rotations(result.run)))
-    data, first = source.data, next(iter(results.values()))
+    takes, measured, joints = {}, [], []
+    rotations: dict[str, dict[str, float]] = {}
+    names = [name for name, runs in results.items() for _ in runs]
+    for name, (label, result) in zip(names, labelled.items(), strict=True):
+        stem = label.replace(", ", "-").replace(" ", "-")
+        files += write_motions(result.run, folder, stem, root_motion)
+        takes[label] = run_take(result.run, label)
+        by = {"goal": result.goal} | ({"features": name} if several else {})
+        measured += measure_entries(result.measures, result.run.characters, by)
+        rotations[label] = joint_rotations(result.run)
+        joints += [
+            {
+                "name": "joint_rotation",
+                "definition": "mean over frames, of local rotations",
+                "value": value,
+                "unit": "deg/s",
+                "n": result.run.characters,
+                "by": {**by, "joint": joint},
+                "data": data["joint_rotations"][joint],
+            }
+            for joint, value in rotations[label].items()
+        ]
+    first = next(iter(results.values()))
     beside = []
     for number, result in enumerate(first if several else ()):
-        of_goal = takes[number :: len(first)]
+        of_goal = list(takes.values())[number :: len(first)]
         beside.append(compared_take(dict(zip(results, of_goal, strict=True)), result.goal))
-    joints = [
-        {
-            "name": "joint_rotation",
-            "definition": "mean over frames, of local rotations",
-            "value": value,
-            "unit": "deg/s",
-            "n": first[0].run.characters,
-            "by": {**by, "joint": joint},
-            "data": data["joint_rotations"][joint],
-        }
-        for _, by, own in rotations
-        for joint, value in own.items()
-    ]
-    ground = first[0].run.spec.ground
+    findings = [f"{label}: {text}" for label, own in labelled.items() for text in own.findings]
+    run = first[0].run
     save_report(
         folder,
         made_with,
@@ -205,27 +239,27 @@ def write_runs(
         findings=findings,
         settings=asdict(source.settings)
         | {
-            "characters": first[0].run.characters,
+            "characters": run.characters,
             "labels": dict(source.labels),
             "root_motion": root_motion,
-            "terrain": None if ground is None else ground.name,
+            "terrain": None if run.spec.ground is None else run.spec.ground.name,
         },
     )
-    page = Page(title, f"Motion {first[0].run.spec.note}.")
-    page.add_takes([*beside, *takes])
+    page = Page(f"Runs of {title}", f"Motion {run.spec.note}.")
+    page.add_takes([*beside, *takes.values()])
     if findings:
         page.add_list(findings, heading="Findings")
     else:
         page.add_text("No character ran away, stood like a statue or was lost.")
-    page.add_measures(columns)
+    page.add_measures({label: result.measures for label, result in labelled.items()})
     for text in notes:
         page.add_text(text)
     page.add_table(
-        ("Joint", *columns, "The data"),
+        ("Joint", *rotations, "The data"),
         [
             (
                 joint,
-                *(f"{own[joint]:.1f}" if joint in own else "" for _, _, own in rotations),
+                *(f"{own[joint]:.1f}" if joint in own else "" for own in rotations.values()),
                 f"{value:.1f}",
             )
             for joint, value in data["joint_rotations"].items()
@@ -233,14 +267,5 @@ def write_runs(
         heading="Rotation of each joint (deg/s)",
     )
     page.add_files(files)
-    page.add_text(motion_note(first[0].run, root_motion))
+    page.add_text(motion_note(run, root_motion))
     return page.write(folder / "index.html")
-
-
-def columns_of(results: Mapping[str, Sequence[RunResult]]) -> Columns:
-    """Label of each run -> its measures."""
-    return {
-        f"{result.goal}, {name}" if len(results) > 1 else result.goal: result.measures
-        for name, runs in results.items()
-        for result in runs
-    }

@@ -9,11 +9,9 @@ import pytest
 
 from deepphase.apps.cli import main
 from deepphase.apps.demo import CONTROLLER
-from deepphase.apps.options.groups import PlayerOptions
 from deepphase.corpus.store import open_store
 from deepphase.formats.load import load, save
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.player.settings import PlayerSettings
 from deepphase.motion.kinematics import joint_positions
 from deepphase.steering.path import read_path
 from deepphase.synthetic.gait_motion import locomotion
@@ -112,10 +110,6 @@ def test_others_follow_the_path_beside_a_matcher(database, tmp_path, capsys):
     for option in (["--compare"], ["--weight", "trajectory_position=2"]):
         assert main([*words, *option]) == 2
         assert f"{option[0]} is an option of motion databases" in capsys.readouterr().err
-
-
-def test_options_of_players_have_the_defaults_of_their_settings():
-    assert PlayerOptions().settings() == PlayerSettings()
 
 
 @pytest.mark.parametrize(

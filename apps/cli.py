@@ -20,109 +20,64 @@ DONE, BUG, MISTAKE = 0, 1, 2
 # New objects after which Python looks for garbage.
 _NEW_OBJECTS = 50_000
 
-# Job -> command -> (its module in deepphase.apps.commands, one line for the overview). A module is
-# imported when its command is called. Its function is named `command`, or after the colon.
+# Job -> command -> one line for the overview. Its function is `command` in the module of its name,
+# such as commands/match_run.py, or of several in one module `phase_command` in commands/train.py.
+# A module is imported when its command is called.
 JOBS = {
     "Clips": {
-        "inspect": (
-            "inspect_files",
-            "show the content of files: skeletons, rates, lengths, problems",
-        ),
-        "prepare": ("prepare_store", "read, check and resample a folder of clips into one store"),
-        "convert": ("convert", "convert clips to another file format, or to another skeleton"),
-        "solve": ("solve", "solve for a skeleton and rotations from point tracks"),
-        "play": ("play", "write a page that plays clips, with their phases and a song"),
+        "inspect": "show the content of files: skeletons, rates, lengths, problems",
+        "prepare": "read, check and resample a folder of clips into one store",
+        "convert": "convert clips to another file format, or to another skeleton",
+        "solve": "solve for a skeleton and rotations from point tracks",
+        "play": "write a page that plays clips, with their phases and a song",
     },
     "Phases": {
-        "train phase": (
-            "train:phase_command",
-            "train a phase model on clips or songs, without labels",
-        ),
-        "fit phases": (
-            "fit:phases_command",
-            "fit baseline phases by a rule: contacts, PCA or foot strikes",
-        ),
-        "encode": ("encode_clips", "write the phases of every frame of clips, as .npz and .csv"),
-        "evaluate": ("evaluate_model", "measure a phase model on clips, as a page and as JSON"),
-        "figures": ("figures", "draw the manifold and other figures of a model, as a page"),
+        "train phase": "train a phase model on clips or songs, without labels",
+        "fit phases": "fit baseline phases by a rule: contacts, PCA or foot strikes",
+        "encode": "write the phases of every frame of clips, as .npz and .csv",
+        "evaluate": "measure a phase model on clips, as a page and as JSON",
+        "figures": "draw the manifold and other figures of a model, as a page",
     },
     "Characters": {
-        "train matching": (
-            "train:matching_command",
-            "compress a motion database by a network: learned matching",
-        ),
-        "train controller": (
-            "train:controller_command",
-            "train a controller on clips and their phases",
-        ),
-        "control": ("control", "move characters along a path or by a gamepad, with a controller"),
-        "live": ("live", "steer a character by hand, in a page of the browser"),
-        "fit ground": (
-            "fit:ground_command",
-            "fit the ground that clips were captured on to their feet",
-        ),
-        "fit ball": (
-            "fit:ball_command",
-            "fit a ball to the feet of clips, or read that of captures",
-        ),
+        "train matching": "compress a motion database by a network: learned matching",
+        "train controller": "train a controller on clips and their phases",
+        "control": "move characters along a path or by a gamepad, with a controller",
+        "live": "steer a character by hand, in a page of the browser",
+        "fit ground": "fit the ground that clips were captured on to their feet",
+        "fit ball": "fit a ball to the feet of clips, or read that of captures",
     },
     "Motion matching": {
-        "match build": (
-            "match_build:build_command",
-            "build a motion database: features and a search index",
-        ),
-        "match query": (
-            "match_find:query_command",
-            "find the frames of a database nearest to a frame of a clip",
-        ),
-        "match run": ("match_run", "move characters along a path or by a gamepad, by matching"),
+        "match build": "build a motion database: features and a search index",
+        "match query": "find the frames of a database nearest to a frame of a clip",
+        "match run": "move characters along a path or by a gamepad, by matching",
     },
     "Dance": {
-        "train dance": ("train:dance_command", "train a dancer on clips with their songs"),
-        "dance": ("dance_song", "make a new dance to a song, with a page that plays it"),
+        "train dance": "train a dancer on clips with their songs",
+        "dance": "make a new dance to a song, with a page that plays it",
     },
     "Editing": {
-        "train editor": (
-            "train:editor_command",
-            "train an autoencoder of motion, which repairs and edits clips",
-        ),
-        "train path": (
-            "train:path_command",
-            "train networks from paths, hands or feet to an editor's motion",
-        ),
-        "edit repair": (
-            "edit:edit_repair",
-            "repair a clip: missing joints, dropped frames, jumps, noise",
-        ),
-        "edit inbetween": (
-            "edit:edit_inbetween",
-            "make the motion between two clips, or the keys of one",
-        ),
-        "edit constrain": (
-            "edit:edit_constrain",
-            "put hands and feet at targets, and the root on a path",
-        ),
-        "edit path": ("edit:edit_path", "make motion along a path, or of paths of hands and feet"),
-        "edit style": (
-            "edit:edit_style",
-            "give a clip the style of other clips, with its own timing",
-        ),
+        "train editor": "train an autoencoder of motion, which repairs and edits clips",
+        "train path": "train networks from paths, hands or feet to an editor's motion",
+        "edit repair": "repair a clip: missing joints, dropped frames, jumps, noise",
+        "edit inbetween": "make the motion between two clips, or the keys of one",
+        "edit constrain": "put hands and feet at targets, and the root on a path",
+        "edit path": "make motion along a path, or of paths of hands and feet",
+        "edit style": "give a clip the style of other clips, with its own timing",
     },
     "Rigs": {
-        "train rig": ("train:rig_command", "learn the controls of a rig for any pose"),
-        "rig-controls": (
-            "rig_controls",
-            "find the controls of a rig that give the joints of a clip",
-        ),
+        "train rig": "learn the controls of a rig for any pose",
+        "rig-controls": "find the controls of a rig that give the joints of a clip",
     },
     "deepphase": {
-        "demo": ("demo", "run the whole chain on synthetic motion, offline"),
-        "app": ("app", "open the dashboard in the browser"),
-        "export": ("export_model", "export a model as ONNX, or as a page in which it is steered"),
-        "doctor": ("doctor", "check the installation: versions, devices, missing packages"),
+        "demo": "run the whole chain on synthetic motion, offline",
+        "app": "open the dashboard in the browser",
+        "export": "export a model as ONNX, or as a page in which it is steered",
+        "doctor": "check the installation: versions, devices, missing packages",
     },
 }
-COMMANDS = {name: row for rows in JOBS.values() for name, row in rows.items()}
+COMMANDS = {name: text for rows in JOBS.values() for name, text in rows.items()}
+# First words of commands whose functions stand in one module.
+_MODULES = ("train", "fit", "edit")
 # Commands of earlier versions, which still work -> what they are now.
 _RENAMED = {"retarget": "convert", "edit effectors": "edit path"}
 # Job of the README -> its first lines, on a folder of clips, and for dances of clips with songs.
@@ -219,7 +174,7 @@ def _run(words: list[str]) -> int:
         from deepphase.apps.options.command_line import completion_script
 
         _, _, shell = words[0].partition("=")
-        commands = {name: (command_named(name), text) for name, (_, text) in COMMANDS.items()}
+        commands = {name: (command_named(name), text) for name, text in COMMANDS.items()}
         print(completion_script(shell or " ".join(words[1:2]), commands))
         return DONE
     for count in (2, 1):
@@ -250,11 +205,13 @@ def _run(words: list[str]) -> int:
 
 def command_named(name: str) -> Callable[..., Any]:
     """The function of a command, such as "train phase"."""
-    module, _, function = COMMANDS[name][0].partition(":")
-    found: Callable[..., Any] = getattr(
-        importlib.import_module(f"deepphase.apps.commands.{module}"), function or "command"
-    )
-    return found
+    module, function = name.replace("-", "_").replace(" ", "_"), "command"
+    first, _, second = name.partition(" ")
+    if first in _MODULES:
+        module, function = first, f"{second}_command"
+    found = importlib.import_module(f"deepphase.apps.commands.{module}")
+    command: Callable[..., Any] = getattr(found, function)
+    return command
 
 
 def _run_command(name: str, words: list[str], *, quiet: bool) -> int:
@@ -300,7 +257,7 @@ def _overview(names: Iterable[str] = COMMANDS) -> str:
     width = max(map(len, names))
     lines: list[str] = []
     for job, rows in JOBS.items():
-        shown = [f"  {name:<{width}}  {text}" for name, (_, text) in rows.items() if name in names]
+        shown = [f"  {name:<{width}}  {text}" for name, text in rows.items() if name in names]
         lines += ["", f"{job}:", *shown] if shown else []
     return "\n".join(
         [

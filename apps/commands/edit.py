@@ -30,7 +30,7 @@ _EDIT = EditOptions()
 _SPACING_M = 1.5
 
 
-def edit_repair(
+def repair_command(
     clip: Path,
     output: Path,
     joints: str | None = None,
@@ -108,7 +108,7 @@ def edit_repair(
     write_edited([made], output, edit.player, before=given)
 
 
-def edit_inbetween(
+def inbetween_command(
     clips: list[Path],
     output: Path,
     seconds: float | None = None,
@@ -212,7 +212,7 @@ def edit_inbetween(
     write_edited([made], output, edit.player, before=given[0])
 
 
-def edit_constrain(
+def constrain_command(
     clip: Path,
     output: Path,
     targets: Path | None = None,
@@ -274,7 +274,7 @@ def edit_constrain(
     write_edited([made.clip], output, edit.player, before=given)
 
 
-def edit_path(
+def path_command(
     editor: Path,
     path: str,
     output: Path,
@@ -430,7 +430,7 @@ def _follow_effectors(
     write_edited([made.clip], output, player, before=clip, title=title)
 
 
-def edit_style(
+def style_command(
     clip: Path,
     output: Path,
     style: str | None = None,

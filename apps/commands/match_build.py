@@ -14,7 +14,7 @@ _LAYOUTS = "deepphase.features.layout:FeatureLayout"
 _DEFAULT, _ON_GROUND = "phase_trajectory", "ground_trajectory"
 
 
-def build_command(
+def command(
     stores: list[Path],
     output: Path,
     model: Path | None = None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -92,16 +92,18 @@ class FigureData:
         progress: Progress | None = None,
     ) -> FigureData:
         """Encode some clips of a store, or some songs, spread evenly over those with windows."""
+        labels: Sequence[Mapping[str, str]]
+        read: Callable[[int], Any]
         if isinstance(clips, ClipStore):
-            lengths, labels = clips.lengths, clips.labels
+            lengths, labels, read = clips.lengths, clips.labels, clips.clip
         else:
-            lengths, labels = clips.stops - clips.starts, ({},) * len(clips.starts)
+            lengths, read = clips.stops - clips.starts, _songs(clips)
+            labels = [{}] * len(lengths)
         whole = np.flatnonzero(lengths >= model.window)
         chosen = _evenly(whole if whole.size else np.arange(len(lengths)), count)
         phases, signals = [], []
         for done, index in enumerate(chosen, start=1):
-            stored = isinstance(clips, ClipStore)
-            clip: Any = clips.clip(index) if stored else song_features(clips.sources[index])
+            clip = read(index)
             signals.append(model.signals.read(clip))
             phases.append(model.encode(clip))
             if progress is not None:
@@ -135,6 +137,10 @@ class FigureData:
             **cloud.by_labels(self.labels, _MAX_VALUES),
             **cloud.measured(speeds),
         }
+
+
+def _songs(corpus: SignalCorpus) -> Callable[[int], Any]:
+    return lambda index: song_features(str(corpus.sources[index]))
 
 
 def _interior(clip: ClipPhases) -> Array:

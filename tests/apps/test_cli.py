@@ -233,7 +233,7 @@ def test_a_bug_leaves_its_traceback(monkeypatch, swings):
     def bug(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("deepphase.apps.commands.inspect_files.inspect_files", bug)
+    monkeypatch.setattr("deepphase.apps.commands.inspect.inspect_files", bug)
     with pytest.raises(ZeroDivisionError):
         cli.main(["inspect", str(swings)])
 
@@ -602,6 +602,6 @@ def test_ctrl_c_outside_of_a_training(swings, monkeypatch):
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("deepphase.apps.commands.inspect_files.inspect_files", stop)
+    monkeypatch.setattr("deepphase.apps.commands.inspect.inspect_files", stop)
     ran = run("inspect", swings)
     assert (ran.status, ran.err) == (130, "deepphase: interrupted\n")

@@ -34,7 +34,7 @@ import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from deepphase.apps import cli
 sys.modules["deepphase.apps.commands.fake"] = __import__("fake_command")
-cli.COMMANDS["fake"] = ("fake", "")
+cli.COMMANDS["fake"] = ""
 sys.exit(cli.main(["fake"]))
 """
 

@@ -44,7 +44,7 @@ def test_every_option_has_a_help_text_of_its_own_and_a_hyphenated_name(name):
         assert re.match(r"[A-Z0-9].*[.]$", action.help), action
         assert not BANNED.search(action.help), action
         assert not any("_" in flag for flag in action.option_strings)
-    assert not BANNED.search(COMMANDS[name][1])
+    assert not BANNED.search(COMMANDS[name])
 
 
 def test_every_command_is_of_one_job(capsys):
@@ -217,7 +217,7 @@ def test_a_document_is_json_without_nan():
     }
 
 
-_FUNCTIONS = {name: (command_named(name), text) for name, (_, text) in COMMANDS.items()}
+_FUNCTIONS = {name: (command_named(name), text) for name, text in COMMANDS.items()}
 
 
 @pytest.mark.parametrize(

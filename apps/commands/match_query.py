@@ -15,7 +15,7 @@ _EXCLUDED_S = 1.0
 _APART_S, _MATCH_S = 0.5, 2.0
 
 
-def query_command(
+def command(
     database: Path,
     clip: str,
     output: Path,

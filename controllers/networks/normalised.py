@@ -24,7 +24,7 @@ def normalisation_of(layout: FeatureLayout | None, batches: Iterable[Array]) -> 
     """
     if layout is None:
         return Normalisation(np.zeros(0, np.float32), np.zeros(0, np.float32))
-    moments = Moments(layout.dims)
+    moments = Moments()
     for rows in batches:
         moments.add(rows)
     found = moments.normalisation(layout)

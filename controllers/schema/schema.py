@@ -315,26 +315,6 @@ class ControllerSchema:
                 columns[made], shares[made] = np.arange(given.start, given.stop), share
         return columns, shares.astype(np.float32)
 
-    def check_same(self, other: ControllerSchema, *, ours: str, theirs: str) -> None:
-        """Raise ParameterError with both schemas unless they are equal.
-
-        `ours` and `theirs` name their owners in the message, as in "the controller".
-        """
-        for name in ("fps", "joints", "feet", "body", "channels", "label_values"):
-            mine, yours = getattr(self, name), getattr(other, name)
-            if mine != yours:
-                raise ParameterError(
-                    f"{ours} and {theirs} differ in {name}",
-                    hint=f"{ours}: {_text(mine)}\n  {theirs}: {_text(yours)}",
-                )
-        for name in ("inputs", "gate", "outputs"):
-            mine, yours = getattr(self, name), getattr(other, name)
-            if mine != yours:
-                raise ParameterError(
-                    f"the {name} of {ours} and {theirs} differ",
-                    hint=f"{ours}:\n{_indented(mine)}\n  {theirs}:\n{_indented(yours)}",
-                )
-
     def check_clip(self, clip: Clip) -> None:
         """Raise SkeletonError or ParameterError if a clip has another body or frame rate."""
         missing = [name for name in self.joints if name not in clip.skeleton.names]
@@ -399,14 +379,6 @@ def _check_phases(gate: Gate, channels: int, channel: int | None) -> None:
         raise ParameterError(
             f"phase_channel {channel}: the phase model has channels 0 to {channels - 1}"
         )
-
-
-def _text(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
-
-
-def _indented(layout: FeatureLayout | None) -> str:
-    return "\n".join(f"    {line}" for line in str(layout or "none").splitlines())
 
 
 def _listed(value: Any) -> Any:

@@ -50,14 +50,9 @@ class Normalisation:
 
 
 class Moments:
-    """Mean and deviation of rows that arrive in batches.
+    """Mean and deviation of rows that arrive in batches."""
 
-    The moments of every batch are kept, so those of batches that were read apart, such as the
-    clips of several processes, are joined to the same numbers as all of them in one pass.
-    """
-
-    def __init__(self, dims: int) -> None:
-        self._dims = dims
+    def __init__(self) -> None:
         self._batches: list[tuple[float, Array, Array]] = []
 
     def add(self, rows: Array) -> None:
@@ -68,20 +63,6 @@ class Moments:
         mean = values.mean(0)
         # About the mean of the batch: about 0, small deviations would be lost.
         self._batches.append((float(len(values)), mean, np.square(values - mean).sum(0)))
-
-    def arrays(self) -> Array:
-        """(batches, 1 + 2 * dims) float64: rows, mean and sum of squares about it of each batch."""
-        return np.array([np.concatenate([[n], *each]) for n, *each in self._batches]).reshape(
-            -1, 1 + 2 * self._dims
-        )
-
-    @classmethod
-    def joined(cls, batches: Sequence[Array], dims: int) -> Moments:
-        """The moments of all batches of several `arrays`, in their order."""
-        moments = cls(dims)
-        for row in np.concatenate(list(batches)):
-            moments._batches.append((float(row[0]), row[1 : 1 + dims], row[1 + dims :]))
-        return moments
 
     def normalisation(self, layout: FeatureLayout) -> Normalisation:
         """The normalisation of all rows so far; ParameterError where there are none."""
@@ -120,7 +101,13 @@ def named_joints(names: Sequence[str], skeleton: Skeleton, roles: Roles) -> tupl
         if name in skeleton.names:
             found.append(name)
             continue
-        joints = _of_role(name, skeleton, roles)
+        if name == ALL:
+            joints = np.flatnonzero(body_joints(skeleton, roles)).tolist()
+        elif name in _PAIRS:
+            joints = list(roles.both(_PAIRS[name]) or ())
+        else:
+            joint = getattr(roles, name) if name in (*_SINGLE, *_SIDED) else None
+            joints = [] if joint is None else [joint]
         if not joints:
             raise ParameterError(
                 f"there is no joint or role {name!r} on this skeleton",
@@ -129,15 +116,6 @@ def named_joints(names: Sequence[str], skeleton: Skeleton, roles: Roles) -> tupl
             )
         found += [skeleton.names[joint] for joint in joints]
     return tuple(dict.fromkeys(found))
-
-
-def _of_role(name: str, skeleton: Skeleton, roles: Roles) -> list[int]:
-    if name == ALL:
-        return np.flatnonzero(body_joints(skeleton, roles)).tolist()
-    if name in _PAIRS:
-        return list(roles.both(_PAIRS[name]) or ())
-    joint = getattr(roles, name) if name in (*_SINGLE, *_SIDED) else None
-    return [] if joint is None else [joint]
 
 
 def body_joints(skeleton: Skeleton, roles: Roles) -> Array:
@@ -262,13 +240,7 @@ class FeatureLayout:
                         f"feature {feature.name!r} needs phases, but there is no phase model",
                         hint="give a model, or choose a layout of poses and trajectory",
                     )
-                if feature.channels not in (0, channels):
-                    raise ParameterError(
-                        f"feature {feature.name!r} has {feature.channels} phase channels, but the "
-                        f"model has {channels}",
-                        hint="leave channels out of the layout; the model gives their number",
-                    )
-                feature = feature.changed(channels=channels)
+                feature = _with_channels(feature, channels, "the model")
             features.append(feature)
         return FeatureLayout(*features)
 
@@ -284,19 +256,11 @@ class FeatureLayout:
                     raise ParameterError(
                         f"feature {feature.name!r} reads the track {feature.track!r}, which is "
                         "missing",
-                        hint=(
-                            "give this track, or a layout without the feature; there are tracks "
-                            f"{', '.join(tracks) or 'none'}"
-                        ),
+                        hint="give this track, or a layout without the feature; there are tracks "
+                        f"{', '.join(tracks) or 'none'}",
                     )
                 width = tracks[feature.track].reshape(len(tracks[feature.track]), -1).shape[1]
-                if feature.channels not in (0, width):
-                    raise ParameterError(
-                        f"feature {feature.name!r} has {feature.channels} values a frame, but its "
-                        f"track {feature.track!r} has {width}",
-                        hint="leave channels out of the layout; the track gives their number",
-                    )
-                feature = feature.changed(channels=width)
+                feature = _with_channels(feature, width, f"the track {feature.track!r}")
             features.append(feature)
         return FeatureLayout(*features)
 
@@ -305,35 +269,18 @@ class FeatureLayout:
 
         Raises ParameterError where a block is missing, unknown, not finite or of the wrong width.
         """
-        unknown = [name for name in blocks if name not in self]
-        if unknown:
-            self[unknown[0]]
-        parts = []
-        for feature in self.features:
-            if feature.name not in blocks:
-                raise ParameterError(f"there must be values for the feature {feature.name!r}")
-            parts.append(checked_block(feature, blocks[feature.name]))
-        return np.concatenate(parts, axis=-1, dtype=np.float32)
-
-    def check_same(self, other: FeatureLayout, *, ours: str, theirs: str) -> None:
-        """Raise ParameterError, which shows both layouts, unless they are equal.
-
-        `ours` and `theirs` name their owners, such as "the database".
-        """
-        if self != other:
-            raise ParameterError(
-                f"{ours} and {theirs} have different feature layouts",
-                hint=f"{ours}:\n{_indented(str(self))}\n  {theirs}:\n{_indented(str(other))}",
-            )
+        missing = [name for name in self.names if name not in blocks]
+        if missing:
+            raise ParameterError(f"there must be values for the feature {missing[0]!r}")
+        # The name of an unknown block raises.
+        found = {name: checked_block(self[name], block) for name, block in blocks.items()}
+        return np.concatenate([found[name] for name in self.names], axis=-1, dtype=np.float32)
 
     @classmethod
     def load(cls, name: str | Path) -> FeatureLayout:
         """A layout from a YAML file, or the shipped one of that name (configs/matching).
 
-        Raises
-        ------
-        ParameterError
-            Where there is no such file, or it holds no layout.
+        Raises ParameterError where there is no such file, or it holds no layout.
         """
         path = config_path("matching", name)
         content = read_yaml(path)
@@ -373,5 +320,12 @@ def checked_block(feature: Feature, values: Array) -> Array:
     return block
 
 
-def _indented(text: str) -> str:
-    return "\n".join(f"    {line}" for line in text.splitlines())
+def _with_channels(feature: Feature, channels: int, source: str) -> Feature:
+    """The feature with the channels that its source has; ParameterError if it states others."""
+    if feature.channels not in (0, channels):
+        raise ParameterError(
+            f"feature {feature.name!r} has {feature.channels} channels, but {source} has "
+            f"{channels}",
+            hint="leave channels out of the layout; their number comes with the data",
+        )
+    return feature.changed(channels=channels)

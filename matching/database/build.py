@@ -300,7 +300,7 @@ def read_fields(
     """The fields of a `MotionDatabase` of clips with raw features, and the moments of these."""
     reader = FrameReader.for_store(clips.stores[0], layout, model, tracks, end_margin_s)
     columns = reader.columns(int(clips.lengths.sum()), spool)
-    moments = Moments(reader.layout.dims)
+    moments = Moments()
     for rows in clips.read(reader, workers=workers, progress=progress):
         columns.append(rows)
         moments.add(rows["features"])

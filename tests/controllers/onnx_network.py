@@ -63,7 +63,7 @@ class OnnxNetwork(RunningNetwork):
                 hint="export the controller with `deepphase export`",
                 path=path,
             ) from None
-        controller.schema.check_same(schema, ours="the controller", theirs="the ONNX file")
+        assert schema == controller.schema
         self._names = controller.network.network.state_names
         self._gated = controller.schema.gate is not None
         self._outputs = [each.name for each in self._session.get_outputs()]

@@ -132,7 +132,7 @@ def test_normalisation_in_pieces_is_that_of_all():
         Feature("unused", kind="track", channels=1, weight=0.0),
     )
     rows = rng.standard_normal((1000, 7)) * [1, 2, 3, 10, 20, 0, 5] + 1000.0
-    moments = Moments(7)
+    moments = Moments()
     for piece in np.array_split(rows, [1, 300, 300, 999]):
         moments.add(piece)
     found = moments.normalisation(layout)
@@ -147,4 +147,4 @@ def test_normalisation_in_pieces_is_that_of_all():
     with pytest.raises(
         ParameterError, match="there must be at least one frame to normalise features by"
     ):
-        Moments(7).normalisation(layout)
+        Moments().normalisation(layout)

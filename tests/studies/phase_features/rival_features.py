@@ -200,7 +200,7 @@ def _posture(
         rows, _ = frame_rows(alone, BodyFrames.of_clip(clip, model.signals.body))
         parts.append(rows[kept])
     posture = np.concatenate(parts)
-    moments = Moments(layout.dims)
+    moments = Moments()
     moments.add(np.concatenate([own.manifold(), posture], axis=1))
     scale = moments.normalisation(layout).scale
     manifold = 2 * model.channels

@@ -118,7 +118,7 @@ def command(
 def _clip_of(keys: RigKeys, body: BodyRig) -> Clip:
     from deepphase.rigs.keying import clip_of_controls
 
-    return clip_of_controls(keys.values_of(body), body, keys.trajectory(), keys.fps)
+    return clip_of_controls(keys.values_of(body), body, keys.placement, keys.fps)
 
 
 def _report(trained: RigInverse, solved: RigSolution) -> None:

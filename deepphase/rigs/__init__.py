@@ -8,6 +8,7 @@ from deepphase.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from deepphase.rigs.body_rig import BodyRig as BodyRig
+    from deepphase.rigs.body_rig import Control as Control
     from deepphase.rigs.config import RigConfig as RigConfig
     from deepphase.rigs.inverse import RigInverse as RigInverse
     from deepphase.rigs.inverse import RigSolution as RigSolution
@@ -17,13 +18,11 @@ if TYPE_CHECKING:
     from deepphase.rigs.keying import motion_on_rig as motion_on_rig
     from deepphase.rigs.keys import RigKeys as RigKeys
     from deepphase.rigs.keys import thinned_keys as thinned_keys
-    from deepphase.rigs.rig_function import Control as Control
-    from deepphase.rigs.rig_function import RigFunction as RigFunction
     from deepphase.rigs.training import train_rig as train_rig
 
 # Module -> the public names that it defines.
 _NAMES = {
-    "deepphase.rigs.body_rig": ("BodyRig",),
+    "deepphase.rigs.body_rig": ("BodyRig", "Control"),
     "deepphase.rigs.config": ("RigConfig",),
     "deepphase.rigs.inverse": (
         "RigInverse",
@@ -33,7 +32,6 @@ _NAMES = {
     ),
     "deepphase.rigs.keying": ("clip_of_controls", "motion_on_rig"),
     "deepphase.rigs.keys": ("RigKeys", "thinned_keys"),
-    "deepphase.rigs.rig_function": ("Control", "RigFunction"),
     "deepphase.rigs.training": ("train_rig",),
 }
 

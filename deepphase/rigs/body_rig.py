@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.errors import SkeletonError
+from deepphase.errors import ParameterError, SkeletonError
 from deepphase.formats.array_file import array_part
 from deepphase.formats.reading import checked_skeleton
 from deepphase.motion import quaternions
@@ -17,7 +17,15 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.retargeting.reference_pose import reference_pose
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.skeleton import Skeleton, ancestors, subtree_mask
-from deepphase.rigs.rig_function import Control, RigFunction
+from deepphase.rigs.rig_limbs import (
+    RigLimb,
+    rest_bends,
+    rig_chains,
+    rig_joint_names,
+    rig_limbs,
+    roles_of_part,
+    twist_axes,
+)
 from deepphase.rigs.turns import (
     across,
     apply,
@@ -30,41 +38,43 @@ from deepphase.rigs.turns import (
     turns,
     unit,
 )
+from deepphase.short_repr import counted, short_repr
 
 # An end site nearer to its joint is not a joint of the rig, metres.
 _MIN_END = 0.005
 # Longest reach of an IK limb without stretch, and its shortest beyond the difference of its
 # segments, as shares of its length: beyond, the knee would jump.
 _LONGEST, _SHORTEST = 0.9995, 0.01
-# A middle joint that is further from the line between the ends, as a share of the limb, shows the
-# way in which the limb bends.
-_BENT = 0.02
 _AXES = "xyz"
 _SKELETON = ("parents", "offsets", "end_parents", "end_offsets")
 # Poses at a time, so that what one step reads is still in the cache.
 _BATCH = 1024
+# Step of finite differences, in radians, metres or shares.
+_STEP = 1e-4
 
 
-@dataclass(frozen=True, eq=False)
-class RigLimb:
-    """Arm or leg with forward and inverse kinematics, such as "left_leg"."""
+@dataclass(frozen=True)
+class Control:
+    """One number that an animator sets.
+
+    Parameters
+    ----------
+    name
+        Unique in its rig, such as "LeftArm.rx".
+    unit
+        "rad", "m", or "1" (a share or factor).
+    rest, lower, upper
+        Value in the rest pose, and the limits.
+    """
 
     name: str
-    chain: tuple[int, ...]  # joints from the upper to the last one
-    middle: int
-    toe: int | None
-    bend: Array  # (3,) unit vector: to where the middle joint bends at rest
-
-    @property
-    def upper(self) -> int:
-        return self.chain[0]
-
-    @property
-    def last(self) -> int:
-        return self.chain[-1]
+    unit: str = "rad"
+    rest: float = 0.0
+    lower: float = -np.pi
+    upper: float = np.pi
 
 
-class BodyRig(RigFunction):
+class BodyRig:
     """Rig of a body: FK of all joints, IK of the limbs with pole vectors, blend and stretch.
 
     Controls, of which several do the same in other ways:
@@ -76,6 +86,10 @@ class BodyRig(RigFunction):
       `LIMB.pole.t`: the point that elbow or knee are turned to; `LIMB.blend`: 0 for FK, 1 for IK;
       `LIMB.stretch`: share to which an IK limb grows where it does not reach; `LIMB.roll`: the
       heel lifted about the toes.
+
+    It is a function of the controls, whose values are the positions of the joints in the space of
+    the character: metres, Y up, on the ground below the hips and along the facing, both of which
+    are the placement of the character and no controls.
 
     Parameters
     ----------
@@ -90,6 +104,19 @@ class BodyRig(RigFunction):
     rest_turns
         (joints, 4) rotations that clips of this body have in the rest pose: quaternions in the
         space of the character. Clips with other rest poses fit the same rig.
+
+    Attributes
+    ----------
+    controls, names
+        With unique names.
+    joints
+        Names of the joints, then of the end sites.
+    rest, lower, upper
+        (controls,) values of the rest pose, and the limits.
+
+    References
+    ----------
+    Holden 2017, section 3.4.
     """
 
     def __init__(
@@ -103,18 +130,37 @@ class BodyRig(RigFunction):
         self.skeleton, self.roles, self.bends = skeleton, roles, bends
         self.rest_turns, self.rest_hips = rest_turns, rest_hips
         self.rest_joints = skeleton.rest_positions - skeleton.offsets[0] + rest_hips
-        self.limbs = _limbs(skeleton, roles, bends)
+        self.limbs = rig_limbs(skeleton, roles, bends)
         # Joints that move something: the others have no controls.
         carrying = {*skeleton.parents.tolist(), *skeleton.end_parents.tolist()}
-        self.chains = _chains(skeleton, roles, carrying)
-        self.twists = _twists(skeleton)
+        self.chains = rig_chains(skeleton, roles, carrying)
+        self.twists = twist_axes(skeleton)
         # Joints on the hips that turn with the body and not with the pelvis.
         hips = {limb.upper for limb in self.limbs} & {roles.left_hip, roles.right_hip}
         legs = {ancestors(skeleton, joint)[-2] for joint in hips}
         self.first_of_spine = frozenset(skeleton.children(0)) - legs - set(roles.tail[:1])
-        super().__init__(self._controls(carrying), _joint_names(skeleton))
+        self.controls = tuple(self._controls(carrying))
+        self.joints = rig_joint_names(skeleton)
+        self.names = tuple(control.name for control in self.controls)
+        self.rest, self.lower, self.upper = np.array(
+            [(control.rest, control.lower, control.upper) for control in self.controls]
+        ).T
         self._place = {name: row for row, name in enumerate(self.names)}
         self._turning = self._turning_by_twist()
+
+    def __repr__(self) -> str:
+        return short_repr(
+            self, counted(len(self.controls), "control"), counted(len(self.joints), "joint")
+        )
+
+    def index(self, name: str) -> int:
+        """Index of the control of a name. Raises ParameterError if there is none."""
+        if name not in self.names:
+            raise ParameterError(
+                f"there is no control {name!r} in this rig",
+                hint="its `names` lists those that it has; keys of another rig do not fit",
+            )
+        return self.names.index(name)
 
     @classmethod
     def from_clip(cls, clip: Clip, description: Mapping[str, Any] | None = None) -> BodyRig:
@@ -161,7 +207,7 @@ class BodyRig(RigFunction):
         )
         own = roles_of_part(roles, row, pairs)
         rest_turns = np.asarray(pose.rotations[joints], np.float64)
-        return cls(skeleton, own, heads[0], _bends(skeleton, own), rest_turns)
+        return cls(skeleton, own, heads[0], rest_bends(skeleton, own), rest_turns)
 
     def parts(self) -> tuple[dict[str, dict[str, Array]], dict[str, Any]]:
         """Arrays and header of its file, for `from_parts`."""
@@ -241,12 +287,43 @@ class BodyRig(RigFunction):
             groups.append((list(rows), np.array(list(rows.values()), np.int64).reshape(-1, 3)))
         return groups
 
-    def _positions(self, values: Array) -> Array:
+    def evaluate(self, values: Array) -> Array:
+        """Positions (poses, joints, 3) in metres of values (poses, controls).
+
+        Raises ParameterError if the values have another shape.
+        """
+        values = np.asarray(values)
+        if values.ndim != 2 or values.shape[1] != len(self.controls):
+            raise ParameterError(
+                f"values must be (poses, {len(self.controls)} controls), not {values.shape}",
+                hint="give a row of all controls for each pose",
+            )
         positions = np.empty((len(values), len(self.joints), 3), _kind(values))
         for start in range(0, len(values), _BATCH):
             part = values[start : start + _BATCH]
             positions[start : start + _BATCH] = self.transforms(part)[1]
         return positions
+
+    def jacobian(
+        self, values: Array, columns: Array | None = None, *, positions: Array | None = None
+    ) -> Array:
+        """Derivatives (poses, 3 joints, columns) of the positions, by finite differences.
+
+        Parameters
+        ----------
+        values : (poses, controls)
+        columns
+            Indices of the controls; all by default.
+        positions : (poses, joints, 3), optional
+            Of the values, where they are known.
+        """
+        columns = np.arange(len(self.controls)) if columns is None else columns
+        moves = np.zeros((len(columns), len(self.controls)))
+        moves[np.arange(len(columns)), columns] = _STEP
+        moved = self.evaluate((values[:, None] + moves).reshape(-1, len(self.controls)))
+        places = self.evaluate(values) if positions is None else positions
+        change = moved.reshape(len(values), len(columns), -1) - places.reshape(len(values), 1, -1)
+        return np.asarray(change.swapaxes(1, 2) / _STEP)
 
     def transforms(self, values: Array) -> tuple[Array, Array]:
         """Turns and positions of values (poses, controls).
@@ -381,93 +458,5 @@ class BodyRig(RigFunction):
         return frame(unit(middle - upper), side), frame(unit(last - middle), side)
 
 
-def _joint_names(skeleton: Skeleton) -> list[str]:
-    """Names of the joints and end sites, each once."""
-    names = list(skeleton.names)
-    for joint in skeleton.end_parents:
-        name = f"{skeleton.names[joint]}_end"
-        names.append(name if name not in names else f"{name}{len(names)}")
-    return names
-
-
-def _bends(skeleton: Skeleton, roles: Roles) -> dict[str, Array]:
-    """Limb -> (3,) unit vector to where it bends in the reference pose."""
-    bends = {}
-    for name, joints in _limb_joints(roles).items():
-        upper, middle, last = skeleton.rest_positions[list(joints)]
-        axis = unit(last - upper)
-        out = across(middle - upper, axis)
-        if np.linalg.norm(out) < _BENT * np.linalg.norm(last - upper):
-            # Knees bend forward, elbows backward.
-            out = across(np.array([0.0, 0.0, 1.0 if "leg" in name else -1.0]), axis)
-        bends[name] = unit(out)
-    return bends
-
-
-def _limb_joints(roles: Roles) -> dict[str, tuple[int, int, int]]:
-    """Limb -> upper, middle and last joint, of those that have all three."""
-    four = roles.kind == "quadruped"
-    found = {}
-    for limb, parts in (
-        ("hind_leg" if four else "leg", ("hip", "knee", "foot")),
-        ("front_leg" if four else "arm", ("shoulder", "elbow", "hand")),
-    ):
-        for side in ("left", "right"):
-            upper, middle, last = (getattr(roles, f"{side}_{part}") for part in parts)
-            if None not in (upper, middle, last) and len({upper, middle, last}) == 3:
-                found[f"{side}_{limb}"] = (upper, middle, last)
-    return found
-
-
-def _limbs(skeleton: Skeleton, roles: Roles, bends: Mapping[str, Array]) -> tuple[RigLimb, ...]:
-    limbs = []
-    for name, (upper, middle, last) in _limb_joints(roles).items():
-        path = ancestors(skeleton, last)
-        chain = tuple(path[: path.index(upper) + 1][::-1])
-        side = name.partition("_")[0]
-        toe = getattr(roles, f"{side}_toe")
-        if last != getattr(roles, f"{side}_foot") or toe is None or skeleton.parents[toe] != last:
-            toe = None
-        limbs.append(RigLimb(name, chain, middle, toe, bends[name]))
-    return tuple(limbs)
-
-
-def _chains(skeleton: Skeleton, roles: Roles, carrying: set[int]) -> dict[str, tuple[int, ...]]:
-    """Chains of two joints or more that bend together: spine, neck and tail."""
-    tail = (roles.tail[0], roles.tail[-1]) if roles.tail else (None, None)
-    ends = {"spine": (roles.spine, roles.chest), "neck": (roles.neck, roles.head), "tail": tail}
-    chains = {}
-    for name, (first, last) in ends.items():
-        path = [] if first is None or last is None else ancestors(skeleton, last)
-        if first in path:
-            chain = path[: path.index(first) + 1][::-1]
-            chains[name] = tuple(joint for joint in chain if joint in carrying)
-    return {name: chain for name, chain in chains.items() if len(chain) > 1}
-
-
-def _twists(skeleton: Skeleton) -> tuple[int, ...]:
-    """Axis of each joint that is nearest to the line to its child or end."""
-    ways = np.zeros((len(skeleton), 3))
-    np.add.at(ways, skeleton.parents[1:], skeleton.offsets[1:])
-    np.add.at(ways, skeleton.end_parents, skeleton.end_offsets)
-    ways[~ways.any(axis=1)] = [0.0, 1.0, 0.0]
-    return tuple(np.abs(ways).argmax(axis=1).tolist())
-
-
 def _kind(values: Array) -> np.dtype[Any]:
     return values.dtype if values.dtype.kind == "c" else np.dtype(np.float64)
-
-
-def roles_of_part(roles: Roles, row: Mapping[int, int], pairs: Array) -> Roles:
-    """Roles of a skeleton's joints as those of another skeleton that has some of them.
-
-    `pairs` (joints,) are those of the other skeleton.
-    """
-    named = vars(roles).items()
-    fields = {
-        name: row.get(value)
-        for name, value in named
-        if isinstance(value, int) and not name.endswith("_end")
-    }
-    tail = tuple(row[joint] for joint in roles.tail if joint in row)
-    return Roles(pairs=pairs, kind=roles.kind, tail=tail, **fields)  # type: ignore[arg-type]

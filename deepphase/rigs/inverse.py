@@ -18,7 +18,6 @@ from deepphase.motion.roles import Roles
 from deepphase.rigs.body_rig import BodyRig
 from deepphase.rigs.refinement import refined
 from deepphase.rigs.regression import MultiquadricProcess, ReluNetwork, RigScale, chosen_width
-from deepphase.rigs.rig_function import RigFunction
 from deepphase.short_repr import brief_repr, counted, short_repr
 
 FORMAT, VERSION = "deepphase.rig", 2
@@ -78,7 +77,7 @@ class RigInverse:
         `inverse_of_effectors`; None for all.
     """
 
-    rig: RigFunction
+    rig: BodyRig
     scale: RigScale
     damping: float
     process: MultiquadricProcess
@@ -241,14 +240,7 @@ class RigInverse:
                 checked_mapping(header["report"], "report"),
                 checked_mapping(header["provenance"], "provenance"),
             )
-        except (
-            KeyError,
-            IndexError,
-            TypeError,
-            ValueError,
-            AttributeError,
-            DeepPhaseError,
-        ) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, DeepPhaseError) as error:
             raise CheckpointError(
                 f"the parts of the rig do not fit: {' '.join(str(error).split())[:200]}",
                 hint="the file is of an earlier version or was changed: train it again",

@@ -20,7 +20,8 @@ from deepphase.motion.kinematics import end_positions, global_transforms
 from deepphase.motion.retargeting.retarget import retarget
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import RootTrajectory, root_trajectory
-from deepphase.rigs.body_rig import BodyRig, RigLimb, roles_of_part
+from deepphase.rigs.body_rig import BodyRig
+from deepphase.rigs.rig_limbs import RigLimb, roles_of_part
 from deepphase.rigs.turns import across, angles, unit
 from deepphase.terrain.heightmap import Heightmap
 from deepphase.terrain.laying import lay_on_ground

@@ -16,12 +16,11 @@ from deepphase.atomic_write import atomic_write
 from deepphase.errors import DeepPhaseError, FormatError, ParameterError
 from deepphase.formats.header_values import checked_rate
 from deepphase.motion.root_trajectory import RootTrajectory
-from deepphase.rigs.rig_function import RigFunction
+from deepphase.rigs.body_rig import BodyRig
 from deepphase.short_repr import brief_repr
 
 FORMAT, VERSION = "deepphase.keys", 1
-_PLACEMENT = ("x", "z", "turn")
-_HEIGHT = "y"
+_PLACEMENT, _HEIGHT = ("x", "z", "turn", "y"), "y"
 _MAX_BYTES, _MAX_FRAMES = 500_000_000, 10_000_000
 # Poses at which the Jacobian of the rig is computed, and rounds in which keys are added.
 _JACOBIAN_POSES, _ROUNDS = 5, 40
@@ -46,41 +45,28 @@ class RigKeys:
     values
         (frames, controls)
     placement
-        (frames, 3) metres along x and z, and radians about Y from +Z.
+        Of the character on the ground below it.
     fps
         Frames a second.
-    heights
-        (frames,) metres of the ground below the character; None for a flat floor.
-    rows, placement_rows
-        Frames of the keys of each group of controls (`key_groups`) and of the placement, between
-        which curves are cubic; None for a key in every frame.
+    rows
+        Frames of the keys of each group of controls (`key_groups`), between which curves are cubic;
+        None for a key in every frame.
     """
 
     names: tuple[str, ...]
     units: tuple[str, ...]
     values: Array
-    placement: Array
+    placement: RootTrajectory
     fps: float
-    heights: Array | None = None
     rows: Mapping[str, Array] | None = None
-    placement_rows: Array | None = None
 
     @classmethod
     def from_rig(
-        cls, rig: RigFunction, values: Array, placement: RootTrajectory, fps: float
+        cls, rig: BodyRig, values: Array, placement: RootTrajectory, fps: float
     ) -> RigKeys:
         """Keys of values (frames, controls) of a rig."""
-        ground = np.column_stack([placement.positions[:, [0, 2]], placement.angles])
         units = tuple(control.unit for control in rig.controls)
-        heights = placement.positions[:, 1]
-        flat = bool(np.abs(heights).max(initial=0.0) < 1e-6)
-        return cls(rig.names, units, values, ground, fps, None if flat else heights)
-
-    @property
-    def ground(self) -> Array:
-        """(frames, 4) x, z, turn and height of the placement in every frame."""
-        heights = np.zeros(len(self.placement)) if self.heights is None else self.heights
-        return np.column_stack([self.placement, heights])
+        return cls(rig.names, units, values, placement, fps)
 
     @property
     def key_count(self) -> int:
@@ -98,10 +84,11 @@ class RigKeys:
             return self.values
         values = self.values.copy()
         for name, own in key_groups(self.names):
-            values[:, own] = _through(self.values[:, own], self.rows[name])
+            rows, curves = self.rows[name], self.values[:, own]
+            values[:, own] = hermite(rows, curves[rows], key_slopes(curves)[rows], len(values))
         return values
 
-    def values_of(self, rig: RigFunction) -> Array:
+    def values_of(self, rig: BodyRig) -> Array:
         """(frames, controls) of the curves in the order of a rig; controls without curves rest.
 
         Raises
@@ -112,13 +99,6 @@ class RigKeys:
         values = np.repeat(rig.rest[None], len(self.values), axis=0)
         values[:, [rig.index(name) for name in self.names]] = self.drawn
         return np.asarray(np.clip(values, rig.lower, rig.upper))
-
-    def trajectory(self) -> RootTrajectory:
-        """The placement as a root trajectory."""
-        ground = self.ground
-        if self.placement_rows is not None:
-            ground = _through(ground, self.placement_rows)
-        return RootTrajectory.from_ground(ground[:, :2], ground[:, 2], ground[:, 3])
 
     def save(self, path: str | Path) -> None:
         """Write a JSON file, whole or not at all. Controls that never move have one value.
@@ -142,9 +122,10 @@ class RigKeys:
                         "slopes": slopes[rows, column].tolist(),
                     }
                 curves[self.names[column]] = entry
-        ground = dict(zip(_PLACEMENT, self.placement.T, strict=True))
-        if self.heights is not None:
-            ground[_HEIGHT] = self.heights
+        x, y, z = self.placement.positions.T
+        ground = {"x": x, "z": z, "turn": self.placement.angles}
+        if np.abs(y).max() >= 1e-6:
+            ground[_HEIGHT] = y
         content = {
             "format": FORMAT,
             "version": VERSION,
@@ -175,15 +156,14 @@ class RigKeys:
             fps, frames = checked_rate(content["fps"]), int(content["frames"])
             if not 1 <= frames <= _MAX_FRAMES:
                 raise ValueError(f"{frames} frames")
-            curves, ground = content["controls"], content["placement"]
-            heights = ground.get(_HEIGHT)
+            curves, ground = content["controls"], {_HEIGHT: [0.0]} | content["placement"]
+            x, z, turn, y = (_values(ground[name], frames, name) for name in _PLACEMENT)
             return cls(
                 tuple(curves),
                 tuple(str(curve["unit"]) for curve in curves.values()),
                 np.stack([_curve(curve, frames, name) for name, curve in curves.items()], axis=1),
-                np.stack([_values(ground[name], frames, name) for name in _PLACEMENT], axis=1),
+                RootTrajectory.from_ground(np.stack([x, z], axis=1), turn, y),
                 fps,
-                None if heights is None else _values(heights, frames, _HEIGHT),
             )
         except (OSError, KeyError, TypeError, ValueError, AttributeError, DeepPhaseError) as error:
             raise FormatError(
@@ -232,11 +212,6 @@ def key_slopes(values: Array) -> Array:
     return np.gradient(values, axis=0) if len(values) > 1 else np.zeros_like(values)
 
 
-def _through(values: Array, rows: Array) -> Array:
-    """(frames, columns) of the curves through keys of values (frames, columns) at some frames."""
-    return hermite(rows, values[rows], key_slopes(values)[rows], len(values))
-
-
 def hermite(rows: Array, values: Array, slopes: Array, frames: int) -> Array:
     """(frames, columns) of cubic curves through keys, level before the first and after the last.
 
@@ -282,7 +257,7 @@ def thinned_rows(values: Array, tolerances: Array) -> Array:
     return np.array(sorted(kept), np.int64)
 
 
-def thinned_keys(keys: RigKeys, rig: RigFunction, error_m: float) -> RigKeys:
+def thinned_keys(keys: RigKeys, rig: BodyRig, error_m: float) -> RigKeys:
     """Keys at few frames, whose curves move no joint of the rig by more than an error.
 
     Controls of one bone or handle have keys at the same frames. Each group is first thinned on its
@@ -317,9 +292,8 @@ def thinned_keys(keys: RigKeys, rig: RigFunction, error_m: float) -> RigKeys:
         name: thinned_rows(keys.values[:, own], _INITIAL_TOLERANCE * error_m / reach[own])
         for name, own in groups
     }
-    ground_rows = thinned_rows(keys.ground, np.full(4, error_m))
     for _ in range(_ROUNDS):
-        thinned = replace(keys, rows=rows, placement_rows=ground_rows)
+        thinned = replace(keys, rows=rows)
         positions = rig.evaluate(thinned.values_of(rig))
         errors = np.linalg.norm(positions - joints, axis=-1).max(axis=1)
         if errors.max() <= error_m:

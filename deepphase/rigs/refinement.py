@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.rigs.rig_function import RigFunction
+from deepphase.rigs.body_rig import BodyRig
 
 _ITERATIONS = 10
 # Root mean square of a joint's error at which a pose is done, metres.
@@ -19,7 +19,7 @@ _BATCH = 128
 
 
 def refined(
-    rig: RigFunction,
+    rig: BodyRig,
     values: Array,
     targets: Array,
     *,
@@ -28,29 +28,11 @@ def refined(
     damping: float,
     weights: Array | None = None,
 ) -> tuple[Array, Array]:
-    """Controls whose joints are nearer to targets.
+    """Values (poses, controls) whose joints are nearer to targets, and their positions.
 
     Each pose is refined on its own, from where it is: what the joints do not need stays as it was.
-
-    Parameters
-    ----------
-    values : (poses, controls)
-        To begin with.
-    targets : (poses, joints, 3) metres
-    columns : (used,)
-        Controls that may move.
-    scale : (used,)
-        Their deviations, in which steps are measured.
-    damping
-        In metres for a deviation.
-    weights : (joints,), optional
-        Joints with weight 0 are free.
-
-    Returns
-    -------
-    values : (poses, controls)
-        Within the limits.
-    positions : (poses, joints, 3)
+    The `columns` of the controls may move, in steps that are measured by their deviations `scale`;
+    `damping` is in metres for a deviation. Joints with weight 0 are free.
 
     References
     ----------
@@ -68,7 +50,7 @@ def refined(
 
 
 def _refine(
-    rig: RigFunction,
+    rig: BodyRig,
     values: Array,
     targets: Array,
     columns: Array,

@@ -24,7 +24,6 @@ from deepphase.rigs.config import RigConfig
 from deepphase.rigs.inverse import METHODS, RigInverse
 from deepphase.rigs.keying import keyed, motion_on_rig
 from deepphase.rigs.regression import MultiquadricProcess, ReluNetwork, RigScale, chosen_width
-from deepphase.rigs.rig_function import RigFunction
 from deepphase.training.resumable import ResumableData, ResumableModule, cosine_rate
 from deepphase.training.task import TrainedTask, run_task
 from deepphase.training.trainer import versions
@@ -105,15 +104,15 @@ class RigData(ResumableData, pl.LightningDataModule):
 
     batch_size = _BATCH_SIZE
 
-    def __init__(self, rig: RigFunction, examples: RigExamples, config: RigConfig) -> None:
+    def __init__(self, rig: BodyRig, examples: RigExamples, config: RigConfig) -> None:
         super().__init__()
-        seed, network = config.training.seed, config.network
-        self.config = config
+        self.options = options = config.training
+        seed = options.seed
         self.learnt, self.held_out_examples = examples.split(seed)
         values, positions = self.learnt.values, self.learnt.positions
         self.scale = scale = RigScale.from_examples(values, positions)
         self.position_scale = np.maximum(positions.reshape(len(values), -1).std(axis=0), 1e-3)
-        samples = sampled_controls(scale.normalised(values), network.samples, network.noise, seed)
+        samples = sampled_controls(scale.normalised(values), options.samples, options.noise, seed)
         sampled = np.clip(scale.values(samples), rig.lower, rig.upper)
         every = np.concatenate([values, sampled, self.held_out_examples.values])
         joints = np.concatenate(
@@ -128,7 +127,7 @@ class RigData(ResumableData, pl.LightningDataModule):
 
     @property
     def total_samples(self) -> int:
-        return math.ceil(self.config.training.epochs * self.train_rows)
+        return math.ceil(self.options.epochs * self.train_rows)
 
     @property
     def epoch_samples(self) -> int:
@@ -154,12 +153,11 @@ class RigModule(ResumableModule):
 
     def __init__(self, data: RigData) -> None:
         inputs, outputs = data.inputs.shape[1], data.outputs.shape[1]
-        hidden = data.config.network.hidden
+        hidden = data.options.hidden
         network = torch.nn.Sequential(
             torch.nn.Linear(inputs, hidden), torch.nn.ReLU(), torch.nn.Linear(hidden, outputs)
         )
-        learning_rate = data.config.training.learning_rate
-        super().__init__(network, learning_rate=learning_rate, weight_decay=0.0)
+        super().__init__(network, learning_rate=data.options.learning_rate, weight_decay=0.0)
 
     def rate(self, step: int, total: float) -> float:
         return cosine_rate(step, total, _WARMUP, _FINAL_RATE)
@@ -273,10 +271,10 @@ def train_rig(
 
 
 def with_process(
-    rig: RigFunction, learnt: RigExamples, config: RigConfig, progress: Progress | None = None
+    rig: BodyRig, learnt: RigExamples, config: RigConfig, progress: Progress | None = None
 ) -> RigInverse:
     """The inverse by a Gaussian process, without a network."""
-    seed, count = config.training.seed, config.process.examples
+    seed, count = config.training.seed, config.training.examples
     if progress is not None:
         progress("fitting the Gaussian process", 0, 1, f"{count} examples")
     scale = RigScale.from_examples(learnt.values, learnt.positions)

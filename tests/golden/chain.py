@@ -156,7 +156,7 @@ def rig_solved(folder: Path) -> np.ndarray:
 
 
 def _small_rig() -> list[str]:
-    sizes = {"process.examples": 60, "network.hidden": 64, "network.samples": 500}
+    sizes = {"training.examples": 60, "training.hidden": 64, "training.samples": 500}
     sizes |= {"training.frames": 60, "training.epochs": 8}
     return [word for key, value in sizes.items() for word in ("--set", f"{key}={value}")]
 

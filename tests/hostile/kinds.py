@@ -159,7 +159,7 @@ def _by(write: Callable[[Path], Any], suffix: str) -> Callable[[Path], list[byte
 def _songs_model() -> PhaseModel:
     """A phase model of two features of songs, with the weights of its seed."""
     torch.manual_seed(0)
-    config = PhaseConfig.load("default", **{"network.channels": 2, "network.hidden": 8})
+    config = PhaseConfig.load("default", **{"network.channels": 2, "training.hidden": 8})
     signals = SongSignals(("beat", "chroma"), (1.0,) * 13)
     network = make_autoencoder(13, SAMPLE_RATE / HOP, config.network)
     return PhaseModel(network, config, signals)
@@ -179,7 +179,7 @@ def _editor() -> MotionEditor:
         **{
             "network.window_s": 1.6,
             "network.width": 16,
-            "network.hidden": 16,
+            "training.hidden": 16,
             "training.windows": 16,
             "training.batch_size": 8,
         },
@@ -193,9 +193,9 @@ def _rig(path: Path) -> None:
     config = RigConfig.load(
         "default",
         **{
-            "process.examples": 20,
-            "network.hidden": 16,
-            "network.samples": 60,
+            "training.examples": 20,
+            "training.hidden": 16,
+            "training.samples": 60,
             "training.frames": 60,
             "training.epochs": 1.0,
         },
@@ -272,7 +272,7 @@ def _song(path: Path) -> Any:
 def _any_skeleton(path: Path) -> None:
     """A model of two bodies, after a few steps."""
     bodies = [locomotion(seed, 4.0, body=body).clip for seed, body in enumerate(BODY_KINDS)]
-    sizes = {"network.hidden": 8, "training.windows": 64}
+    sizes = {"training.hidden": 8, "training.windows": 64}
     config = PhaseConfig.load("any_skeleton", **sizes, **{"training.batch_size": 32})
     with temporary_folder() as folder:
         stores = [ClipStore.from_clips([clip]) for clip in bodies]

@@ -5,20 +5,9 @@ import pytest
 
 from deepphase.rigs.body_rig import BodyRig
 from deepphase.rigs.keying import motion_on_rig
-from deepphase.rigs.rig_function import RigFunction
 from deepphase.synthetic.gait_motion import locomotion
 
 BODIES = pytest.mark.parametrize("body", ["person", "dog"])
-
-
-class FunctionRig(RigFunction):
-    """A rig around a function (poses, controls) -> (poses, joints, 3)."""
-
-    def __init__(self, controls, joints, function):
-        super().__init__(controls, joints)
-        self._positions = function
-
-    def _positions(self, values): ...
 
 
 @pytest.fixture(scope="session")

@@ -18,9 +18,9 @@ from deepphase.rigs.training import RigExamples, train_rig, with_process
 from deepphase.synthetic.gait_motion import locomotion
 
 TINY = {
-    "process.examples": 60,
-    "network.hidden": 64,
-    "network.samples": 500,
+    "training.examples": 60,
+    "training.hidden": 64,
+    "training.samples": 500,
     "training.frames": 180,
     "training.epochs": 8.0,
     "training.learning_rate": 3e-3,
@@ -122,8 +122,8 @@ def test_examples_are_split_by_clips(store, person):
 @pytest.mark.parametrize(
     "change",
     [
-        {"process.examples": 1},
-        {"network.noise": -1.0},
+        {"training.examples": 1},
+        {"training.noise": -1.0},
         {"training.learning_rate": 2.0},
         {"training.unknown": 1},
     ],

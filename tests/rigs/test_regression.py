@@ -2,11 +2,10 @@
 
 import numpy as np
 
+from deepphase.rigs.keying import keyed
 from deepphase.rigs.refinement import refined
 from deepphase.rigs.regression import MultiquadricProcess, chosen_width, kernel
-from deepphase.rigs.rig_function import Control
 from deepphase.rigs.training import sampled_controls
-from tests.rigs.conftest import FunctionRig
 
 
 def wave(count, seed=0):
@@ -53,49 +52,25 @@ def test_samples_lie_around_examples_along_their_principal_components():
     assert sampled_controls(values, 0, 0.5, seed=3).shape == (0, 2)
 
 
-def arm(values):
-    """Two rods and a third control that does nothing."""
-    angles = np.cumsum(values[:, :2], axis=1)
-    steps = np.stack([np.cos(angles), np.sin(angles), 0 * angles], axis=-1)
-    return np.cumsum(steps, axis=1)
-
-
-ARM = FunctionRig([Control("a"), Control("b", lower=0.0), Control("idle")], ["mid", "tip"], arm)
-
-
-def test_refinement_reaches_what_can_be_reached():
-    truth = np.array([[0.3, 0.8, 0.0], [-1.0, 0.2, 0.0]])
-    start = truth + np.array([0.3, -0.1, 0.4])
-    columns = np.arange(3)
+def test_refinement_reaches_what_can_be_reached_within_the_limits(person, poses):
+    truth = np.clip(keyed(poses, person)[:20:5], person.lower, person.upper)
+    columns = np.flatnonzero([name.startswith("Left") for name in person.names])
+    scale = np.full(len(columns), 0.3)
+    start = truth.copy()
+    start[:, columns] += 0.1 * np.random.default_rng(0).standard_normal((len(truth), len(columns)))
+    target = person.evaluate(truth)
+    values, positions = refined(person, start, target, columns=columns, scale=scale, damping=0.01)
+    assert np.linalg.norm(positions - target, axis=-1).max() < 2e-3
+    np.testing.assert_allclose(person.evaluate(values), positions)
+    others = np.setdiff1d(np.arange(len(person.names)), columns)
+    np.testing.assert_array_equal(values[:, others], start[:, others])
+    # Joints without weight are free, and controls that reach nothing stay within their limits.
+    hand, far = person.joints.index("LeftHand"), target + np.array([9.0, 0.0, 0.0])
+    far[:, hand] = target[:, hand]
+    weights = (np.arange(len(person.joints)) == hand).astype(float)
     values, positions = refined(
-        ARM, start, arm(truth), columns=columns, scale=np.ones(3), damping=0.05
+        person, start, far, columns=columns, scale=scale, damping=0.01, weights=weights
     )
-    assert np.abs(positions - arm(truth)).max() < 1e-3
-    # What has no effect stays as it was.
-    np.testing.assert_allclose(values[:, 2], start[:, 2], atol=1e-9)
-
-
-def test_refinement_keeps_the_limits_and_never_gets_worse():
-    target = arm(np.array([[0.5, -0.9, 0.0]]))
-    start = np.array([[0.2, 0.4, 0.0]])
-    values, positions = refined(
-        ARM, start, target, columns=np.arange(2), scale=np.ones(2), damping=0.05
-    )
-    assert values[0, 1] >= 0.0
-    assert np.square(positions - target).sum() <= np.square(arm(start) - target).sum()
-
-
-def test_joints_without_weight_are_free():
-    target = arm(np.array([[0.3, 0.8, 0.0]]))
-    free = target.copy()
-    free[:, 0] = 9.0
-    _, positions = refined(
-        ARM,
-        np.array([[0.2, 0.6, 0.0]]),
-        free,
-        columns=np.arange(2),
-        scale=np.ones(2),
-        damping=0.05,
-        weights=np.array([0.0, 1.0]),
-    )
-    np.testing.assert_allclose(positions[:, 1], target[:, 1], atol=1e-3)
+    assert np.linalg.norm((positions - far)[:, hand], axis=-1).max() < 2e-3
+    values, _ = refined(person, start, far, columns=columns, scale=scale, damping=0.01)
+    assert ((values >= person.lower) & (values <= person.upper)).all()

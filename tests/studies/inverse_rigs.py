@@ -108,7 +108,7 @@ def main() -> None:
         with mock.patch(draw, lambda *given, kind=kind: sampled(kind, *given)):
             sampling_row(kind, trained(), held_out)
     for noise in options.noise:
-        sampling_row(f"noise {noise:g}", trained(**{"network.noise": noise}), held_out)
+        sampling_row(f"noise {noise:g}", trained(**{"training.noise": noise}), held_out)
 
 
 def methods(inverse: RigInverse, process: RigInverse) -> dict[str, Solve]:

@@ -17,6 +17,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -46,8 +47,8 @@ _TURNS, _MOVES = ("rx", "ry", "rz"), ("tx", "ty", "tz")
 _LARGEST_ANGLE, _LARGEST_LENGTH = 1e6, 1e9
 _MAKE_AGAIN = "download or export the file again"
 
-# Number and words of each line.
-Lines = list[tuple[int, list[str]]]
+# Number and words of a line.
+Line = tuple[int, list[str]]
 
 
 @dataclass
@@ -93,40 +94,38 @@ def load_amc(
     asf = _read_asf(skeleton_path)
     frames = _read_frames(lines, path, asf)
     rate, notes = resolve_rate({"CMU's rate": _CMU_FPS}, fps, path)
+    notes = (f"the skeleton of {skeleton_path.name}", *notes)
     if fps is None:
         notes = (*notes, f"{_CMU_FPS:g} frames a second are assumed, as of CMU's captures")
     if unit_m is None and asf.per_inch != 1.0:
         unit_m = _INCH_M / asf.per_inch
         notes = (*notes, f"a unit of {unit_m:.4g} m: the file's length is {asf.per_inch:g}")
     names = list(asf.bones)
-    index = {name: joint for joint, name in enumerate(names)}
-    parents = [index.get(asf.parents.get(name, ""), -1) for name in names]
-    children = children_of(parents)
-    order = depth_first(0, children)
+    above = [names.index(asf.parents[name]) if name in asf.parents else -1 for name in names]
+    # Depth first, whatever the order of the bones is.
+    order = depth_first(0, children_of(above))
     if len(order) != len(names):
         raise FormatError(
             "bones hang from no other, or in a circle", hint=_MAKE_AGAIN, path=skeleton_path
         )
     row = {joint: place for place, joint in enumerate(order)}
     vectors = np.stack([bone.vector for bone in asf.bones.values()])
-    ends = [joint for joint in order if not children[joint] and joint]
+    ends = [joint for joint in order if joint not in above and joint]
     body = Skeleton(
         tuple(names[joint] for joint in order),
-        np.array([-1, *(row[parents[joint]] for joint in order[1:])]),
-        np.stack([asf.position, *(vectors[parents[joint]] for joint in order[1:])]),
+        np.array([-1, *(row[above[joint]] for joint in order[1:])]),
+        np.stack([asf.position, *(vectors[above[joint]] for joint in order[1:])]),
         np.array([row[joint] for joint in ends], np.int64),
         vectors[ends].reshape(-1, 3),
     )
     turns = [_turns(asf.bones[name], frames[name], asf.radians) for name in body.names]
     rotations = quaternions.sign_continuous(np.stack(turns, axis=1))
-    root = asf.bones[names[0]]
     moves = np.zeros((len(rotations), 3))
-    for column, channel in enumerate(root.channels):
+    for column, channel in enumerate(asf.bones[names[0]].channels):
         if channel in _MOVES:
             moves[:, _MOVES.index(channel)] = frames[names[0]][:, column]
     clip = Clip(body, rotations, (asf.position + moves)[:, None], rate)
-    source = Source(str(path), fps=rate, notes=(f"the skeleton of {skeleton_path.name}", *notes))
-    return in_metres_y_up(clip, unit_m, up, source)
+    return in_metres_y_up(clip, unit_m, up, Source(str(path), fps=rate, notes=notes))
 
 
 def _turns(bone: _Bone, values: Array, radians: float) -> Array:
@@ -140,11 +139,11 @@ def _turns(bone: _Bone, values: Array, radians: float) -> Array:
 
 
 def _asf_beside(path: Path) -> Path:
-    found = sorted(each for each in path.parent.glob("*") if each.suffix.lower() == ".asf")
+    found = sorted(file for file in path.parent.glob("*") if file.suffix.lower() == ".asf")
     for stem in (path.stem, path.stem.partition("_")[0]):
-        for each in found:
-            if each.stem.lower() == stem.lower():
-                return each
+        for file in found:
+            if file.stem.lower() == stem.lower():
+                return file
     if len(found) != 1:
         raise FormatError(
             f"its skeleton is missing: none of {len(found)} ASF files beside it is its own",
@@ -154,7 +153,7 @@ def _asf_beside(path: Path) -> Path:
     return found[0]
 
 
-def _lines(path: Path) -> Lines:
+def _lines(path: Path) -> list[Line]:
     """Number and words of the lines that are not empty or comments."""
     content = read_content(path)
     if b"\0" in content or foreign_content(content):
@@ -181,7 +180,8 @@ def _numbers(words: Sequence[str], limit: float, path: Path, line: int) -> list[
 
 
 def _read_asf(path: Path) -> _Asf:
-    sections: dict[str, list[tuple[int, list[str]]]] = {}
+    fault = partial(FormatError, hint=_MAKE_AGAIN, path=path)
+    sections: dict[str, list[Line]] = {}
     section = ""
     for line, words in _lines(path):
         if words[0].startswith(":"):
@@ -189,61 +189,60 @@ def _read_asf(path: Path) -> _Asf:
             words = words[1:]
         sections.setdefault(section, []).append((line, words))
 
-    def fault(fact: str, line: int | None = None) -> FormatError:
-        return FormatError(fact, hint=_MAKE_AGAIN, path=path, line=line)
+    def entries(section: str) -> dict[str, Line]:
+        """The lines of a section by their first words."""
+        rows = sections.get(section, [])
+        return {words[0].lower(): (line, words[1:]) for line, words in rows if words}
 
-    def vector(words: Sequence[str], line: int) -> Array:
-        values = _numbers(words[:3], _LARGEST_LENGTH, path, line)
+    def number(row: Line) -> float:
+        return (_numbers(row[1][:1], _LARGEST_LENGTH, path, row[0]) or [0.0])[0]
+
+    def vector(row: Line) -> Array:
+        values = _numbers(row[1][:3], _LARGEST_LENGTH, path, row[0])
         if len(values) != 3:
-            raise fault(f"{len(values)} numbers, expected 3", line)
+            raise fault(f"{len(values)} numbers, expected 3", line=row[0])
         return np.array(values)
 
     def axes(angles: Array, order: str, line: int) -> tuple[Rotation, str]:
         if sorted(order.lower()) != ["x", "y", "z"]:
-            raise fault(f"an order of axes {order[:20]!r}, expected one such as XYZ", line)
+            raise fault(f"an order of axes {order[:20]!r}, expected one such as XYZ", line=line)
         return Rotation.from_euler(order.lower(), angles * radians), order.lower()
 
     if not all(sections.get(f":{name}") for name in ("root", "bonedata", "hierarchy")):
         raise fault("this is not an ASF file: it lacks :root, :bonedata or :hierarchy")
-    units = {
-        words[0].lower(): (line, words[1:]) for line, words in sections.get(":units", []) if words
-    }
+    units, root, none = entries(":units"), entries(":root"), (0, ["0", "0", "0"])
     radians = 1.0 if units.get("angle", (0, ["deg"]))[1][:1] == ["rad"] else math.pi / 180.0
-    line, words = units.get("length", (0, ["1"]))
-    (per_inch,) = _numbers(words[:1], _LARGEST_LENGTH, path, line) or [0.0]
+    per_inch = number(units.get("length", (0, ["1"])))
     if not per_inch > 1e-6:
-        raise fault(f"a length of {per_inch:g} for an inch", line)
-    root = {words[0].lower(): (line, words[1:]) for line, words in sections[":root"] if words}
-    line, position = root.get("position", (0, ["0", "0", "0"]))
-    line_axes, orientation = root.get("orientation", (0, ["0", "0", "0"]))
-    own, order = axes(
-        vector(orientation, line_axes), (root.get("axis", (0, ["XYZ"]))[1] or [""])[0], line_axes
-    )
+        raise fault(f"a length of {per_inch:g} for an inch", line=units["length"][0])
+    position, orientation = root.get("position", none), root.get("orientation", none)
+    order_of_axes = root.get("axis", (0, ["XYZ"]))[1] or [""]
+    own, order = axes(vector(orientation), order_of_axes[0], orientation[0])
     channels = _channels(root.get("order", (0, [*_MOVES, *_TURNS]))[1])
     if channels is None:
-        raise fault("channels of the root other than TX to TZ and RX to RZ", root["order"][0])
+        line = root["order"][0]
+        raise fault("channels of the root other than TX to TZ and RX to RZ", line=line)
     bones = {"root": _Bone(np.zeros(3), own, order, channels)}
-    bone: dict[str, tuple[int, list[str]]] = {}
+    bone: dict[str, Line] = {}
     for line, words in sections[":bonedata"]:
         word = words[0].lower() if words else ""
         if word == "begin":
             bone = {}
         elif word == "end":
             if not {"name", "direction", "length"} <= bone.keys() or not bone["name"][1]:
-                raise fault("a bone without name, direction or length", line)
+                raise fault("a bone without name, direction or length", line=line)
             name = bone["name"][1][0]
-            (length,) = _numbers(bone["length"][1][:1], _LARGEST_LENGTH, path, line) or [0.0]
-            way = vector(bone["direction"][1], bone["direction"][0])
+            length, way = number((line, bone["length"][1])), vector(bone["direction"])
             at, given = bone.get("axis", (line, ["0", "0", "0", "XYZ"]))
-            own, order = axes(vector(given, at), given[3] if len(given) > 3 else "XYZ", at)
+            own, order = axes(vector((at, given)), given[3] if len(given) > 3 else "XYZ", at)
             turning = _channels(bone.get("dof", (line, []))[1])
             if turning is None or set(turning) & set(_MOVES):
-                raise fault(f"bone {name[:40]!r} changes more than its angles", line)
+                raise fault(f"bone {name[:40]!r} changes more than its angles", line=line)
             if name in bones:
-                raise fault(f"a second bone {name[:40]!r}", line)
+                raise fault(f"a second bone {name[:40]!r}", line=line)
             size = float(np.linalg.norm(way))
             if length and not size > 1e-9:
-                raise fault(f"bone {name[:40]!r} has no direction", line)
+                raise fault(f"bone {name[:40]!r} has no direction", line=line)
             bones[name] = _Bone(way * (length / size if size else 0.0), own, order, turning)
         elif words:
             bone[word] = (line, words[1:])
@@ -252,11 +251,10 @@ def _read_asf(path: Path) -> _Asf:
     for line, words in sections[":hierarchy"]:
         for child in words[1:]:
             if words[0] not in bones or child not in bones or child in parents or child == "root":
-                raise fault(
-                    f"{' '.join(words)[:60]!r}: bones that do not exist, or hang twice", line
-                )
+                shown = " ".join(words)[:60]
+                raise fault(f"{shown!r}: bones that do not exist, or hang twice", line=line)
             parents[child] = words[0]
-    return _Asf(bones, parents, per_inch, radians, vector(position, line))
+    return _Asf(bones, parents, per_inch, radians, vector(position))
 
 
 def _channels(words: Sequence[str]) -> tuple[str, ...] | None:
@@ -266,8 +264,9 @@ def _channels(words: Sequence[str]) -> tuple[str, ...] | None:
     return channels if known else None
 
 
-def _read_frames(lines: Lines, path: Path, asf: _Asf) -> dict[str, Array]:
+def _read_frames(lines: list[Line], path: Path, asf: _Asf) -> dict[str, Array]:
     """Bone -> (frames, channels) values; bones that a frame leaves out are at rest."""
+    fault = partial(FormatError, hint=_MAKE_AGAIN, path=path)
     rows: dict[str, list[list[float]]] = {name: [] for name in asf.bones}
     frames = 0
     for line, words in lines:
@@ -280,31 +279,23 @@ def _read_frames(lines: Lines, path: Path, asf: _Asf) -> dict[str, Array]:
             continue
         bone = asf.bones.get(words[0])
         if bone is None or not frames:
-            raise FormatError(
-                f"{words[0][:40]!r} is not a bone of the skeleton"
-                if frames
-                else "this is not an AMC file: no number of a frame comes first",
+            fact = "this is not an AMC file: no number of a frame comes first"
+            raise fault(
+                f"{words[0][:40]!r} is not a bone of the skeleton" if frames else fact,
                 hint="is the ASF file beside it that of the same subject?",
-                path=path,
                 line=line,
             )
-        values = _numbers(words[1:], _LARGEST_ANGLE, path, line)
-        if len(values) != len(bone.channels):
-            raise FormatError(
-                f"{len(values)} numbers, but bone {words[0]!r} has {len(bone.channels)} channels",
-                hint=_MAKE_AGAIN,
-                path=path,
-                line=line,
-            )
+        values, width = _numbers(words[1:], _LARGEST_ANGLE, path, line), len(bone.channels)
+        if len(values) != width:
+            fact = f"{len(values)} numbers, but bone {words[0]!r} has {width} channels"
+            raise fault(fact, line=line)
         own = rows[words[0]]
-        own.extend([0.0] * len(values) for _ in range(frames - 1 - len(own)))
+        own.extend([0.0] * width for _ in range(frames - 1 - len(own)))
         if len(own) == frames:
-            raise FormatError(
-                f"a second line of {words[0]!r} in frame {frames}", path=path, line=line
-            )
+            raise fault(f"a second line of {words[0]!r} in frame {frames}", line=line)
         own.append(values)
     if not frames:
-        raise FormatError("there are no frames", hint=_MAKE_AGAIN, path=path)
+        raise fault("there are no frames")
     found = {}
     for name, own in rows.items():
         width = len(asf.bones[name].channels)

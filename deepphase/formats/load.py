@@ -67,7 +67,7 @@ MOTION_FORMATS = Registry(
         ),
         ".npz": MotionFormat(
             "NumPy arrays: AMASS, points, our own",
-            "deepphase.formats.npz.reader:load_npz",
+            "deepphase.formats.npz.motion:load_npz",
             "deepphase.formats.npz.motion:save_npz_motion",
         ),
         ".glb": MotionFormat("glTF, binary", *_GLTF),

@@ -20,6 +20,7 @@ the 22 joints of SMPL at 20 frames a second.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +34,9 @@ from deepphase.formats.markers.c3d import read_c3d
 from deepphase.formats.markers.marker_data import MAX_POINTS, MarkerData, seen_markers
 from deepphase.formats.markers.tables import read_motive, read_trc
 from deepphase.formats.npz.archive import NpzArchive, read_npy, read_npz, write_npz
-from deepphase.formats.npz.joint_arrays import NAME_KEYS, RATE_KEYS, is_joint_arrays
-from deepphase.formats.npz.motion import is_npz_motion
+from deepphase.formats.npz.joint_arrays import NAME_KEYS, RATE_KEYS, is_joint_arrays, is_npz_motion
 from deepphase.formats.reading import (
+    EXPORT_AGAIN,
     LARGEST_LENGTH_M,
     METRES_PER_UNIT,
     checked_floor,
@@ -111,34 +112,29 @@ def load_points(
     floor
         Height in metres of the floor in the file, which becomes 0.
     """
-    path = Path(path)
+    path, fault = Path(path), partial(FormatError, path=path)
     given_m = checked_options(unit, up, fps)
     reader = _MARKER_READERS.get(path.suffix.lower())
-    edges = np.zeros((0, 2), np.int64)
-    if path.suffix.lower() == ".npy":
-        data, edges, present = *_read_npy(path), None
-    elif reader is None:
-        data, edges, present = _read_npz(path)
-    else:
+    edges, present = np.zeros((0, 2), np.int64), None
+    if reader is not None:
         data, present = seen_markers(reader(path), path)
+    elif path.suffix.lower() == ".npy":
+        data, edges = _read_npy(path)
+    else:
+        data, edges, present = _read_npz(path)
     rate, notes = resolve_rate(data.rates, fps, path)
     if fps is None and path.suffix.lower() == ".npy":
         notes = (*notes, f"{rate:g} frames a second are assumed, as of motion from text")
     positions = data.positions
     # Prevents overflow in the checks below.
     if np.abs(positions).max() > np.finfo(np.float32).max:
-        raise FormatError(
-            "positions beyond what float32 holds",
-            path=path,
-            hint="the file may be damaged: export it again",
-        )
+        raise fault("positions beyond what float32 holds", hint=EXPORT_AGAIN)
     unit_m, note = _unit(body_size(positions), given_m, data.unit_m)
     positions = positions * positions.dtype.type(unit_m)
     if np.abs(positions).max() > LARGEST_LENGTH_M:
-        raise FormatError(
+        raise fault(
             f"a point {np.abs(positions).max():.3g} m from the origin is too far",
             hint="the unit may be wrong: give it with --unit",
-            path=path,
         )
     notes = (*notes, *data.notes, note)
     if up is None:
@@ -204,22 +200,21 @@ def is_text_to_motion(path: Path) -> bool:
 
 def _read_npy(path: Path) -> tuple[MarkerData, Array]:
     """The points of a .npy, and their edges."""
+    fault = partial(FormatError, path=path)
     found = foreign_content(read_content(path))
     if found and "npy" not in found:
-        raise FormatError(f"this is not a .npy file: {found}", path=path)
+        raise fault(f"this is not a .npy file: {found}")
     positions = read_npy(path)
     shape = positions.shape
     if len(shape) != 3 or shape[2] != 3 or positions.dtype.kind not in "fiu":
-        raise FormatError(
+        raise fault(
             f"an array {shape} of {positions.dtype!s:.40} is not a motion",
             hint="(frames, joints, 3) positions are read",
-            path=path,
         )
     if 0 in shape or shape[1] > MAX_POINTS or not np.isfinite(positions).all():
-        raise FormatError(
+        raise fault(
             f"{shape[0]:,} frames of {shape[1]:,} points, or places that are not finite",
             hint=f"a frame and up to {MAX_POINTS:,} points are read",
-            path=path,
         )
     names, edges = LAYOUTS.get(shape[1]), np.zeros((0, 2), np.int64)
     if names is not None:
@@ -246,10 +241,9 @@ def _read_npz(path: Path) -> tuple[MarkerData, Array, Array | None]:
 def _positions(archive: NpzArchive) -> Array:
     key = "positions" if "positions" in archive else "joints_rel"
     if key not in archive:
-        held = ", ".join(archive.keys[:20]) or "nothing"
         raise archive.fault(
             "this is not a point track: no array 'positions', nor 'joints_rel' and 'center'",
-            f"the file holds {held}",
+            archive.contents,
         )
     frames, points, *_ = (*archive.shape(key), 0, 0)
     if points > MAX_POINTS:

@@ -8,7 +8,7 @@ from deepphase.formats.bvh.reader import load_bvh
 from deepphase.formats.frame_rates import CORRECTED, check_rate_option, corrections, frame_rate
 from deepphase.formats.gltf.reader import load_gltf
 from deepphase.formats.npz.archive import write_npz
-from deepphase.formats.npz.reader import load_npz
+from deepphase.formats.npz.motion import load_npz
 from tests.formats import gltf_files
 from tests.formats.bvh_text import two_joints, written
 

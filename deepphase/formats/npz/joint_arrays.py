@@ -36,7 +36,9 @@ from deepphase.formats.reading import (
     children_of,
     depth_first,
     in_metres_y_up,
+    parents_first,
     unique_names,
+    with_notes,
 )
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
@@ -88,6 +90,11 @@ def is_joint_arrays(keys: Collection[str]) -> bool:
     return has_parents and (has_positions or has_rotations) and (not own or other_names)
 
 
+def is_npz_motion(keys: Collection[str]) -> bool:
+    """Whether an archive of these arrays holds a motion of joints with a hierarchy."""
+    return {"rotations", "parents"} <= set(keys)
+
+
 def load_joint_arrays(
     path: str | Path,
     *,
@@ -111,56 +118,53 @@ def load_joint_arrays(
     positions, position_key = _positions(archive, None if rotations is None else len(rotations))
     joints = positions.shape[1]
     if rotations is not None and rotations.shape[1] != joints:
-        raise FormatError(
+        raise archive.fault(
             f"there are rotations of {rotations.shape[1]} joints, but positions of {joints}",
-            hint="save both for the same joints",
-            path=path,
+            "save both for the same joints",
         )
     names, notes = _names(archive, joints)
     parents, order, parent_notes = _parents(archive, names)
     notes = [*rate_notes, *notes, *parent_notes]
     names = tuple(names[joint] for joint in order)
-    rotations = None if rotations is None else rotations[:, order]
-    if position_key in _OFFSET_KEYS:
-        offsets, root = positions[0], _root_path(archive, len(rotations))  # type: ignore[arg-type]
-        positions = np.repeat(offsets[None, order], len(root), axis=0)
-        positions[:, 0] = root
-    else:
-        positions = positions[:, order]
-    if rotations is not None and len(rotations) != len(positions):
-        raise FormatError(
-            f"there are {len(rotations)} frames of rotations, but {len(positions)} of positions",
-            hint="save both for the same frames",
-            path=path,
-        )
+    positions = positions[:, order]
     rotated = None
     if rotations is not None:
-        space = next((each for each in SPACES if rotation_key.startswith(f"{each}_")), None)
+        if position_key in _OFFSET_KEYS:
+            root = _root_path(archive, len(rotations))
+            positions = np.repeat(positions, len(root), axis=0)
+            positions[:, 0] = root
+        if len(rotations) != len(positions):
+            raise archive.fault(
+                f"there are {len(rotations)} frames of rotations, but {len(positions)} of "
+                "positions",
+                "save both for the same frames",
+            )
+        space = next((word for word in SPACES if rotation_key.startswith(f"{word}_")), None)
         local: bool | None = None
         if position_key in (*_OFFSET_KEYS, "local_positions", "global_positions"):
             local = position_key != "global_positions"
         rotated, fit_notes = fitted_clip(
-            names, parents, rotations, positions, rate, space=space, local_positions=local
+            names, parents, rotations[:, order], positions, rate, space=space, local_positions=local
         )
         notes.extend(fit_notes)
     clip = _point_clip(names, parents, positions, rate) if rotated is None else rotated
     if unit_m is None and "units" in archive:
-        word = archive.text("units").strip().lower()
-        if word in METRES_PER_UNIT:
-            unit_m = METRES_PER_UNIT[word]
+        unit_m = METRES_PER_UNIT.get(archive.text("units").strip().lower())
+        if unit_m is not None:
             notes.append(f"a unit of {unit_m:g} m as the file states")
     clip = in_metres_y_up(clip, unit_m, up, Source(str(path), fps=rate, notes=tuple(notes)))
     if rotated is None:
         points = _point_clip(names, parents, joint_positions(clip), rate)
         clip = replace(points, source=clip.source, name=clip.name)
-    if is_left_handed(clip):
-        note = (
+    if not is_left_handed(clip):
+        return clip
+    return with_notes(
+        reflected(clip),
+        [
             f"{CORRECTED}left-handed coordinates, in which the left side is on the right, were "
             "mirrored along X"
-        )
-        source = replace(clip.source, notes=(*clip.source.notes, note))
-        clip = replace(reflected(clip), source=source)
-    return clip
+        ],
+    )
 
 
 def _key_of(archive: NpzArchive, keys: Sequence[str]) -> str:
@@ -232,49 +236,42 @@ def _names(archive: NpzArchive, joints: int) -> tuple[tuple[str, ...], list[str]
 
 def _parents(archive: NpzArchive, names: tuple[str, ...]) -> tuple[Array, list[int], list[str]]:
     """Parents of the reordered joints, the order, parents before children, and notes."""
-    key, path = _key_of(archive, _PARENT_KEYS), archive.path
-    joints = len(names)
+    key, joints = _key_of(archive, _PARENT_KEYS), len(names)
     try:
         words = archive.strings(key)
     except FormatError:
         above = archive.array(key, (joints,), "integer").tolist()
     else:
         if len(words) != joints:
-            raise FormatError(
+            raise archive.fault(
                 f"there are {len(words)} parents for {joints} joints",
-                path=path,
-                hint="save the file again with one parent for each joint",
+                "save the file again with one parent for each joint",
             )
         index = {name: joint for joint, name in enumerate(names)}
-        above = []
         for name, word in zip(names, words, strict=True):
             if word not in index and word.strip().lower() not in _NO_PARENT:
-                raise FormatError(
+                raise archive.fault(
                     f"joint {name!r} has the parent {word!r}, which is not a joint",
-                    hint="name a joint of the file, or leave the root's parent empty",
-                    path=path,
+                    "name a joint of the file, or leave the root's parent empty",
                 )
-            above.append(index.get(word, -1))
+        above = [index.get(word, -1) for word in words]
     above = [-1 if parent == joint else parent for joint, parent in enumerate(above)]
     roots = [joint for joint, parent in enumerate(above) if parent < 0]
     if not roots or max(above) >= joints:
-        raise FormatError(f"array {key!r}: no root, or a parent that does not exist", path=path)
-    children = children_of(above)
+        raise archive.fault(f"array {key!r}: no root, or a parent that does not exist")
     notes = []
     if len(roots) > 1:
         # Props have fewer joints than bodies.
-        roots.sort(key=lambda root: (-len(depth_first(root, children)), root))
-        children[roots[0]].extend(roots[1:])
-        others = ", ".join(names[joint] for joint in roots[1:9])
-        notes.append(f"joints without a parent were attached to {names[roots[0]]!r}: {others}")
-    order = depth_first(roots[0], children)
+        children = children_of(above)
+        main, *others = sorted(roots, key=lambda root: (-len(depth_first(root, children)), root))
+        for root in others:
+            above[root] = main
+        named = ", ".join(names[joint] for joint in others[:8])
+        notes.append(f"joints without a parent were attached to {names[main]!r}: {named}")
+    order, parents = parents_first(above)
     if len(order) != joints:
-        raise FormatError(f"array {key!r}: parents are in a circle", path=path)
-    if all(parent < joint for joint, parent in enumerate(above)) and roots == [0]:
-        order = list(range(joints))
-    place = {joint: row for row, joint in enumerate(order)}
-    rows = [place[roots[0] if above[joint] < 0 else above[joint]] for joint in order]
-    return np.array([-1, *rows[1:]]), order, notes
+        raise archive.fault(f"array {key!r}: parents are in a circle")
+    return parents, order, notes
 
 
 def _point_clip(names: tuple[str, ...], parents: Array, positions: Array, fps: float) -> Clip:

@@ -1,4 +1,4 @@
-"""Our own motion file: one clip as named arrays in an .npz, which any NumPy reads.
+""".npz motion files: which kind of motion an archive holds, and our own, one clip as named arrays.
 
 Format "deepphase.motion", version 1: `names`, `parents`, `offsets`, `end_parents`, `end_offsets`
 of the skeleton; `rotations`, `translations`, `translated_joints` and `fps` of the clip; `meta` is
@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -17,24 +18,23 @@ from typing import Any
 import numpy as np
 
 from deepphase.errors import FormatError, ParameterError, SkeletonError
+from deepphase.formats.amass import is_amass, load_amass
 from deepphase.formats.frame_rates import check_rate_option, resolve_rate
 from deepphase.formats.header_values import checked_labels, checked_source, checked_text
+from deepphase.formats.load import call_reader
 from deepphase.formats.npz.archive import NpzArchive, read_npz, write_npz
+from deepphase.formats.npz.joint_arrays import is_joint_arrays, is_npz_motion, load_joint_arrays
+from deepphase.formats.points import is_points, load_points_as_clip
 from deepphase.formats.reading import check_joint_count, check_writable_body, checked_body
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.skeleton import Skeleton
 
 FORMAT, VERSION = "deepphase.motion", 1
-MOTION_CONVENTIONS = (
+_CONVENTIONS = (
     "metres, seconds; right-handed, Y up; local rotations as quaternions (x, y, z, w); "
     "translations are the local positions of translated_joints, in place of their offsets"
 )
 _NEEDED = ("names", "parents", "offsets", "rotations", "translations")
-
-
-def is_npz_motion(keys: Collection[str]) -> bool:
-    """Whether an archive of these arrays holds a motion of joints with a hierarchy."""
-    return {"rotations", "parents"} <= set(keys)
 
 
 def save_npz_motion(clip: Clip, path: str | Path) -> None:
@@ -51,7 +51,7 @@ def save_npz_motion(clip: Clip, path: str | Path) -> None:
         "name": clip.name,
         "labels": dict(clip.labels),
         "source": source,
-        "conventions": MOTION_CONVENTIONS,
+        "conventions": _CONVENTIONS,
     }
     skeleton = clip.skeleton
     arrays = {
@@ -83,10 +83,8 @@ def load_npz_motion(path: str | Path, *, fps: float | None = None) -> Clip:
     archive = read_npz(path)
     for key in _NEEDED:
         if key not in archive:
-            raise FormatError(
-                f"no array {key!r}: a motion file has {', '.join(_NEEDED)}",
-                hint=archive.contents,
-                path=path,
+            raise archive.fault(
+                f"no array {key!r}: a motion file has {', '.join(_NEEDED)}", archive.contents
             )
     name, labels, source = _meta(archive)
     stated = {"fps": archive.scalar("fps")} if "fps" in archive else {}
@@ -143,8 +141,54 @@ def _meta(archive: NpzArchive) -> tuple[str, dict[str, str], Source]:
             checked_source(meta.get("source", {"path": str(path)})),
         )
     except ParameterError as error:
-        raise FormatError(
+        raise archive.fault(
             f"array 'meta' has a wrong value: {error.fact}",
-            hint="save the file again with the program that wrote it",
-            path=path,
+            "save the file again with the program that wrote it",
         ) from None
+
+
+def load_npz(
+    path: str | Path,
+    *,
+    unit: str | float | None = None,
+    up: str | None = None,
+    fps: float | None = None,
+    description: Mapping[str, Any] | None = None,
+) -> Clip:
+    """Read the motion in an .npz: our own, joints with parents, AMASS, or a track of points.
+
+    Parameters
+    ----------
+    unit
+        The unit of points and of joints; our own files and AMASS are in metres.
+    fps
+        Frames a second, in place of the file's.
+    """
+    archive = read_npz(path)
+    given = {"unit": unit, "up": up, "fps": fps, "description": description}
+    options = {name: value for name, value in given.items() if value is not None}
+    for holds, reader, files in (
+        (is_joint_arrays, load_joint_arrays, "files of joints with parents"),
+        (is_npz_motion, load_npz_motion, "our own motion files"),
+        (is_amass, load_amass, "AMASS files"),
+        (is_points, load_points_as_clip, "point tracks"),
+    ):
+        if holds(archive.keys):
+            return call_reader(reader, path, options, files)  # type: ignore[no-any-return]
+    raise archive.fault(
+        _other_content(archive),
+        "motion is poses and trans (AMASS), positions (points), or rotations and parents (joints)",
+    )
+
+
+def _other_content(archive: NpzArchive) -> str:
+    """One sentence on an archive that holds no motion."""
+    if "meta" in archive:
+        with suppress(FormatError):
+            meta = archive.json("meta")
+            found = meta.get("format") if isinstance(meta, dict) else None
+            if isinstance(found, str) and found != FORMAT:
+                return f"a {found[:60]} file, not motion"
+    if "betas" in archive:
+        return "the shape of a body without its motion: it has betas and no poses"
+    return f"no motion: {archive.contents}"

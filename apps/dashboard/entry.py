@@ -11,7 +11,7 @@ import streamlit as st
 
 from deepphase.apps.dashboard.pages import PAGES, PageEntry
 from deepphase.apps.dashboard.parts import theme
-from deepphase.apps.dashboard.parts.address import open_address, remember_pages
+from deepphase.apps.dashboard.parts.address import open_address
 from deepphase.apps.dashboard.parts.collection import (
     CLIPS_KEY,
     MODEL_KEY,
@@ -33,12 +33,7 @@ from deepphase.apps.dashboard.parts.messages import error_sentence, plain, show_
 from deepphase.errors import DeepPhaseError
 
 # Modules that Streamlit imports at their first use, and one that compiles itself on a new machine.
-_LAZY_IMPORTS = (
-    "pandas",
-    "pyarrow",
-    "plotly.graph_objects",
-    "deepphase.matching.search.exact",
-)
+_LAZY_IMPORTS = ("pandas", "pyarrow", "plotly.graph_objects", "deepphase.matching.search.exact")
 # Seconds that the server waits for the clips of its folder; pages show how far larger ones are.
 _AHEAD_S = 3.0
 # Modules that were loaded when objects were last frozen.
@@ -72,7 +67,7 @@ def warm_up() -> None:
     torch.set_num_threads(max(1, min(4, torch.get_num_threads())))
     modules = [entry.module for entry in _pages()[0].values()]
     # The page of a plug-in is imported when it is opened, and shows its errors there.
-    for name in (*_LAZY_IMPORTS, *(each for each in modules if each.startswith("deepphase."))):
+    for name in (*_LAZY_IMPORTS, *(own for own in modules if own.startswith("deepphase."))):
         importlib.import_module(name)
     demo_model().encode(demo_clips().clip(0))
     if ahead is not None:
@@ -81,26 +76,25 @@ def warm_up() -> None:
     page_runs()
 
 
-def sidebar() -> None:
+def _sidebar() -> None:
     """Draw the choosers of clips and model, which `open_clips` and `open_model` read."""
-    with st.sidebar:
-        st.subheader("Collection", anchor=False)
-        sources = clip_sources()
-        if not sources:
-            st.caption("Nothing to show yet.")
-        else:
-            chooser("Clips", CLIPS_KEY, sources, addressed=True)
-            _models()
-        folder = open_folder()
-        if folder is not None:
-            st.caption(f"Folder :material/folder: {plain(folder.path.name)}")
-            for error in folder.refused[:5]:
-                st.caption(f":material/warning: {error_sentence(error)}")
-            if folder.cut:
-                st.caption(
-                    "The folder has too many files; some are not listed. Start on a smaller folder."
-                )
-            st.button("Look again", on_click=look_again, icon=":material/refresh:")
+    st.subheader("Collection", anchor=False)
+    sources = clip_sources()
+    if sources:
+        chooser("Clips", CLIPS_KEY, sources, addressed=True)
+        _models()
+    else:
+        st.caption("Nothing to show yet.")
+    folder = open_folder()
+    if folder is not None:
+        st.caption(f"Folder :material/folder: {plain(folder.path.name)}")
+        for error in folder.refused[:5]:
+            st.caption(f":material/warning: {error_sentence(error)}")
+        if folder.cut:
+            st.caption(
+                "The folder has too many files; some are not listed. Start on a smaller folder."
+            )
+        st.button("Look again", on_click=look_again, icon=":material/refresh:")
 
 
 def _models() -> None:
@@ -119,7 +113,7 @@ def _models() -> None:
     chooser("Phase model", MODEL_KEY, sources, addressed=True)
 
 
-def page_of(entry: PageEntry) -> Callable[[], None]:
+def _page_of(entry: PageEntry) -> Callable[[], None]:
     """The function that Streamlit runs for a page; it shows a DeepPhaseError as a sentence."""
 
     def draw() -> None:
@@ -150,10 +144,9 @@ def dashboard() -> None:
     theme.apply_theme()
     entries, errors = _pages()
     pages = [
-        st.Page(page_of(each), title=each.name, icon=each.icon, url_path=address)
-        for address, each in entries.items()
+        st.Page(_page_of(entry), title=entry.name, icon=entry.icon, url_path=address)
+        for address, entry in entries.items()
     ]
-    remember_pages({each.url_path: each for each in pages})
     # Every page has its own address; the root redirects to the first page.
     root = st.Page(
         lambda: st.switch_page(pages[0]), title="deepphase", default=True, visibility="hidden"
@@ -163,7 +156,9 @@ def dashboard() -> None:
     for error in errors:
         show_error(error)
     try:
-        sidebar()
+        with st.sidebar:
+            _sidebar()
     except DeepPhaseError as error:
+        # Outside the sidebar, which would be too narrow for it.
         show_error(error)
     chosen.run()

@@ -9,10 +9,10 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from deepphase.apps.dashboard.parts import demo
+from deepphase.apps.dashboard.parts.address import Span
 from deepphase.apps.dashboard.parts.channel_views import (
     FollowedJoints,
     clip_window,
-    excerpt_take,
     followed,
     phases_table,
     with_joints,
@@ -63,9 +63,9 @@ def test_each_section_draws(section, charts, monkeypatch):
 
 
 def test_the_player_knows_the_joints_of_each_channel(pair):
-    take = excerpt_take(*pair, 0, 0.0, 5.0)
+    take = encodings(*pair).take(0, Span(0.0, 5.0, 0.0))
     known = with_joints(take, *pair, 0)
-    shares = followed(*pair, 0, "alone")
+    shares = followed(*pair, 0)
     given = known.channels.joint_shares
     names = known.actors[0].joint_names
     assert given.shape == (5, len(names))
@@ -95,15 +95,15 @@ def test_what_channels_follow_is_said_in_words(monkeypatch):
 
 def test_shares_of_the_demo(pair):
     """Arms and legs of a walk swing at the pace of one channel at least."""
-    alone = followed(*pair, 0, "alone")
+    alone = followed(*pair, 0)
     assert alone.shares.shape == (5, len(alone.joints))
     assert max(alone.parts["left arm"].max(), alone.parts["left leg"].max()) > 0.5
-    assert followed(*pair, 0, "silent").shares.max() > 0.1
+    assert followed(*pair, 0, removed=True).shares.max() > 0.1
     assert alone.positions[alone.joints.index("Head"), 1] > 1.2
 
 
 def test_a_window_is_that_of_the_moment(pair):
-    example = clip_window(*pair, 0, 5.0)
+    example = clip_window(*pair, pair[1].extractor, 0, 5.0)
     assert example.at == pytest.approx(5.0)
     assert example.explained > 0.3
     at_frame = encodings(*pair).phases(0).parameters[300]
@@ -158,8 +158,8 @@ def test_the_body_is_one_of_the_clip_where_the_rest_pose_is_none(pair):
     clip = clips.store.clip(0)
     turned = _with_rest_lying_down(clip)
     lying = OpenClips("flat", "flat", "flat", ClipStore.from_clips([turned]))
-    result = followed(lying, model, 0, "alone")
-    upright = followed(clips, model, 0, "alone")
+    result = followed(lying, model, 0)
+    upright = followed(clips, model, 0)
     height = np.ptp(result.positions[:, 1])
     assert height == pytest.approx(np.ptp(upright.positions[:, 1]), abs=0.1)
     assert height > 1.2

@@ -13,17 +13,25 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from deepphase.apps.dashboard.pages import control
 from deepphase.apps.dashboard.parts import live_view, result_cache
 from deepphase.apps.dashboard.parts.folder import FOLDER_VARIABLE
 from deepphase.apps.dashboard.parts.live_view import keep_driven
-from deepphase.apps.dashboard.parts.result_cache import ResultCache
-from deepphase.apps.dashboard.parts.session import Session
-from deepphase.apps.dashboard.parts.steerables import CONTROLLERS, OpenController, OpenMatching
-from deepphase.apps.dashboard.parts.steered_runs import SteeringRequest, steered_run
-from deepphase.apps.dashboard.parts.steering_choice import (
+from deepphase.apps.dashboard.parts.path_choice import (
     checked_points,
     drawn_path,
     read_path_upload,
+)
+from deepphase.apps.dashboard.parts.result_cache import ResultCache
+from deepphase.apps.dashboard.parts.session import Session
+from deepphase.apps.dashboard.parts.steerables import (
+    CONTROLLERS,
+    RunRequest,
+    Steerable,
+    of_controller,
+    of_database,
+    of_matcher,
+    shown_run,
 )
 from deepphase.apps.dashboard.parts.widgets import file_bytes
 from deepphase.apps.demo import CONTROLLER
@@ -52,8 +60,8 @@ _SHORT_S = 3
 
 
 @pytest.fixture(scope="module")
-def demo() -> OpenController:
-    return OpenController("demo", "demo", Controller.load(CONTROLLER))
+def demo() -> Steerable:
+    return of_controller("demo", "demo", Controller.load(CONTROLLER))
 
 
 @pytest.fixture(scope="module")
@@ -135,11 +143,11 @@ def test_made_paths_are_followed(page, kind):
 def test_a_higher_bias_follows_the_path_closer(demo):
     path, off = made_path("wave", 2.3, 6.0), {}
     for position, direction in ((0.5, 2.0), (5.0, 10.0)):
-        request = SteeringRequest(
-            path, 6.0, labels={"gait": ["jog"]},
+        request = RunRequest(
+            path, 6.0, labels={"gait": "jog"},
             settings=CharacterSettings(position_bias=position, direction_bias=direction),
         )  # fmt: skip
-        off[position] = values_by_name(steered_run(demo, request).measures)["path_error"]
+        off[position] = values_by_name(shown_run(demo, request).result.measures)["path_error"]
     assert off[5.0] < off[0.5]
 
 
@@ -152,17 +160,16 @@ def test_several_characters_come_as_an_archive(page):
     assert "All (ZIP)" in {each.label for each in page.get("download_button")}
 
 
-def test_files_of_a_run(demo, tmp_path):
-    request = SteeringRequest(
-        made_path("circle", 1.3, 2.0), 2.0, characters=2, labels={"gait": ["walk"]}
-    )
-    run = steered_run(demo, request)
-    assert len(run.clip(1)) == 120
-    rows = list(csv.DictReader(io.StringIO(run.frames(1).decode())))
-    assert len(rows) == 120
+def test_files_of_a_run(page, monkeypatch):
+    files = {}
+    monkeypatch.setattr(control, "offer", lambda words, data, name, **_: files.update({name: data}))
+    chosen(page, "Characters", 2)
+    chosen(page, "Character", 1)
+    rows = list(csv.DictReader(io.StringIO(files["wave-02.csv"]())))
+    assert len(rows) == 60 * _SHORT_S
     weights = [[float(row[f"weight_{expert}"]) for expert in range(4)] for row in rows]
     np.testing.assert_allclose(np.sum(weights, axis=1), 1, atol=1e-3)
-    names = zipfile.ZipFile(io.BytesIO(run.archive())).namelist()
+    names = zipfile.ZipFile(io.BytesIO(files["wave.zip"]())).namelist()
     assert sum(name.endswith(".bvh") for name in names) == 2
     assert not any("/" in name for name in names)
 
@@ -223,7 +230,7 @@ def test_a_path_of_a_file(page):
 )
 def test_a_file_that_is_no_path_is_refused(content, error, tmp_path, monkeypatch):
     own = Session()
-    monkeypatch.setattr("deepphase.apps.dashboard.parts.steering_choice.session", lambda: own)
+    monkeypatch.setattr("deepphase.apps.dashboard.parts.path_choice.session", lambda: own)
     with pytest.raises(error):
         read_path_upload("../../way.csv", content)
     assert list(own.folder.iterdir()) == []
@@ -311,15 +318,14 @@ def test_a_folder_offers_its_controllers_databases_and_clips(tmp_path, monkeypat
 
 
 def test_speeds_are_those_of_the_data(demo, walks):
-    assert demo.speed("run") > demo.speed("jog") > demo.speed("walk") > 1.0
+    run, jog, walk = (demo.speed({"gait": gait}) for gait in ("run", "jog", "walk"))
+    assert run > jog > walk > 1.0
     database = MotionDatabase.build(walks, "pose_trajectory")
-    opened_one = OpenMatching.of("walks", "walks", database, None)
+    opened_one = of_database("walks", "walks", database)
     assert opened_one.speed({}) == pytest.approx(1.3, abs=0.3)
     settings = PlayerSettings(foot_lock=False)
-    run = steered_run(
-        opened_one, SteeringRequest(made_path("wave", 1.2, 2.0), 2.0, settings=settings)
-    )
-    assert values_by_name(run.measures)["speed"] == pytest.approx(1.2, abs=0.3)
+    run = shown_run(opened_one, RunRequest(made_path("wave", 1.2, 2.0), 2.0, settings=settings))
+    assert values_by_name(run.result.measures)["speed"] == pytest.approx(1.2, abs=0.3)
 
 
 def test_the_cache_drops_the_least_recently_used_result():
@@ -355,10 +361,10 @@ def test_what_a_matcher_was_driven_to_is_kept_and_measured(monkeypatch):
     monkeypatch.setattr(live_view, "session", lambda: own)
     database = styled_database()
     with pytest.raises(DeepPhaseError, match="cannot be steered by hand"):
-        OpenMatching.of("walks", "walks", database, None).asset()
-    walks = OpenMatching.of_matcher("walks", "walks", untrained(database)[1])
+        of_database("walks", "walks", database).asset()
+    walks = of_matcher("walks", "walks", untrained(database)[1])
     assert len(walks.asset()) > 10_000
-    source = walks.source({}, walks.usual, 0)
+    source = walks.source
     runner, goals = start_on_path(source, made_path("wave", 1.0, 2.0))
     run = rollout(runner, goals, 2.0)
     motion = {
@@ -378,8 +384,8 @@ def test_what_a_matcher_was_driven_to_is_kept_and_measured(monkeypatch):
 
 
 def test_equal_requests_have_equal_keys():
-    one, other = (SteeringRequest(made_path("wave", speed, 1.0), 1.0) for speed in (1.3, 1.4))
-    assert one.key == SteeringRequest(made_path("wave", 1.3, 1.0), 1.0).key != other.key
+    one, other = (RunRequest(made_path("wave", speed, 1.0), 1.0) for speed in (1.3, 1.4))
+    assert one.key == RunRequest(made_path("wave", 1.3, 1.0), 1.0).key != other.key
     assert hash(one.key) != hash(replace(one, seed=1).key)
 
 
@@ -438,7 +444,7 @@ def test_what_was_driven_is_kept_and_measured(demo, tmp_path, monkeypatch):
     monkeypatch.setenv(FOLDER_VARIABLE, "")
     # The clips of a session have 60 frames a second, whatever the controller has.
     schema = replace(demo.controller.schema, fps=30.0)
-    slow = replace(demo, controller=replace(demo.controller, schema=schema))
+    slow = of_controller("demo", "demo", replace(demo.controller, schema=schema))
     save_bvh(replace(clip, fps=30.0), tmp_path / "slow.bvh")
     result = keep_driven(json.dumps(motion | {"bvh": (tmp_path / "slow.bvh").read_text()}), slow)
     assert not isinstance(result, DeepPhaseError), result
@@ -472,9 +478,8 @@ def test_a_matcher_of_the_folder_is_steered_alone_and_beside_another(tmp_path, m
     assert not app.error
     names = ["Learned matching: walks.matcher", "Controller: small demo"]
     assert [each["name"] for each in take(app)["actors"]] == ["Learned matching", "Controller"]
-    beside, table = (each.value for each in app.dataframe[:2])
-    assert list(beside.columns) == ["", "better", *names]
-    assert "Feet slide" in beside[""].tolist()
+    table = app.dataframe[0].value
+    assert "Path error" in table["Measure"].tolist()
     assert list(table.columns[2:4]) == names
     # By hand as well, on both pages that offer it.
     chosen(app, "Steer by hand", True)

@@ -15,11 +15,10 @@ import soundfile
 
 from deepphase.apps.dances.sources import DanceSource
 from deepphase.apps.dashboard.parts import songs
-from deepphase.apps.dashboard.parts.dancers import OpenDancer, dance_of_song
+from deepphase.apps.dashboard.parts.dancers import OpenDancer
 from deepphase.apps.dashboard.parts.demo import demo_model
 from deepphase.apps.dashboard.parts.session import Session
 from deepphase.apps.dashboard.parts.songs import (
-    ChosenDance,
     OpenSong,
     made_song,
     upload_suffixes,
@@ -172,7 +171,7 @@ def test_a_passage_is_danced_again_and_the_best_of_several_is_shown(page):
 
 def test_seed_and_lock_change_the_dance(demo, song):
     dances = [
-        dance_of_song(demo, song, ChosenDance(request), quiet).files()["bvh"]
+        demo.dance(song, request, quiet).file(".bvh")
         for request in (
             DanceRequest(),
             DanceRequest(),
@@ -185,12 +184,11 @@ def test_seed_and_lock_change_the_dance(demo, song):
 
 
 def test_files_of_a_dance(demo, song, tmp_path, reader):
-    dance = dance_of_song(demo, song, ChosenDance(DanceRequest()), quiet)
-    files = dance.files()
+    dance = demo.dance(song, DanceRequest(), quiet)
     for suffix in ("bvh", "glb"):
-        (tmp_path / f"dance.{suffix}").write_bytes(files[suffix])
+        (tmp_path / f"dance.{suffix}").write_bytes(dance.file(f".{suffix}"))
         assert len(load(tmp_path / f"dance.{suffix}")) == 60 * _SHORT_S
-    assert files["csv"].startswith(b"t,phase_0")
+    assert dance.file(".csv").startswith(b"t,phase_0")
     archive = zipfile.ZipFile(io.BytesIO(dance.report))
     assert {"index.html", "report.json"} <= set(archive.namelist())
     assert not any("/" in name for name in archive.namelist())

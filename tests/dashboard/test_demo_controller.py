@@ -12,8 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from deepphase.apps.dashboard.parts.steerables import OpenController
-from deepphase.apps.dashboard.parts.steered_runs import SteeringRequest, steered_run
+from deepphase.apps.dashboard.parts.steerables import RunRequest, of_controller, shown_run
 from deepphase.apps.demo import CONTROLLER, EMBEDDING, PHASES
 from deepphase.controllers.data.controller_data import ControllerData
 from deepphase.controllers.data.samples import ControllerSamples
@@ -102,7 +101,7 @@ def test_the_config_learns(data, tmp_path):
 # A skip starts more slowly.
 @pytest.mark.parametrize("gait", ["walk", "jog", "run"])
 def test_it_stands_starts_and_stops(shipped, gait):
-    speed = OpenController("demo", "demo", shipped).speed(gait)
+    speed = of_controller("demo", "demo", shipped).speed({"gait": gait})
     moves = [(0.0, 0.0), (0.0, 0.0), (0.0, 1.0), (0.0, 1.0), (0.0, 0.0), (0.0, 0.0)]
     pad = Gamepad([0.0, 2.0, 2.1, 5.0, 5.1, 8.0], moves, [(0.0, 0.0)] * 6)
     rest = np.zeros((1, 2))
@@ -119,12 +118,12 @@ def test_it_stands_starts_and_stops(shipped, gait):
 
 @pytest.mark.parametrize("gait", ["walk", "jog", "run", "skip"])
 def test_every_gait_goes_on(shipped, gait):
-    opened = OpenController("demo", "demo", shipped)
-    speed = opened.speed(gait)
-    run = steered_run(
-        opened, SteeringRequest(made_path("wave", speed, 6.0), 6.0, 4, labels={"gait": [gait]})
+    opened = of_controller("demo", "demo", shipped)
+    speed = opened.speed({"gait": gait})
+    run = shown_run(
+        opened, RunRequest(made_path("wave", speed, 6.0), 6.0, 4, labels={"gait": gait})
     )
-    measures = values_by_name(run.measures)
+    measures = values_by_name(run.result.measures)
     assert measures["frozen"] == 0
     assert measures["path_error"] < 0.5
     assert measures["speed"] == pytest.approx(speed, rel=0.2)

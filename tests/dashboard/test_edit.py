@@ -56,7 +56,7 @@ def test_without_an_editor_the_shipped_one_fills_in_between_at_once(monkeypatch)
     assert "This is the clip as it is" in words(app)
     app.segmented_control[0].set_value("Repair").run()
     assert not app.exception
-    assert "Nothing broken was found" in words(app)
+    assert "No damage found" in words(app)
 
 
 def test_a_body_on_four_legs_gets_the_example(tmp_path, monkeypatch):
@@ -91,7 +91,7 @@ def test_an_editor_is_trained_on_the_open_clips_and_kept(folder, tmp_path, monke
 
 def test_edits_stand_beside_the_clip_and_are_undone(folder, monkeypatch):
     app = opened("edit", monkeypatch, folder)
-    assert "Nothing broken was found" in words(app)
+    assert "No damage found" in words(app)
     assert "This is the clip as it is" in words(app)
     assert widget(app, "Apply").disabled
     assert widget(app, "Undo").disabled

@@ -18,19 +18,18 @@ from deepphase.apps.dashboard.parts.cloud_view import (
     stated_colours,
     usual_axes,
 )
-from deepphase.apps.dashboard.parts.clouds import (
+from deepphase.apps.dashboard.parts.clouds import frames_id, make_cloud
+from deepphase.apps.dashboard.parts.collection import OpenClips, OpenModel
+from deepphase.apps.dashboard.parts.encodings import Encodings
+from deepphase.apps.dashboard.parts.passages import (
     Passage,
     beside_take,
-    frames_id,
-    make_cloud,
     passages_of,
     passages_take,
     passages_text,
     playable,
     read_passages,
 )
-from deepphase.apps.dashboard.parts.collection import OpenClips, OpenModel
-from deepphase.apps.dashboard.parts.encodings import Encodings
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store_writer import write_store
 from deepphase.figures.colouring import Colouring
@@ -60,7 +59,7 @@ def test_a_point_is_where_its_frame_lies(read, cloud):
     for point in (0, 1234, len(cloud.frame) - 1):
         phases = read.phases(int(cloud.clip[point]))
         assert phases.interior[cloud.frame[point]]
-        place = cloud.phases.projection(phases.parameters.manifold()[cloud.frame[point]])
+        place = cloud.cloud.projection(phases.parameters.manifold()[cloud.frame[point]])
         np.testing.assert_allclose(cloud.cloud.points[point], place, atol=1e-5)
         assert cloud.cloud.time[point] == pytest.approx(cloud.frame[point] / phases.fps)
     assert make_cloud(read, 500).cloud.note == "1 frame in 10 of 4,860 is drawn"
@@ -150,8 +149,7 @@ def test_poses_are_those_of_the_frames(read, cloud):
 
 def test_the_skeleton_plays_the_selected_frames(read, cloud):
     passages = [Passage(3, 100, 160), Passage(0, 300, 330)]
-    phases = read.all()
-    take = passages_take(passages, read.store, phases)
+    take = passages_take(passages, read)
     (actor,) = take.actors
     assert len(actor) == 90
     hips = [joint_positions(read.store.clip(p.clip))[p.start : p.stop, 0] for p in passages]
@@ -170,7 +168,7 @@ def test_the_page_names_the_passages_side_by_side(monkeypatch):
 
 def test_selected_passages_begin_side_by_side_in_one_direction(read):
     passages = [Passage(clip, 100 + 20 * clip, 160 + 20 * clip) for clip in range(7)] * 2
-    take = beside_take(passages, read.store, read.all(), read.extractor.signals.body)
+    take = beside_take(passages, read)
     assert len(take.actors) == 12
     starts = np.stack([each.positions[0] for each in take.actors])
     hips = starts[:, 0, [0, 2]]
@@ -278,7 +276,9 @@ def test_an_axis_holds_the_values_of_a_label_apart(cloud):
     spreads = [places.points[gait == each, 0].std() for each in ("walk", "run")]
     assert abs(means[0] - means[1]) > 2 * max(spreads)
     # Other frames, as those that play, lie in the same space.
-    np.testing.assert_allclose(places.of(cloud.phases.values[:40]), places.points[:40], rtol=1e-5)
+    np.testing.assert_allclose(
+        places.place(cloud.cloud.parameters.manifold()[:40]), places.points[:40], rtol=1e-5
+    )
     np.testing.assert_allclose(places.points[:, 1:], cloud.cloud.points[:, :2], atol=1e-5)
 
 

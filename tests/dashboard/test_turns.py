@@ -1,12 +1,11 @@
-"""Long computations of several sessions: in turn, and each result once."""
+"""Long computations of several sessions: two at a time, and each result once."""
 
 import threading
 import time
 
 import pytest
 
-from deepphase.apps.dashboard.parts import result_cache
-from deepphase.apps.dashboard.parts.result_cache import ResultCache, Turns
+from deepphase.apps.dashboard.parts.result_cache import ResultCache
 
 
 def _wait_until(true):
@@ -16,80 +15,73 @@ def _wait_until(true):
         time.sleep(0.005)
 
 
-def test_eight_sessions_make_one_result_once(monkeypatch):
-    turns = Turns()
-    monkeypatch.setattr(result_cache, "shared_turns", lambda: turns)
-    cache, made, said, go = ResultCache[str](4), [], [], threading.Event()
+def _started(*sessions):
+    threads = [threading.Thread(target=session) for session in sessions]
+    for thread in threads:
+        thread.start()
+    return threads
+
+
+def test_eight_sessions_make_one_result_once():
+    cache, made, said, found, go = ResultCache[str](4), [], [], [], threading.Event()
 
     def make(progress):
         made.append(threading.get_ident())
         assert go.wait(20)
         return "dance"
 
-    found = []
-    sessions = [
-        threading.Thread(
-            target=lambda: found.append(cache.make("key", make, lambda *step: said.append(step[0])))
-        )
-        for _ in range(8)
-    ]
-    for each in sessions:
-        each.start()
-    # The others say that they wait, and that only one computation is before them.
-    _wait_until(lambda: len(said) >= 7)
+    def session():
+        found.append(cache.make("key", make, lambda *step: said.append(threading.get_ident())))
+
+    threads = _started(*[session] * 8)
+    # The others say that they wait.
+    _wait_until(lambda: len(set(said)) == 7)
     go.set()
-    for each in sessions:
-        each.join(20)
+    for thread in threads:
+        thread.join(20)
     assert found == ["dance"] * 8
     assert len(made) == 1
-    assert set(said) == {"waiting for 1 of other sessions"}
 
 
-def test_some_computations_run_at_once_and_the_others_in_order():
-    turns, running, order, peak = Turns(2), [], [], []
-    gate = threading.Semaphore(0)
+def test_two_computations_run_at_once():
+    cache, running, peak, gate = ResultCache[int](8), [], [], threading.Semaphore(0)
 
     def session(number):
-        with turns.turn(number, lambda *step: None):
+        def make(progress):
             running.append(number)
-            order.append(number)
             peak.append(len(running))
             assert gate.acquire(timeout=20)
             running.remove(number)
+            return number
 
-    threads = []
-    for number in range(5):
-        threads.append(threading.Thread(target=session, args=(number,)))
-        threads[-1].start()
-        # Each stands in the queue, or computes, before the next one comes.
-        _wait_until(lambda number=number: len(turns._queue) == number + 1)
-    _wait_until(lambda: len(running) == 2)
+        return lambda: cache.make(number, make, lambda *step: None)
+
+    threads = _started(*map(session, range(5)))
     for done in range(5):
+        _wait_until(lambda done=done: len(peak) >= min(5, done + 2))
         gate.release()
-        _wait_until(lambda done=done: len(order) >= min(5, done + 3))
-    for each in threads:
-        each.join(20)
-    assert sorted(order[:2]) == [0, 1]
-    assert order[2:] == [2, 3, 4]
+    for thread in threads:
+        thread.join(20)
     assert max(peak) == 2
 
 
-def test_an_interrupted_wait_and_a_failure_give_their_place_back():
-    turns = Turns(1)
+def test_an_interrupted_wait_and_a_failure_leave_the_turn_to_others():
+    cache, go = ResultCache[str](4), threading.Event()
 
     def interrupted(*step):
         raise KeyboardInterrupt
 
-    def second():
-        with pytest.raises(KeyboardInterrupt), turns.turn("b", interrupted):
-            raise AssertionError("it is the first one's turn")
+    def make(progress):
+        assert go.wait(20)
+        return "run"
 
-    # A computation within another one does not wait for itself.
-    with turns.turn("a", interrupted), turns.turn("a", interrupted):
-        thread = threading.Thread(target=second)
-        thread.start()
-        thread.join(20)
-        assert len(turns._queue) == 1
-    with pytest.raises(ZeroDivisionError), turns.turn("c", interrupted):
-        print(1 / 0)
-    assert not turns._queue
+    (first,) = _started(lambda: cache.make("key", make, lambda *step: None))
+    _wait_until(lambda: cache._makers)
+    with pytest.raises(KeyboardInterrupt):
+        cache.make("key", make, interrupted)
+    go.set()
+    first.join(20)
+    for number in range(3):
+        with pytest.raises(ZeroDivisionError):
+            cache.make(number, lambda progress: 1 / 0, lambda *step: None)
+    assert cache.make("other", lambda progress: "made", interrupted) == "made"

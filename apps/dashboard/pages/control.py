@@ -2,55 +2,67 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from deepphase.apps.dashboard.parts.files import ListedSource, chooser
 from deepphase.apps.dashboard.parts.live_view import steer_by_hand
-from deepphase.apps.dashboard.parts.messages import show_error
+from deepphase.apps.dashboard.parts.messages import plain, show_error
+from deepphase.apps.dashboard.parts.path_choice import choose_path
 from deepphase.apps.dashboard.parts.result_cache import cancellable_result, shared_cache
 from deepphase.apps.dashboard.parts.steerables import (
     CONTROLLERS,
     MATCHERS,
     STEERABLE_KEY,
-    OpenController,
-    OpenMatching,
+    RunRequest,
+    ShownRun,
+    Steerable,
+    shown_run,
     steerables,
 )
-from deepphase.apps.dashboard.parts.steered_runs import (
-    SteeredRun,
-    SteeringRequest,
-    steered_run,
-    usual_request,
-)
-from deepphase.apps.dashboard.parts.steering_choice import choose_run
 from deepphase.apps.dashboard.parts.theme import heading, wide_columns
 from deepphase.apps.dashboard.parts.widgets import (
+    choose_one,
+    csv_text,
     offer,
     offer_motion,
     offer_player,
+    sentence,
     show_measures,
     show_player,
-    state_units,
+    zip_of,
 )
+from deepphase.apps.runs.files import frame_columns, write_motions
 from deepphase.apps.runs.take import compared_take
+from deepphase.controllers.runtime.frame import BLENDS, CharacterSettings
 from deepphase.errors import DeepPhaseError
+from deepphase.evaluation.measurement import Measure
+from deepphase.matching.player.settings import MomentFilter, PlayerSettings
 from deepphase.motion.root_trajectory import RootMotion
-
-Opened = OpenController | OpenMatching
+from deepphase.temporary_files import temporary_folder
 
 _PLAYER_HEIGHT = 1040
 # Runs in the cache that all sessions share.
 _CACHED_RUNS = 8
-# Measure -> its title above the table, and which values are better.
+# Limits of one run: characters, characters times seconds, and the seed.
+_MAX_CHARACTERS, MAX_CHARACTER_S, _MAX_SEED = 12, 240.0, 2**31 - 1
+# Blends: that of one's own numbers, and that which is chosen at first, as in `CharacterSettings`.
+_OWN, _USUAL = "own", "balanced"
+# Up to this many values of a label are buttons; more are a list.
+_MAX_BUTTONS = 6
+# Labels of clips that are offered as filters.
+_MAX_LABELS = 2
+# Measure -> its title above the table.
 _HEADLINES = {
-    "path_error": ("Off the path", "less"),
-    "speed": ("Speed", "near that of the path"),
-    "found_contact_speed": ("Feet slide", "less"),
-    "contact_speed": ("Feet slide", "less"),
-    "rotation_ratio": ("Joints turn", "near 1, the data's at these speeds"),
-    "jerk_ratio": ("Jerk", "near 1, the data's at these speeds"),
-    "jumps_per_s": ("Jumps", "less"),
-    "frozen": ("Frozen", "less"),
+    "path_error": "Off the path",
+    "speed": "Speed",
+    "found_contact_speed": "Feet slide",
+    "contact_speed": "Feet slide",
+    "rotation_ratio": "Joints turn",
+    "jerk_ratio": "Jerk",
+    "jumps_per_s": "Jumps",
+    "frozen": "Frozen",
 }
 # Values of the data at all speeds, which do not compare with a run at one of them.
 _OF_ALL_SPEEDS = ("speed", "found_contact_speed", "contact_speed", "rotation_ratio", "jerk_ratio")
@@ -60,6 +72,18 @@ _ROOT_MOTION: dict[RootMotion, str] = {
     "hips": "on the hips",
     "in_place": "none, in place",
 }
+# Setting of a player -> label, smallest and largest value, step and help of its slider.
+_PLAYER_SETTINGS: dict[str, tuple[str, float, float, float, str | None]] = {
+    "search_interval_s": ("Seconds between searches", 0.05, 1.0, 0.05, None),
+    "transition_halflife_s": (
+        "Blend halflife (s)", 0.02, 0.5, 0.02,
+        "Time in which the offset of a transition decays to half",
+    ),
+    "adjust_share": (
+        "Path correction", 0.0, 0.5, 0.05,
+        "Maximum root correction towards the path, as a share of the motion's own speed",
+    ),
+}  # fmt: skip
 
 
 def page() -> None:
@@ -74,7 +98,7 @@ def page() -> None:
     with left:
         source = chooser("Controller or motion", STEERABLE_KEY, steerables())
         request = opened = None
-        others: dict[str, Opened] = {}
+        others: dict[str, Steerable] = {}
         by_hand = False
         try:
             opened = source.open()
@@ -83,44 +107,128 @@ def page() -> None:
                 help="Keys, mouse, gamepad or touch in place of a path",
             )  # fmt: skip
             if not by_hand:
-                request = choose_run(opened, source.id)
+                request = _choose_run(opened, source.id)
                 others = _choose_others(source)
         except DeepPhaseError as error:
             show_error(error)
         with st.expander("Open a controller or a matcher", icon=":material/upload_file:"):
-            CONTROLLERS.offer_upload(
-                "A file that `deepphase train controller` wrote",
-                "Other users cannot see it.",
-                STEERABLE_KEY,
-                "above",
-            )
-            MATCHERS.offer_upload(
-                "A file that `deepphase train matching` wrote",
-                "Other users cannot see it.",
-                STEERABLE_KEY,
-                "above",
-            )
+            for kind, command in ((CONTROLLERS, "controller"), (MATCHERS, "matching")):
+                kind.offer_upload(
+                    f"A file that `deepphase train {command}` wrote",
+                    "Other users cannot see it.",
+                    STEERABLE_KEY,
+                    "above",
+                )
     with right:
         if by_hand and opened is not None:
             try:
                 kept = steer_by_hand(opened)
                 if kept is not None:
-                    show_measures(
-                        {"this run": kept.measures}, _HEADLINES, "measures csv", _OF_ALL_SPEEDS
-                    )
+                    _show_measures({"this run": kept.measures})
             except DeepPhaseError as error:
                 show_error(error)
         elif opened is not None and request is not None:
-            run = _run(opened, request)
-            if run is not None and others:
-                _show_beside({source.name: run}, others, request)
-            elif run is not None:
-                _show(run, request)
+            _show_runs({source.name: opened} | others, request)
 
 
-def _choose_others(source: ListedSource[Opened]) -> dict[str, Opened]:
+def _choose_run(opened: Steerable, id: str) -> RunRequest | None:
+    """Draw the choosers of label, path and settings; None while there is no path."""
+    is_controller = opened.controller is not None
+    labels = _choose_label(opened, id) if is_controller else _choose_labels(opened, id)
+    desired = choose_path(opened.speed(labels), f"{id} {labels}")
+    biases = _choose_blend() if is_controller else (0.0, 0.0)
+    with st.expander("More", icon=":material/tune:"):
+        limit = _MAX_CHARACTERS
+        if desired is not None:
+            limit = max(1, min(limit, int(MAX_CHARACTER_S // desired[1])))
+        characters = 1
+        if limit > 1:
+            characters = st.slider(
+                "Characters", 1, limit, 1, key=f"characters {limit}",
+                help="They move side by side, each on its own copy of the path. The product of "
+                f"seconds and characters is limited to {MAX_CHARACTER_S:g}.",
+            )  # fmt: skip
+        seed = st.number_input(
+            "Seed", 0, _MAX_SEED, 0, key="run seed",
+            help="Random seed for the start poses of characters 2 to N and for stochastic networks",
+        )  # fmt: skip
+        lock = st.toggle("Lock feet on the ground", True, key="hold feet")
+        settings: CharacterSettings | PlayerSettings
+        if is_controller:
+            settings = CharacterSettings(
+                position_bias=biases[0], direction_bias=biases[1], foot_ik=lock
+            )
+        else:
+            settings = _choose_player_settings(lock)
+    if desired is None:
+        return None
+    path, seconds = desired
+    return RunRequest(path, seconds, characters, int(seed), labels, settings)
+
+
+def _choose_label(opened: Steerable, id: str) -> dict[str, str]:
+    """The value of the label that the controller was trained with."""
+    chosen = {}
+    for name, values in opened.labels.items():
+        words, key = plain(sentence(name)), f"label {id}"
+        usual = "walk" if "walk" in values else values[0]
+        if len(values) <= _MAX_BUTTONS:
+            chosen[name] = choose_one(words, values, default=usual, key=key)
+        else:
+            chosen[name] = st.selectbox(words, values, index=values.index(usual), key=key)
+    return chosen
+
+
+def _choose_labels(opened: Steerable, id: str) -> dict[str, tuple[str, ...]]:
+    """Labels of the clips that may be played."""
+    chosen = {
+        name: st.multiselect(
+            f"Only {plain(name)}", values, placeholder="any", key=f"only {id} {name}"
+        )
+        for name, values in list(opened.labels.items())[:_MAX_LABELS]
+    }
+    return {name: tuple(values) for name, values in chosen.items() if values}
+
+
+def _choose_blend() -> tuple[float, float]:
+    """Biases of positions and directions."""
+    name = choose_one(
+        "Blending", [*BLENDS, _OWN], default=_USUAL, format_func=str.capitalize, key="blending",
+        help="Weight of the desired trajectory against the one that the network predicts: natural "
+        "motion, or exact path following",
+    )  # fmt: skip
+    if name != _OWN:
+        return BLENDS[name]
+    columns, usual = st.columns(2), BLENDS[_USUAL]
+    position, direction = (
+        column.slider(f"{words} bias", 0.1, most, value, step=0.1, key=f"{words} bias")
+        for column, words, most, value in zip(
+            columns, ("Position", "Direction"), (10.0, 20.0), usual, strict=True
+        )
+    )
+    return position, direction
+
+
+def _choose_player_settings(foot_lock: bool) -> PlayerSettings:
+    usual = PlayerSettings()
+    chosen: dict[str, Any] = {
+        name: st.slider(
+            label, low, high, float(getattr(usual, name)), step=step, key=name, help=words,
+            format="percent" if name == "adjust_share" else None,
+        )
+        for name, (label, low, high, step, words) in _PLAYER_SETTINGS.items()
+    }  # fmt: skip
+    actions = st.toggle(
+        "Actions", key="actions",
+        help="Play gestures and other actions, too, not only idle and locomotion",
+    )  # fmt: skip
+    moments = None if actions else MomentFilter()
+    return PlayerSettings(**chosen, foot_lock=foot_lock, moments=moments)
+
+
+def _choose_others(source: ListedSource[Steerable]) -> dict[str, Steerable]:
     """What else moves a character along the same path, beside the first: name -> what is open."""
-    offered = {each.name: each for each in steerables() if each.id != source.id}
+    offered = {other.name: other for other in steerables() if other.id != source.id}
     key = f"beside {source.id}"
     chosen = st.multiselect(
         "Beside it", list(offered), placeholder="nothing", key=key,
@@ -133,7 +241,7 @@ def _choose_others(source: ListedSource[Opened]) -> dict[str, Opened]:
             "Every way beside it", icon=":material/compare:",
             on_click=lambda: st.session_state.update({key: sorted(ways.values())}),
         )  # fmt: skip
-    opened: dict[str, Opened] = {}
+    opened: dict[str, Steerable] = {}
     for name in chosen:
         try:
             opened[name] = offered[name].open()
@@ -146,64 +254,69 @@ def _kind(name: str) -> str:
     return name.partition(": ")[0]
 
 
-def _run(opened: Opened, request: SteeringRequest) -> SteeredRun | None:
-    return cancellable_result(
-        shared_cache("runs", _CACHED_RUNS),
-        (type(opened).__name__, opened.key, request.key),
-        lambda progress: steered_run(opened, request, progress),
-        f"{request.seconds:.0f} s of motion",
-    )
-
-
-def _show_beside(
-    runs: dict[str, SteeredRun], others: dict[str, Opened], request: SteeringRequest
-) -> None:
-    """Show the runs of others along the path of a request beside the first."""
-    for name, opened in others.items():
-        run = _run(opened, usual_request(opened, request))
+def _show_runs(opened: dict[str, Steerable], request: RunRequest) -> None:
+    """Show a run along the path of a request, or several beside it with their usual settings."""
+    runs: dict[str, ShownRun] = {}
+    for name, steerable in opened.items():
+        own = RunRequest(request.path, request.seconds, seed=request.seed) if runs else request
+        run = cancellable_result(
+            shared_cache("runs", _CACHED_RUNS),
+            (steerable.key, steerable.controller is None, own.key),
+            lambda progress, of=steerable, own=own: shown_run(of, own, progress),  # type: ignore[misc]
+            f"{request.seconds:.0f} s of motion",
+        )
         if run is None:
             return
         runs[name] = run
-    take = compared_take({title: run.take for title, run in runs.items()}, request.path.name)
-    measures = {title: run.measures for title, run in runs.items()}
-    show_player(take, height=_PLAYER_HEIGHT, title="Control")
-    offer_player(take, request.path.name, "run player")
-    show_measures(measures, _HEADLINES, "measures csv", _OF_ALL_SPEEDS)
-
-
-def _show(run: SteeredRun, request: SteeringRequest) -> None:
+    if len(runs) > 1:
+        take = compared_take({name: run.take for name, run in runs.items()}, request.path.name)
+        show_player(take, height=_PLAYER_HEIGHT, title="Control")
+        offer_player(take, request.path.name)
+        _show_measures({name: run.result.measures for name, run in runs.items()})
+        return
+    (run,) = runs.values()
     show_player(run.take, height=_PLAYER_HEIGHT, title="Control")
     if run.note:
         st.warning(run.note, icon=":material/info:")
-    _downloads(run, request)
-    show_measures({"this run": run.measures}, _HEADLINES, "measures csv", _OF_ALL_SPEEDS)
+    _downloads(run)
+    _show_measures({"this run": run.result.measures})
 
 
-def _downloads(run: SteeredRun, request: SteeringRequest) -> None:
-    character = 0
-    name = request.path.name
+def _show_measures(measures: dict[str, list[Measure]]) -> None:
+    show_measures(measures, _HEADLINES, _OF_ALL_SPEEDS)
+
+
+def _downloads(shown: ShownRun) -> None:
+    run, path = shown.result.run, shown.result.goal
+    character, name = 0, path
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        if request.characters > 1:
+        if run.characters > 1:
             character = st.selectbox(
-                "Character", range(request.characters), format_func=lambda at: f"{at + 1}",
+                "Character", range(run.characters), format_func=lambda at: f"{at + 1}",
                 key="character", width=110,
             )  # fmt: skip
-            name = f"{name}-{character + 1:02d}"
+            name = f"{path}-{character + 1:02d}"
         root_motion: RootMotion = st.selectbox(
             "Root motion", list(_ROOT_MOTION), format_func=_ROOT_MOTION.__getitem__,
             key="root motion", width=190,
             help="The joint of the files that carries the travel",
         )  # fmt: skip
-        offer_motion(lambda: run.clip(character, root_motion), name, "run")
-        offer("Frames (CSV)", lambda: run.frames(character), f"{name}.csv", "text/csv", "run csv")
-        if request.characters > 1:
-            offer(
-                "All (ZIP)",
-                lambda: run.archive(root_motion),
-                f"{request.path.name}.zip",
-                "application/zip",
-                "run zip",
-            )
-        offer_player(run.take, request.path.name, "run player")
-    state_units(run.run.spec.conventions.unit_m)
-    st.caption("Tables of frames have seconds, metres, radians, cycles and hertz.")
+
+        def frames() -> str:
+            table = frame_columns(run, character)
+            return csv_text(list(table), zip(*table.values(), strict=True))
+
+        def archive() -> bytes:
+            with temporary_folder() as folder:
+                write_motions(run, folder, path, root_motion)
+                return zip_of(folder)
+
+        unit_m = run.spec.conventions.unit_m
+        offer_motion(lambda: run.clip(character, path, root_motion), name, unit_m)
+        offer(
+            "Frames (CSV)", frames, f"{name}.csv",
+            help="In seconds, metres, radians, cycles and hertz",
+        )  # fmt: skip
+        if run.characters > 1:
+            offer("All (ZIP)", archive, f"{path}.zip")
+        offer_player(shown.take, path)

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from deepphase.apps.dashboard.parts.address import (
-    choose_span,
-    keep_clip,
-    moment_of,
-    shown_index,
-)
+from deepphase.apps.dashboard.parts.address import choose_span, keep_clip, shown_index
 from deepphase.apps.dashboard.parts.collection import (
     BY_KEY,
     OpenClips,
@@ -38,7 +33,6 @@ from deepphase.apps.dashboard.parts.widgets import (
     offer_table,
     show_player,
     show_table,
-    state_units,
 )
 from deepphase.apps.reports.player_takes import takes_of_clips
 from deepphase.corpus.clip_store import ClipStore
@@ -49,7 +43,6 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.orientation import AXES
 from deepphase.motion.roles import find_roles
-from deepphase.progress import Progress
 
 # Collections of up to so many frames get their contacts measured at once, in about a second.
 _MAX_AUTO_FRAMES = 40_000
@@ -62,6 +55,24 @@ _MAX_VALUES, _FEW_VALUES = 200, 13
 _MAX_LEFT_OUT = 20
 # Label filters in the row above the table.
 _MAX_FILTERS = 3
+# Column of the table -> how it is shown, and its name with the unit in the downloaded table.
+_COLUMNS = {
+    "Seconds": st.column_config.NumberColumn("Length", format="%.1f s"),
+    "On the ground": st.column_config.NumberColumn(
+        "Ground",
+        help="Share of frames and feet in which a foot stands on the ground",
+        format="%.0f %%",
+    ),
+    "Floor": st.column_config.NumberColumn(
+        help="Height in the file of the floor that the feet stand on", format="%.2f m"
+    ),
+    "Captured at": st.column_config.NumberColumn("Captured", format="%.0f fps"),
+}
+_UNITS = {
+    "On the ground": "On the ground (%)",
+    "Floor": "Floor (m)",
+    "Captured at": "Captured at (frames/s)",
+}
 
 
 def page() -> None:
@@ -96,14 +107,34 @@ def page() -> None:
         _measure_missing(clips)
 
 
+@st.cache_resource(max_entries=_CACHED_STORES, show_spinner=False, hash_funcs=BY_KEY)
+def _contacts(clips: OpenClips) -> dict[int, tuple[float | None, float | None]]:
+    """Index of a measured clip -> percent of feet and frames on the ground, and the floor, m.
+
+    Both are None for a body without feet. What was measured before an interruption stays.
+    """
+    return {}
+
+
 def _measure_missing(clips: OpenClips) -> None:
     """Measure contacts that are not known, and draw the page with them."""
-    contacts = _contacts(clips)
-    missing = [index for index in range(len(clips.store)) if not contacts.known(index)]
-    if missing:
-        with working("Measuring ground contacts") as progress:
-            contacts.measure(missing, progress)
-        st.rerun()
+    contacts, store = _contacts(clips), clips.store
+    if len(contacts) == len(store):
+        return
+    with working("Measuring ground contacts") as progress:
+        for index in range(len(store)):
+            if index not in contacts:
+                contacts[index] = _on_ground(store.clip(index))
+                progress("clips", index + 1, len(store), "")
+    st.rerun()
+
+
+def _on_ground(clip: Clip) -> tuple[float | None, float | None]:
+    try:
+        contacts = foot_contacts(clip, find_roles(clip.skeleton, clip=clip))
+    except SkeletonError:
+        return None, None
+    return round(100 * float(np.mean(contacts.flags)), 1), float(contacts.floor)
 
 
 def _table(clips: OpenClips) -> int | None:
@@ -129,61 +160,51 @@ def _table(clips: OpenClips) -> int | None:
         )
         return None
     contacts = _contacts(clips)
-    missing = [index for index in range(len(store)) if not contacts.known(index)]
-    labels = [name for name in store.label_names if name in known]
-    labels += [name for name in store.label_names if name not in known]
-    headings = ["Clip", "Seconds", "On the ground", *labels, "Floor", "Captured at", "File"]
-    content = [
-        [
-            store.names[index],
-            round(_seconds(store, index), 2),
-            None if missing else _percent(contacts.share(index)),
-            *(store.labels[index].get(name, "") for name in labels),
-            None if missing else contacts.floor(index),
-            float(store.sources[index].fps),
-            store.sources[index].path,
-        ]
-        for index in shown
-    ]
-    table = {name: [cells[at] for cells in content] for at, name in enumerate(headings)}
+    whole = len(contacts) == len(store)
+    labels = sorted(store.label_names, key=lambda name: name not in known)
+    names = [store.names[index] for index in shown]
+    measured = [contacts[index] if whole else (None, None) for index in shown]
+    table = {
+        "Clip": names,
+        "Seconds": [round(float(store.lengths[index]) / store.fps, 2) for index in shown],
+        "On the ground": [share for share, _ in measured],
+        **{name: [store.labels[index].get(name, "") for index in shown] for name in labels},
+        "Floor": [floor for _, floor in measured],
+        "Captured at": [float(store.sources[index].fps) for index in shown],
+        "File": [store.sources[index].path for index in shown],
+    }
     event = show_table(
         "clips",
         table,
         height=min(_TABLE_HEIGHT, 37 * (len(shown) + 1)),
         on_select="rerun",
         selection_mode="single-row-required",
-        selection_default={
-            "selection": {"rows": [shown_index([store.names[index] for index in shown])]}
-        },
+        selection_default={"selection": {"rows": [shown_index(names)]}},
         key=f"table {clips.id} {words} {wanted}",
-        column_config={
-            "Seconds": st.column_config.NumberColumn("Length", format="%.1f s"),
-            "On the ground": st.column_config.NumberColumn(
-                "Ground",
-                help="Share of frames and feet in which a foot stands on the ground",
-                format="%.0f %%",
-            ),
-            "Floor": st.column_config.NumberColumn(
-                help="Height in the file of the floor that the feet stand on", format="%.2f m"
-            ),
-            "Captured at": st.column_config.NumberColumn("Captured", format="%.0f fps"),
-        },
+        column_config=_COLUMNS,
     )
-    chosen = event["selection"]["rows"] or [0]
-    index = shown[min(chosen[0], len(shown) - 1)]
-    name = store.names[index]
-    keep_clip(name)
+    row = min((event["selection"]["rows"] or [0])[0], len(shown) - 1)
+    keep_clip(names[row])
     with st.container(horizontal=True):
-        units = {"On the ground": "On the ground (%)", "Floor": "Floor (m)"}
-        units |= {"Captured at": "Captured at (frames/s)"}
-        offer_table([units.get(each, each) for each in headings], content, "clips", "clips csv")
+        rows = list(zip(*table.values(), strict=True))
+        offer_table([_UNITS.get(name, name) for name in table], rows, "clips")
         if (
-            missing
+            not whole
             and store.frames > _MAX_AUTO_FRAMES
             and st.button("Measure ground contacts", icon=":material/footprint:")
         ):
             _measure_missing(clips)
-    return index
+    return shown[row]
+
+
+def _filters(store: ClipStore) -> dict[str, list[str]]:
+    """Labels that distinguish clips -> their sorted values."""
+    found = {}
+    for name in store.label_names:
+        values = sorted({labels[name] for labels in store.labels if name in labels})
+        if 2 <= len(values) <= _MAX_VALUES and len(values) < max(len(store), _FEW_VALUES):
+            found[name] = values
+    return found
 
 
 def _left_out(store: ClipStore) -> None:
@@ -206,30 +227,27 @@ def _folder_settings(found: FoundFolder, clips: OpenClips | None) -> None:
         st.expander(f"{words}; change them, or names of labels", icon=":material/rule_settings:"),
         st.form("folder settings", border=False),
     ):
-        up_column, unit_column, floor_column = st.columns(3)
-        up = up_column.selectbox(
-            "Up axis",
-            [None, *AXES],
-            index=0 if settings.up is None else 1 + AXES.index(settings.up),
-            format_func=lambda axis: axis or f"found: {read_up}",
-        )
-        units = list(METRES_PER_UNIT)
-        given = settings.unit if settings.unit is None or settings.unit in units else None
-        unit = unit_column.selectbox(
-            "Unit",
-            [None, *units],
-            index=0 if given is None else 1 + units.index(str(given)),
-            format_func=lambda each: each or f"found: {read_unit}",
-        )
-        floor = floor_column.number_input(
+        columns = st.columns(3)
+
+        def choose(place: int, label: str, values: list[str], given: Any, read: str) -> Any:
+            """One of the values, or None for what was read from the files."""
+            options = [None, *values]
+            at = options.index(given) if given in options else 0
+            return columns[place].selectbox(
+                label, options, index=at, format_func=lambda value: value or f"found: {read}"
+            )
+
+        up = choose(0, "Up axis", list(AXES), settings.up, read_up)
+        unit = choose(1, "Unit", list(METRES_PER_UNIT), settings.unit, read_unit)
+        floor = columns[2].number_input(
             "Floor (m)", -LARGEST_FLOOR_M, LARGEST_FLOOR_M, settings.floor, step=0.01,
             format="%.2f", placeholder="as in the files",
             help="Height of the floor in the files, which becomes 0: the table above has the one "
             "that the feet of each clip stand on",
         )  # fmt: skip
-        shown = list(settings.labels) or []
-        known = {name: found_as for found_as, name in settings.labels.items()}
+        shown = list(settings.labels)
         if clips is not None:
+            known = {name: found_as for found_as, name in settings.labels.items()}
             shown = [known.get(name, name) for name in clips.store.label_names]
         names = {
             label: st.text_input(
@@ -237,7 +255,7 @@ def _folder_settings(found: FoundFolder, clips: OpenClips | None) -> None:
             ).strip()
             for label in shown
         }
-        st.caption(f"They are kept in the folder, in {FILE}; commands know them, too.")
+        st.caption(f"Saved in {FILE} in the folder. Commands use it too.")
         if not st.form_submit_button("Keep and read again", icon=":material/save:"):
             return
         renamed = {label: name for label, name in names.items() if name and name != label}
@@ -251,99 +269,20 @@ def _folder_settings(found: FoundFolder, clips: OpenClips | None) -> None:
 
 
 def _most_usual(values: Iterable[str]) -> str:
-    counts = Counter(values).most_common()
-    return ", ".join(value for value, _ in counts[:3]) or "nothing yet"
-
-
-def _seconds(store: ClipStore, index: int) -> float:
-    return float(store.lengths[index] / store.fps)
-
-
-def _percent(share: float | None) -> float | None:
-    return None if share is None else round(100 * share, 1)
-
-
-class GroundContacts:
-    """Feet of each clip on the ground, measured clip by clip."""
-
-    def __init__(self, store: ClipStore) -> None:
-        self._store = store
-        # Share of feet and frames on the ground, and the floor; None for a body without feet.
-        self._known: dict[int, tuple[float, float] | None] = {}
-        self._lock = threading.Lock()
-
-    def known(self, index: int) -> bool:
-        """Whether the clip is measured already."""
-        return index in self._known
-
-    def share(self, index: int) -> float | None:
-        """Share over all feet and frames of a clip, 0 to 1; None for a body without feet."""
-        found = self._measured(index)
-        return found and found[0]
-
-    def floor(self, index: int) -> float | None:
-        """Height of the floor under the feet of a clip, metres; None for a body without feet."""
-        found = self._measured(index)
-        return found and found[1]
-
-    def _measured(self, index: int) -> tuple[float, float] | None:
-        with self._lock:
-            if index not in self._known:
-                self._known[index] = _on_ground(self._store, index)
-            return self._known[index]
-
-    def measure(self, indices: Sequence[int], progress: Progress | None = None) -> None:
-        """Measure some clips; what was measured before an interruption stays."""
-        for done, index in enumerate(indices, start=1):
-            self.share(index)
-            if progress is not None:
-                progress("clips", done, len(indices), "")
-
-
-@st.cache_resource(max_entries=_CACHED_STORES, show_spinner=False, hash_funcs=BY_KEY)
-def _contacts(clips: OpenClips) -> GroundContacts:
-    return GroundContacts(clips.store)
-
-
-def _filters(store: ClipStore) -> dict[str, list[str]]:
-    """Labels that distinguish clips -> their sorted values."""
-    found = {}
-    for name in store.label_names:
-        values = sorted({labels[name] for labels in store.labels if name in labels})
-        if 2 <= len(values) <= _MAX_VALUES and len(values) < max(len(store), _FEW_VALUES):
-            found[name] = values
-    return found
-
-
-def _on_ground(store: ClipStore, index: int) -> tuple[float, float] | None:
-    clip = store.clip(index)
-    try:
-        contacts = foot_contacts(clip, find_roles(clip.skeleton, clip=clip))
-    except SkeletonError:
-        return None
-    return float(np.mean(contacts.flags)), float(contacts.floor)
+    counts = Counter(values).most_common(3)
+    return ", ".join(value for value, _ in counts) or "nothing yet"
 
 
 def _played(clips: OpenClips, index: int) -> None:
     store = clips.store
-    name = store.names[index]
-    at_s = moment_of(name)
-    start_s, stop_s = choose_span(_seconds(store, index), at_s, f"{clips.id} {index}")
-    clip = store.clip(index)
-    start, stop = (round(at * clip.fps) for at in (start_s, stop_s))
-    (take,) = takes_of_clips([clip.sliced(start, min(stop, len(clip)))])
-    show_player(
-        take,
-        height=_PLAYER_HEIGHT,
-        title=name,
-        playing=True,
-        at_s=max(at_s - start_s, 0.0),
-        clip_from_s=start_s,
-    )
+    clip, name = store.clip(index), store.names[index]
+    span = choose_span(store, index, clips.id)
+    frames = span.frames(clip.fps)
+    (take,) = takes_of_clips([clip.sliced(frames.start, min(frames.stop, len(clip)))])
+    show_player(take, height=_PLAYER_HEIGHT, title=name, **span.player)
     with st.container(horizontal=True):
-        offer_motion(lambda: clip, plain_file_name(name), "clip")
-        offer_player(take, plain_file_name(name), "player html")
-    state_units(clip.source.unit_m)
+        offer_motion(lambda: clip, plain_file_name(name), clip.source.unit_m)
+        offer_player(take, plain_file_name(name))
     with st.expander(f"Skeleton: {len(clip.skeleton)} joints", icon=":material/accessibility:"):
         _skeleton(clip)
 
@@ -357,19 +296,14 @@ def _skeleton(clip: Clip) -> None:
         for name in roles.__dataclass_fields__
         if isinstance(getattr(roles, name), int) and not name.endswith("_end")
     }
-    parents = [int(parent) for parent in skeleton.parents]
-    show_table(
-        "joints",
-        {
-            "Joint": list(skeleton.names),
-            "Parent": [skeleton.names[p] if p >= 0 else "" for p in parents],
-            "Role": [known.get(joint, "") for joint in range(len(skeleton))],
-            "Mirror partner": [
-                skeleton.names[pair] if pair != joint else ""
-                for joint, pair in enumerate(int(p) for p in roles.pairs)
-            ],
-        },
-    )
+    names, joints = skeleton.names, range(len(skeleton))
+    table = {
+        "Joint": list(names),
+        "Parent": [names[parent] if parent >= 0 else "" for parent in skeleton.parents],
+        "Role": [known.get(joint, "") for joint in joints],
+        "Mirror partner": [names[p] if p != joint else "" for joint, p in enumerate(roles.pairs)],
+    }
+    show_table("joints", table)
     st.caption(f"Recognised as a {plain(roles.kind)}.")
     for words in roles.notes:
         st.caption(plain(words))
@@ -387,17 +321,16 @@ def _uploader() -> None:
         help="Files are private and are removed when this browser tab closes. Units, up axis and "
         "rate are read or inferred.",
     )
-    outcomes: dict[str, UploadResult] = st.session_state.setdefault("taken", {})
+    outcomes: dict[str, UploadResult] = st.session_state.setdefault("upload results", {})
     fresh = [file for file in files or [] if file.file_id not in outcomes]
     if fresh:
         with working("Reading your files") as progress:
             for done, file in enumerate(fresh, start=1):
                 outcomes[file.file_id] = read_upload(own, file.name, bytes(file.getbuffer()))
                 progress("files", done, len(fresh), "")
-        taken = [outcomes[file.file_id] for file in fresh]
-        last = next((each.clips[-1] for each in reversed(taken) if each.clips), None)
-        if last is not None:
-            choose_own_clip(last.name)
+        added = [clip for file in fresh for clip in outcomes[file.file_id].clips]
+        if added:
+            choose_own_clip(added[-1].name)
             st.rerun()
     for file in files or []:
         _outcome(outcomes[file.file_id])
@@ -406,14 +339,14 @@ def _uploader() -> None:
         st.rerun()
 
 
-def _outcome(taken: UploadResult) -> None:
-    if taken.error is not None:
-        st.error(f"Refused. {error_sentence(taken.error)}", icon=":material/block:")
+def _outcome(result: UploadResult) -> None:
+    if result.error is not None:
+        st.error(f"Refused. {error_sentence(result.error)}", icon=":material/block:")
         return
     parts = [
         f"{plain(clip.name)}: {clip.duration:.1f} s, {len(clip.skeleton)} joints"
-        for clip in taken.clips
+        for clip in result.clips
     ]
     st.success("; ".join(parts), icon=":material/check:")
-    for note in taken.notes[:6]:
+    for note in result.notes[:6]:
         st.caption(plain(note))

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from deepphase.apps.dashboard.parts import demo
 from deepphase.apps.dashboard.parts.address import SHOWN_S, shown_index
-from deepphase.apps.dashboard.parts.collection import OpenClips, open_clips, open_model
+from deepphase.apps.dashboard.parts.collection import OpenClips, demo_clips, open_clips, open_model
 from deepphase.apps.dashboard.parts.edit_timeline import key_timeline, span_timeline
 from deepphase.apps.dashboard.parts.editors import (
     EDITORS,
+    Edit,
     Edits,
-    EditStep,
     editor_sources,
     edits_of,
     is_shipped,
@@ -25,15 +24,10 @@ from deepphase.apps.dashboard.parts.editors import (
 )
 from deepphase.apps.dashboard.parts.files import chooser
 from deepphase.apps.dashboard.parts.messages import plain, show_error, working
+from deepphase.apps.dashboard.parts.path_choice import choose_path
 from deepphase.apps.dashboard.parts.pose_pad import pose_pad
-from deepphase.apps.dashboard.parts.steering_choice import choose_path
 from deepphase.apps.dashboard.parts.theme import heading, wide_columns
-from deepphase.apps.dashboard.parts.widgets import (
-    offer_motion,
-    offer_player,
-    show_player,
-    state_units,
-)
+from deepphase.apps.dashboard.parts.widgets import offer_motion, offer_player, show_player
 from deepphase.arrays import Array, true_runs
 from deepphase.edit.constrain import constrained
 from deepphase.edit.damage import Damage, find_damage
@@ -56,7 +50,6 @@ from deepphase.viewer.take import Take
 _PLAYER_HEIGHT = 720
 # Frames between keys before any is moved.
 _KEY_FRAMES = 30
-_TASKS = ("Repair", "In between", "Constrain", "Path", "Style")
 # What the editor that comes with the package does, the example first.
 _SHIPPED_TASKS = ("In between", "Repair")
 # Tasks whose result follows each change of what is drawn.
@@ -68,12 +61,14 @@ _LISTED = 6
 
 
 @dataclass(frozen=True)
-class Edit:
-    """What is chosen: its words, the values of the session that give it, and the clip of it."""
+class Sheet:
+    """What the choices of a task are of."""
 
-    words: str
-    make: Callable[[], Clip]
-    state: Mapping[str, Any] = field(default_factory=dict)
+    clip: Clip
+    editor: MotionEditor
+    clips: OpenClips
+    id: str
+    timeline: DeltaGenerator
 
 
 def page() -> None:
@@ -98,7 +93,7 @@ def page() -> None:
             _result(edits)
 
 
-def _choices(timeline: DeltaGenerator) -> Edits | None:
+def _choices(timeline: DeltaGenerator) -> Edits:
     """Draw the choices; return the edits of the chosen clip."""
     source = chooser("Editor", EDITORS.name, editor_sources())
     editor = source.open()
@@ -109,11 +104,9 @@ def _choices(timeline: DeltaGenerator) -> Edits | None:
             "open clips below.",
             icon=":material/info:",
         )
-        clips = OpenClips("demo", demo.NAME, "demo", demo.demo_clips())
-    chosen = st.selectbox(
-        "Clip", names := list(clips.store.names), index=shown_index(names),
-        key="edited clip",
-    )  # fmt: skip
+        clips = demo_clips()
+    names = list(clips.store.names)
+    chosen = st.selectbox("Clip", names, index=shown_index(names), key="edited clip")
     whole = clips.store.clip(names.index(chosen))
     if is_shipped(source):
         editor = bound_editor(editor, whole)
@@ -125,7 +118,7 @@ def _choices(timeline: DeltaGenerator) -> Edits | None:
     if len(given) < len(whole):
         st.caption(f"The first {SHOWN_S:g} s of {whole.duration:,.0f} s are edited.")
     edits, begins = edits_of((source.id, source.stamp, clips.key, chosen), given)
-    tasks = _SHIPPED_TASKS if editor.bound else _TASKS
+    tasks = _SHIPPED_TASKS if editor.bound else tuple(_TASKS)
     task = st.segmented_control(
         "What to do", tasks, default=tasks[0], key=f"task {editor.bound}"
     ) or ""  # fmt: skip
@@ -134,19 +127,18 @@ def _choices(timeline: DeltaGenerator) -> Edits | None:
     # The first edit of the shipped editor is made at once, as an example.
     drawn = st.session_state.pop(_DRAWN, False) or (begins and editor.bound)
     try:
-        edit = _TASK_CHOICES[task](sheet) if task else None
+        edit = _TASKS[task](sheet) if task else None
         follow = task in _FOLLOWING and st.toggle(
             "Follow", value=True, key="follow",
             help="Make the edit again whenever something is drawn or dragged",
         )  # fmt: skip
         with st.container(horizontal=True):
             apply = st.button("Apply", type="primary", disabled=edit is None)
-            st.button(
-                "Undo", icon=":material/undo:", disabled=not edits.steps,
-                on_click=_undo, args=(edits,),
-            )  # fmt: skip
+            st.button("Undo", icon=":material/undo:", disabled=not edits.steps, on_click=edits.undo)
         if edit is not None and (apply or (follow and drawn)):
-            _add(edits, edit, task, start, open=not apply)
+            with working(edit.words) as progress:
+                progress(edit.words, 0, 1, start.name)
+                edits.add(edit, task, open=not apply)
             st.rerun()
     except DeepPhaseError as error:
         show_error(error)
@@ -158,43 +150,10 @@ def _choices(timeline: DeltaGenerator) -> Edits | None:
     return edits
 
 
-def _add(edits: Edits, edit: Edit, task: str, start: Clip, *, open: bool) -> None:
-    """Make an edit and add it; one that stands there as drawn is kept as it is."""
-    last = edits.steps[-1] if edits.steps else None
-    stands = last is not None and last.open and last.task == task and last.state == edit.state
-    if last is not None and stands and not open:
-        edits.steps[-1] = replace(last, open=False)
-        return
-    with working(edit.words) as progress:
-        progress(edit.words, 0, 1, start.name)
-        edits.add(EditStep(edit.words, edit.make(), task, start, dict(edit.state), open))
-
-
-def _undo(edits: Edits) -> None:
-    """Take back the last edit, and what was drawn for it."""
-    if not edits.steps:
-        return
-    last, before = edits.undo()
-    for key in last:
-        st.session_state.pop(key, None)
-    st.session_state.update(before)
-
-
 def _draw(key: str, value: Any) -> None:
     """Take what was drawn into the session."""
     st.session_state[key] = value
     st.session_state[_DRAWN] = True
-
-
-@dataclass(frozen=True)
-class Sheet:
-    """What the choices of a task are of."""
-
-    clip: Clip
-    editor: MotionEditor
-    clips: OpenClips
-    id: str
-    timeline: DeltaGenerator
 
 
 def _repair(sheet: Sheet) -> Edit | None:
@@ -206,7 +165,7 @@ def _repair(sheet: Sheet) -> Edit | None:
         for finding in damage.findings:
             st.caption(plain(finding))
         if not damage.any:
-            st.caption("Nothing broken was found. Switch this off to say what is broken.")
+            st.caption("No damage found. Turn this off to mark it yourself.")
             return None
         broken = damage.known < 1
         found = [
@@ -216,29 +175,26 @@ def _repair(sheet: Sheet) -> Edit | None:
         ]
         with sheet.timeline:
             span_timeline(clip, ["place", *joints], found, f"found {sheet.id}")
-        return Edit(
-            f"repaired {damage.frames.sum()} frames", lambda: repaired(clip, editor, damage)
+        state = {}
+    else:
+        last, key = len(clip) - 1, f"mask {sheet.id}"
+        spans = st.session_state.setdefault(key, [[0, last // 3, last // 2]])
+        st.caption(
+            "Draw the broken frames on the timeline, of all joints or of one: drag over its row. "
+            "Drag a stretch or its ends; a double click takes it away."
         )
-    last = len(clip) - 1
-    key = f"mask {sheet.id}"
-    spans = st.session_state.setdefault(key, [[0, last // 3, last // 2]])
-    st.caption(
-        "Draw the broken frames on the timeline, of all joints or of one: drag over its row. Drag "
-        "a stretch or its ends; a double click takes it away."
-    )
-    with sheet.timeline:
-        span_timeline(clip, rows, spans, f"pad {key}", lambda given: _draw(key, given))
-    if not spans:
-        return None
-    known = np.ones((len(clip), len(rows)), np.float32)
-    for row, first, stop in spans:
-        part = Damage.stated(
-            len(clip), joints, joints=[joints[row - 1]] if row else [], stretches=[(first, stop)]
-        )
-        known = np.minimum(known, part.known)
-    damage = Damage(known, joints)
+        with sheet.timeline:
+            span_timeline(clip, rows, spans, f"pad {key}", lambda marks: _draw(key, marks))
+        if not spans:
+            return None
+        known = np.ones((len(clip), len(rows)), np.float32)
+        for row, first, stop in spans:
+            stated = [joints[row - 1]] if row else []
+            part = Damage.stated(len(clip), joints, joints=stated, stretches=[(first, stop)])
+            known = np.minimum(known, part.known)
+        damage, state = Damage(known, joints), {key: spans}
     words = f"repaired {damage.frames.sum()} frames"
-    return Edit(words, lambda: repaired(clip, editor, damage), {key: spans})
+    return Edit(words, lambda: repaired(clip, editor, damage), state)
 
 
 def _in_between(sheet: Sheet) -> Edit | None:
@@ -255,15 +211,15 @@ def _in_between(sheet: Sheet) -> Edit | None:
     )  # fmt: skip
     keys = st.session_state.setdefault(key, spread())
     st.caption(
-        "The poses of the keys stay, all others are made. Drag a key to another time, or move it "
-        "with the arrow keys; a double click adds a key, Delete takes one away."
+        "The poses of the keys stay, all others are generated. Drag a key to another time, or move "
+        "it with the arrow keys; a double click adds a key, Delete takes one away."
     )
     by_phases = st.toggle(
         "Times by phases", key="key phases",
         help="Move each key to the nearest time at which the clip's phases go on at their pace",
     )  # fmt: skip
     with sheet.timeline:
-        key_timeline(clip, keys, f"pad {key}", lambda given: _draw(key, given))
+        key_timeline(clip, keys, f"pad {key}", lambda marks: _draw(key, marks))
     if len(keys) < 2:
         raise ParameterError("there is only one key", hint="choose fewer frames between keys")
     frames = [frame for frame, _ in keys]
@@ -275,7 +231,7 @@ def _in_between(sheet: Sheet) -> Edit | None:
                 "no phase model is chosen", hint="choose one that was trained, in the sidebar"
             )
         times, timings = phase_key_times(clip, frames, model, times=times.tolist())
-        cycles = ", ".join(f"{each.cycles:.1f}" for each in timings)
+        cycles = ", ".join(f"{timing.cycles:.1f}" for timing in timings)
         st.caption(f"Cycles between the keys: {cycles}; {times[-1]:.2f} s.")
     return Edit(
         f"between {len(keys)} keys",
@@ -298,7 +254,7 @@ def _constrain(sheet: Sheet) -> Edit | None:
     with sheet.timeline:
         span_timeline(
             clip, [joint], [[0, first, stop]], f"pad {span} {joint}",
-            lambda given: _draw(span, (given[0][1], given[0][2])), single=True,
+            lambda marks: _draw(span, (marks[0][1], marks[0][2])), single=True,
         )  # fmt: skip
     index = clip.skeleton.index(joint)
     own = joint_positions(clip)[first, index]
@@ -307,19 +263,16 @@ def _constrain(sheet: Sheet) -> Edit | None:
 
     def put(values: Array) -> None:
         for key, value in zip(keys, values, strict=True):
-            st.session_state[key] = round(float(value), 3)
-
-    def placed(values: Array) -> None:
-        put(values)
-        st.session_state[_DRAWN] = True
+            _draw(key, round(float(value), 3))
 
     if any(key not in st.session_state for key in keys):
         put(own)
+        st.session_state.pop(_DRAWN)
     place = tuple(
         column.number_input(f"{axis} (m)", step=0.05, format="%.3f", key=key)
         for column, axis, key in zip(st.columns(3), "xyz", keys, strict=True)
     )
-    pose_pad(clip, first, index, roles, np.array(place), f"pad {name}", placed)
+    pose_pad(clip, first, index, roles, np.array(place), f"pad {name}", put)
     feet = st.toggle("Hold feet still", key="hold feet")
     st.caption(
         f"Drag the handle of {joint}, or give its place. In frame {first} it is at "
@@ -349,14 +302,14 @@ def _style(sheet: Sheet) -> Edit | None:
     amount = st.slider("Amount", 0.0, MAX_AMOUNT, 1.0, 0.1, key="style amount")
     if not names:
         return None
-    styles = [store.clip(store.names.index(each)) for each in names]
+    styles = [store.clip(store.names.index(name)) for name in names]
     return Edit(
         f"style of {names[0]}",
         lambda: styled(sheet.clip, styles, sheet.editor, amount=amount).clip,
     )
 
 
-_TASK_CHOICES: dict[str, Callable[[Sheet], Edit | None]] = {
+_TASKS: dict[str, Callable[[Sheet], Edit | None]] = {
     "Repair": _repair,
     "In between": _in_between,
     "Constrain": _constrain,
@@ -370,11 +323,10 @@ def _result(edits: Edits) -> None:
     clip = edits.clip
     bodies = {"before": edits.given} | ({"after": clip} if edits.steps else {})
     take = Take.of(bodies, edits.given.name, ghost=bool(edits.steps))
-    show_player(take, height=_PLAYER_HEIGHT, title=edits.given.name, playing=True)
+    show_player(take, height=_PLAYER_HEIGHT, playing=True)
     if not edits.steps:
         st.caption("This is the clip as it is. After an edit, both stand in one place here.")
         return
     with st.container(horizontal=True):
-        offer_motion(lambda: clip, "edited", "edited")
-        offer_player(take, "edited", "edited html")
-    state_units(clip.source.unit_m)
+        offer_motion(lambda: clip, "edited", clip.source.unit_m)
+        offer_player(take, "edited")

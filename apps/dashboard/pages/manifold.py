@@ -13,11 +13,9 @@ from deepphase.apps.dashboard.parts.address import (
     choose_clip,
     choose_span,
     clip_chooser,
-    moment_of,
     other_clip_chooser,
     put_moment,
 )
-from deepphase.apps.dashboard.parts.channel_views import excerpt_take, signals
 from deepphase.apps.dashboard.parts.cloud_view import (
     PCA,
     SEEN,
@@ -28,22 +26,13 @@ from deepphase.apps.dashboard.parts.cloud_view import (
     usual_axes,
 )
 from deepphase.apps.dashboard.parts.clouds import (
-    MAX_BESIDE,
     POINTS,
     OpenCloud,
-    Passage,
     Places,
-    beside_take,
     frames_id,
     make_cloud,
-    manifold_view,
     open_cloud,
     other_spaces,
-    passages_of,
-    passages_take,
-    passages_text,
-    playable,
-    read_passages,
 )
 from deepphase.apps.dashboard.parts.collection import (
     OpenClips,
@@ -53,13 +42,24 @@ from deepphase.apps.dashboard.parts.collection import (
     open_model,
 )
 from deepphase.apps.dashboard.parts.embedding import embedding_for
-from deepphase.apps.dashboard.parts.encodings import MAX_POINTS, Encodings, encodings
+from deepphase.apps.dashboard.parts.encodings import MAX_POINTS, Encodings, encodings, signals
 from deepphase.apps.dashboard.parts.live_view import steer_on_the_manifold
 from deepphase.apps.dashboard.parts.messages import error_sentence, plain
+from deepphase.apps.dashboard.parts.passages import (
+    MAX_BESIDE,
+    Passage,
+    beside_take,
+    passages_of,
+    passages_take,
+    passages_text,
+    playable,
+    points_in,
+    read_passages,
+)
 from deepphase.apps.dashboard.parts.theme import heading, wide_columns
-from deepphase.apps.dashboard.parts.widgets import offer_player, show_player
+from deepphase.apps.dashboard.parts.widgets import choose_one, offer_player, show_player
 from deepphase.arrays import Array
-from deepphase.viewer.take import Take
+from deepphase.viewer.take import ManifoldCloud, Take, point_colours
 
 _IN_SEQUENCE, _SIDE_BY_SIDE = "In sequence", "Side by side"
 _PLAYER_HEIGHT = 760
@@ -71,47 +71,6 @@ _OFTEN_S, _SELDOM_S = 1.0, 4.0
 _POINTS = "points"
 # Session state: whether the cloud was clicked, and the clips whose reading was stopped.
 _ANSWERED, _STOPPED = "cloud answered", "reading stopped"
-
-
-def page() -> None:
-    """Draw the page."""
-    clips = open_clips()
-    model = open_model(clips)
-    heading(
-        "Manifold",
-        f"Each point is a frame; a steady cycle is a ring. {first_words(clips)}Point at a frame "
-        "for its pose, click to play from there, draw a lasso to play what lies within.",
-    )
-    left, right = wide_columns("manifold", [6, 5])
-    read = encodings(clips, model)
-    max_points = _asked_points()
-    with right:
-        played = _player(clips, model, read, max_points)
-    if st.session_state.get(_STOPPED) != (clips.key, model.key):
-        read.read_on(played.passages[0].clip)
-    with left, st.container(key="stays"):
-        every = None
-        if read.reading:
-            every = _OFTEN_S if max_points <= MAX_POINTS else _SELDOM_S
-        # Before the picture: what is beside it draws the frames that the picture sends.
-        whole = _is_whole(read)
-        st.fragment(_picture, run_every=every)(clips, model, read, max_points, played, every)
-    if whole:
-        _other_spaces(clips, model, max_points, played)
-
-
-def _forget_passages() -> None:
-    st.query_params.pop(_PASSAGES, None)
-
-
-def _asked_points() -> int:
-    """The number of points that the chooser below the player shows, or the address names."""
-    asked = str(st.session_state.get(_POINTS) or st.query_params.get(_POINTS))
-    return next((each for each in POINTS if str(each) == asked), POINTS[0])
-
-
-def _is_whole(read: Encodings) -> bool:
-    return len(read.known) == len(read.store)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,12 +86,42 @@ class _Played:
     ) -> list[PlayedPart]:
         """The passages on the player's time axis with their paths in a cloud."""
         parts, start, fps = [], 0, read.extractor.fps
-        for each in self.passages:
-            found = {name: path(each) for name, path in paths.items()}
-            given = read.phases(each.clip).parameters[each.start : each.stop] if phases else None
-            parts.append(PlayedPart(each.clip, start / fps, each.start / fps, found, fps, given))
-            start += 0 if self.at_once else each.stop - each.start
+        for passage in self.passages:
+            clip, first, stop = passage
+            own = {name: path(passage) for name, path in paths.items()}
+            parameters = read.phases(clip).parameters[first:stop] if phases else None
+            parts.append(PlayedPart(clip, start / fps, first / fps, own, fps, parameters))
+            start += 0 if self.at_once else stop - first
         return parts
+
+
+def page() -> None:
+    """Draw the page."""
+    clips = open_clips()
+    model = open_model(clips)
+    heading(
+        "Manifold",
+        f"Each point is a frame; a steady cycle is a ring. {first_words(clips)}Point at a frame "
+        "for its pose, click to play from there, draw a lasso to play what lies within.",
+    )
+    left, right = wide_columns("manifold", [6, 5])
+    read = encodings(clips, model)
+    # The number that the chooser below the player shows, or the address names.
+    asked = str(st.session_state.get(_POINTS) or st.query_params.get(_POINTS))
+    max_points = next((count for count in POINTS if str(count) == asked), POINTS[0])
+    with right:
+        played = _player(clips, model, read, max_points)
+    if st.session_state.get(_STOPPED) != (clips.key, model.key):
+        read.read_on(played.passages[0].clip)
+    with left, st.container(key="stays"):
+        every = None
+        if read.reading:
+            every = _OFTEN_S if max_points <= MAX_POINTS else _SELDOM_S
+        # Before the picture: what is beside it draws the frames that the picture sends.
+        whole = read.is_whole
+        st.fragment(_picture, run_every=every)(clips, model, read, max_points, played, every)
+    if whole:
+        _other_spaces(clips, model, max_points, played)
 
 
 def _manifold_of(read: Encodings, passage: Passage) -> Array:
@@ -155,26 +144,23 @@ def _picture(
     if st.session_state.pop(_ANSWERED, False) or (every and not read.reading):
         st.rerun()
     known = read.known
+    whole = len(known) == len(read.store)
     with st.container(key="reading", horizontal=True, vertical_alignment="center"):
-        if len(known) < len(read.store):
+        if not whole:
             _state_reading(clips, model, read, len(known))
-    if len(known) < len(read.store):
-        cloud = make_cloud(read, max_points, known)
-    else:
-        cloud = open_cloud(clips, model, max_points)
+    cloud = open_cloud(clips, model, max_points) if whole else make_cloud(read, max_points, known)
     if cloud.cloud.padded:
         st.warning(
             "No clip is as long as a window: every frame has the sinusoids of its whole clip.",
             icon=":material/info:",
         )
     seen = {name: st.query_params[name] for name in SEEN if name in st.query_params}
-    seen = {"axes": usual_axes(cloud)} | seen
-    spaces = {PCA: cloud.phases.places, **cloud.label_places}
+    spaces = {PCA: cloud.places, **cloud.label_places}
     id = frames_id(clips, model, cloud)
     keep_frames(cloud, id)
     paths = {
-        name: lambda each, of=places.of: of(_manifold_of(read, each))
-        for name, places in spaces.items()
+        name: lambda passage, space=space: space.place(_manifold_of(read, passage))
+        for name, space in spaces.items()
     }
     cloud_view(
         cloud,
@@ -182,9 +168,9 @@ def _picture(
         spaces,
         "Phase manifold",
         "manifold",
-        axes=seen,
+        axes={"axes": usual_axes(cloud)} | seen,
         played=played.parts(read, paths, phases=True),
-        selected=cloud.points_in(played.passages) if played.selected else None,
+        selected=points_in(cloud, played.passages) if played.selected else None,
         on_answer=partial(_answered, clips, read, cloud),
     )
 
@@ -211,14 +197,14 @@ def _state_reading(clips: OpenClips, model: OpenModel, read: Encodings, known: i
 def _answered(clips: OpenClips, read: Encodings, cloud: OpenCloud, answer: CloudAnswer) -> None:
     """Keep what was done in the cloud in the address, before the page runs again."""
     st.session_state[_ANSWERED] = True
-    fps = read.extractor.fps
     if answer.clicked is not None:
         choose_clip(clips.store.names[int(cloud.clip[answer.clicked])])
         put_moment(float(cloud.cloud.time[answer.clicked]))
-        _forget_passages()
+        st.query_params.pop(_PASSAGES, None)
     elif answer.selected is not None:
+        fps = read.extractor.fps
         chosen = playable(passages_of(cloud, answer.selected, fps, _lengths(read)), fps)
-        _forget_passages()
+        st.query_params.pop(_PASSAGES, None)
         if chosen:
             st.query_params[_PASSAGES] = passages_text(chosen)
 
@@ -226,26 +212,34 @@ def _answered(clips: OpenClips, read: Encodings, cloud: OpenCloud, answer: Cloud
 def _lengths(read: Encodings) -> list[int]:
     """Frames of each clip at the model's rate."""
     ratio = read.extractor.fps / read.store.fps
-    return [max(1, int(each * ratio)) for each in read.store.lengths]
+    return [max(1, int(length * ratio)) for length in read.store.lengths]
 
 
 def _player(clips: OpenClips, model: OpenModel, read: Encodings, max_points: int) -> _Played:
     """Play the selected frames, or a clip; the moment is drawn in every cloud."""
     passages = read_passages(st.query_params.get(_PASSAGES, ""), _lengths(read))
-    take, played = _selected_take(read, passages) if passages else _clip_take(clips, model, read)
+    take, played = _selected_take(read, passages) if passages else _clip_take(clips, read)
+    colour = st.query_params.get("colour", "")
 
     def whole() -> Take:
         """With the manifold, for pages that are kept."""
-        if played.at_once or not _is_whole(read):
+        if played.at_once or not read.is_whole:
             return take
         cloud = open_cloud(clips, model, max_points)
         colouring = cloud.colourings.get(colour) or next(iter(cloud.colourings.values()))
-        path = np.concatenate([_manifold_of(read, each) for each in played.passages])
-        return replace(take, manifold=manifold_view(cloud, path, read.extractor.fps, colouring))
+        path = np.concatenate([_manifold_of(read, passage) for passage in played.passages])
+        view = ManifoldCloud(
+            cloud.cloud.points,
+            cloud.cloud.projection(path),
+            read.extractor.fps,
+            cloud.cloud.explained,
+            point_colours(colouring),
+            colouring.title,
+        )
+        return replace(take, manifold=view)
 
-    colour = st.query_params.get("colour", "")
     with st.container(horizontal=True, vertical_alignment="center"):
-        offer_player(whole, "clip", "player html")
+        offer_player(whole, "clip")
         st.selectbox(
             "Points", POINTS, key=_POINTS, bind="query-params", width=130,
             label_visibility="collapsed",
@@ -264,63 +258,56 @@ def _player(clips: OpenClips, model: OpenModel, read: Encodings, max_points: int
 
 def _selected_take(read: Encodings, passages: list[Passage]) -> tuple[Take, _Played]:
     """Play the selected passages."""
-    store, fps = read.store, read.extractor.fps
-    phases = {each.clip: read.phases(each.clip) for each in passages}
-    seconds = sum(each.stop - each.start for each in passages) / fps
+    fps = read.extractor.fps
+    for passage in passages:
+        # The picture shows the clips that have been read.
+        read.phases(passage.clip)
+    seconds = sum(passage.stop - passage.start for passage in passages) / fps
     st.markdown(
         f"**Selected frames** :gray[{len(passages):,} passages, {seconds:,.1f} s; short ones "
         "are padded to half a second. Double-click the figure to clear the selection.]"
     )
-    at_once = len(passages) > 1 and st.segmented_control(
-        "Passages play", [_IN_SEQUENCE, _SIDE_BY_SIDE], default=_IN_SEQUENCE, required=True,
-        key="order", bind="query-params",
+    at_once = len(passages) > 1 and choose_one(
+        "Passages play", [_IN_SEQUENCE, _SIDE_BY_SIDE], key="order", bind="query-params",
         help="Side by side, the first twelve start together and face one way.",
     ) == _SIDE_BY_SIDE  # fmt: skip
-    if at_once:
-        take = beside_take(passages, store, phases, read.extractor.signals.body)
-    else:
-        take = passages_take(passages, store, phases)
-    show_player(take, height=_PLAYER_HEIGHT, title=take.name, playing=True)
-    if at_once:
-        st.caption(
-            " · ".join(
-                f"**{number}** {plain(store.names[each.clip])} {each.start / fps:.1f} s"
-                for number, each in enumerate(passages[:MAX_BESIDE], 1)
-            )
+    if not at_once:
+        take = passages_take(passages, read)
+        show_player(take, height=_PLAYER_HEIGHT, playing=True)
+        return take, _Played(passages, True)
+    take = beside_take(passages, read)
+    passages = passages[:MAX_BESIDE]
+    show_player(take, height=_PLAYER_HEIGHT, playing=True)
+    st.caption(
+        " · ".join(
+            f"**{number}** {plain(read.store.names[passage.clip])} {passage.start / fps:.1f} s"
+            for number, passage in enumerate(passages, 1)
         )
-    return take, _Played(passages[:MAX_BESIDE] if at_once else passages, True, at_once)
+    )
+    return take, _Played(passages, True, at_once=True)
 
 
-def _clip_take(clips: OpenClips, model: OpenModel, read: Encodings) -> tuple[Take, _Played]:
+def _clip_take(clips: OpenClips, read: Encodings) -> tuple[Take, _Played]:
     """Play a clip, with another one beside it where one is chosen."""
     store, fps = clips.store, read.extractor.fps
     columns = st.columns(2)
     index = clip_chooser(store.names, columns[0], "Play a clip")
     words = "Both play from the same second; their paths are drawn in the same space."
     other = other_clip_chooser(store.names, index, columns[1], words)
-    at_s = moment_of(store.names[index])
-    start_s, stop_s = choose_span(
-        float(store.lengths[index]) / store.fps, at_s, f"{clips.id} {index}"
-    )
-
-    def passage(clip: int) -> Passage:
-        stop = min(len(read.phases(clip)), round(stop_s * fps))
-        return Passage(clip, min(round(start_s * fps), max(stop - 1, 0)), stop)
-
-    shown = [index] if other is None else [index, other]
-    take = replace(excerpt_take(clips, model, shown[0], start_s, stop_s), manifold=None, curves=())
-    if len(shown) > 1:
-        beside = excerpt_take(clips, model, shown[1], start_s, stop_s)
-        take = replace(take, actors=(*take.actors, replace(beside.actors[0], ghost=True)))
-    show_player(
-        take,
-        height=_PLAYER_HEIGHT,
-        title=take.name,
-        playing=True,
-        at_s=max(at_s - start_s, 0.0),
-        clip_from_s=start_s,
-    )
-    return take, _Played([passage(each) for each in shown], False, at_once=len(shown) > 1)
+    span = choose_span(store, index, clips.id)
+    take = replace(read.take(index, span), manifold=None, curves=())
+    shown = [index]
+    if other is not None:
+        shown.append(other)
+        beside = replace(read.take(other, span).actors[0], ghost=True)
+        take = replace(take, actors=(*take.actors, beside))
+    show_player(take, height=_PLAYER_HEIGHT, **span.player)
+    passages = []
+    for clip in shown:
+        frames = span.frames(fps)
+        stop = min(len(read.phases(clip)), frames.stop)
+        passages.append(Passage(clip, min(frames.start, max(stop - 1, 0)), stop))
+    return take, _Played(passages, False, at_once=other is not None)
 
 
 def _other_spaces(clips: OpenClips, model: OpenModel, max_points: int, played: _Played) -> None:
@@ -339,33 +326,23 @@ def _other_spaces(clips: OpenClips, model: OpenModel, max_points: int, played: _
     if few != max_points:
         keep_frames(cloud, id)
 
-    def posed(each: Passage) -> Array:
-        poses = read.extractor.signals.poses(clips.store.clip(each.clip))[each.start : each.stop]
-        return poses.reshape(len(poses), -1)
+    def posed(passage: Passage) -> Array:
+        poses = read.extractor.signals.poses(clips.store.clip(passage.clip))
+        part = poses[passage.start : passage.stop]
+        return part.reshape(len(part), -1)
 
-    def moved(each: Passage) -> Array:
-        return signals(clips, model, each.clip)[each.start : each.stop]
+    def moved(passage: Passage) -> Array:
+        return signals(clips, model, passage.clip)[passage.start : passage.stop]
 
-    def draw(
-        cloud: OpenCloud,
-        id: str,
-        places: Places,
-        title: str,
-        values: Callable[[Passage], Array] | None,
-        read: Encodings,
-    ) -> None:
-        parts = []
-        if values is not None:
-            given = values
-            paths = {PCA: lambda each: places.of(given(each))}
-            parts = played.parts(read, paths, phases=False)
-        cloud_view(cloud, id, {PCA: places}, title, title, played=parts, small=True)
+    def path_in(places: Places, values: Callable[[Passage], Array]) -> dict[str, Callable]:
+        return {PCA: lambda passage: places.place(values(passage))}
 
     columns = wide_columns("beside", 3)
-    spaces = other_spaces(clips, model, few)
-    for column, each, values in zip(columns, spaces, (posed, moved), strict=False):
+    spaces = other_spaces(clips, model, few).items()
+    for column, (name, places), values in zip(columns, spaces, (posed, moved), strict=False):
+        parts = played.parts(read, path_in(places, values), phases=False)
         with column:
-            draw(cloud, id, each.places, each.name, values, read)
+            cloud_view(cloud, id, {PCA: places}, name, name, played=parts, small=True)
     with columns[2]:
         embedding = embedding_for(clips, model)
         if embedding is None:
@@ -373,7 +350,10 @@ def _other_spaces(clips: OpenClips, model: OpenModel, max_points: int, played: _
         other, other_read = open_cloud(clips, embedding, few), encodings(clips, embedding)
         key = frames_id(clips, embedding, other)
         keep_frames(other, key)
-        same_rate = embedding.extractor.fps == model.extractor.fps
-        curves = partial(_manifold_of, other_read) if same_rate else None
-        draw(other, key, other.phases.places, "Autoencoder without phases", curves, other_read)
-        st.caption(f"Autoencoder without phases: {plain(embedding.name)}.")
+        parts = []
+        if embedding.extractor.fps == model.extractor.fps:
+            paths = path_in(other.places, partial(_manifold_of, other_read))
+            parts = played.parts(other_read, paths, phases=False)
+        title = "Autoencoder without phases"
+        cloud_view(other, key, {PCA: other.places}, title, title, played=parts, small=True)
+        st.caption(f"{title}: {plain(embedding.name)}.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from deepphase.apps.dashboard.parts.collection import (
@@ -21,14 +23,13 @@ from deepphase.apps.dashboard.parts.trainings import (
     curve_of,
     name_field,
     own_trainings,
-    remove_training,
     running_training,
     sample_training,
     show_clips,
     start_training,
     training_windows,
 )
-from deepphase.apps.dashboard.parts.widgets import offer, offer_table, show_figure
+from deepphase.apps.dashboard.parts.widgets import offer, offer_table, sentence, show_figure
 from deepphase.apps.training.folder import (
     CHANNELS,
     FAILED,
@@ -51,7 +52,10 @@ _LENGTHS = {
     "Long": 120_000,
     "Longest": 400_000,
 }
+_BATCH_SIZES = (16, 32, 64, 128, 256)
 _UPDATE_S = 1.0
+# Session state: which of the trainings is shown.
+_SHOWN = "shown training"
 
 
 def page() -> None:
@@ -81,29 +85,20 @@ def _form(clips: OpenClips) -> None:
     st.header("A new training", anchor=False)
     show_clips(clips)
     config_name = st.selectbox(
-        "Network",
-        list(OFFERED_CONFIGS),
-        format_func=OFFERED_CONFIGS.__getitem__,
+        "Network", list(OFFERED_CONFIGS), format_func=OFFERED_CONFIGS.__getitem__,
         key="train config",
-    )
+    )  # fmt: skip
     channels = st.slider("Phase channels", *CHANNELS, 5, key="train channels")
     window_s = st.slider(
-        "Window (s)",
-        *WINDOW_S,
-        2.0,
-        step=0.5,
-        key="train window",
+        "Window (s)", *WINDOW_S, 2.0, step=0.5, key="train window",
         help="Length of the input of one phase: about two cycles of the slowest movement.",
-    )
-    length = st.select_slider("Length", list(_LENGTHS), "Usual", key="train length")
-    windows = _LENGTHS[length]
+    )  # fmt: skip
+    windows = _LENGTHS[st.select_slider("Length", list(_LENGTHS), "Usual", key="train length")]
     available = training_windows(clips, window_s)
     passes = f", about {windows / available:.2g} passes over all" if available else ""
     st.caption(f"{windows:,} windows{passes}.")
     with st.expander("More"):
-        batch_size = st.select_slider(
-            "Batch size (windows)", [16, 32, 64, 128, 256], 64, key="train batch"
-        )
+        batch_size = st.select_slider("Batch size (windows)", _BATCH_SIZES, 64, key="train batch")
         seed = st.number_input("Seed", 0, 2**31 - 1, 0, key="train seed")
     name = name_field("My training", "training name")
     if not available:
@@ -111,15 +106,14 @@ def _form(clips: OpenClips) -> None:
             f"No clip is as long as {window_s:g} s: choose a shorter window.",
             icon=":material/info:",
         )
-    begin = st.button(
+    if st.button(
         "Start training",
         type="primary",
         icon=":material/play_arrow:",
         disabled=busy or not available,
         help="One training at a time" if busy else None,
         key="start training",
-    )
-    if begin:
+    ):
         try:
             start_training(
                 clips,
@@ -134,7 +128,7 @@ def _form(clips: OpenClips) -> None:
         except DeepPhaseError as error:
             show_error(error)
         else:
-            st.session_state.pop("shown training", None)
+            st.session_state.pop(_SHOWN, None)
             st.rerun()
 
 
@@ -155,34 +149,32 @@ def _trainings() -> None:
         )
         _outcome(sample)
         return
-    for each in trainings:
+    for training in trainings:
         try:
-            each.keep_model()
+            training.keep_model()
         except DeepPhaseError as error:
             show_error(error)
-    chosen = trainings[0]
+    place = 0
     if len(trainings) > 1:
+        names = [training.name for training in trainings]
         place = st.selectbox(
-            "Training",
-            range(len(trainings)),
-            format_func=[each.run.name for each in trainings].__getitem__,
-            key="shown training",
+            "Training", range(len(names)), format_func=names.__getitem__, key=_SHOWN
         )
-        chosen = trainings[min(place, len(trainings) - 1)]
-    _ended(chosen)
+    _ended(trainings[min(place, len(trainings) - 1)])
 
 
 @st.fragment(run_every=_UPDATE_S)
 def _running(training: OwnTraining) -> None:
     """Draw a running training; only this fragment reruns."""
-    if not training.run.running:
+    run = training.run
+    if not run.running:
         st.rerun()
     try:
-        status = training.run.status()
-        st.header(f"{plain(training.run.name)} is training", anchor=False)
+        status = training.status()
+        st.header(f"{plain(training.name)} is training", anchor=False)
         _progress(status)
         with st.container(horizontal=True):
-            can_stop = training.run.can_stop
+            can_stop = run.can_stop
             if st.button(
                 "Stop and keep",
                 icon=":material/stop:",
@@ -192,25 +184,30 @@ def _running(training: OwnTraining) -> None:
                 if can_stop
                 else "The first model is there after 5 % of the training",
             ):
-                training.run.stop()
+                run.stop()
                 st.rerun()
             with st.popover("Discard", icon=":material/delete:"):
                 st.markdown("The training ends, and nothing of it is kept.")
-                if st.button("Discard it", type="primary", key="discard training"):
-                    remove_training(training)
-                    st.rerun()
+                _remove_button(training, "Discard it", type="primary")
         _measures(status.epochs)
         _pictures(training, status, live=True)
     except DeepPhaseError as error:
         show_error(error)
 
 
+def _remove_button(training: OwnTraining, words: str, **options: Any) -> None:
+    if st.button(words, key=f"{words} training", **options):
+        training.remove()
+        st.rerun()
+
+
 def _progress(status: TrainingStatus) -> None:
     share = min(max(status.done / max(status.of, 1), 0.0), 1.0)
-    words = f"{status.what}, {status.done:,} of {status.of:,}" if status.of else status.what
-    if status.what == "training" and status.of:
-        words = f"Training: {status.done:,} of {status.of:,} windows"
-    words = f"{words[:1].upper()}{words[1:]}"
+    words = sentence(status.what)
+    if status.of and status.what == "training":
+        words += f": {status.done:,} of {status.of:,} windows"
+    elif status.of:
+        words += f", {status.done:,} of {status.of:,}"
     if status.words:
         words += f", {plain(status.words)}"
     st.progress(share, text=f"{words}, {status.seconds:.0f} s so far")
@@ -246,83 +243,67 @@ def _pictures(training: FinishedTraining, status: TrainingStatus, *, live: bool)
     if not epochs:
         st.caption("The first measures appear after 5 % of the training.")
         return
-    curves = learning_curves(
-        [curve_of(training.name, epochs)],
-        last_epoch=training.request.windows / max(status.training_windows, 1),
-    )
+    curve = curve_of(training.name, epochs)
+    last_epoch = training.request.windows / max(status.training_windows, 1)
     views = training.views(len(epochs))
     if live:
         # Aligned with earlier views, so that the figure does not jump.
         shown, numbers = [aligned_views(views[::-1])[0]], [epochs[-1].epoch]
         axes, title = ("Axis 1", "Axis 2"), f"The manifold at epoch {epochs[-1].epoch:.2f}"
     else:
-        shown, numbers = aligned_views(views), [each.epoch for each in epochs]
+        shown, numbers = aligned_views(views), [epoch.epoch for epoch in epochs]
         axes, title = ("PC 1", "PC 2"), "The manifold by epoch"
     manifold = manifold_change(shown, numbers, colour=training.colouring(), axes=axes, title=title)
-    files = ("", "") if live else ("learning_curves", "manifold_by_epoch")
-    show_figure(curves, f"curves {live}", alt="Loss and measures over the epochs", file=files[0])
-    if not live:
-        offer_table(*_curve_table(epochs), "learning_curves", "curves csv")
-    words = "The phase manifold, epoch by epoch"
-    show_figure(manifold, f"change {live}", alt=words, file=files[1])
-
-
-def _curve_table(epochs: tuple[Epoch, ...]) -> tuple[list[str], list[tuple[object, ...]]]:
-    curve = curve_of("", epochs)
-    names = [
-        "epoch", "windows", "loss ((m/s)^2)", "explained (share)", "forward (share)",
-        "speed_error (share)",
-    ]  # fmt: skip
-    columns = (
-        curve.epoch,
-        [each.windows for each in epochs],
-        curve.loss,
-        curve.explained,
-        curve.forward,
-        curve.speed_error,
+    show_figure(
+        learning_curves([curve], last_epoch=last_epoch),
+        f"curves {live}",
+        alt="Loss and measures over the epochs",
+        file="" if live else "learning_curves",
     )
-    return names, list(zip(*columns, strict=True))
+    if not live:
+        columns = {
+            "epoch": curve.epoch,
+            "windows": [epoch.windows for epoch in epochs],
+            "loss ((m/s)^2)": curve.loss,
+            "explained (share)": curve.explained,
+            "forward (share)": curve.forward,
+            "speed_error (share)": curve.speed_error,
+        }
+        rows = list(zip(*columns.values(), strict=True))
+        offer_table(list(columns), rows, "learning_curves")
+    show_figure(
+        manifold,
+        f"change {live}",
+        alt="The phase manifold, epoch by epoch",
+        file="" if live else "manifold_by_epoch",
+    )
 
 
 def _ended(training: OwnTraining) -> None:
-    status = training.run.status()
-    st.header(plain(training.run.name), anchor=False)
+    status = training.status()
+    st.header(plain(training.name), anchor=False)
     if status.state == FAILED:
-        hint = f" {plain(status.hint)}." if status.hint else ""
-        st.error(
-            f"The training failed: {plain(status.fact)}.{hint[:2].upper()}{hint[2:]}",
-            icon=":material/error:",
-        )
-        if st.button("Remove", icon=":material/delete:", key="remove training"):
-            remove_training(training)
-            st.rerun()
+        hint = f" {plain(sentence(status.hint))}." if status.hint else ""
+        st.error(f"The training failed: {plain(status.fact)}.{hint}", icon=":material/error:")
+        _remove_button(training, "Remove", icon=":material/delete:")
         return
-    request = training.request
-    st.caption(
-        _about(training)
-        + (" It was stopped before its end." if status.state == STOPPED else "")
-        + (
-            f" Its model is {plain(training.kept.name)} in the folder."
-            if training.kept and not training.kept.own
-            else ""
-        )
-    )
+    words = _about(training)
+    if status.state == STOPPED:
+        words += " It was stopped before its end."
+    if training.kept and not training.kept.own:
+        words += f" Its model is {plain(training.kept.name)} in the folder."
+    st.caption(words)
     with st.container(horizontal=True):
-        if training.kept is not None and request.config_name != EMBEDDING_PRESET:
-            words, icon = "Open on all pages", ":material/open_in_new:"
-            if st.button(words, type="primary", icon=icon, key="open trained model"):
-                choose(MODEL_KEY, training.kept.id)
-                st.rerun()
-        offer(
-            "Model",
-            training.run.model_file.read_bytes,
-            f"{plain_file_name(training.run.name, 'phases')}.model",
-            "application/octet-stream",
-            "model file",
-        )
-        if st.button("Remove", icon=":material/delete:", key="remove training"):
-            remove_training(training)
+        if (
+            training.kept is not None
+            and training.request.config_name != EMBEDDING_PRESET
+            and st.button("Open on all pages", type="primary", icon=":material/open_in_new:")
+        ):
+            choose(MODEL_KEY, training.kept.id)
             st.rerun()
+        file_name = f"{plain_file_name(training.name, 'phases')}.model"
+        offer("Model", training.run.model_file.read_bytes, file_name)
+        _remove_button(training, "Remove", icon=":material/delete:")
     _outcome(training)
 
 
@@ -358,5 +339,5 @@ def _findings(health: Health, passes: float) -> None:
         st.success("All measures of the model's health are good.", icon=":material/check:")
     for finding in health.findings:
         # Options of the command line are left out.
-        words = finding.split(" (--")[0]
-        st.warning(f"{plain(words[:1].upper())}{plain(words[1:])}.", icon=":material/info:")
+        words = plain(sentence(finding.split(" (--")[0]))
+        st.warning(f"{words}.", icon=":material/info:")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
-from streamlit.navigation.page import StreamlitPage
+
+from deepphase.corpus.clip_store import ClipStore
 
 # Key of the widgets that choose a clip, and the part of the address that says which.
 CLIP_KEY = "clip"
@@ -16,16 +17,11 @@ _MOMENT, _MOMENT_CLIP = "at", "clip of the moment"
 _STOPPED = "now"
 # The page, and page and clip of the address when a clip was last shown.
 _PAGE, _LAST = "page", "last address"
-_PAGES, _SHOWN, _SUGGESTED = "pages", "shown clip", "suggested moment"
+_SHOWN, _SUGGESTED = "shown clip", "suggested moment"
 _NO_CLIP = "no other clip"
 _WRITTEN = "written address: {}"
 # Length of the part of a clip that players and figures show, and editors change.
 SHOWN_S = 60.0
-
-
-def remember_pages(pages: Mapping[str, StreamlitPage]) -> None:
-    """Keep the pages of the navigation, by the last part of their addresses, for `go_to`."""
-    st.session_state[_PAGES] = dict(pages)
 
 
 def open_address(page: str) -> None:
@@ -68,24 +64,18 @@ def write_address(key: str, value: str | None) -> None:
     st.session_state[_WRITTEN.format(key)] = value
 
 
-def go_to(page: str) -> None:
-    """Open another page, as in "train"."""
-    st.switch_page(st.session_state[_PAGES][page])
-
-
-def clip_chooser(names: Sequence[str], place: DeltaGenerator, label: str = "Clip") -> int:
+def clip_chooser(names: Sequence[str], place: Any, label: str = "Clip") -> int:
     """Draw the chooser of a clip, and return its index; the address names the clip."""
     if _is_opened() or st.session_state.get(CLIP_KEY) not in names:
         st.session_state[CLIP_KEY] = names[shown_index(names)]
-    # Not bound to the address by Streamlit, which leaves out the first clip: Back would lead to
-    # whatever was shown last.
+    # Not bound to the address by Streamlit; see `write_address`.
     chosen = place.selectbox(label, names, key=CLIP_KEY)
     keep_clip(chosen)
     return names.index(chosen)
 
 
 def other_clip_chooser(
-    names: Sequence[str], index: int, place: DeltaGenerator, words: str | None = None
+    names: Sequence[str], index: int, place: Any, words: str | None = None
 ) -> int | None:
     """Draw the chooser of a clip beside another one, and return its index; None without one."""
     others = [name for name in names if name != names[index]]
@@ -95,29 +85,40 @@ def other_clip_chooser(
     return None if other == _NO_CLIP else names.index(other)
 
 
-def choose_span(
-    length_s: float, at_s: float, key: str, place: DeltaGenerator | None = None
-) -> tuple[float, float]:
-    """First and last second of a clip that a page shows; long clips get a slider.
+class Span(NamedTuple):
+    """The part of a clip that a page shows, and the second of the clip at which it opens."""
 
-    Parameters
-    ----------
-    at_s
-        A moment that is shown at first, seconds.
-    """
+    start_s: float
+    stop_s: float
+    at_s: float
+
+    def frames(self, fps: float) -> slice:
+        """The frames of the clip at a rate, Hz."""
+        return slice(round(self.start_s * fps), round(self.stop_s * fps))
+
+    @property
+    def player(self) -> dict[str, Any]:
+        """Arguments of `show_player`."""
+        at_s = max(0.0, self.at_s - self.start_s)
+        return {"at_s": at_s, "clip_from_s": self.start_s, "playing": True}
+
+
+def choose_span(store: ClipStore, index: int, key: str, place: Any = st) -> Span:
+    """The part of a clip around the address's moment that a page shows; long clips get a slider."""
+    length_s = float(store.lengths[index]) / store.fps
+    at_s = moment_of(store.names[index])
     latest = round(length_s - SHOWN_S, 1)
     if latest <= 0:
-        return 0.0, length_s
-    draw = st.slider if place is None else place.slider
-    start_s = draw(
+        return Span(0.0, length_s, at_s)
+    start_s = place.slider(
         f"From (s): {SHOWN_S:g} of {length_s:,.0f} s are shown",
         0.0,
         latest,
         min(max(0.0, float(int(at_s - SHOWN_S / 4))), latest),
         step=1.0,
-        key=f"from {key} {at_s}",
+        key=f"from {key} {index} {at_s}",
     )
-    return start_s, min(length_s, start_s + SHOWN_S)
+    return Span(start_s, min(length_s, start_s + SHOWN_S), at_s)
 
 
 def shown_clip() -> str:
@@ -128,7 +129,7 @@ def shown_clip() -> str:
 def shown_index(names: Sequence[str]) -> int:
     """Index of the clip that the address names, or the last page showed; 0 without one."""
     given = (st.query_params.get(CLIP_KEY), shown_clip())
-    return next((names.index(each) for each in given if each in names), 0)
+    return next((names.index(name) for name in given if name in names), 0)
 
 
 def remember_clip(name: str) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from html import unescape
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import streamlit as st
 
-from deepphase.apps.dashboard.parts.clouds import CHANNEL_COLOUR, OpenCloud, Places, Poses
+from deepphase.apps.dashboard.parts.clouds import CHANNEL_COLOUR, OpenCloud, Places
 from deepphase.apps.dashboard.parts.theme import is_dark
 from deepphase.arrays import Array
 from deepphase.figures.colouring import Colouring
@@ -49,40 +48,23 @@ _CYCLE, _WHOLE = 65_534, 65_535
 class CloudAnswer(NamedTuple):
     """What was done in a cloud: a click on one point, a selection of points, or neither.
 
-    Parameters
-    ----------
-    clicked
-        Index of the point; None if there was no click.
-    selected
-        Sorted indices of the points; empty where a selection was cleared, None without one.
+    `clicked` is the index of the point; `selected` are sorted indices, none where a selection was
+    cleared.
     """
 
     clicked: int | None = None
     selected: Array | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class PlayedPart:
-    """A stretch of the player's time that shows successive frames of one clip.
-
-    Parameters
-    ----------
-    clip
-        Index of the clip.
-    paths
-        Name of a space -> (frames, 3) places of the frames in it.
-    fps
-        Frames a second.
-    phases
-        Phases of the frames, for axes by channel; None in other spaces.
-    """
+class PlayedPart(NamedTuple):
+    """Frames of one clip that the player shows: from its second `start` on, the clip's `first`."""
 
     clip: int
     start: float
     first: float
-    paths: Mapping[str, Array]
+    paths: Mapping[str, Array]  # name of a space -> (frames, 3) places of the frames in it
     fps: float
-    phases: PhaseParameters | None = None
+    phases: PhaseParameters | None = None  # of the frames, for axes by channel
 
 
 def usual_axes(cloud: OpenCloud) -> str:
@@ -93,8 +75,7 @@ def usual_axes(cloud: OpenCloud) -> str:
 
 def keep_frames(cloud: OpenCloud, id: str) -> None:
     """Send the frames of a cloud to the browser, where all views of this id draw them."""
-    phases, amplitudes = cloud.cloud.parameters.phase, cloud.cloud.parameters.amplitude
-    colourings = {}
+    parameters, poses, colourings = cloud.cloud.parameters, cloud.poses, {}
     for name, colouring in cloud.colourings.items():
         channel = name.removeprefix(CHANNEL_COLOUR)
         colourings[name] = (
@@ -102,20 +83,29 @@ def keep_frames(cloud: OpenCloud, id: str) -> None:
             if channel != name
             else stated_colours(cloud.groups, colouring)
         )
+    weight = parameters.amplitude + 1e-9
+    frequencies = (weight * parameters.frequency).sum(0) / weight.sum(0)
     data = {
         "id": id,
         "names": [_clean(name) for name in cloud.groups],
         "clip": _packed(cloud.clip, "<u2"),
         "time": _packed(cloud.cloud.time, "<f4"),
         "frame": _packed(cloud.frame, "<u4"),
-        "channels": phases.shape[1],
-        **_stated_phases(phases, amplitudes),
-        "frequencies": _mean_frequencies(cloud.cloud.parameters).tolist(),
+        "channels": parameters.channels,
+        **_stated_phases(parameters),
+        "frequencies": frequencies.tolist(),
         "explained": float(np.sum(cloud.cloud.explained[:2])),
         "colourings": colourings,
         "scales": {"cyclic": list(CYCLIC), "sequential": list(SEQUENTIAL)},
         "note": cloud.cloud.note,
-        "poses": _stated_poses(cloud.poses),
+        "poses": {
+            "values": _packed(poses.values, "i1"),
+            "joints": poses.values.shape[1],
+            "metres": poses.metres,
+            "step": poses.step,
+            "links": poses.links.reshape(-1).tolist(),
+            "head": poses.head,
+        },
     }
     _frames(data=data, key=f"frames {id}")
 
@@ -133,28 +123,31 @@ def cloud_view(
     small: bool = False,
     on_answer: Callable[[CloudAnswer], None] | None = None,
 ) -> None:
-    """Draw a cloud, and report what is done in it.
+    """Draw a cloud whose frames were sent under an id, and report what is done in it.
 
-    Parameters
-    ----------
-    cloud, id
-        The frames, and the id under which `keep_frames` sent them.
-    spaces
-        Name of a choice of axes -> where the frames lie along them, besides the channels.
-    axes
-        What is seen at first: "axes", "colour" and "view", which is "Plane" or "Space".
-    selected
-        Indices of the points that are drawn as selected; None for all.
+    `spaces` are the choices of axes besides the channels, and `axes` what is seen at first: "axes",
+    "colour" and "view", which is "Plane" or "Space". `selected` are indices of points that are
+    drawn as selected; None for all.
     """
     look = (DARK if is_dark() else LIGHT).layout
     data: dict[str, Any] = {
         "frames": id,
         "title": _clean(title),
         "spaces": {
-            name: {"points": _packed(each.points, "<f4"), "axes": list(each.axes)}
-            for name, each in spaces.items()
+            name: {"points": _packed(space.points, "<f4"), "axes": list(space.axes)}
+            for name, space in spaces.items()
         },
-        "played": [_stated_part(part) for part in played],
+        "played": [
+            {
+                "clip": part.clip,
+                "start": part.start,
+                "first": part.first,
+                "fps": part.fps,
+                "paths": {name: _packed(path, "<f4") for name, path in part.paths.items()},
+                **({} if part.phases is None else _stated_phases(part.phases)),
+            }
+            for part in played
+        ],
         "selected": None if selected is None else _packed(selected, "<u4"),
         "seen": dict(axes or {}),
         "small": small,
@@ -174,33 +167,14 @@ def cloud_view(
     _component(data=data, key=key, on_done_change=done)
 
 
-def _stated_part(part: PlayedPart) -> dict[str, Any]:
-    stated: dict[str, Any] = {
-        "clip": part.clip,
-        "start": part.start,
-        "first": part.first,
-        "fps": part.fps,
-        "paths": {name: _packed(path, "<f4") for name, path in part.paths.items()},
-    }
-    if part.phases is not None:
-        stated |= _stated_phases(part.phases.phase, part.phases.amplitude)
-    return stated
-
-
-def _stated_phases(phase: Array, amplitude: Array) -> dict[str, Any]:
+def _stated_phases(parameters: PhaseParameters) -> dict[str, Any]:
     """Phases in parts of a cycle and amplitudes, each (frames, channels), in 16 bits."""
-    largest = max(float(amplitude.max(initial=0.0)), 1e-9)
+    largest = max(float(parameters.amplitude.max(initial=0.0)), 1e-9)
     return {
-        "phase": _packed(np.rint(phase * _CYCLE), "<i2"),
-        "amplitude": _packed(np.rint(amplitude / largest * _WHOLE), "<u2"),
+        "phase": _packed(np.rint(parameters.phase * _CYCLE), "<i2"),
+        "amplitude": _packed(np.rint(parameters.amplitude / largest * _WHOLE), "<u2"),
         "largest": largest,
     }
-
-
-def _mean_frequencies(parameters: PhaseParameters) -> Array:
-    """(channels,) Hz, weighted by the amplitudes."""
-    weight = parameters.amplitude + 1e-9
-    return (weight * parameters.frequency).sum(0) / weight.sum(0)
 
 
 def read_answer(done: Any, points: int) -> CloudAnswer:
@@ -211,62 +185,46 @@ def read_answer(done: Any, points: int) -> CloudAnswer:
     if isinstance(clicked, int) and 0 <= clicked < points:
         return CloudAnswer(clicked=clicked)
     if isinstance(selected, list):
-        known = [each for each in selected if isinstance(each, int) and 0 <= each < points]
+        known = [point for point in selected if isinstance(point, int) and 0 <= point < points]
         return CloudAnswer(selected=np.unique(np.array(known, np.int64)))
     return CloudAnswer()
 
 
 def stated_colours(groups: Mapping[str, str], colouring: Colouring) -> dict[str, Any]:
     """Colours of the points with their legend: categories, or a scale."""
-    values = np.asarray(colouring.values)
-    if colouring.categorical:
-        names, first, which, counts = np.unique(
-            values.astype(str), return_index=True, return_inverse=True, return_counts=True
-        )
-        style = {}
-        for chosen, look in colouring.categories():
-            for name in np.unique(which[chosen]).tolist():
-                style[name] = (look["marker"]["color"], look["marker"].get("symbol", "circle"))
-        if colouring.name != "clip" or len(set(groups.values())) == len(groups):
-            # Headings over one name each would only repeat it.
-            groups = {}
-        order = np.argsort(first)
-        entries = [
-            {
-                "name": _clean(names[at]),
-                "colour": style[at][0],
-                "symbol": style[at][1],
-                "count": int(counts[at]),
-                "group": _clean(groups.get(str(names[at]), "")),
-                "grey": style[at][0] == NEUTRAL,
-            }
-            for at in order.tolist()
-        ]
-        place = np.argsort(order)[which]
+    values, title = np.asarray(colouring.values), unescape(colouring.title)
+    if not colouring.categorical:
+        low, high = (-0.5, 0.5) if colouring.cyclic else percentile_range(values)
         return {
-            "title": unescape(colouring.title),
-            "entries": entries,
-            "which": _packed(place, "<u2"),
+            "title": title,
+            "cyclic": colouring.cyclic,
+            "low": low,
+            "high": high,
+            "values": _packed(values, "<f4"),
         }
-    low, high = (-0.5, 0.5) if colouring.cyclic else percentile_range(values)
-    return {
-        "title": unescape(colouring.title),
-        "cyclic": colouring.cyclic,
-        "low": low,
-        "high": high,
-        "values": _packed(values, "<f4"),
-    }
-
-
-def _stated_poses(poses: Poses) -> dict[str, Any]:
-    return {
-        "values": _packed(poses.values, "i1"),
-        "joints": poses.values.shape[1],
-        "metres": poses.metres,
-        "step": poses.step,
-        "links": poses.links.reshape(-1).tolist(),
-        "head": poses.head,
-    }
+    names, first, which, counts = np.unique(
+        values.astype(str), return_index=True, return_inverse=True, return_counts=True
+    )
+    style = {}
+    for chosen, look in colouring.categories():
+        for name in np.unique(which[chosen]).tolist():
+            style[name] = (look["marker"]["color"], look["marker"].get("symbol", "circle"))
+    if colouring.name != "clip" or len(set(groups.values())) == len(groups):
+        # Headings over one name each would only repeat it.
+        groups = {}
+    order = np.argsort(first)
+    entries = [
+        {
+            "name": _clean(names[at]),
+            "colour": style[at][0],
+            "symbol": style[at][1],
+            "count": int(counts[at]),
+            "group": _clean(groups.get(str(names[at]), "")),
+            "grey": style[at][0] == NEUTRAL,
+        }
+        for at in order.tolist()
+    ]
+    return {"title": title, "entries": entries, "which": _packed(np.argsort(order)[which], "<u2")}
 
 
 def _clean(text: object) -> str:

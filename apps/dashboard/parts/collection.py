@@ -22,6 +22,7 @@ from deepphase.apps.dashboard.parts.folder import (
     FoundFile,
     FoundFolder,
     Stamp,
+    configured_folder,
     open_folder,
     prepared_store,
 )
@@ -71,21 +72,23 @@ BY_KEY: dict[Any, Callable[[Any], Hashable]] = {
 }
 
 
+def demo_clips() -> OpenClips:
+    """The clips of the demo."""
+    return OpenClips("demo", demo.NAME, "demo", demo.demo_clips())
+
+
 def clip_sources() -> list[ListedSource[OpenClips]]:
     """The clips to choose from: uploads, then the folder or the demo."""
+    uploads = []
+    for store in session().stores():
+        key = ("uploads", *(str(given.get("key", "")) for given in store.provenance))
+        name = f"Your files: {store.group}"
+        opened = OpenClips(f"uploads:{store.group}", name, key, store)
+        uploads.append(ListedSource(opened.id, name, lambda opened=opened: opened))  # type: ignore[misc]
     found = open_folder()
-    sources = [
-        _source(
-            f"uploads:{store.group}",
-            f"Your files: {store.group}",
-            ("uploads", *(str(given.get("key", "")) for given in store.provenance)),
-            lambda store=store: store,  # type: ignore[misc]
-        )
-        for store in session().stores()
-    ]
     if found is None:
-        return [_source("demo", demo.NAME, "demo", demo.demo_clips), *sources]
-    return sources + _sources_of(found)
+        return [ListedSource("demo", demo.NAME, demo_clips), *uploads]
+    return uploads + _sources_of(found)
 
 
 def _sources_of(found: FoundFolder) -> list[ListedSource[OpenClips]]:
@@ -105,24 +108,18 @@ def _sources_of(found: FoundFolder) -> list[ListedSource[OpenClips]]:
     return sources
 
 
-def _source(
-    id: str, name: str, key: Hashable, store: Callable[[], ClipStore]
-) -> ListedSource[OpenClips]:
-    return ListedSource(id, name, lambda: OpenClips(id, name, key, store()))
-
-
 def _store_sources(id: str, name: str, stamp: Stamp) -> list[ListedSource[OpenClips]]:
     """The skeleton groups of a store. Raises ParameterError as `store_groups`."""
     groups = _groups(stamp)
-    return [
-        _source(
-            f"{id}#{group}",
-            f"{name}, {group}" if len(groups) > 1 else name,
-            (*stamp, group),
-            partial(_opened_store, stamp, group),
+
+    def source(group: str) -> ListedSource[OpenClips]:
+        title = f"{name}, {group}" if len(groups) > 1 else name
+        own, key = f"{id}#{group}", (*stamp, group)
+        return ListedSource(
+            own, title, lambda: OpenClips(own, title, key, _opened_store(stamp, group))
         )
-        for group in groups
-    ]
+
+    return [source(group) for group in groups]
 
 
 def model_sources(clips: OpenClips, *, embeddings: bool = False) -> list[ListedSource[OpenModel]]:
@@ -135,18 +132,16 @@ def _models_for(
 ) -> list[ListedSource[OpenModel]]:
     """The models of files, and the shipped ones."""
     shipped = [
-        _shipped("any skeleton", "Model for any skeleton"),
-        _shipped("demo embedding" if embeddings else "demo", "Small demo model"),
+        ("any skeleton", "Model for any skeleton", _shipped("any skeleton")),
+        ("demo", "Small demo model", _shipped("demo embedding" if embeddings else "demo")),
     ]
     if clips.id == "demo":
         # Joints of users may have the names of those of the demo.
         shipped.reverse()
-    known = [(each.id, each.title, each) for each in files]
-    known += [(file.name, words, file) for file, words in shipped]
     joints = set(clips.store.skeleton.names)
     return [
-        _model_source(id, name, file, clips)
-        for id, name, file in known
+        ListedSource(id, name, partial(_opened_model, id, name, file, clips))
+        for id, name, file in [*((file.id, file.title, file) for file in files), *shipped]
         if (file.preset == EMBEDDING_PRESET) is embeddings and joints.issuperset(file.joints)
     ]
 
@@ -157,21 +152,18 @@ def _is_model(file: FoundFile) -> bool:
 
 
 @st.cache_resource(show_spinner=False)
-def _shipped(id: str, words: str) -> tuple[FoundFile, str]:
+def _shipped(id: str) -> FoundFile:
     path = {
         "any skeleton": SHIPPED["any_skeleton"].path,
         "demo": PHASES,
         "demo embedding": EMBEDDING,
     }[id]
-    return FoundFile.described(path, id), words
+    return FoundFile.described(path, id)
 
 
-def _model_source(id: str, name: str, file: FoundFile, clips: OpenClips) -> ListedSource[OpenModel]:
-    def opened() -> OpenModel:
-        key = MODELS.open(file).sha256
-        return OpenModel(id, name, key, _for_clips(clips, key, file))
-
-    return ListedSource(id, name, opened)
+def _opened_model(id: str, name: str, file: FoundFile, clips: OpenClips) -> OpenModel:
+    key = MODELS.open(file).sha256
+    return OpenModel(id, name, key, _for_clips(clips, key, file))
 
 
 def open_clips() -> OpenClips:
@@ -181,12 +173,11 @@ def open_clips() -> OpenClips:
     """
     sources = clip_sources()
     if not sources:
-        found = open_folder()
         raise ParameterError(
             "there are no clips here yet",
             hint="upload motion files on page Data, or start `deepphase app` on a folder with "
             "stores or motion files",
-            path=None if found is None else found.path,
+            path=configured_folder(),
         )
     return _chosen(CLIPS_KEY, sources).open()
 
@@ -227,7 +218,10 @@ def first_words(clips: OpenClips) -> str:
     found = first_sight(clips)
     if clips.id == "demo" or shown_clip() != clips.store.names[found.clip] or not found.period_s:
         return ""
-    return f"{plain(shown_clip())} plays: {found.words}. "
+    return (
+        f"{plain(shown_clip())} plays: its pose recurs every {found.period_s:.1f} s, most steadily "
+        "of all. "
+    )
 
 
 def open_model(clips: OpenClips) -> OpenModel:
@@ -237,12 +231,12 @@ def open_model(clips: OpenClips) -> OpenModel:
 
 def _chosen(key: str, sources: list[ListedSource]) -> ListedSource:
     id = st.session_state.get(key)
-    return next((each for each in sources if each.id == id), sources[0])
+    return next((source for source in sources if source.id == id), sources[0])
 
 
 def choose_own_clip(name: str) -> None:
     """Make the choosers show a clip of this session's files, from the next run on."""
-    group = next(each.group for each in session().stores() if name in each.names)
+    group = next(store.group for store in session().stores() if name in store.names)
     choose(CLIPS_KEY, f"uploads:{group}")
     choose_clip(name)
 

@@ -1,10 +1,10 @@
-"""Sources of dances: trained dancers, and motion databases with music features."""
+"""Sources of dances: trained dancers, and motion databases with music features; their dances."""
 
 from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -14,7 +14,7 @@ from deepphase.apps.dashboard.parts.demo import demo_model
 from deepphase.apps.dashboard.parts.files import FileKind, ListedSource
 from deepphase.apps.dashboard.parts.folder import FoundFile, open_folder
 from deepphase.apps.dashboard.parts.result_cache import shared_cache
-from deepphase.apps.dashboard.parts.songs import ChosenDance, OpenSong
+from deepphase.apps.dashboard.parts.songs import OpenSong
 from deepphase.apps.dashboard.parts.widgets import zip_of
 from deepphase.apps.demo.dances import made_dances
 from deepphase.controllers.dance.config import MUSIC
@@ -30,14 +30,17 @@ from deepphase.matching.database.file import FORMAT as DATABASE_FORMAT
 from deepphase.matching.music.song_tracks import has_song_tracks
 from deepphase.matching.player.trajectory_queries import future_offsets
 from deepphase.progress import Progress
-from deepphase.steering.dance import DanceResult
+from deepphase.steering.dance import DanceRequest, DanceResult
 from deepphase.temporary_files import temporary_folder
 from deepphase.viewer.take import Take
+
+# Databases in the cache that all sessions share.
+_CACHED_DATABASES = 3
 
 
 @dataclass(frozen=True, eq=False)
 class OpenDance:
-    """A dance as a page shows it."""
+    """A dance as a page shows it; `report` is a ZIP file of its files and its page."""
 
     take: Take
     measures: list[Measure]
@@ -52,27 +55,10 @@ class OpenDance:
         values = values_by_name(self.measures)
         return sum(values[own] - values[chance] for own, chance in pairs if own in values)
 
-    def files(self) -> dict[str, bytes]:
-        """Suffix, as in "bvh" -> content of that file of the report."""
+    def file(self, suffix: str) -> bytes:
+        """Content of the file of the report with a suffix, as in ".bvh"."""
         with zipfile.ZipFile(io.BytesIO(self.report)) as archive:
-            return {name.rpartition(".")[2]: archive.read(name) for name in archive.namelist()}
-
-
-def dance_of_song(
-    dancer: OpenDancer, song: OpenSong, chosen: ChosenDance, progress: Progress
-) -> OpenDance:
-    """Make a dance to a song, with its report and its files."""
-    dance = dancer.source.dance(song.features, chosen.request, progress)
-    with temporary_folder() as folder, song.as_file() as file:
-        _, measures, findings = dance_report(dance, dancer.source, chosen.request, file, folder)
-        # The page shows the notes beside the player, so the take has none.
-        take = replace(dance_take(dance, file), note="")
-        return OpenDance(take, measures, findings, zip_of(folder), dance)
-
-
-# Databases in the cache that all sessions share.
-_CACHED_DATABASES = 3
-_OPENING = "Opening the dances"
+            return archive.read(next(name for name in archive.namelist() if name.endswith(suffix)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +70,17 @@ class OpenDancer:
     source: DanceSource
     trials: tuple[str, ...] = ()
 
+    def dance(self, song: OpenSong, request: DanceRequest, progress: Progress) -> OpenDance:
+        """Make a dance to a song, with its report and its files."""
+        result = self.source.dance(song.features, request, progress)
+        with song.as_file() as file:
+            with temporary_folder() as folder:
+                _, measures, findings = dance_report(result, self.source, request, file, folder)
+                report = zip_of(folder)
+            # The page shows the notes beside the player, so the take has none.
+            take = replace(dance_take(result, file), note="")
+        return OpenDance(take, measures, findings, report, result)
+
 
 def dancer_sources() -> list[ListedSource[OpenDancer]]:
     """The dance databases and dancers of the open folder, then the demo.
@@ -92,18 +89,13 @@ def dancer_sources() -> list[ListedSource[OpenDancer]]:
     `deepphase.apps.dances.sources.find_dance_source`.
     """
     found = open_folder()
-    databases = found.of_format(DATABASE_FORMAT) if found is not None else []
-    return [
-        *(
-            ListedSource(
-                f"database:{each.path}", f"Database: {each.name}", partial(_database, each)
-            )
-            for each in databases
-            if _has_music(each)
-        ),
-        *(DANCERS.source(each, "Dancer: ") for each in DANCERS.files(is_dancer)),
-        ListedSource("demo", "Made dances (demo)", _open_demo),
+    databases = [
+        ListedSource(f"database:{file.path}", f"Database: {file.name}", partial(_database, file))
+        for file in (found.of_format(DATABASE_FORMAT) if found is not None else [])
+        if (layout := _layout(file)) is not None and has_song_tracks(layout)
     ]
+    dancers = [DANCERS.source(file, "Dancer: ") for file in DANCERS.files(is_dancer)]
+    return [*databases, *dancers, ListedSource("demo", "Made dances (demo)", _demo)]
 
 
 def is_dancer(file: FoundFile) -> bool:
@@ -117,11 +109,6 @@ def follows_goals(file: FoundFile) -> bool:
     layout = _layout(file)
     # Opening it says what is wrong.
     return layout is None or bool(len(future_offsets(layout)))
-
-
-def _has_music(file: FoundFile) -> bool:
-    layout = _layout(file)
-    return layout is not None and has_song_tracks(layout)
 
 
 def _layout(file: FoundFile) -> FeatureLayout | None:
@@ -145,22 +132,21 @@ DANCERS = FileKind("dancer", _load_dancer)
 
 
 def _database(file: FoundFile) -> OpenDancer:
-    def opened(_: object) -> OpenDancer:
+    def opened(_: Progress) -> OpenDancer:
         database = MotionDatabase.load(file.path)
         return OpenDancer(file.name, file.stamp, DanceSource.from_database(database, file.name))
 
-    return shared_cache("dances to choose from", _CACHED_DATABASES).find_or_make(
-        ("database", file.stamp), opened, _OPENING
-    )
+    return _cached(("database", file.stamp), opened)
 
 
-def _open_demo() -> OpenDancer:
-    return shared_cache("dances to choose from", _CACHED_DATABASES).find_or_make(
-        "demo",
-        lambda progress: OpenDancer(
-            "made dances",
-            "demo",
-            DanceSource.from_database(made_dances(demo_model(), progress), "made dances"),
-        ),
-        _OPENING,
-    )
+def _demo() -> OpenDancer:
+    def opened(progress: Progress) -> OpenDancer:
+        database = made_dances(demo_model(), progress)
+        return OpenDancer("made dances", "demo", DanceSource.from_database(database, "made dances"))
+
+    return _cached("demo", opened)
+
+
+def _cached(key: Hashable, opened: Callable[[Progress], OpenDancer]) -> OpenDancer:
+    cache = shared_cache("dances to choose from", _CACHED_DATABASES)
+    return cache.find_or_make(key, opened, "Opening the dances")

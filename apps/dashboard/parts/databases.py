@@ -1,4 +1,4 @@
-"""Motion databases of the open clips, built once for all sessions."""
+"""Moments of the open clips that are nearest to one in phase and in pose, and their take."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from deepphase.apps.dashboard.parts.result_cache import shared_cache
 from deepphase.apps.reports.matches_page import row_actor
 from deepphase.arrays import Array
 from deepphase.cycles import wrapped
-from deepphase.errors import ParameterError
 from deepphase.features.feature import Feature
 from deepphase.features.layout import FeatureLayout
 from deepphase.figures.theme import NEUTRAL, channel_colour
@@ -34,23 +33,58 @@ BEFORE_S = 0.5
 _CHANNELS = 5
 # Size of the random sample of frames that stand for all others, and its seed.
 _OTHERS, _SEED = 1_500, 7
-COLOURS = {BY_PHASE: channel_colour(0), BY_POSE: channel_colour(1)}
+_COLOURS = {BY_PHASE: channel_colour(0), BY_POSE: channel_colour(1)}
 # Search -> unit of its distance.
-UNITS = {BY_PHASE: "%", BY_POSE: "cm"}
+_UNITS = {BY_PHASE: "%", BY_POSE: "cm"}
+# Databases in the cache that all sessions share: three layouts of three pairs of clips and model.
+_CACHED_DATABASES = 9
+# Layouts that the search by phase compares, and the block of the second for posture.
+PHASE, PHASE_POSTURE, _SLOW_POSE = "phase", "phase_posture", "slow_pose_position"
+# Layouts that the search by pose compares, in which distances are lengths.
+POSES = {
+    "All joints": FeatureLayout(Feature("pose_position", joints=("all",))),
+    "Feet and spine": FeatureLayout(Feature("pose_position", joints=("feet", "spine"))),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Searched:
+    """A database with its searcher."""
+
+    database: MotionDatabase
+    searcher: Searcher
+
+
+def searched(
+    clips: OpenClips, model: OpenModel, layout: str | FeatureLayout, what: str
+) -> Searched:
+    """A database to search, as of "phases"; the page shows the progress of building it."""
+    return shared_cache("databases to search", _CACHED_DATABASES).find_or_make(
+        (clips.key, model.key, str(layout)),
+        lambda progress: build_searched(clips, model, layout, progress),
+        f"Building the database of {what}",
+    )
+
+
+def build_searched(
+    clips: OpenClips,
+    model: OpenModel,
+    layout: str | FeatureLayout,
+    progress: Progress | None = None,
+) -> Searched:
+    """The database of a layout."""
+    read = encodings(clips, model)
+    phases = known_phases(read) if layout in (PHASE, PHASE_POSTURE) else None
+    database = MotionDatabase.build(read.store, layout, phases, progress=progress)
+    return Searched(database, open_searcher(database, "exact", progress=progress))
 
 
 @dataclass(frozen=True, eq=False)
 class MatchedMoment:
-    """A match of a search.
+    """A match of a search, "phase" or "pose", and its rank there, from 1.
 
-    Parameters
-    ----------
-    by, rank
-        Search that found it, "phase" or "pose", and its rank there, from 1.
-    terms
-        (features,) parts of the square of its own search's distance, see `Answer.features`.
-    furthest, furthest_m
-        The joint whose positions differ most, and metres between them.
+    `terms` (features,) are parts of the square of its own search's distance, see
+    `Answer.features`; `furthest` is the joint whose positions differ most.
     """
 
     by: str
@@ -80,29 +114,23 @@ class MatchedMoment:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """The matches of one query.
-
-    Parameters
-    ----------
-    others
-        (frames, 2) distances in phase and pose of a random sample of frames.
-    """
+    """The matches of the query of a row of the database."""
 
     row: int
     found: tuple[MatchedMoment, ...]
     features: Mapping[str, tuple[str, ...]]
-    others: Array
+    others: Array  # (frames, 2) distances in phase and pose of a random sample of frames
 
     def of(self, *searches: str) -> list[MatchedMoment]:
         """The matches by phase, by pose, or by both."""
-        return [each for each in self.found if each.by in searches]
+        return [match for match in self.found if match.by in searches]
 
     def distances(self) -> dict[str, tuple[Array, list[str]]]:
         """Search -> distances of its matches in phase and in pose, and where they are."""
         return {
             f"nearest in {by}": (
-                np.array([list(e.distances.values()) for e in found]).reshape(-1, 2),
-                [e.where for e in found],
+                np.array([list(match.distances.values()) for match in found]).reshape(-1, 2),
+                [match.where for match in found],
             )
             for by in (BY_PHASE, BY_POSE)
             for found in [self.of(by)]
@@ -112,52 +140,50 @@ class Answer:
 def find(
     phase: Searched, pose: Searched, clip: str, frame: int, k: int, *, elsewhere: bool = False
 ) -> Answer:
-    """The k nearest moments in phase and the k nearest in pose."""
+    """The k nearest moments in phase and the k nearest in pose; with `elsewhere` of other clips."""
+    searches = {BY_PHASE: phase, BY_POSE: pose}
     row = phase.database.row_of(clip, frame)
     rows = np.unique(np.random.default_rng(_SEED).integers(0, len(phase.database), _OTHERS))
     joints = pose.database.layout.features[0].joints
-    searches = {BY_PHASE: phase, BY_POSE: pose}
-    queries = {by: each.database.features[row] for by, each in searches.items()}
-    away = {
-        by: np.linalg.norm(each.database.features[rows] - queries[by], axis=1)
-        for by, each in searches.items()
+    # (rows, features) differences of rows from the query in both layouts.
+    apart = {
+        by: lambda rows, features=own.database.features: features[rows] - features[row]
+        for by, own in searches.items()
     }
+    others = {by: np.linalg.norm(differences(rows), axis=1) for by, differences in apart.items()}
     # Of distances in features to those that are shown. A block has one scale.
     scales = {
-        BY_PHASE: 100.0 / max(float(np.median(away[BY_PHASE])), 1e-9),
+        BY_PHASE: 100.0 / max(float(np.median(others[BY_PHASE])), 1e-9),
         BY_POSE: 100.0 / float(pose.database.normalisation.scale[0]) / len(joints) ** 0.5,
     }
     columns = {BY_PHASE: _phase_columns(phase.database), BY_POSE: _part_columns(pose.database)}
     found = []
-    for by, each in searches.items():
-        database = each.database
-        own = database.ranges_of(row) if elsewhere else database.neighbourhood(row, _OWN_S)
+    for by, own in searches.items():
+        database = own.database
+        left_out = database.ranges_of(row) if elsewhere else database.neighbourhood(row, _OWN_S)
         moments = nearest_moments(
-            database, each.searcher, queries[by], k, apart_s=_APART_S, excluded=np.array(own)
-        )
+            database, own.searcher, database.features[row], k,
+            apart_s=_APART_S, excluded=np.array(left_out),
+        )  # fmt: skip
         for rank, moment in enumerate(moments, start=1):
-            apart = {
-                which: scales[which] * (other.database.features[moment.row] - queries[which])
-                for which, other in searches.items()
-            }
-            by_joint = np.linalg.norm(apart[BY_POSE].reshape(-1, 3), axis=1) * len(joints) ** 0.5
+            away = {which: scales[which] * apart[which](moment.row) for which in searches}
+            by_joint = np.linalg.norm(away[BY_POSE].reshape(-1, 3), axis=1) * len(joints) ** 0.5
             most = int(by_joint.argmax())
-            squares = np.square(apart[by], dtype=np.float64)
+            squares = np.square(away[by], dtype=np.float64)
             found.append(
                 MatchedMoment(
                     by,
                     rank,
                     moment,
-                    {which: float(np.linalg.norm(each)) for which, each in apart.items()},
+                    {which: float(np.linalg.norm(values)) for which, values in away.items()},
                     np.array([squares[chosen].sum() for chosen in columns[by].values()]),
                     joints[most],
                     float(by_joint[most]) / 100.0,
                     _cycles_apart(phase.database, row, moment.row),
                 )
             )
-    others = np.stack([scales[by] * each for by, each in away.items()], axis=1)
-    features = {by: tuple(each) for by, each in columns.items()}
-    return Answer(row, tuple(found), features, others)
+    shown = np.stack([scales[by] * values for by, values in others.items()], axis=1)
+    return Answer(row, tuple(found), {by: tuple(own) for by, own in columns.items()}, shown)
 
 
 def _phase_columns(database: MotionDatabase) -> dict[str, Array]:
@@ -171,8 +197,8 @@ def _phase_columns(database: MotionDatabase) -> dict[str, Array]:
     columns = {f"channel {channel}": places[channel] for channel in sorted(strongest)}
     if len(columns) < len(places):
         columns["other channels"] = np.delete(places, strongest, axis=0).ravel()
-    if SLOW_POSE in slices:
-        columns["posture"] = np.r_[slices[SLOW_POSE]]
+    if _SLOW_POSE in slices:
+        columns["posture"] = np.r_[slices[_SLOW_POSE]]
     return columns
 
 
@@ -188,10 +214,7 @@ def _part_columns(database: MotionDatabase) -> dict[str, Array]:
 def _cycles_apart(database: MotionDatabase, one: int, other: int) -> float:
     """Mean difference of the phases of two rows over channels, weighted by amplitude."""
     phases = database.phases
-    if phases is None:
-        raise ParameterError(
-            "the database has no phases to compare", hint="build it with a phase model"
-        )
+    assert phases is not None, "the layout has phases"
     weights = phases.amplitude[one] + phases.amplitude[other]
     apart = np.abs(wrapped(phases.phase[other] - phases.phase[one]))
     return float(np.average(apart, weights=weights + 1e-9))
@@ -205,7 +228,7 @@ def matched_take(
     Those of one search have the parts of their distances beside them.
     """
     index, frame = int(database.clip_of(answer.row)), int(database.frame_of(answer.row))
-    query, found = database.clip(index), answer.of(*searches)
+    found = answer.of(*searches)
 
     def actor(row: int, name: str, colour: str) -> Actor:
         return row_actor(
@@ -214,83 +237,20 @@ def matched_take(
         )  # fmt: skip
 
     actors = [actor(answer.row, "query", NEUTRAL)]
-    for each in found:
+    for match in found:
         # Ghosts of one search have colours of their own.
-        colour = COLOURS[each.by] if len(searches) > 1 else channel_colour(each.rank - 1)
-        actors.append(replace(actor(each.moment.row, each.name, colour), ghost=True))
+        colour = _COLOURS[match.by] if len(searches) > 1 else channel_colour(match.rank - 1)
+        actors.append(replace(actor(match.moment.row, match.name, colour), ghost=True))
     costs = None
     if len(searches) == 1 and found:
         (by,) = searches
-        options = [CostOption(e.where, e.terms, str(e.rank), actor=e.name) for e in found]
+        options = [CostOption(m.where, m.terms, str(m.rank), actor=m.name) for m in found]
         text = "Nearest first. A click brings a match forward."
         compared = ComparedCosts(0.0, text, options)
-        costs = CostComparison(answer.features[by], [compared], unit=UNITS[by])
+        costs = CostComparison(answer.features[by], [compared], unit=_UNITS[by])
     return Take.of(
         actors,
-        f"{query.name} at {frame / database.fps:.2f} s",
+        f"{database.clip(index).name} at {frame / database.fps:.2f} s",
         markers=[Marker("matched moment", BEFORE_S, BEFORE_S)],
         costs=costs,
     )
-
-
-def table_of(answer: Answer) -> dict[str, list[object]]:
-    """Heading -> values of the matches: by what they were found, their distances and places."""
-    found = answer.found
-    return {
-        "Match": [each.name for each in found],
-        "At (s)": [round(each.moment.time_s, 3) for each in found],
-        "Phase (%)": [round(each.distances[BY_PHASE], 2) for each in found],
-        "Pose (cm)": [round(each.distances[BY_POSE], 2) for each in found],
-        "Timing (cycles)": [round(each.cycles_apart, 4) for each in found],
-        "Clip": [each.moment.clip for each in found],
-        "Furthest": [f"{each.furthest} {100 * each.furthest_m:.0f} cm" for each in found],
-    }
-
-
-# Databases in the cache that all sessions share: three layouts of three pairs of clips and model.
-_CACHED_DATABASES = 9
-PHASE, PHASE_POSTURE, SLOW_POSE = "phase", "phase_posture", "slow_pose_position"
-"""Layouts that the search by phase compares, and the block of the second for posture."""
-POSES = {
-    "All joints": FeatureLayout(Feature("pose_position", joints=("all",))),
-    "Feet and spine": FeatureLayout(Feature("pose_position", joints=("feet", "spine"))),
-}
-"""Layouts that the search by pose compares, in which distances are lengths."""
-
-
-@dataclass(frozen=True, eq=False)
-class Searched:
-    """A database with its searcher."""
-
-    database: MotionDatabase
-    searcher: Searcher
-
-
-def searched(
-    clips: OpenClips, model: OpenModel, layout: str | FeatureLayout, what: str
-) -> Searched:
-    """A database to search; the page shows the progress of building it.
-
-    Parameters
-    ----------
-    what
-        Words for what is searched, as in "phases".
-    """
-    return shared_cache("databases to search", _CACHED_DATABASES).find_or_make(
-        (clips.key, model.key, str(layout)),
-        lambda progress: build_searched(clips, model, layout, progress),
-        f"Building the database of {what}",
-    )
-
-
-def build_searched(
-    clips: OpenClips,
-    model: OpenModel,
-    layout: str | FeatureLayout,
-    progress: Progress | None = None,
-) -> Searched:
-    """The database of a layout; arguments as of `searched`."""
-    read = encodings(clips, model)
-    phases = known_phases(read) if layout in (PHASE, PHASE_POSTURE) else None
-    database = MotionDatabase.build(read.store, layout, phases, progress=progress)
-    return Searched(database, open_searcher(database, "exact", progress=progress))

@@ -22,65 +22,48 @@ _component = st.components.v2.component(
 _BEYOND = 1.25
 # Marks that a browser may send, and their largest number.
 _MAX_MARKS, _LARGEST = 2_000, 1e9
+Marks = list[list[int]]
 
 
-def key_timeline(
-    clip: Clip, keys: list[list[int]], key: str, on_keys: Callable[[list[list[int]]], None]
-) -> None:
+def key_timeline(clip: Clip, keys: Marks, key: str, on_keys: Callable[[Marks], None]) -> None:
     """Draw keys that are dragged, moved by arrow keys, added by a double click, and removed."""
-
-    def changed() -> None:
-        given = sent_keys(st.session_state[key].get("marked"), len(clip))
-        if given is not None:
-            on_keys(given)
-
-    data = {
-        "kind": "keys",
-        "length": round(_BEYOND * len(clip)),
-        "clip": len(clip),
-        "fps": clip.fps,
-        "marks": keys,
-        "editable": True,
-    }
-    _component(data=data, key=key, on_marked_change=changed)
+    length = round(_BEYOND * len(clip))
+    data = {"kind": "keys", "length": length, "clip": len(clip), "marks": keys, "editable": True}
+    _timeline(clip, data, key, lambda given: sent_keys(given, len(clip)), on_keys)
 
 
 def span_timeline(
     clip: Clip,
     rows: Sequence[str],
-    spans: list[list[int]],
+    spans: Marks,
     key: str,
-    on_spans: Callable[[list[list[int]]], None] | None = None,
+    on_spans: Callable[[Marks], None] | None = None,
     *,
     single: bool = False,
 ) -> None:
     """Draw stretches of frames in rows; with `on_spans` they are drawn, dragged and removed."""
+    data: dict[str, Any] = {"kind": "spans", "length": len(clip), "rows": list(rows)}
+    data |= {"marks": spans, "editable": on_spans is not None, "single": single}
+    _timeline(clip, data, key, lambda given: sent_spans(given, len(rows), len(clip)), on_spans)
 
+
+def _timeline(
+    clip: Clip,
+    data: dict[str, Any],
+    key: str,
+    check: Callable[[Any], Marks | None],
+    on_marks: Callable[[Marks], None] | None,
+) -> None:
     def changed() -> None:
-        given = sent_spans(st.session_state[key].get("marked"), len(rows), len(clip))
-        if given is not None and on_spans is not None:
-            on_spans(given)
+        marks = check(st.session_state[key].get("marked"))
+        if marks is not None and on_marks is not None:
+            on_marks(marks)
 
-    data: dict[str, Any] = {
-        "kind": "spans",
-        "length": len(clip),
-        "fps": clip.fps,
-        "rows": list(rows),
-        "marks": spans,
-        "editable": on_spans is not None,
-        "single": single,
-    }
-    _component(data=data, key=key, on_marked_change=changed)
+    _component(data={**data, "fps": clip.fps}, key=key, on_marked_change=changed)
 
 
-def sent_keys(given: Any, frames: int) -> list[list[int]] | None:
-    """Keys that a browser sent, which is not trusted; None where they are none.
-
-    Parameters
-    ----------
-    frames
-        Frames of the clip.
-    """
+def sent_keys(given: Any, frames: int) -> Marks | None:
+    """Keys of a clip of so many frames that a browser sent; None where they are none."""
     keys = _whole_numbers(given, 2)
     if keys is None or len(keys) < 2:
         return None
@@ -90,7 +73,7 @@ def sent_keys(given: Any, frames: int) -> list[list[int]] | None:
     return keys if inside and rising else None
 
 
-def sent_spans(given: Any, rows: int, frames: int) -> list[list[int]] | None:
+def sent_spans(given: Any, rows: int, frames: int) -> Marks | None:
     """Stretches (row, first, last) that a browser sent; None where they are none."""
     spans = _whole_numbers(given, 3)
     if spans is None:
@@ -99,18 +82,18 @@ def sent_spans(given: Any, rows: int, frames: int) -> list[list[int]] | None:
     return spans if inside else None
 
 
-def _whole_numbers(given: Any, count: int) -> list[list[int]] | None:
-    """Lists of so many whole numbers; None where something else was given."""
+def _whole_numbers(given: Any, count: int) -> Marks | None:
+    """Lists of so many whole numbers from a browser, which is not trusted; None otherwise."""
     if not isinstance(given, list) or len(given) > _MAX_MARKS:
         return None
-    made = []
-    for each in given:
-        if not isinstance(each, list) or len(each) != count:
+    marks = []
+    for mark in given:
+        if not isinstance(mark, list) or len(mark) != count:
             return None
-        if not all(type(value) in (int, float) and abs(value) < _LARGEST for value in each):
+        if not all(type(value) in (int, float) and abs(value) < _LARGEST for value in mark):
             return None
-        made.append([int(value) for value in each])
+        marks.append([int(value) for value in mark])
         # A browser has one kind of number.
-        if made[-1] != each:
+        if marks[-1] != mark:
             return None
-    return made
+    return marks

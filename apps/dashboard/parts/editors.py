@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +20,26 @@ from deepphase.shipped import SHIPPED
 
 _MAX_STEPS = 20
 _KEY = "edits"
+# Length of a training -> number of windows.
+_LENGTHS = {"Glance": 6_000, "Short": 20_000, "Usual": 80_000}
+# Windows a second on two processor cores, for the estimate on the page.
+_WINDOWS_A_SECOND = 150
+EDITORS = FileKind("editor", lambda file: MotionEditor.load(file.path))
+_SHIPPED = "shipped"
+
+
+@dataclass(frozen=True)
+class Edit:
+    """What is chosen: its words, the values of the session that give it, and the clip of it."""
+
+    words: str
+    make: Callable[[], Clip]
+    state: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class EditStep:
-    """An edit."""
+    """An edit of the clip `start`; while it is `open`, what is drawn further replaces it."""
 
     words: str
     clip: Clip
@@ -55,30 +70,32 @@ class Edits:
         start = self.steps[count].start if count < len(self.steps) else self.clip
         return start, self.dropped + count
 
-    def add(self, step: EditStep) -> None:
-        """Add an edit; the oldest is dropped where there are too many."""
-        self.steps.append(step)
+    def add(self, edit: Edit, task: str, *, open: bool) -> None:
+        """Make an edit and add it; one that stands there as drawn is kept as it is.
+
+        The oldest is dropped where there are too many.
+        """
+        last = self.steps[-1] if self.steps else None
+        stands = last is not None and last.open and last.task == task and last.state == edit.state
+        if last is not None and stands and not open:
+            self.steps[-1] = replace(last, open=False)
+            return
+        start, _ = self.start(task)
+        self.steps.append(EditStep(edit.words, edit.make(), task, start, dict(edit.state), open))
         extra = max(len(self.steps) - _MAX_STEPS, 0)
         del self.steps[:extra]
         self.dropped += extra
 
-    def undo(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """Take back the last edit; the state that gave it, and the one before of the same task."""
+    def undo(self) -> None:
+        """Take back the last edit, and what was drawn for it in the session."""
+        if not self.steps:
+            return
         last = self.steps.pop()
+        for key in last.state:
+            st.session_state.pop(key, None)
         before = self.steps[-1] if self.steps else None
-        if before is None or not (before.open and last.open and before.task == last.task):
-            return last.state, {}
-        return last.state, before.state
-
-
-# Length of a training -> number of windows.
-_LENGTHS = {"Glance": 6_000, "Short": 20_000, "Usual": 80_000}
-# Windows a second on two processor cores, for the estimate on the page.
-_WINDOWS_A_SECOND = 150
-
-
-EDITORS = FileKind("editor", lambda file: MotionEditor.load(file.path))
-_SHIPPED = "shipped"
+        if before is not None and before.open and last.open and before.task == last.task:
+            st.session_state.update(before.state)
 
 
 def editor_sources() -> list[ListedSource[MotionEditor]]:
@@ -118,10 +135,7 @@ def offer_editor_training() -> None:
 
 def edits_of(key: Hashable, given: Clip) -> tuple[Edits, bool]:
     """The session's edits of a clip, and whether they begin; those of another clip are dropped."""
-    known = st.session_state.get(_KEY)
-    if known is not None and known[0] == key:
-        edits: Edits = known[1]
-        return edits, False
-    edits = Edits(given)
-    st.session_state[_KEY] = key, edits
-    return edits, True
+    begins = st.session_state.get(_KEY, (None,))[0] != key
+    if begins:
+        st.session_state[_KEY] = key, Edits(given)
+    return st.session_state[_KEY][1], begins

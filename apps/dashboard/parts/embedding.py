@@ -19,11 +19,9 @@ _NAME = "Without phases"
 
 def embedding_for(clips: OpenClips, model: OpenModel) -> OpenModel | None:
     """The embedding for these clips; if there is none, the page offers to train one."""
-    sources = model_sources(clips, embeddings=True)
-    window = model.extractor.window
-    for source in sources:
+    for source in model_sources(clips, embeddings=True):
         opened = source.open()
-        if opened.extractor.window == window:
+        if opened.extractor.window == model.extractor.window:
             return opened
     st.info(
         "No autoencoder without phase layers reads this skeleton yet. It trains in about a "
@@ -48,21 +46,15 @@ def _trained(clips: OpenClips, model: PhaseModel) -> PhaseModel:
     network = replace(model.config.network, preset="conv_embedding")
     training = replace(
         model.config.training,
-        windows=_WINDOWS,
-        batch_size=_BATCH,
-        learning_rate=2e-3,
-        schedule="cosine",
-    )
+        windows=_WINDOWS, batch_size=_BATCH, learning_rate=2e-3, schedule="cosine",
+    )  # fmt: skip
+    config = replace(model.config, network=network, training=training)
     with (
         working("Training the autoencoder without phases") as progress,
         temporary_folder(session().folder) as folder,
     ):
         trained: PhaseModel | None = train_phase(
-            clips.store,
-            replace(model.config, network=network, training=training),
-            folder=folder,
-            progress=progress,
-            accelerator="cpu",
+            clips.store, config, folder=folder, progress=progress, accelerator="cpu"
         )
     assert trained is not None, "one process trains"
     return trained

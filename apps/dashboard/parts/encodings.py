@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any, cast
 
 import numpy as np
 import streamlit as st
 
+from deepphase.apps.dashboard.parts.address import Span
 from deepphase.apps.dashboard.parts.collection import (
     BY_KEY,
     OpenClips,
@@ -21,6 +21,7 @@ from deepphase.apps.dashboard.parts.collection import (
 from deepphase.apps.dashboard.parts.folder import FoundFolder
 from deepphase.apps.dashboard.parts.messages import working
 from deepphase.apps.reports.manifold_cloud import ground_speed
+from deepphase.apps.reports.player_takes import takes_of_clips
 from deepphase.arrays import Array
 from deepphase.errors import DeepPhaseError
 from deepphase.figures.excerpt import thinning
@@ -30,15 +31,17 @@ from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.windows import interior_frames
 from deepphase.progress import Progress
+from deepphase.viewer.take import Take
 
-# Pairs of clips and model in the cache that all sessions share.
-_CACHED_PAIRS = 6
-# Seconds that a thread leaves to the pages after each clip; to the first picture of each page, once
-# it has read for longer than clips of a small collection take; and to those altogether.
-_PAUSE_S, _FIRST_PICTURE_S, _BEFORE_S, _MOST_WAITED_S = 0.002, 1.5, 0.3, 10.0
+# Pairs of clips and model, and clips with all of their signals, in the caches of all sessions.
+_CACHED_PAIRS, _CACHED_CLIPS = 6, 32
+# Seconds that a thread leaves to the pages after each clip; those that no page may have run for
+# before it reads on, for a page and before a page asks; those that it reads before it waits at
+# all, as long as clips of a small collection take; and those that it waits at most.
+_PAUSE_S, _PAGE_S, _IDLE_S, _BEFORE_S, _MOST_WAITED_S = 0.002, 1.5, 4.0, 0.3, 10.0
 # Frames that are read while a page waits, in a second; and before a page asks: an hour of them, in
-# half a minute of one processor, once no page has run for so many seconds.
-_AT_ONCE_FRAMES, _AHEAD_FRAMES, _IDLE_S = 12_000, 216_000, 4.0
+# half a minute of one processor.
+_AT_ONCE_FRAMES, _AHEAD_FRAMES = 12_000, 216_000
 # Seconds between two looks at what a thread has read.
 _LOOK_S = 0.5
 # Frames whose signals are stored, the largest number of points in a cloud.
@@ -55,10 +58,6 @@ def page_runs() -> None:
     _page_ran = time.monotonic()
 
 
-def _since_page() -> float:
-    return time.monotonic() - _page_ran
-
-
 class Encodings:
     """Phases and signals of the clips of one store by one model.
 
@@ -71,9 +70,10 @@ class Encodings:
         self._signals: dict[int, Array] = {}
         self._speeds: dict[int, Array | None] = {}
         self._lock = threading.RLock()
-        # Whether a thread reads all clips, and its error.
+        # Whether a thread reads all clips, its error, and how long no page may have run for it.
         self.reading = False
         self.failed: DeepPhaseError | None = None
+        self._quiet_s = 0.0
         self._frames = _chosen_frames(
             clips.store.lengths * (model.extractor.fps / clips.store.fps), model.extractor.window
         )
@@ -84,6 +84,11 @@ class Encodings:
             if index not in self._phases:
                 self._read(index)
             return self._phases[index]
+
+    def inside(self, index: int) -> Array:
+        """(frames,) bool: the interior frames of a clip; all of a clip without any."""
+        interior = self.phases(index).interior
+        return interior if interior.any() else np.ones(len(interior), bool)
 
     def all(self, progress: Progress | None = None) -> list[ClipPhases]:
         """Phases of all clips, in the order of the store."""
@@ -100,10 +105,19 @@ class Encodings:
         """Indices of the clips that have been read."""
         return sorted(self._phases)
 
-    def read_on(self, first: int) -> None:
-        """Read all clips in a thread, `first` before all others, until `stop` or an error."""
+    @property
+    def is_whole(self) -> bool:
+        """Whether all clips have been read."""
+        return len(self._phases) == len(self.store)
+
+    def read_on(self, first: int, quiet_s: float = _PAGE_S) -> None:
+        """Read all clips in a thread, `first` before all others, until `stop` or an error.
+
+        It waits until no page has run for `quiet_s` seconds.
+        """
         with self._lock:
-            if self.reading or self.failed or len(self._phases) == len(self.store):
+            self._quiet_s = quiet_s
+            if self.reading or self.failed or self.is_whole:
                 return
             self.reading = True
         threading.Thread(target=self._read_all, args=(first,), daemon=True).start()
@@ -119,7 +133,7 @@ class Encodings:
                 while (
                     spent > _BEFORE_S
                     and waited < _MOST_WAITED_S
-                    and _since_page() < _FIRST_PICTURE_S
+                    and time.monotonic() - _page_ran < self._quiet_s
                 ):
                     time.sleep(0.05)
                     waited += 0.05
@@ -162,6 +176,14 @@ class Encodings:
         self._speeds[index] = ground_speed(extractor, signals)
         self._phases[index] = phases
 
+    def take(self, index: int, span: Span) -> Take:
+        """A take of some seconds of a clip with their phases."""
+        clip, phases = self.store.clip(index), self.phases(index)
+        frames = span.frames(clip.fps)
+        part = clip.sliced(frames.start, min(frames.stop, len(clip)))
+        (take,) = takes_of_clips([part], [phases[span.frames(phases.fps)]], self.extractor)
+        return take
+
 
 @st.cache_resource(max_entries=_CACHED_PAIRS, show_spinner=False, hash_funcs=BY_KEY)
 def encodings(clips: OpenClips, model: OpenModel) -> Encodings:
@@ -169,21 +191,17 @@ def encodings(clips: OpenClips, model: OpenModel) -> Encodings:
     return Encodings(clips, model)
 
 
+@st.cache_resource(max_entries=_CACHED_CLIPS, show_spinner=False, hash_funcs=BY_KEY)
+def signals(clips: OpenClips, model: OpenModel, index: int) -> Array:
+    """(frames, 3 * joints) m/s of one clip as the model reads it."""
+    return model.extractor.signals.read(clips.store.clip(index))
+
+
 def read_ahead(found: FoundFolder) -> None:
     """Open what the pages show first of a folder, and read its phases while no page runs."""
     opened = open_ahead(found)
     if opened is not None and opened[0].store.frames <= _AHEAD_FRAMES:
-        threading.Thread(target=_read_idly, args=opened, daemon=True).start()
-
-
-def _read_idly(clips: OpenClips, model: OpenModel) -> None:
-    read = encodings(clips, model)
-    # A page shows the error.
-    with suppress(DeepPhaseError):
-        for index in dict.fromkeys([first_sight(clips).clip, *range(len(read.store))]):
-            while _since_page() < _IDLE_S:
-                time.sleep(0.1)
-            read.phases(index)
+        encodings(*opened).read_on(first_sight(opened[0]).clip, _IDLE_S)
 
 
 def all_phases(clips: OpenClips, model: OpenModel) -> list[ClipPhases]:
@@ -199,10 +217,9 @@ def reads_all(clips: OpenClips, model: OpenModel, first: int) -> bool:
     many it has read, and runs again at the end.
     """
     read = encodings(clips, model)
-    if len(read.known) == len(read.store):
-        return True
-    if clips.store.frames <= _AT_ONCE_FRAMES:
+    if not read.is_whole and clips.store.frames <= _AT_ONCE_FRAMES:
         all_phases(clips, model)
+    if read.is_whole:
         return True
     read.read_on(first)
     if read.failed is not None:
@@ -212,9 +229,9 @@ def reads_all(clips: OpenClips, model: OpenModel, first: int) -> bool:
 
 
 def _state_reading(read: Encodings) -> None:
-    known, count = len(read.known), len(read.store)
-    if known == count or read.failed is not None:
+    if read.is_whole or read.failed is not None:
         st.rerun()
+    known, count = len(read.known), len(read.store)
     st.progress(known / count, f"Reading phases: {known:,} of {count:,} clips")
 
 
@@ -247,7 +264,7 @@ def _chosen_frames(lengths: Array, window: int) -> list[Array]:
     inside: Sequence[Array] = [
         np.flatnonzero(interior_frames(round(float(length)), window)) for length in lengths
     ]
-    if not any(each.size for each in inside):
+    if not any(frames.size for frames in inside):
         inside = [np.arange(round(float(length))) for length in lengths]
-    step = thinning(sum(len(each) for each in inside), MAX_POINTS)
-    return [each[::step] for each in inside]
+    step = thinning(sum(map(len, inside)), MAX_POINTS)
+    return [frames[::step] for frames in inside]

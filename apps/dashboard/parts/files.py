@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import streamlit as st
 
@@ -14,9 +13,9 @@ from deepphase.apps.dashboard.parts.address import named_by_address, write_addre
 from deepphase.apps.dashboard.parts.folder import (
     FoundFile,
     Stamp,
-    configured_folder,
     look_again,
     open_folder,
+    writable_folder,
 )
 from deepphase.apps.dashboard.parts.messages import error_sentence, plain
 from deepphase.apps.dashboard.parts.session import (
@@ -41,13 +40,7 @@ Opened_co = TypeVar("Opened_co", covariant=True)
 
 @dataclass(frozen=True)
 class ListedSource(Generic[Opened_co]):
-    """An entry of a chooser.
-
-    Parameters
-    ----------
-    stamp
-        Of its file, which changes with the content; None without a file.
-    """
+    """An entry of a chooser; `stamp` is that of its file, None without one."""
 
     id: str
     name: str
@@ -66,10 +59,9 @@ def chooser(
     sources: Sequence[ListedSource[Opened]],
     *,
     addressed: bool = False,
-    **options: Any,
 ) -> ListedSource[Opened]:
     """Draw the chooser of one of several sources, at first of the first one."""
-    known = {each.id: each for each in sources}
+    known = {source.id: source for source in sources}
     requested = st.session_state.get(_TO_CHOOSE, {}).pop(key, None)
     if requested is None and addressed:
         requested = named_by_address(key)
@@ -77,31 +69,23 @@ def chooser(
         st.session_state[key] = requested
     elif st.session_state.get(key) not in known:
         st.session_state[key] = next(iter(known))
-    chosen = st.selectbox(
-        label, list(known), format_func=lambda id: known[id].name, key=key, **options
-    )
+    chosen = st.selectbox(label, list(known), format_func=lambda id: known[id].name, key=key)
     if addressed:
         write_address(key, chosen if len(known) > 1 else None)
     return known[chosen]
 
 
 def keep_file(save: Callable[[Path], object], name: str, suffix: str) -> FoundFile:
-    """Save what was trained in the open folder, else for the session.
-
-    Parameters
-    ----------
-    suffix
-        As in ".model".
-    """
-    folder = configured_folder()
-    if folder is None or not os.access(folder, os.W_OK):
+    """Save what was trained in the open folder, else for the session; `suffix` as in ".model"."""
+    folder = writable_folder()
+    if folder is None:
         path = session().new_path(suffix)
         save(path)
         return session().add_file(path, name)
     place = folder / TRAININGS_FOLDER
     place.mkdir(exist_ok=True)
     stem = plain_file_name(name, "training")
-    path = place / unused_name(f"{stem}{suffix}", [each.name for each in place.iterdir()])
+    path = place / unused_name(f"{stem}{suffix}", [file.name for file in place.iterdir()])
     save(path)
     look_again()
     return FoundFile.described(path, path.relative_to(folder).as_posix())
@@ -109,13 +93,7 @@ def keep_file(save: Callable[[Path], object], name: str, suffix: str) -> FoundFi
 
 @dataclass(frozen=True)
 class FileKind(Generic[Opened]):
-    """A kind of file that pages open.
-
-    Parameters
-    ----------
-    name
-        As in "editor"; with a dot before it, the suffix of such files.
-    """
+    """A kind of file that pages open: its name, as in "editor", and how one is loaded."""
 
     name: str
     load: Callable[[FoundFile], Opened]
@@ -128,16 +106,11 @@ class FileKind(Generic[Opened]):
     def files(self, accepts: Callable[[FoundFile], bool] | None = None) -> list[FoundFile]:
         """Files of this session, then those of the folder.
 
-        Parameters
-        ----------
-        accepts
-            Which files are of this kind; by default those of the format "deepphase.NAME".
+        Those that `accepts` takes, by default those of the format "deepphase.NAME".
         """
         found = open_folder()
-        every = [*session().files, *(found.files if found else ())]
-        if accepts is None:
-            return [each for each in every if each.format == f"deepphase.{self.name}"]
-        return [each for each in every if accepts(each)]
+        accepts = accepts or (lambda file: file.format == f"deepphase.{self.name}")
+        return list(filter(accepts, [*session().files, *(found.files if found else ())]))
 
     def open(self, file: FoundFile) -> Opened:
         """Open a file, once for all sessions. Raises as `load`."""
@@ -147,9 +120,9 @@ class FileKind(Generic[Opened]):
         """The entry of a file, with words before its name."""
         return ListedSource(file.id, f"{words}{file.title}", lambda: self.open(file), file.stamp)
 
-    def sources(self) -> list[ListedSource[Opened]]:
+    def sources(self, words: str = "") -> list[ListedSource[Opened]]:
         """The entries of all files."""
-        return [self.source(each) for each in self.files()]
+        return [self.source(file, words) for file in self.files()]
 
     def read_upload(self, own: Session, name: str, content: bytes) -> FoundFile:
         """Add an uploaded file, which is not trusted, to a session."""
@@ -160,13 +133,7 @@ class FileKind(Generic[Opened]):
         return own.add_file(kept, safe_name(name))
 
     def offer_upload(self, label: str, help_: str, key: str, where: str) -> None:
-        """Draw a file uploader and the outcome of the upload.
-
-        Parameters
-        ----------
-        where
-            Place of the chooser, as in "above".
-        """
+        """Draw a file uploader and its outcome; `where` the chooser of `key` is, as in "above"."""
         file = st.file_uploader(
             label, max_upload_size=MAX_FILE_MB, key=f"{self.name} upload", help=help_
         )
@@ -178,8 +145,7 @@ class FileKind(Generic[Opened]):
         )
         if file.file_id not in outcomes:
             try:
-                content = bytes(file.getbuffer())
-                added = self.read_upload(session(), file.name, content)
+                added = self.read_upload(session(), file.name, bytes(file.getbuffer()))
             except DeepPhaseError as error:
                 outcomes[file.file_id] = error
             else:

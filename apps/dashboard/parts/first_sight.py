@@ -23,24 +23,11 @@ _SPEED, _LONG_S = 0.5, 8.0
 
 
 class PeriodicMoment(NamedTuple):
-    """A passage that repeats.
-
-    Parameters
-    ----------
-    clip
-        Index of its clip.
-    start_s
-        Its first second in the clip.
-    """
+    """A passage that repeats: index of its clip, its first second there, and the period."""
 
     clip: int
     start_s: float
     period_s: float
-
-    @property
-    def words(self) -> str:
-        """What is seen, as the end of a sentence."""
-        return f"its pose recurs every {self.period_s:.1f} s, most steadily of all"
 
 
 def periodic_moment(store: ClipStore) -> PeriodicMoment:
@@ -53,8 +40,7 @@ def periodic_moment(store: ClipStore) -> PeriodicMoment:
     chosen = [int(each * len(store) / count) for each in range(count)]
     passages = [(index, *each) for index in chosen for each in _passages(store, index)]
     if not passages:
-        longest = int(np.argmax(store.lengths))
-        return PeriodicMoment(longest, 0.0, 0.0)
+        return PeriodicMoment(int(np.argmax(store.lengths)), 0.0, 0.0)
     clip, start, period, likeness, movement, speed = np.array(passages).T
     share = movement / (movement + max(float(np.median(movement)), 1e-9))
     seconds = store.lengths[clip.astype(int)] / store.fps

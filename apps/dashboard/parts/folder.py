@@ -13,7 +13,7 @@ from typing import Any
 
 import streamlit as st
 
-from deepphase.apps.dashboard.parts.messages import working
+from deepphase.apps.dashboard.parts.result_cache import ResultCache
 from deepphase.corpus.folder_settings import FolderSettings, read_settings
 from deepphase.corpus.motion_files import (
     MAX_LISTED_FILES,
@@ -35,24 +35,15 @@ from deepphase.temporary_files import temporary_folder
 FOLDER_VARIABLE = "DEEPPHASE_APP_FOLDER"
 # Seconds after which the folder is listed again.
 _FRESH_S = 20.0
-# Seconds between two looks at a folder that is being prepared; each writes to the page.
-_LOOK_S = 0.2
-# Prepared folders that all sessions share.
-_MAX_PREPARED = 2
 # Entries of a header by which pages choose files.
 _KEPT = ("config", "layout", "signals")
+# Path, time of change and size of a file.
 Stamp = tuple[str, int, int]
 
 
 @dataclass(frozen=True)
 class FoundFile:
-    """A file of the framework, described by its header.
-
-    Parameters
-    ----------
-    format
-        As in "deepphase.store".
-    """
+    """A file of the framework, described by its header; `format` is as in "deepphase.store"."""
 
     path: Path
     name: str
@@ -113,13 +104,19 @@ class FoundFolder:
 
     def of_format(self, format_: str) -> list[FoundFile]:
         """Files of a format, as in "deepphase.store"."""
-        return [each for each in self.files if each.format == format_]
+        return [file for file in self.files if file.format == format_]
 
 
 def configured_folder() -> Path | None:
     """The folder that the program was started on."""
     given = os.environ.get(FOLDER_VARIABLE, "")
     return Path(given) if given else None
+
+
+def writable_folder() -> Path | None:
+    """The folder that the program was started on, if it can be written to."""
+    folder = configured_folder()
+    return folder if folder is not None and os.access(folder, os.W_OK) else None
 
 
 def open_folder() -> FoundFolder | None:
@@ -171,21 +168,15 @@ def look_into(folder: Path) -> FoundFolder:
     except DeepPhaseError as error:
         refused.append(error)
     return FoundFolder(
-        folder,
-        tuple(files),
-        tuple(motion),
-        tuple(refused),
-        cut,
-        settings,
-        tuple(songs),
+        folder, tuple(files), tuple(motion), tuple(refused), cut, settings, tuple(songs),
         tuple(recordings),
-    )
+    )  # fmt: skip
 
 
 def stamp_of(path: Path) -> Stamp:
     """Path, time of change and size of a file. OSError if it does not exist."""
-    given = path.stat()
-    return str(path), given.st_mtime_ns, given.st_size
+    status = path.stat()
+    return str(path), status.st_mtime_ns, status.st_size
 
 
 def _is_own_file(path: Path) -> bool:
@@ -201,14 +192,17 @@ def folder_of(owner: object) -> Path:
     return folder
 
 
-@dataclass(eq=False)
-class _Prepared:
-    stamp: Stamp = ("", 0, 0)
+class _PreparedStore:
+    """A store of motion files in a temporary folder, which goes with this object."""
+
+    def __init__(self, motion: tuple[Stamp, ...], progress: Progress) -> None:
+        store = folder_of(self) / "prepared.store"
+        prepare([path for path, *_ in motion], store, progress=progress, workers=1)
+        self.stamp = stamp_of(store)
 
 
-# Streamlit's cache could not show the progress of preparing.
-_prepared: dict[tuple[tuple[Stamp, ...], str], _Prepared] = {}
-_lock = threading.Lock()
+# All sessions share them, and a thread prepares one before a session begins.
+_prepared = ResultCache[_PreparedStore](2)
 
 
 def prepared_store(found: FoundFolder) -> Stamp:
@@ -216,17 +210,11 @@ def prepared_store(found: FoundFolder) -> Stamp:
 
     Raises FormatError where no file can be used.
     """
-    known = _prepared.get(_key_of(found))
-    if known is not None:
-        return known.stamp
-    with working("Preparing the motion files") as progress:
-        # Concurrent sessions wait for the first one, and use its store.
-        while not _lock.acquire(timeout=_LOOK_S):
-            progress("begun before", 0, 0, "")
-        try:
-            return _prepare(found, progress)
-        finally:
-            _lock.release()
+    return _prepared.find_or_make(
+        (found.motion, repr(found.settings)),
+        lambda progress: _PreparedStore(found.motion, progress),
+        "Preparing the motion files",
+    ).stamp
 
 
 def prepare_ahead(folder: Path, then: Callable[[FoundFolder], object]) -> threading.Thread:
@@ -235,29 +223,15 @@ def prepare_ahead(folder: Path, then: Callable[[FoundFolder], object]) -> thread
     def prepare_once() -> None:
         # A page shows the error.
         with suppress(DeepPhaseError):
-            with _lock:
-                found = look_into(folder)
-                if found.motion and not found.of_format(STORE_FORMAT):
-                    _prepare(found)
+            found = look_into(folder)
+            if found.motion and not found.of_format(STORE_FORMAT):
+                _prepared.make(
+                    (found.motion, repr(found.settings)),
+                    lambda progress: _PreparedStore(found.motion, progress),
+                    lambda *_: None,
+                )
             then(found)
 
     thread = threading.Thread(target=prepare_once, daemon=True)
     thread.start()
     return thread
-
-
-def _key_of(found: FoundFolder) -> tuple[tuple[Stamp, ...], str]:
-    return found.motion, repr(found.settings)
-
-
-def _prepare(found: FoundFolder, progress: Progress | None = None) -> Stamp:
-    key = _key_of(found)
-    if key not in _prepared:
-        prepared = _Prepared()
-        store = folder_of(prepared) / "prepared.store"
-        prepare([path for path, *_ in found.motion], store, progress=progress, workers=1)
-        prepared.stamp = stamp_of(store)
-        while len(_prepared) >= _MAX_PREPARED:
-            _prepared.pop(next(iter(_prepared)))
-        _prepared[key] = prepared
-    return _prepared[key].stamp

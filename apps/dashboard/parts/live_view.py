@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,15 +9,10 @@ import streamlit as st
 
 from deepphase.apps.dashboard.parts.collection import choose_own_clip
 from deepphase.apps.dashboard.parts.files import chooser
-from deepphase.apps.dashboard.parts.folder import configured_folder, look_again
+from deepphase.apps.dashboard.parts.folder import look_again, writable_folder
 from deepphase.apps.dashboard.parts.messages import error_sentence, plain, show_error
 from deepphase.apps.dashboard.parts.session import session
-from deepphase.apps.dashboard.parts.steerables import (
-    STEERABLE_KEY,
-    OpenController,
-    OpenMatching,
-    steerables,
-)
+from deepphase.apps.dashboard.parts.steerables import STEERABLE_KEY, Steerable, steerables
 from deepphase.apps.dashboard.parts.theme import is_dark
 from deepphase.apps.dashboard.parts.uploads import UPLOAD_FPS, prepared_upload
 from deepphase.apps.live.driven_run import driven_run, read_driven
@@ -53,17 +47,12 @@ class KeptRun:
     file: str = ""
 
 
-def steer_by_hand(opened: OpenController | OpenMatching) -> KeptRun | None:
+def steer_by_hand(opened: Steerable) -> KeptRun | None:
     """Draw the live page of what is open; return what was kept of it, measured, if anything was."""
-    page = _page(str(opened.key), is_dark(), opened)
-    answer = _component(
-        data={"page": page, "title": f"Steer {opened.name}"},
-        key=f"live {opened.key}",
-        on_driven_change=lambda: None,
-    )
+    driven = _live(opened, f"live {opened.key}")
     state = f"driven by hand {opened.key}"
-    if answer.driven:
-        st.session_state[state] = given = keep_driven(answer.driven, opened)
+    if driven:
+        st.session_state[state] = given = keep_driven(driven, opened)
         if isinstance(given, KeptRun):
             # Page Data opens on it.
             choose_own_clip(given.clip.name)
@@ -91,42 +80,40 @@ def steer_on_the_manifold() -> None:
     chosen = chooser("Character", STEERABLE_KEY, steerables())
     try:
         opened = chosen.open()
-        page = _page(str(opened.key), is_dark(), opened, large=True)
+        _live(opened, f"live manifold {opened.key}", large=True)
     except DeepPhaseError as error:
         show_error(error)
         return
-    _component(
-        data={"page": page, "title": f"Steer {opened.name}"},
-        key=f"live manifold {opened.key}",
-        on_driven_change=lambda: None,
-    )
     st.caption(
         "The manifold is that of the phases which the controller or the database has. Click the "
         "character, then steer with W, A, S and D."
     )
 
 
-def keep_driven(motion: Any, opened: OpenController | OpenMatching) -> KeptRun | DeepPhaseError:
+def _live(opened: Steerable, key: str, *, large: bool = False) -> Any:
+    """Draw the live page; return what was driven, if a browser sent it."""
+    page = _page(str(opened.key), is_dark(), opened, large=large)
+    data = {"page": page, "title": f"Steer {opened.name}"}
+    return _component(data=data, key=key, on_driven_change=lambda: None).driven
+
+
+def keep_driven(motion: Any, opened: Steerable) -> KeptRun | DeepPhaseError:
     """Add a motion that a browser sent to the clips of the session, and measure it."""
     try:
-        source = opened.source({}, opened.usual, 0)
-        runner, _ = start_on_path(source, made_path("wave", 1.0, 1.0))
+        runner, _ = start_on_path(opened.source, made_path("wave", 1.0, 1.0))
         text, arrays = read_driven(motion, len(runner.spec.feet))
-        own, data = session(), source.data
-        file, content = f"{opened.name} by hand.bvh", text.encode("utf-8", "replace")
+        own, content = session(), text.encode("utf-8", "replace")
         # It is measured at the rate of the runner, which its goals have.
-        prepared = prepared_upload(own, file, content, runner.spec.fps)
+        prepared = prepared_upload(own, f"{opened.name} by hand.bvh", content, runner.spec.fps)
         if len(prepared.clips) != 1:
             raise FormatError(
                 "there is more than one motion in what the page sent", hint="reload the page"
             )
         ((clip, about),) = prepared.clips
-        run = driven_run(clip, arrays, runner.spec)
-        measures = measure(run, data)
+        measures = measure(driven_run(clip, arrays, runner.spec), opened.source.data)
         # Only what belongs together is added.
-        added, folder = own.add_clip(resample(clip, UPLOAD_FPS), about), configured_folder()
-        kept = ""
-        if folder is not None and os.access(folder, os.W_OK):
+        added, folder, kept = own.add_clip(resample(clip, UPLOAD_FPS), about), writable_folder(), ""
+        if folder is not None:
             path, _ = save_recording(folder, opened.name, content)
             look_again()
             kept = path.relative_to(folder).as_posix()
@@ -136,13 +123,7 @@ def keep_driven(motion: Any, opened: OpenController | OpenMatching) -> KeptRun |
 
 
 @st.cache_resource(max_entries=4, show_spinner="Preparing the page")
-def _page(
-    key: str,
-    dark: bool,
-    _opened: OpenController | OpenMatching,
-    *,
-    large: bool = False,
-) -> str:
+def _page(key: str, dark: bool, _opened: Steerable, *, large: bool = False) -> str:
     asset = _opened.asset()
     if len(asset) > _MAX_ASSET_BYTES:
         raise ParameterError(

@@ -43,13 +43,8 @@ def pose_pad(
 ) -> None:
     """Draw the pose of a frame from the front and from the right, with a handle at one joint.
 
-    Parameters
-    ----------
-    place
-        (3,) metres in the world where the joint is drawn.
-    on_place
-        Called with a place (3,) in the world before the page runs again, after the handle was
-        dragged or moved by keys. The place is one that the limb reaches.
+    The joint is drawn at `place` (3,), metres in the world. Where the handle was dragged or moved
+    by keys, `on_place` is called with a place that the limb reaches, before the page runs again.
     """
     skeleton = clip.skeleton
     positions = joint_positions(clip)
@@ -58,13 +53,10 @@ def pose_pad(
     root = RootTrajectory.from_ground(whole.positions[now, ::2], whole.angles[now])
     # What lies above the hips is not part of the body.
     body = subtree_mask(skeleton, roles.hips)
+    parents = enumerate(skeleton.parents.tolist())
     data: dict[str, Any] = {
         "positions": np.round(to_root_space(positions[now], root)[0], 5).tolist(),
-        "links": [
-            [index, int(parent)]
-            for index, parent in enumerate(skeleton.parents)
-            if parent >= 0 and body[parent]
-        ],
+        "links": [[index, parent] for index, parent in parents if parent >= 0 and body[parent]],
         "limb": limb_above(skeleton, joint, roles),
         "place": np.round(to_root_space(np.reshape(place, (1, 3)), root)[0], 5).tolist(),
         "name": skeleton.names[joint],
@@ -81,7 +73,7 @@ def pose_pad(
 def limb_above(skeleton: Skeleton, joint: int, roles: Roles) -> dict[str, Any]:
     """The limb of two bones that a joint hangs on, as `pose_pad.js` reads it."""
     ends = [end for part in ("hand", "foot") for end in roles.both(part) or ()]
-    end = next(each for each in ends if subtree_mask(skeleton, each)[joint])
+    end = next(end for end in ends if subtree_mask(skeleton, end)[joint])
     middle = int(skeleton.parents[end])
     return {
         "upper": int(skeleton.parents[middle]),
@@ -94,9 +86,10 @@ def limb_above(skeleton: Skeleton, joint: int, roles: Roles) -> dict[str, Any]:
 
 def read_place(given: Any) -> Array | None:
     """(3,) metres that a browser sent, which is not trusted; None where it is not a place."""
-    if not isinstance(given, list) or len(given) != 3:
-        return None
-    if not all(isinstance(each, int | float) and not isinstance(each, bool) for each in given):
+    if (
+        not isinstance(given, list)
+        or [type(value) in (int, float) for value in given] != [True] * 3
+    ):
         return None
     place = np.array(given, np.float64)
     return place if (np.abs(place) <= _FARTHEST_M).all() else None

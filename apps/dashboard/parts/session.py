@@ -42,20 +42,23 @@ class Session:
         return self._folder
 
     @property
+    def frames(self) -> int:
+        """Frames of all clips."""
+        return sum(len(clip) for clip, _ in self.clips)
+
+    @property
     def room(self) -> ResampleLimit:
         """What resampling may produce of the next upload."""
-        frames = MAX_FRAMES - sum(len(each) for each, _ in self.clips)
-        return ResampleLimit(max(frames, 0), _MAX_CLIP_BYTES)
+        return ResampleLimit(max(MAX_FRAMES - self.frames, 0), _MAX_CLIP_BYTES)
 
     def add_clip(self, clip: Clip, provenance: Mapping[str, Any]) -> Clip:
         """Add a clip, and return it under a unique name."""
-        frames = len(clip) + sum(len(each) for each, _ in self.clips)
-        if len(self.clips) >= MAX_CLIPS or frames > MAX_FRAMES:
+        if len(self.clips) >= MAX_CLIPS or self.frames + len(clip) > MAX_FRAMES:
             raise ParameterError(
                 f"there are more than {MAX_CLIPS} clips or {MAX_FRAMES:,} frames in one session",
                 hint="remove some, or give the program a folder: deepphase app FOLDER",
             )
-        clip = replace(clip, name=unused_name(clip.name, {each.name for each, _ in self.clips}))
+        clip = replace(clip, name=unused_name(clip.name, {other.name for other, _ in self.clips}))
         self.clips.append((clip, provenance))
         self._stores = None
         return clip
@@ -71,7 +74,7 @@ class Session:
 
     def add_file(self, path: Path, name: str) -> FoundFile:
         """Add a file of the folder under a unique name; beyond the limit the oldest goes."""
-        name = unused_name(name, {each.name for each in self.files})
+        name = unused_name(name, {file.name for file in self.files})
         file = FoundFile.described(path, name, own=True)
         while len(self.files) >= MAX_FILES:
             self.files.pop(0).path.unlink(missing_ok=True)
@@ -86,10 +89,8 @@ class Session:
             path.write_bytes(content)
             yield path
         except DeepPhaseError as error:
-            fact, shown = (
-                error.fact.removeprefix(f"{path.stem}: "),
-                safe_name(name) if name else None,
-            )
+            fact = error.fact.removeprefix(f"{path.stem}: ")
+            shown = safe_name(name) if name else None
             raise type(error)(fact, hint=error.hint, path=shown, line=error.line) from None
         finally:
             path.unlink(missing_ok=True)
@@ -97,24 +98,18 @@ class Session:
     def stores(self) -> list[ClipStore]:
         """The uploaded clips, one store for each skeleton."""
         if self._stores is None:
-            self._stores = self._grouped()
+            groups: list[list[tuple[Clip, Mapping[str, Any]]]] = []
+            for clip, given in self.clips:
+                same = (g for g in groups if g[0][0].skeleton.same_hierarchy(clip.skeleton))
+                group = next(same, None)
+                if group is None:
+                    groups.append(group := [])
+                group.append((clip, given))
+            self._stores = [
+                ClipStore.from_clips(clips, provenance=provenance)
+                for clips, provenance in (zip(*group, strict=True) for group in groups)
+            ]
         return self._stores
-
-    def _grouped(self) -> list[ClipStore]:
-        groups: list[list[tuple[Clip, Mapping[str, Any]]]] = []
-        for each in self.clips:
-            for group in groups:
-                if group[0][0].skeleton.same_hierarchy(each[0].skeleton):
-                    group.append(each)
-                    break
-            else:
-                groups.append([each])
-        return [
-            ClipStore.from_clips(
-                [clip for clip, _ in group], provenance=[given for _, given in group]
-            )
-            for group in groups
-        ]
 
 
 def session() -> Session:
@@ -126,10 +121,10 @@ def session() -> Session:
 
 def unused_name(name: str, taken: Collection[str]) -> str:
     """The name, with a number behind it where it is taken, as in "walk (2)"."""
-    given, number = name, 2
-    while given in taken:
-        given, number = f"{name} ({number})", number + 1
-    return given
+    unused, number = name, 2
+    while unused in taken:
+        unused, number = f"{name} ({number})", number + 1
+    return unused
 
 
 def plain_file_name(name: str, usual: str = "clip") -> str:

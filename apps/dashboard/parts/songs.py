@@ -1,4 +1,4 @@
-"""Songs of the page Dance: of the folder, made by formula, or uploaded."""
+"""Songs of page Dance: of the folder, made by formula, or uploaded; and the part that is danced."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import streamlit as st
 from deepphase.apps.dashboard.parts.folder import Stamp, open_folder, stamp_of
 from deepphase.apps.dashboard.parts.messages import plain
 from deepphase.apps.dashboard.parts.session import safe_name, session
+from deepphase.apps.dashboard.parts.widgets import choose_one
 from deepphase.errors import FormatError
 from deepphase.music.audio import decoded, has_av, stated_duration_s
 from deepphase.music.beats_file import BEATS_SUFFIX, GivenBeats, beats_beside, read_beats
@@ -28,167 +29,6 @@ _MAX_SEED = 9999
 _SWING = {"Straight": 0.5, "Swing": 2 / 3}
 # Dances to one passage, of which the best is shown first.
 _TRIES = (1, 2, 4, 8)
-
-
-def folder_songs() -> dict[str, Path]:
-    """Name -> sound file of the open folder, in the order of their names."""
-    found = open_folder()
-    if found is None:
-        return {}
-    paths = sorted(Path(each[0]) for each in found.songs)
-    return {each.relative_to(found.path).as_posix(): each for each in paths}
-
-
-def choose_song() -> OpenSong | None:
-    """Draw the controls that choose a song; None, with a notice, if no file is uploaded yet."""
-    songs = folder_songs()
-    kinds = [*([_FOLDER] if songs else []), _MADE, _FILE]
-    kind = st.segmented_control("Song", kinds, default=kinds[0], required=True, key="song kind")
-    if (kind or kinds[0]) == _FOLDER:
-        name = st.selectbox("Song of the folder", list(songs), key="song of the folder")
-        return folder_song(songs[name], name)
-    if kind == _FILE:
-        return _upload_control()
-    columns = st.columns(2)
-    bpm = columns[0].slider("Tempo (beats/min)", 70, 160, 104, key="song tempo")
-    seed = columns[1].number_input("Song number", 0, _MAX_SEED, 50, key="song seed",
-        help="Each number gives another key, other chords and other drums",
-    )  # fmt: skip
-    columns = st.columns(2)
-    beats = columns[0].segmented_control(
-        "Beats in a bar", [3, 4], default=4, required=True, key="song metre"
-    )
-    swing = columns[1].segmented_control(
-        "Off-beats", list(_SWING), default="Straight", required=True, key="song swing"
-    )
-    seconds = st.slider(
-        "Length of the song (s)", _MIN_SONG_S, _MAX_MADE_SONG_S, _DEFAULT_SONG_S, key="song seconds"
-    )
-    return made_song(
-        int(seed), float(seconds), float(bpm), int(beats or 4),
-        _SWING[swing or "Straight"],
-    )  # fmt: skip
-
-
-def _upload_control() -> OpenSong | None:
-    suffixes = upload_suffixes()
-    file = st.file_uploader(
-        "Sound file", type=suffixes, max_upload_size=MAX_SONG_MB, key="song file",
-        help="Files are private and are removed when this browser tab closes.",
-    )  # fmt: skip
-    beats = st.file_uploader(
-        "Beats (optional)", type=list(_BEATS_SUFFIXES), max_upload_size=1, key="beats file",
-        help="One time in seconds a line, optionally with the number of the beat in its bar, or "
-        "labels of Audacity. Without this file, beats are detected.",
-    )  # fmt: skip
-    if file is None:
-        st.info(
-            f"Drop a song here: {', '.join(suffixes)}, up to {MAX_SONG_MB} MB.",
-            icon=":material/music_note:",
-        )
-        return None
-    given = None if beats is None else _given_beats(beats.name, bytes(beats.getbuffer()))
-    return uploaded_song(file.name, bytes(file.getbuffer()), given)
-
-
-def upload_suffixes() -> list[str]:
-    """Suffixes of the songs that can be sent; containers and videos need PyAV."""
-    return [*_SONG_SUFFIXES, *(_CONTAINER_SUFFIXES if has_av() else ())]
-
-
-def _given_beats(file: str, content: bytes) -> GivenBeats:
-    with session().uploaded(content, BEATS_SUFFIX, file) as path:
-        return replace(read_beats(path), path=Path(safe_name(file)))
-
-
-@dataclass(frozen=True)
-class ChosenDance:
-    """The part of a song and how it is danced to."""
-
-    request: DanceRequest
-    tries: int = 1
-
-    @property
-    def key(self) -> Hashable:
-        """Hashable content: equal requests have equal keys."""
-        return (self.request, self.tries)
-
-    def seeds(self) -> list[ChosenDance]:
-        """The same of as many seeds as there are tries, one each."""
-        first = self.request.seed
-        requests = [replace(self.request, seed=first + each) for each in range(self.tries)]
-        return [replace(self, request=each, tries=1) for each in requests]
-
-
-def choose_part(song: OpenSong, has_lock: bool, about: str) -> ChosenDance:
-    """Draw the controls that choose a part of a song and how it is danced to."""
-    length = song.features.duration_s
-    start, stop = 0.0, min(length, _MAX_MADE_SONG_S)
-    if length > _MIN_SONG_S + 1:
-        whole, key = round(length, 1), f"passage {song.key}"
-        start, stop = st.slider(
-            "Passage (s)", 0.0, whole, (0.0, min(whole, _FIRST_S)),
-            step=0.5, key=key, format="%.1f",
-            help=f"The song is {length:.1f} s long; a dance takes up to {_MAX_MADE_SONG_S} s of it",
-        )  # fmt: skip
-        start = min(start, length - _MIN_SONG_S)
-        stop = min(max(stop, start + _MIN_SONG_S), start + _MAX_MADE_SONG_S, length)
-        if (start, stop) != st.session_state[key] and stop < whole - 0.1:
-            st.caption(f"{start:.1f} to {stop:.1f} s are danced to.")
-    columns = st.columns(2, vertical_alignment="bottom")
-    key = f"dance seed {about}"
-    seed = columns[0].number_input(
-        "Seed", 0, _MAX_SEED, 0, key=key, help="Each seed gives another dance"
-    )
-    tries = columns[1].segmented_control(
-        "Best of", _TRIES, default=1, required=True, key="tries",
-        help="So many dances of seeds that follow each other; the one that is most on the beat and "
-        "in the bars, beyond chance, is shown, and the others can be chosen",
-    )  # fmt: skip
-    st.button(
-        "Dance it again", icon=":material/replay:", on_click=_again, args=(key, int(tries or 1)),
-        help="The same passage with seeds that were not danced yet",
-    )  # fmt: skip
-    lock = None
-    if has_lock:
-        lock = st.slider(
-            "Held to the beat (%)", 0, 100, 100, step=5, key=f"lock {about}",
-            help="At 100 %, playback is up to a tenth faster or slower than captured",
-        )  # fmt: skip
-    variety = None
-    if st.toggle("Choose the variety", key="varied"):
-        variety = st.slider(
-            "Variety", 0.0, 2.0, 0.5, step=0.1, key="variety",
-            help="A trained dancer continues from another pose every 8 / variety seconds, 5.3 s "
-            "without a choice; a database chooses among pieces that cost up to so much more",
-        )  # fmt: skip
-    request = DanceRequest(
-        start,
-        stop - start,
-        int(seed),
-        None if lock is None else lock / 100,
-        variety,
-    )
-    return ChosenDance(request, int(tries or 1))
-
-
-def _again(key: str, tries: int) -> None:
-    st.session_state[key] = (int(st.session_state.get(key, 0)) + tries) % _MAX_SEED
-
-
-def show_song_facts(song: OpenSong) -> None:
-    """Show name, length, tempo and metre of a song in one line, and how sure they are."""
-    features = song.features
-    parts = [plain(features.name), f"{features.duration_s:.1f} s", features.rhythm]
-    if song.beats_given:
-        parts.append("beats as given")
-    elif features.has_beat:
-        parts.append(f"beat {features.beat_confidence:.0%} sure")
-        if features.beats_per_bar is not None:
-            parts.append(f"bars {features.bar_confidence:.0%} sure")
-    st.caption(" · ".join(parts))
-
-
 MAX_SONG_MB = 32
 _SONG_SUFFIXES = ("wav", "ogg", "flac", "mp3")
 _CONTAINER_SUFFIXES = ("m4a", "aac", "wma", "mp4", "mov", "mkv", "webm")
@@ -230,30 +70,158 @@ class OpenSong:
         with session().uploaded(self.content, suffix or _OTHER_SUFFIX) as path:
             yield path
 
+    @property
+    def facts(self) -> str:
+        """Name, length, tempo and metre in one line, and how sure they are."""
+        features = self.features
+        parts = [plain(features.name), f"{features.duration_s:.1f} s", features.rhythm]
+        if self.beats_given:
+            parts.append("beats as given")
+        elif features.has_beat:
+            parts.append(f"beat {features.beat_confidence:.0%} sure")
+            if features.beats_per_bar is not None:
+                parts.append(f"bars {features.bar_confidence:.0%} sure")
+        return " · ".join(parts)
+
+
+def choose_song() -> OpenSong | None:
+    """Draw the controls that choose a song; None, with a notice, if no file is uploaded yet."""
+    songs = _folder_songs()
+    kind = choose_one("Song", [*([_FOLDER] if songs else []), _MADE, _FILE], key="song kind")
+    if kind == _FOLDER:
+        name = st.selectbox("Song of the folder", list(songs), key="song of the folder")
+        return folder_song(songs[name], name)
+    if kind == _FILE:
+        return _upload_control()
+    columns = st.columns(2)
+    bpm = columns[0].slider("Tempo (beats/min)", 70, 160, 104, key="song tempo")
+    seed = columns[1].number_input(
+        "Song number", 0, _MAX_SEED, 50, key="song seed",
+        help="Each number gives another key, other chords and other drums",
+    )  # fmt: skip
+    columns = st.columns(2)
+    beats = choose_one("Beats in a bar", [3, 4], default=4, place=columns[0], key="song metre")
+    swing = choose_one("Off-beats", list(_SWING), place=columns[1], key="song swing")
+    seconds = st.slider(
+        "Length of the song (s)", _MIN_SONG_S, _MAX_MADE_SONG_S, _DEFAULT_SONG_S, key="song seconds"
+    )
+    return made_song(int(seed), float(seconds), float(bpm), beats, _SWING[swing])
+
+
+def _folder_songs() -> dict[str, Path]:
+    """Name -> sound file of the open folder, in the order of their names."""
+    found = open_folder()
+    if found is None:
+        return {}
+    paths = sorted(Path(path) for path, *_ in found.songs)
+    return {path.relative_to(found.path).as_posix(): path for path in paths}
+
+
+def _upload_control() -> OpenSong | None:
+    suffixes = upload_suffixes()
+    file = st.file_uploader(
+        "Sound file", type=suffixes, max_upload_size=MAX_SONG_MB, key="song file",
+        help="Files are private and are removed when this browser tab closes.",
+    )  # fmt: skip
+    beats = st.file_uploader(
+        "Beats (optional)", type=list(_BEATS_SUFFIXES), max_upload_size=1, key="beats file",
+        help="One time in seconds a line, optionally with the number of the beat in its bar, or "
+        "labels of Audacity. Without this file, beats are detected.",
+    )  # fmt: skip
+    if file is None:
+        st.info(
+            f"Drop a song here: {', '.join(suffixes)}, up to {MAX_SONG_MB} MB.",
+            icon=":material/music_note:",
+        )
+        return None
+    given = None
+    if beats is not None:
+        with session().uploaded(bytes(beats.getbuffer()), BEATS_SUFFIX, beats.name) as path:
+            given = replace(read_beats(path), path=Path(safe_name(beats.name)))
+    return uploaded_song(file.name, bytes(file.getbuffer()), given)
+
+
+def upload_suffixes() -> list[str]:
+    """Suffixes of the songs that can be sent; containers and videos need PyAV."""
+    return [*_SONG_SUFFIXES, *(_CONTAINER_SUFFIXES if has_av() else ())]
+
+
+def choose_part(song: OpenSong, has_lock: bool, about: str) -> list[DanceRequest]:
+    """Draw the controls that choose a part of a song and how it is danced to, once or more."""
+    start, stop = _choose_passage(song)
+    columns = st.columns(2, vertical_alignment="bottom")
+    key = f"dance seed {about}"
+    seed = columns[0].number_input(
+        "Seed", 0, _MAX_SEED, 0, key=key, help="Each seed gives another dance"
+    )
+    tries = choose_one(
+        "Best of", _TRIES, place=columns[1], key="tries",
+        help="So many dances of seeds that follow each other; the one that is most on the beat and "
+        "in the bars, beyond chance, is shown, and the others can be chosen",
+    )  # fmt: skip
+
+    def again() -> None:
+        st.session_state[key] = (int(st.session_state.get(key, 0)) + tries) % _MAX_SEED
+
+    st.button(
+        "Dance it again", icon=":material/replay:", on_click=again,
+        help="The same passage with seeds that were not danced yet",
+    )  # fmt: skip
+    lock = None
+    if has_lock:
+        percent = st.slider(
+            "Held to the beat (%)", 0, 100, 100, step=5, key=f"lock {about}",
+            help="At 100 %, playback is up to a tenth faster or slower than captured",
+        )  # fmt: skip
+        lock = percent / 100
+    variety = None
+    if st.toggle("Choose the variety", key="varied"):
+        variety = st.slider(
+            "Variety", 0.0, 2.0, 0.5, step=0.1, key="variety",
+            help="A trained dancer continues from another pose every 8 / variety seconds, 5.3 s "
+            "without a choice; a database chooses among pieces that cost up to so much more",
+        )  # fmt: skip
+    seeds = range(int(seed), int(seed) + tries)
+    return [DanceRequest(start, stop - start, number, lock, variety) for number in seeds]
+
+
+def _choose_passage(song: OpenSong) -> tuple[float, float]:
+    """First and last second of the part that is danced to."""
+    length = song.features.duration_s
+    if length <= _MIN_SONG_S + 1:
+        return 0.0, min(length, _MAX_MADE_SONG_S)
+    whole, key = round(length, 1), f"passage {song.key}"
+    chosen = st.slider(
+        "Passage (s)", 0.0, whole, (0.0, min(whole, _FIRST_S)), step=0.5, key=key, format="%.1f",
+        help=f"The song is {length:.1f} s long; a dance takes up to {_MAX_MADE_SONG_S} s of it",
+    )  # fmt: skip
+    start = min(chosen[0], length - _MIN_SONG_S)
+    stop = min(max(chosen[1], start + _MIN_SONG_S), start + _MAX_MADE_SONG_S, length)
+    if (start, stop) != chosen and stop < whole - 0.1:
+        st.caption(f"{start:.1f} to {stop:.1f} s are danced to.")
+    return start, stop
+
 
 @st.cache_resource(max_entries=_CACHED_SONGS, show_spinner="Making the song")
 def made_song(seed: int, seconds: float, bpm: float, beats_per_bar: int, swing: float) -> OpenSong:
     """A song by formula; see :func:`deepphase.synthetic.song.make_song`."""
     import soundfile
 
-    song = make_song(seed, seconds, tempo_bpm=float(bpm), beats_per_bar=beats_per_bar, swing=swing)
+    song = make_song(seed, seconds, tempo_bpm=bpm, beats_per_bar=beats_per_bar, swing=swing)
     file, rate = io.BytesIO(), song.sample_rate
     with soundfile.SoundFile(file, "w", rate, 1, format="OGG", subtype="VORBIS") as encoder:
         # The Vorbis encoder puts each write on the stack, so writes are short.
         for start in range(0, len(song.samples), _BLOCK):
             encoder.write(song.samples[start : start + _BLOCK])
     content = file.getvalue()
-    name = f"made song {bpm:g} bpm"
-    return OpenSong(
-        hashlib.sha256(content).hexdigest(), features_of(song.samples, name=name), content
-    )
+    features = features_of(song.samples, name=f"made song {bpm:g} bpm")
+    return OpenSong(hashlib.sha256(content).hexdigest(), features, content)
 
 
 def folder_song(path: Path, name: str) -> OpenSong:
     """A song of the open folder, with the beats in the file beside it if there is one."""
     stamp = stamp_of(path)
-    if stamp[2] > MAX_SONG_MB * 1_000_000:
-        raise _too_large(stamp[2], name)
+    _check_size(stamp[2], name)
     beats = beats_beside(path)
     return _of_folder(stamp, None if beats is None else stamp_of(beats), name)
 
@@ -267,19 +235,10 @@ def _of_folder(stamp: Stamp, beats: Stamp | None, name: str) -> OpenSong:
     return OpenSong((features.sha256, beats), features, content, beats is not None)
 
 
-def _too_large(size: int, name: str) -> FormatError:
-    return FormatError(
-        f"the file has {size / 1e6:,.0f} MB, more than {MAX_SONG_MB}",
-        hint="cut it, or send it as .ogg or .mp3",
-        path=Path(name),
-    )
-
-
 def uploaded_song(file: str, content: bytes, beats: GivenBeats | None = None) -> OpenSong:
     """The song in an uploaded file, with its beats if they are given."""
     name = safe_name(file)
-    if len(content) > MAX_SONG_MB * 1_000_000:
-        raise _too_large(len(content), name)
+    _check_size(len(content), name)
     if not content:
         raise FormatError(
             "this is an empty file without sound", hint="upload it again", path=Path(name)
@@ -302,6 +261,15 @@ def _features(
 ) -> SongFeatures:
     sound = decoded(_content, "song")
     return features_of(sound.samples, name="song", sha256=key[0], beats=_beats)
+
+
+def _check_size(size: int, name: str) -> None:
+    if size > MAX_SONG_MB * 1_000_000:
+        raise FormatError(
+            f"the file has {size / 1e6:,.0f} MB, more than {MAX_SONG_MB}",
+            hint="cut it, or send it as .ogg or .mp3",
+            path=Path(name),
+        )
 
 
 def _check_length(content: bytes, name: str) -> None:

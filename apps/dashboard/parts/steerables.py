@@ -1,14 +1,15 @@
-"""Sources of motion for page Control: controllers, motion databases and matchers."""
+"""What moves characters on page Control: controllers, motion databases and matchers; their runs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
-from functools import cached_property, partial
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import astuple, dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
+import joblib
 import numpy as np
 
 from deepphase.apps.dashboard.parts.collection import OpenModel, open_clips, open_model
@@ -17,10 +18,13 @@ from deepphase.apps.dashboard.parts.encodings import all_phases, encodings, know
 from deepphase.apps.dashboard.parts.files import FileKind, ListedSource
 from deepphase.apps.dashboard.parts.folder import FoundFile, open_folder, stamp_of
 from deepphase.apps.dashboard.parts.result_cache import shared_cache
+from deepphase.apps.dashboard.parts.widgets import sentence
 from deepphase.apps.demo import CONTROLLER
 from deepphase.apps.demo.controller import turning_clips
 from deepphase.apps.live.asset import controller_asset
 from deepphase.apps.live.matcher_asset import matcher_asset
+from deepphase.apps.runs.run import RunResult, run_goal
+from deepphase.apps.runs.take import run_take
 from deepphase.controllers.config import ControllerConfig
 from deepphase.controllers.networks.registry import make_network
 from deepphase.controllers.runtime.controller import FORMAT, Controller
@@ -37,9 +41,11 @@ from deepphase.matching.learned.matcher import Matcher
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.settings import MomentFilter, PlayerSettings
 from deepphase.matching.player.source import PlayerSource, database_measures
-from deepphase.matching.search.searcher import Searcher, open_searcher
+from deepphase.matching.search.searcher import open_searcher
 from deepphase.motion.clip import Clip
 from deepphase.progress import Progress
+from deepphase.steering.path import GroundPath
+from deepphase.viewer.take import Take
 
 # Key of the chooser of what is steered, one for all pages.
 STEERABLE_KEY = "steerable"
@@ -47,145 +53,109 @@ STEERABLE_KEY = "steerable"
 _MAX_VALUES = 40
 # m/s; slower clips stand, and the speed of all motion suits them better.
 _MIN_SPEED = 0.2
+# Databases in the cache that all sessions share.
+_OPEN_DATABASES = 4
+# A collection of up to this many frames is offered first, as it opens quickly.
+_QUICK_FRAMES = 60_000
+# A value of each label, or several.
+Labels = Mapping[str, str | Sequence[str]]
 
 
 @dataclass(frozen=True, eq=False)
-class OpenController:
-    """An open controller; `key` changes with its content."""
+class Steerable:
+    """An open controller, motion database or matcher; `key` changes with its content."""
 
-    usual: ClassVar = CharacterSettings()
     name: str
     key: Hashable
-    controller: Controller
-
-    def asset(self) -> bytes:
-        """What the live page is made of; raises as `controller_asset` does."""
-        return controller_asset(self.controller, weights="float16")
-
-    @property
-    def label(self) -> str:
-        """The label that selects its motion; empty if there is none."""
-        return self.controller.schema.config.label
-
-    @property
-    def values(self) -> tuple[str, ...]:
-        """Values of that label."""
-        return self.controller.schema.label_values
-
-    @cached_property
-    def speeds(self) -> Mapping[str, float]:
-        """Label value -> median speed of its motion, m/s."""
-        schema = self.controller.schema
-        later_s = schema.config.later_s
-        blocks = TrajectoryBlocks(schema.inputs.slices, len(later_s))
-        speeds = {}
-        for value in self.values:
-            try:
-                starts = self.controller.starts.with_label(schema, value)
-            except ParameterError:
-                continue
-            future = blocks.read(starts.inputs, TRAJECTORY_POSITION)[:, -1]
-            speeds[value] = float(np.median(np.abs(future))) / later_s[-1]
-        return speeds
-
-    def speed(self, value: str | None) -> float:
-        """Typical speed of motion with a value of the label, or of all motion, m/s."""
-        travelling = float(self.controller.data.get("travelling_speed", 0.0))
-        return self.speeds.get(value or "", 0.0) or travelling or 1.0
-
-    def source(
-        self,
-        labels: Mapping[str, list[str]],
-        settings: CharacterSettings | PlayerSettings,
-        seed: int,
-    ) -> CharacterSource:
-        """Source of its characters; of each label only the first value is used."""
-        assert isinstance(settings, CharacterSettings)
-        values = {name: each[0] for name, each in labels.items()}
-        return CharacterSource(self.controller, labels=values, settings=settings, seed=seed)
-
-
-@dataclass(frozen=True, eq=False)
-class OpenMatching:
-    """An open motion database or matcher, with its playback and search; `key` changes with its
-    content.
-    """
-
-    usual: ClassVar = PlayerSettings(moments=MomentFilter())
-    name: str
-    key: Hashable
-    database: MotionDatabase
-    playback: Playback
-    searcher: Searcher
-    data: Mapping[str, Any]
+    source: CharacterSource | PlayerSource
     matcher: Matcher | None = None
+
+    @property
+    def controller(self) -> Controller | None:
+        """The controller; None for motion matching."""
+        return self.source.controller if isinstance(self.source, CharacterSource) else None
 
     def asset(self) -> bytes:
         """What the live page is made of. Raises ParameterError for a database."""
-        if self.matcher is None:
-            raise ParameterError(
-                "a motion database cannot be steered by hand: the page plays controllers and "
-                "matchers",
-                hint="train a matcher from it on page Train, or with `deepphase train matching`",
-            )
-        return matcher_asset(self.matcher)
-
-    @classmethod
-    def of(
-        cls, name: str, key: Hashable, database: MotionDatabase, progress: Progress | None
-    ) -> OpenMatching:
-        """Prepare a database for playing."""
-        database = database.with_kinds(progress)
-        playback = Playback.of_database(database, progress)
-        searcher = open_searcher(database, "exact", progress=progress)
-        data = database_measures(database, playback)
-        return cls(name, key, database, playback, searcher, data)
-
-    @classmethod
-    def of_matcher(cls, name: str, key: Hashable, matcher: Matcher) -> OpenMatching:
-        """A matcher, which is a compressed database."""
-        source = matcher.source()
-        return cls(
-            name, key, source.database, source.playback, source.searcher, source.data, matcher
+        if self.controller is not None:
+            return controller_asset(self.controller, weights="float16")
+        if self.matcher is not None:
+            return matcher_asset(self.matcher)
+        raise ParameterError(
+            "a motion database cannot be steered by hand: the page plays controllers and matchers",
+            hint="train a matcher from it on page Train, or with `deepphase train matching`",
         )
 
-    @cached_property
-    def labels(self) -> Mapping[str, list[str]]:
-        """Labels with several values that clips share -> their values."""
-        labels_and_values = {}
-        for name in dict.fromkeys(name for labels in self.database.labels for name in labels):
-            values = sorted({labels[name] for labels in self.database.labels if name in labels})
-            if 2 <= len(values) <= _MAX_VALUES and len(values) < len(self.database.labels):
-                labels_and_values[name] = values
-        return labels_and_values
+    @property
+    def labels(self) -> dict[str, list[str]]:
+        """Label -> values: those of a controller, or those that several clips share."""
+        if isinstance(self.source, CharacterSource):
+            schema = self.source.controller.schema
+            return {schema.config.label: list(schema.label_values)} if schema.label_values else {}
+        clips = self.source.database.labels
+        labels: dict[str, list[str]] = {}
+        for name in dict.fromkeys(name for own in clips for name in own):
+            values = sorted({own[name] for own in clips if name in own})
+            if 2 <= len(values) <= _MAX_VALUES and len(values) < len(clips):
+                labels[name] = values
+        return labels
 
-    def speed(self, labels: Mapping[str, list[str]]) -> float:
-        """Typical speed of clips with these labels, or of all clips, m/s."""
-        if labels:
-            database = self.database
-            steps = np.linalg.norm(np.diff(database.root_positions, axis=0), axis=1)
-            with_labels = database.rows_with(labels)[1:]
-            speed = float(np.median(steps[with_labels])) * database.fps
-            if math.isfinite(speed) and speed > _MIN_SPEED:
-                return speed
-        return self.playback.travelling_speed or 1.0
-
-    def source(
-        self,
-        labels: Mapping[str, list[str]],
-        settings: CharacterSettings | PlayerSettings,
-        seed: int,
-    ) -> PlayerSource:
-        """Source of its characters."""
-        assert isinstance(settings, PlayerSettings)
-        return PlayerSource(
-            self.database, self.playback, self.searcher, labels, settings, seed, self.data
-        )
+    def speed(self, labels: Labels) -> float:
+        """Typical speed of motion with these labels, or of all motion, m/s."""
+        source, speed = self.source, math.nan
+        if labels and isinstance(source, CharacterSource):
+            speed = _controller_speed(source.controller, labels)
+        elif labels and isinstance(source, PlayerSource):
+            steps = np.linalg.norm(np.diff(source.database.root_positions, axis=0), axis=1)
+            rows = source.database.rows_with(labels)[1:]
+            speed = float(np.median(steps[rows])) * source.database.fps
+            speed = speed if speed > _MIN_SPEED else math.nan
+        return speed if math.isfinite(speed) and speed else source.travelling_speed or 1.0
 
 
-def _load_controller(file: FoundFile) -> OpenController:
+def _controller_speed(controller: Controller, labels: Labels) -> float:
+    """Median speed of the controller's states with its label, m/s; NaN where it has none."""
+    schema = controller.schema
+    later_s = schema.config.later_s
+    try:
+        starts = controller.starts.with_label(schema, str(labels[schema.config.label]))
+    except ParameterError:
+        return math.nan
+    blocks = TrajectoryBlocks(schema.inputs.slices, len(later_s))
+    future = blocks.read(starts.inputs, TRAJECTORY_POSITION)[:, -1]
+    return float(np.median(np.abs(future))) / later_s[-1]
+
+
+def of_controller(name: str, key: Hashable, controller: Controller) -> Steerable:
+    """A controller with usual settings."""
+    return Steerable(name, key, CharacterSource(controller))
+
+
+def of_database(
+    name: str, key: Hashable, database: MotionDatabase, progress: Progress | None = None
+) -> Steerable:
+    """A database with usual settings, prepared for playing."""
+    database = database.with_kinds(progress)
+    playback = Playback.of_database(database, progress)
+    source = PlayerSource(
+        database,
+        playback,
+        open_searcher(database, "exact", progress=progress),
+        settings=PlayerSettings(moments=MomentFilter()),
+        data=database_measures(database, playback),
+    )
+    return Steerable(name, key, source)
+
+
+def of_matcher(name: str, key: Hashable, matcher: Matcher) -> Steerable:
+    """A matcher, which is a compressed database, with usual settings."""
+    source = matcher.source(settings=PlayerSettings(moments=MomentFilter()))
+    return Steerable(name, key, source, matcher)
+
+
+def _load_controller(file: FoundFile) -> Steerable:
     _check_size(file.path)
-    return OpenController(file.name, file.stamp, Controller.load(file.path))
+    return of_controller(file.name, file.stamp, Controller.load(file.path))
 
 
 def _check_size(path: Path) -> None:
@@ -198,7 +168,7 @@ def _check_size(path: Path) -> None:
         schema = ControllerSchema.from_mapping(header["schema"])
         with torch.device("meta"):
             network = make_network(config.name, schema.dims, config.network)
-        size = sum(each.nbytes for each in network.parameters())
+        size = sum(weights.nbytes for weights in network.parameters())
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, OverflowError):
         raise CheckpointError(
             "the header does not describe a controller", hint="upload the file as it was written"
@@ -212,22 +182,17 @@ def _check_size(path: Path) -> None:
 
 CONTROLLERS = FileKind("controller", _load_controller)
 MATCHERS = FileKind(
-    "matcher", lambda file: OpenMatching.of_matcher(file.name, file.stamp, Matcher.load(file.path))
+    "matcher", lambda file: of_matcher(file.name, file.stamp, Matcher.load(file.path))
 )
-# Databases in the cache that all sessions share.
-_OPEN_DATABASES = 4
-# A collection of up to this many frames is offered first, as it opens quickly.
-_QUICK_FRAMES = 60_000
-Steerable = ListedSource[OpenController | OpenMatching]
 
 
-def steerables() -> list[Steerable]:
+def steerables() -> list[ListedSource[Steerable]]:
     """All sources of motion, the most likely choice first."""
     folder = open_folder()
     # Dancers follow music.
     controllers = [file for file in CONTROLLERS.files() if not is_dancer(file)]
-    sources: list[Any] = [CONTROLLERS.source(file, "Controller: ") for file in controllers]
-    sources += [MATCHERS.source(file, "Learned matching: ") for file in MATCHERS.files()]
+    sources = [CONTROLLERS.source(file, "Controller: ") for file in controllers]
+    sources += MATCHERS.sources("Learned matching: ")
     shipped_file = FoundFile(CONTROLLER, "small demo", FORMAT, stamp_of(CONTROLLER))
     shipped = ListedSource("demo", "Controller: small demo", lambda: CONTROLLERS.open(shipped_file))
     if folder is None:
@@ -246,34 +211,31 @@ def steerables() -> list[Steerable]:
     return [*sources, *open_ones, shipped] if quick else [*sources, shipped, *open_ones]
 
 
-def _matching(
-    key: Hashable, name: str, build: Callable[[Progress], MotionDatabase]
-) -> OpenMatching:
+def _matching(key: Hashable, name: str, build: Callable[[Progress], MotionDatabase]) -> Steerable:
     return shared_cache("databases to steer", _OPEN_DATABASES).find_or_make(
         key,
-        lambda progress: OpenMatching.of(name, key, build(progress), progress),
+        lambda progress: of_database(name, key, build(progress), progress),
         "Preparing motion matching",
     )
 
 
-def _loaded(file: FoundFile) -> OpenMatching:
+def _loaded(file: FoundFile) -> Steerable:
     return _matching(("database", file.stamp), file.name, lambda _: MotionDatabase.load(file.path))
 
 
-def _made_matching() -> OpenMatching:
+def _made_matching() -> Steerable:
     def build(progress: Progress) -> MotionDatabase:
         clips: list[Clip] = []
         for clip in turning_clips(clips=3):
             clips.append(clip)
             progress("making motion", len(clips), 12, "")
-        return MotionDatabase.build(
-            ClipStore.from_clips(clips), "pose_trajectory", progress=progress
-        )
+        store = ClipStore.from_clips(clips)
+        return MotionDatabase.build(store, "pose_trajectory", progress=progress)
 
     return _matching("made turns", "made turns", build)
 
 
-def _of_open_clips() -> list[Steerable]:
+def _of_open_clips() -> list[ListedSource[Steerable]]:
     """The open clips, searched by phases if a model reads them, else by poses."""
     try:
         clips = open_clips()
@@ -285,10 +247,11 @@ def _of_open_clips() -> list[Steerable]:
         model = None
     by = "poses" if model is None else "phases"
 
-    def opened() -> OpenMatching:
+    def opened() -> Steerable:
+        known: Any = None
         if model is not None:
             all_phases(clips, model)
-        known = None if model is None else known_phases(encodings(clips, model))
+            known = known_phases(encodings(clips, model))
         layout = "pose_trajectory" if model is None else "phase_trajectory"
         return _matching(
             (by, clips.key, None if model is None else model.key),
@@ -299,3 +262,52 @@ def _of_open_clips() -> list[Steerable]:
     return [
         ListedSource(f"clips:{clips.id}:{by}", f"Motion matching: {clips.name}, by {by}", opened)
     ]
+
+
+@dataclass(frozen=True, eq=False)
+class RunRequest:
+    """One run of `seconds`, as the choosers of page Control describe it."""
+
+    path: GroundPath
+    seconds: float
+    characters: int = 1
+    seed: int = 0
+    labels: Labels = field(default_factory=dict)
+    settings: CharacterSettings | PlayerSettings | None = None  # None for the usual ones
+
+    @property
+    def key(self) -> str:
+        """Hash of the content: equal requests have equal keys."""
+        return joblib.hash(astuple(self))
+
+
+@dataclass(frozen=True, eq=False)
+class ShownRun:
+    """A run with what page Control displays."""
+
+    result: RunResult
+    take: Take
+    note: str
+
+
+def shown_run(opened: Steerable, request: RunRequest, progress: Progress | None = None) -> ShownRun:
+    """Run a controller or motion matching along the path of a request, and measure the run."""
+    changes: dict[str, Any] = {"labels": request.labels, "seed": request.seed}
+    if request.settings is not None:
+        changes["settings"] = request.settings
+    source: Any = replace(opened.source, **changes)
+    result = run_goal(
+        source,
+        request.path,
+        seconds=request.seconds,
+        characters=request.characters,
+        progress=progress,
+    )
+    run = result.run
+    note = " ".join(f"{sentence(finding)}." for finding in result.findings)
+    if not run.alive.all():
+        note = (
+            f"The network diverged after {run.survived_s.min():.1f} s, and the character stands "
+            "still from there. Try a slower or smoother path, or a more natural blending."
+        )
+    return ShownRun(result, run_take(run, result.goal), note)

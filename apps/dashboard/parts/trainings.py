@@ -1,4 +1,4 @@
-"""Trainings on the open clips: of phase models, monitored and cancelled; of editors and rigs."""
+"""Trainings on the open clips: of phase models, monitored and cancelled; and of editors."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from deepphase.apps.dashboard.parts import demo
-from deepphase.apps.dashboard.parts.collection import MODELS, OpenClips, open_clips
+from deepphase.apps.dashboard.parts.collection import MODELS, OpenClips, demo_clips, open_clips
 from deepphase.apps.dashboard.parts.files import FileKind, choose, keep_file
 from deepphase.apps.dashboard.parts.folder import FoundFile
 from deepphase.apps.dashboard.parts.messages import plain, working
@@ -61,6 +60,7 @@ class FinishedTraining:
     folder: Path
     request: TrainingRequest
     clips_name: str
+    # Name of a label, and its value of each clip, for colours.
     colouring_name: str
     colouring_values: tuple[str, ...]
     _views: tuple[Array, ...] = ()
@@ -90,7 +90,7 @@ class FinishedTraining:
 
 @dataclass(eq=False, kw_only=True)
 class OwnTraining(FinishedTraining):
-    """A training of this session."""
+    """A training of this session; `kept` is its model where all pages can open it."""
 
     run: TrainingRun
     kept: FoundFile | None = None
@@ -100,16 +100,21 @@ class OwnTraining(FinishedTraining):
         return self.run.status()
 
     def keep_model(self) -> None:
-        """Keep the model where all pages can open it: in the folder, else in the session."""
+        """Keep the model in the folder, else in the session, once the training has ended."""
         if self.kept is not None or not self.run.finished:
             return
-        self.kept = keep_file(
-            PhaseModel.load(self.run.model_file).save, self.run.name, MODELS.suffix
-        )
+        model = PhaseModel.load(self.run.model_file)
+        self.kept = keep_file(model.save, self.run.name, MODELS.suffix)
         metrics = metrics_beside(self.run.model_file)
         if not self.kept.own and metrics.is_file():
             with atomic_write(metrics_beside(self.kept.path)) as file:
                 file.write(metrics.read_bytes())
+
+    def remove(self) -> None:
+        """Cancel and remove the training; a model that is kept stays."""
+        self.run.cancel()
+        if self in own_trainings():
+            own_trainings().remove(self)
 
 
 def own_trainings() -> list[OwnTraining]:
@@ -119,14 +124,14 @@ def own_trainings() -> list[OwnTraining]:
 
 def sample_training() -> FinishedTraining:
     """The training on the demo's clips that comes with the package."""
-    clips = OpenClips("demo", demo.NAME, "demo", demo.demo_clips())
+    clips = demo_clips()
     request = TrainingRequest.load(SAMPLE)
-    return FinishedTraining("Sample", SAMPLE, request, demo.NAME, *_clip_groups(clips))
+    return FinishedTraining("Sample", SAMPLE, request, clips.name, *_clip_groups(clips))
 
 
 def running_training() -> OwnTraining | None:
     """The training that is running, if there is one."""
-    return next((each for each in own_trainings() if each.run.running), None)
+    return next((training for training in own_trainings() if training.run.running), None)
 
 
 def start_training(clips: OpenClips, name: str, **options: Any) -> OwnTraining:
@@ -135,41 +140,26 @@ def start_training(clips: OpenClips, name: str, **options: Any) -> OwnTraining:
         raise ParameterError("a training of yours is running", hint="wait for its end, or stop it")
     trainings = own_trainings()
     while len(trainings) >= _MAX_TRAININGS:
-        trainings.pop(0).run.cancel()
+        trainings[0].remove()
     request = TrainingRequest(*_stored(clips), **options)
     folder = session().folder / f"training-{secrets.token_hex(8)}"
-    run = TrainingRun.start(
-        unused_name(name, {each.run.name for each in trainings}),
-        request,
-        folder,
-        alive=_page_is_open(),
-    )
-    training = OwnTraining(run.name, folder, request, clips.name, *_clip_groups(clips), run=run)
+    name = unused_name(name, {training.name for training in trainings})
+    run = TrainingRun.start(name, request, folder, alive=_page_is_open())
+    training = OwnTraining(name, folder, request, clips.name, *_clip_groups(clips), run=run)
     trainings.append(training)
     return training
 
 
-def remove_training(training: OwnTraining) -> None:
-    """Cancel and remove a training; a model that is in the session stays there."""
-    training.run.cancel()
-    trainings = own_trainings()
-    if training in trainings:
-        trainings.remove(training)
-
-
 def curve_of(name: str, epochs: tuple[Epoch, ...]) -> LearningCurve:
     """The learning curve of a training."""
-    healths = [each.health for each in epochs]
-    return LearningCurve(
-        name,
-        np.array([each.epoch for each in epochs]),
-        np.array([each.loss for each in epochs]),
-        np.array([each.explained for each in epochs]),
-        np.array([np.nan if h is None else h.forward_strongest for h in healths]),
-        np.array(
-            [np.nan if h is None or h.speed_error is None else h.speed_error for h in healths]
-        ),
-    )
+
+    def measured(measure: str) -> list[float]:
+        values = [getattr(epoch.health, measure, None) for epoch in epochs]
+        return [np.nan if value is None else value for value in values]
+
+    columns = [[getattr(each, part) for each in epochs] for part in ("epoch", "loss", "explained")]
+    columns += [measured("forward_strongest"), measured("speed_error")]
+    return LearningCurve(name, *map(np.array, columns))
 
 
 def training_windows(clips: OpenClips, window_s: float) -> int:
@@ -216,7 +206,7 @@ def name_field(default: str, key: str) -> str:
 def offer_training(
     kind: FileKind, train: Callable[[ClipStore, Path, Progress], Saveable | None]
 ) -> None:
-    """Draw a training of an editor or a rig on the open clips, within the run of the page."""
+    """Draw a training on the open clips within the run of the page, and keep what it gives."""
     clips = open_clips()
     show_clips(clips)
     name = name_field(f"My {kind.name}", f"name of the {kind.name}")

@@ -7,7 +7,7 @@ under a random name.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from deepphase.apps.dashboard.parts.session import Session, safe_name
 from deepphase.corpus.clips import agreed_point_sets
@@ -19,12 +19,10 @@ from deepphase.formats.markers.c3d import is_c3d
 from deepphase.formats.reading import FRONT_BYTES, foreign_content
 from deepphase.memory import within_memory
 from deepphase.motion.clip import Clip
-from deepphase.motion.resample import ResampleLimit
 
 MAX_MOTION_MB = 64
+# Frames a second of the clips of a session.
 UPLOAD_FPS = 60.0
-"""Frames a second of the clips of a session."""
-
 # Suffixes that the browser's file dialog lists: formats of one file that need no other program.
 MOTION_SUFFIXES = tuple(
     suffix.removeprefix(".") for suffix in MOTION_FORMATS if suffix not in (".gltf", ".fbx", ".amc")
@@ -62,16 +60,14 @@ def read_upload(own: Session, file: str, content: bytes) -> UploadResult:
         clips = tuple(own.add_clip(clip, given) for clip, given in prepared.clips)
     except DeepPhaseError as error:
         return UploadResult(name, error=type(error)(error.fact, hint=error.hint, path=name))
-    notes = list(prepared.notes)
-    for clip in clips:
-        notes += clip.source.notes
+    notes = [*prepared.notes, *(note for clip in clips for note in clip.source.notes)]
     notes += [glitch.sentence for glitch in prepared.glitches]
     return UploadResult(name, clips, tuple(dict.fromkeys(notes)))
 
 
 def prepared_upload(own: Session, file: str, content: bytes, fps: float) -> PreparedFile:
     """Read one file at a rate in Hz as `read_upload` does, without adding its clips."""
-    return within_memory(_read, own, safe_name(file), content, fps, own.room)
+    return within_memory(_read, own, safe_name(file), content, fps)
 
 
 def suffix_of(content: bytes) -> str:
@@ -98,23 +94,15 @@ def suffix_of(content: bytes) -> str:
     )
 
 
-def _read(
-    own: Session, name: str, content: bytes, fps: float, limit: ResampleLimit
-) -> PreparedFile:
+def _read(own: Session, name: str, content: bytes, fps: float) -> PreparedFile:
     with own.uploaded(content, suffix_of(content)) as path:
         file = MotionFile(path, name, name)
-        task = FileTask(
-            file,
-            fps,
-            point_sets=agreed_point_sets([file]),
-            labels={"from": "upload"},
-            limit=limit,
-        )
-        prepared = prepare_file(task)
+        sets, labels = agreed_point_sets([file]), {"from": "upload"}
+        prepared = prepare_file(FileTask(file, fps, point_sets=sets, labels=labels, limit=own.room))
     if prepared.error is not None:
         error = prepared.error
         raise FormatError(error.fact, hint=error.hint, line=error.line)
-    given = [
-        (clip, {**about, "key": f"{prepared.sha256}/{fps:g}"}) for clip, about in prepared.clips
-    ]
-    return PreparedFile(tuple(given), prepared.notes, prepared.glitches, prepared.sha256)
+    key = f"{prepared.sha256}/{fps:g}"
+    return replace(
+        prepared, clips=tuple((clip, {**about, "key": key}) for clip, about in prepared.clips)
+    )

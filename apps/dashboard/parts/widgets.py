@@ -21,6 +21,7 @@ from deepphase.apps.reports.measures import (
     measures_by_name,
     number_text,
 )
+from deepphase.evaluation.measurement import Measure
 from deepphase.figures.theme import themed
 from deepphase.formats.load import save
 from deepphase.formats.reading import unit_in_words
@@ -44,30 +45,35 @@ _MAX_HEADLINES, _CENTIMETRES_BELOW = 4, 0.1
 _UNITS = {"m/s2": "m/s²", "m/s3": "m/s³", "deg/s": "°/s", "degrees/s": "°/s"}
 
 
+def choose_one(
+    label: str, options: Sequence[Any], *, default: Any = None, place: Any = st, **given: Any
+) -> Any:
+    """Draw buttons of which one is always chosen, at first the first."""
+    first = options[0] if default is None else default
+    chosen = place.segmented_control(label, options, default=first, required=True, **given)
+    # A browser may send that none is chosen.
+    return first if chosen is None else chosen
+
+
 def show_player(
     take: Take,
     *,
     height: int = 640,
-    title: str = "Player",
+    title: str = "",
     playing: bool = False,
     at_s: float = 0.0,
     clip_from_s: float | None = None,
     key: str = "",
 ) -> None:
-    """Display the player of a take, which runs in the browser alone.
+    """Display the player of a take, which runs in the browser alone, from `at_s` on.
 
-    The last one stays until it has drawn, and some are kept in the browser.
-
-    Parameters
-    ----------
-    at_s
-        Time in the take at which it opens, seconds.
+    The last one stays until it has drawn, and some are kept in the browser. `clip_from_s` is the
+    second of the take's clip at which the take begins.
     """
-    look = "dark" if is_dark() else "light"
     page = player_html(
         [take],
-        title=title,
-        look=look,
+        title=title or take.name,
+        look="dark" if is_dark() else "light",
         embedded=True,
         playing=playing,
         at_s=at_s,
@@ -85,13 +91,7 @@ def show_player(
 
 
 def show_table(name: str, content: Any, **options: Any) -> Any:
-    """Display a table with its name for screen readers, and return its selection.
-
-    Parameters
-    ----------
-    name
-        Lower-case words that complete "Table of"; unique on the page.
-    """
+    """Display a table with its name, "Table of `name`", and return its selection."""
     # Streamlit's tables have no name; a script of the theme makes one of the container's key.
     with st.container(key=f"{TABLE_KEY} {name}"):
         return st.dataframe(content, hide_index=True, **options)
@@ -102,57 +102,44 @@ def table_height(rows: int) -> int:
     return 35 * (rows + 1) + 3
 
 
-def show_figure(chart: go.Figure, key: str, *, file: str, alt: str = "") -> None:
-    """Display a figure in the page's theme."""
-    drawn = themed(chart, dark=is_dark())
+def show_figure(chart: go.Figure, key: str, *, file: str = "", alt: str = "") -> None:
+    """Display a figure in the page's theme, with a download where it has a file name."""
+    dark = is_dark()
+    drawn = themed(chart, dark=dark)
     drawn.update_layout(autosize=True)
     config = {"displaylogo": False, "responsive": True}
     words = alt or drawn.layout.title.text or key
     st.plotly_chart(drawn, theme=None, key=key, config=config, alt=words)
+
+    def content() -> str:
+        return themed(chart, dark=dark).to_html(include_plotlyjs=True, full_html=True)
+
     if file:
-        offer_figure(chart, file, f"{key} html")
+        offer("Figure (HTML)", content, f"{file}.html")
 
 
 def show_measures(
     columns: Columns,
-    headlines: Mapping[str, tuple[str, str]],
-    key: str,
+    titles: Mapping[str, str],
     alone: Sequence[str] = (),
     reference: str = "the data",
 ) -> None:
-    """Display measures: some as headlines, all in a table that can be downloaded.
+    """Display measures: of one motion some as headlines, all in a table that can be downloaded.
 
-    Parameters
-    ----------
-    headlines
-        Name -> title, and which values are better, as in "less"; the first four measures that the
-        motion has are shown, and one for each title.
+    `titles` are those of the headlines by measure; the first four that the motion has are shown,
+    one for each title. Measures of `alone` have no value of the reference beside them.
     """
     found = measures_by_name(columns)
-    chosen: dict[str, tuple[str, str]] = {}
-    for name, (title, better) in headlines.items():
-        if name in found:
-            chosen.setdefault(title, (name, better))
-    if not chosen:
+    if not found:
         return
-    if len(columns) > 1:
-        # A row for each headline, the better side in words.
-        side = {"": list(chosen), "better": [better for _, better in chosen.values()]}
-        for label in columns:
-            side[label] = []
-            for name, _ in chosen.values():
-                own = found[name]
-                first = next(iter(own.values()))
-                value = own[label].value if label in own else None
-                side[label].append(_quantity(value, first.unit, first.value))
-        show_table("measures side by side", side, height=table_height(len(chosen)))
-        chosen = {}
-    shown = list(chosen.items())[:_MAX_HEADLINES]
-    places = st.columns(len(shown)) if shown else []
-    for column, (title, (name, better)) in zip(places, shown, strict=True):
-        measure = next(iter(found[name].values()))
-        words = [f"better: {better}"] if better else []
-        if measure.data is not None and name not in alone:
+    chosen: dict[str, Measure] = {}
+    for name in titles if len(columns) == 1 else ():
+        if name in found:
+            chosen.setdefault(titles[name], next(iter(found[name].values())))
+    headlines = list(chosen.items())[:_MAX_HEADLINES]
+    for column, (title, measure) in zip(st.columns(len(headlines) or 1), headlines, strict=False):
+        words = [f"better: {measure.better}"] if measure.better else []
+        if measure.data is not None and measure.name not in alone:
             data = _quantity(measure.data, measure.unit, measure.value)
             words.append(f"{reference.removeprefix('the ')} {data}")
         column.metric(
@@ -162,17 +149,15 @@ def show_measures(
         column.caption(sentence("; ".join(words)))
     headings, rows = measure_table(columns, reference)
     about = f", with those of {reference}" if reference in headings else ""
-    with st.expander(f"All measures{about}", icon=":material/table_chart:"):
+    with st.expander(f"All measures{about}", icon=":material/table_chart:", expanded=not headlines):
         headings = [*headings, "definition"]
         texts = [next(iter(own.values())).sentence for own in found.values()]
         rows = [[*row, text] for row, text in zip(rows, texts, strict=True)]
         cells = [[sentence(row[0]), _UNITS.get(row[1], row[1]), *row[2:]] for row in rows]
-        content = {
-            sentence(heading): list(own)
-            for heading, own in zip(headings, zip(*cells, strict=True), strict=True)
-        }
+        values = zip(*cells, strict=True)
+        content = {sentence(name): list(own) for name, own in zip(headings, values, strict=True)}
         show_table("measures", content, height=36 * (len(rows) + 1))
-        offer_table(headings, rows, "measures", key)
+        offer_table(headings, rows, "measures")
 
 
 def sentence(words: str) -> str:
@@ -180,27 +165,64 @@ def sentence(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def _quantity(value: float | None, unit: str, beside: float | None) -> str:
+def _quantity(value: float, unit: str, beside: float) -> str:
     """A value with its unit; it is in centimetres where that beside it is small."""
-    small = beside is not None and abs(beside) < _CENTIMETRES_BELOW
-    if value is not None and unit in ("m", "m/s") and small:
+    if unit in ("m", "m/s") and abs(beside) < _CENTIMETRES_BELOW:
         value, unit = 100 * value, f"c{unit}"
     return f"{number_text(value)} {_UNITS.get(unit, unit)}".strip()
 
 
 def offer(
-    words: str, data: bytes | str | Callable[[], bytes | str], file_name: str, mime: str, key: str
+    words: str, data: bytes | str | Callable[[], bytes | str], file_name: str, **options: Any
 ) -> None:
     """Draw a download button; a function as `data` is called when it is pressed."""
     st.download_button(
         words,
         data,
         file_name=file_name,
-        mime=mime,
-        key=key,
+        key=f"download {file_name}",
         on_click="ignore",
         icon=":material/download:",
+        **options,
     )
+
+
+def offer_motion(clip: Callable[[], Clip], name: str, unit_m: float) -> None:
+    """Draw download buttons for a motion whose source clips have units of `unit_m`."""
+    units = (
+        f"BVH files are in {unit_in_words(unit_m)}, as the source clips are; GLB files are in "
+        "metres."
+    )
+    for suffix in ("bvh", "glb"):
+        file = f"{name}.{suffix}"
+
+        def content(file: str = file) -> bytes:
+            return file_bytes(lambda path: save(clip(), path), file)
+
+        offer(suffix.upper(), content, file, help=units)
+
+
+def offer_player(take: Take | Callable[[], Take], file_name: str) -> None:
+    """Draw a download button for the player of a take, or of one made when it is pressed."""
+
+    def content() -> str:
+        return player_html([take() if callable(take) else take], title=file_name)
+
+    offer("Player (HTML)", content, f"{file_name}.html")
+
+
+def offer_table(columns: Sequence[str], rows: Sequence[Sequence[object]], file_name: str) -> None:
+    """Draw a download button for a table as CSV."""
+    offer("Table (CSV)", lambda: csv_text(columns, rows), f"{file_name}.csv")
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table as the content of a CSV file."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 def file_bytes(save: Callable[[Path], object], name: str) -> bytes:
@@ -217,58 +239,3 @@ def zip_of(folder: Path) -> bytes:
         for path in sorted(folder.iterdir()):
             archive.write(path, path.name)
     return content.getvalue()
-
-
-def offer_motion(clip: Callable[[], Clip], name: str, key: str) -> None:
-    """Draw download buttons for a motion, as BVH and as GLB."""
-    for suffix, mime in (("bvh", "text/plain"), ("glb", "model/gltf-binary")):
-        file = f"{name}.{suffix}"
-        offer(
-            suffix.upper(),
-            lambda file=file: file_bytes(lambda path: save(clip(), path), file),  # type: ignore[misc]
-            file,
-            mime,
-            f"{key} {suffix}",
-        )
-
-
-def state_units(unit_m: float) -> None:
-    """Draw the rule for the units of motion files, whose source clips have units of `unit_m`."""
-    st.caption(
-        f"BVH files are in {unit_in_words(unit_m)}, as the source clips are; GLB files are in "
-        "metres."
-    )
-
-
-def offer_figure(chart: go.Figure, file_name: str, key: str) -> None:
-    """Draw a download button for the figure as an offline page."""
-    dark = is_dark()
-
-    def content() -> str:
-        return themed(chart, dark=dark).to_html(include_plotlyjs=True, full_html=True)
-
-    offer("Figure (HTML)", content, f"{file_name}.html", "text/html", key)
-
-
-def offer_player(take: Take | Callable[[], Take], file_name: str, key: str) -> None:
-    """Draw a download button for the player of a take, or of one made when it is pressed."""
-
-    def content() -> str:
-        return player_html([take() if callable(take) else take], title=file_name)
-
-    offer("Player (HTML)", content, f"{file_name}.html", "text/html", key)
-
-
-def offer_table(
-    columns: Sequence[str], rows: Iterable[Sequence[object]], file_name: str, key: str
-) -> None:
-    """Draw a download button for a table as CSV."""
-
-    def content() -> str:
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(rows)
-        return text.getvalue()
-
-    offer("Table (CSV)", content, f"{file_name}.csv", "text/csv", key)
